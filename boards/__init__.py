@@ -1,0 +1,1 @@
+"""One file per board: pins, clock generation and host link."""

@@ -1,0 +1,155 @@
+"""Graph, Node and Tensor: NNEF's own operators on tensors with static shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.errors import Location
+from nnef_hw.numerics import QType
+
+__all__ = ["Graph", "Node", "Stage", "Tensor"]
+
+
+class Stage(StrEnum):
+    """How far a graph has come (design section 2)."""
+
+    FLOAT = "float"
+    CANONICAL = "canonical"
+    FIXED = "fixed"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tensor:
+    """A named value of static shape.
+
+    Parameters
+    ----------
+    name
+        The identifier in the graph; unique.
+    shape
+        Extents; NNEF order (batch, channels, spatial...).
+    dtype
+        ``scalar``, ``integer`` or ``logical`` as in NNEF.
+    data
+        The value of a variable or constant (float32/float64, int64 or bool; integer codes in the
+        fixed stage), None for activations.
+    label
+        The variable's label, i.e. its file without ``.dat``; None for literals and activations.
+    qtype
+        Fixed-point format; every activation of the fixed stage has one.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str = "scalar"
+    data: NDArray[Any] | None = None
+    label: str | None = None
+    qtype: QType | None = None
+    location: Location | None = None
+
+    @property
+    def volume(self) -> int:
+        """Number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """One operator invocation.
+
+    Parameters
+    ----------
+    op
+        NNEF operator name (``conv``, ``max_pool``...).
+    inputs
+        Names of the tensor arguments in the order of the operator's declaration. Always complete:
+        a defaulted tensor argument (``bias = 0.0``) is a constant tensor of its own.
+    outputs
+        Names of the results.
+    attrs
+        Attributes by NNEF name, complete with defaults, as plain Python values (lists and tuples
+        as NNEF has them). Later stages add ``activation`` (canonical), ``requant`` and ``table``
+        (fixed), see :mod:`nnef_hw.ir.verify`.
+    """
+
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    location: Location | None = None
+
+    @property
+    def name(self) -> str:
+        """The first result's name: what users call the layer."""
+        return self.outputs[0]
+
+    def with_attrs(self, **attrs: Any) -> Node:
+        """Copy with some attributes replaced or added."""
+        return replace(self, attrs={**self.attrs, **attrs})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """Nodes in execution order over named tensors; never changed in place."""
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    tensors: Mapping[str, Tensor]
+    nodes: tuple[Node, ...]
+    stage: Stage = Stage.FLOAT
+
+    def producer(self, tensor: str) -> Node | None:
+        """Return the node that computes a tensor; None for inputs and constants."""
+        return next((node for node in self.nodes if tensor in node.outputs), None)
+
+    def consumers(self, tensor: str) -> tuple[Node, ...]:
+        """Return the nodes that read a tensor, in execution order."""
+        return tuple(node for node in self.nodes if tensor in node.inputs)
+
+    def tensor(self, name: str) -> Tensor:
+        """Return a tensor by name."""
+        return self.tensors[name]
+
+    def constant(self, name: str) -> NDArray[Any]:
+        """Return the data of a constant tensor.
+
+        Raises
+        ------
+        KeyError
+            If the tensor is an activation.
+        """
+        data = self.tensors[name].data
+        if data is None:
+            raise KeyError(name)
+        return data
+
+    def replaced(
+        self,
+        *,
+        nodes: tuple[Node, ...] | None = None,
+        tensors: Mapping[str, Tensor] | None = None,
+        stage: Stage | None = None,
+        outputs: tuple[str, ...] | None = None,
+    ) -> Graph:
+        """Copy with new nodes, tensors, outputs or stage; tensors nobody refers to are dropped."""
+        new_nodes = self.nodes if nodes is None else nodes
+        new_outputs = self.outputs if outputs is None else outputs
+        table = self.tensors if tensors is None else tensors
+        used = {*self.inputs, *new_outputs}
+        for node in new_nodes:
+            used.update(node.inputs, node.outputs)
+        return Graph(
+            name=self.name,
+            inputs=self.inputs,
+            outputs=new_outputs,
+            tensors={name: tensor for name, tensor in table.items() if name in used},
+            nodes=new_nodes,
+            stage=self.stage if stage is None else stage,
+        )

@@ -1,0 +1,84 @@
+"""What must hold for a graph at each stage; our own passes are checked with it.
+
+Stages and the attributes they add:
+
+* ``float``: any NNEF operator, attributes complete.
+* ``canonical``: operators of :data:`CANONICAL_OPS` only. ``conv`` and ``linear`` carry
+  ``activation``: None or ``"relu"``. A ``linear`` behind a flatten is a ``conv`` whose filter covers
+  the whole image, followed by a ``reshape`` of a [1, C, 1, 1] tensor.
+* ``fixed``: every activation has a QType; constants are integer codes. ``conv``, ``linear``
+  and ``avg_pool`` carry ``requant`` (:class:`~nnef_hw.numerics.Requant`); table operators and
+  ``softmax`` carry ``table`` (int64 array; indexed by ``code - lo``, or by ``max - code``).
+  A filter keeps shape [outC, inC, ...], a bias has shape [1, outC] in int32 codes at
+  ``scale_in * scale_w[c]`` without any zero point folded in.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnef_hw.ir.graph import Graph, Node, Stage
+from nnef_hw.numerics import Requant
+
+__all__ = ["CANONICAL_OPS", "TABLE_OPS", "verify"]
+
+TABLE_OPS = frozenset({
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "clamp", "cos", "cosh",
+    "elu", "exp", "floor", "gelu", "hard_sigmoid", "hard_swish", "leaky_relu", "log", "log2",
+    "neg", "rcp", "relu", "requantize", "round", "rsqr", "rsqrt", "selu", "sigmoid", "sign", "silu",
+    "sin", "sinh", "softplus", "sqr", "sqrt", "tan", "tanh",
+})  # fmt: skip
+"""Functions of one activation: a table of every code's result in the fixed stage."""
+
+CANONICAL_OPS = TABLE_OPS | {
+    "argmax_reduce",
+    "avg_pool",
+    "conv",
+    "linear",
+    "max_pool",
+    "reshape",
+    "softmax",
+}
+
+
+def verify(graph: Graph) -> None:
+    """Check a graph's own invariants.
+
+    Raises
+    ------
+    AssertionError
+        If a pass of ours broke the graph: never caused by a user's model.
+    """
+    defined = set(graph.inputs)
+    defined.update(name for name, tensor in graph.tensors.items() if tensor.data is not None)
+    for node in graph.nodes:
+        for name in node.inputs:
+            assert name in defined, f"{node.name}: reads {name} before it is computed"
+        for name in node.outputs:
+            assert name in graph.tensors, f"{node.name}: result {name} has no tensor"
+            assert name not in defined, f"{node.name}: computes {name} twice"
+            defined.add(name)
+        if graph.stage != Stage.FLOAT:
+            assert node.op in CANONICAL_OPS, f"{node.name}: {node.op} is not canonical"
+        if graph.stage == Stage.FIXED:
+            _verify_fixed(graph, node)
+    for name in graph.outputs:
+        assert name in defined, f"graph result {name} is never computed"
+    for tensor in graph.tensors.values():
+        if tensor.data is not None:
+            assert tensor.data.shape == tensor.shape, f"{tensor.name}: data has another shape"
+
+
+def _verify_fixed(graph: Graph, node: Node) -> None:
+    for name in (*node.inputs, *node.outputs):
+        tensor = graph.tensor(name)
+        assert tensor.qtype is not None, f"{name}: no QType in a fixed graph"
+        if tensor.data is not None:
+            assert np.issubdtype(tensor.data.dtype, np.integer), f"{name}: constant is not integer"
+    if node.op in {"conv", "linear", "avg_pool"}:
+        assert isinstance(node.attrs.get("requant"), Requant), f"{node.name}: no requant"
+    if node.op in TABLE_OPS or node.op == "softmax":
+        table = node.attrs.get("table")
+        source = graph.tensor(node.inputs[0]).qtype
+        assert source is not None and isinstance(table, np.ndarray), f"{node.name}: no table"
+        assert table.shape == (1 << source.bits,), f"{node.name}: table of {table.shape} entries"

@@ -1,0 +1,313 @@
+"""The only definition of rounding, saturation, requantization and fixed-point formats.
+
+The fixed reference, the hardware and the documentation (docs/numerics.md) all cite this module;
+integers are Python ints or int64 arrays, and float64 appears only where a real number becomes
+a code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "MAX_PRODUCT_BITS",
+    "MAX_SHIFT",
+    "QType",
+    "Requant",
+    "SOFTMAX_QTYPE",
+    "accumulator_range",
+    "argmax_codes",
+    "choose_requant",
+    "exp_table",
+    "fold_zero_point",
+    "signed_bits",
+    "softmax_codes",
+    "unary_table",
+]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+MAX_SHIFT = 46
+MAX_PRODUCT_BITS = 62
+
+
+def signed_bits(lo: int, hi: int) -> int:
+    """Width of the two's complement number that holds every integer in ``[lo, hi]``."""
+    return max(lo.bit_length() if lo >= 0 else (-lo - 1).bit_length(), hi.bit_length()) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class QType:
+    """A fixed-point format: ``real = scale * (code - zero_point)``.
+
+    Parameters
+    ----------
+    bits
+        Width of a code, 1..32 (activations 2..16, weights 1..9, biases 32).
+    signed
+        Two's complement codes, else unsigned.
+    scale
+        Step between codes, positive; one number, or one per output channel (weights, biases).
+    zero_point
+        The code of 0.0; within the range of codes.
+    narrow
+        The range is symmetric: the lowest two's complement code is not used (weights).
+    """
+
+    bits: int
+    signed: bool
+    scale: float | tuple[float, ...]
+    zero_point: int = 0
+    narrow: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.bits <= 32:
+            raise ValueError(f"QType bits must be in 1..32, not {self.bits}")
+        scales = self.scale if isinstance(self.scale, tuple) else (self.scale,)
+        for scale in scales:
+            if not (np.isfinite(scale) and scale > 0):
+                raise ValueError(f"QType scale must be positive and finite, not {scale!r}")
+        if not self.lo <= self.zero_point <= self.hi:
+            raise ValueError(
+                f"QType zero_point must be in {self.lo}..{self.hi}, not {self.zero_point}"
+            )
+
+    @property
+    def lo(self) -> int:
+        """Lowest code."""
+        if not self.signed:
+            return 0
+        return -(1 << (self.bits - 1)) + (1 if self.narrow else 0)
+
+    @property
+    def hi(self) -> int:
+        """Highest code."""
+        return (1 << (self.bits - 1)) - 1 if self.signed else (1 << self.bits) - 1
+
+    def _scale(self, rank: int, axis: int) -> FloatArray | float:
+        if not isinstance(self.scale, tuple):
+            return self.scale
+        shape = [1] * rank
+        shape[axis] = len(self.scale)
+        return np.asarray(self.scale, np.float64).reshape(shape)
+
+    def quantize(self, real: ArrayLike, axis: int = 0) -> IntArray:
+        """Codes of real numbers: ``clip(floor(x / scale + 0.5) + zero_point)`` in float64.
+
+        ``axis`` is the channel axis that per-channel scales belong to.
+        """
+        x = np.asarray(real, np.float64)
+        codes = np.floor(x / self._scale(x.ndim, axis) + 0.5) + self.zero_point
+        return np.clip(codes, self.lo, self.hi).astype(np.int64)
+
+    def dequantize(self, codes: ArrayLike, axis: int = 0) -> FloatArray:
+        """Real numbers of codes."""
+        q = np.asarray(codes, np.float64)
+        return np.asarray((q - self.zero_point) * self._scale(q.ndim, axis), np.float64)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values; floats survive the round trip."""
+        scale = list(self.scale) if isinstance(self.scale, tuple) else self.scale
+        return {
+            "bits": self.bits,
+            "signed": self.signed,
+            "scale": scale,
+            "zero_point": self.zero_point,
+            "narrow": self.narrow,
+        }
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> QType:
+        """Inverse of :meth:`to_json`."""
+        scale = value["scale"]
+        return cls(
+            bits=value["bits"],
+            signed=value["signed"],
+            scale=tuple(scale) if isinstance(scale, list) else scale,
+            zero_point=value["zero_point"],
+            narrow=value["narrow"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Requant:
+    """Map accumulators onto activation codes.
+
+    ``q = clip(floor((acc * mult + 2**(shift-1)) / 2**shift) + zero_point, lo, hi)``: exact halves
+    round up (design section 4). A fused ReLU is only a higher ``lo``.
+
+    Parameters
+    ----------
+    mult
+        Unsigned multipliers, ``1..2**mult_bits - 1``; one for all channels or one per channel.
+    shift
+        Right shift in bits, ``1..46``, the same for all channels.
+    zero_point, lo, hi
+        Of the output codes.
+    mult_bits
+        Width of the hardware's multiplier operand.
+    """
+
+    mult: tuple[int, ...]
+    shift: int
+    zero_point: int
+    lo: int
+    hi: int
+    mult_bits: int = 16
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.shift <= MAX_SHIFT:
+            raise ValueError(f"requantize shift must be in 1..{MAX_SHIFT}, not {self.shift}")
+        if not self.mult:
+            raise ValueError("requantize needs at least one mult")
+        for mult in self.mult:
+            if not 1 <= mult < 1 << self.mult_bits:
+                raise ValueError(
+                    f"requantize mult must be in 1..{(1 << self.mult_bits) - 1}, not {mult}"
+                )
+        if self.lo > self.hi:
+            raise ValueError(f"requantize range {self.lo}..{self.hi} is empty")
+
+    def apply(self, acc: ArrayLike, axis: int = 1) -> IntArray:
+        """Requantize accumulators; ``axis`` is their channel axis.
+
+        Raises
+        ------
+        OverflowError
+            If ``|acc * mult|`` reaches ``2**62``.
+        """
+        values = np.asarray(acc, np.int64)
+        mult = np.asarray(self.mult, np.int64)
+        if values.size and int(np.abs(values).max()) * max(self.mult) >= 1 << MAX_PRODUCT_BITS:
+            raise OverflowError(f"requantize product reaches 2**{MAX_PRODUCT_BITS}")
+        if mult.size > 1:
+            shape = [1] * values.ndim
+            shape[axis] = mult.size
+            mult = mult.reshape(shape)
+        scaled = (values * mult + (1 << (self.shift - 1))) >> self.shift
+        return np.clip(scaled + self.zero_point, self.lo, self.hi)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "mult": list(self.mult),
+            "shift": self.shift,
+            "zero_point": self.zero_point,
+            "lo": self.lo,
+            "hi": self.hi,
+            "mult_bits": self.mult_bits,
+        }
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Requant:
+        """Inverse of :meth:`to_json`."""
+        return cls(**{**value, "mult": tuple(value["mult"])})
+
+
+def choose_requant(
+    factors: ArrayLike,
+    output: QType,
+    *,
+    mult_bits: int = 16,
+    lo: int | None = None,
+    hi: int | None = None,
+    acc_bits: int = 32,
+) -> Requant:
+    """Find mult and shift for real factors ``scale_in * scale_w[c] / scale_out``.
+
+    The shift is the largest for which every ``floor(factor * 2**shift + 0.5)`` fits ``mult_bits``
+    and the product stays below ``2**62``; a factor that rounds to 0 becomes 1.
+
+    Raises
+    ------
+    ValueError
+        If a factor is not positive and finite, or too large for any shift.
+    """
+    real = np.atleast_1d(np.asarray(factors, np.float64))
+    if not (np.isfinite(real).all() and (real > 0).all()):
+        raise ValueError(f"requantize factors must be positive and finite, not {real.tolist()}")
+    for shift in range(MAX_SHIFT, 0, -1):
+        mult = np.floor(real * 2.0**shift + 0.5)
+        top = int(mult.max()) if mult.max() < 2.0**62 else 1 << 62
+        if top < 1 << mult_bits and top.bit_length() + acc_bits - 1 <= MAX_PRODUCT_BITS:
+            return Requant(
+                mult=tuple(int(v) for v in np.maximum(mult, 1)),
+                shift=shift,
+                zero_point=output.zero_point,
+                lo=output.lo if lo is None else lo,
+                hi=output.hi if hi is None else hi,
+                mult_bits=mult_bits,
+            )
+    raise ValueError(f"requantize factor {float(real.max())!r} is too large for {mult_bits} bits")
+
+
+def fold_zero_point(bias: ArrayLike, weights: ArrayLike, zero_point: int) -> IntArray:
+    """Bias for arrays that multiply raw codes: ``bias - zero_point * sum(weights)`` per channel.
+
+    ``weights`` has shape [channels, ...], ``bias`` [channels]. Padding must then insert the
+    input's zero point.
+    """
+    w = np.asarray(weights, np.int64)
+    total = w.reshape(w.shape[0], -1).sum(axis=1)
+    return np.asarray(bias, np.int64).reshape(-1) - zero_point * total
+
+
+def accumulator_range(
+    weights: ArrayLike, bias: ArrayLike, code_lo: int, code_hi: int
+) -> tuple[int, int]:
+    """Least and greatest final sum of ``bias[c] + sum(weights[c] * codes)`` over all inputs."""
+    w = np.asarray(weights, np.int64)
+    w = w.reshape(w.shape[0], -1)
+    b = np.asarray(bias, np.int64).reshape(-1)
+    positive, negative = np.maximum(w, 0).sum(axis=1), np.minimum(w, 0).sum(axis=1)
+    lowest = b + positive * code_lo + negative * code_hi
+    highest = b + positive * code_hi + negative * code_lo
+    return int(lowest.min()), int(highest.max())
+
+
+def unary_table(
+    function: Callable[[FloatArray], FloatArray], source: QType, target: QType
+) -> IntArray:
+    """Codes of ``function`` for every code of ``source``, lowest code first.
+
+    NaN and -inf give the lowest code of ``target``, +inf the highest.
+    """
+    codes = np.arange(source.lo, source.hi + 1)
+    with np.errstate(all="ignore"):
+        real = np.asarray(function(source.dequantize(codes)), np.float64)
+    finite = np.isfinite(real)
+    result = target.quantize(np.where(finite, real, 0.0))
+    result[np.isposinf(real)] = target.hi
+    result[np.isnan(real) | np.isneginf(real)] = target.lo
+    return result
+
+
+SOFTMAX_QTYPE = QType(bits=8, signed=False, scale=1 / 256, zero_point=0)
+
+
+def exp_table(scale: float, entries: int = 256) -> IntArray:
+    """``EXP[d] = floor(65535 * exp(-scale * d) + 1/2)`` for d = 0..entries-1."""
+    d = np.arange(entries, dtype=np.float64)
+    return np.floor(65535 * np.exp(-scale * d) + 0.5).astype(np.int64)
+
+
+def softmax_codes(codes: ArrayLike, table: ArrayLike, axis: int = 1) -> IntArray:
+    """Softmax on codes with an :func:`exp_table`; the result is of :data:`SOFTMAX_QTYPE`.
+
+    ``e = table[max - q]``, ``y = min(255, (512 * e + S) div (2 * S))`` with S the sum of e.
+    """
+    q = np.asarray(codes, np.int64)
+    e = np.asarray(table, np.int64)[q.max(axis=axis, keepdims=True) - q]
+    total = e.sum(axis=axis, keepdims=True)
+    return np.minimum(255, (512 * e + total) // (2 * total))
+
+
+def argmax_codes(codes: ArrayLike, axis: int = 1) -> IntArray:
+    """Index of the maximum, the lowest one of several; the axis stays with extent 1."""
+    return np.expand_dims(np.argmax(np.asarray(codes), axis=axis), axis).astype(np.int64)

@@ -1,0 +1,1 @@
+"""Hardware components in Amaranth, each usable alone; they know nothing of graphs."""

@@ -1,0 +1,1 @@
+"""Simulation: Verilator build cache, fast runner, stream drivers and monitors."""
