@@ -40,7 +40,8 @@ class Location:
     def __str__(self) -> str:
         if not self.line:
             return self.file
-        return f"{self.file}:{self.line}:{self.column}" if self.column else f"{self.file}:{self.line}"
+        column = f":{self.column}" if self.column else ""
+        return f"{self.file}:{self.line}{column}"
 
 
 class NnefHwError(Exception):
@@ -73,7 +74,8 @@ class NnefHwError(Exception):
             text = self.location.text
             message += f"\n    {text}"
             if self.location.column:
-                indent = "".join("\t" if c == "\t" else " " for c in text[: self.location.column - 1])
+                before = text[: self.location.column - 1]
+                indent = "".join("\t" if c == "\t" else " " for c in before)
                 message += f"\n    {indent}^"
         return message
 

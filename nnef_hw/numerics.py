@@ -104,7 +104,8 @@ class QType:
         """
         x = np.asarray(real, np.float64)
         codes = np.floor(x / self._scale(x.ndim, axis) + 0.5) + self.zero_point
-        return np.clip(codes, self.lo, self.hi).astype(np.int64)
+        result: IntArray = np.clip(codes, self.lo, self.hi).astype(np.int64)
+        return result
 
     def dequantize(self, codes: ArrayLike, axis: int = 0) -> FloatArray:
         """Real numbers of codes."""
@@ -191,7 +192,8 @@ class Requant:
             shape[axis] = mult.size
             mult = mult.reshape(shape)
         scaled = (values * mult + (1 << (self.shift - 1))) >> self.shift
-        return np.clip(scaled + self.zero_point, self.lo, self.hi)
+        result: IntArray = np.clip(scaled + self.zero_point, self.lo, self.hi)
+        return result
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -255,7 +257,8 @@ def fold_zero_point(bias: ArrayLike, weights: ArrayLike, zero_point: int) -> Int
     """
     w = np.asarray(weights, np.int64)
     total = w.reshape(w.shape[0], -1).sum(axis=1)
-    return np.asarray(bias, np.int64).reshape(-1) - zero_point * total
+    result: IntArray = np.asarray(bias, np.int64).reshape(-1) - zero_point * total
+    return result
 
 
 def accumulator_range(
@@ -305,7 +308,8 @@ def softmax_codes(codes: ArrayLike, table: ArrayLike, axis: int = 1) -> IntArray
     q = np.asarray(codes, np.int64)
     e = np.asarray(table, np.int64)[q.max(axis=axis, keepdims=True) - q]
     total = e.sum(axis=axis, keepdims=True)
-    return np.minimum(255, (512 * e + total) // (2 * total))
+    result: IntArray = np.minimum(255, (512 * e + total) // (2 * total))
+    return result
 
 
 def argmax_codes(codes: ArrayLike, axis: int = 1) -> IntArray:

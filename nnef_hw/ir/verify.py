@@ -4,8 +4,8 @@ Stages and the attributes they add:
 
 * ``float``: any NNEF operator, attributes complete.
 * ``canonical``: operators of :data:`CANONICAL_OPS` only. ``conv`` and ``linear`` carry
-  ``activation``: None or ``"relu"``. A ``linear`` behind a flatten is a ``conv`` whose filter covers
-  the whole image, followed by a ``reshape`` of a [1, C, 1, 1] tensor.
+  ``activation``: None or ``"relu"``. A ``linear`` behind a flatten is a ``conv`` whose filter
+  covers the whole image, followed by a ``reshape`` of a [1, C, 1, 1] tensor.
 * ``fixed``: every activation has a QType; constants are integer codes. ``conv``, ``linear``
   and ``avg_pool`` carry ``requant`` (:class:`~nnef_hw.numerics.Requant`); table operators and
   ``softmax`` carry ``table`` (int64 array; indexed by ``code - lo``, or by ``max - code``).
@@ -80,5 +80,6 @@ def _verify_fixed(graph: Graph, node: Node) -> None:
     if node.op in TABLE_OPS or node.op == "softmax":
         table = node.attrs.get("table")
         source = graph.tensor(node.inputs[0]).qtype
-        assert source is not None and isinstance(table, np.ndarray), f"{node.name}: no table"
+        assert source is not None
+        assert isinstance(table, np.ndarray), f"{node.name}: no table"
         assert table.shape == (1 << source.bits,), f"{node.name}: table of {table.shape} entries"
