@@ -1,0 +1,54 @@
+"""How a memory is built from a device's block RAM primitives, so that their count is exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["BlockRam", "Tiling", "tile_memory"]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRam:
+    """A device's block RAM: its ``(depth, width)`` shapes, widest first."""
+
+    name: str
+    shapes: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """A memory of ``depth`` words x ``width`` bits as a grid of primitives.
+
+    Attributes
+    ----------
+    tile_depth, tile_width
+        Shape of one primitive.
+    rows, columns
+        Primitives stacked in depth (behind a multiplexer) and side by side in width.
+    """
+
+    depth: int
+    width: int
+    tile_depth: int
+    tile_width: int
+
+    @property
+    def rows(self) -> int:
+        """Primitives in depth."""
+        return -(-self.depth // self.tile_depth)
+
+    @property
+    def columns(self) -> int:
+        """Primitives in width."""
+        return -(-self.width // self.tile_width)
+
+    @property
+    def count(self) -> int:
+        """Primitives in all."""
+        return self.rows * self.columns
+
+
+def tile_memory(ram: BlockRam, depth: int, width: int) -> Tiling:
+    """Choose the tiling with the fewest primitives, and of these the fewest multiplexer inputs."""
+    tilings = [Tiling(depth, width, *shape) for shape in ram.shapes]
+    return min(tilings, key=lambda tiling: (tiling.count, tiling.rows, -tiling.tile_width))

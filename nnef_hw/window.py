@@ -1,0 +1,165 @@
+"""Geometry of sliding windows: one definition for the schedule and the hardware.
+
+A line buffer stores the *padded* image in stream order (row, column, channel block), so padding
+is written once and windows are read without looking at borders.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["Window"]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A two-dimensional sliding window over an image of channel blocks.
+
+    Parameters
+    ----------
+    height, width
+        Extents of the image in pixels.
+    channel_blocks
+        Words per pixel, ``ceil(channels / lanes)``.
+    kernel, stride, dilation
+        Vertical and horizontal, in pixels.
+    padding
+        ``((top, bottom), (left, right))`` in pixels.
+    passes
+        How often the words of one window are read: once per group of output channels; with
+        ``by_channel`` it must equal ``channel_blocks``.
+    by_channel
+        Pass n reads only channel block n of the window (pooling, depthwise); otherwise every pass
+        reads all blocks (convolution, linear).
+
+    Raises
+    ------
+    ValueError
+        If the window does not fit the padded image or an extent is not positive.
+    """
+
+    height: int
+    width: int
+    channel_blocks: int
+    kernel: tuple[int, int] = (1, 1)
+    stride: tuple[int, int] = (1, 1)
+    dilation: tuple[int, int] = (1, 1)
+    padding: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
+    passes: int = 1
+    by_channel: bool = False
+
+    def __post_init__(self) -> None:
+        positive = (self.height, self.width, self.channel_blocks, self.passes)
+        if min(*positive, *self.kernel, *self.stride, *self.dilation) < 1:
+            raise ValueError("window extents, kernel, stride, dilation and passes must be positive")
+        if min(*self.padding[0], *self.padding[1]) < 0:
+            raise ValueError("window padding must not be negative")
+        if self.reach[0] > self.padded_height or self.reach[1] > self.padded_width:
+            raise ValueError(f"window {self.kernel} is larger than the padded image")
+        if self.by_channel and self.passes != self.channel_blocks:
+            raise ValueError("a window read by channel has one pass per channel block")
+
+    @property
+    def padded_height(self) -> int:
+        """Rows of the stored image."""
+        return self.height + sum(self.padding[0])
+
+    @property
+    def padded_width(self) -> int:
+        """Columns of the stored image."""
+        return self.width + sum(self.padding[1])
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """Rows and columns from a window's first to its last tap, inclusive."""
+        vertical, horizontal = (
+            (k - 1) * d + 1 for k, d in zip(self.kernel, self.dilation, strict=True)
+        )
+        return vertical, horizontal
+
+    @property
+    def out_height(self) -> int:
+        """Window positions down the image."""
+        return (self.padded_height - self.reach[0]) // self.stride[0] + 1
+
+    @property
+    def out_width(self) -> int:
+        """Window positions along a row."""
+        return (self.padded_width - self.reach[1]) // self.stride[1] + 1
+
+    @property
+    def out_pixels(self) -> int:
+        """Windows per frame."""
+        return self.out_height * self.out_width
+
+    @property
+    def beats(self) -> int:
+        """Input beats per frame."""
+        return self.height * self.width * self.channel_blocks
+
+    @property
+    def words(self) -> int:
+        """Words written per frame: the padded image."""
+        return self.padded_height * self.padded_width * self.channel_blocks
+
+    @property
+    def taps(self) -> int:
+        """Window positions of the kernel."""
+        return self.kernel[0] * self.kernel[1]
+
+    @property
+    def pass_words(self) -> int:
+        """Words read in one pass (T of the design)."""
+        return self.taps * (1 if self.by_channel else self.channel_blocks)
+
+    @property
+    def span(self) -> int:
+        """Words from a window's first to its last, inclusive: what must be stored to read it."""
+        rows, columns = self.reach
+        return ((rows - 1) * self.padded_width + columns) * self.channel_blocks
+
+    @property
+    def column_step(self) -> int:
+        """Words from a window to the next one of its row."""
+        return self.stride[1] * self.channel_blocks
+
+    @property
+    def row_step(self) -> int:
+        """Words from the last window of a row to the first of the next."""
+        row = self.stride[0] * self.padded_width * self.channel_blocks
+        return row - (self.out_width - 1) * self.column_step
+
+    @property
+    def frame_step(self) -> int:
+        """Words from the last window of a frame to the first of the next frame."""
+        rows = (self.out_height - 1) * self.stride[0] * self.padded_width * self.channel_blocks
+        return self.words - rows - (self.out_width - 1) * self.column_step
+
+    @property
+    def min_depth(self) -> int:
+        """Words of memory below which the window could never be read."""
+        return self.span
+
+    @property
+    def overdraft(self) -> int:
+        """Words a frame's end may release before they are written (rows no window reads)."""
+        return max(0, max(self.frame_step, self.row_step, self.column_step) - self.span)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Window:
+        """Inverse of :meth:`to_json`."""
+        (top, bottom), (left, right) = value["padding"]
+        return cls(
+            **{
+                **value,
+                "kernel": tuple(value["kernel"]),
+                "stride": tuple(value["stride"]),
+                "dilation": tuple(value["dilation"]),
+                "padding": ((top, bottom), (left, right)),
+            }
+        )

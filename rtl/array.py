@@ -1,0 +1,241 @@
+"""Systolic array: rows of multiply-accumulate units behind one stream of window words."""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.blockram import tile_memory
+from nnef_hw.rtl.linebuffer import window_layout
+from nnef_hw.rtl.memory import TiledMemory
+from nnef_hw.rtl.multiplier import ProductPair
+
+__all__ = ["SystolicArray", "sum_layout"]
+
+
+def sum_layout(acc_bits):
+    """Payload of a stream of sums, one output channel per item; ``last`` ends a frame."""
+    return data.StructLayout({"acc": signed(acc_bits), "last": 1})
+
+
+class SystolicArray(wiring.Component):
+    """Multiply window words by the weights of ``rows`` output channels at a time.
+
+    Golden model: ``acc[c] = sum(weights[c] * codes)`` over the T words of a window, modulo
+    ``2**acc_bits``; channels come out in order, pixel after pixel.
+
+    One word per cycle. Rows stand in groups of ``group_rows``; a group shares one weight memory, and
+    word, address and control hop from group to group through registers, so nothing fans out. A word
+    that is inside never stalls: only the last word of a pass waits at the entrance until the
+    sums of the pass before have left. They leave by a shift chain along the rows, whose shift
+    also hops, so at most one sum leaves in two cycles.
+
+    A pass therefore takes ``max(T, result_latency + (rows - 1) * interval)`` cycles, where
+    ``interval >= 2`` is how often the consumer takes a sum.
+
+    Parameters
+    ----------
+    weights : ndarray of int, shape [channels, T, lanes]
+        Weights in window order; absent lanes are 0.
+    rows, group_rows : int
+        Output channels computed at once, and how many of them share a memory.
+    x_bits, x_signed, w_bits, acc_bits : int
+        Formats of codes, weights and sums.
+    in_dsp : bool
+        Multipliers in DSP blocks, else in LUTs.
+    ram : BlockRam
+        The device's block RAM, for the weights.
+    weight_style : str
+        ``"block"`` or ``"logic"``.
+
+    Members
+    -------
+    i : In(stream.Signature(window_layout))
+    o : Out(stream.Signature(sum_layout))
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from the accepted last word of a pass to the first sum's ``o.valid``.
+    """
+
+    def __init__(self, *, weights, rows, group_rows, x_bits, x_signed, w_bits, acc_bits, in_dsp,
+                 ram, weight_style="block"):
+        channels, words, lanes = weights.shape
+        if not 1 <= group_rows <= rows <= channels:
+            raise ValueError(f"SystolicArray needs group_rows <= rows <= {channels} channels, "
+                             f"not {group_rows!r} and {rows!r}")
+        self.weights = weights
+        self.channels = channels
+        self.words = words
+        self.lanes = lanes
+        self.rows = rows
+        self.group_rows = group_rows
+        self.x_bits = x_bits
+        self.x_signed = x_signed
+        self.w_bits = w_bits
+        self.acc_bits = acc_bits
+        self.in_dsp = in_dsp
+        self.ram = ram
+        self.weight_style = weight_style
+        self.passes = -(-channels // rows)
+        self.tree_depth = (lanes - 1).bit_length()
+        self.latency = 7 + self.tree_depth
+        super().__init__({
+            "i": In(stream.Signature(window_layout(bits=x_bits, signed=x_signed, lanes=lanes))),
+            "o": Out(stream.Signature(sum_layout(acc_bits))),
+        })
+
+    def _memory_words(self, first_row, group_rows):
+        """Weights of one group as memory words: [pass, word] -> rows x lanes, row 0 lowest."""
+        words = []
+        mask = (1 << self.w_bits) - 1
+        for pass_index in range(self.passes):
+            for word in range(self.words):
+                value, position = 0, 0
+                for row in range(first_row, first_row + group_rows):
+                    channel = pass_index * self.rows + row
+                    for lane in range(self.lanes):
+                        if channel < self.channels:
+                            weight = int(self.weights[channel, word, lane])
+                            value |= (weight & mask) << position
+                        position += self.w_bits
+                words.append(value)
+        return words
+
+    def elaborate(self, platform):
+        m = Module()
+        groups = [min(self.group_rows, self.rows - first)
+                  for first in range(0, self.rows, self.group_rows)]
+        depth = self.passes * self.words
+        accept = Signal()
+        m.d.comb += accept.eq(self.i.valid & self.i.ready)
+
+        # What hops from group to group: word, address, and (taken, first, last).
+        x_hops = [Signal.like(self.i.payload.data, name=f"x_hop{n}", reset_less=True)
+                  for n in range(len(groups) + 1)]
+        address_hops = [Signal(range(depth), name=f"address_hop{n}", init=depth - 1)
+                        for n in range(len(groups))]
+        stages = len(groups) + 5 + self.tree_depth
+        taken = [Signal(name=f"taken{n}") for n in range(stages)]
+        first = [Signal(name=f"first{n}", reset_less=True) for n in range(stages)]
+        last = [Signal(name=f"last{n}") for n in range(stages)]
+        for hops in (x_hops, address_hops, taken, first, last):
+            m.d.sync += [later.eq(earlier) for earlier, later in zip(hops, hops[1:], strict=False)]
+
+        next_first = Signal(init=1)
+        m.d.sync += [taken[0].eq(accept), last[0].eq(accept & self.i.payload.last)]
+        with m.If(accept):
+            m.d.sync += [
+                x_hops[0].eq(self.i.payload.data),
+                first[0].eq(next_first),
+                next_first.eq(self.i.payload.last),
+                address_hops[0].eq(address_hops[0] + 1),
+            ]
+            with m.If(address_hops[0] == depth - 1):
+                m.d.sync += address_hops[0].eq(0)
+
+        sum_stage = 3 + self.tree_depth
+        results, captures, shifts = [], [], []
+        for group, rows in enumerate(groups):
+            weights = TiledMemory(
+                tile_memory(self.ram, depth, rows * self.lanes * self.w_bits),
+                words=self._memory_words(group * self.group_rows, rows),
+                style=self.weight_style,
+            )
+            m.submodules[f"weights{group}"] = weights
+            m.d.comb += [
+                weights.read_address.eq(address_hops[group]),
+                weights.read_enable.eq(1),
+            ]
+            sums = self._products(m, group, rows, x_hops[group + 1], weights.read_data)
+            capture = Signal(name=f"capture{group}")
+            shift = Signal(name=f"shift{group}")
+            m.d.comb += capture.eq(last[group + sum_stage + 1])
+            for row, total in enumerate(sums):
+                accumulator = Signal(signed(self.acc_bits), name=f"acc{group}_{row}",
+                                     reset_less=True)
+                result = Signal(signed(self.acc_bits), name=f"result{group}_{row}",
+                                reset_less=True)
+                with m.If(taken[group + sum_stage]):
+                    m.d.sync += accumulator.eq(
+                        Mux(first[group + sum_stage], 0, accumulator) + total)
+                results.append((result, accumulator, capture, shift))
+            captures.append(capture)
+            shifts.append(shift)
+
+        for row, (result, accumulator, capture, shift) in enumerate(results):
+            following = results[row + 1][0] if row + 1 < len(results) else result
+            with m.If(capture | shift):
+                m.d.sync += result.eq(Mux(capture, accumulator, following))
+
+        self._drain(m, accept, captures[0], shifts, results[0][0])
+        return m
+
+    def _products(self, m, group, rows, codes, weights):
+        """Instantiate a group's multipliers and adder trees; return one sum per row."""
+        operands = []
+        for row in range(rows):
+            for lane in range(self.lanes):
+                position = row * self.lanes + lane
+                operands.append((codes[lane], weights.word_select(position, self.w_bits)))
+        products = []
+        for n in range(0, len(operands), 2):
+            pair = ProductPair(x_bits=self.x_bits, x_signed=self.x_signed, w_bits=self.w_bits,
+                               in_dsp=self.in_dsp)
+            m.submodules[f"products{group}_{n // 2}"] = pair
+            m.d.comb += [pair.x0.eq(operands[n][0]), pair.w0.eq(operands[n][1])]
+            products.append(pair.p0)
+            if n + 1 < len(operands):
+                m.d.comb += [pair.x1.eq(operands[n + 1][0]), pair.w1.eq(operands[n + 1][1])]
+                products.append(pair.p1)
+
+        sums = []
+        for row in range(rows):
+            level = products[row * self.lanes:(row + 1) * self.lanes]
+            while len(level) > 1:
+                pairs = []
+                for n in range(0, len(level), 2):
+                    total = level[n] + level[n + 1] if n + 1 < len(level) else level[n]
+                    register = Signal(signed(len(level[0]) + 1), reset_less=True,
+                                      name=f"tree{group}_{row}_{len(level)}_{n}")
+                    m.d.sync += register.eq(total)
+                    pairs.append(register)
+                level = pairs
+            sums.append(level[0])
+        return sums
+
+    def _drain(self, m, accept, captured, shifts, head):
+        """Offer the sums of a pass one by one; hold back the next pass's last word until then."""
+        pass_index = Signal(range(self.passes))
+        busy, final_pass, end, shifting = Signal(), Signal(), Signal(), Signal()
+        pending = Signal(range(self.rows + 1))
+        arrived, taken, emptied = Signal(), Signal(), Signal()
+        rest = self.channels - (self.passes - 1) * self.rows
+
+        m.d.comb += [
+            taken.eq(self.o.valid & self.o.ready),
+            emptied.eq(taken & (pending == 1)),
+            self.i.ready.eq(~self.i.payload.last | ~busy | emptied),
+            self.o.valid.eq((pending != 0) & ~shifting),
+            self.o.payload.acc.eq(head),
+            self.o.payload.last.eq(end & (pending == 1)),
+            shifts[0].eq(taken),
+        ]
+        m.d.sync += [later.eq(earlier) for earlier, later in zip(shifts, shifts[1:], strict=False)]
+        m.d.sync += arrived.eq(captured)
+        if len(shifts) > 1:
+            m.d.sync += shifting.eq(taken)
+
+        with m.If(arrived):
+            m.d.sync += pending.eq(Mux(final_pass, rest, self.rows))
+        with m.Elif(taken):
+            m.d.sync += pending.eq(pending - 1)
+        with m.If(accept & self.i.payload.last):
+            m.d.sync += [
+                busy.eq(1),
+                end.eq(self.i.payload.end),
+                final_pass.eq(pass_index == self.passes - 1),
+                pass_index.eq(Mux(pass_index == self.passes - 1, 0, pass_index + 1)),
+            ]
+        with m.Elif(emptied):
+            m.d.sync += busy.eq(0)

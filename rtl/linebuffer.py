@@ -1,0 +1,206 @@
+"""Line buffer: turns an activation stream into a stream of sliding-window words."""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.blockram import tile_memory
+from nnef_hw.rtl.memory import TiledMemory
+from nnef_hw.rtl.stream import beat_layout, code_shape
+
+__all__ = ["LineBuffer", "window_layout"]
+
+
+def window_layout(*, bits, signed, lanes):
+    """Payload of a window stream: one word of a window.
+
+    ``last`` closes a pass over a window (design: T words), ``end`` the last pass of a frame.
+    """
+    return data.StructLayout({
+        "data": data.ArrayLayout(code_shape(bits, signed), lanes),
+        "last": 1,
+        "end": 1,
+    })
+
+
+class LineBuffer(wiring.Component):
+    """Store padded rows in a circular block RAM and replay every window word by word.
+
+    Golden model: :func:`nnef_hw.reference.windows` order, i.e. for every window in raster order,
+    for every pass, the words (ky, kx, channel block); with ``window.by_channel`` pass n gives the
+    words (ky, kx) of channel block n.
+
+    One word is written and one read per cycle. A window is read as soon as all of it is stored; its
+    first word leaves memory for good when the next window begins. ``o`` may stall at any time.
+
+    Parameters
+    ----------
+    window : Window
+        Geometry.
+    bits, signed, lanes : int, bool, int
+        Format of a beat.
+    pad_code : int
+        What padding inserts: the input's zero point, or the lowest code for a maximum.
+    depth : int
+        Words of memory, a power of two, at least ``window.min_depth``.
+    ram : BlockRam
+        The device's block RAM.
+
+    Members
+    -------
+    i : In(stream.Signature(beat_layout))
+    o : Out(stream.Signature(window_layout))
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from the accepted beat that completes a window to that window's first ``o.valid``.
+    """
+
+    latency = 2
+
+    def __init__(self, *, window, bits, signed, lanes, pad_code, depth, ram):
+        if depth & (depth - 1) or depth < 2:
+            raise ValueError(f"LineBuffer depth must be a power of two, not {depth!r}")
+        if depth < window.min_depth:
+            raise ValueError(f"LineBuffer depth must be at least {window.min_depth}, not {depth!r}")
+        self.window = window
+        self.bits = bits
+        self.lanes = lanes
+        self.pad_code = pad_code
+        self.depth = depth
+        self.ram = ram
+        layout = {"bits": bits, "signed": signed, "lanes": lanes}
+        super().__init__({
+            "i": In(stream.Signature(beat_layout(**layout))),
+            "o": Out(stream.Signature(window_layout(**layout))),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        window, depth = self.window, self.depth
+        storage = TiledMemory(tile_memory(self.ram, depth, self.bits * self.lanes), writable=True)
+        m.submodules.storage = storage
+
+        # Words stored from the first word of the current window on; negative after a frame whose
+        # last rows are read by no window and not written yet.
+        level = Signal(signed(max(depth, window.overdraft).bit_length() + 1))
+        written, released = Signal(), Signal()
+        step = Signal(range(max(window.column_step, window.row_step, window.frame_step) + 1))
+        m.d.sync += level.eq(level + written - Mux(released, step, 0))
+
+        self._write(m, storage, level, written)
+        self._read(m, storage, level, released, step)
+        return m
+
+    def _write(self, m, storage, level, written):
+        """Write the padded image in raster order, padding without an input beat."""
+        window = self.window
+        (top, _), (left, _) = window.padding
+        row = Signal(range(window.padded_height))
+        column = Signal(range(window.padded_width))
+        block = Signal(range(window.channel_blocks))
+        address = Signal(range(self.depth))
+        room, padding = Signal(), Signal()
+
+        inside = Const(1)
+        if any(window.padding[0]):
+            inside = inside & (row >= top) & (row < top + window.height)
+        if any(window.padding[1]):
+            inside = inside & (column >= left) & (column < left + window.width)
+        pad_word = Const(self.pad_code, self.bits).replicate(self.lanes)
+        m.d.comb += [
+            room.eq(level < self.depth),
+            padding.eq(~inside),
+            self.i.ready.eq(room & ~padding),
+            written.eq(room & (padding | self.i.valid)),
+            storage.write_address.eq(address),
+            storage.write_enable.eq(written),
+            storage.write_data.eq(Mux(padding, pad_word, self.i.payload.data.as_value())),
+        ]
+
+        with m.If(written):
+            m.d.sync += [address.eq(address + 1), block.eq(block + 1)]
+            with m.If(block == window.channel_blocks - 1):
+                m.d.sync += [block.eq(0), column.eq(column + 1)]
+                with m.If(column == window.padded_width - 1):
+                    m.d.sync += [column.eq(0), row.eq(row + 1)]
+                    with m.If(row == window.padded_height - 1):
+                        m.d.sync += row.eq(0)
+
+    def _read(self, m, storage, level, released, step):
+        """Read the words of every window, pass after pass."""
+        window = self.window
+        kernel_height, kernel_width = window.kernel
+        inner_words = 1 if window.by_channel else window.channel_blocks
+        inner = Signal(range(inner_words))
+        tap_column = Signal(range(kernel_width))
+        tap_row = Signal(range(kernel_height))
+        pass_index = Signal(range(window.passes))
+        column = Signal(range(window.out_width))
+        row = Signal(range(window.out_height))
+        base = Signal(range(self.depth))
+        address = Signal(range(self.depth))
+
+        running, stored, advance, issue = Signal(), Signal(), Signal(), Signal()
+        m.d.comb += [
+            stored.eq(level >= window.span),
+            advance.eq(~self.o.valid | self.o.ready),
+            issue.eq(advance & (running | stored)),
+            storage.read_address.eq(address),
+            storage.read_enable.eq(issue),
+            self.o.payload.data.eq(storage.read_data),
+        ]
+
+        last_inner = inner == inner_words - 1
+        last_column = last_inner & (tap_column == kernel_width - 1)
+        last_word, last_pass, last_window = Signal(), Signal(), Signal()
+        row_end = column == window.out_width - 1
+        m.d.comb += [
+            last_word.eq(last_column & (tap_row == kernel_height - 1)),
+            last_pass.eq(pass_index == window.passes - 1),
+            last_window.eq(row_end & (row == window.out_height - 1)),
+            released.eq(issue & last_word & last_pass),
+            step.eq(Mux(last_window, window.frame_step,
+                        Mux(row_end, window.row_step, window.column_step))),
+        ]
+        with m.If(advance):
+            m.d.sync += [
+                self.o.valid.eq(issue),
+                self.o.payload.last.eq(last_word),
+                self.o.payload.end.eq(last_word & last_pass & last_window),
+            ]
+
+        # Steps between consecutive words of a pass.
+        blocks = window.channel_blocks
+        tap_step = window.dilation[1] * blocks - (inner_words - 1)
+        line_step = (window.dilation[0] * window.padded_width
+                     - (kernel_width - 1) * window.dilation[1]) * blocks - (inner_words - 1)
+        next_base = (base + step)[:len(base)]
+        with m.If(issue):
+            m.d.sync += running.eq(~(last_word & last_pass))
+            with m.If(~last_inner):
+                m.d.sync += [inner.eq(inner + 1), address.eq(address + 1)]
+            with m.Elif(~last_column):
+                m.d.sync += [inner.eq(0), tap_column.eq(tap_column + 1),
+                             address.eq(address + tap_step)]
+            with m.Elif(~last_word):
+                m.d.sync += [inner.eq(0), tap_column.eq(0), tap_row.eq(tap_row + 1),
+                             address.eq(address + line_step)]
+            with m.Else():
+                m.d.sync += [inner.eq(0), tap_column.eq(0), tap_row.eq(0)]
+                with m.If(~last_pass):
+                    m.d.sync += pass_index.eq(pass_index + 1)
+                    if window.by_channel:
+                        m.d.sync += address.eq(base + pass_index + 1)
+                    else:
+                        m.d.sync += address.eq(base)
+                with m.Else():
+                    m.d.sync += [
+                        pass_index.eq(0),
+                        base.eq(next_base),
+                        address.eq(next_base),
+                        column.eq(Mux(row_end, 0, column + 1)),
+                    ]
+                    with m.If(row_end):
+                        m.d.sync += row.eq(Mux(last_window, 0, row + 1))

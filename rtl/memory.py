@@ -1,0 +1,102 @@
+"""Memories in the shape of a device's block RAM, so that counts are exact by construction."""
+
+from amaranth import *
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["TiledMemory"]
+
+
+class TiledMemory(wiring.Component):
+    """Memory with one synchronous read port and, if ``writable``, one write port.
+
+    Golden model: ``words[address]``, one cycle later. Built from a grid of block RAM primitives
+    (:class:`nnef_hw.blockram.Tiling`). One read and one write per cycle. A read in the cycle of a
+    write to the same address gives an undefined word: users must not rely on it.
+
+    Parameters
+    ----------
+    tiling : Tiling
+        Shape of the memory and of its primitives.
+    words : list[int]
+        Initial contents, unsigned; missing ones are 0.
+    writable : bool
+        Has a write port.
+    style : str
+        ``"block"`` for block RAM, ``"logic"`` for a look-up in LUTs (read-only memories).
+
+    Members
+    -------
+    read_address : In(range(depth))
+    read_enable : In(1)
+        Without it ``read_data`` keeps its value.
+    read_data : Out(width)
+        The word, in the cycle after its address.
+    write_address, write_enable, write_data : In
+        Only if ``writable``.
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from ``read_address`` to ``read_data``.
+    """
+
+    latency = 1
+
+    def __init__(self, tiling, *, words=(), writable=False, style="block"):
+        if writable and style != "block":
+            raise ValueError("TiledMemory in logic is read-only")
+        self.tiling = tiling
+        self.words = list(words)
+        self.writable = writable
+        self.style = style
+        members = {
+            "read_address": In(range(tiling.depth)),
+            "read_enable": In(1),
+            "read_data": Out(tiling.width),
+        }
+        if writable:
+            members["write_address"] = In(range(tiling.depth))
+            members["write_enable"] = In(1)
+            members["write_data"] = In(tiling.width)
+        super().__init__(members)
+
+    def elaborate(self, platform):
+        m = Module()
+        tiling = self.tiling
+        select_bits = (tiling.tile_depth - 1).bit_length()
+        read_row = Signal(range(tiling.rows))
+        with m.If(self.read_enable):
+            m.d.sync += read_row.eq(self.read_address >> select_bits)
+
+        rows = []
+        for row in range(tiling.rows):
+            first = row * tiling.tile_depth
+            depth = min(tiling.tile_depth, tiling.depth - first)
+            parts = []
+            for column in range(tiling.columns):
+                low = column * tiling.tile_width
+                width = min(tiling.tile_width, tiling.width - low)
+                words = [(word >> low) & ((1 << width) - 1)
+                         for word in self.words[first:first + depth]]
+                tile = memory.Memory(shape=unsigned(width), depth=depth, init=words,
+                                     attrs={"ram_style": self.style})
+                m.submodules[f"tile_{row}_{column}"] = tile
+                port = tile.read_port()
+                m.d.comb += [
+                    port.addr.eq(self.read_address),
+                    port.en.eq(self.read_enable),
+                ]
+                parts.append(port.data)
+                if self.writable:
+                    write = tile.write_port()
+                    m.d.comb += [
+                        write.addr.eq(self.write_address),
+                        write.data.eq(self.write_data >> low),
+                        write.en.eq(self.write_enable
+                                    & ((self.write_address >> select_bits) == row)),
+                    ]
+            rows.append(Cat(parts))
+
+        m.d.comb += self.read_data.eq(Array(rows)[read_row] if len(rows) > 1 else rows[0])
+        return m

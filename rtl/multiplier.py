@@ -1,0 +1,81 @@
+"""Products of codes and weights: in DSP blocks of the device, or in LUTs."""
+
+from pathlib import Path
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["PRIMITIVES", "ProductPair"]
+
+PRIMITIVES = Path(__file__).with_name("primitives.v")
+"""Verilog of the modules that :class:`ProductPair` instantiates, behavioural in simulation."""
+
+
+class ProductPair(wiring.Component):
+    """Two independent products ``p = x * w``, registered before and after.
+
+    Golden model: multiplication of integers, exact. One pair per cycle, never stalls.
+
+    Parameters
+    ----------
+    x_bits, x_signed : int, bool
+        Format of an activation code.
+    w_bits : int
+        Width of a weight, signed.
+    in_dsp : bool
+        Use the device's multipliers (``SB_MAC16`` in dual 8x8 mode, ``MULT18X18D``); otherwise
+        LUTs. Which device it is, is decided when the Verilog is synthesized.
+
+    Members
+    -------
+    x0, x1 : In(x_bits)
+    w0, w1 : In(signed(w_bits))
+    p0, p1 : Out(signed(x_bits + w_bits))
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from operands to products.
+    """
+
+    latency = 2
+
+    def __init__(self, *, x_bits, x_signed, w_bits, in_dsp):
+        if in_dsp and (x_bits > 8 or w_bits > 8):
+            raise ValueError(f"a dual 8x8 multiplier cannot take {x_bits} x {w_bits} bits")
+        self.x_bits = x_bits
+        self.x_signed = x_signed
+        self.w_bits = w_bits
+        self.in_dsp = in_dsp
+        x_shape = Shape(x_bits, x_signed)
+        product = signed(x_bits + w_bits)
+        super().__init__({
+            "x0": In(x_shape), "w0": In(signed(w_bits)), "p0": Out(product),
+            "x1": In(x_shape), "w1": In(signed(w_bits)), "p1": Out(product),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        if self.in_dsp and platform is not None:
+            p0, p1 = Signal(signed(16)), Signal(signed(16))
+            x_shape = Shape(8, self.x_signed)
+            x0, x1 = Signal(x_shape), Signal(x_shape)
+            w0, w1 = Signal(signed(8)), Signal(signed(8))
+            m.d.comb += [
+                x0.eq(self.x0), x1.eq(self.x1), w0.eq(self.w0), w1.eq(self.w1),
+                self.p0.eq(p0), self.p1.eq(p1),
+            ]
+            m.submodules.dsp = Instance(
+                "nnef_hw_product_pair",
+                p_X_SIGNED=Const(int(self.x_signed), 1),
+                i_clk=ClockSignal(),
+                i_x0=x0, i_x1=x1, i_w0=w0, i_w1=w1, o_p0=p0, o_p1=p1,
+            )
+            return m
+
+        for n, (x, w, p) in enumerate([(self.x0, self.w0, self.p0), (self.x1, self.w1, self.p1)]):
+            x_register = Signal.like(x, name=f"x{n}_register", reset_less=True)
+            w_register = Signal.like(w, name=f"w{n}_register", reset_less=True)
+            m.d.sync += [x_register.eq(x), w_register.eq(w), p.eq(x_register * w_register)]
+        return m

@@ -1,0 +1,72 @@
+// Two 8x8 products in one iCE40 SB_MAC16, or in two ECP5 MULT18X18D; registered before and after.
+// NNEF_HW_ICE40 or NNEF_HW_ECP5 selects the device's block at synthesis; without them the same
+// behaviour is simulated.
+module nnef_hw_product_pair #(parameter X_SIGNED = 1'b0) (
+    input clk,
+    input [7:0] x0, x1,
+    input signed [7:0] w0, w1,
+    output signed [15:0] p0, p1
+);
+`ifdef NNEF_HW_ICE40
+    SB_MAC16 #(
+        .A_REG(1'b1), .B_REG(1'b1),
+        .TOP_8x8_MULT_REG(1'b1), .BOT_8x8_MULT_REG(1'b1),
+        .TOPOUTPUT_SELECT(2'b10), .BOTOUTPUT_SELECT(2'b10),
+        .MODE_8x8(1'b1), .A_SIGNED(X_SIGNED), .B_SIGNED(1'b1)
+    ) mac16 (
+        .CLK(clk), .CE(1'b1),
+        .A({x1, x0}), .B({w1, w0}), .C(16'b0), .D(16'b0), .O({p1, p0}),
+        .AHOLD(1'b0), .BHOLD(1'b0), .CHOLD(1'b0), .DHOLD(1'b0),
+        .IRSTTOP(1'b0), .IRSTBOT(1'b0), .ORSTTOP(1'b0), .ORSTBOT(1'b0),
+        .OLOADTOP(1'b0), .OLOADBOT(1'b0), .ADDSUBTOP(1'b0), .ADDSUBBOT(1'b0),
+        .OHOLDTOP(1'b0), .OHOLDBOT(1'b0), .CI(1'b0), .ACCUMCI(1'b0), .SIGNEXTIN(1'b0)
+    );
+`elsif NNEF_HW_ECP5
+    nnef_hw_product #(.X_SIGNED(X_SIGNED)) product0 (.clk(clk), .x(x0), .w(w0), .p(p0));
+    nnef_hw_product #(.X_SIGNED(X_SIGNED)) product1 (.clk(clk), .x(x1), .w(w1), .p(p1));
+`else
+    reg signed [8:0] x0_register, x1_register;
+    reg signed [7:0] w0_register, w1_register;
+    reg signed [15:0] p0_register, p1_register;
+    always @(posedge clk) begin
+        x0_register <= {X_SIGNED & x0[7], x0};
+        x1_register <= {X_SIGNED & x1[7], x1};
+        w0_register <= w0;
+        w1_register <= w1;
+        p0_register <= x0_register * w0_register;
+        p1_register <= x1_register * w1_register;
+    end
+    assign p0 = p0_register;
+    assign p1 = p1_register;
+`endif
+endmodule
+`ifdef NNEF_HW_ECP5
+// One 8x8 product in a MULT18X18D with input and output registers; operands are sign-extended.
+module nnef_hw_product #(parameter X_SIGNED = 1'b0) (
+    input clk,
+    input [7:0] x,
+    input [7:0] w,
+    output [15:0] p
+);
+    wire [17:0] a = {{10{X_SIGNED & x[7]}}, x};
+    wire [17:0] b = {{10{w[7]}}, w};
+    MULT18X18D #(
+        .REG_INPUTA_CLK("CLK0"), .REG_INPUTB_CLK("CLK0"), .REG_OUTPUT_CLK("CLK0"),
+        .REG_PIPELINE_CLK("NONE"), .CLK0_DIV("ENABLED"), .RESETMODE("SYNC"), .GSR("DISABLED")
+    ) mult (
+        .CLK0(clk), .CLK1(1'b0), .CLK2(1'b0), .CLK3(1'b0),
+        .CE0(1'b1), .CE1(1'b1), .CE2(1'b1), .CE3(1'b1),
+        .RST0(1'b0), .RST1(1'b0), .RST2(1'b0), .RST3(1'b0),
+        .SIGNEDA(1'b1), .SIGNEDB(1'b1), .SOURCEA(1'b0), .SOURCEB(1'b0),
+        .A0(a[0]), .A1(a[1]), .A2(a[2]), .A3(a[3]), .A4(a[4]), .A5(a[5]),
+        .A6(a[6]), .A7(a[7]), .A8(a[8]), .A9(a[9]), .A10(a[10]), .A11(a[11]),
+        .A12(a[12]), .A13(a[13]), .A14(a[14]), .A15(a[15]), .A16(a[16]), .A17(a[17]),
+        .B0(b[0]), .B1(b[1]), .B2(b[2]), .B3(b[3]), .B4(b[4]), .B5(b[5]),
+        .B6(b[6]), .B7(b[7]), .B8(b[8]), .B9(b[9]), .B10(b[10]), .B11(b[11]),
+        .B12(b[12]), .B13(b[13]), .B14(b[14]), .B15(b[15]), .B16(b[16]), .B17(b[17]),
+        .P0(p[0]), .P1(p[1]), .P2(p[2]), .P3(p[3]), .P4(p[4]), .P5(p[5]), .P6(p[6]), .P7(p[7]),
+        .P8(p[8]), .P9(p[9]), .P10(p[10]), .P11(p[11]), .P12(p[12]), .P13(p[13]), .P14(p[14]),
+        .P15(p[15])
+    );
+endmodule
+`endif

@@ -1,0 +1,142 @@
+"""Softmax over the channels of a pixel, in integers."""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.blockram import tile_memory
+from nnef_hw.rtl.memory import TiledMemory
+from nnef_hw.rtl.stream import beat_layout
+
+__all__ = ["Softmax"]
+
+QUOTIENT_BITS = 9
+
+
+class Softmax(wiring.Component):
+    """Softmax of the ``channels`` codes of a pixel, to unsigned 8-bit probabilities in 1/256.
+
+    Golden model: :func:`nnef_hw.numerics.softmax_codes`. One pixel takes ``15 * channels + 3``
+    cycles: load and find the maximum, sum the exponentials, then one serial division per code.
+
+    Parameters
+    ----------
+    channels : int
+        Codes per pixel.
+    bits, signed : int, bool
+        Format of a code.
+    table : list[int]
+        :func:`nnef_hw.numerics.exp_table`, 16-bit entries.
+    ram : BlockRam
+        The device's block RAM.
+
+    Members
+    -------
+    i : In(stream.Signature(beat_layout))
+    o : Out(stream.Signature(beat_layout))
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from a pixel's last accepted code to its first ``o.valid``.
+    """
+
+    def __init__(self, *, channels, bits, signed, table, ram):
+        self.channels = channels
+        self.bits = bits
+        self.table = list(table)
+        self.ram = ram
+        self.latency = channels + 7 + QUOTIENT_BITS
+        super().__init__({
+            "i": In(stream.Signature(beat_layout(bits=bits, signed=signed, lanes=1))),
+            "o": Out(stream.Signature(beat_layout(bits=8, signed=False, lanes=1))),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        channels, code = self.channels, self.i.payload.data[0]
+        codes = TiledMemory(tile_memory(self.ram, max(2, channels), self.bits), writable=True)
+        exponentials = TiledMemory(tile_memory(self.ram, len(self.table), 16), words=self.table)
+        m.submodules.codes, m.submodules.exponentials = codes, exponentials
+
+        total_bits = 16 + (channels - 1).bit_length()
+        index = Signal(range(channels))
+        maximum = Signal.like(code, reset_less=True)
+        last = Signal(reset_less=True)
+        total = Signal(total_bits)
+        stored = Signal.like(code)
+        read, looked_up, summed = Signal(), Signal(), Signal()
+        remainder = Signal(total_bits + QUOTIENT_BITS + 1, reset_less=True)
+        divisor = Signal(total_bits + QUOTIENT_BITS)
+        quotient = Signal(QUOTIENT_BITS)
+        step = Signal(range(QUOTIENT_BITS))
+
+        m.d.comb += [
+            codes.write_address.eq(index),
+            codes.write_data.eq(code),
+            codes.read_address.eq(index),
+            codes.read_enable.eq(1),
+            stored.eq(codes.read_data),
+            exponentials.read_address.eq(maximum - stored),
+            exponentials.read_enable.eq(1),
+            divisor.eq(total << QUOTIENT_BITS),
+        ]
+        m.d.sync += [looked_up.eq(read), summed.eq(looked_up)]
+        with m.If(summed):
+            m.d.sync += total.eq(total + exponentials.read_data)
+
+        final = index == channels - 1
+        advance = Mux(final, 0, index + 1)
+        with m.FSM():
+            with m.State("LOAD"):
+                m.d.comb += [
+                    self.i.ready.eq(1),
+                    codes.write_enable.eq(self.i.valid),
+                ]
+                with m.If(self.i.valid):
+                    m.d.sync += index.eq(advance)
+                    with m.If((index == 0) | (code > maximum)):
+                        m.d.sync += maximum.eq(code)
+                    with m.If(final):
+                        m.d.sync += [last.eq(self.i.payload.last), total.eq(0)]
+                        m.next = "SUM"
+            with m.State("SUM"):
+                m.d.comb += read.eq(1)
+                m.d.sync += index.eq(advance)
+                with m.If(final):
+                    m.next = "SETTLE"
+            with m.State("SETTLE"):
+                with m.If(~looked_up & ~summed):
+                    m.next = "FETCH"
+            with m.State("FETCH"):
+                m.next = "LOOK_UP"
+            with m.State("LOOK_UP"):
+                m.next = "START"
+            with m.State("START"):
+                m.d.sync += [
+                    remainder.eq((exponentials.read_data << QUOTIENT_BITS) + total),
+                    step.eq(0),
+                ]
+                m.next = "DIVIDE"
+            with m.State("DIVIDE"):
+                fits = remainder >= divisor
+                m.d.sync += [
+                    remainder.eq(Mux(fits, remainder - divisor, remainder) << 1),
+                    quotient.eq(Cat(fits, quotient)),
+                    step.eq(step + 1),
+                ]
+                with m.If(step == QUOTIENT_BITS - 1):
+                    m.next = "GIVE"
+            with m.State("GIVE"):
+                m.d.comb += [
+                    self.o.valid.eq(1),
+                    self.o.payload.data[0].eq(Mux(quotient[8], 255, quotient)),
+                    self.o.payload.last.eq(last & final),
+                ]
+                with m.If(self.o.ready):
+                    m.d.sync += index.eq(advance)
+                    with m.If(final):
+                        m.next = "LOAD"
+                    with m.Else():
+                        m.next = "FETCH"
+        return m

@@ -1,0 +1,81 @@
+"""Payload shapes of streams, and the FIFO that registers both directions of a handshake."""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["Fifo", "beat_layout", "code_shape"]
+
+
+def code_shape(bits, signed):
+    """Shape of one activation code."""
+    return Shape(bits, signed)
+
+
+def beat_layout(*, bits, signed, lanes):
+    """Payload of an activation stream: ``lanes`` codes of consecutive channels, and ``last``.
+
+    ``last`` marks the final beat of a frame; beats run by row, column, channel block (NHWC).
+    """
+    return data.StructLayout({
+        "data": data.ArrayLayout(code_shape(bits, signed), lanes),
+        "last": 1,
+    })
+
+
+class Fifo(wiring.Component):
+    """Queue of registers; golden model: the identity.
+
+    One item per cycle. ``i.ready`` and ``o.valid`` come from registers, so two FIFOs of depth 2
+    cut every combinational path between blocks (a *skid buffer*).
+
+    Parameters
+    ----------
+    shape : ShapeLike
+        Payload.
+    depth : int
+        Items held, at least 2.
+
+    Members
+    -------
+    i : In(stream.Signature(shape))
+    o : Out(stream.Signature(shape))
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from an accepted ``i`` to the matching ``o.valid``.
+    """
+
+    latency = 1
+
+    def __init__(self, shape, *, depth=2):
+        if depth < 2:
+            raise ValueError(f"Fifo depth must be at least 2, not {depth!r}")
+        self.depth = depth
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform):
+        m = Module()
+        level = Signal(range(self.depth + 1))
+        slots = [Signal.like(self.i.payload, name=f"slot{n}", reset_less=True)
+                 for n in range(self.depth)]
+        accept, release = Signal(), Signal()
+        remaining = Signal.like(level)
+
+        m.d.comb += [
+            self.i.ready.eq(level != self.depth),
+            self.o.valid.eq(level != 0),
+            self.o.payload.eq(slots[0]),
+            accept.eq(self.i.valid & self.i.ready),
+            release.eq(self.o.valid & self.o.ready),
+            remaining.eq(level - release),
+        ]
+        m.d.sync += level.eq(remaining + accept)
+
+        for n, slot in enumerate(slots):
+            with m.If(release & (level > n + 1)):
+                m.d.sync += slot.eq(slots[n + 1] if n + 1 < self.depth else self.i.payload)
+            with m.Elif(accept & (remaining == n)):
+                m.d.sync += slot.eq(self.i.payload)
+        return m
