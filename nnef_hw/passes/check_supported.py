@@ -1,0 +1,169 @@
+"""Find everything in a simplified graph that no hardware exists for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nnef_hw.errors import NnefHwError, UnsupportedError, raise_all
+from nnef_hw.ir import Graph, Node, Stage
+from nnef_hw.ir.verify import CANONICAL_OPS, TABLE_OPS
+from nnef_hw.passes.editor import is_trivial
+
+__all__ = ["CheckSupported"]
+
+Problem = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSupported:
+    """Promote a graph to the canonical stage, or raise one error for each thing it cannot have.
+
+    Rewrites nothing.
+    """
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the graph as a canonical one.
+
+        Raises
+        ------
+        ErrorGroup
+            Of one :class:`~nnef_hw.errors.UnsupportedError` for each problem; a lone one is raised
+            by itself.
+        """
+        errors: list[NnefHwError] = []
+        for name in graph.inputs:
+            tensor = graph.tensor(name)
+            if len(tensor.shape) not in {2, 3, 4} or tensor.shape[0] != 1:
+                errors.append(
+                    UnsupportedError(
+                        f"input {name!r} has shape {list(tensor.shape)}",
+                        remedy="give inputs a batch of 1 and one to three more axes",
+                        location=tensor.location,
+                    )
+                )
+        for node in graph.nodes:
+            for reason, remedy in _problems(graph, node):
+                error = UnsupportedError(
+                    f"{node.op} {node.name!r}: {reason}", remedy=remedy, location=node.location
+                )
+                errors.append(error)
+        for name in graph.outputs:
+            if name in graph.inputs or graph.tensor(name).data is not None:
+                reason = f"output {name!r} does not depend on any operator"
+                errors.append(UnsupportedError(reason, remedy="remove it from the results"))
+        raise_all(errors)
+        return graph.replaced(stage=Stage.CANONICAL)
+
+
+def _problems(graph: Graph, node: Node) -> Iterator[Problem]:
+    if node.op not in CANONICAL_OPS:
+        yield (
+            "this operator is not supported",
+            _REMEDIES.get(
+                node.op, "use convolutions, linear layers, pools and functions of one tensor"
+            ),
+        )
+        return
+    constants = [name for name in node.inputs if graph.tensor(name).data is not None]
+    if node.op in TABLE_OPS:
+        if constants or len(node.inputs) != 1:
+            yield "its arguments are not one activation", "use scalar constants for its parameters"
+        return
+    check = _CHECKS.get(node.op)
+    if check is not None:
+        yield from check(graph, node)
+
+
+_REMEDIES = {
+    "batch_normalization": "use constant parameters, one for each channel",
+    "pad": "use zeros, and a conv or pool with border = 'constant' behind it",
+    "transpose": "keep tensors in the order batch, channels, rows, columns",
+}
+
+
+def _layer(graph: Graph, node: Node) -> Iterator[Problem]:
+    if graph.tensor(node.inputs[0]).data is not None:
+        yield "its input is a constant", "feed it from a graph input"
+    for name, what in zip(node.inputs[1:], ("filter", "bias"), strict=True):
+        tensor = graph.tensor(name)
+        if tensor.data is None:
+            yield f"its {what} is computed, not constant", "use a variable or a literal"
+        elif what == "bias" and tensor.shape != (1, graph.tensor(node.outputs[0]).shape[1]):
+            yield f"its bias has shape {list(tensor.shape)}", "use one number for each channel"
+
+
+def _linear(graph: Graph, node: Node) -> Iterator[Problem]:
+    shape = graph.tensor(node.inputs[0]).shape
+    if len(shape) != 2 or shape[0] != 1:
+        yield f"its input has shape {list(shape)}", "use one row: [1, K]"
+        return
+    yield from _layer(graph, node)
+
+
+def _window(graph: Graph, node: Node) -> Iterator[Problem]:
+    shape = graph.tensor(node.inputs[0]).shape
+    if len(shape) != 4 or shape[0] != 1:
+        yield f"its input has shape {list(shape)}", "use [1, C, L] or [1, C, H, W]"
+        return
+    if not is_trivial(node.attrs["dilation"], 1):
+        yield f"dilation {list(node.attrs['dilation'])} is not supported", "use 1"
+    if any(p < 0 for pair in node.attrs["padding"] for p in pair):
+        yield f"padding {node.attrs['padding']} crops the input", "use padding of 0 or more"
+
+
+def _conv(graph: Graph, node: Node) -> Iterator[Problem]:
+    yield from _window(graph, node)
+    border = node.attrs["border"]
+    if border != "constant":
+        yield f"border {border!r} is not supported", "use 'constant'"
+    if len(graph.tensor(node.inputs[0]).shape) == 4:
+        yield from _layer(graph, node)
+
+
+def _pool(graph: Graph, node: Node) -> Iterator[Problem]:
+    yield from _window(graph, node)
+    border = node.attrs["border"]
+    allowed = {"constant", "ignore"} if node.op == "max_pool" else {"constant"}
+    if border not in allowed:
+        names = " or ".join(repr(name) for name in sorted(allowed))
+        yield f"border {border!r} with padding is not supported", f"use {names}"
+    for key, trivial in (("size", 1), ("stride", 1), ("padding", (0, 0))):
+        if not is_trivial(node.attrs[key][:2], trivial):
+            yield f"{key} {node.attrs[key]} reaches over batch or channels", "use rows and columns"
+
+
+def _axis_one(graph: Graph, node: Node) -> Iterator[Problem]:
+    axes, shape = list(node.attrs.get("axes", [1])), graph.tensor(node.inputs[0]).shape
+    if axes != [1]:
+        yield f"axes {axes} are not supported", "use axes = [1]"
+    elif shape[0] != 1:
+        yield f"its input has shape {list(shape)}", "use a batch of 1"
+
+
+def _reshape(graph: Graph, node: Node) -> Iterator[Problem]:
+    before, after = (graph.tensor(n).shape for n in (node.inputs[0], node.outputs[0]))
+    if _stream_order(before) != _stream_order(after):
+        yield (
+            f"{list(before)} to {list(after)} changes the order of elements in the stream",
+            "flatten only in front of a linear layer, and return tensors before the flatten",
+        )
+
+
+def _stream_order(shape: tuple[int, ...]) -> list[int]:
+    """Return row-major indices of elements in the order of beats: channels innermost."""
+    index = np.arange(int(np.prod(shape, dtype=np.int64))).reshape(shape)
+    return (np.moveaxis(index, 1, -1) if len(shape) > 2 else index).reshape(-1).tolist()
+
+
+_CHECKS: dict[str, Callable[[Graph, Node], Iterator[Problem]]] = {
+    "argmax_reduce": _axis_one,
+    "avg_pool": _pool,
+    "conv": _conv,
+    "linear": _linear,
+    "max_pool": _pool,
+    "reshape": _reshape,
+    "softmax": _axis_one,
+}

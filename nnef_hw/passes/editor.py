@@ -1,0 +1,144 @@
+"""What the passes share: a graph being rewritten, and questions about its tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.ir import Graph, Node, Tensor
+
+__all__ = ["Editor", "channel_values", "is_trivial", "reshape_node"]
+
+
+class Editor:
+    """A new graph in the making: passes emit nodes into it one after the other.
+
+    Parameters
+    ----------
+    graph
+        The graph that is read; it stays as it is.
+
+    Attributes
+    ----------
+    changed
+        Whether anything was rewritten.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.tensors: dict[str, Tensor] = dict(graph.tensors)
+        self.nodes: list[Node] = []
+        self.changed = False
+        self._aliases: dict[str, str] = {}
+        self._uses: dict[str, int] = {}
+        self._producers: dict[str, Node] = {}
+        for node in graph.nodes:
+            for name in node.inputs:
+                self._uses[name] = self._uses.get(name, 0) + 1
+            for name in node.outputs:
+                self._producers[name] = node
+        for name in graph.outputs:
+            self._uses[name] = self._uses.get(name, 0) + 1
+
+    def keep(self, node: Node) -> None:
+        """Emit a node of the old graph, its arguments replaced as :meth:`alias` was told."""
+        inputs = tuple(self._aliases.get(name, name) for name in node.inputs)
+        self.nodes.append(node if inputs == node.inputs else replace(node, inputs=inputs))
+
+    def emit(self, *nodes: Node) -> None:
+        """Emit new nodes in place of old ones."""
+        self.changed = True
+        for node in nodes:
+            self.keep(node)
+
+    def alias(self, old: str, new: str) -> None:
+        """Let later nodes read ``new`` where the old graph read ``old``."""
+        self.changed = True
+        self._aliases[old] = self._aliases.get(new, new)
+
+    def drop(self, node: Node) -> None:
+        """Take a node out again that was emitted before."""
+        self.changed = True
+        self.nodes = [other for other in self.nodes if other.name != node.name]
+
+    def resolve(self, name: str) -> str:
+        """Name that stands for a tensor of the old graph."""
+        return self._aliases.get(name, name)
+
+    def constant(self, hint: str, data: NDArray[Any], like: Tensor | None = None) -> str:
+        """Add a constant and return its name; label and location are those of ``like``."""
+        data = np.asarray(data)
+        tensor = Tensor(self._unique(hint), data.shape, data=data)
+        if like is not None:
+            tensor = replace(tensor, label=like.label, location=like.location, dtype=like.dtype)
+        self.tensors[tensor.name] = tensor
+        return tensor.name
+
+    def activation(self, hint: str, shape: tuple[int, ...], like: Tensor) -> str:
+        """Add an activation and return its name; dtype and location are those of ``like``."""
+        name = self._unique(hint)
+        self.tensors[name] = Tensor(name, shape, like.dtype, location=like.location)
+        return name
+
+    def data(self, name: str) -> NDArray[Any] | None:
+        """Value of a constant, None for activations."""
+        return self.tensors[self.resolve(name)].data
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Shape of a tensor."""
+        return self.tensors[self.resolve(name)].shape
+
+    def producer(self, name: str) -> Node | None:
+        """Node of the old graph that computes a tensor."""
+        return self._producers.get(name)
+
+    def emitted(self, name: str) -> Node | None:
+        """Node emitted so far that computes a tensor, found from the end."""
+        return next((node for node in reversed(self.nodes) if name in node.outputs), None)
+
+    def has_one_use(self, name: str) -> bool:
+        """Whether exactly one argument or graph result refers to a tensor of the old graph."""
+        return self._uses.get(name, 0) == 1
+
+    def finish(self) -> Graph:
+        """Return the new graph, or the old one itself if nothing was rewritten."""
+        if not self.changed:
+            return self.graph
+        return self.graph.replaced(nodes=tuple(self.nodes), tensors=self.tensors)
+
+    def _unique(self, hint: str) -> str:
+        name, count = hint, 2
+        while name in self.tensors:
+            name, count = f"{hint}_{count}", count + 1
+        return name
+
+
+def reshape_node(source: str, result: str, shape: Sequence[int], like: Node) -> Node:
+    """Build a ``reshape`` in its canonical form: the whole shape is given."""
+    attrs = {"shape": list(shape), "axis_start": 0, "axis_count": -1}
+    return Node("reshape", (source,), (result,), attrs, like.location)
+
+
+def is_trivial(values: Sequence[Any], trivial: Any) -> bool:
+    """Whether all entries of an attribute (a missing one too) equal ``trivial``."""
+    return all((tuple(v) if isinstance(v, list) else v) == trivial for v in values)
+
+
+def channel_values(data: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float64] | None:
+    """Return a constant as one value per channel of an activation [1, C, ...].
+
+    None if it does not broadcast (left-aligned) along everything but the channels.
+    """
+    if data.ndim > len(shape):
+        return None
+    extents = data.shape + (1,) * (len(shape) - data.ndim)
+    if any(n != 1 for axis, n in enumerate(extents) if axis != 1):
+        return None
+    channels = shape[1] if len(shape) > 1 else 1
+    if len(extents) > 1 and extents[1] not in {1, channels}:
+        return None
+    return np.broadcast_to(data.reshape(-1).astype(np.float64), (channels,))

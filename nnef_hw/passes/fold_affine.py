@@ -1,0 +1,141 @@
+"""Fold batch normalization and constant scales and offsets into convolutions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.ir import Graph, Node
+from nnef_hw.passes.editor import Editor, channel_values, reshape_node
+
+__all__ = ["FoldAffine"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class FoldAffine:
+    """Remove ``batch_normalization`` and ``add``/``sub``/``mul``/``div`` with channel constants.
+
+    * behind a ``conv`` or ``linear`` that nobody else reads: into its filter and bias
+    * elsewhere: a depthwise 1x1 ``conv``, on [1, C, 1, 1] between reshapes if the rank is 2
+
+    Left alone: constants that vary within a channel, division by an activation, other ranks.
+    """
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the rewritten graph."""
+        editor = Editor(graph)
+        for node in graph.nodes:
+            found = _affine(editor, node)
+            if found is None:
+                editor.keep(node)
+                continue
+            source, scale, offset = found
+            before = editor.emitted(editor.resolve(source))
+            if (
+                before is not None
+                and before.op in {"conv", "linear"}
+                and before.attrs.get("activation") is None
+                and editor.has_one_use(source)
+                and _has_constants(editor, before)
+            ):
+                editor.drop(before)
+                editor.emit(_scaled(editor, before, node, scale, offset))
+            elif len(editor.shape(source)) in {2, 4} and editor.shape(source)[0] == 1:
+                _emit_depthwise(editor, node, source, scale, offset)
+            else:
+                editor.keep(node)
+        return editor.finish()
+
+
+def _has_constants(editor: Editor, node: Node) -> bool:
+    return all(editor.data(name) is not None for name in node.inputs[1:])
+
+
+def _affine(editor: Editor, node: Node) -> tuple[str, FloatArray, FloatArray] | None:
+    """Return input, scale and offset of ``y = scale[c] * x + offset[c]``."""
+    if node.op not in {"batch_normalization", "add", "sub", "mul", "div"}:
+        return None
+    values = [editor.data(name) for name in node.inputs]
+    position = next((i for i, value in enumerate(values) if value is None), 0)
+    shape = editor.shape(node.inputs[position])
+    if shape != editor.shape(node.outputs[0]) or len(shape) < 2:
+        return None
+    constants = [
+        None if value is None else channel_values(value, shape)
+        for i, value in enumerate(values)
+        if i != position
+    ]
+    known = [value for value in constants if value is not None]
+    if len(known) != len(node.inputs) - 1:
+        return None
+    found = _coefficients(node, position, known)
+    return None if found is None else (node.inputs[position], *found)
+
+
+def _coefficients(
+    node: Node, position: int, constants: list[FloatArray]
+) -> tuple[FloatArray, FloatArray] | None:
+    if node.op == "batch_normalization":
+        if position != 0:
+            return None
+        mean, variance, offset, gain = constants
+        scale = gain / np.sqrt(variance + node.attrs["epsilon"])
+        return scale, offset - mean * scale
+    (value,) = constants
+    one, zero = np.ones_like(value), np.zeros_like(value)
+    if node.op == "add":
+        return one, value
+    if node.op == "sub":
+        return (one, -value) if position == 0 else (-one, value)
+    if node.op == "mul":
+        return value, zero
+    return (1.0 / value, zero) if position == 0 and value.all() else None
+
+
+def _scaled(editor: Editor, layer: Node, node: Node, scale: FloatArray, offset: FloatArray) -> Node:
+    weights, bias = (editor.tensors[name] for name in layer.inputs[1:])
+    kernel = _data(editor, weights.name)
+    new_kernel = kernel * scale.reshape(-1, *[1] * (kernel.ndim - 1))
+    new_bias = _data(editor, bias.name).reshape(1, -1) * scale + offset
+    filter_name = editor.constant(f"{weights.name}_folded", new_kernel, weights)
+    bias_name = editor.constant(f"{bias.name}_folded", new_bias, bias)
+    inputs = (layer.inputs[0], filter_name, bias_name)
+    return replace(layer, inputs=inputs, outputs=node.outputs)
+
+
+def _data(editor: Editor, name: str) -> NDArray[Any]:
+    data = editor.data(name)
+    assert data is not None, name
+    return data.astype(np.float64)
+
+
+def _emit_depthwise(
+    editor: Editor, node: Node, source: str, scale: FloatArray, offset: FloatArray
+) -> None:
+    name, shape, channels = node.name, editor.shape(source), len(scale)
+    weights = editor.constant(f"{name}_scale", scale.reshape(-1, 1, 1, 1))
+    bias = editor.constant(f"{name}_offset", offset.reshape(1, -1))
+    attrs = {
+        "border": "constant",
+        "padding": [(0, 0), (0, 0)],
+        "stride": [1, 1],
+        "dilation": [1, 1],
+        "groups": channels,
+        "activation": None,
+    }
+    if len(shape) == 4:
+        editor.emit(Node("conv", (source, weights, bias), (name,), attrs, node.location))
+        return
+    like, image = editor.tensors[name], (1, channels, 1, 1)
+    before = editor.activation(f"{name}_image", image, like)
+    after = editor.activation(f"{name}_conv", image, like)
+    editor.emit(
+        reshape_node(source, before, image, node),
+        Node("conv", (before, weights, bias), (after,), attrs, node.location),
+        reshape_node(after, name, shape, node),
+    )

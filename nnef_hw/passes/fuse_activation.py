@@ -1,0 +1,35 @@
+"""Fuse ReLU into the layer before it, where it costs nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from nnef_hw.ir import Graph
+from nnef_hw.passes.editor import Editor
+
+__all__ = ["FuseActivation"]
+
+
+@dataclass(frozen=True, slots=True)
+class FuseActivation:
+    """Give a ``conv`` or ``linear`` that only a ``relu`` reads ``activation = "relu"``.
+
+    The layer computes the ReLU's result under its name and keeps its own location.
+    Left alone: layers whose sum others read too, or that is a graph output.
+    """
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the rewritten graph."""
+        editor = Editor(graph)
+        for node in graph.nodes:
+            before = editor.emitted(node.inputs[0]) if node.op == "relu" else None
+            if (
+                before is None
+                or before.op not in {"conv", "linear"}
+                or not editor.has_one_use(node.inputs[0])
+            ):
+                editor.keep(node)
+                continue
+            editor.drop(before)
+            editor.emit(replace(before.with_attrs(activation="relu"), outputs=node.outputs))
+        return editor.finish()

@@ -1,0 +1,60 @@
+"""Turn functions of one activation and scalar constants into table operators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nnef_hw.ir import Graph, Node
+from nnef_hw.passes.editor import Editor
+
+__all__ = ["LowerClamp"]
+
+
+@dataclass(frozen=True, slots=True)
+class LowerClamp:
+    """Move scalar constants of element-wise functions into attributes.
+
+    * ``clamp(x, lo, hi)``, ``min(x, hi)``, ``max(x, lo)`` -> ``clamp`` of x with attributes a, b
+    * ``max(x, 0)`` -> ``relu``; ``prelu`` with one alpha -> ``leaky_relu``
+
+    Left alone: bounds or alphas that are computed or vary.
+    """
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the rewritten graph."""
+        editor = Editor(graph)
+        for node in graph.nodes:
+            new = _lower(editor, node)
+            if new is None:
+                editor.keep(node)
+            else:
+                editor.emit(new)
+        return editor.finish()
+
+
+def _scalar(editor: Editor, name: str) -> float | None:
+    data = editor.data(name)
+    return float(data.reshape(-1)[0]) if data is not None and data.size == 1 else None
+
+
+def _lower(editor: Editor, node: Node) -> Node | None:
+    if node.op not in {"clamp", "min", "max", "prelu"} or len(node.inputs) < 2:
+        return None
+    values = [_scalar(editor, name) for name in node.inputs]
+    source = node.inputs[0]
+    if node.op in {"min", "max"} and values[0] is not None:
+        source, values = node.inputs[1], values[::-1]
+    constants = [value for value in values[1:] if value is not None]
+    shape = editor.shape(node.outputs[0])
+    if len(constants) != len(node.inputs) - 1 or editor.shape(source) != shape:
+        return None
+    node = replace(node, inputs=(source,))
+    if node.op == "prelu":
+        return replace(node, op="leaky_relu", attrs={"alpha": constants[0]})
+    if node.op == "max" and constants[0] == 0.0:
+        return replace(node, op="relu", attrs={})
+    bounds = {"min": (-np.inf, constants[0]), "max": (constants[0], np.inf)}
+    lo, hi = bounds.get(node.op) or constants
+    return replace(node, op="clamp", attrs={"a": lo, "b": hi})

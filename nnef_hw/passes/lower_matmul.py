@@ -1,0 +1,71 @@
+"""Turn products with a constant matrix into linear layers, and give these one form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nnef_hw.ir import Graph, Node
+from nnef_hw.passes.editor import Editor, reshape_node
+
+__all__ = ["LowerMatmul"]
+
+
+@dataclass(frozen=True, slots=True)
+class LowerMatmul:
+    """Rewrite ``matmul`` with a constant and ``linear`` of more than two axes to rank 2.
+
+    * ``matmul(x, constant)`` with one row -> ``linear`` with the transposed constant
+    * ``linear`` on [1, 1, K] -> ``linear`` on [1, K] between reshapes
+
+    Left alone: products of two activations, products with several rows, a constant on the left.
+    """
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the rewritten graph."""
+        editor = Editor(graph)
+        for node in graph.nodes:
+            weights = editor.data(node.inputs[1]) if node.op in {"matmul", "linear"} else None
+            if weights is None or not _has_one_row(editor, node):
+                editor.keep(node)
+                continue
+            rank = len(editor.shape(node.inputs[0]))
+            if node.op == "linear" and rank == 2 and weights.ndim == 2:
+                editor.keep(node)
+                continue
+            if node.op == "matmul" and not node.attrs.get("transposeB", False):
+                weights = np.swapaxes(weights, -1, -2)
+            weights = weights.reshape(weights.shape[-2:])
+            like = editor.tensors[node.inputs[1]]
+            filter_name = editor.constant(f"{like.name}_matrix", weights, like)
+            if node.op == "matmul":
+                bias = editor.constant(f"{node.name}_bias", np.zeros((1, len(weights))))
+            else:
+                bias = node.inputs[2]
+            _emit(editor, node, filter_name, bias, weights.shape)
+        return editor.finish()
+
+
+def _has_one_row(editor: Editor, node: Node) -> bool:
+    x, weights = editor.shape(node.inputs[0]), editor.shape(node.inputs[1])
+    if len(weights) < 2 or any(n != 1 for n in weights[:-2]) or node.attrs.get("transposeA", False):
+        return False
+    return len(x) >= 2 and all(n == 1 for n in x[:-1])
+
+
+def _emit(editor: Editor, node: Node, weights: str, bias: str, extents: tuple[int, ...]) -> None:
+    outputs, inputs = extents
+    source, result = node.inputs[0], node.outputs[0]
+    x, y = editor.tensors[editor.resolve(source)], editor.tensors[result]
+    linear = Node("linear", (source, weights, bias), (result,), {}, node.location)
+    if len(x.shape) == 2:
+        editor.emit(linear)
+        return
+    flat_in = editor.activation(f"{result}_row", (1, inputs), x)
+    flat_out = editor.activation(f"{result}_result", (1, outputs), y)
+    editor.emit(
+        reshape_node(source, flat_in, (1, inputs), node),
+        replace(linear, inputs=(flat_in, weights, bias), outputs=(flat_out,)),
+        reshape_node(flat_out, result, y.shape, node),
+    )

@@ -1,0 +1,214 @@
+"""The fixed-point reference: the integers that the hardware computes, bit for bit."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.errors import SampleError
+from nnef_hw.ir import Graph, Node, Tensor
+from nnef_hw.ir.verify import TABLE_OPS
+from nnef_hw.numerics import QType, Requant, argmax_codes, fold_zero_point, softmax_codes
+from nnef_hw.reference.float import check_inputs
+from nnef_hw.reference.windows import convolve, gather_taps, pad_border
+
+__all__ = ["dequantize_outputs", "qtype_of", "quantize_inputs", "run_fixed", "trace_fixed"]
+
+_log = logging.getLogger(__name__)
+
+Codes = NDArray[np.int64]
+
+SATURATION_LIMIT = 0.05
+"""Share of saturated input values that is logged."""
+
+CHUNK = 32
+"""Samples computed at a time: activations of small networks then stay in the cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    graph: Graph
+    node: Node
+    x: Codes
+
+    def attr(self, name: str) -> Any:
+        return self.node.attrs[name]
+
+    @property
+    def source(self) -> QType:
+        return qtype_of(self.graph.tensor(self.node.inputs[0]))
+
+    @property
+    def target(self) -> Tensor:
+        return self.graph.tensor(self.node.outputs[0])
+
+
+def run_fixed(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Codes]:
+    """Compute a fixed graph's output codes for a batch of input codes.
+
+    Parameters
+    ----------
+    graph
+        Of the fixed stage.
+    inputs
+        Integer codes [N, ...] for every graph input, see :func:`quantize_inputs`.
+
+    Raises
+    ------
+    SampleError
+        If an input is missing, of another shape, not of integers, or not within its format.
+    """
+    chunks = [{name: v[name] for name in graph.outputs} for v in _iterate(graph, inputs)]
+    return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in graph.outputs}
+
+
+def trace_fixed(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Codes]:
+    """Return the codes of every activation by name, graph inputs included."""
+    chunks = list(_iterate(graph, inputs))
+    return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
+
+
+def quantize_inputs(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Codes]:
+    """Codes of real inputs in the formats of a fixed graph's inputs.
+
+    Inputs far outside of a format's range saturate; many of them are worth a warning in the log.
+    """
+    codes: dict[str, Codes] = {}
+    for name, x in check_inputs(graph, inputs).items():
+        qtype = qtype_of(graph.tensor(name))
+        codes[name] = qtype.quantize(x)
+        outside = float((np.abs(qtype.dequantize(codes[name]) - x) > qtype.scale).mean())
+        if outside > SATURATION_LIMIT:
+            lo, hi = qtype.dequantize([qtype.lo, qtype.hi])
+            _log.warning(
+                "input %r: %.0f%% of the values are outside of %.4g..%.4g, the range seen in "
+                "calibration; calibrate with samples in random order",
+                name,
+                100 * outside,
+                lo,
+                hi,
+            )
+    return codes
+
+
+def dequantize_outputs(
+    graph: Graph, codes: Mapping[str, NDArray[Any]]
+) -> dict[str, NDArray[np.float64]]:
+    """Real numbers of codes of any of a fixed graph's activations, its outputs for one."""
+    return {name: qtype_of(graph.tensor(name)).dequantize(q) for name, q in codes.items()}
+
+
+def qtype_of(tensor: Tensor) -> QType:
+    """Return a fixed graph's tensor's format."""
+    assert tensor.qtype is not None, f"{tensor.name}: no QType in a fixed graph"
+    return tensor.qtype
+
+
+def _iterate(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> Iterator[dict[str, Codes]]:
+    arrays = {name: _check_codes(graph, name, np.asarray(x)) for name, x in inputs.items()}
+    arrays = {name: x.astype(np.int64) for name, x in check_inputs(graph, arrays).items()}
+    count = len(next(iter(arrays.values())))
+    for start in range(0, count, CHUNK):
+        values = {name: x[start : start + CHUNK] for name, x in arrays.items()}
+        for node in graph.nodes:
+            call = _Call(graph, node, values[node.inputs[0]])
+            values[node.outputs[0]] = _OPERATORS[node.op](call)
+        yield values
+
+
+def _check_codes(graph: Graph, name: str, codes: NDArray[Any]) -> NDArray[Any]:
+    if name not in graph.inputs:
+        return codes
+    qtype = qtype_of(graph.tensor(name))
+    if not np.issubdtype(codes.dtype, np.integer):
+        raise SampleError(
+            f"input {name!r} of the fixed model takes integer codes, not {codes.dtype}",
+            remedy="quantize the inputs first",
+        )
+    if codes.size and (codes.min() < qtype.lo or codes.max() > qtype.hi):
+        raise SampleError(
+            f"input {name!r} takes codes {qtype.lo}..{qtype.hi}, "
+            f"not {int(codes.min())}..{int(codes.max())}"
+        )
+    return codes
+
+
+def _conv(call: _Call) -> Codes:
+    weights, bias = (call.graph.constant(name) for name in call.node.inputs[1:])
+    zero_point = call.source.zero_point
+    padded = pad_border(call.x, call.attr("padding"), call.attr("border"), zero_point)
+    sums = convolve(
+        padded.astype(np.float64),
+        weights.astype(np.float64),
+        call.attr("stride"),
+        call.attr("dilation"),
+        call.attr("groups"),
+    )
+    folded = fold_zero_point(bias, weights, zero_point)
+    return _requantize(call, sums.astype(np.int64) + folded.reshape(1, -1, *[1] * (sums.ndim - 2)))
+
+
+def _linear(call: _Call) -> Codes:
+    weights, bias = (call.graph.constant(name) for name in call.node.inputs[1:])
+    sums = call.x.astype(np.float64) @ weights.astype(np.float64).T
+    folded = fold_zero_point(bias, weights, call.source.zero_point)
+    return _requantize(call, sums.astype(np.int64) + folded)
+
+
+def _requantize(call: _Call, acc: Codes) -> Codes:
+    requant: Requant = call.attr("requant")
+    return requant.apply(acc)
+
+
+def _taps(call: _Call, value: int) -> tuple[Codes, ...]:
+    padded = pad_border(call.x, call.attr("padding"), call.attr("border"), value)
+    return gather_taps(padded, call.attr("size"), call.attr("stride"), call.attr("dilation"))
+
+
+def _max_pool(call: _Call) -> Codes:
+    source = call.source
+    lowest = call.attr("border") == "ignore"
+    return np.asarray(np.maximum.reduce(_taps(call, source.lo if lowest else source.zero_point)))
+
+
+def _avg_pool(call: _Call) -> Codes:
+    zero_point = call.source.zero_point
+    taps = _taps(call, zero_point)
+    total = np.zeros(taps[0].shape, np.int64)
+    for tap in taps:
+        total += tap
+    return _requantize(call, total - len(taps) * zero_point)
+
+
+def _table(call: _Call) -> Codes:
+    table: Codes = call.attr("table")
+    return table[call.x - call.source.lo]
+
+
+def _softmax(call: _Call) -> Codes:
+    return softmax_codes(call.x, call.attr("table"))
+
+
+def _argmax(call: _Call) -> Codes:
+    return argmax_codes(call.x)
+
+
+def _reshape(call: _Call) -> Codes:
+    return call.x.reshape(len(call.x), *call.target.shape[1:])
+
+
+_OPERATORS: dict[str, Callable[[_Call], Codes]] = {
+    "argmax_reduce": _argmax,
+    "avg_pool": _avg_pool,
+    "conv": _conv,
+    "linear": _linear,
+    "max_pool": _max_pool,
+    "reshape": _reshape,
+    "softmax": _softmax,
+    **dict.fromkeys(TABLE_OPS, _table),
+}

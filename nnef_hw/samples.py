@@ -1,0 +1,143 @@
+"""Sample files: inputs and labels in .npz, their split, and how good outputs are."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.errors import SampleError
+from nnef_hw.ir import Graph
+
+__all__ = ["Samples", "Score", "load_samples", "score"]
+
+CALIBRATION_LIMIT = 200
+CALIBRATION_SHARE = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Samples:
+    """Real inputs of a network, one array [N, ...] per graph input, and perhaps labels [N, ...]."""
+
+    inputs: Mapping[str, NDArray[Any]]
+    labels: NDArray[Any] | None = None
+
+    def __len__(self) -> int:
+        return len(next(iter(self.inputs.values())))
+
+    def __getitem__(self, index: slice) -> Samples:
+        """Return some of the samples."""
+        labels = None if self.labels is None else self.labels[index]
+        return Samples({name: x[index] for name, x in self.inputs.items()}, labels)
+
+    def split(self) -> tuple[Samples, Samples]:
+        """Return calibration samples, the first min(200, 20%) but at least 1, and the others.
+
+        A lone sample serves as both.
+        """
+        count = max(1, min(CALIBRATION_LIMIT, len(self) // CALIBRATION_SHARE))
+        return self[:count], self[count:] if len(self) > 1 else self
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How good outputs are: ``accuracy`` (0..1, integer labels) or ``mae`` (float labels)."""
+
+    kind: str
+    value: float
+
+
+def load_samples(path: Path, graph: Graph) -> Samples:
+    """Read a sample file for a graph.
+
+    It holds one array per graph input by name, or ``inputs`` if there is only one; ``labels`` is
+    optional.
+
+    Raises
+    ------
+    SampleError
+        If it is no .npz file, lacks an array, or one has the wrong shape or NaN or infinity in it.
+    """
+    arrays = _read(path)
+    inputs: dict[str, NDArray[Any]] = {}
+    for name in graph.inputs:
+        key = name if name in arrays else "inputs"
+        if key not in arrays or (key == "inputs" and key != name and len(graph.inputs) > 1):
+            expected = " and ".join(repr(n) for n in graph.inputs)
+            also = " (or 'inputs')" if len(graph.inputs) == 1 else ""
+            found = ", ".join(sorted(arrays)) or "nothing"
+            raise SampleError(
+                f"{path}: no array {name!r}; it holds {found}",
+                remedy=f"store {expected}{also} with the sample number as the first axis",
+            )
+        inputs[name] = _check(path, key, arrays[key], graph.tensor(name).shape)
+    counts = {len(x) for x in inputs.values()}
+    labels = arrays.get("labels")
+    if labels is not None:
+        counts.add(len(labels) if labels.ndim else 0)
+    if len(counts) > 1:
+        raise SampleError(f"{path}: arrays have different numbers of samples: {sorted(counts)}")
+    if labels is not None and not np.issubdtype(labels.dtype, np.integer):
+        _check_numbers(path, "labels", labels)
+    return Samples(inputs, labels)
+
+
+def score(outputs: NDArray[Any], labels: NDArray[Any]) -> Score:
+    """Compare a network's real outputs [N, ...] with labels.
+
+    Integer labels are classes: the greatest output along axis 1 counts, or a lone output rounded
+    (an argmax layer). Float labels give the mean absolute error.
+    """
+    values = np.asarray(outputs, np.float64)
+    if np.issubdtype(labels.dtype, np.integer):
+        flat = values.reshape(len(values), -1)
+        found = np.floor(flat[:, 0] + 0.5) if flat.shape[1] == 1 else flat.argmax(axis=1)
+        if labels.size != len(flat):
+            raise SampleError(f"labels have shape {list(labels.shape)}, not [{len(flat)}]")
+        return Score("accuracy", float((found == labels.reshape(-1)).mean()))
+    if labels.size != values.size:
+        raise SampleError(f"labels have shape {list(labels.shape)}, not {list(values.shape)}")
+    return Score("mae", float(np.abs(values.reshape(-1) - labels.reshape(-1)).mean()))
+
+
+def _read(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if isinstance(archive, np.ndarray):
+                raise SampleError(f"{path} holds one array", remedy="write it with numpy.savez")
+            return {name: archive[name] for name in archive.files}
+    except OSError as error:
+        if isinstance(error, FileNotFoundError):
+            raise SampleError(f"sample file {path} does not exist") from error
+        raise SampleError(f"sample file {path} cannot be read: {error}") from error
+    except (ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError) as error:
+        raise SampleError(
+            f"{path} is not an .npz file of plain arrays", remedy="write it with numpy.savez"
+        ) from error
+
+
+def _check(path: Path, name: str, x: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    if x.ndim != max(len(shape), 1) or x.shape[1:] != shape[1:]:
+        expected = ", ".join(["N", *map(str, shape[1:])])
+        raise SampleError(
+            f"{path}: array {name!r} has shape {list(x.shape)}, but the model takes [{expected}]"
+        )
+    if not len(x):
+        raise SampleError(f"{path}: array {name!r} has no samples")
+    _check_numbers(path, name, x)
+    return x
+
+
+def _check_numbers(path: Path, name: str, x: NDArray[Any]) -> None:
+    if not (np.issubdtype(x.dtype, np.number) or x.dtype == np.bool_):
+        raise SampleError(f"{path}: array {name!r} holds {x.dtype}, not numbers")
+    if np.issubdtype(x.dtype, np.complexfloating):
+        raise SampleError(f"{path}: array {name!r} holds complex numbers")
+    if not np.isfinite(x).all():
+        bad = int((~np.isfinite(x).reshape(len(x), -1).all(axis=1)).argmax())
+        raise SampleError(f"{path}: array {name!r} has NaN or infinity in sample {bad}")
