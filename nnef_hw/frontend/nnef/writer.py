@@ -1,0 +1,140 @@
+"""Write a model; deterministic, so that equal graphs give equal files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.frontend.nnef.archive import GRAPH_FILE, write_archive
+from nnef_hw.frontend.nnef.digest import graph_hash
+from nnef_hw.frontend.nnef.fixed import FIXED_FILE, FIXED_FORMAT
+from nnef_hw.frontend.nnef.graph_json import encode_graph
+from nnef_hw.frontend.nnef.tensor_file import write_tensor
+from nnef_hw.frontend.nnef.text import (
+    format_document,
+    format_quantization,
+    identifiers,
+    inline_literals,
+)
+from nnef_hw.ir import Graph, Node, Stage, Tensor
+from nnef_hw.numerics import signed_bits
+
+__all__ = ["save_nnef"]
+
+_MAX_LITERALS = 1024
+
+
+def save_nnef(graph: Graph, path: Path | str) -> None:
+    """Write a graph as an NNEF archive; :func:`load_nnef` gives it back.
+
+    A float graph is plain NNEF. Later stages add ``fixed.json``, which holds all of the graph;
+    ``graph.nnef`` and ``graph.quant`` then tell other tools the same as well as NNEF can.
+
+    Raises
+    ------
+    UsageError
+        If the name is not that of a tar, or the file cannot be written.
+    UnsupportedError
+        If a float graph has something that NNEF cannot express.
+    """
+    write_archive(Path(path), _Packer(graph).pack())
+
+
+class _Packer:
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._members: dict[str, bytes] = {}
+        self._labels: dict[str, str] = {}
+        self._names = identifiers(graph.tensors)
+
+    def pack(self) -> dict[str, bytes]:
+        graph = self._graph
+        inline = inline_literals(graph)
+        for name, tensor in graph.tensors.items():
+            if tensor.data is not None and name not in inline and not self._is_literal(tensor):
+                self._store(tensor, tensor.data)
+        text = format_document(graph, self._labels, self._names).encode()
+        self._members[GRAPH_FILE] = text
+        if graph.stage != Stage.FLOAT:
+            quantization = format_quantization(graph, self._names)
+            if quantization:
+                self._members["graph.quant"] = quantization.encode()
+            value = {
+                "format": FIXED_FORMAT,
+                "graph_nnef_sha256": hashlib.sha256(text).hexdigest(),
+                "graph_hash": graph_hash(graph),
+                "graph": encode_graph(graph, self._tensor_file, self._attr_file, locations=True),
+            }
+            self._members[FIXED_FILE] = (json.dumps(value, indent=1) + "\n").encode()
+        return self._members
+
+    def _is_literal(self, tensor: Tensor) -> bool:
+        return (
+            self._graph.stage == Stage.FLOAT
+            and tensor.label is None
+            and tensor.data is not None
+            and tensor.data.size <= _MAX_LITERALS
+            and _fits_literals(tensor.data)
+        )
+
+    def _store(self, tensor: Tensor, data: NDArray[Any]) -> None:
+        content = self._content(tensor, data)
+        wanted = re.sub(r"[^A-Za-z0-9_\-./]", "_", tensor.label or self._names[tensor.name])
+        wanted = "/".join(part for part in wanted.split("/") if part not in {"", ".", ".."}) or "_"
+        label, count = wanted, 0
+        while self._members.get(f"{label}.dat", content) != content or self._differs(label):
+            count += 1
+            label = f"{wanted}_{count}"
+        self._members[f"{label}.dat"] = content
+        self._labels[tensor.name] = label
+
+    def _differs(self, label: str) -> bool:
+        """Whether another label is the same but for upper and lower case."""
+        others = set(self._labels.values()) - {label}
+        return label.lower() in {other.lower() for other in others}
+
+    @staticmethod
+    def _content(tensor: Tensor, data: NDArray[Any]) -> bytes:
+        if data.dtype.kind not in "iu":
+            return write_tensor(data)
+        if tensor.dtype == "integer" and tensor.qtype is None:
+            return write_tensor(data)
+        signed = tensor.qtype is None or tensor.qtype.signed
+        return _write_integers(data, signed=signed, quantized=tensor.dtype == "scalar")
+
+    def _tensor_file(self, tensor: Tensor, data: NDArray[Any]) -> dict[str, str]:
+        return {"file": f"{self._labels[tensor.name]}.dat", "dtype": data.dtype.name}
+
+    def _attr_file(self, node: Node, key: str, data: NDArray[Any]) -> dict[str, str]:
+        base = f"fixed/{self._names[node.name]}.{key}"
+        name, count = f"{base}.dat", 0
+        while name in self._members:
+            count += 1
+            name = f"{base}_{count}.dat"
+        integers = data.dtype.kind in "iu"
+        self._members[name] = (
+            _write_integers(data, signed=True, quantized=False) if integers else write_tensor(data)
+        )
+        return {"file": name, "dtype": data.dtype.name}
+
+
+def _write_integers(data: NDArray[Any], *, signed: bool, quantized: bool) -> bytes:
+    """Store integers in the least of 8, 16, 32 or 64 bits that holds them: all tools read those."""
+    lo, hi = (int(data.min()), int(data.max())) if data.size else (0, 0)
+    signed = signed or lo < 0
+    needed = signed_bits(lo, hi) if signed else hi.bit_length()
+    bits = next(bits for bits in (8, 16, 32, 64) if bits >= needed)
+    return write_tensor(
+        data.astype(np.int64 if signed else np.uint64), bits=bits, quantized=quantized
+    )
+
+
+def _fits_literals(data: NDArray[Any]) -> bool:
+    """Whether numbers survive being written out: floats are read as float32."""
+    return data.dtype.kind != "f" or bool(np.all(data.astype(np.float32) == data))
