@@ -1,5 +1,7 @@
 """Systolic array: rows of multiply-accumulate units behind one stream of window words."""
 
+from itertools import pairwise
+
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -23,8 +25,8 @@ class SystolicArray(wiring.Component):
     Golden model: ``acc[c] = sum(weights[c] * codes)`` over the T words of a window, modulo
     ``2**acc_bits``; channels come out in order, pixel after pixel.
 
-    One word per cycle. Rows stand in groups of ``group_rows``; a group shares one weight memory, and
-    word, address and control hop from group to group through registers, so nothing fans out. A word
+    One word per cycle. Rows stand in groups of ``group_rows``; a group shares one weight memory,
+    and word, address and control hop from group to group through registers, so nothing fans out. A word
     that is inside never stalls: only the last word of a pass waits at the entrance until the
     sums of the pass before have left. They leave by a shift chain along the rows, whose shift
     also hops, so at most one sum leaves in two cycles.
@@ -120,7 +122,7 @@ class SystolicArray(wiring.Component):
         first = [Signal(name=f"first{n}", reset_less=True) for n in range(stages)]
         last = [Signal(name=f"last{n}") for n in range(stages)]
         for hops in (x_hops, address_hops, taken, first, last):
-            m.d.sync += [later.eq(earlier) for earlier, later in zip(hops, hops[1:], strict=False)]
+            m.d.sync += [later.eq(earlier) for earlier, later in pairwise(hops)]
 
         next_first = Signal(init=1)
         m.d.sync += [taken[0].eq(accept), last[0].eq(accept & self.i.payload.last)]
@@ -221,7 +223,7 @@ class SystolicArray(wiring.Component):
             self.o.payload.last.eq(end & (pending == 1)),
             shifts[0].eq(taken),
         ]
-        m.d.sync += [later.eq(earlier) for earlier, later in zip(shifts, shifts[1:], strict=False)]
+        m.d.sync += [later.eq(earlier) for earlier, later in pairwise(shifts)]
         m.d.sync += arrived.eq(captured)
         if len(shifts) > 1:
             m.d.sync += shifting.eq(taken)

@@ -115,8 +115,8 @@ class Requantizer(wiring.Component):
 
         half = 1 << (final_shift - 1)
         offset = half + (requant.zero_point << final_shift)
-        rounded = Signal(signed(max(operand_bits + 1 - final_shift, requant.hi.bit_length() + 1) + 2),
-                         reset_less=True)
+        rounded_bits = max(operand_bits + 1 - final_shift, requant.hi.bit_length() + 1) + 2
+        rounded = Signal(signed(rounded_bits), reset_less=True)
         with m.If(middle):
             m.d.sync += [
                 rounded.eq((product + offset) >> final_shift),

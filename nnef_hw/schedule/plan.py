@@ -1,0 +1,224 @@
+"""The Plan: which hardware runs which layer, with which folding, and the cycles that follow."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from nnef_hw.window import Window
+
+__all__ = ["Block", "Plan", "Port", "Resources"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Primitives of a device: LUT4s, flip-flops, DSP blocks, block RAMs, single-port RAMs."""
+
+    lut: int = 0
+    ff: int = 0
+    dsp: int = 0
+    bram: int = 0
+    spram: int = 0
+
+    def __add__(self, other: Resources) -> Resources:
+        return Resources(
+            self.lut + other.lut,
+            self.ff + other.ff,
+            self.dsp + other.dsp,
+            self.bram + other.bram,
+            self.spram + other.spram,
+        )
+
+    def to_json(self) -> dict[str, int]:
+        """Plain JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The hardware of one layer.
+
+    Parameters
+    ----------
+    name, op, kind
+        Layer and operator of the model; ``conv``, ``max_pool``, ``avg_pool``, ``table``,
+        ``softmax`` or ``argmax``.
+    channels, out_channels
+        Of the image that enters and of the one that leaves.
+    x_bits, x_signed, out_bits, out_signed
+        Formats of codes in and out.
+    window, depth
+        Geometry and memory words of the line buffer; None and 0 without one.
+    rows, lanes, group_rows
+        Output channels at once, products per row, rows that share a weight memory.
+    weight_bits, acc_bits, digit_bits
+        Widths of weights and sums; bits of ``mult`` that the requantizer takes per cycle.
+    interval
+        Cycles per requantized result, 0 without requantizer.
+    in_dsp, weight_style
+        Multipliers in DSP blocks; weights in ``"block"`` RAM or ``"logic"``.
+    macs, multipliers
+        Multiply-accumulates per frame; multipliers built for them.
+    cycles
+        Cycles per frame when never starved or blocked.
+    resources
+        Estimate; ``dsp`` and ``bram`` are exact.
+    """
+
+    name: str
+    op: str
+    kind: str
+    channels: int
+    out_channels: int
+    x_bits: int
+    x_signed: bool
+    out_bits: int
+    out_signed: bool
+    cycles: int
+    resources: Resources
+    window: Window | None = None
+    depth: int = 0
+    rows: int = 0
+    lanes: int = 1
+    group_rows: int = 0
+    weight_bits: int = 0
+    acc_bits: int = 0
+    digit_bits: int = 0
+    interval: int = 0
+    in_dsp: bool = False
+    weight_style: str = "block"
+    macs: int = 0
+    multipliers: int = 0
+
+    @property
+    def tree_depth(self) -> int:
+        """Register stages of a row's adder tree."""
+        return (self.lanes - 1).bit_length()
+
+    @property
+    def groups(self) -> int:
+        """Weight memories of an array."""
+        return -(-self.rows // self.group_rows) if self.group_rows else 0
+
+    @property
+    def result_spacing(self) -> int:
+        """Least cycles between two sums that leave the array."""
+        return max(self.interval, 2 if self.groups > 1 else 1)
+
+    @property
+    def result_latency(self) -> int:
+        """Cycles from the last word of a pass to its first sum."""
+        return 7 + self.tree_depth
+
+    @property
+    def utilization(self) -> float | None:
+        """Share of multiplier cycles that do work; None without multipliers."""
+        return self.macs / (self.cycles * self.multipliers) if self.multipliers else None
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A stream at the accelerator's border.
+
+    Parameters
+    ----------
+    tensor
+        Name in the graph.
+    image
+        (height, width, channels) of the stream.
+    bits, signed, lanes
+        Format of a beat.
+    """
+
+    tensor: str
+    image: tuple[int, int, int]
+    bits: int
+    signed: bool
+    lanes: int = 1
+
+    @property
+    def beats(self) -> int:
+        """Beats per frame."""
+        height, width, channels = self.image
+        return height * width * -(-channels // self.lanes)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A scheduled accelerator.
+
+    Parameters
+    ----------
+    model, board, device
+        Names.
+    clock_mhz
+        Clock the board gives it.
+    input, output
+        Its streams.
+    blocks
+        In stream order.
+    interval, latency
+        Predicted cycles between results in steady state, and from the first input beat to the last
+        output beat of a frame in an empty pipeline.
+    link
+        What the host link takes.
+    """
+
+    model: str
+    board: str
+    device: str
+    clock_mhz: float
+    input: Port
+    output: Port
+    blocks: tuple[Block, ...]
+    interval: int
+    latency: int
+    link: Resources
+    arch: str = "streaming"
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates per frame."""
+        return sum(block.macs for block in self.blocks)
+
+    @property
+    def multipliers(self) -> int:
+        """Multipliers built for multiply-accumulates."""
+        return sum(block.multipliers for block in self.blocks)
+
+    @property
+    def mac_utilization(self) -> float:
+        """``macs / (interval * multipliers)``; 0 for a network without multiplications."""
+        return self.macs / (self.interval * self.multipliers) if self.multipliers else 0.0
+
+    @property
+    def resources(self) -> Resources:
+        """Estimate of the whole design with its host link."""
+        return sum((block.resources for block in self.blocks), self.link)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+    def dumps(self) -> str:
+        """Return the text of ``plan.json``."""
+        return json.dumps(self.to_json(), indent=1, sort_keys=True) + "\n"
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Plan:
+        """Inverse of :meth:`to_json`."""
+        blocks = tuple(_block(item) for item in value["blocks"])
+        values: dict[str, Any] = {key: value[key] for key in (f.name for f in fields(cls))}
+        for key in ("input", "output"):
+            values[key] = Port(**{**value[key], "image": tuple(value[key]["image"])})
+        return cls(**{**values, "blocks": blocks, "link": Resources(**value["link"])})
+
+
+def _block(value: dict[str, Any]) -> Block:
+    window = value["window"]
+    return Block(**{
+        **value,
+        "resources": Resources(**value["resources"]),
+        "window": None if window is None else Window.from_json(window),
+    })
