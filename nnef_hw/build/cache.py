@@ -1,0 +1,153 @@
+"""Files that are made once: keys over their inputs, atomic publication, resumable build steps."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+__all__ = ["cached_step", "digest", "publish_directory", "write_atomic"]
+
+if sys.platform != "win32":
+    import fcntl
+
+_STEPS = ".steps"
+
+
+def digest(*parts: str | bytes | Path) -> str:
+    """Hash of texts, bytes and the contents of files; where one part ends matters."""
+    state = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, Path):
+            part = part.read_bytes()
+        elif isinstance(part, str):
+            part = part.encode()
+        state.update(len(part).to_bytes(8, "little"))
+        state.update(part)
+    return state.hexdigest()
+
+
+def write_atomic(path: Path, content: str | bytes) -> None:
+    """Write a file so that others see it complete or not at all."""
+    raw = content.encode() if isinstance(content, str) else content
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(raw)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Keep other processes out; without file locks they may do the same work twice."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        if sys.platform != "win32":
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def publish_directory(target: Path, produce: Callable[[Path], object]) -> Path:
+    """Make a folder whose name says its contents, unless it exists.
+
+    ``produce`` fills a temporary folder, which then becomes ``target`` in one step. Safe when
+    several processes want the same folder.
+    """
+    if target.is_dir():
+        return target
+    with _locked(target.with_name(target.name + ".lock")):
+        if target.is_dir():
+            return target
+        scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        try:
+            produce(scratch)
+            scratch.chmod(0o755)
+            scratch.rename(target)
+        except BaseException:
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise
+    return target
+
+
+def cached_step(
+    directory: Path, name: str, key: str, produce: Callable[[Path], Any]
+) -> tuple[Any, bool]:
+    """Run one step of a build, unless its result is there already.
+
+    A record below ``directory`` holds the key and the digests of the files. It is removed before
+    the first file changes and written after the last one, so an interrupted step is done again,
+    and so is one whose files were touched.
+
+    Parameters
+    ----------
+    directory
+        The build's folder.
+    name
+        The step's name, unique in the build.
+    key
+        Digest of all inputs and tool versions, see :func:`digest`.
+    produce
+        Writes the step's files into the folder it is given, which has the layout of
+        ``directory``, and returns something JSON can hold.
+
+    Returns
+    -------
+    tuple
+        What ``produce`` returned (after a round trip through JSON), and whether it ran now.
+    """
+    record = directory / _STEPS / f"{name}.json"
+    previous = _read_record(record)
+    if previous and previous["key"] == key and _is_intact(directory, previous["files"]):
+        return previous["value"], False
+
+    scratch = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=_made(directory / _STEPS)))
+    try:
+        value = produce(scratch)
+        files = {
+            path.relative_to(scratch).as_posix(): digest(path)
+            for path in sorted(scratch.rglob("*"))
+            if path.is_file()
+        }
+        text = json.dumps({"key": key, "files": files, "value": value}, indent=1)
+        record.unlink(missing_ok=True)
+        for stale in set(previous["files"] if previous else ()) - files.keys():
+            (directory / stale).unlink(missing_ok=True)
+        for file in files:
+            _made((directory / file).parent)
+            (scratch / file).replace(directory / file)
+        write_atomic(record, text + "\n")
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return json.loads(text)["value"], True
+
+
+def _made(directory: Path) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def _read_record(path: Path) -> dict[str, Any] | None:
+    try:
+        record = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    return (
+        record if isinstance(record, dict) and {"key", "files", "value"} <= record.keys() else None
+    )
+
+
+def _is_intact(directory: Path, files: dict[str, str]) -> bool:
+    paths = {directory / name: expected for name, expected in files.items()}
+    return all(path.is_file() and digest(path) == expected for path, expected in paths.items())

