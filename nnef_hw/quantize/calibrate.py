@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from nnef_hw.quantize.importer import (
 )
 from nnef_hw.quantize.observe import Range, observe
 from nnef_hw.quantize.scheme import Scheme
+from nnef_hw.reference.windows import convolve, pad_border
 
 __all__ = ["choose_params", "quantize"]
 
@@ -61,6 +63,7 @@ def choose_params(
     layers: dict[str, LayerParams] = {}
     for node in graph.nodes:
         source, found = formats[node.inputs[0]], ranges[node.name]
+        mean = ranges[node.inputs[0]].mean
         if node.op in KEEPS_QTYPE:
             formats[node.name] = source
         elif node.op == "softmax":
@@ -68,25 +71,41 @@ def choose_params(
         elif node.op == "argmax_reduce":
             formats[node.name] = argmax_qtype(graph.tensor(node.inputs[0]).shape[1])
         elif node.op in {"conv", "linear"}:
-            layers[node.name] = _quantize_layer(graph, node, source, scheme)
+            layers[node.name] = _quantize_layer(graph, node, source, mean, scheme)
             steps = np.max(layers[node.name].weight_qtype.scale) * _scale(source)
-            formats[node.name] = _format(found, scheme, float(steps) / _LARGEST_FACTOR)
+            formats[node.name] = _format(_widened(found, scheme), scheme, float(steps))
+        elif node.op == "avg_pool":
+            formats[node.name] = _format(found, scheme, _scale(source))
         else:
-            least = _scale(source) / _LARGEST_FACTOR if node.op == "avg_pool" else 0.0
-            formats[node.name] = _format(found, scheme, least)
+            formats[node.name] = _format(found, scheme)
     return FixedParams(formats, layers, scheme.mult_bits)
 
 
-def _format(found: Range, scheme: Scheme, least_scale: float = 0.0) -> QType:
-    return scheme.activation(found.lo, found.hi, least_scale)
+def _widened(found: Range, scheme: Scheme) -> Range:
+    grown = 1.0 + scheme.headroom
+    return replace(found, lo=found.lo * grown, hi=found.hi * grown)
 
 
-def _quantize_layer(graph: Graph, node: Node, source: QType, scheme: Scheme) -> LayerParams:
+def _format(found: Range, scheme: Scheme, accumulator_step: float = 0.0) -> QType:
+    return scheme.activation(found.lo, found.hi, accumulator_step / _LARGEST_FACTOR)
+
+
+def _quantize_layer(
+    graph: Graph, node: Node, source: QType, mean: NDArray[np.float64], scheme: Scheme
+) -> LayerParams:
+    """Quantize filter and bias; the bias takes back the mean error of the filter's rounding."""
     weights, bias = (graph.constant(name) for name in node.inputs[1:])
     codes, qtype = scheme.weights(weights, bias, _scale(source))
+    error = weights.astype(np.float64) - qtype.dequantize(codes)
+    if node.op == "conv":
+        padded = pad_border(mean, node.attrs["padding"])
+        window = node.attrs["stride"], node.attrs["dilation"], node.attrs["groups"]
+        correction = convolve(padded, error, *window).mean(axis=(2, 3))
+    else:
+        correction = mean @ error.T
     bias_scale = tuple(_scale(source) * s for s in np.atleast_1d(qtype.scale).tolist())
     bias_qtype = QType(bits=32, signed=True, scale=bias_scale)
-    return LayerParams(codes, bias_qtype.quantize(bias, axis=1), qtype)
+    return LayerParams(codes, bias_qtype.quantize(bias + correction, axis=1), qtype)
 
 
 def _scale(qtype: QType) -> float:

@@ -1,9 +1,9 @@
-"""Ranges of a network's activations over calibration samples."""
+"""Ranges and means of a network's activations over calibration samples."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,13 @@ _BINS = 2048
 _SHARES = np.linspace(0.3, 1.0, 71)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Range:
-    """Least and greatest value of an activation, 0 included."""
+    """Least and greatest value of an activation, 0 included, and its mean [1, ...] over samples."""
 
     lo: float
     hi: float
+    mean: NDArray[np.float64]
 
 
 def observe(
@@ -40,10 +41,15 @@ def observe(
         mean squared error of quantized values, found on a histogram.
     """
     ranges: dict[str, Range] = {}
+    count = 0
     for values in iterate_float(graph, samples):
+        count += len(next(iter(values.values())))
         for name, x in values.items():
-            old = ranges.get(name, Range(0.0, 0.0))
-            ranges[name] = Range(min(old.lo, float(x.min())), max(old.hi, float(x.max())))
+            total = x.sum(axis=0, keepdims=True, dtype=np.float64)
+            old = ranges.get(name, Range(0.0, 0.0, np.zeros(total.shape)))
+            lo, hi = min(old.lo, float(x.min())), max(old.hi, float(x.max()))
+            ranges[name] = Range(lo, hi, old.mean + total)
+    ranges = {name: replace(found, mean=found.mean / count) for name, found in ranges.items()}
     if clipping == "minmax":
         return ranges
     histograms = {name: np.zeros(_BINS, np.int64) for name in ranges}
@@ -69,4 +75,4 @@ def _clip(full: Range, histogram: NDArray[np.int64], bits: int) -> Range:
         return full
     candidates = [(error(full.lo * s, full.hi * t), s, t) for s in _SHARES for t in _SHARES]
     _, s, t = min(candidates, key=lambda c: (c[0], -c[1], -c[2]))
-    return Range(full.lo * float(s), full.hi * float(t))
+    return replace(full, lo=full.lo * float(s), hi=full.hi * float(t))

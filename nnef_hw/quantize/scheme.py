@@ -30,12 +30,16 @@ class Scheme:
     clipping
         How activation ranges come from calibration: ``minmax``, or ``mse`` for the range whose
         quantization error is least.
+    headroom
+        Share by which ranges of layer results are widened: few calibration samples do not hold the
+        greatest values, and saturation costs more than a coarser step.
     """
 
     weight_bits: int = 8
     activation_bits: int = 8
     mult_bits: int = 16
     clipping: str = "minmax"
+    headroom: float = 0.1
 
     def __post_init__(self) -> None:
         for name, lo, hi in (
@@ -46,6 +50,8 @@ class Scheme:
             value = getattr(self, name)
             if not lo <= value <= hi:
                 raise ValueError(f"Scheme {name} must be in {lo}..{hi}, not {value}")
+        if not 0.0 <= self.headroom <= 10.0:
+            raise ValueError(f"Scheme headroom must be in 0..10, not {self.headroom}")
         if self.clipping not in {"minmax", "mse"}:
             raise ValueError(f"Scheme clipping must be 'minmax' or 'mse', not {self.clipping!r}")
 
