@@ -1,0 +1,219 @@
+"""Verilog compiled to executables with Verilator, once per content.
+
+A small model takes about half a second: the generated C++ goes through one compiler call with a
+precompiled header, and Verilator's run-time library is compiled once for all models.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from nnef_hw.build.cache import digest, publish_directory
+from nnef_hw.errors import ToolError
+from nnef_hw.tools import Tool, cache_directory, find_tool, run_tool
+
+__all__ = ["Model", "Port", "build_model"]
+
+# Everything else that Verilator warns of goes to the log; these are mistakes.
+_ERRORS = ("COMBDLY", "IMPLICIT", "LATCH", "MULTIDRIVEN", "PINMISSING", "SELRANGE")
+# Amaranth's Verilog leaves extensions and truncations to assignments.
+_SILENT = ("WIDTHEXPAND", "WIDTHTRUNC")
+
+_CXX_FLAGS = (
+    "-std=c++17", "-w", "-pthread", "-DVERILATOR=1", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0",
+    "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE_SAIF=0",
+)  # fmt: skip
+_LIBRARY = ("verilated.cpp", "verilated_threads.cpp")
+_TRACE_LIBRARY = {
+    "": (),
+    "vcd": ("verilated_vcd_c.cpp",),
+    "fst": ("verilated_fst_c.cpp", "fstcpp/fstcpp_writer.cpp", "fstcpp/fstcpp_variable_info.cpp"),
+}
+_HEADER = """#include "verilated.h"
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+"""
+_PORT = re.compile(r"VL_(IN|OUT|INOUT)(?:8|16|64|W)?\(&(\w+),(\d+),(\d+)(?:,\d+)?\);")
+# Above this much generated C++ the files are compiled one by one, in parallel.
+_SPLIT_BYTES = 1_500_000
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A port of the Verilog top module; ``member`` is its name in the C++ class."""
+
+    direction: str
+    width: int
+    member: str
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A compiled model: the program, the folder it is in, and the ports of its top module."""
+
+    executable: Path
+    ports: dict[str, Port]
+
+    @property
+    def directory(self) -> Path:
+        """The folder of the program."""
+        return self.executable.parent
+
+
+def build_model(
+    verilog: str,
+    *,
+    top: str = "top",
+    harness: Path,
+    trace: str = "",
+    vpi: bool = False,
+    speed: bool = False,
+    defines: Sequence[str] = (),
+    link: Sequence[str] = (),
+    cache_dir: Path | None = None,
+) -> Model:
+    """Compile Verilog and a C++ main program, or find them in the cache.
+
+    Parameters
+    ----------
+    verilog : str
+        All Verilog sources as one text.
+    top : str
+        Top module; its C++ class is ``Vtop`` whatever its name.
+    harness : Path
+        C++ file with ``main``.
+    trace : str
+        "vcd" or "fst" makes a model that can write waveforms; "" one that cannot and is faster.
+    vpi : bool
+        Make all signals public and include the VPI, for cocotb.
+    speed : bool
+        Optimise for long runs, which doubles the time of the build for 15% in the run.
+    defines : Sequence[str]
+        Verilog macros, ``NAME`` or ``NAME=VALUE``.
+    link : Sequence[str]
+        Arguments for the linker.
+    cache_dir : Path, optional
+        Folder of the cache; the user's by default.
+
+    Raises
+    ------
+    ToolError
+        Verilator or the compiler is missing or refuses its input.
+    """
+    if trace not in _TRACE_LIBRARY:
+        raise ValueError(f"trace must be 'vcd', 'fst' or '', not {trace!r}")
+    verilator, compiler = find_tool("verilator"), find_tool("c++")
+    flags = [f"-O{3 if speed else 1}", *_CXX_FLAGS, f"-DVM_TRACE={int(bool(trace))}"]
+    flags += [f"-DVM_TRACE_{kind.upper()}={int(kind == trace)}" for kind in ("vcd", "fst")]
+    arguments = ["--cc", "--quiet", "-O3", "--x-assign", "fast", "--x-initial", "fast"]
+    arguments += ["--prefix", "Vtop", "--top-module", top, "-Wno-fatal"]
+    arguments += [f"-Werror-{name}" for name in _ERRORS] + [f"-Wno-{name}" for name in _SILENT]
+    arguments += [f"-D{name}" for name in defines]
+    if trace:
+        arguments += [f"--trace-{trace}", "--trace-structs", "--trace-underscore"]
+    if vpi:
+        arguments += ["--vpi", "--public-flat-rw"]
+
+    tools = (verilator.identity, compiler.identity, str(compiler.path))
+    root = cache_dir or cache_directory()
+    library_key = digest(*tools, _HEADER, *flags, str(vpi))[:32]
+    library = publish_directory(
+        root / "verilated" / library_key,
+        lambda folder: _compile_library(
+            folder, root / "logs" / library_key, verilator, compiler, flags, trace=trace, vpi=vpi
+        ),
+    )
+
+    key = digest(library_key, verilog, harness, *arguments, *link)[:32]
+    logs = root / "logs" / key
+
+    def produce(folder):
+        (folder / "top.v").write_text(verilog)
+        command = [*arguments, "--Mdir", "obj", "top.v"]
+        run_tool(verilator, command, cwd=folder, log=logs / "verilator.log")
+        tools = (verilator, compiler)
+        _compile_model(folder, logs, harness, library, tools, flags, link, trace=trace)
+
+    model = publish_directory(root / "models" / key, produce)
+    return Model(model / "top", _ports(model / "obj" / "Vtop.h"))
+
+
+def _includes(verilator: Tool) -> list[str]:
+    include = Path(verilator.environment["VERILATOR_ROOT"]) / "include"
+    return [f"-I{include}", f"-I{include / 'vltstd'}"]
+
+
+def _compile_library(folder, logs, verilator, compiler, flags, *, trace, vpi):
+    include = Path(verilator.environment["VERILATOR_ROOT"]) / "include"
+    (folder / "runtime.h").write_text(_HEADER)
+    suffix = ".pch" if "clang" in compiler.path.name else ".gch"
+    flags = [*flags, *_includes(verilator)]
+    jobs = [[*flags, "-x", "c++-header", "runtime.h", "-o", f"runtime.h{suffix}"]]
+    names = [*_LIBRARY, *_TRACE_LIBRARY[trace]] + ["verilated_vpi.cpp"] * vpi
+    jobs += [
+        # without the precompiled header: some of these define macros ahead of verilated.h
+        [*flags, "-O2", "-c", include / name, "-o", f"{Path(name).stem}.o"]
+        for name in names
+    ]
+    try:
+        _compile_all(compiler, jobs, folder, logs)
+    except ToolError as error:
+        if trace == "fst":
+            raise ToolError(
+                f"Verilator's FST writer cannot be compiled: {error.reason}",
+                remedy="install lz4 and zlib (Debian and Ubuntu: apt install liblz4-dev "
+                "zlib1g-dev), or trace to a file that ends in .vcd",
+            ) from None
+        raise
+
+
+def _compile_model(folder, logs, harness, library, tools, flags, link, *, trace):
+    verilator, compiler = tools
+    objects = folder / "obj"
+    flags = [*flags, *_includes(verilator), "-Iobj", "-include", library / "runtime.h"]
+    generated = sorted(objects.glob("*.cpp"))
+    if sum(path.stat().st_size for path in generated) > _SPLIT_BYTES:
+        sources = [*generated, harness]
+    else:
+        everything = folder / "all.cpp"
+        lines = [f'#include "{path.name}"\n' for path in generated] + [f'#include "{harness}"\n']
+        everything.write_text("".join(lines))
+        sources = [everything]
+    jobs = [[*flags, "-c", path, "-o", objects / f"{path.stem}.o"] for path in sources]
+    _compile_all(compiler, jobs, folder, logs)
+
+    compiled = [objects / f"{path.stem}.o" for path in sources]
+    compression = ["-llz4", "-lz"] if trace == "fst" else []
+    run_tool(
+        compiler,
+        [*compiled, *sorted(library.glob("*.o")), "-pthread", *compression, *link, "-o", "top"],
+        cwd=folder, log=logs / "link.log",
+    )  # fmt: skip
+    for path in (*compiled, *generated):
+        path.unlink()
+
+
+def _compile_all(compiler, jobs, folder, logs):
+    def compile_one(job):
+        run_tool(compiler, job, cwd=folder, log=logs / f"{Path(job[-1]).stem}.log")
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(compile_one, jobs))
+
+
+def _ports(header: Path) -> dict[str, Port]:
+    """Ports as declared in the generated class."""
+    ports = {}
+    for direction, member, high, low in _PORT.findall(header.read_text()):
+        # Verilator writes the second of two underscores as its character code
+        name = member.replace("___05F", "__")
+        ports[name] = Port(direction.lower(), int(high) - int(low) + 1, member)
+    return ports
