@@ -12,7 +12,8 @@ class TiledMemory(wiring.Component):
 
     Golden model: ``words[address]``, one cycle later. Built from a grid of block RAM primitives
     (:class:`nnef_hw.blockram.Tiling`). One read and one write per cycle. A read in the cycle of a
-    write to the same address gives an undefined word: users must not rely on it.
+    write to the same address gives an undefined word (``no_rw_check`` tells synthesis so): users
+    must not rely on it.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ class TiledMemory(wiring.Component):
                 words = [(word >> low) & ((1 << width) - 1)
                          for word in self.words[first:first + depth]]
                 tile = memory.Memory(shape=unsigned(width), depth=depth, init=words,
-                                     attrs={"ram_style": self.style})
+                                     attrs={"ram_style": self.style, "no_rw_check": 1})
                 m.submodules[f"tile_{row}_{column}"] = tile
                 port = tile.read_port()
                 m.d.comb += [

@@ -74,7 +74,7 @@ def _pool_options(layer: PoolLayer, device: Device) -> list[Block]:
         reading = window.out_pixels * window.passes * window.pass_words
         return _with_depths(block, window, reading, device)
     options = []
-    for digit_bits in DIGIT_BITS:
+    for digit_bits in _digits(device):
         interval = -(-max(layer.requant.mult).bit_length() // digit_bits)
         reading = window.out_pixels * window.passes * max(window.pass_words, interval)
         folded = replace(block, digit_bits=digit_bits, interval=interval)
@@ -128,7 +128,7 @@ def _arithmetic_options(
     in_dsp = [True, False] if layer.source.bits <= 8 and layer.weight_bits <= 8 else [False]
     words = window.passes * window.pass_words
     styles = ["block", "logic"] if words <= MAX_LOGIC_WORDS else ["block"]
-    for digit_bits in DIGIT_BITS:
+    for digit_bits in _digits(device):
         folded = replace(block, digit_bits=digit_bits, interval=-(-top_bits // digit_bits))
         reading = window.out_pixels * _pass_cycles(folded, window)
         if fastest is not None and reading >= fastest:
@@ -139,6 +139,10 @@ def _arithmetic_options(
                 variant = replace(folded, in_dsp=dsp, weight_style=style)
                 options += _with_depths(variant, window, reading, device)
     return options
+
+
+def _digits(device: Device) -> list[int]:
+    return [bits for bits in DIGIT_BITS if bits <= device.digit_bits]
 
 
 def _pass_cycles(block: Block, window: Window) -> int:

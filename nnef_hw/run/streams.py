@@ -1,0 +1,36 @@
+"""Tensors as the accelerator's streams: what the host does at its border."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.schedule import Port
+
+__all__ = ["from_stream", "to_stream"]
+
+
+def to_stream(codes: NDArray[Any], port: Port) -> NDArray[np.int64]:
+    """Codes [N, ...] of a graph input as beats [N, beats, lanes]: row, column, channel.
+
+    A reshape at the graph's input is done here: any shape with the stream's number of elements will
+    do. Filling lanes are 0.
+    """
+    height, width, channels = port.image
+    image = np.asarray(codes, np.int64).reshape(len(codes), channels, height, width)
+    image = image.transpose(0, 2, 3, 1)
+    filling = -channels % port.lanes
+    if filling:
+        image = np.pad(image, ((0, 0), (0, 0), (0, 0), (0, filling)))
+    return image.reshape(len(codes), port.beats, port.lanes)
+
+
+def from_stream(
+    beats: NDArray[Any], port: Port, shape: tuple[int, ...]
+) -> NDArray[np.int64]:
+    """Beats [N, beats, lanes] of a graph output as codes [N, *shape[1:]]."""
+    height, width, channels = port.image
+    image = np.asarray(beats, np.int64).reshape(len(beats), height, width, -1)[..., :channels]
+    return image.transpose(0, 3, 1, 2).reshape(len(beats), *shape[1:])
