@@ -1,0 +1,135 @@
+"""Packet and result memory of the host link, in one block RAM of 512 bytes."""
+
+from amaranth import *
+from amaranth.lib import memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from .beats import PacketFeeder
+from .protocol import MAX_PAYLOAD
+
+__all__ = ["PacketBuffer"]
+
+DEPTH_BYTES = 512
+IDENTITY_ADDRESS = 128
+RING_BYTES = 256
+
+
+class PacketBuffer(wiring.Component):
+    """Hold one packet being received, one being handed to the accelerator, and its results.
+
+    Addresses 0..127 are two halves of packet data, 128..191 the identity, 256..511 a ring of
+    results. Results are taken in portions that stay in the ring until they are released.
+
+    Parameters
+    ----------
+    layout : data.StructLayout
+        Payload of the accelerator's input stream.
+    identity : bytes
+        Payload of the reply to ``IDENTIFY``.
+
+    Members
+    -------
+    store : In(1)
+        Write ``store_data`` at ``store_index`` of the packet being received.
+    store_index, store_data
+        The first byte of a packet has its length as its index, the last one has 1.
+    accept : In(1)
+        Hand the received packet of ``length`` bytes over; only while not ``busy``.
+    length, end
+        As in :class:`.PacketFeeder`.
+    busy : Out(1)
+        The packet before is still being handed over.
+    o : Out(stream.Signature(layout))
+        Beats for the accelerator.
+    i_result : In(stream.Signature(8))
+        Bytes of the accelerator's results; up to 255 wait here.
+    take : In(1)
+        Make a portion of the oldest results, at most one packet of them.
+    release : In(1)
+        Drop the portion taken last; not together with ``take``.
+    portion : Out(6)
+        Bytes of the portion, from the cycle after ``take``.
+    fetch : In(1)
+        Read byte ``fetch_index`` of the portion, or of the identity if ``fetch_identity``.
+    fetch_data : Out(8)
+        That byte, in the cycle after.
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from a result byte accepted until it can be taken.
+    """
+
+    latency = 1
+
+    def __init__(self, layout, identity):
+        if not 1 <= len(identity) <= MAX_PAYLOAD:
+            raise ValueError(f"identity must have 1 to {MAX_PAYLOAD} bytes, not {len(identity)}")
+        self.layout = layout
+        self.identity = bytes(identity)
+        super().__init__({
+            "store": In(1),
+            "store_index": In(6),
+            "store_data": In(8),
+            "accept": In(1),
+            "length": In(6),
+            "end": In(1),
+            "busy": Out(1),
+            "o": Out(stream.Signature(layout)),
+            "i_result": In(stream.Signature(8)),
+            "take": In(1),
+            "release": In(1),
+            "portion": Out(6),
+            "fetch": In(1),
+            "fetch_identity": In(1),
+            "fetch_index": In(6),
+            "fetch_data": Out(8),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        init = bytes(IDENTITY_ADDRESS) + self.identity
+        m.submodules.memory = buffer = memory.Memory(shape=8, depth=DEPTH_BYTES, init=init)
+        write_port, read_port = buffer.write_port(), buffer.read_port()
+        m.submodules.feeder = feeder = PacketFeeder(self.layout)
+        wiring.connect(m, wiring.flipped(self.o), feeder.o)
+
+        bank = Signal()
+        m.d.sync += bank.eq(bank ^ self.accept)
+        m.d.comb += [
+            feeder.start.eq(self.accept),
+            feeder.bank.eq(bank),
+            feeder.length.eq(self.length),
+            feeder.end.eq(self.end),
+            self.busy.eq(feeder.busy),
+        ]
+
+        head, base = Signal(range(RING_BYTES)), Signal(range(RING_BYTES))
+        waiting = Signal(range(RING_BYTES))
+        room = Signal()
+        m.d.comb += [
+            waiting.eq(head - base),
+            room.eq(waiting != RING_BYTES - 1),
+            self.i_result.ready.eq(room & ~self.store),
+            write_port.en.eq(self.store | (self.i_result.valid & room)),
+            write_port.addr.eq(Mux(self.store, Cat(self.store_index, bank), Cat(head, C(1, 1)))),
+            write_port.data.eq(Mux(self.store, self.store_data, self.i_result.payload)),
+        ]
+        with m.If(self.i_result.valid & self.i_result.ready):
+            m.d.sync += head.eq(head + 1)
+        with m.If(self.release):
+            m.d.sync += [base.eq(base + self.portion), self.portion.eq(0)]
+        with m.If(self.take):
+            m.d.sync += self.portion.eq(Mux(waiting > MAX_PAYLOAD, MAX_PAYLOAD, waiting))
+
+        identity_address = Cat(self.fetch_index, C(IDENTITY_ADDRESS >> 6, 3))
+        ring_address = Cat((base + self.fetch_index)[:8], C(1, 1))
+        fetch_address = Mux(self.fetch_identity, identity_address, ring_address)
+        m.d.comb += [
+            feeder.grant.eq(~self.fetch),
+            feeder.read_data.eq(read_port.data),
+            self.fetch_data.eq(read_port.data),
+            read_port.en.eq(self.fetch | feeder.request),
+            read_port.addr.eq(Mux(self.fetch, fetch_address, feeder.address)),
+        ]
+        return m

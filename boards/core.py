@@ -1,0 +1,98 @@
+"""Accelerator with its host link: everything on a board but pins and clock."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from .beats import BeatSerializer, beat_bytes
+from .counters import InferenceCounters
+from .link import PacketLink
+from .protocol import identity_payload
+from .uart import UartReceiver, UartTransmitter, receiver_latency, uart_divider
+
+__all__ = ["DEFAULT_BAUD", "LinkedCore"]
+
+DEFAULT_BAUD = 1_000_000
+IDLE_SECONDS = 0.01
+
+
+class LinkedCore(wiring.Component):
+    """Serve an accelerator to a host over two UART wires, by the protocol of docs/protocol.md.
+
+    This is what is simulated when a board is: the board's top adds only the clock and the reset.
+
+    Parameters
+    ----------
+    accelerator : wiring.Component
+        Has an input stream ``i`` and an output stream ``o`` of ``StructLayout({"data":
+        ArrayLayout(codes, lanes), "last": 1})``; is reset by the host's ``abort``.
+    clk_hz : int
+        Clock of everything.
+    baud : int
+        Rate of the UART.
+    manifest_hash : bytes
+        The 32 bytes by which a host recognises the build.
+    idle_cycles : int or None
+        Silence after which an unfinished packet is forgotten, a power of two; by default the
+        first one that lasts 10 ms or more.
+
+    Members
+    -------
+    rx : In(1)
+        From the host, asynchronous, idle high.
+    tx : Out(1)
+        To the host, registered.
+    led : Out(1)
+        High while a frame is inside the accelerator.
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from the start bit of a request's last byte to the start bit of its reply.
+    """
+
+    def __init__(self, accelerator, *, clk_hz, baud=DEFAULT_BAUD, manifest_hash, idle_cycles=None):
+        self.accelerator = accelerator
+        self.divider = uart_divider(clk_hz, baud)
+        self.in_layout = accelerator.i.payload.shape()
+        self.out_layout = accelerator.o.payload.shape()
+        self.identity = identity_payload(
+            clk_hz=clk_hz, manifest_hash=manifest_hash,
+            in_bytes=beat_bytes(self.in_layout), out_bytes=beat_bytes(self.out_layout))
+        if idle_cycles is None:
+            idle_cycles = 1 << (int(clk_hz * IDLE_SECONDS) - 1).bit_length()
+        if idle_cycles <= 20 * self.divider:
+            raise ValueError(f"idle_cycles of {idle_cycles} is no more than two bytes on the line")
+        self.idle_cycles = idle_cycles
+        self.latency = receiver_latency(self.divider) + PacketLink.latency + 1
+        super().__init__({"rx": In(1, init=1), "tx": Out(1, init=1), "led": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.receiver = receiver = UartReceiver(self.divider)
+        m.submodules.transmitter = transmitter = UartTransmitter(self.divider)
+        m.submodules.link = link = PacketLink(
+            self.in_layout, identity=self.identity, idle_cycles=self.idle_cycles)
+        m.d.comb += [receiver.rx.eq(self.rx), self.tx.eq(transmitter.tx)]
+        wiring.connect(m, receiver.o, link.i_rx)
+        wiring.connect(m, link.o_tx, transmitter.i)
+
+        restart = ResetInserter(link.abort)
+        accelerator, serializer = self.accelerator, BeatSerializer(self.out_layout)
+        m.submodules.accelerator = restart(accelerator)
+        m.submodules.serializer = restart(serializer)
+        wiring.connect(m, link.o, accelerator.i)
+        wiring.connect(m, accelerator.o, serializer.i)
+        wiring.connect(m, serializer.o, link.i_result)
+
+        counters = InferenceCounters()
+        m.submodules.counters = restart(counters)
+        m.d.comb += [
+            counters.input_taken.eq(accelerator.i.valid & accelerator.i.ready),
+            counters.input_last.eq(accelerator.i.p.last),
+            counters.output_taken.eq(accelerator.o.valid & accelerator.o.ready),
+            counters.output_last.eq(accelerator.o.p.last),
+            link.counts.eq(counters.counts),
+            self.led.eq(counters.busy),
+        ]
+        return m

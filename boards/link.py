@@ -1,0 +1,273 @@
+"""Packet engine of the host link (docs/protocol.md): one request in, one reply out."""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from .buffer import PacketBuffer
+from .counters import COUNTER_LAYOUT
+from .crc import SerialCrc
+from .protocol import COUNTS_BYTES, MAX_PAYLOAD, START, Reason, Reply, Request
+
+__all__ = ["PacketLink"]
+
+
+class PacketLink(wiring.Component):
+    """Answer the host's requests; pass data packets on only when their CRC holds.
+
+    Half duplex: bytes that arrive while a reply is sent are ignored, the host waits for the reply
+    before it sends again. A data or read request that repeats the sequence number of the request
+    before it gets the same reply again and is not executed again.
+
+    Parameters
+    ----------
+    layout : data.StructLayout
+        Payload of the accelerator's input stream.
+    identity : bytes
+        Payload of the reply to ``IDENTIFY``.
+    idle_cycles : int
+        Silence after which an unfinished packet is forgotten; a power of two.
+
+    Members
+    -------
+    i_rx, o_tx : In, Out(stream.Signature(8))
+        Bytes from and to the UART; ``i_rx`` is always ready, its bytes at least 16 cycles apart.
+    o : Out(stream.Signature(layout))
+        Beats for the accelerator.
+    i_result : In(stream.Signature(8))
+        Bytes of the accelerator's results; up to 255 wait here for the host.
+    abort : Out(1)
+        Resets the accelerator, for one cycle; the buffer is cleared along with it.
+    counts : In(COUNTER_LAYOUT)
+        Read by ``COUNTERS``.
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from the last byte of a request to the first byte of its reply.
+    """
+
+    latency = 12
+
+    def __init__(self, layout, *, identity, idle_cycles):
+        if idle_cycles < 2 or idle_cycles & (idle_cycles - 1):
+            raise ValueError(f"idle_cycles must be a power of two, not {idle_cycles!r}")
+        self.layout = layout
+        self.identity = bytes(identity)
+        self.idle_cycles = idle_cycles
+        super().__init__({
+            "i_rx": In(stream.Signature(8)),
+            "o_tx": Out(stream.Signature(8)),
+            "o": Out(stream.Signature(layout)),
+            "i_result": In(stream.Signature(8)),
+            "abort": Out(1),
+            "counts": In(COUNTER_LAYOUT),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.crc = crc = SerialCrc()
+        buffer = PacketBuffer(self.layout, self.identity)
+        m.submodules.buffer = ResetInserter(self.abort)(buffer)
+        wiring.connect(m, wiring.flipped(self.o), buffer.o)
+        wiring.connect(m, buffer.i_result, wiring.flipped(self.i_result))
+
+        # the request: its fields, and what is wrong with it
+        byte, arrived = self.i_rx.payload, self.i_rx.valid
+        kind, sequence, length = Signal(3), Signal(8), Signal(6)
+        unknown, foreign, repeated, damaged = Signal(), Signal(), Signal(), Signal()
+        last_sequence = Signal(8)
+        session = Signal()
+        is_data = (kind == Request.DATA) | (kind == Request.DATA_END)
+        is_ordered = is_data | (kind == Request.READ)
+
+        # the reply, kept so that it can be repeated; a NAK of a damaged request leaves it alone
+        reply, reason = Signal(3), Signal(3)
+        reply_bytes = Signal(6)
+        damaged_count = Signal(8)
+        counts = Cat(self.counts.as_value(), damaged_count)
+
+        left = Signal(6)
+        index = Signal(6)
+        idle_timer = Signal(range(self.idle_cycles))
+        m.d.sync += [self.abort.eq(0), idle_timer.eq(0)]
+
+        m.d.comb += [
+            self.i_rx.ready.eq(1),
+            crc.i.payload.eq(byte),
+            buffer.store_index.eq(left),
+            buffer.store_data.eq(byte),
+            buffer.length.eq(length),
+            buffer.end.eq(kind == Request.DATA_END),
+            buffer.fetch_index.eq(index),
+            buffer.fetch_identity.eq(reply == _short(Reply.IDENTITY)),
+        ]
+        with m.Switch(reply):
+            with m.Case(_short(Reply.IDENTITY)):
+                m.d.comb += reply_bytes.eq(len(self.identity))
+            with m.Case(_short(Reply.RESULT)):
+                m.d.comb += reply_bytes.eq(buffer.portion)
+            with m.Case(_short(Reply.COUNTS)):
+                m.d.comb += reply_bytes.eq(COUNTS_BYTES)
+        with m.If(damaged):
+            m.d.comb += reply_bytes.eq(0)
+
+        def receive(following):
+            """Take a byte into the CRC and go on, or forget the packet after a long silence."""
+            m.d.comb += crc.i.valid.eq(arrived)
+            m.d.sync += idle_timer.eq(idle_timer + 1)
+            with m.If(idle_timer == self.idle_cycles - 1):
+                m.next = "HUNT"
+            with m.If(arrived):
+                m.d.sync += idle_timer.eq(0)
+                m.next = following
+
+        def send(value, following, *, into_crc=1):
+            """Offer a byte to the transmitter; go on when it is taken."""
+            taken = self.o_tx.ready & crc.i.ready
+            m.d.comb += [
+                self.o_tx.valid.eq(crc.i.ready),
+                self.o_tx.payload.eq(value),
+                crc.i.payload.eq(value),
+                crc.i.valid.eq(taken & into_crc),
+            ]
+            with m.If(taken):
+                m.next = following
+            return taken
+
+        def refuse(why):
+            m.d.sync += [reply.eq(_short(Reply.NAK)), reason.eq(why)]
+
+        with m.FSM():
+            with m.State("HUNT"):
+                m.d.comb += crc.start.eq(1)
+                m.d.sync += damaged.eq(0)
+                with m.If(arrived & (byte == START)):
+                    m.next = "TYPE"
+
+            with m.State("TYPE"):
+                receive("SEQUENCE")
+                with m.If(arrived):
+                    m.d.sync += [kind.eq(byte), unknown.eq(byte[3:] != 0)]
+
+            with m.State("SEQUENCE"):
+                receive("TENSOR")
+                with m.If(arrived):
+                    m.d.sync += [sequence.eq(byte), repeated.eq(byte == last_sequence)]
+
+            with m.State("TENSOR"):
+                receive("LENGTH")
+                with m.If(arrived):
+                    m.d.sync += foreign.eq(byte != 0)
+
+            with m.State("LENGTH"):
+                receive("PAYLOAD")
+                m.d.sync += [length.eq(byte), left.eq(byte)]
+                with m.If(arrived):
+                    with m.If(byte == 0):
+                        m.next = "CRC_HIGH"
+                    with m.Elif(byte > MAX_PAYLOAD):
+                        m.d.sync += damaged.eq(1)
+                        m.next = "START"
+
+            with m.State("PAYLOAD"):
+                receive("PAYLOAD")
+                m.d.comb += buffer.store.eq(arrived)
+                with m.If(arrived):
+                    m.d.sync += left.eq(left - 1)
+                    with m.If(left == 1):
+                        m.next = "CRC_HIGH"
+
+            with m.State("CRC_HIGH"):
+                receive("CRC_LOW")
+
+            with m.State("CRC_LOW"):
+                receive("CHECK")
+
+            with m.State("CHECK"):
+                with m.If(crc.i.ready):
+                    m.next = "EXECUTE"
+                    with m.If(crc.crc != 0):
+                        m.d.sync += damaged.eq(1)
+                        m.next = "START"
+                    with m.Elif(repeated & session & is_ordered & ~unknown):
+                        m.next = "START"
+                    with m.Else():
+                        m.d.comb += buffer.release.eq(1)
+
+            with m.State("EXECUTE"):
+                m.d.sync += [last_sequence.eq(sequence), reason.eq(Reason.NONE)]
+                m.next = "START"
+                with m.If(unknown):
+                    refuse(Reason.TYPE)
+                with m.Elif(foreign):
+                    refuse(Reason.TENSOR)
+                with m.Elif(is_ordered & ~session):
+                    refuse(Reason.SESSION)
+                with m.Else():
+                    with m.Switch(kind):
+                        with m.Case(Request.IDENTIFY):
+                            m.d.sync += reply.eq(_short(Reply.IDENTITY))
+                        with m.Case(Request.ABORT):
+                            m.d.sync += [self.abort.eq(1), session.eq(1)]
+                            m.d.sync += reply.eq(_short(Reply.ACK))
+                        with m.Case(Request.COUNTERS):
+                            m.d.sync += reply.eq(_short(Reply.COUNTS))
+                        with m.Case(Request.DATA, Request.DATA_END):
+                            with m.If(length == 0):
+                                refuse(Reason.LENGTH)
+                            with m.Elif(buffer.busy):
+                                m.d.sync += reply.eq(_short(Reply.BUSY))
+                            with m.Else():
+                                m.d.comb += buffer.accept.eq(1)
+                                m.d.sync += reply.eq(_short(Reply.ACK))
+                        with m.Case(Request.READ):
+                            m.d.comb += buffer.take.eq(1)
+                            m.d.sync += reply.eq(_short(Reply.RESULT))
+                        with m.Default():
+                            refuse(Reason.TYPE)
+
+            with m.State("START"):
+                m.d.comb += crc.start.eq(1)
+                m.d.sync += index.eq(0)
+                with m.If(send(START, "SEND_TYPE", into_crc=0)):
+                    m.d.sync += damaged_count.eq(damaged_count + damaged)
+
+            with m.State("SEND_TYPE"):
+                send(Cat(Mux(damaged, _short(Reply.NAK), reply), C(0b10000, 5)), "SEND_SEQUENCE")
+
+            with m.State("SEND_SEQUENCE"):
+                send(sequence, "SEND_REASON")
+
+            with m.State("SEND_REASON"):
+                send(Mux(damaged, Reason.DAMAGED, reason), "SEND_LENGTH")
+
+            with m.State("SEND_LENGTH"):
+                m.d.sync += left.eq(reply_bytes)
+                send(reply_bytes, "FETCH")
+
+            # the byte stays readable for one cycle only: fetch it when it can leave at once
+            with m.State("FETCH"):
+                with m.If(left == 0):
+                    m.next = "SEND_CRC_HIGH"
+                with m.Elif(self.o_tx.ready & crc.i.ready):
+                    m.d.comb += buffer.fetch.eq(1)
+                    m.next = "SEND_PAYLOAD"
+
+            with m.State("SEND_PAYLOAD"):
+                counting = reply == _short(Reply.COUNTS)
+                value = Mux(counting, counts.word_select(index[:4], 8), buffer.fetch_data)
+                with m.If(send(value, "FETCH")):
+                    m.d.sync += [index.eq(index + 1), left.eq(left - 1)]
+
+            with m.State("SEND_CRC_HIGH"):
+                send(crc.crc[8:], "SEND_CRC_LOW")
+
+            with m.State("SEND_CRC_LOW"):
+                send(crc.crc[8:], "HUNT")
+        return m
+
+
+def _short(reply):
+    """Low bits of a reply's type; the others are the same in all."""
+    return reply & 7

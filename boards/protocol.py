@@ -1,0 +1,73 @@
+"""Numbers of the host link's wire format (docs/protocol.md), shared by its components.
+
+The host has its own copy in ``nnef_hw.run.link``, which must not import Amaranth; a test compares
+the two.
+"""
+
+from enum import IntEnum
+
+__all__ = [
+    "COUNTS_BYTES", "HASH_BYTES", "MAX_PAYLOAD", "START", "VERSION", "Reason", "Reply", "Request",
+    "identity_payload",
+]
+
+VERSION = 1
+START = 0xA5
+MAX_PAYLOAD = 56
+HASH_BYTES = 32
+COUNTS_BYTES = 10
+
+
+class Request(IntEnum):
+    """Types of the packets a host sends."""
+
+    IDENTIFY = 0x01
+    ABORT = 0x02
+    COUNTERS = 0x03
+    DATA = 0x04
+    DATA_END = 0x05
+    READ = 0x06
+    REPLAY = 0x07
+
+
+class Reply(IntEnum):
+    """Types of the packets a board sends."""
+
+    ACK = 0x80
+    NAK = 0x81
+    BUSY = 0x82
+    IDENTITY = 0x83
+    RESULT = 0x84
+    COUNTS = 0x85
+
+
+class Reason(IntEnum):
+    """Argument of a NAK."""
+
+    NONE = 0
+    DAMAGED = 1
+    TYPE = 2
+    TENSOR = 3
+    LENGTH = 4
+    SESSION = 5
+
+
+def identity_payload(*, clk_hz, manifest_hash, in_bytes, out_bytes):
+    """Payload of the IDENTITY reply.
+
+    Parameters
+    ----------
+    clk_hz : int
+        Clock of link and accelerator.
+    manifest_hash : bytes
+        SHA-256 of the manifest.
+    in_bytes, out_bytes : int
+        Bytes of one beat of the accelerator's input and output.
+    """
+    if len(manifest_hash) != HASH_BYTES:
+        raise ValueError(f"manifest hash must have {HASH_BYTES} bytes, not {len(manifest_hash)}")
+    for name, count in (("input", in_bytes), ("output", out_bytes)):
+        if not 1 <= count <= 255:
+            raise ValueError(f"{name} beat of {count} bytes is over 255")
+    head = bytes([VERSION, MAX_PAYLOAD, in_bytes, out_bytes])
+    return head + round(clk_hz).to_bytes(4, "little") + bytes(manifest_hash)

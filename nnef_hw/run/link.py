@@ -1,0 +1,367 @@
+"""Host side of the link to a board: the packets of docs/protocol.md over any byte transport.
+
+Knows neither serial ports nor simulators: both are transports. Never looks at a clock, so that a
+simulated board may take its time: all waiting is done by :meth:`Transport.read`.
+"""
+
+from __future__ import annotations
+
+import struct
+from binascii import crc_hqx
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+from nnef_hw.errors import ToolError
+
+__all__ = [
+    "MAX_PAYLOAD",
+    "PROTOCOL_VERSION",
+    "START",
+    "Counters",
+    "Host",
+    "Identity",
+    "LinkError",
+    "Packet",
+    "Reason",
+    "Reply",
+    "Request",
+    "Timing",
+    "Transport",
+    "decode_packet",
+    "encode_packet",
+]
+
+PROTOCOL_VERSION = 1
+START = 0xA5
+MAX_PAYLOAD = 56
+_HEADER_BYTES = 5
+_CRC_BYTES = 2
+_MAX_GARBAGE = 1024
+
+
+class Request(IntEnum):
+    """Types of the packets a host sends."""
+
+    IDENTIFY = 0x01
+    ABORT = 0x02
+    COUNTERS = 0x03
+    DATA = 0x04
+    DATA_END = 0x05
+    READ = 0x06
+    REPLAY = 0x07
+
+
+class Reply(IntEnum):
+    """Types of the packets a board sends."""
+
+    ACK = 0x80
+    NAK = 0x81
+    BUSY = 0x82
+    IDENTITY = 0x83
+    RESULT = 0x84
+    COUNTS = 0x85
+
+
+class Reason(IntEnum):
+    """Argument of a NAK."""
+
+    NONE = 0
+    DAMAGED = 1
+    TYPE = 2
+    TENSOR = 3
+    LENGTH = 4
+    SESSION = 5
+
+
+_REMEDIES = {
+    Reason.TYPE: "its link has another protocol version; build and flash it again",
+    Reason.TENSOR: "it has no tensor of that index; flash the build that belongs to the model",
+    Reason.SESSION: "it was reset or reconfigured meanwhile; run again",
+}
+
+
+class LinkError(ToolError):
+    """The board does not answer, or not as the protocol says."""
+
+
+class Transport(Protocol):
+    """Carries bytes to and from a board."""
+
+    def write(self, data: bytes) -> None:
+        """Send all bytes."""
+
+    def read(self, timeout: float) -> bytes:
+        """Bytes received, as soon as there are any; none after ``timeout`` seconds of silence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """One packet of either direction; ``argument`` is a tensor index, or the reason of a NAK."""
+
+    kind: int
+    sequence: int
+    argument: int = 0
+    payload: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a board says of itself."""
+
+    version: int
+    max_payload: int
+    in_bytes: int
+    out_bytes: int
+    clk_hz: int
+    manifest_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Measurements of a board: cycles of the accelerator's clock, all modulo their width."""
+
+    latency: int
+    interval: int
+    frames: int
+    damaged: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long a host waits, in seconds of the transport.
+
+    ``silence`` makes the board forget an unfinished packet and must exceed its 10 to 20 ms;
+    ``reply`` is how long an answer may take; ``stall`` is how long an accelerator may work without
+    giving a byte; ``pause`` lies between two polls of a working one.
+    """
+
+    silence: float = 0.03
+    reply: float = 0.2
+    stall: float = 30.0
+    pause: float = 0.001
+    retries: int = 10
+
+
+def encode_packet(packet: Packet) -> bytes:
+    """Bytes of a packet on the line."""
+    if len(packet.payload) > MAX_PAYLOAD:
+        raise ValueError(f"payload of {len(packet.payload)} bytes is over {MAX_PAYLOAD}")
+    body = bytes([packet.kind, packet.sequence, packet.argument, len(packet.payload)])
+    body += packet.payload
+    return bytes([START]) + body + crc_hqx(body, 0xFFFF).to_bytes(2, "big")
+
+
+def decode_packet(received: bytes) -> tuple[Packet | None, bytes]:
+    """First valid packet in what was received, and what is left after it.
+
+    Bytes before the packet are dropped. Without a packet, what is left may be the beginning of one.
+    """
+    start = received.find(START)
+    while start >= 0:
+        rest = received[start:]
+        if len(rest) < _HEADER_BYTES:
+            return None, rest
+        payload_end = _HEADER_BYTES + rest[4]
+        end = payload_end + _CRC_BYTES
+        if rest[4] <= MAX_PAYLOAD:
+            if len(rest) < end:
+                return _decode_behind(received, start, rest)
+            if crc_hqx(rest[1:end], 0xFFFF) == 0:
+                payload = rest[_HEADER_BYTES:payload_end]
+                return Packet(rest[1], rest[2], rest[3], payload), rest[end:]
+        start = received.find(START, start + 1)
+    return None, b""
+
+
+def _decode_behind(received: bytes, start: int, rest: bytes) -> tuple[Packet | None, bytes]:
+    """Look past an unfinished packet, which may be noise in front of a whole one."""
+    packet, left = decode_packet(received[start + 1 :])
+    return (packet, left) if packet else (None, rest)
+
+
+class Host:
+    """Talks to one board: one request at a time, repeated until it is answered.
+
+    Whatever the line does to the bytes, a result is delivered once, in order and as the board sent
+    it, or :class:`LinkError` is raised.
+
+    Parameters
+    ----------
+    transport
+        Carries the bytes.
+    timing
+        How long to wait for what.
+    sequence
+        Number of the last request before this session; any number will do.
+    """
+
+    def __init__(
+        self, transport: Transport, timing: Timing | None = None, *, sequence: int = 0
+    ) -> None:
+        self._transport = transport
+        self._timing = timing or Timing()
+        self._sequence = sequence
+
+    def open(self, manifest_hash: bytes | None = None) -> Identity:
+        """Begin a session: check who answers, then clear accelerator and link.
+
+        Raises
+        ------
+        LinkError
+            When nobody answers, or the board speaks another version or runs another build.
+        """
+        self._drain()
+        identity = self.identify()
+        if manifest_hash is not None and identity.manifest_hash != manifest_hash:
+            raise LinkError(
+                f"board runs build {identity.manifest_hash.hex()[:16]}, "
+                f"not {manifest_hash.hex()[:16]}",
+                remedy="flash the build first",
+            )
+        self.abort()
+        return identity
+
+    def identify(self) -> Identity:
+        """Ask the board who it is; needs no session and disturbs nothing."""
+        payload = self._request(Request.IDENTIFY, expect={Reply.IDENTITY}).payload
+        if not payload or payload[0] != PROTOCOL_VERSION:
+            raise LinkError(
+                f"board speaks link protocol {payload[0] if payload else None}, "
+                f"not {PROTOCOL_VERSION}",
+                remedy="build and flash it again",
+            )
+        fields = struct.unpack("<4BI", payload[:8])
+        return Identity(*fields, manifest_hash=payload[8:])
+
+    def abort(self) -> None:
+        """Reset the accelerator to a frame boundary and drop everything on its way."""
+        self._request(Request.ABORT, expect={Reply.ACK})
+
+    def counters(self) -> Counters:
+        """Read the board's counters."""
+        payload = self._request(Request.COUNTERS, expect={Reply.COUNTS}).payload
+        return Counters(*struct.unpack_from("<2I2B", payload))
+
+    def send(self, payload: bytes, *, end: bool = False, tensor: int = 0) -> bool:
+        """Offer one packet of a frame, its last one if ``end``; False when the board is busy."""
+        kind = Request.DATA_END if end else Request.DATA
+        reply = self._request(kind, payload, tensor, expect={Reply.ACK, Reply.BUSY})
+        return reply.kind == Reply.ACK
+
+    def read(self, tensor: int = 0) -> bytes:
+        """Results that are ready, at most one packet of them, perhaps none."""
+        return self._request(Request.READ, argument=tensor, expect={Reply.RESULT}).payload
+
+    def infer(self, frames: Iterable[bytes], result_bytes: int) -> Iterator[bytes]:
+        """Run frames through the accelerator, several in flight if it takes them.
+
+        Parameters
+        ----------
+        frames
+            Input bytes of each frame: whole beats.
+        result_bytes
+            Bytes of one frame's result.
+        """
+        pending = 0
+        results = bytearray()
+        for frame in frames:
+            if not frame:
+                raise ValueError("a frame has no bytes")
+            pending += 1
+            for offset in range(0, len(frame), MAX_PAYLOAD):
+                chunk = frame[offset : offset + MAX_PAYLOAD]
+                waited = 0.0
+                while not self.send(chunk, end=offset + MAX_PAYLOAD >= len(frame)):
+                    waited = self._poll(results, waited)
+            while len(results) >= result_bytes:
+                pending -= 1
+                yield self._take(results, result_bytes)
+        while pending:
+            waited = 0.0
+            while len(results) < result_bytes:
+                waited = self._poll(results, waited)
+            pending -= 1
+            yield self._take(results, result_bytes)
+        if results:
+            raise LinkError(
+                f"board gave {len(results)} bytes after the last result",
+                remedy="flash the build that belongs to the model",
+            )
+
+    @staticmethod
+    def _take(results: bytearray, count: int) -> bytes:
+        head = bytes(results[:count])
+        del results[:count]
+        return head
+
+    def _poll(self, results: bytearray, waited: float) -> float:
+        """Collect what is ready; return for how long nothing has been."""
+        chunk = self.read()
+        results += chunk
+        if chunk:
+            return 0.0
+        if waited > self._timing.stall:
+            raise LinkError(
+                f"accelerator gave no result for {self._timing.stall} seconds",
+                remedy="check the result size and the build, then run again",
+            )
+        self._transport.read(self._timing.pause)
+        return waited + self._timing.pause
+
+    def _drain(self) -> None:
+        """Wait until the line is silent: then the board waits for the start of a packet."""
+        quiet = self._timing.silence
+        for _ in range(_MAX_GARBAGE):
+            if not self._transport.read(quiet):
+                return
+        raise LinkError("line is never silent", remedy="check port and baud rate")
+
+    def _request(
+        self, kind: Request, payload: bytes = b"", argument: int = 0, *, expect: set[Reply]
+    ) -> Packet:
+        """Send a request under a new number until its reply arrives."""
+        self._sequence = (self._sequence + 1) & 0xFF
+        packet = encode_packet(Packet(kind, self._sequence, argument, payload))
+        for _ in range(self._timing.retries + 1):
+            self._transport.write(packet)
+            reply = self._await_reply()
+            if reply is not None and reply.kind in expect:
+                return reply
+            if reply is not None and reply.kind == Reply.NAK and reply.argument != Reason.DAMAGED:
+                self._refused(kind, reply.argument)
+            self._drain()
+        raise LinkError(
+            f"board does not answer {kind.name} after {self._timing.retries + 1} attempts",
+            remedy="check that it is connected, flashed, and the baud rate is right",
+        )
+
+    def _await_reply(self) -> Packet | None:
+        """Next packet of the current number or damage report; None after silence or garbage."""
+        received = b""
+        total = 0
+        while total < _MAX_GARBAGE:
+            chunk = self._transport.read(self._timing.reply)
+            if not chunk:
+                return None
+            total += len(chunk)
+            received += chunk
+            packet, received = decode_packet(received)
+            while packet is not None:
+                damaged = packet.kind == Reply.NAK and packet.argument == Reason.DAMAGED
+                if damaged or packet.sequence == self._sequence:
+                    return packet
+                packet, received = decode_packet(received)
+        return None
+
+    def _refused(self, kind: Request, argument: int) -> None:
+        try:
+            reason = Reason(argument)
+        except ValueError:
+            raise LinkError(
+                f"board refuses {kind.name} for the unknown reason {argument}"
+            ) from None
+        raise LinkError(
+            f"board refuses {kind.name}: {reason.name.lower()}", remedy=_REMEDIES.get(reason)
+        )

@@ -1,0 +1,188 @@
+"""A board simulated behind its UART pins, as a transport for the host."""
+
+from collections import deque
+
+import pytest
+from amaranth.hdl import Elaboratable, Module, ResetInserter, Signal, signed, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out
+from amaranth.sim import Simulator
+
+from nnef_hw.boards.core import LinkedCore
+from nnef_hw.run.link import Host, Timing
+
+DIVIDER = 4
+CYCLE = 1e-6
+IDLE_CYCLES = 256
+MANIFEST_HASH = bytes(range(100, 132))
+TIMING = Timing(
+    silence=400 * CYCLE, reply=3500 * CYCLE, stall=20_000 * CYCLE, pause=50 * CYCLE, retries=4
+)
+
+
+class Increment(wiring.Component):
+    """Adds 1 to every code, behind a FIFO; takes and gives only while ``enable``."""
+
+    def __init__(self, *, lanes=1, shape=unsigned(8), depth=8):
+        layout = data.StructLayout({"data": data.ArrayLayout(shape, lanes), "last": 1})
+        self.layout, self.lanes, self.depth = layout, lanes, depth
+        self.taken, self.beat = Signal(reset_less=True), Signal(layout, reset_less=True)
+        super().__init__({
+            "i": In(stream.Signature(layout)),
+            "o": Out(stream.Signature(layout)),
+            "enable": In(1, init=1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.fifo = fifo = SyncFIFOBuffered(width=self.layout.size, depth=self.depth)
+        sums = Signal(self.layout)
+        m.d.comb += [sums.data[lane].eq(self.i.p.data[lane] + 1) for lane in range(self.lanes)]
+        m.d.comb += [
+            sums.last.eq(self.i.p.last),
+            fifo.w_data.eq(sums),
+            fifo.w_en.eq(self.i.valid & self.enable),
+            self.i.ready.eq(fifo.w_rdy & self.enable),
+            self.o.payload.eq(fifo.r_data),
+            self.o.valid.eq(fifo.r_rdy & self.enable),
+            fifo.r_en.eq(self.o.ready & self.enable),
+        ]
+        with m.If(self.i.valid & self.i.ready):
+            m.d.sync += [self.beat.eq(self.i.payload), self.taken.eq(~self.taken)]
+        return m
+
+
+class PowerButton(Elaboratable):
+    """Resets a whole board, as power would."""
+
+    def __init__(self, core):
+        self.core = core
+        self.pressed = Signal()
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.core = ResetInserter(self.pressed)(self.core)
+        return m
+
+
+class SimulatedBoard:
+    """Transport onto the rx and tx pins of a :class:`LinkedCore` in the simulator.
+
+    ``mangle_request`` and ``mangle_reply`` may change the bytes of each write and each byte read.
+    """
+
+    def __init__(self, accelerator):
+        self.accelerator = accelerator
+        self.core = LinkedCore(
+            accelerator,
+            clk_hz=round(1 / CYCLE),
+            baud=round(1 / CYCLE) // DIVIDER,
+            manifest_hash=MANIFEST_HASH,
+            idle_cycles=IDLE_CYCLES,
+        )
+        self.mangle_request = bytes
+        self.mangle_reply = lambda byte: bytes([byte])
+        self.enable = True
+        self.pressed = False
+        self.taken = []
+        self.lit = 0
+        self.outgoing, self.incoming = deque(), deque()
+        top = PowerButton(self.core)
+        self.top = top
+        self.simulator = Simulator(top)
+        self.simulator.add_clock(CYCLE)
+        self.simulator.add_testbench(self._drive, background=True)
+        self.simulator.add_testbench(self._listen, background=True)
+        self.simulator.add_testbench(self._watch, background=True)
+        self.simulator.add_testbench(self._light, background=True)
+        self.now = 0.0
+        self.advance(0)
+
+    async def _drive(self, ctx):
+        while True:
+            ctx.set(self.accelerator.enable, self.enable)
+            ctx.set(self.top.pressed, self.pressed)
+            if not self.outgoing:
+                await ctx.delay(CYCLE)
+                continue
+            byte = self.outgoing.popleft()
+            for bit in [0, *((byte >> k) & 1 for k in range(8)), 1]:
+                ctx.set(self.core.rx, bit)
+                await ctx.delay(DIVIDER * CYCLE)
+
+    async def _listen(self, ctx):
+        while True:
+            await ctx.negedge(self.core.tx)
+            await ctx.delay(DIVIDER * CYCLE / 2)
+            byte = 0
+            for k in range(8):
+                await ctx.delay(DIVIDER * CYCLE)
+                byte |= ctx.get(self.core.tx) << k
+            await ctx.delay(DIVIDER * CYCLE)
+            assert ctx.get(self.core.tx) == 1
+            self.incoming.extend(self.mangle_reply(byte))
+
+    async def _watch(self, ctx):
+        while True:
+            await ctx.changed(self.accelerator.taken)
+            beat = ctx.get(self.accelerator.beat)
+            self.taken.append(([*beat.data], beat.last))
+
+    async def _light(self, ctx):
+        while True:
+            await ctx.changed(self.core.led)
+            self.lit = ctx.get(self.core.led)
+
+    def advance(self, cycles):
+        """Let the board run."""
+        self.now += (cycles + 0.25) * CYCLE
+        self.simulator.run_until(self.now)
+
+    def write(self, payload):
+        self.outgoing.extend(self.mangle_request(payload))
+
+    def read(self, timeout):
+        waited = 0
+        while not self.incoming and waited * CYCLE < timeout:
+            self.advance(20)
+            waited += 20
+        received = bytes(self.incoming)
+        self.incoming.clear()
+        return received
+
+
+@pytest.fixture
+def make_board():
+    """Build a simulated board with an accelerator that adds 1 to its codes."""
+
+    def make(**arguments):
+        return SimulatedBoard(Increment(**arguments))
+
+    return make
+
+
+@pytest.fixture
+def board(make_board):
+    """A simulated board with one 8-bit lane."""
+    return make_board()
+
+
+@pytest.fixture
+def host(board):
+    """A host in session with the board."""
+    host = Host(board, TIMING)
+    host.open(MANIFEST_HASH)
+    return host
+
+
+@pytest.fixture
+def make_host():
+    """Connect a host to a transport, with the timing of the simulated board."""
+    return lambda transport, **arguments: Host(transport, TIMING, **arguments)
+
+
+@pytest.fixture
+def wide_signed():
+    """Accelerator arguments for codes of two bytes."""
+    return {"lanes": 3, "shape": signed(12)}
