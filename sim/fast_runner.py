@@ -139,8 +139,8 @@ class FastRunner:
                 Tool("simulation", (str(model.executable),), "", model.executable),
                 [
                     "in.bin", "out.bin", words.shape[1], out_words, self.out_width,
-                    repr(float(stall)), seed % 2**63, expected_beats or 0, frames or 0, idle_limit, max_cycles or 0,
-                    drain, Path(trace).absolute() if trace else "",
+                    repr(float(stall)), seed % 2**63, expected_beats or 0, frames or 0, idle_limit,
+                    max_cycles or 0, drain, Path(trace).absolute() if trace else "",
                 ],
                 cwd=folder, log=folder / "log",
             )  # fmt: skip

@@ -1,0 +1,153 @@
+# amaranth: UnusedElaboratable=no
+import numpy as np
+import pytest
+from amaranth import Module, Signal, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.errors import CheckError
+from nnef_hw.sim.pysim import run_stream, run_streams
+
+BEAT = data.StructLayout({"data": data.ArrayLayout(signed(8), 2), "last": 1})
+
+
+class Register(wiring.Component):
+    """One register deep; `fault` breaks a stream rule."""
+
+    def __init__(self, shape=8, fault=""):
+        self.fault = fault
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform):
+        m = Module()
+        full = Signal()
+        payload = Signal.like(self.o.payload)
+        age = Signal(2)
+        m.d.comb += [
+            self.i.ready.eq(~full | self.o.ready),
+            self.o.valid.eq(full),
+            self.o.payload.eq(payload),
+        ]
+        with m.If(self.i.ready):
+            m.d.sync += [full.eq(self.i.valid), payload.eq(self.i.payload), age.eq(0)]
+        with m.Else():
+            m.d.sync += age.eq(age + 1)
+        if self.fault == "drops":
+            m.d.comb += self.o.valid.eq(full & (age != 2))
+        elif self.fault == "changes":
+            m.d.comb += self.o.payload.eq(payload ^ age[1])
+        elif self.fault == "depends":
+            m.d.comb += self.o.valid.eq(full & self.o.ready)
+        elif self.fault == "looks early":
+            with m.If(self.i.ready):
+                m.d.sync += payload.eq(self.i.payload)
+            with m.If(full & self.i.ready & ~self.i.valid):
+                m.d.sync += full.eq(1)
+        elif self.fault == "stops":
+            count = Signal(4)
+            with m.If(self.i.valid & self.i.ready):
+                m.d.sync += count.eq(count + 1)
+            with m.If(count >= 9):
+                m.d.comb += [self.i.ready.eq(0), self.o.valid.eq(0)]
+                m.d.sync += count.eq(count)
+        return m
+
+
+class Wire(wiring.Component):
+    i: In(stream.Signature(8))
+    o: Out(stream.Signature(8))
+
+    def elaborate(self, platform):
+        m = Module()
+        wiring.connect(m, wiring.flipped(self.i), wiring.flipped(self.o))
+        return m
+
+
+class Adder(wiring.Component):
+    a: In(stream.Signature(8))
+    b: In(stream.Signature(8))
+    total: Out(stream.Signature(9))
+    copy: Out(stream.Signature(8))
+
+    def elaborate(self, platform):
+        m = Module()
+        taken = Signal(2)
+        go = Signal()
+        both = self.a.valid & self.b.valid
+        done = [taken[0] | self.total.ready, taken[1] | self.copy.ready]
+        m.d.comb += [
+            self.total.valid.eq(both & ~taken[0]),
+            self.copy.valid.eq(both & ~taken[1]),
+            self.total.payload.eq(self.a.payload + self.b.payload),
+            self.copy.payload.eq(self.a.payload),
+            go.eq(both & done[0] & done[1]),
+            self.a.ready.eq(go),
+            self.b.ready.eq(go),
+        ]
+        for k, out in enumerate([self.total, self.copy]):
+            with m.If(go):
+                m.d.sync += taken[k].eq(0)
+            with m.Elif(out.valid & out.ready):
+                m.d.sync += taken[k].eq(1)
+        return m
+
+
+@pytest.mark.parametrize("stall", [0.0, 0.5])
+def test_payloads_pass_in_order(stall, rng):
+    codes = rng.integers(-128, 128, (60, 2)).tolist()
+    items = [{"data": pair, "last": n % 7 == 6} for n, pair in enumerate(codes)]
+    out = run_stream(Register(BEAT), items, rng=rng, stall=stall)
+    assert [[item.data[0], item.data[1]] for item in out] == codes
+    assert [item.last for item in out] == [item["last"] for item in items]
+
+
+def test_cycles_show_latency_and_rate(rng):
+    out, taken, given = run_stream(Register(), range(20), rng=rng, cycles=True)
+    assert out == list(range(20))
+    assert taken == list(range(20))
+    assert given == list(range(1, 21))
+
+
+def test_stalls_slow_the_stream_down(rng):
+    _, _, given = run_stream(Register(), range(200), rng=rng, stall=0.5, cycles=True)
+    assert 350 < given[-1] < 900
+
+
+def test_component_without_registers(rng):
+    assert run_stream(Wire(), range(9), rng=rng, stall=0.3) == list(range(9))
+
+
+@pytest.mark.parametrize("stall", [0.0, 0.4])
+def test_several_streams(stall, rng):
+    a, b = rng.integers(0, 256, (2, 40))
+    run = run_streams(
+        Adder(), {"a": a.tolist(), "b": b.tolist()}, {"total": 40, "copy": 40}, rng=rng, stall=stall
+    )
+    np.testing.assert_array_equal(run.items["total"], a + b)
+    np.testing.assert_array_equal(run.items["copy"], a)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("drops", r"o\.valid fell before the payload was taken in cycle"),
+        ("changes", r"o\.payload changed while it was waiting"),
+        ("depends", r"o\.valid depends on o\.ready"),
+        ("stops", r"nothing moved for 50 cycles after i took \d+ of 100, o gave \d+ of 100"),
+        ("looks early", r"o has surplus output"),
+    ],
+    ids=lambda value: value.split()[0],
+)
+def test_broken_component_is_refused(fault, message, rng):
+    with pytest.raises(CheckError, match=message):
+        run_stream(Register(fault=fault), range(100), rng=rng, stall=0.6, idle_limit=50)
+
+
+def test_missing_output_is_refused(rng):
+    with pytest.raises(CheckError, match=r"i took 5 of 5, o gave 5 of 6"):
+        run_stream(Register(), range(5), expected=6, rng=rng, idle_limit=20)
+
+
+def test_waveform(rng, tmp_path):
+    run_stream(Register(), range(5), rng=rng, vcd=tmp_path / "wave.vcd")
+    assert "$enddefinitions" in (tmp_path / "wave.vcd").read_text()
