@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import os
@@ -20,6 +21,7 @@ MAX_ARCHIVE_BYTES = 1 << 30
 
 _BLOCK = 512
 _GZIP_MAGIC = b"\x1f\x8b"
+_TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
 _SUFFIXES = (".tgz", ".tar.gz", ".tar")
 
 
@@ -75,7 +77,7 @@ class Archive:
             return path.read_bytes()
         except OSError as error:
             raise UsageError(
-                f"cannot read {path}: {error.strerror}", remedy="check its permissions"
+                f"cannot read {path}: {error.strerror or error}", remedy="check its permissions"
             ) from None
 
 
@@ -91,8 +93,6 @@ def open_archive(path: Path) -> Archive:
     """
     if path.is_dir():
         return _with_graph(Archive(path, None))
-    if path.suffix == ".nnef" and path.is_file():
-        return Archive(path.parent, None, path.name)
     try:
         with path.open("rb") as file:
             data = file.read(MAX_ARCHIVE_BYTES + 1)
@@ -100,11 +100,13 @@ def open_archive(path: Path) -> Archive:
         raise UsageError(f"{path} does not exist", remedy="check the model's path") from None
     except OSError as error:
         raise UsageError(
-            f"cannot read {path}: {error.strerror}", remedy="check its permissions"
+            f"cannot read {path}: {error.strerror or error}", remedy="check its permissions"
         ) from None
     where = Location(str(path))
     if data.startswith(_GZIP_MAGIC):
         data = _unzip(data, where)
+    elif path.suffix == ".nnef" and data[_TAR_MAGIC_AT:][: len(_TAR_MAGIC)] != _TAR_MAGIC:
+        return Archive(path.parent, None, path.name)
     if len(data) > MAX_ARCHIVE_BYTES:
         raise _too_large(where)
     return _with_graph(Archive(path, _rooted(_members(data, where))))
@@ -140,10 +142,11 @@ def write_archive(path: Path, members: Mapping[str, bytes]) -> None:
         partial.replace(path)
     except OSError as error:
         raise UsageError(
-            f"cannot write {path}: {error.strerror}", remedy="choose another place"
+            f"cannot write {path}: {error.strerror or error}", remedy="choose another place"
         ) from None
     finally:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            partial.unlink()
 
 
 def _is_inside(name: str) -> bool:
@@ -179,6 +182,8 @@ def _members(data: bytes, where: Location) -> dict[str, bytes]:
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
             for info in tar:
+                if info.size < 0:
+                    raise _truncated(where)
                 name = _safe_name(info, where)
                 if info.isfile():
                     if name in members:

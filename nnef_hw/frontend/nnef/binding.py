@@ -103,11 +103,11 @@ class _Binder:
                     invocation.location,
                     "leave it out",
                 )
-            if invocation.dtype == "?":
+            if invocation.dtype in {"?", "string"}:
                 raise self._error(
-                    "<?> has no meaning outside fragments",
+                    f"there is no tensor<{invocation.dtype}> in a graph",
                     invocation.location,
-                    "write a data-type, or leave it out",
+                    "write scalar, integer or logical, or leave it out",
                 )
             self._dtype = invocation.dtype
 
@@ -126,6 +126,8 @@ class _Binder:
                 inputs += self._tensors(parameter, parameter.type, value, given is None)
             else:
                 attrs[parameter.name] = self._attribute(parameter, parameter.type, value)
+        if self._declaration.generic and not inputs and self._dtype is None:
+            raise self._error("no tensors are given", self._invocation.location)
         return Call(
             op=self._declaration.name,
             name=self._name,

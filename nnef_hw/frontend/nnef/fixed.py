@@ -19,6 +19,15 @@ from nnef_hw.ir import Graph, verify
 __all__ = ["FIXED_FILE", "FIXED_FORMAT", "read_fixed"]
 
 FIXED_FILE = "fixed.json"
+_DAMAGES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 _REMEDY = "quantize the model again with this version of nnef-hw"
 
 FIXED_FORMAT = 1
@@ -55,7 +64,7 @@ def read_fixed(archive: Archive) -> Graph:
         is_undamaged = value["graph_hash"] == graph_hash(graph)
         text = archive.read(archive.graph_file)
         is_unchanged = value["graph_nnef_sha256"] == hashlib.sha256(text).hexdigest()
-    except (ValueError, KeyError, TypeError, AttributeError, AssertionError) as error:
+    except _DAMAGES as error:
         raise ModelError(
             f"the file is damaged: {type(error).__name__}: {error}",
             remedy=_REMEDY,

@@ -28,11 +28,9 @@ from nnef_hw.frontend.nnef.syntax import (
 from nnef_hw.frontend.nnef.variables import VariableReader
 from nnef_hw.ir import Graph, Node, Tensor
 
-__all__ = ["LITERAL_DTYPES", "lower"]
+__all__ = ["lower"]
 
-LITERAL_DTYPES = {"scalar": np.float32, "integer": np.int64, "logical": np.bool_}
-"""How values written in the document are stored."""
-
+_LITERAL_DTYPES = {"scalar": np.float32, "integer": np.int64, "logical": np.bool_}
 _MAX_VOLUME = 1 << 28
 _EXTENSIONS = {"KHR_enable_fragment_definitions", "KHR_enable_operator_expressions"}
 
@@ -115,7 +113,7 @@ class _Lowering:
             count += 1
             unique = f"{name}_{count}"
         self._reserved.add(unique)
-        data: NDArray[Any] = np.asarray(value, LITERAL_DTYPES[dtype])
+        data = _literal_data(value, dtype, location)
         tensor = Tensor(unique, (), dtype, data, location=location)
         self._tensors[unique] = tensor
         return tensor
@@ -246,9 +244,8 @@ class _Lowering:
                 "give one, or one per element",
                 at="value",
             )
-        data: NDArray[Any] = np.broadcast_to(
-            np.asarray(values, LITERAL_DTYPES[dtype]), volume
-        ).reshape(shape)
+        data = _literal_data(values, dtype, call.places["value"])
+        data = np.broadcast_to(data, volume).reshape(shape)
         return Tensor(target.name, shape, dtype, data, location=target.location)
 
     def _check_interface(self) -> None:
@@ -298,3 +295,13 @@ def _targets(target: Expression) -> Iterator[Identifier]:
     elif isinstance(target, Array | Tuple):
         for item in target.items:
             yield from _targets(item)
+
+
+def _literal_data(values: Any, dtype: str, location: Location) -> NDArray[Any]:
+    with np.errstate(over="ignore"):
+        data: NDArray[Any] = np.asarray(values, _LITERAL_DTYPES[dtype])
+    if not np.isfinite(data).all():
+        raise ModelError(
+            "a number is too large for 32-bit floats", remedy="scale it down", location=location
+        )
+    return data

@@ -96,6 +96,8 @@ def _parse(text: str, file: str, start: str) -> Any:
         return _Builder(file, lines).transform(tree)
     except VisitError as error:
         raise error.orig_exc from None
+    except RecursionError:
+        raise ModelError("arrays are nested too deeply", location=Location(file)) from None
 
 
 def _locate(file: str, lines: Sequence[str], line: int, column: int) -> Location:

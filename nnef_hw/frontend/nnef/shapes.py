@@ -55,6 +55,11 @@ def _broadcast(call: Call, shapes: Sequence[Shape]) -> Shape:
     return tuple(result)
 
 
+def _spreads(shape: Shape, result: Shape) -> bool:
+    extents = zip_longest(shape, result, fillvalue=1)
+    return len(shape) <= len(result) and all(extent in {1, other} for extent, other in extents)
+
+
 def _elementwise(call: Call) -> list[Shape]:
     return [_broadcast(call, [tensor.shape for tensor in call.inputs])]
 
@@ -65,13 +70,14 @@ def _same(call: Call) -> list[Shape]:
 
 def _onto_input(call: Call) -> list[Shape]:
     """Operands that must fit into the first one's shape: batch_normalization, prelu, quantize."""
-    result = _broadcast(call, [tensor.shape for tensor in call.inputs])
-    if result != call.inputs[0].shape:
-        raise call.error(
-            f"the parameters' shapes do not fit the input {call.inputs[0].name!r} of shape "
-            f"{list(call.inputs[0].shape)}",
-            "give them shape [1, channels]",
-        )
+    result = call.inputs[0].shape
+    for tensor in call.inputs[1:]:
+        if not _spreads(tensor.shape, result):
+            raise call.error(
+                f"{tensor.name!r} of shape {list(tensor.shape)} does not fit the input "
+                f"{call.inputs[0].name!r} of shape {list(result)}",
+                "give it shape [1, channels]",
+            )
     return [result]
 
 
@@ -312,7 +318,7 @@ def _matmul(call: Call) -> list[Shape]:
 def _linear(call: Call) -> list[Shape]:
     source, kernel, bias = (tensor.shape for tensor in call.inputs)
     result = _product(call, source, kernel, transpose_left=False, transpose_right=True)
-    if _broadcast(call, [result, bias]) != result:
+    if not _spreads(bias, result):
         raise call.error(
             f"the bias {call.inputs[2].name!r} has shape {list(bias)}, but the result "
             f"{list(result)}",

@@ -1,0 +1,173 @@
+import re
+
+import pytest
+
+from nnef_hw.errors import ModelError, UnsupportedError
+from nnef_hw.frontend.nnef import syntax
+from nnef_hw.frontend.nnef.operators import standard_operators
+from nnef_hw.frontend.nnef.parser import parse_declarations, parse_document
+
+HEAD = "version 1.0;\ngraph g(x) -> (y)\n{\n"
+
+
+def parse_body(body):
+    return parse_document(f"{HEAD}{body}", "graph.nnef").graph.assignments
+
+
+def test_every_node_knows_its_place():
+    (assignment,) = parse_body("  y = conv(x, alpha = [(1, -2)]);\n}")
+    argument = assignment.value.arguments[1]
+
+    assert str(assignment.location) == "graph.nnef:4:3"
+    assert str(argument.location) == "graph.nnef:4:15"
+    assert str(argument.value.items[0].items[1].location) == "graph.nnef:4:28"
+    assert argument.location.text == "  y = conv(x, alpha = [(1, -2)]);"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1),
+        ("-7", -7),
+        ("1.0", 1.0),
+        ("5.", 5.0),
+        ("-1e3", -1000.0),
+        ("2.5E-1", 0.25),
+        ("true", True),
+        ("'a b'", "a b"),
+        (r'"a\"b\\c"', r"a\"b\\c".replace("\\\\", "\\").replace('\\"', '"')),
+    ],
+    ids=lambda value: str(value),
+)
+def test_literals(text, value):
+    (assignment,) = parse_body(f"y = f(a = {text});}}")
+    literal = assignment.value.arguments[0].value
+
+    assert literal.value == value
+    assert type(literal.value) is type(value)
+
+
+def test_all_forms_of_targets():
+    body = "a, b = f(x); (c, d) = f(x); [e, g] = f(x); h = f<scalar>(x); }"
+    targets = [assignment.target for assignment in parse_body(body)]
+
+    assert [type(target) for target in targets] == [
+        syntax.Tuple,
+        syntax.Tuple,
+        syntax.Array,
+        syntax.Identifier,
+    ]
+
+
+def test_comments_line_ends_and_both_forms_of_extensions():
+    text = f"# one\r\nversion 1.0;\r\nextension A B;\nextension C, D;{HEAD[12:]}y = f(x); # end\n}}"
+    document = parse_document(text, "graph.nnef")
+
+    assert [extension.name for extension in document.extensions] == list("ABCD")
+    assert document.extensions[0].location.text == "extension A B;"
+
+
+def test_keywords_may_begin_names():
+    (assignment,) = parse_body("y = f(integer_x, format = inner);}")
+
+    assert assignment.value.arguments[0].value.name == "integer_x"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            "  y = relu(x)\n  z = relu(y);\n}",
+            (
+                "graph.nnef:4:14: expected ';' after the invocation\n"
+                "      y = relu(x)\n"
+                "                 ^"
+            ),
+        ),
+        ("y = relu(x) z", "graph.nnef:4:13: expected ';' after the invocation, found 'z'"),
+        ("y = ;", "graph.nnef:4:5: expected a value after '=', found ';'"),
+        ("y relu(x);", "graph.nnef:4:3: expected ',' or '=' after 'y', found 'relu'"),
+        ("y = relu<float>(x);", "4:10: expected a data-type (scalar, integer, logical) after '<'"),
+        (
+            "scalar = relu(x);",
+            "after '{', found 'scalar'; 'scalar' is a keyword, it cannot be a name",
+        ),
+        ("y = 'abc;\n}", "graph.nnef:4:5: the string has no end on its line"),
+        ("y = a @ b;", "graph.nnef:4:7: the character '@' means nothing in NNEF; remove it"),
+        ("y = relu(x);", "graph.nnef:4:13: the document ends too early: expected '}'"),
+        ("} graph", "graph.nnef:4:3: expected nothing after the graph, found 'graph'; remove it"),
+        ("y = f(a = 1e999);}", "graph.nnef:4:11: the number 1e999 is too large"),
+        ("y = f(a = 9223372036854775808);}", "the number 9223372036854775808 is too large"),
+        ("y = f(a = " + "1" * 500 + ");}", "graph.nnef:4:11: the number is too long; shorten it"),
+        ("y = f(a = " + "[" * 3000 + "]" * 3000 + ");}", "arrays are nested too deeply"),
+    ],
+    ids=lambda value: value[:20],
+)
+def test_syntax_errors_say_what_is_wrong(body, message):
+    with pytest.raises(ModelError, match=re.escape(message)):
+        parse_body(body)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "graph.nnef: the document is empty; begin it with: version 1.0;"),
+        ("version 1.0", "graph.nnef:1:12: the document ends too early: expected ';'"),
+        ("graph g(x) -> (y) {}", "graph.nnef:1:1: expected 'version' at the beginning"),
+        ("version 2.0; graph g(x) -> (y) {}", "NNEF version 2.0 does not exist; write: version"),
+        ("version 1.0; graph g(x) - (y) {}", "1:25: expected '->' after ')', found '-'"),
+    ],
+    ids=lambda value: value[:20],
+)
+def test_document_errors(text, message):
+    with pytest.raises(ModelError, match=re.escape(message)):
+        parse_document(text, "graph.nnef")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y = x + 1.0;",
+        "y = x && x;",
+        "y = relu(-x);",
+        "y = f(a = 1 - 2);",
+        "y = x[0];",
+        "y = a if b else c;",
+        "y = [for i in x yield i];",
+        "y = f(a = shape_of(x));",
+    ],
+)
+def test_operator_expressions_are_refused_where_they_stand(body):
+    with pytest.raises(UnsupportedError, match="operator expressions are not supported") as info:
+        parse_body(body)
+    assert info.value.location.line == 4
+
+
+def test_fragments_are_refused_where_they_stand():
+    text = "version 1.0;\nfragment f(x: tensor<scalar>) -> (y: tensor<scalar>);\n"
+    with pytest.raises(UnsupportedError, match=re.escape("graph.nnef:2:1: fragment definitions")):
+        parse_document(text + HEAD[13:] + "}", "graph.nnef")
+
+
+def test_declarations():
+    text = "fragment f<? = scalar>(x: tensor<>, p: (integer,integer)[] = []) -> (y: tensor<?>[]);"
+    (declaration,) = parse_declarations(text, "library")
+
+    assert declaration.default_dtype == "scalar"
+    assert [str(parameter.type) for parameter in declaration.parameters] == [
+        "tensor<>",
+        "(integer, integer)[]",
+    ]
+    assert [parameter.is_tensor for parameter in declaration.parameters] == [True, False]
+    assert str(declaration.results[0].type) == "tensor<?>[]"
+
+
+def test_the_standard_library_is_complete():
+    operators = standard_operators()
+
+    assert len(operators) == 118
+    assert [parameter.name for parameter in operators["conv"].parameters] == [
+        "input", "filter", "bias", "border", "padding", "stride", "dilation", "groups",
+    ]  # fmt: skip
+    assert operators["reshape"].generic
+    assert len(operators["moments"].results) == 2
