@@ -27,12 +27,13 @@ class SystolicArray(wiring.Component):
 
     One word per cycle. Rows stand in groups of ``group_rows``; a group shares one weight memory,
     and word, address and control hop from group to group through registers: nothing fans out. A word
-    that is inside never stalls: only the last word of a pass waits at the entrance until the
-    sums of the pass before have left. They leave by a shift chain along the rows, whose shift
-    also hops, so at most one sum leaves in two cycles.
+    that is inside never stalls: only the last word of a pass waits at the entrance until the sums
+    of all but ``kept_passes - 1`` passes before it have left. They leave by a shift chain along the
+    rows, whose shift also hops, so with several groups at most one sum leaves in two cycles.
 
-    A pass therefore takes ``max(T, result_latency + (rows - 1) * interval)`` cycles, where
-    ``interval >= 2`` is how often the consumer takes a sum.
+    With ``interval`` cycles between the sums that the consumer takes, a pass takes
+    ``max(T, latency + (rows - 1) * interval)`` cycles if one pass is kept; a second set of sums
+    brings that down to ``max(T, rows * interval, (latency + (rows - 1) * interval) / 2)``.
 
     Parameters
     ----------
@@ -40,6 +41,8 @@ class SystolicArray(wiring.Component):
         Weights in window order; absent lanes are 0.
     rows, group_rows : int
         Output channels computed at once, and how many of them share a memory.
+    kept_passes : int
+        Passes whose sums may be in the array: 1, or 2 with a second register per row.
     x_bits, x_signed, w_bits, acc_bits : int
         Formats of codes, weights and sums.
     in_dsp : bool
@@ -61,12 +64,15 @@ class SystolicArray(wiring.Component):
     """
 
     def __init__(self, *, weights, rows, group_rows, x_bits, x_signed, w_bits, acc_bits, in_dsp,
-                 ram, weight_style="block"):
+                 ram, weight_style="block", kept_passes=1):
         channels, words, lanes = weights.shape
         if not 1 <= group_rows <= rows <= channels:
             raise ValueError(f"SystolicArray needs group_rows <= rows <= {channels} channels, "
                              f"not {group_rows!r} and {rows!r}")
+        if kept_passes not in {1, 2}:
+            raise ValueError(f"SystolicArray kept_passes must be 1 or 2, not {kept_passes!r}")
         self.weights = weights
+        self.kept_passes = kept_passes
         self.channels = channels
         self.words = words
         self.lanes = lanes
@@ -81,7 +87,7 @@ class SystolicArray(wiring.Component):
         self.weight_style = weight_style
         self.passes = -(-channels // rows)
         self.tree_depth = (lanes - 1).bit_length()
-        self.latency = 7 + self.tree_depth
+        self.latency = 7 + self.tree_depth + (kept_passes > 1 and group_rows < rows)
         super().__init__({
             "i": In(stream.Signature(window_layout(bits=x_bits, signed=x_signed, lanes=lanes))),
             "o": Out(stream.Signature(sum_layout(acc_bits))),
@@ -137,7 +143,7 @@ class SystolicArray(wiring.Component):
                 m.d.sync += address_hops[0].eq(0)
 
         sum_stage = 3 + self.tree_depth
-        results, captures, shifts = [], [], []
+        results, shifts, loads = [], [], []
         for group, rows in enumerate(groups):
             weights = TiledMemory(
                 tile_memory(self.ram, depth, rows * self.lanes * self.w_bits),
@@ -152,6 +158,7 @@ class SystolicArray(wiring.Component):
             sums = self._products(m, group, rows, x_hops[group + 1], weights.read_data)
             capture = Signal(name=f"capture{group}")
             shift = Signal(name=f"shift{group}")
+            load = Signal(name=f"load{group}")
             m.d.comb += capture.eq(last[group + sum_stage + 1])
             for row, total in enumerate(sums):
                 accumulator = Signal(signed(self.acc_bits), name=f"acc{group}_{row}",
@@ -161,16 +168,25 @@ class SystolicArray(wiring.Component):
                 with m.If(taken[group + sum_stage]):
                     m.d.sync += accumulator.eq(
                         Mux(first[group + sum_stage], 0, accumulator) + total)
-                results.append((result, accumulator, capture, shift))
-            captures.append(capture)
+                results.append((result, accumulator, capture, shift, load))
             shifts.append(shift)
+            loads.append(load)
 
-        for row, (result, accumulator, capture, shift) in enumerate(results):
+        for row, (result, accumulator, capture, shift, load) in enumerate(results):
             following = results[row + 1][0] if row + 1 < len(results) else result
-            with m.If(capture | shift):
-                m.d.sync += result.eq(Mux(capture, accumulator, following))
+            if self.kept_passes == 1:
+                with m.If(capture | shift):
+                    m.d.sync += result.eq(Mux(capture, accumulator, following))
+            else:
+                waiting = Signal.like(accumulator, name=f"waiting{row}")
+                with m.If(capture):
+                    m.d.sync += waiting.eq(accumulator)
+                with m.If(load | shift):
+                    m.d.sync += result.eq(Mux(load, waiting, following))
 
-        self._drain(m, accept, captures[0], shifts, results[0][0])
+        m.d.comb += loads[0].eq(self._drain(m, accept, last, shifts, results[0][0]))
+        for hops in (shifts, loads):
+            m.d.sync += [later.eq(earlier) for earlier, later in pairwise(hops)]
         return m
 
     def _products(self, m, group, rows, codes, weights):
@@ -206,38 +222,54 @@ class SystolicArray(wiring.Component):
             sums.append(level[0])
         return sums
 
-    def _drain(self, m, accept, captured, shifts, head):
-        """Offer the sums of a pass one by one; hold back the next pass's last word until then."""
-        pass_index = Signal(range(self.passes))
-        busy, final_pass, end, shifting = Signal(), Signal(), Signal(), Signal()
-        pending = Signal(range(self.rows + 1))
-        arrived, taken, emptied = Signal(), Signal(), Signal()
-        rest = self.channels - (self.passes - 1) * self.rows
+    def _drain(self, m, accept, last, shifts, head):
+        """Offer the sums of a pass one by one; hold back a last word until they can be kept.
 
+        Returns the signals that move sums of the first group from waiting to leaving.
+        """
+        capture_stage = 4 + self.tree_depth
+        pass_index = Signal(range(self.passes))
+        rest = self.channels - (self.passes - 1) * self.rows
+        # Whether a pass is the last of its window, and of its frame, travels with its last word.
+        final = [Signal(name=f"final{n}", reset_less=True) for n in range(capture_stage + 2)]
+        end = [Signal(name=f"end{n}", reset_less=True) for n in range(capture_stage + 2)]
+        with m.If(accept & self.i.payload.last):
+            m.d.sync += [
+                final[0].eq(pass_index == self.passes - 1),
+                end[0].eq(self.i.payload.end),
+                pass_index.eq(Mux(pass_index == self.passes - 1, 0, pass_index + 1)),
+            ]
+        for flags in (final, end):
+            m.d.sync += [flags[n + 1].eq(flags[n]) for n in range(capture_stage)]
+            with m.If(last[capture_stage]):
+                m.d.sync += flags[-1].eq(flags[-2])
+
+        kept = Signal(range(self.kept_passes + 1))
+        pending = Signal(range(self.rows + 1))
+        leaving_end, waiting, shifting = Signal(), Signal(), Signal()
+        taken, emptied, load = Signal(), Signal(), Signal()
         m.d.comb += [
             taken.eq(self.o.valid & self.o.ready),
             emptied.eq(taken & (pending == 1)),
-            self.i.ready.eq(~self.i.payload.last | ~busy | emptied),
+            load.eq(waiting & ((pending == 0) | emptied)),
+            self.i.ready.eq(~self.i.payload.last | (kept != self.kept_passes) | emptied),
             self.o.valid.eq((pending != 0) & ~shifting),
             self.o.payload.acc.eq(head),
-            self.o.payload.last.eq(end & (pending == 1)),
+            self.o.payload.last.eq(leaving_end & (pending == 1)),
             shifts[0].eq(taken),
         ]
-        m.d.sync += [later.eq(earlier) for earlier, later in pairwise(shifts)]
-        m.d.sync += arrived.eq(captured)
+        m.d.sync += kept.eq(kept + (accept & self.i.payload.last) - emptied)
         if len(shifts) > 1:
-            m.d.sync += shifting.eq(taken)
+            m.d.sync += shifting.eq(taken | (load if self.kept_passes > 1 else 0))
 
-        with m.If(arrived):
-            m.d.sync += pending.eq(Mux(final_pass, rest, self.rows))
+        with m.If(load):
+            m.d.sync += [
+                pending.eq(Mux(final[-1], rest, self.rows)),
+                leaving_end.eq(end[-1]),
+                waiting.eq(0),
+            ]
         with m.Elif(taken):
             m.d.sync += pending.eq(pending - 1)
-        with m.If(accept & self.i.payload.last):
-            m.d.sync += [
-                busy.eq(1),
-                end.eq(self.i.payload.end),
-                final_pass.eq(pass_index == self.passes - 1),
-                pass_index.eq(Mux(pass_index == self.passes - 1, 0, pass_index + 1)),
-            ]
-        with m.Elif(emptied):
-            m.d.sync += busy.eq(0)
+        with m.If(last[capture_stage]):
+            m.d.sync += waiting.eq(1)
+        return load

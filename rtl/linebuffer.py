@@ -32,6 +32,7 @@ class LineBuffer(wiring.Component):
 
     One word is written and one read per cycle. A window is read as soon as all of it is stored; its
     first word leaves memory for good when the next window begins. ``o`` may stall at any time.
+    Padding is written ahead of its frame's beats, but never so that a window leaves ahead of them.
 
     Parameters
     ----------
@@ -108,12 +109,13 @@ class LineBuffer(wiring.Component):
             inside = inside & (row >= top) & (row < top + window.height)
         if any(window.padding[1]):
             inside = inside & (column >= left) & (column < left + window.width)
+        waits = (row == 0) & (column == 0) & (block == 0) if window.starts_in_padding else Const(0)
         pad_word = Const(self.pad_code, self.bits).replicate(self.lanes)
         m.d.comb += [
             room.eq(level < self.depth),
             padding.eq(~inside),
             self.i.ready.eq(room & ~padding),
-            written.eq(room & (padding | self.i.valid)),
+            written.eq(room & ((padding & ~waits) | self.i.valid)),
             storage.write_address.eq(address),
             storage.write_enable.eq(written),
             storage.write_data.eq(Mux(padding, pad_word, self.i.payload.data.as_value())),

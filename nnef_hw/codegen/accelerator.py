@@ -125,7 +125,7 @@ def _conv_components(block: Block, layer: ConvLayer, device: Device) -> list[tup
         weights=window_weights(layer, block.lanes), rows=block.rows, group_rows=block.group_rows,
         x_bits=block.x_bits, x_signed=block.x_signed, w_bits=block.weight_bits,
         acc_bits=block.acc_bits, in_dsp=block.in_dsp, ram=device.ram,
-        weight_style=block.weight_style,
+        weight_style=block.weight_style, kept_passes=block.kept_passes,
     )  # fmt: skip
     return [("array", array), ("requantize", _requantizer(block, layer, layer.bias.tolist()))]
 

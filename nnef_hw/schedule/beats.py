@@ -263,6 +263,8 @@ def _write(
             offered = yield _Peek(source)
             time = max(time, offered)
             kernel.accept(source, time)
+        elif window.starts_in_padding and word % window.words == 0:
+            time = max(time, (yield _Peek(source)))
         kernel.log(written, time)
         time += 1
 
@@ -307,16 +309,18 @@ def _padding_words(window: Window) -> list[bool]:
 def _array(kernel: _Kernel, source: _Stream, target: _Stream, block: Block) -> _Process:
     passes = -(-block.out_channels // block.rows)
     spacing = 2 if block.groups > 1 else 1
-    emptied = -1
+    reload = spacing if block.kept_passes > 1 else 1
+    emptied = [-1] * block.kept_passes
     while True:
         for index in range(passes):
             offered = yield _Peek(source)
-            accepted = max(offered, emptied)
+            accepted = max(offered, emptied[-block.kept_passes])
             kernel.accept(source, accepted)
-            time = accepted + block.result_latency
+            time = max(accepted + block.result_latency, emptied[-1] + reload)
             for _ in range(min(block.rows, block.out_channels - index * block.rows)):
-                emptied = yield _Put(target, time)
-                time = emptied + spacing
+                taken = yield _Put(target, time)
+                time = taken + spacing
+            emptied = [*emptied[1:], taken]
 
 
 def _requantizer(kernel: _Kernel, source: _Stream, target: _Stream, interval: int) -> _Process:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 from nnef_hw.blockram import tile_memory
 from nnef_hw.schedule.layers import (
@@ -128,16 +129,20 @@ def _arithmetic_options(
     in_dsp = [True, False] if layer.source.bits <= 8 and layer.weight_bits <= 8 else [False]
     words = window.passes * window.pass_words
     styles = ["block", "logic"] if words <= MAX_LOGIC_WORDS else ["block"]
-    for digit_bits in _digits(device):
-        folded = replace(block, digit_bits=digit_bits, interval=-(-top_bits // digit_bits))
+    for digit_bits, kept_passes in product(_digits(device), (1, 2)):
+        folded = replace(
+            block,
+            digit_bits=digit_bits,
+            interval=-(-top_bits // digit_bits),
+            kept_passes=kept_passes,
+        )
         reading = window.out_pixels * _pass_cycles(folded, window)
         if fastest is not None and reading >= fastest:
             continue
         fastest = reading
-        for dsp in in_dsp:
-            for style in styles:
-                variant = replace(folded, in_dsp=dsp, weight_style=style)
-                options += _with_depths(variant, window, reading, device)
+        for dsp, style in product(in_dsp, styles):
+            variant = replace(folded, in_dsp=dsp, weight_style=style)
+            options += _with_depths(variant, window, reading, device)
     return options
 
 
@@ -146,13 +151,16 @@ def _digits(device: Device) -> list[int]:
 
 
 def _pass_cycles(block: Block, window: Window) -> int:
-    """Cycles of all passes over one window: a pass waits for the results of the one before."""
+    """Cycles of all passes over one window: a pass waits for the results of those before."""
     full, rest = divmod(block.out_channels, block.rows)
     counts = [block.rows] * full + ([rest] if rest else [])
-    return sum(
-        max(window.pass_words, block.result_latency + (count - 1) * block.result_spacing)
-        for count in counts
-    )
+    return sum(max(window.pass_words, _result_cycles(block, count)) for count in counts)
+
+
+def _result_cycles(block: Block, count: int) -> int:
+    """Least cycles per pass of ``count`` results."""
+    stay = block.result_latency + (count - 1) * block.result_spacing
+    return max(count * block.result_spacing, -(-stay // block.kept_passes))
 
 
 def _with_depths(block: Block, window: Window, reading: int, device: Device) -> list[Block]:

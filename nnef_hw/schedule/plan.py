@@ -50,8 +50,9 @@ class Block:
         Formats of codes in and out.
     window, depth
         Geometry and memory words of the line buffer; None and 0 without one.
-    rows, lanes, group_rows
-        Output channels at once, products per row, rows that share a weight memory.
+    rows, lanes, group_rows, kept_passes
+        Output channels at once, products per row, rows that share a weight memory, passes whose
+        sums the array holds.
     weight_bits, acc_bits, digit_bits
         Widths of weights and sums; bits of ``mult`` that the requantizer takes per cycle.
     interval
@@ -82,6 +83,7 @@ class Block:
     rows: int = 0
     lanes: int = 1
     group_rows: int = 0
+    kept_passes: int = 1
     weight_bits: int = 0
     acc_bits: int = 0
     digit_bits: int = 0
@@ -109,7 +111,7 @@ class Block:
     @property
     def result_latency(self) -> int:
         """Cycles from the last word of a pass to its first sum."""
-        return 7 + self.tree_depth
+        return 7 + self.tree_depth + (self.kept_passes > 1 and self.groups > 1)
 
     @property
     def utilization(self) -> float | None:

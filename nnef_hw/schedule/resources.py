@@ -94,8 +94,8 @@ def _array(block: Block, device: Device) -> Resources:
             lut += products * device.lut_multiplier
             ff += products * 2 * (block.x_bits + block.weight_bits)
         tree = rows * (block.lanes - 1) * (block.x_bits + block.weight_bits + 2)
-        lut += rows * 2 * block.acc_bits + tree
-        ff += rows * 2 * block.acc_bits + tree
+        lut += rows * (1 + block.kept_passes) * block.acc_bits + tree
+        ff += rows * (1 + block.kept_passes) * block.acc_bits + tree
     return Resources(lut=round(lut), ff=ff, dsp=dsp, bram=bram)
 
 

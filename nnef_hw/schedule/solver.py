@@ -133,7 +133,7 @@ def _choose(
         used = _total(chosen)
         if not budget.holds(used):
             continue
-        load = max(used.lut / budget.lut, used.bram / budget.bram)
+        load = _load(used, (1.0, 1.0, 1.0), device)
         if best is None or load < best_load:
             best, best_load = chosen, load
     return best
