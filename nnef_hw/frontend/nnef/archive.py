@@ -52,7 +52,7 @@ class Archive:
 
     def location(self, name: str) -> Location:
         """Return the whole file as a location."""
-        return Location(f"{self.path}/{name}" if name else str(self.path))
+        return Location(str(self.path / name))
 
     def read(self, name: str) -> bytes:
         """Return a file's bytes.

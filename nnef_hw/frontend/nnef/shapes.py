@@ -276,7 +276,8 @@ def _pad(call: Call) -> list[Shape]:
         raise call.error(f"border {call.attrs['border']!r} does not exist here", at="border")
     if len(padding) != len(source):
         raise call.error(
-            f"padding has {len(padding)} items, the input has rank {len(source)}", at="padding"
+            f"padding must have {len(source)} items like the rank of the input, not {len(padding)}",
+            at="padding",
         )
     result = tuple(p + extent + q for extent, (p, q) in zip(source, padding, strict=True))
     if any(extent < 1 for extent in result):

@@ -32,7 +32,8 @@ def _window_attrs(call: Call, size: Sequence[int], borders: Sequence[str]) -> No
     padding = call.attrs["padding"]
     if padding and len(padding) != len(size):
         raise call.error(
-            f"padding has {len(padding)} items, but the window has {len(size)} dimensions",
+            f"padding must have {len(size)} items, one per dimension of the window, "
+            f"not {len(padding)}",
             at="padding",
         )
     if any(min(pair) < 0 for pair in padding):
@@ -42,7 +43,8 @@ def _window_attrs(call: Call, size: Sequence[int], borders: Sequence[str]) -> No
 def _check_items(call: Call, name: str, values: Sequence[int], count: int) -> None:
     if len(values) != count:
         raise call.error(
-            f"{name} has {len(values)} items, but the window has {count} dimensions", at=name
+            f"{name} must have {count} items, one per dimension of the window, not {len(values)}",
+            at=name,
         )
     if any(value < 1 for value in values):
         raise call.error(f"{name} {list(values)} must be positive", at=name)
@@ -220,7 +222,8 @@ def _pool_attrs(call: Call, borders: Sequence[str] = _POOL_BORDERS) -> list[int]
     rank = len(call.inputs[0].shape)
     if len(size) != rank:
         raise call.error(
-            f"size has {len(size)} items, but the input {call.inputs[0].name!r} has rank {rank}",
+            f"size must have {rank} items like the rank of the input "
+            f"{call.inputs[0].name!r}, not {len(size)}",
             "give one item per dimension, batch and channels included",
             at="size",
         )
