@@ -15,7 +15,8 @@ def code_bytes(layout):
     """Bytes of one code of a beat layout ``{"data": ArrayLayout(codes), "last": 1}``."""
     if not (isinstance(layout, data.StructLayout) and list(layout.members) == ["data", "last"]
             and isinstance(layout["data"].shape, data.ArrayLayout)):
-        raise TypeError(f"beat must be a StructLayout of an array 'data' and 'last', not {layout!r}")
+        raise TypeError(
+            f"beat must be a StructLayout of an array 'data' and a bit 'last', not {layout!r}")
     bits = Shape.cast(layout["data"].shape.elem_shape).width
     if not 1 <= bits <= 16:
         raise ValueError(f"codes of a beat must have 1 to 16 bits, not {bits}")

@@ -4,8 +4,8 @@ from amaranth import *
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .beats import PacketFeeder
-from .protocol import MAX_PAYLOAD
+from nnef_hw.boards.beats import PacketFeeder
+from nnef_hw.boards.protocol import MAX_PAYLOAD
 
 __all__ = ["PacketBuffer"]
 

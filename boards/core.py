@@ -4,11 +4,11 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .beats import BeatSerializer, beat_bytes
-from .counters import InferenceCounters
-from .link import PacketLink
-from .protocol import identity_payload
-from .uart import UartReceiver, UartTransmitter, receiver_latency, uart_divider
+from nnef_hw.boards.beats import BeatSerializer, beat_bytes
+from nnef_hw.boards.counters import InferenceCounters
+from nnef_hw.boards.link import PacketLink
+from nnef_hw.boards.protocol import identity_payload
+from nnef_hw.boards.uart import UartReceiver, UartTransmitter, receiver_latency, uart_divider
 
 __all__ = ["DEFAULT_BAUD", "LinkedCore"]
 

@@ -4,10 +4,10 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .buffer import PacketBuffer
-from .counters import COUNTER_LAYOUT
-from .crc import SerialCrc
-from .protocol import COUNTS_BYTES, MAX_PAYLOAD, START, Reason, Reply, Request
+from nnef_hw.boards.buffer import PacketBuffer
+from nnef_hw.boards.counters import COUNTER_LAYOUT
+from nnef_hw.boards.crc import SerialCrc
+from nnef_hw.boards.protocol import COUNTS_BYTES, MAX_PAYLOAD, START, Reason, Reply, Request
 
 __all__ = ["PacketLink"]
 

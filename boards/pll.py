@@ -1,0 +1,130 @@
+"""Settings of the clock generators: what they can make, and the primitive that makes it."""
+
+from dataclasses import dataclass
+
+from amaranth import *
+
+__all__ = ["Ecp5Pll", "Ice40Pll"]
+
+
+@dataclass(frozen=True)
+class Ice40Pll:
+    """``SB_PLL40_PAD`` with simple feedback: ``input * (divf + 1) / (divr + 1) / 2**divq``."""
+
+    input_mhz: float
+    divr: int
+    divf: int
+    divq: int
+
+    @classmethod
+    def settings(cls, input_mhz):
+        """All settings within the limits of the data sheet."""
+        for divr in range(16):
+            phase_mhz = input_mhz / (divr + 1)
+            if not 10 <= phase_mhz <= 133:
+                continue
+            for divf in range(128):
+                if not 533 <= phase_mhz * (divf + 1) <= 1066:
+                    continue
+                for divq in range(1, 7):
+                    pll = cls(input_mhz, divr, divf, divq)
+                    if 16 <= pll.output_mhz <= 275:
+                        yield pll
+
+    @property
+    def output_mhz(self):
+        """Frequency of the generated clock."""
+        return self.input_mhz / (self.divr + 1) * (self.divf + 1) / (1 << self.divq)
+
+    @property
+    def filter_range(self):
+        """Loop filter, by the frequency of the phase detector."""
+        phase_mhz = self.input_mhz / (self.divr + 1)
+        return 1 + sum(phase_mhz >= limit for limit in (17, 26, 44, 66, 101))
+
+    def instance(self, clk_in, clk_out, locked):
+        """Primitive on the clock pad ``clk_in``."""
+        return Instance(
+            "SB_PLL40_PAD",
+            p_FEEDBACK_PATH="SIMPLE",
+            p_DIVR=C(self.divr, 4),
+            p_DIVF=C(self.divf, 7),
+            p_DIVQ=C(self.divq, 3),
+            p_FILTER_RANGE=C(self.filter_range, 3),
+            i_PACKAGEPIN=clk_in,
+            i_RESETB=C(1),
+            i_BYPASS=C(0),
+            o_PLLOUTGLOBAL=clk_out,
+            o_LOCK=locked)
+
+
+@dataclass(frozen=True)
+class Ecp5Pll:
+    """``EHXPLLL`` that feeds CLKOP back and gives CLKOS: ``input / clki * clkop / clkos``."""
+
+    input_mhz: float
+    clki_div: int
+    clkop_div: int
+    clkos_div: int
+
+    @classmethod
+    def settings(cls, input_mhz):
+        """All settings within the limits of the data sheet."""
+        for clki_div in range(1, 129):
+            phase_mhz = input_mhz / clki_div
+            if not 10 <= phase_mhz <= 400:
+                continue
+            for clkop_div in range(1, 129):
+                if not 400 <= phase_mhz * clkop_div <= 800:
+                    continue
+                for clkos_div in range(1, 129):
+                    pll = cls(input_mhz, clki_div, clkop_div, clkos_div)
+                    if 3.125 <= pll.output_mhz <= 400:
+                        yield pll
+
+    @property
+    def output_mhz(self):
+        """Frequency of the generated clock."""
+        return self.input_mhz / self.clki_div * self.clkop_div / self.clkos_div
+
+    def instance(self, clk_in, clk_out, locked):
+        """Primitive behind the clock pin ``clk_in``."""
+        feedback = Signal(name="pll_feedback")
+        return Instance(
+            "EHXPLLL",
+            a_ICP_CURRENT="12",
+            a_LPF_RESISTOR="8",
+            a_MFG_ENABLE_FILTEROPAMP="1",
+            a_MFG_GMCREF_SEL="2",
+            p_PLLRST_ENA="DISABLED",
+            p_INTFB_WAKE="DISABLED",
+            p_STDBY_ENABLE="DISABLED",
+            p_DPHASE_SOURCE="DISABLED",
+            p_FEEDBK_PATH="CLKOP",
+            p_CLKI_DIV=self.clki_div,
+            p_CLKFB_DIV=1,
+            p_OUTDIVIDER_MUXA="DIVA",
+            p_CLKOP_ENABLE="ENABLED",
+            p_CLKOP_DIV=self.clkop_div,
+            p_CLKOP_CPHASE=self.clkop_div - 1,
+            p_CLKOP_FPHASE=0,
+            p_OUTDIVIDER_MUXB="DIVB",
+            p_CLKOS_ENABLE="ENABLED",
+            p_CLKOS_DIV=self.clkos_div,
+            p_CLKOS_CPHASE=self.clkos_div - 1,
+            p_CLKOS_FPHASE=0,
+            i_CLKI=clk_in,
+            i_CLKFB=feedback,
+            i_RST=C(0),
+            i_STDBY=C(0),
+            i_PHASESEL0=C(0),
+            i_PHASESEL1=C(0),
+            i_PHASEDIR=C(1),
+            i_PHASESTEP=C(1),
+            i_PHASELOADREG=C(1),
+            i_PLLWAKESYNC=C(0),
+            i_ENCLKOP=C(0),
+            i_ENCLKOS=C(0),
+            o_CLKOP=feedback,
+            o_CLKOS=clk_out,
+            o_LOCK=locked)
