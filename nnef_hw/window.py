@@ -137,6 +137,15 @@ class Window:
         return self.words - rows - (self.out_width - 1) * self.column_step
 
     @property
+    def starts_in_padding(self) -> bool:
+        """Whether the first window needs no beat; the writer then waits for the frame's first one.
+
+        Otherwise that window would leave ahead of its frame, even if none follows.
+        """
+        (top, _), (left, _) = self.padding
+        return self.span <= (top * self.padded_width + left) * self.channel_blocks
+
+    @property
     def min_depth(self) -> int:
         """Words of memory below which the window could never be read."""
         return self.span
@@ -154,12 +163,10 @@ class Window:
     def from_json(cls, value: dict[str, Any]) -> Window:
         """Inverse of :meth:`to_json`."""
         (top, bottom), (left, right) = value["padding"]
-        return cls(
-            **{
-                **value,
-                "kernel": tuple(value["kernel"]),
-                "stride": tuple(value["stride"]),
-                "dilation": tuple(value["dilation"]),
-                "padding": ((top, bottom), (left, right)),
-            }
-        )
+        return cls(**{
+            **value,
+            "kernel": tuple(value["kernel"]),
+            "stride": tuple(value["stride"]),
+            "dilation": tuple(value["dilation"]),
+            "padding": ((top, bottom), (left, right)),
+        })

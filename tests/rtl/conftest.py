@@ -1,0 +1,74 @@
+"""Drive the stream ports of one component, in Amaranth's simulator or as Verilog."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from amaranth.lib import data
+
+from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.schedule import find_target
+from nnef_hw.sim.fast_runner import FastRunner
+from nnef_hw.sim.pysim import run_stream
+
+@dataclass(frozen=True)
+class Run:
+    """Payloads that came out, and the cycles in which items moved in and out."""
+
+    items: list[Any]
+    in_cycles: Any
+    out_cycles: Any
+
+
+@pytest.fixture(params=[0.0, 0.5], ids=["flowing", "stalled"])
+def stall(request):
+    """Probability of an idle source and of a sink that is not ready, per cycle."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def ram():
+    """iCE40's block RAM."""
+    return find_target("ice40").device.ram
+
+
+@pytest.fixture
+def drive(rng):
+    """Return ``run(component, items, count, stall=, engine=)``."""
+
+    def run(component, items, count, *, stall=0.0, engine="pysim"):
+        if engine == "pysim":
+            return _run_pysim(component, items, count, stall, rng)
+        return _run_verilator(component, items, count, stall, rng)
+
+    return run
+
+
+def _run_pysim(component, items, count, stall, rng):
+    outputs, in_cycles, out_cycles = run_stream(
+        component, items, expected=count, stall=stall, rng=rng, cycles=True
+    )
+    return Run(outputs, np.array(in_cycles), np.array(out_cycles))
+
+
+def _run_verilator(component, items, count, stall, rng):
+    layout, result = (port.payload.shape() for port in (component.i, component.o))
+    raw = [_bits(layout, item) for item in items]
+    words = -(-layout.size // 64)
+    beats = np.array(
+        [[value >> (64 * n) & (2**64 - 1) for n in range(words)] for value in raw], np.uint64
+    )
+    runner = FastRunner(to_verilog(component))
+    done = runner.run(
+        beats, expected_beats=count, stall=stall, seed=int(rng.integers(1 << 30)), idle_limit=5000
+    )
+    rows = done.payloads.reshape(count, -1).tolist()
+    outputs = [
+        result.from_bits(sum(word << (64 * n) for n, word in enumerate(row))) for row in rows
+    ]
+    return Run(outputs, done.in_cycles, done.out_cycles)
+
+
+def _bits(layout: data.StructLayout, item):
+    return layout.const(item).as_bits()

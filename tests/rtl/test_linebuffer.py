@@ -1,0 +1,129 @@
+# amaranth: UnusedElaboratable=no
+import re
+
+import numpy as np
+import pytest
+
+from nnef_hw.rtl.linebuffer import LineBuffer
+from nnef_hw.window import Window
+
+WINDOWS = {
+    "same_3x3_twice": Window(5, 6, 2, (3, 3), padding=((1, 1), (1, 1)), passes=2),
+    "pool_uncovered_tail": Window(7, 7, 3, (2, 2), (2, 2), passes=3, by_channel=True),
+    "pool_overlapping_padded": Window(
+        5, 5, 2, (3, 3), (2, 2), padding=((0, 1), (1, 0)), passes=2, by_channel=True
+    ),
+    "whole_image": Window(3, 3, 4, (3, 3), passes=2),
+    "linear": Window(1, 1, 5, passes=3),
+    "one_word": Window(1, 1, 1),
+    "column": Window(9, 1, 2, (5, 1), (2, 1), padding=((2, 2), (0, 0))),
+    "dilated_rectangle": Window(8, 8, 1, (2, 3), (3, 2), (2, 1), ((0, 1), (1, 0))),
+    "dilated_columns": Window(3, 7, 2, (1, 3), dilation=(1, 3)),
+    "wide_padding": Window(2, 3, 1, (3, 2), padding=((3, 0), (0, 4)), passes=2),
+    "stride_beyond_kernel": Window(6, 6, 1, (1, 1), (4, 4)),
+    "stride_skips_most": Window(7, 5, 2, (2, 1), (5, 3), passes=2),
+    "point": Window(3, 4, 3, passes=4),
+}
+
+
+def window_words(image, window, pad_code):
+    """Words of every window of a frame [row, column, block, lane], as the docstring says."""
+    padded = np.pad(image, (*window.padding, (0, 0), (0, 0)), constant_values=pad_code)
+    words = []
+    for row in range(0, window.out_height * window.stride[0], window.stride[0]):
+        for column in range(0, window.out_width * window.stride[1], window.stride[1]):
+            rows, columns = window.reach
+            taps = padded[
+                row : row + rows : window.dilation[0],
+                column : column + columns : window.dilation[1],
+            ]
+            for n in range(window.passes):
+                blocks = taps[:, :, n : n + 1] if window.by_channel else taps
+                words += blocks.reshape(-1, image.shape[3]).tolist()
+    return words
+
+
+def minimum_depth(window):
+    return max(2, 1 << (window.min_depth - 1).bit_length())
+
+
+def check(drive, ram, rng, window, *, bits=8, signed=False, lanes=1, pad_code=7, depth=None,
+          frames=3, **options):  # fmt: skip
+    lo, hi = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    shape = (frames, window.height, window.width, window.channel_blocks, lanes)
+    images = rng.integers(lo, hi + 1, shape)
+    images[0, 0, 0], images[-1, -1, -1] = lo, hi
+    buffer = LineBuffer(
+        window=window, bits=bits, signed=signed, lanes=lanes, pad_code=pad_code,
+        depth=depth or minimum_depth(window), ram=ram,
+    )  # fmt: skip
+    beats = images.reshape(-1, lanes).tolist()
+    items = [
+        {"data": beat, "last": n % window.beats == window.beats - 1} for n, beat in enumerate(beats)
+    ]
+    expected = [word for image in images for word in window_words(image, window, pad_code)]
+    run = drive(buffer, items, len(expected), **options)
+    assert [[item.data[n] for n in range(lanes)] for item in run.items] == expected
+    position = np.arange(len(expected))
+    words, frame = window.pass_words, len(expected) // frames
+    assert [item.last for item in run.items] == (position % words == words - 1).tolist()
+    assert [item.end for item in run.items] == (position % frame == frame - 1).tolist()
+    return run
+
+
+@pytest.mark.parametrize("window", WINDOWS.values(), ids=WINDOWS)
+def test_replays_every_window_with_the_least_memory(window, stall, drive, ram, rng):
+    check(drive, ram, rng, window, stall=stall)
+
+
+@pytest.mark.parametrize("lanes", [1, 3])
+@pytest.mark.parametrize(
+    ("bits", "signed", "pad_code"), [(2, False, 3), (4, True, -8), (8, True, -1), (16, False, 9)]
+)
+def test_formats(bits, signed, pad_code, lanes, stall, drive, ram, rng):
+    window = Window(3, 3, 2, (2, 2), padding=((1, 0), (0, 1)), passes=2)
+    check(drive, ram, rng, window, bits=bits, signed=signed, lanes=lanes, pad_code=pad_code,
+          stall=stall)  # fmt: skip
+
+
+def test_a_deep_memory_spans_frames(stall, drive, ram, rng):
+    window = Window(3, 3, 1, (2, 2), (2, 2), passes=3)
+    check(drive, ram, rng, window, depth=64, stall=stall)
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("name", ["same_3x3_twice", "pool_uncovered_tail"])
+def test_verilog(name, stall, drive, ram, rng):
+    check(drive, ram, rng, WINDOWS[name], lanes=2, stall=stall, engine="verilator")
+
+
+@pytest.mark.parametrize("name", ["same_3x3_twice", "whole_image", "linear", "column"])
+def test_latency_counts_from_the_beat_that_completes_a_window(name, drive, ram, rng):
+    window = WINDOWS[name]
+    run = check(drive, ram, rng, window, frames=1)
+    (top, _), (left, _) = window.padding
+    row = min(window.reach[0] - top, window.height) - 1
+    column = min(window.reach[1] - left, window.width) - 1
+    completing = (row * window.width + column + 1) * window.channel_blocks - 1
+    assert run.out_cycles[0] - run.in_cycles[completing] == LineBuffer.latency
+
+
+def test_reads_a_word_per_cycle_when_memory_is_ample(drive, ram, rng):
+    window = Window(4, 4, 1, (2, 2), passes=4)
+    run = check(drive, ram, rng, window, depth=64)
+    steady = run.out_cycles[window.pass_words * window.passes :]
+    assert (np.diff(steady) == 1).all()
+
+
+@pytest.mark.parametrize("depth", [1, 24, 48])
+def test_depth_must_be_a_power_of_two(depth, ram):
+    message = f"LineBuffer depth must be a power of two, not {depth}"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        LineBuffer(window=Window(4, 4, 1), bits=8, signed=False, lanes=1, pad_code=0, depth=depth,
+                   ram=ram)  # fmt: skip
+
+
+def test_depth_must_hold_a_window(ram):
+    with pytest.raises(ValueError, match=re.escape("LineBuffer depth must be at least 11, not 8")):
+        LineBuffer(window=Window(4, 4, 1, (3, 3)), bits=8, signed=False, lanes=1, pad_code=0,
+                   depth=8, ram=ram)  # fmt: skip
