@@ -127,7 +127,6 @@ class _Packer:
 def _write_integers(data: NDArray[Any], *, signed: bool, quantized: bool) -> bytes:
     """Store integers in the least of 8, 16, 32 or 64 bits that holds them: all tools read those."""
     lo, hi = (int(data.min()), int(data.max())) if data.size else (0, 0)
-    signed = signed or lo < 0
     needed = signed_bits(lo, hi) if signed else hi.bit_length()
     bits = next(bits for bits in (8, 16, 32, 64) if bits >= needed)
     return write_tensor(
