@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +53,7 @@ class Score:
     value: float
 
 
-def load_samples(path: Path, graph: Graph) -> Samples:
+def load_samples(path: Path | str, graph: Graph) -> Samples:
     """Read a sample file for a graph.
 
     It holds one array per graph input by name, or ``inputs`` if there is only one; ``labels`` is
@@ -63,6 +64,7 @@ def load_samples(path: Path, graph: Graph) -> Samples:
     SampleError
         If it is no .npz file, lacks an array, or one has the wrong shape or NaN or infinity in it.
     """
+    path = Path(path)
     arrays = _read(path)
     inputs: dict[str, NDArray[Any]] = {}
     for name in graph.inputs:
@@ -107,18 +109,19 @@ def score(outputs: NDArray[Any], labels: NDArray[Any]) -> Score:
 
 def _read(path: Path) -> dict[str, NDArray[Any]]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if isinstance(archive, np.ndarray):
-                raise SampleError(f"{path} holds one array", remedy="write it with numpy.savez")
-            return {name: archive[name] for name in archive.files}
-    except OSError as error:
-        if isinstance(error, FileNotFoundError):
-            raise SampleError(f"sample file {path} does not exist") from error
-        raise SampleError(f"sample file {path} cannot be read: {error}") from error
-    except (ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError) as error:
+        with path.open("rb") as file:
+            archive = np.load(file, allow_pickle=False)
+            if not isinstance(archive, np.ndarray):
+                return {name: archive[name] for name in archive.files}
+    except FileNotFoundError as error:
+        raise SampleError(f"sample file {path} does not exist") from error
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise SampleError(
             f"{path} is not an .npz file of plain arrays", remedy="write it with numpy.savez"
         ) from error
+    except OSError as error:
+        raise SampleError(f"sample file {path} cannot be read: {error}") from error
+    raise SampleError(f"{path} holds one array", remedy="write it with numpy.savez")
 
 
 def _check(path: Path, name: str, x: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:

@@ -1,0 +1,120 @@
+import re
+
+import numpy as np
+import pytest
+
+from nnef_hw.errors import SampleError
+from nnef_hw.samples import Samples, Score, load_samples, score
+from nnef_hw.testing import GraphBuilder
+
+
+def make_graph(*names):
+    builder = GraphBuilder()
+    for name in names:
+        builder.input(name, (1, 3, 2))
+    builder.op("relu", names[0])
+    return builder.build()
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_(**arrays):
+        np.savez(tmp_path / "s.npz", **arrays)
+        return tmp_path / "s.npz"
+
+    return write_
+
+
+def test_inputs_by_either_name(write, rng):
+    x, labels = rng.random((7, 3, 2)), np.arange(7)
+    for name in ("inputs", "image"):
+        samples = load_samples(write(**{name: x, "labels": labels}), make_graph("image"))
+        np.testing.assert_array_equal(samples.inputs["image"], x)
+        np.testing.assert_array_equal(samples.labels, labels)
+        assert len(samples) == 7
+
+
+def test_several_inputs_by_name(write, rng):
+    a, b = rng.random((2, 4, 3, 2))
+    samples = load_samples(write(a=a, b=b), make_graph("a", "b"))
+    np.testing.assert_array_equal(samples.inputs["b"], b)
+    assert samples.labels is None
+
+
+GOOD = np.zeros((4, 3, 2))
+BAD = {
+    "missing": ({"pixels": GOOD}, "no array 'x'; it holds pixels; store 'x' (or 'inputs')"),
+    "shape": ({"x": np.zeros((4, 3, 3))}, "has shape [4, 3, 3], but the model takes [N, 3, 2]"),
+    "rank": ({"x": np.zeros((3, 2))}, "has shape [3, 2], but the model takes [N, 3, 2]"),
+    "empty": ({"x": np.zeros((0, 3, 2))}, "array 'x' has no samples"),
+    "nan": ({"x": np.where(np.arange(4) == 2, np.nan, 0)[:, None, None] + GOOD}, "in sample 2"),
+    "infinity": ({"x": GOOD - np.inf}, "array 'x' has NaN or infinity in sample 0"),
+    "text": ({"x": np.full((4, 3, 2), "a")}, "holds <U1, not numbers"),
+    "counts": ({"x": GOOD, "labels": np.arange(3)}, "different numbers of samples: [3, 4]"),
+    "labels": ({"x": GOOD, "labels": np.full(4, np.nan)}, "array 'labels' has NaN"),
+    "objects": ({"x": np.array([None, 1])}, "is not an .npz file of plain arrays"),
+}
+
+
+@pytest.mark.parametrize("case", BAD.values(), ids=BAD)
+def test_bad_arrays_are_refused(case, write):
+    arrays, message = case
+    with pytest.raises(SampleError, match=re.escape(message)):
+        load_samples(write(**arrays), make_graph("x"))
+
+
+def test_lone_inputs_do_not_serve_several_graph_inputs(write):
+    with pytest.raises(SampleError, match="no array 'a'"):
+        load_samples(write(inputs=GOOD), make_graph("a", "b"))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"hello", b"PK\x03\x04broken"], ids=["empty", "text", "zip"]
+)
+def test_other_files_are_refused(content, tmp_path):
+    path = tmp_path / "s.npz"
+    path.write_bytes(content)
+    with pytest.raises(SampleError, match=r"s\.npz is not an \.npz file"):
+        load_samples(path, make_graph("x"))
+
+
+def test_an_absent_file_and_a_folder_are_refused(tmp_path):
+    with pytest.raises(SampleError, match=r"none\.npz does not exist"):
+        load_samples(tmp_path / "none.npz", make_graph("x"))
+    with pytest.raises(SampleError, match="cannot be read"):
+        load_samples(tmp_path, make_graph("x"))
+
+
+def test_a_single_array_file_is_refused(tmp_path):
+    np.save(tmp_path / "s.npy", GOOD)
+    with pytest.raises(SampleError, match=r"s\.npy holds one array"):
+        load_samples(tmp_path / "s.npy", make_graph("x"))
+
+
+@pytest.mark.parametrize(
+    ("count", "calibration", "evaluation"),
+    [(1, 1, 1), (2, 1, 1), (9, 1, 8), (10, 2, 8), (1000, 200, 800), (5000, 200, 4800)],
+)
+def test_split(count, calibration, evaluation):
+    samples = Samples({"x": np.arange(count)[:, None]}, np.arange(count))
+    first, others = samples.split()
+    assert (len(first), len(others)) == (calibration, evaluation)
+    assert first.labels[0] == 0
+    assert others.labels[-1] == count - 1
+    assert len(others.labels) == evaluation
+
+
+def test_integer_labels_give_the_accuracy():
+    outputs = np.array([[0.1, 0.9], [0.8, 0.2], [0.3, 0.7], [0.5, 0.5]])
+    assert score(outputs, np.array([1, 0, 0, 0])) == Score("accuracy", 0.75)
+    assert score(np.array([[3], [1]]), np.array([3, 2])) == Score("accuracy", 0.5)
+
+
+def test_float_labels_give_the_mean_absolute_error():
+    assert score(np.array([[1.0], [2.0]]), np.array([1.5, 2.5])) == Score("mae", 0.5)
+
+
+@pytest.mark.parametrize("labels", [np.arange(3), np.arange(3.0)], ids=["integer", "float"])
+def test_labels_of_another_shape_are_refused(labels):
+    with pytest.raises(SampleError, match=re.escape("labels have shape [3]")):
+        score(np.zeros((2, 2)), labels)

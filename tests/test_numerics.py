@@ -1,0 +1,198 @@
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from nnef_hw.numerics import (
+    MAX_SHIFT,
+    SOFTMAX_QTYPE,
+    QType,
+    Requant,
+    accumulator_range,
+    argmax_codes,
+    choose_requant,
+    exp_table,
+    fold_zero_point,
+    signed_bits,
+    softmax_codes,
+    unary_table,
+)
+
+U8 = QType(bits=8, signed=False, scale=0.5, zero_point=10)
+
+
+@pytest.mark.parametrize(
+    ("lo", "hi", "bits"),
+    [(0, 0, 1), (-1, 0, 1), (0, 1, 2), (-2, 1, 2), (-128, 127, 8), (-129, 0, 9), (0, 128, 9)],
+)
+def test_signed_bits_is_the_least_width(lo, hi, bits):
+    assert signed_bits(lo, hi) == bits
+
+
+@pytest.mark.parametrize(
+    ("qtype", "limits"),
+    [
+        (QType(8, False, 1.0), (0, 255)),
+        (QType(8, True, 1.0), (-128, 127)),
+        (QType(8, True, 1.0, narrow=True), (-127, 127)),
+        (QType(2, True, 1.0, narrow=True), (-1, 1)),
+        (QType(1, False, 1.0), (0, 1)),
+    ],
+    ids=["u8", "i8", "narrow8", "narrow2", "u1"],
+)
+def test_code_limits(qtype, limits):
+    assert (qtype.lo, qtype.hi) == limits
+
+
+def test_halves_round_up_when_quantizing():
+    assert U8.quantize([0.25, -0.25, 0.75, -0.75, 0.2499]).tolist() == [11, 10, 12, 9, 10]
+
+
+def test_quantizing_saturates():
+    assert U8.quantize([-1e9, 1e9]).tolist() == [0, 255]
+
+
+def test_every_code_survives_the_round_trip():
+    codes = np.arange(256)
+    assert (U8.quantize(U8.dequantize(codes)) == codes).all()
+
+
+def test_scales_belong_to_the_channel_axis():
+    qtype = QType(8, True, (1.0, 2.0))
+    np.testing.assert_array_equal(qtype.quantize([[4.0, 4.0]], axis=1), [[4, 2]])
+    np.testing.assert_array_equal(qtype.dequantize([[4], [4]]), [[4.0], [8.0]])
+
+
+def test_formats_survive_json():
+    for qtype in (U8, QType(8, True, (0.1, 1e-7), narrow=True)):
+        assert QType.from_json(qtype.to_json()) == qtype
+    requant = choose_requant([0.1, 0.3], U8)
+    assert Requant.from_json(requant.to_json()) == requant
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"bits": 0}, "bits must be in 1..32, not 0"),
+        ({"scale": 0.0}, "scale must be positive and finite, not 0.0"),
+        ({"scale": float("nan")}, "scale must be positive and finite, not nan"),
+        ({"zero_point": 256}, "zero_point must be in 0..255, not 256"),
+    ],
+    ids=["bits", "zero", "nan", "zero_point"],
+)
+def test_impossible_formats_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        QType(**{"bits": 8, "signed": False, "scale": 1.0, **arguments})
+
+
+def test_requantize_is_floor_of_the_exact_quotient_plus_half(rng):
+    requant = Requant((3, 40000), shift=17, zero_point=7, lo=0, hi=255)
+    acc = rng.integers(-(2**24), 2**24, (5, 2, 3))
+    halves = np.array([2**16, -(2**16), 3 * 2**16]).reshape(3, 1, 1) + np.zeros((3, 2, 3), np.int64)
+    acc = np.concatenate([acc, halves])
+    for index, value in np.ndenumerate(acc):
+        exact = Fraction(int(value) * requant.mult[index[1]], 2**17) + Fraction(1, 2)
+        expected = min(max(exact.numerator // exact.denominator + 7, 0), 255)
+        assert requant.apply(acc)[index] == expected
+
+
+def test_requantize_halves_round_up():
+    requant = Requant((1,), shift=1, zero_point=0, lo=-100, hi=100)
+    assert requant.apply([[-3, -1, 1, 3]]).tolist() == [[-1, 0, 1, 2]]
+
+
+def test_requantize_clips_at_both_limits():
+    requant = Requant((1,), shift=1, zero_point=3, lo=3, hi=9)
+    assert requant.apply([[-1000, 0, 12, 11, 13, 1000]]).tolist() == [[3, 3, 9, 9, 9, 9]]
+
+
+def test_requantize_refuses_wide_products():
+    with pytest.raises(OverflowError, match=re.escape("2**62")):
+        Requant((2**15,), shift=1, zero_point=0, lo=0, hi=1).apply([[2**47]])
+
+
+@pytest.mark.parametrize("mult_bits", [8, 16, 24])
+def test_chosen_requant_is_precise_and_within_its_limits(mult_bits, rng):
+    for _ in range(200):
+        factors = 2.0 ** rng.uniform(-20, 3) * rng.uniform(0.1, 1.0, 5)
+        acc_bits = int(rng.integers(8, 33))
+        requant = choose_requant(factors, U8, mult_bits=mult_bits, acc_bits=acc_bits)
+        assert max(requant.mult).bit_length() + acc_bits - 1 <= 62
+        assert max(requant.mult) < 2**mult_bits
+        assert 1 <= requant.shift <= MAX_SHIFT
+        real = np.array(requant.mult) / 2.0**requant.shift
+        assert (np.abs(real - factors) <= 2.0 ** -(requant.shift + 1)).all()
+        doubled = np.floor(factors * 2.0 ** (requant.shift + 1) + 0.5).max()
+        tight = doubled >= 2**mult_bits or int(doubled).bit_length() + acc_bits - 1 > 62
+        assert tight or requant.shift == MAX_SHIFT
+
+
+def test_chosen_requant_keeps_output_limits():
+    requant = choose_requant(0.5, U8, lo=10)
+    assert (requant.zero_point, requant.lo, requant.hi) == (10, 10, 255)
+
+
+@pytest.mark.parametrize("factor", [0.0, -1.0, np.inf, np.nan])
+def test_impossible_factors_are_refused(factor):
+    with pytest.raises(ValueError, match="positive and finite"):
+        choose_requant([1.0, factor], U8)
+
+
+def test_too_large_a_factor_is_refused():
+    with pytest.raises(ValueError, match="too large for 16 bits"):
+        choose_requant(1e6, U8)
+
+
+def test_folded_zero_point_lets_arrays_multiply_raw_codes(rng):
+    weights, bias = rng.integers(-127, 128, (4, 30)), rng.integers(-1000, 1000, 4)
+    codes = rng.integers(0, 256, 30)
+    expected = weights @ (codes - 77) + bias
+    np.testing.assert_array_equal(weights @ codes + fold_zero_point(bias, weights, 77), expected)
+
+
+def test_accumulator_range_is_reached_and_never_exceeded(rng):
+    weights, bias = rng.integers(-127, 128, (3, 20)), rng.integers(-50, 50, 3)
+    lo, hi = accumulator_range(weights, bias, 0, 255)
+    highest = (np.where(weights > 0, 255, 0) * weights).sum(axis=1) + bias
+    lowest = (np.where(weights < 0, 255, 0) * weights).sum(axis=1) + bias
+    assert (lo, hi) == (lowest.min(), highest.max())
+
+
+def test_table_has_every_code_and_maps_what_is_not_finite():
+    source = QType(4, True, 1.0)
+    target = QType(8, False, 0.1, zero_point=20)
+    with np.errstate(all="ignore"):
+        table = unary_table(np.log, source, target)
+    assert table.shape == (16,)
+    assert table[:9].tolist() == [0] * 9
+    assert table[8 + 7] == 20 + 19
+    assert unary_table(lambda x: 1 / x, source, target)[8] == 255
+
+
+def test_exp_table_is_rounded_and_falls():
+    table = exp_table(0.05)
+    assert table[0] == 65535
+    assert table[20] == 24109
+    assert (np.diff(table) <= 0).all()
+
+
+def test_softmax_is_close_to_the_real_one_and_sums_to_about_one(rng):
+    scale = 0.07
+    codes = rng.integers(0, 256, (50, 10))
+    found = softmax_codes(codes, exp_table(scale))
+    e = np.exp(scale * codes)
+    real = e / e.sum(axis=1, keepdims=True)
+    assert np.abs(SOFTMAX_QTYPE.dequantize(found) - real).max() <= 1.5 / 256
+    assert found.max() <= 255
+
+
+def test_softmax_of_equal_codes_divides_evenly_and_saturates_alone():
+    table = exp_table(1.0)
+    assert softmax_codes([[9, 9, 9, 9]], table).tolist() == [[64] * 4]
+    assert softmax_codes([[9]], table).tolist() == [[255]]
+    assert softmax_codes([[3, 3, 3]], table).tolist() == [[85] * 3]
+
+
+def test_argmax_takes_the_first_of_several():
+    assert argmax_codes([[1, 5, 5], [7, 7, 7]]).tolist() == [[1], [0]]
