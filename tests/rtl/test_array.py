@@ -1,0 +1,147 @@
+# amaranth: UnusedElaboratable=no
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from nnef_hw.rtl.array import SystolicArray
+
+
+@dataclass(frozen=True)
+class Shape:
+    """An array and the formats it works on."""
+
+    channels: int
+    words: int
+    lanes: int = 1
+    rows: int = 1
+    group_rows: int = 1
+    kept_passes: int = 1
+    x_bits: int = 8
+    x_signed: bool = False
+    w_bits: int = 8
+    acc_bits: int = 24
+    style: str = "block"
+
+    def build(self, weights, ram, *, in_dsp=False):
+        return SystolicArray(
+            weights=weights, rows=self.rows, group_rows=self.group_rows, x_bits=self.x_bits,
+            x_signed=self.x_signed, w_bits=self.w_bits, acc_bits=self.acc_bits, in_dsp=in_dsp,
+            ram=ram, weight_style=self.style, kept_passes=self.kept_passes,
+        )  # fmt: skip
+
+    def random(self, rng, pixels):
+        """Weights and codes: extremes in the first channels and pixels, then noise."""
+        top = (1 << self.w_bits - 1) - 1
+        lo = -(1 << self.x_bits - 1) if self.x_signed else 0
+        hi = lo + (1 << self.x_bits) - 1
+        weights = rng.integers(-top - 1, top + 1, (self.channels, self.words, self.lanes))
+        codes = rng.integers(lo, hi + 1, (pixels, self.words, self.lanes))
+        weights[0], weights[-1] = top, -top - 1
+        codes[0], codes[1] = hi, lo
+        return weights, codes
+
+
+SHAPES = {
+    "one_row": Shape(5, 9),
+    "one_group": Shape(5, 9, rows=2, group_rows=2),
+    "partial_pass_and_group": Shape(8, 6, lanes=2, rows=5, group_rows=2, x_signed=True),
+    "groups_of_one": Shape(7, 3, lanes=3, rows=3),
+    "linear_at_once": Shape(4, 1, rows=4, group_rows=2),
+    "linear_one_weight": Shape(1, 1),
+    "wide_tree": Shape(3, 2, lanes=5, rows=3, group_rows=2, w_bits=3),
+    "uneven_tree": Shape(2, 3, lanes=7, rows=2, group_rows=1, x_signed=True, w_bits=5),
+    "narrow": Shape(4, 4, rows=2, group_rows=2, x_bits=2, w_bits=2, acc_bits=7),
+    "wide_codes": Shape(3, 5, lanes=2, rows=3, group_rows=3, x_bits=16, acc_bits=30),
+    "binary_codes": Shape(6, 4, rows=3, group_rows=1, x_bits=1, w_bits=4, acc_bits=9),
+    "wrapping_sums": Shape(6, 20, rows=3, group_rows=2, acc_bits=12),
+    "weights_in_logic": Shape(6, 5, lanes=2, rows=3, group_rows=2, style="logic"),
+    "weights_over_several_rams": Shape(9, 11, rows=2, group_rows=2),
+}
+
+
+def check(drive, ram, rng, shape, *, in_dsp=False, pixels=4, frame=2, **options):
+    """Drive frames of ``frame`` pixels and compare sums and framing."""
+    weights, codes = shape.random(rng, pixels)
+    array = shape.build(weights, ram, in_dsp=in_dsp)
+    items = [
+        {
+            "data": word.tolist(),
+            "last": n == shape.words - 1,
+            "end": n == shape.words - 1 and p == array.passes - 1 and pixel % frame == frame - 1,
+        }
+        for pixel, window in enumerate(codes)
+        for p in range(array.passes)
+        for n, word in enumerate(window)
+    ]
+    count = pixels * shape.channels
+    run = drive(array, items, count, **options)
+    sums = np.einsum("pwl,cwl->pc", codes, weights).reshape(-1)
+    half = 1 << shape.acc_bits - 1
+    expected = (sums + half) % (2 * half) - half
+    assert [item.acc for item in run.items] == expected.tolist()
+    position = np.arange(count) % (frame * shape.channels)
+    assert [item.last for item in run.items] == (position == frame * shape.channels - 1).tolist()
+    return array, run
+
+
+@pytest.mark.parametrize("kept_passes", [1, 2])
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_sums_of_products(shape, kept_passes, stall, drive, ram, rng):
+    check(drive, ram, rng, replace(shape, kept_passes=kept_passes), stall=stall)
+
+
+def test_wrapping_sums_do_wrap(rng):
+    shape = SHAPES["wrapping_sums"]
+    weights, codes = shape.random(rng, 4)
+    assert np.abs(np.einsum("pwl,cwl->pc", codes, weights)).max() >= 1 << shape.acc_bits - 1
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("kept_passes", [1, 2])
+@pytest.mark.parametrize(
+    ("name", "in_dsp"),
+    [
+        ("partial_pass_and_group", True),
+        ("wide_tree", True),
+        ("one_group", True),
+        ("wide_codes", False),
+    ],
+)
+def test_verilog(name, in_dsp, kept_passes, drive, ram, rng):
+    shape = replace(SHAPES[name], kept_passes=kept_passes)
+    check(drive, ram, rng, shape, in_dsp=in_dsp, stall=0.5, engine="verilator")
+
+
+@pytest.mark.parametrize("kept_passes", [1, 2])
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_cycles(shape, kept_passes, drive, ram, rng):
+    shape = replace(shape, kept_passes=kept_passes)
+    array, run = check(drive, ram, rng, shape)
+    words, rows = shape.words, shape.rows
+    assert run.out_cycles[0] - run.in_cycles[words - 1] == array.latency
+
+    interval = 2 if rows > shape.group_rows else 1
+    flight = array.latency + (rows - 1) * interval
+    period = max(words, flight)
+    if kept_passes == 2:
+        period = max(words, rows * interval, flight / 2)
+    if shape.channels % rows == 0 and period == int(period):
+        ends = run.in_cycles[words - 1 :: words]
+        assert ((ends[4:] - ends[2:-2]) == 2 * period).all()
+
+
+@pytest.mark.parametrize(("rows", "group_rows"), [(5, 1), (2, 3), (2, 0)])
+def test_refuses_rows_that_make_no_array(rows, group_rows, ram):
+    message = (
+        f"SystolicArray needs group_rows <= rows <= 4 channels, not {group_rows!r} and {rows!r}"
+    )
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Shape(4, 1, rows=rows, group_rows=group_rows).build(np.zeros((4, 1, 1), int), ram)
+
+
+def test_refuses_to_keep_more_than_two_passes(ram):
+    message = "SystolicArray kept_passes must be 1 or 2, not 3"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Shape(4, 1, kept_passes=3).build(np.zeros((4, 1, 1), int), ram)

@@ -1,0 +1,48 @@
+# amaranth: UnusedElaboratable=no
+import itertools
+import re
+from collections import deque
+
+import pytest
+from amaranth.sim import Simulator
+
+from nnef_hw.rtl.multiplier import ProductPair
+
+DSP_FORMATS = [(2, False, 2), (4, True, 3), (8, False, 8), (8, True, 8), (8, True, 2)]
+FORMATS = [(*fmt, False) for fmt in [*DSP_FORMATS, (16, False, 8), (8, True, 9)]]
+FORMATS += [(*fmt, True) for fmt in DSP_FORMATS]
+
+
+def operands(bits, signed, rng):
+    lo, hi = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    return [lo, lo + 1, *([-1] if signed else []), 0, 1, hi, *rng.integers(lo, hi + 1, 3).tolist()]
+
+
+@pytest.mark.parametrize(("x_bits", "x_signed", "w_bits", "in_dsp"), FORMATS)
+def test_products_are_exact(x_bits, x_signed, w_bits, in_dsp, rng):
+    pair = ProductPair(x_bits=x_bits, x_signed=x_signed, w_bits=w_bits, in_dsp=in_dsp)
+    x, w = operands(x_bits, x_signed, rng), operands(w_bits, True, rng)
+    first = list(itertools.product(x, w))
+    second = [first[n] for n in rng.permutation(len(first))]
+
+    async def bench(ctx):
+        expected = deque()
+        for (x0, w0), (x1, w1) in zip(first, second, strict=True):
+            for port, value in ((pair.x0, x0), (pair.w0, w0), (pair.x1, x1), (pair.w1, w1)):
+                ctx.set(port, value)
+            expected.append((x0 * w0, x1 * w1))
+            await ctx.tick()
+            if len(expected) == pair.latency:
+                assert (ctx.get(pair.p0), ctx.get(pair.p1)) == expected.popleft()
+
+    simulator = Simulator(pair)
+    simulator.add_clock(1e-8)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+@pytest.mark.parametrize(("x_bits", "w_bits"), [(9, 8), (8, 9)])
+def test_wide_operands_do_not_fit_a_dual_multiplier(x_bits, w_bits):
+    message = f"a dual 8x8 multiplier cannot take {x_bits} x {w_bits} bits"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        ProductPair(x_bits=x_bits, x_signed=False, w_bits=w_bits, in_dsp=True)

@@ -1,0 +1,141 @@
+# amaranth: UnusedElaboratable=no
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from nnef_hw.numerics import Requant
+from nnef_hw.rtl.requantizer import Requantizer
+
+
+@dataclass(frozen=True)
+class Case:
+    """A requantizer; one bias per channel."""
+
+    requant: Requant
+    bias: tuple[int, ...] = (0,)
+    in_bits: int = 20
+    acc_bits: int = 21
+    digit_bits: int = 1
+    bits: int = 8
+    signed: bool = False
+
+    def build(self):
+        return Requantizer(
+            requant=self.requant, bias=self.bias, in_bits=self.in_bits, acc_bits=self.acc_bits,
+            digit_bits=self.digit_bits, bits=self.bits, signed=self.signed,
+        )  # fmt: skip
+
+
+CASES = {
+    "typical": Case(Requant((40503, 65535, 1), 23, 7, 0, 255), (100, -3000, 0)),
+    "signed": Case(Requant((30011,), 24, -5, -128, 127), digit_bits=4, signed=True),
+    "one_mult_many_biases": Case(Requant((51,), 14, 0, 0, 255, mult_bits=6), (5, -6, 7, 8)),
+    "relu": Case(Requant((20000, 47), 22, 100, 100, 255), (-1000, 1000), digit_bits=3),
+    "shift_only": Case(Requant((1,), 6, 0, -128, 127, mult_bits=1), signed=True),
+    "least_shift": Case(Requant((1,), 1, 3, 0, 255, mult_bits=1), in_bits=9, acc_bits=10),
+    "mult_beyond_shift": Case(Requant((65535, 9), 3, 0, 0, 255), (2, -2), digit_bits=16),
+    "halves": Case(Requant((1 << 15,), 16, 0, -128, 127), digit_bits=6, signed=True),
+    "halves_of_small_mult": Case(Requant((12,), 5, -1, -8, 7, mult_bits=4), bits=4, signed=True),
+    "digits_divide_badly": Case(Requant((40503,), 20, 0, 0, 255), digit_bits=5),
+    "wide_sum": Case(Requant((65535, 40000), 36, 0, 0, 255), (1 << 30, -7), 34, 36, 8),
+    "greatest_shift": Case(Requant((32768, 1), 46, 12, 0, 255), (0, 0), 36, 37, 4),
+    "two_bits": Case(Requant((700,), 18, 1, 0, 3, mult_bits=10), digit_bits=2, bits=2),
+    "sixteen_bits": Case(Requant((50000, 3), 16, 30000, 0, 65535), (9, 9), bits=16),
+    "wide_mult": Case(Requant(((1 << 24) - 1,), 30, 0, -128, 127, 24), digit_bits=8, signed=True),
+    "narrow_range": Case(Requant((999,), 16, 5, 5, 6, mult_bits=10), digit_bits=1),
+}
+
+
+def boundary_sums(case, channel):
+    """Return sums around those where the output changes: clip limits, zero point, middle."""
+    requant, bias = case.requant, case.bias[channel]
+    mult = requant.mult[channel % len(requant.mult)]
+    middle = (requant.lo + requant.hi) // 2
+    sums = {0, 1, -1, -bias, -bias - 1, -bias + 1, -(1 << case.in_bits - 1)}
+    sums |= {(1 << case.in_bits - 1) - 1}
+    for code in {
+        requant.lo,
+        requant.lo + 1,
+        middle,
+        requant.zero_point,
+        requant.hi,
+        requant.hi + 1,
+    }:
+        # The least acc with floor((acc * mult + half) / 2**shift) + zero_point >= code.
+        product = ((code - requant.zero_point) << requant.shift) - (1 << requant.shift - 1)
+        sums |= {-(-product // mult) - bias + step for step in (-1, 0, 1)}
+    limit = 1 << case.in_bits - 1
+    return sorted(total for total in sums if -limit <= total < limit)
+
+
+def stimulus(case, rng, noise=8):
+    """Boundaries of every channel, then noise of every magnitude; channels take turns."""
+    columns = [boundary_sums(case, channel) for channel in range(len(case.bias))]
+    rows = max(map(len, columns)) + noise
+    columns = [
+        column + [
+            int(rng.integers(-(1 << bits), 1 << bits))
+            for bits in rng.integers(0, case.in_bits, rows - len(column))
+        ]
+        for column in columns
+    ]  # fmt: skip
+    return np.array(columns).T
+
+
+def check(drive, case, rng, *, noise=8, **options):
+    sums = stimulus(case, rng, noise)
+    items = [{"acc": int(v), "last": n % 7 == 6} for n, v in enumerate(sums.reshape(-1))]
+    requantizer = case.build()
+    run = drive(requantizer, items, len(items), **options)
+    expected = case.requant.apply(sums + np.array(case.bias))
+    assert [item.data[0] for item in run.items] == expected.reshape(-1).tolist()
+    assert [item.last for item in run.items] == [item["last"] for item in items]
+    return requantizer, run
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_requantizes_exactly(case, stall, drive, rng):
+    check(drive, case, rng, stall=stall)
+
+
+@pytest.mark.parametrize("digit_bits", [1, 2, 3, 4, 6, 8, 11, 16])
+@pytest.mark.parametrize("name", ["typical", "mult_beyond_shift"])
+def test_every_digit_width_gives_the_same(name, digit_bits, drive, rng):
+    case = replace(CASES[name], digit_bits=digit_bits)
+    requantizer, _ = check(drive, case, rng, stall=0.3)
+    assert requantizer.interval == -(-16 // digit_bits)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_cycles(case, drive, rng):
+    requantizer, run = check(drive, case, rng)
+    assert (run.out_cycles - run.in_cycles == requantizer.latency).all()
+    assert (np.diff(run.in_cycles) == requantizer.interval).all()
+
+
+@pytest.mark.parametrize("name", ["typical", "wide_sum", "mult_beyond_shift"])
+def test_stimulus_meets_both_limits(name, rng):
+    case = CASES[name]
+    codes = case.requant.apply(stimulus(case, rng, 0) + np.array(case.bias))
+    limits = {case.requant.lo, case.requant.lo + 1, case.requant.hi - 1, case.requant.hi}
+    assert limits - {254} <= set(codes.reshape(-1).tolist())
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("name", ["typical", "wide_sum"])
+def test_verilog(name, drive, rng):
+    check(drive, CASES[name], rng, noise=200, stall=0.5, engine="verilator")
+
+
+@pytest.mark.parametrize("digit_bits", [0, 17])
+def test_refuses_digits_wider_than_mult(digit_bits):
+    message = f"Requantizer digit_bits must be in 1..16, not {digit_bits}"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        replace(CASES["typical"], digit_bits=digit_bits).build()
+
+
+def test_refuses_mults_that_do_not_match_the_channels():
+    with pytest.raises(ValueError, match=re.escape("Requantizer has 3 mult for 2 biases")):
+        replace(CASES["typical"], bias=(1, 2)).build()

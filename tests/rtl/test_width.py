@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+
+from nnef_hw.rtl.width import Pack, Unpack
+
+SIZES = [(7, 3), (6, 3), (2, 2), (3, 3), (4, 5), (5, 2), (9, 8)]
+FORMATS = {"u2": (2, False), "s8": (8, True), "u16": (16, False)}
+
+
+def pixels(rng, channels, bits, signed, count=10):
+    lo, hi = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    codes = rng.integers(lo, hi + 1, (count, channels))
+    codes[0], codes[1] = lo, hi
+    return codes
+
+
+def packed(codes, lanes):
+    """Beats [pixel, block, lane]; the last block of a pixel is filled up with zeros."""
+    filling = -codes.shape[1] % lanes
+    return np.pad(codes, ((0, 0), (0, filling))).reshape(len(codes), -1, lanes)
+
+
+def beats(blocks, frame=4):
+    """Items of beats; ``last`` on the final one of every ``frame`` pixels."""
+    per_pixel = blocks.shape[1]
+    return [
+        {"data": beat.tolist(), "last": pixel % frame == frame - 1 and n == per_pixel - 1}
+        for pixel, row in enumerate(blocks)
+        for n, beat in enumerate(row)
+    ]
+
+
+def as_dicts(items):
+    return [{"data": list(item.data), "last": bool(item.last)} for item in items]
+
+
+@pytest.mark.parametrize(("bits", "signed"), FORMATS.values(), ids=FORMATS)
+@pytest.mark.parametrize(("channels", "lanes"), SIZES)
+def test_pack(channels, lanes, bits, signed, stall, drive, rng):
+    codes = pixels(rng, channels, bits, signed)
+    wide = beats(packed(codes, lanes))
+    pack = Pack(channels=channels, lanes=lanes, bits=bits, signed=signed)
+    run = drive(pack, beats(codes[:, :, None]), len(wide), stall=stall)
+    assert as_dicts(run.items) == wide
+    if not stall:
+        assert (np.diff(run.in_cycles) == 1).all()
+        position = np.arange(codes.size) % channels
+        complete = (position % lanes == lanes - 1) | (position == channels - 1)
+        assert (run.out_cycles - run.in_cycles[complete] == pack.latency).all()
+
+
+@pytest.mark.parametrize(("bits", "signed"), FORMATS.values(), ids=FORMATS)
+@pytest.mark.parametrize(("channels", "lanes"), SIZES)
+def test_unpack(channels, lanes, bits, signed, stall, drive, rng):
+    codes = pixels(rng, channels, bits, signed)
+    wide = packed(codes, lanes)
+    wide.reshape(len(codes), -1)[:, channels:] = (
+        1  # filling lanes must be dropped whatever they hold
+    )
+    unpack = Unpack(channels=channels, lanes=lanes, bits=bits, signed=signed)
+    narrow = beats(codes[:, :, None])
+    run = drive(unpack, beats(wide), len(narrow), stall=stall)
+    assert as_dicts(run.items) == narrow
+    if not stall:
+        assert (np.diff(run.out_cycles) == 1).all()
+        assert run.out_cycles[0] - run.in_cycles[0] == unpack.latency
