@@ -22,8 +22,10 @@ class FoldAffine:
 
     * behind a ``conv`` or ``linear`` that nobody else reads: into its filter and bias
     * elsewhere: a depthwise 1x1 ``conv``, on [1, C, 1, 1] between reshapes if the rank is 2
+    * such a ``conv`` behind another ``conv`` that nobody else reads: into that one
 
-    Left alone: constants that vary within a channel, division by an activation, other ranks.
+    Left alone: constants that vary within a channel or give no finite scale, division by an
+    activation, other ranks.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -45,7 +47,11 @@ class FoldAffine:
             ):
                 editor.drop(before)
                 editor.emit(_scaled(editor, before, node, scale, offset))
-            elif len(editor.shape(source)) in {2, 4} and editor.shape(source)[0] == 1:
+            elif (
+                node.op != "conv"
+                and len(editor.shape(source)) in {2, 4}
+                and editor.shape(source)[0] == 1
+            ):
                 _emit_depthwise(editor, node, source, scale, offset)
             else:
                 editor.keep(node)
@@ -58,6 +64,8 @@ def _has_constants(editor: Editor, node: Node) -> bool:
 
 def _affine(editor: Editor, node: Node) -> tuple[str, FloatArray, FloatArray] | None:
     """Return input, scale and offset of ``y = scale[c] * x + offset[c]``."""
+    if node.op == "conv":
+        return _depthwise(editor, node)
     if node.op not in {"batch_normalization", "add", "sub", "mul", "div"}:
         return None
     values = [editor.data(name) for name in node.inputs]
@@ -73,8 +81,26 @@ def _affine(editor: Editor, node: Node) -> tuple[str, FloatArray, FloatArray] | 
     known = [value for value in constants if value is not None]
     if len(known) != len(node.inputs) - 1:
         return None
-    found = _coefficients(node, position, known)
-    return None if found is None else (node.inputs[position], *found)
+    with np.errstate(all="ignore"):
+        found = _coefficients(node, position, known)
+    if found is None or not all(np.isfinite(values).all() for values in found):
+        return None
+    return node.inputs[position], *found
+
+
+def _depthwise(editor: Editor, node: Node) -> tuple[str, FloatArray, FloatArray] | None:
+    channels = editor.shape(node.inputs[0])[1]
+    window = (
+        node.attrs["groups"],
+        list(node.attrs["stride"]),
+        [*map(tuple, node.attrs["padding"])],
+    )
+    if window != (channels, [1, 1], [(0, 0), (0, 0)]) or not _has_constants(editor, node):
+        return None
+    scale, offset = (_data(editor, name) for name in node.inputs[1:])
+    if scale.shape != (channels, 1, 1, 1) or offset.size != channels:
+        return None
+    return node.inputs[0], scale.reshape(-1), offset.reshape(-1)
 
 
 def _coefficients(
@@ -105,6 +131,7 @@ def _scaled(editor: Editor, layer: Node, node: Node, scale: FloatArray, offset: 
     filter_name = editor.constant(f"{weights.name}_folded", new_kernel, weights)
     bias_name = editor.constant(f"{bias.name}_folded", new_bias, bias)
     inputs = (layer.inputs[0], filter_name, bias_name)
+    layer = layer.with_attrs(activation=node.attrs.get("activation"))
     return replace(layer, inputs=inputs, outputs=node.outputs)
 
 

@@ -37,14 +37,15 @@ def observe(
     bits
         Width of codes, which the best clipping depends on.
     clipping
-        ``minmax``: the least and greatest value seen; ``mse``: a part of that range with the least
-        mean squared error of quantized values, found on a histogram.
+        ``minmax``: the least and greatest finite value seen; ``mse``: the part of that range with
+        the least mean squared error of quantized values, found on a histogram.
     """
     ranges: dict[str, Range] = {}
     count = 0
     for values in iterate_float(graph, samples):
         count += len(next(iter(values.values())))
-        for name, x in values.items():
+        for name, activation in values.items():
+            x = _finite(activation)
             total = x.sum(axis=0, keepdims=True, dtype=np.float64)
             old = ranges.get(name, Range(0.0, 0.0, np.zeros(total.shape)))
             lo, hi = min(old.lo, float(x.min())), max(old.hi, float(x.max()))
@@ -57,8 +58,14 @@ def observe(
         for name, x in values.items():
             limits = (ranges[name].lo, ranges[name].hi)
             if limits[0] < limits[1]:
-                histograms[name] += np.histogram(x, _BINS, limits)[0]
+                histograms[name] += np.histogram(_finite(x), _BINS, limits)[0]
     return {name: _clip(ranges[name], histograms[name], bits) for name in ranges}
+
+
+def _finite(x: NDArray[Any]) -> NDArray[Any]:
+    """Put 0 for NaN and infinity, which tables map to their limits."""
+    finite = np.isfinite(x)
+    return x if finite.all() else np.where(finite, x, 0.0)
 
 
 def _clip(full: Range, histogram: NDArray[np.int64], bits: int) -> Range:

@@ -112,6 +112,22 @@ def test_scales_and_offsets_fold(image, rng):
     check(image.build(), rng, ["conv", "conv"])
 
 
+def test_scales_and_offsets_of_vectors_fold_into_one_layer(rng):
+    builder = GraphBuilder()
+    builder.input("x", (1, 4))
+    y = builder.op("add", builder.op("mul", "x", 2.0), rng.standard_normal((1, 4)))
+    builder.op("softmax", builder.op("relu", y), axes=[1])
+    check(builder.build(), rng, ["reshape", "conv", "reshape", "softmax"])
+
+
+def test_depthwise_folds_only_where_it_is_a_scale(image, rng):
+    y = image.conv("x", rng.standard_normal((4, 3, 3, 3)))
+    y = image.conv(y, rng.standard_normal((4, 1, 1, 1)), rng.standard_normal(4), groups=4)
+    y = image.op("relu", y)
+    y = image.conv(y, rng.standard_normal((4, 1, 1, 1)), groups=4, padding=1)
+    check(image.build(), rng, ["conv", "conv"])
+
+
 def test_pad_merges_into_conv_and_pools(image, rng):
     spatial = [(0, 0), (0, 0), (1, 2), (0, 1)]
     p = image.op("pad", "x", padding=spatial, border="constant", value=0.0)
@@ -299,7 +315,13 @@ def unsupported_filter(b, rng):
     )
 
 
+def unsupported_batch_norm(b, rng):
+    zeros = np.zeros((1, 3))
+    b.op("batch_normalization", "x", zeros, zeros, zeros, zeros + 1, epsilon=0.0)
+
+
 UNSUPPORTED = {
+    unsupported_batch_norm: "batch_normalization 'batch_normalization1': this operator is not",
     unsupported_dilation: "conv 'conv1': dilation [2, 2] is not supported; use 1",
     unsupported_border: "conv 'conv1': border 'reflect' is not supported; use 'constant'",
     unsupported_average: "avg_pool 'avg_pool1': border 'ignore' with padding is not supported",

@@ -124,6 +124,19 @@ def test_degenerate_networks_do_not_crash(rng):
         assert (found[graph.outputs[0]] == 128).all()
 
 
+@pytest.mark.parametrize("clipping", ["minmax", "mse"])
+def test_functions_may_reach_infinity(clipping, rng):
+    builder = GraphBuilder()
+    builder.input("x", (1, 4))
+    builder.op("log", builder.op("relu", "x"), name="y")
+    graph = simplify(builder.build())
+    x = {"x": rng.standard_normal((50, 4))}
+    fixed = quantize(graph, x, Scheme(clipping=clipping))
+    found = run_fixed(fixed, quantize_inputs(fixed, {"x": np.array([[-1.0, 0.0, 1.0, 1.5]])}))["y"]
+    assert found[0, :2].tolist() == [0, 0]
+    assert fixed.tensor("y").qtype.dequantize(found[0, 2]) == pytest.approx(0.0, abs=0.05)
+
+
 def test_an_output_much_smaller_than_its_input_does_not_crash(rng):
     builder = GraphBuilder()
     builder.input("x", (1, 2))
