@@ -69,7 +69,7 @@ def _finite(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def _clip(full: Range, histogram: NDArray[np.int64], bits: int) -> Range:
-    """Shrink a range step by step at whichever end lowers the squared error, until none does."""
+    """Shrink both ends of a range, on a grid of shares, to the least squared error."""
     step = (full.hi - full.lo) / _BINS
     centers = full.lo + step * (np.arange(_BINS) + 0.5)
 
