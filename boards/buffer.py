@@ -49,10 +49,12 @@ class PacketBuffer(wiring.Component):
         Drop the portion taken last; not together with ``take``.
     portion : Out(6)
         Bytes of the portion, from the cycle after ``take``.
+    rewind : In(1)
+        Go to the first byte of the portion, or of the identity if ``fetch_identity``.
     fetch : In(1)
-        Read byte ``fetch_index`` of the portion, or of the identity if ``fetch_identity``.
+        Read the next byte of it; not together with ``store``.
     fetch_data : Out(8)
-        That byte, in the cycle after.
+        That byte, in the cycle after ``fetch`` only.
 
     Attributes
     ----------
@@ -80,9 +82,9 @@ class PacketBuffer(wiring.Component):
             "take": In(1),
             "release": In(1),
             "portion": Out(6),
+            "rewind": In(1),
             "fetch": In(1),
             "fetch_identity": In(1),
-            "fetch_index": In(6),
             "fetch_data": Out(8),
         })
 
@@ -106,12 +108,13 @@ class PacketBuffer(wiring.Component):
 
         head, base = Signal(range(RING_BYTES)), Signal(range(RING_BYTES))
         waiting = Signal(range(RING_BYTES))
-        room = Signal()
+        room, writing = Signal(), Signal()
         m.d.comb += [
             waiting.eq(head - base),
             room.eq(waiting != RING_BYTES - 1),
-            self.i_result.ready.eq(room & ~self.store),
-            write_port.en.eq(self.store | (self.i_result.valid & room)),
+            writing.eq((self.store | (self.i_result.valid & room)) & ~self.fetch),
+            self.i_result.ready.eq(room & ~self.store & ~self.fetch),
+            write_port.en.eq(writing),
             write_port.addr.eq(Mux(self.store, Cat(self.store_index, bank), Cat(head, C(1, 1)))),
             write_port.data.eq(Mux(self.store, self.store_data, self.i_result.payload)),
         ]
@@ -122,14 +125,17 @@ class PacketBuffer(wiring.Component):
         with m.If(self.take):
             m.d.sync += self.portion.eq(Mux(waiting > MAX_PAYLOAD, MAX_PAYLOAD, waiting))
 
-        identity_address = Cat(self.fetch_index, C(IDENTITY_ADDRESS >> 6, 3))
-        ring_address = Cat((base + self.fetch_index)[:8], C(1, 1))
-        fetch_address = Mux(self.fetch_identity, identity_address, ring_address)
+        # never a read and a write in one cycle: their collision would have to be emulated in LUTs
+        pointer = Signal(9)
+        with m.If(self.rewind):
+            m.d.sync += pointer.eq(Mux(self.fetch_identity, IDENTITY_ADDRESS, Cat(base, C(1, 1))))
+        with m.Elif(self.fetch):
+            m.d.sync += pointer[:8].eq(pointer[:8] + 1)
         m.d.comb += [
-            feeder.grant.eq(~self.fetch),
+            feeder.grant.eq(~self.fetch & ~writing),
             feeder.read_data.eq(read_port.data),
             self.fetch_data.eq(read_port.data),
-            read_port.en.eq(self.fetch | feeder.request),
-            read_port.addr.eq(Mux(self.fetch, fetch_address, feeder.address)),
+            read_port.en.eq(self.fetch | (feeder.request & ~writing)),
+            read_port.addr.eq(Mux(self.fetch, pointer, feeder.address)),
         ]
         return m

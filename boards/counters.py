@@ -6,13 +6,19 @@ from amaranth.lib.wiring import In, Out
 
 __all__ = ["COUNTER_LAYOUT", "InferenceCounters"]
 
-COUNTER_LAYOUT = data.StructLayout({"latency": 32, "interval": 32, "frames": 8})
+CYCLE_BITS = 24
+COUNTER_LAYOUT = data.StructLayout({
+    "latency": CYCLE_BITS + 1,
+    "interval": CYCLE_BITS + 1,
+    "frames": 8,
+})
 
 
 class InferenceCounters(wiring.Component):
     """Measure latency and initiation interval of the accelerator while it works.
 
-    Every counter wraps. All are cleared by the reset of the accelerator.
+    Cycle counts stop at ``2**24``, which means so many or more; the number of frames wraps. All are
+    cleared by the reset of the accelerator.
 
     Members
     -------
@@ -50,7 +56,7 @@ class InferenceCounters(wiring.Component):
         first = Signal(init=1)
         timing = Signal()
         inside = Signal(8)
-        since_last = Signal(32)
+        since_last = Signal(CYCLE_BITS + 1)
         enters = self.input_taken & first
         leaves = self.output_taken & self.output_last
         m.d.comb += self.busy.eq(inside != 0)
@@ -63,14 +69,15 @@ class InferenceCounters(wiring.Component):
         with m.Elif(leaves & ~enters):
             m.d.sync += inside.eq(inside - 1)
 
+        with m.If(timing & ~self.counts.latency[-1]):
+            m.d.sync += self.counts.latency.eq(self.counts.latency + 1)
         with m.If(leaves):
             m.d.sync += timing.eq(0)
-        with m.Elif(timing):
-            m.d.sync += self.counts.latency.eq(self.counts.latency + 1)
-        with m.Elif(enters & ~self.busy):
-            m.d.sync += [timing.eq(1), self.counts.latency.eq(1)]
+        with m.If(enters & ~self.busy):
+            m.d.sync += [timing.eq(1), self.counts.latency.eq(0)]
 
-        m.d.sync += since_last.eq(since_last + 1)
+        with m.If(~since_last[-1]):
+            m.d.sync += since_last.eq(since_last + 1)
         with m.If(leaves):
             m.d.sync += [
                 since_last.eq(1),

@@ -74,7 +74,9 @@ class PacketLink(wiring.Component):
 
         # the request: its fields, and what is wrong with it
         byte, arrived = self.i_rx.payload, self.i_rx.valid
-        kind, sequence, length = Signal(3), Signal(8), Signal(6)
+        kind = Signal(3)
+        sequence = Signal(8)
+        length = Signal(6)
         unknown, foreign, repeated, damaged = Signal(), Signal(), Signal(), Signal()
         last_sequence = Signal(8)
         session = Signal()
@@ -85,11 +87,13 @@ class PacketLink(wiring.Component):
         reply, reason = Signal(3), Signal(3)
         reply_bytes = Signal(6)
         damaged_count = Signal(8)
-        counts = Cat(self.counts.as_value(), damaged_count)
+        latency, interval = Signal(32), Signal(32)
+        m.d.comb += [latency.eq(self.counts.latency), interval.eq(self.counts.interval)]
+        counts = Cat(latency, interval, self.counts.frames, damaged_count)
 
         left = Signal(6)
-        index = Signal(6)
-        idle_timer = Signal(range(self.idle_cycles))
+        index = Signal(range(COUNTS_BYTES))
+        idle_timer = Signal(range(self.idle_cycles + 1))
         m.d.sync += [self.abort.eq(0), idle_timer.eq(0)]
 
         m.d.comb += [
@@ -99,7 +103,6 @@ class PacketLink(wiring.Component):
             buffer.store_data.eq(byte),
             buffer.length.eq(length),
             buffer.end.eq(kind == Request.DATA_END),
-            buffer.fetch_index.eq(index),
             buffer.fetch_identity.eq(reply == _short(Reply.IDENTITY)),
         ]
         with m.Switch(reply):
@@ -116,24 +119,26 @@ class PacketLink(wiring.Component):
             """Take a byte into the CRC and go on, or forget the packet after a long silence."""
             m.d.comb += crc.i.valid.eq(arrived)
             m.d.sync += idle_timer.eq(idle_timer + 1)
-            with m.If(idle_timer == self.idle_cycles - 1):
+            with m.If(idle_timer[-1]):
                 m.next = "HUNT"
             with m.If(arrived):
                 m.d.sync += idle_timer.eq(0)
                 m.next = following
 
-        def send(value, following, *, into_crc=1):
-            """Offer a byte to the transmitter; go on when it is taken."""
-            taken = self.o_tx.ready & crc.i.ready
-            m.d.comb += [
-                self.o_tx.valid.eq(crc.i.ready),
-                self.o_tx.payload.eq(value),
-                crc.i.payload.eq(value),
-                crc.i.valid.eq(taken & into_crc),
-            ]
-            with m.If(taken):
+        # one byte waits for transmitter and CRC
+        can_send = ~self.o_tx.valid & self.o_tx.ready & crc.i.ready
+        skip_crc = Signal()
+        sent = self.o_tx.valid & self.o_tx.ready
+        with m.If(self.o_tx.ready):
+            m.d.sync += self.o_tx.valid.eq(0)
+        with m.If(sent):
+            m.d.comb += [crc.i.valid.eq(~skip_crc), crc.i.payload.eq(self.o_tx.payload)]
+
+        def send(value, following):
+            """Offer a byte to the transmitter and go on."""
+            with m.If(can_send):
+                m.d.sync += [self.o_tx.valid.eq(1), self.o_tx.payload.eq(value)]
                 m.next = following
-            return taken
 
         def refuse(why):
             m.d.sync += [reply.eq(_short(Reply.NAK)), reason.eq(why)]
@@ -228,12 +233,12 @@ class PacketLink(wiring.Component):
                             refuse(Reason.TYPE)
 
             with m.State("START"):
-                m.d.comb += crc.start.eq(1)
+                m.d.comb += [crc.start.eq(1), buffer.rewind.eq(1)]
                 m.d.sync += index.eq(0)
-                with m.If(send(START, "SEND_TYPE", into_crc=0)):
-                    m.d.sync += damaged_count.eq(damaged_count + damaged)
+                send(START, "SEND_TYPE")
 
             with m.State("SEND_TYPE"):
+                m.d.comb += [crc.start.eq(1), skip_crc.eq(1)]
                 send(Cat(Mux(damaged, _short(Reply.NAK), reply), C(0b10000, 5)), "SEND_SEQUENCE")
 
             with m.State("SEND_SEQUENCE"):
@@ -250,21 +255,25 @@ class PacketLink(wiring.Component):
             with m.State("FETCH"):
                 with m.If(left == 0):
                     m.next = "SEND_CRC_HIGH"
-                with m.Elif(self.o_tx.ready & crc.i.ready):
+                with m.Elif(can_send):
                     m.d.comb += buffer.fetch.eq(1)
                     m.next = "SEND_PAYLOAD"
 
             with m.State("SEND_PAYLOAD"):
                 counting = reply == _short(Reply.COUNTS)
-                value = Mux(counting, counts.word_select(index[:4], 8), buffer.fetch_data)
-                with m.If(send(value, "FETCH")):
-                    m.d.sync += [index.eq(index + 1), left.eq(left - 1)]
+                send(Mux(counting, counts.word_select(index, 8), buffer.fetch_data), "FETCH")
+                m.d.sync += [index.eq(index + 1), left.eq(left - 1)]
 
             with m.State("SEND_CRC_HIGH"):
                 send(crc.crc[8:], "SEND_CRC_LOW")
 
             with m.State("SEND_CRC_LOW"):
-                send(crc.crc[8:], "HUNT")
+                send(crc.crc[8:], "FINISH")
+
+            with m.State("FINISH"):
+                with m.If(can_send):
+                    m.d.sync += damaged_count.eq(damaged_count + damaged)
+                    m.next = "HUNT"
         return m
 
 

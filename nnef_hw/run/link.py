@@ -36,6 +36,8 @@ __all__ = [
 PROTOCOL_VERSION = 1
 START = 0xA5
 MAX_PAYLOAD = 56
+_IDENTITY = struct.Struct("<4BI32s")
+_COUNTS = struct.Struct("<2I2B")
 _HEADER_BYTES = 5
 _CRC_BYTES = 2
 _MAX_GARBAGE = 1024
@@ -232,8 +234,9 @@ class Host:
                 f"not {PROTOCOL_VERSION}",
                 remedy="build and flash it again",
             )
-        fields = struct.unpack("<4BI", payload[:8])
-        return Identity(*fields, manifest_hash=payload[8:])
+        if len(payload) != _IDENTITY.size:
+            raise LinkError(f"board's identity has {len(payload)} bytes, not {_IDENTITY.size}")
+        return Identity(*_IDENTITY.unpack(payload))
 
     def abort(self) -> None:
         """Reset the accelerator to a frame boundary and drop everything on its way."""
@@ -242,7 +245,7 @@ class Host:
     def counters(self) -> Counters:
         """Read the board's counters."""
         payload = self._request(Request.COUNTERS, expect={Reply.COUNTS}).payload
-        return Counters(*struct.unpack_from("<2I2B", payload))
+        return Counters(*_COUNTS.unpack_from(payload))
 
     def send(self, payload: bytes, *, end: bool = False, tensor: int = 0) -> bool:
         """Offer one packet of a frame, its last one if ``end``; False when the board is busy."""

@@ -3,7 +3,7 @@
 from collections import deque
 
 import pytest
-from amaranth.hdl import Elaboratable, Module, ResetInserter, Signal, signed, unsigned
+from amaranth.hdl import Elaboratable, Module, ResetInserter, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
@@ -24,7 +24,7 @@ TIMING = Timing(
 class Increment(wiring.Component):
     """Adds 1 to every code, behind a FIFO; takes and gives only while ``enable``."""
 
-    def __init__(self, *, lanes=1, shape=unsigned(8), depth=8):
+    def __init__(self, *, lanes=1, shape=8, depth=8):
         layout = data.StructLayout({"data": data.ArrayLayout(shape, lanes), "last": 1})
         self.layout, self.lanes, self.depth = layout, lanes, depth
         self.taken, self.beat = Signal(reset_less=True), Signal(layout, reset_less=True)
