@@ -1,0 +1,329 @@
+"""Verilog to a bitstream: yosys, nextpnr and the packers of iCE40 and ECP5.
+
+Everything happens inside one folder with relative names, because the WebAssembly tools see nothing
+else, and the results keep no path of this machine, so equal inputs give equal files.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from nnef_hw.errors import TargetError, ToolError
+from nnef_hw.tools import find_tool, run_tool
+
+__all__ = ["Resource", "SynthesisResult", "map_only", "synthesize", "tool_identities"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """How many of one kind a design uses, and how many there are."""
+
+    used: int
+    available: int
+
+
+@dataclass(frozen=True, slots=True)
+class SynthesisResult:
+    """What came out of synthesis.
+
+    Attributes
+    ----------
+    fmax_mhz
+        Highest frequency of the clock that is closest to missing its constraint; None if the
+        design has no clock.
+    frequency_mhz
+        That clock's constraint.
+    timing_met
+        Every clock reaches its constraint.
+    clocks
+        Frequency and constraint in MHz of every clock, by nextpnr's names.
+    resources
+        ``lut``, ``ff``, ``dsp``, ``bram`` and, on iCE40, ``spram``. One logic cell of an iCE40
+        holds a LUT, a flip-flop and a carry: ``lut`` counts the cells.
+    cells
+        Mapped cells by type.
+    files
+        Names below the folder: ``netlist``, ``report``, logs, and ``bitstream`` if there is one.
+    seconds
+        Time by step.
+    """
+
+    fmax_mhz: float | None
+    frequency_mhz: float
+    timing_met: bool
+    clocks: dict[str, tuple[float, float]]
+    resources: dict[str, Resource]
+    cells: dict[str, int]
+    files: dict[str, str]
+    seconds: dict[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what :meth:`from_json` takes back."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> SynthesisResult:
+        """Restore a result from a record."""
+        fields = dict(value)
+        fields["resources"] = {name: Resource(**r) for name, r in value["resources"].items()}
+        fields["clocks"] = {name: (f, limit) for name, (f, limit) in value["clocks"].items()}
+        return cls(**fields)
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """How one FPGA family is driven."""
+
+    define: str
+    command: str
+    router: str
+    packer: str
+    constraints: str
+    config: str
+    bitstream: str
+    unconstrained: str
+    flip_flops: str
+    cells: Mapping[str, str]
+
+
+_FAMILIES = {
+    "ice40": _Family(
+        define="NNEF_HW_ICE40", command="synth_ice40 -device {kind} -top {top}",
+        router="nextpnr-ice40", packer="icepack", constraints="pcf", config="asc",
+        bitstream="bin", unconstrained="--pcf-allow-unconstrained", flip_flops=r"SB_DFF\w*",
+        cells={"lut": "ICESTORM_LC", "dsp": "ICESTORM_DSP", "bram": "ICESTORM_RAM",
+               "spram": "ICESTORM_SPRAM"},
+    ),
+    "ecp5": _Family(
+        # multipliers are instantiated, never inferred: the scheduler has counted them
+        define="NNEF_HW_ECP5", command="synth_ecp5 -nodsp -top {top}",
+        router="nextpnr-ecp5", packer="ecppack", constraints="lpf", config="textcfg",
+        bitstream="bit", unconstrained="--lpf-allow-unconstrained", flip_flops="TRELLIS_FF",
+        cells={"lut": "TRELLIS_COMB", "ff": "TRELLIS_FF", "dsp": "MULT18X18D",
+               "bram": "DP16KD"},
+    ),
+}  # fmt: skip
+_DISPLAY = {"lut": "logic cells", "ff": "flip-flops", "dsp": "DSP blocks", "bram": "block RAMs",
+            "spram": "SPRAM blocks"}  # fmt: skip
+_UTILISATION = re.compile(r"^Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%", re.MULTILINE)
+_MISFIT = re.compile(
+    r"^ERROR: .*(no BELs remaining|[Uu]nable to find|[Ff]ailed to (?:place|route|expand|find)|"
+    r"[Rr]outing design failed|too many|legal placement).*$",
+    re.MULTILINE,
+)
+
+
+def synthesize(
+    verilog: Path | Sequence[Path],
+    *,
+    top: str,
+    family: str,
+    device: str,
+    package: str,
+    out_dir: Path,
+    frequency_mhz: float,
+    constraints: str | None = None,
+    seed: int = 1,
+    bitstream: bool = True,
+    speed_grade: int | None = None,
+    router_options: Sequence[str] = (),
+) -> SynthesisResult:
+    """Map, place, route and pack a design.
+
+    Parameters
+    ----------
+    verilog
+        Source files. ``NNEF_HW_ICE40`` or ``NNEF_HW_ECP5`` is defined.
+    top
+        Top module.
+    family
+        "ice40" or "ecp5".
+    device, package
+        As nextpnr names them: "up5k" and "sg48", "85k" and "CABGA381".
+    out_dir
+        Folder that receives all files.
+    frequency_mhz
+        Constraint for clocks that the constraints file says nothing about.
+    constraints
+        Text of the PCF or LPF file; None places the pins anywhere.
+    seed
+        Of the placer.
+    bitstream
+        Whether to pack one.
+    speed_grade
+        ECP5 only: 6 (nextpnr's choice), 7 or 8.
+    router_options
+        Further arguments of nextpnr.
+
+    Raises
+    ------
+    TargetError
+        The design does not fit, or cannot be routed.
+    ToolError
+        A tool is missing or failed for another reason.
+
+    Notes
+    -----
+    A missed clock constraint is a result, not an error: see ``timing_met``.
+    """
+    rules = _rules(family)
+    cells, seconds = _map(verilog, rules, top, device, out_dir)
+    netlist = f"{top}.json"
+    arguments = [f"--{device}", "--package", package, "--json", netlist, "--seed", str(seed)]
+    arguments += ["--freq", f"{frequency_mhz:g}", "--timing-allow-fail"]
+    arguments += ["--report", "timing.json", f"--{rules.config}", f"{top}.config"]
+    if constraints is None:
+        arguments.append(rules.unconstrained)
+    else:
+        (out_dir / f"{top}.{rules.constraints}").write_text(constraints)
+        arguments += [f"--{rules.constraints}", f"{top}.{rules.constraints}"]
+    if speed_grade is not None:
+        arguments += ["--speed", str(speed_grade)]
+    arguments += router_options
+
+    log = out_dir / "nextpnr.log"
+    try:
+        seconds["nextpnr"] = run_tool(rules.router, arguments, cwd=out_dir, log=log)
+    except ToolError as error:
+        _raise_if_misfit(log, rules, f"{device}-{package}", error)
+        raise
+    (out_dir / netlist).unlink()
+    report = _clean_report(out_dir / "timing.json")
+    files = {
+        "netlist": f"{top}_netlist.v",
+        "report": "timing.json",
+        "yosys_log": "yosys.log",
+        "nextpnr_log": "nextpnr.log",
+    }
+    if bitstream:
+        files["bitstream"] = f"{top}.{rules.bitstream}"
+        command = [f"{top}.config", files["bitstream"]]
+        if family == "ecp5":
+            command.insert(0, "--compress")
+        packing_log = out_dir / f"{rules.packer}.log"
+        seconds[rules.packer] = run_tool(rules.packer, command, cwd=out_dir, log=packing_log)
+
+    clocks = {name: (c["achieved"], c["constraint"]) for name, c in report["fmax"].items()}
+    fmax, constraint = min(
+        clocks.values(), key=lambda clock: clock[0] / clock[1], default=(None, frequency_mhz)
+    )
+    return SynthesisResult(
+        fmax_mhz=fmax,
+        frequency_mhz=constraint,
+        timing_met=all(achieved >= limit for achieved, limit in clocks.values()),
+        clocks=clocks,
+        resources=_resources(report["utilization"], cells, rules),
+        cells=cells,
+        files=files,
+        seconds=seconds,
+    )
+
+
+def map_only(
+    verilog: Path | Sequence[Path], *, top: str, family: str, out_dir: Path, device: str = "up5k"
+) -> dict[str, int]:
+    """Map a design to cells and count them by type, in seconds; nothing is placed.
+
+    ``out_dir`` receives the netlist as ``{top}_netlist.v``, the names and cells of which
+    Verilator takes together with the models of the cells.
+    """
+    return _map(verilog, _rules(family), top, device, out_dir)[0]
+
+
+def tool_identities(family: str) -> tuple[str, ...]:
+    """Names and versions of the tools that a result depends on, for the keys of caches."""
+    rules = _rules(family)
+    return tuple(find_tool(name).identity for name in ("yosys", rules.router, rules.packer))
+
+
+def _rules(family: str) -> _Family:
+    if family not in _FAMILIES:
+        raise ValueError(f"family must be one of {', '.join(_FAMILIES)}, not {family!r}")
+    return _FAMILIES[family]
+
+
+def _map(
+    verilog: Path | Sequence[Path], rules: _Family, top: str, device: str, out_dir: Path
+) -> tuple[dict[str, int], dict[str, float]]:
+    sources = [verilog] if isinstance(verilog, Path) else list(verilog)
+    out_dir.mkdir(parents=True, exist_ok=True)
+    names = []
+    for number, source in enumerate(sources):
+        names.append(f"source{number}.v")
+        shutil.copyfile(source, out_dir / names[-1])
+    # up5k, hx8k, lp1k: the first letter is the kind of device
+    command = rules.command.format(top=top, kind=device[0])
+    script = [
+        f"read_verilog -sv -D{rules.define} {' '.join(names)}",
+        command,
+        # sources of cells are files of the yosys installation
+        "setattr -unset src =*/w:* =*/c:* =*/m:*",
+        "setattr -mod -unset src =*",
+        f"write_json {top}.json",
+        f"write_verilog -noattr {top}_netlist.v",
+        "tee -q -o cells.json stat -json",
+    ]
+    (out_dir / "synthesis.ys").write_text("\n".join(script) + "\n")
+    log = out_dir / "yosys.log"
+    seconds = run_tool("yosys", ["-s", "synthesis.ys"], cwd=out_dir, log=log)
+    counts = json.loads((out_dir / "cells.json").read_text())["design"]["num_cells_by_type"]
+    for name in (*names, "cells.json"):
+        (out_dir / name).unlink()
+    return dict(sorted(counts.items())), {"yosys": seconds}
+
+
+def _resources(
+    utilization: Mapping[str, Mapping[str, int]], cells: Mapping[str, int], rules: _Family
+) -> dict[str, Resource]:
+    resources = {
+        name: Resource(utilization[cell]["used"], utilization[cell]["available"])
+        for name, cell in rules.cells.items()
+        if cell in utilization
+    }
+    if "ff" not in resources:
+        flip_flops = sum(n for cell, n in cells.items() if re.fullmatch(rules.flip_flops, cell))
+        resources["ff"] = Resource(flip_flops, resources["lut"].available)
+    return resources
+
+
+def _raise_if_misfit(log: Path, rules: _Family, target: str, cause: ToolError) -> None:
+    """Turn nextpnr's failure into an error of the user's, if it is one."""
+    text = log.read_text(errors="replace")
+    used = {cell: (int(n), int(limit)) for cell, n, limit in _UTILISATION.findall(text)}
+    names = {cell: _DISPLAY[name] for name, cell in rules.cells.items()}
+    over = [
+        f"{n} {names.get(cell, cell)} of {limit}" for cell, (n, limit) in used.items() if n > limit
+    ]
+    remedy = "take a smaller model, fewer multipliers or a bigger board"
+    if over:
+        raise TargetError(
+            f"the design does not fit into {target}: it needs {', '.join(over)}", remedy=remedy
+        ) from cause
+    if match := _MISFIT.search(text):
+        cell, _ = next(iter(rules.cells.items()))[::-1]
+        n, limit = used.get(cell, (0, 0))
+        share = f" with {n} of {limit} logic cells used" if limit else ""
+        reason = match[0].removeprefix("ERROR: ")
+        raise TargetError(
+            f"the design cannot be placed and routed in {target}{share} ({reason}; see {log})",
+            remedy=remedy,
+        ) from cause
+
+
+def _clean_report(path: Path) -> dict[str, Any]:
+    """Read nextpnr's report and take out the paths of this machine's files."""
+    report: dict[str, Any] = json.loads(path.read_text())
+    for critical in report["critical_paths"]:
+        for step in critical["path"]:
+            step.pop("sources", None)
+    for clock in report["fmax"].values():
+        clock["achieved"] = math.floor(clock["achieved"] * 1000) / 1000
+    path.write_text(json.dumps(report, indent=1) + "\n")
+    return report

@@ -1,0 +1,149 @@
+import json
+import os
+
+import pytest
+
+from nnef_hw.build.synthesis import Resource, SynthesisResult, map_only, synthesize
+from nnef_hw.errors import TargetError, ToolError
+from nnef_hw.tools import find_tool
+
+pytestmark = pytest.mark.synth
+
+TARGETS = {
+    "ice40": {"device": "up5k", "package": "sg48"},
+    "ecp5": {"device": "85k", "package": "CABGA381"},
+}
+# pins of the iCEBreaker and of the ULX3S
+PINS = {
+    "ice40": "set_io clk 35\nset_io led 11\n",
+    "ecp5": 'LOCATE COMP "clk" SITE "G2";\nIOBUF PORT "clk" IO_TYPE=LVCMOS33;\n'
+    'LOCATE COMP "led" SITE "B2";\nIOBUF PORT "led" IO_TYPE=LVCMOS33;\n',
+}
+DESIGN = """
+module top(input clk, output led);
+  reg [15:0] count = 0;
+  reg [15:0] memory [0:255];
+  reg [15:0] word;
+  wire [31:0] product;
+  always @(posedge clk) begin
+    count <= count + 1;
+    word <= memory[count[7:0]];
+    if (count[15]) memory[count[11:4]] <= count;
+  end
+`ifdef NNEF_HW_ICE40
+  SB_MAC16 #(.A_REG(1'b1), .B_REG(1'b1), .TOPOUTPUT_SELECT(2'd3), .BOTOUTPUT_SELECT(2'd3))
+    mac(.CLK(clk), .CE(1'b1), .A(word), .B(count), .C(16'd0), .D(16'd0), .O(product));
+`endif
+`ifdef NNEF_HW_ECP5
+  MULT18X18D #(.REG_INPUTA_CLK("CLK0"), .REG_OUTPUT_CLK("CLK0"))
+    mac(.CLK0(clk), .CE0(1'b1), .RST0(1'b0), .A0(word[0]), .A1(word[1]), .B0(count[0]),
+        .P0(product[0]), .P1(product[1]), .P2(product[2]));
+  assign product[31:3] = word;
+`endif
+  assign led = ^product;
+endmodule
+"""
+BIG = """
+module top(input clk, input d, output q);
+  reg [5999:0] shift;
+  always @(posedge clk) shift <= {shift[5998:0], d ^ shift[5999]};
+  assign q = shift[5999];
+endmodule
+"""
+
+
+@pytest.fixture(autouse=True)
+def installed():
+    try:
+        find_tool("yosys"), find_tool("nextpnr-ice40"), find_tool("nextpnr-ecp5")
+    except ToolError as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "design.v"
+    path.write_text(DESIGN)
+    return path
+
+
+@pytest.fixture(params=TARGETS)
+def family(request):
+    return request.param
+
+
+def run(source, family, folder, **options):
+    options = {"constraints": PINS[family], "frequency_mhz": 12.0} | options
+    return synthesize(
+        source, top="top", family=family, out_dir=folder, **TARGETS[family], **options
+    )
+
+
+def test_design_becomes_a_bitstream(source, family, tmp_path):
+    folder = tmp_path / "build"
+    result = run(source, family, folder)
+    assert result.timing_met
+    assert result.fmax_mhz > 12
+    assert result.frequency_mhz == 12
+    dsps, brams = {"ice40": (8, 30), "ecp5": (156, 208)}[family]
+    assert result.resources["dsp"] == Resource(1, dsps)
+    assert result.resources["bram"] == Resource(1, brams)
+    assert 16 <= result.resources["ff"].used <= 64
+    assert 16 <= result.resources["lut"].used < 100
+    assert {name for name in result.files.values() if not (folder / name).is_file()} == set()
+    assert (folder / result.files["bitstream"]).stat().st_size > 100_000
+    assert SynthesisResult.from_json(json.loads(json.dumps(result.to_json()))) == result
+
+
+def test_missed_timing_is_a_result(source, tmp_path):
+    result = run(source, "ice40", tmp_path / "build", frequency_mhz=400.0, bitstream=False)
+    assert not result.timing_met
+    assert result.fmax_mhz < 400
+    assert result.frequency_mhz == 400
+    assert "bitstream" not in result.files
+    assert not (tmp_path / "build" / "top.bin").exists()
+
+
+def test_equal_inputs_give_equal_files(source, tmp_path):
+    results = [run(source, "ice40", tmp_path / name) for name in ("first", "second")]
+    for kind in ("netlist", "report", "bitstream"):
+        first, second = (
+            (tmp_path / name / result.files[kind]).read_bytes()
+            for name, result in zip(("first", "second"), results, strict=True)
+        )
+        assert first == second, kind
+        assert str(tmp_path).encode() not in first
+
+
+def test_misfit_has_numbers(tmp_path):
+    source = tmp_path / "big.v"
+    source.write_text(BIG)
+    message = r"does not fit into up5k-sg48: it needs 60\d\d logic cells of 5280"
+    with pytest.raises(TargetError, match=message):
+        run(source, "ice40", tmp_path / "build", constraints=None)
+
+
+def test_wrong_pin_is_a_tool_error(source, tmp_path):
+    with pytest.raises(ToolError, match="package does not have a pin named '99'"):
+        run(source, "ice40", tmp_path, constraints="set_io clk 99\nset_io led 11\n")
+
+
+def test_wrong_verilog_is_a_tool_error(tmp_path):
+    (tmp_path / "wrong.v").write_text("module top(;")
+    with pytest.raises(ToolError, match="syntax error"):
+        map_only(tmp_path / "wrong.v", top="top", family="ecp5", out_dir=tmp_path / "build")
+
+
+def test_map_only_counts_cells(source, family, tmp_path):
+    cells = map_only(source, top="top", family=family, out_dir=tmp_path / "build")
+    dsp, ram = {"ice40": ("SB_MAC16", "SB_RAM40_4K"), "ecp5": ("MULT18X18D", "DP16KD")}[family]
+    assert (cells[dsp], cells[ram]) == (1, 1)
+    assert list(cells) == sorted(cells)
+    assert "module top" in (tmp_path / "build" / "top_netlist.v").read_text()
+
+
+def test_unknown_family_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="family must be one of ice40, ecp5, not 'gowin'"):
+        map_only(tmp_path, top="top", family="gowin", out_dir=tmp_path)

