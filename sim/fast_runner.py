@@ -71,9 +71,6 @@ class FastRunner:
         self._options = {"top": top, "speed": speed, "defines": defines, "cache_dir": cache_dir}
         self._models = {}
         ports = self._model("").ports
-        for name, direction in _PORTS.items():
-            if name not in ports or ports[name].direction != direction:
-                raise ValueError(f"module {top!r} must have the {direction}put port {name!r}")
         self.in_width = ports["i__payload"].width
         self.out_width = ports["o__payload"].width
 
@@ -164,7 +161,7 @@ class FastRunner:
     def _model(self, trace):
         if trace not in self._models:
             self._models[trace] = build_model(
-                self._verilog, harness=_HARNESS, trace=trace, **self._options
+                self._verilog, harness=_HARNESS, ports=_PORTS, trace=trace, **self._options
             )
         return self._models[trace]
 

@@ -6,7 +6,7 @@ precompiled header, and Verilator's run-time library is compiled once for all mo
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +73,7 @@ def build_model(
     *,
     top: str = "top",
     harness: Path,
+    ports: Mapping[str, str] | None = None,
     trace: str = "",
     vpi: bool = False,
     speed: bool = False,
@@ -90,6 +91,8 @@ def build_model(
         Top module; its C++ class is ``Vtop`` whatever its name.
     harness : Path
         C++ file with ``main``.
+    ports : Mapping[str, str], optional
+        Ports that the harness needs, with their directions, "in" or "out".
     trace : str
         "vcd" or "fst" makes a model that can write waveforms; "" one that cannot and is faster.
     vpi : bool
@@ -107,13 +110,15 @@ def build_model(
     ------
     ToolError
         Verilator or the compiler is missing or refuses its input.
+    ValueError
+        The module lacks one of ``ports``.
     """
     if trace not in _TRACE_LIBRARY:
         raise ValueError(f"trace must be 'vcd', 'fst' or '', not {trace!r}")
     verilator, compiler = find_tool("verilator"), find_tool("c++")
     flags = [f"-O{3 if speed else 1}", *_CXX_FLAGS, f"-DVM_TRACE={int(bool(trace))}"]
     flags += [f"-DVM_TRACE_{kind.upper()}={int(kind == trace)}" for kind in ("vcd", "fst")]
-    arguments = ["--cc", "--quiet", "-O3", "--x-assign", "fast", "--x-initial", "fast"]
+    arguments = ["--cc", "--quiet-stats", "-O3", "--x-assign", "fast", "--x-initial", "fast"]
     arguments += ["--prefix", "Vtop", "--top-module", top, "-Wno-fatal"]
     arguments += [f"-Werror-{name}" for name in _ERRORS] + [f"-Wno-{name}" for name in _SILENT]
     arguments += [f"-D{name}" for name in defines]
@@ -139,6 +144,7 @@ def build_model(
         (folder / "top.v").write_text(verilog)
         command = [*arguments, "--Mdir", "obj", "top.v"]
         run_tool(verilator, command, cwd=folder, log=logs / "verilator.log")
+        _check_ports(_ports(folder / "obj" / "Vtop.h"), ports or {}, top)
         tools = (verilator, compiler)
         _compile_model(folder, logs, harness, library, tools, flags, link, trace=trace)
 
@@ -207,6 +213,12 @@ def _compile_all(compiler, jobs, folder, logs):
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         list(pool.map(compile_one, jobs))
+
+
+def _check_ports(ports, wanted, top):
+    for name, direction in wanted.items():
+        if name not in ports or ports[name].direction != direction:
+            raise ValueError(f"module {top!r} must have the {direction}put port {name!r}")
 
 
 def _ports(header: Path) -> dict[str, Port]:

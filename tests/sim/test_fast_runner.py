@@ -1,0 +1,163 @@
+import numpy as np
+import pytest
+
+from nnef_hw.errors import CheckError
+from nnef_hw.sim.fast_runner import FastRunner
+from nnef_hw.sim.frames import pack_frames, unpack_frames
+
+pytestmark = pytest.mark.verilator
+
+# Adds one to every lane; FAULT breaks a stream rule.
+INCREMENT = """
+module top(input clk, input rst, input [{top}:0] i__payload, input i__valid, output i__ready,
+           output [{top}:0] o__payload, output o__valid, input o__ready);
+  reg full = 0;
+  reg [{top}:0] payload = 0;
+  reg [7:0] count = 0;
+  reg [1:0] age = 0;
+`ifdef STOP
+  wire stop = count >= 9;
+`else
+  wire stop = 0;
+`endif
+  assign i__ready = !stop && (!full || o__ready);
+  always @(posedge clk) begin
+    if (i__ready) begin
+      full <= i__valid;
+      payload[{top}] <= i__payload[{top}];
+      for (int lane = 0; lane < {lanes}; lane++)
+        payload[8 * lane +: 8] <= i__payload[8 * lane +: 8] + 8'd1;
+    end
+    age <= i__ready ? 0 : age + 1;
+    count <= count + (i__valid && i__ready);
+    if (rst) full <= 0;
+`ifdef SURPLUS
+    if (full && o__ready && !i__valid) full <= 1;
+`endif
+  end
+`ifdef DROP
+  assign o__valid = full && age != 2;
+`else
+  assign o__valid = full && !stop;
+`endif
+`ifdef CHANGE
+  assign o__payload = payload ^ age[1];
+`else
+  assign o__payload = payload;
+`endif
+endmodule
+"""
+
+
+def increment(lanes, *faults):
+    return FastRunner(INCREMENT.format(top=8 * lanes, lanes=lanes), defines=faults)
+
+
+def noise(rng, lanes, frames=20, beats=10):
+    codes = rng.integers(-128, 128, (frames, beats, lanes))
+    return codes, pack_frames(codes, 8, signed=True)
+
+
+def check(result, codes):
+    got = unpack_frames(result.payloads, codes.shape[2], 8, signed=True, beats=codes.shape[1])
+    np.testing.assert_array_equal(got, (codes + 129) % 256 - 128)
+
+
+@pytest.mark.parametrize("stall", [0.0, 0.5])
+@pytest.mark.parametrize("lanes", [1, 3, 6, 7, 8, 20], ids="lanes{}".format)
+def test_beats_pass_in_every_width(lanes, stall, rng):
+    codes, beats = noise(rng, lanes)
+    check(increment(lanes).run(beats, stall=stall), codes)
+
+
+def test_cycles_without_stalls(rng):
+    _, beats = noise(rng, 3)
+    result = increment(3).run(beats)
+    np.testing.assert_array_equal(result.in_cycles, np.arange(200))
+    np.testing.assert_array_equal(result.out_cycles, np.arange(1, 201))
+    assert result.cycles == 201 + 64
+    assert result.cycles_per_second > 0
+
+
+def test_stalls_are_random_and_repeatable(rng):
+    _, beats = noise(rng, 3, frames=100)
+    runner = increment(3)
+    one, same, other = (runner.run(beats, stall=0.5, seed=seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one.out_cycles, same.out_cycles)
+    assert (one.out_cycles != other.out_cycles).any()
+    # either end passes with probability 1/2, and one register decouples them little
+    assert 2000 < one.cycles < 4500
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("DROP", r"o\.valid fell in cycle \d+ before the beat was taken"),
+        ("CHANGE", r"o\.payload changed in cycle \d+ while the beat was waiting"),
+        ("STOP", r"no beat moved on either side for 300 cycles, after 9 of 200 input beats"),
+        ("SURPLUS", r"one more output beat than expected came in cycle"),
+    ],
+    ids=["drop", "change", "stop", "surplus"],
+)
+def test_broken_module_is_refused(fault, message, rng):
+    _, beats = noise(rng, 3)
+    with pytest.raises(CheckError, match=message):
+        increment(3, fault).run(beats, stall=0.6, idle_limit=300)
+
+
+def test_surplus_output_is_refused_only_while_watched(rng):
+    _, beats = noise(rng, 3)
+    runner = increment(3)
+    with pytest.raises(CheckError, match="one more output beat than expected came in cycle 101"):
+        runner.run(beats, expected_beats=100)
+    result = runner.run(beats, frames=10, drain=0)
+    assert len(result.payloads) == len(result.out_cycles) == 100
+    assert result.cycles == 101
+
+
+def test_too_little_input_is_a_deadlock(rng):
+    _, beats = noise(rng, 3)
+    message = "after 200 of 200 input beats and 200 output beats of 21 frames"
+    with pytest.raises(CheckError, match=message):
+        increment(3).run(beats, frames=21, idle_limit=100)
+
+
+def test_run_is_limited(rng):
+    _, beats = noise(rng, 3)
+    with pytest.raises(CheckError, match="did not end within 50 cycles"):
+        increment(3).run(beats, max_cycles=50)
+
+
+def test_waveform_is_written(rng, tmp_path):
+    codes, beats = noise(rng, 3, frames=1)
+    check(increment(3).run(beats, trace=tmp_path / "wave.vcd"), codes)
+    assert "i__payload" in (tmp_path / "wave.vcd").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stall": 1.0}, r"stall must lie in \[0, 1\), not 1.0"),
+        ({"trace": "wave.txt"}, r"a trace file must end in \.vcd or \.fst"),
+        ({"frames": 1, "expected_beats": 1}, "cannot both be given"),
+        ({"frames": 0}, "at least one frame"),
+    ],
+    ids=["stall", "trace", "both", "none"],
+)
+def test_wrong_arguments_are_refused(options, message, rng):
+    _, beats = noise(rng, 3)
+    with pytest.raises(ValueError, match=message):
+        increment(3).run(beats, **options)
+
+
+def test_wrong_payloads_are_refused():
+    runner = increment(3)
+    with pytest.raises(ValueError, match="a payload has more than 25 bits"):
+        runner.run(np.array([1 << 25], np.uint64))
+    with pytest.raises(ValueError, match=r"payloads of 25 bits must be uint64 \(1 words each\)"):
+        runner.run(np.zeros((4, 2), np.uint64))
+
+
+def test_missing_port_is_named():
+    with pytest.raises(ValueError, match="module 'top' must have the input port 'rst'"):
+        FastRunner("module top(input clk, output reg q); always @(posedge clk) q <= !q; endmodule")
