@@ -78,7 +78,9 @@ class Board:
                 if subsignal is not None:
                     holders += [io for io in item.ios if io.name == subsignal]
                 [pins] = [io for io in holders[-1].ios if isinstance(io, Pins)]
-                attributes = {key: value for holder in holders for key, value in holder.attrs.items()}
+                attributes = {}
+                for holder in holders:
+                    attributes.update(holder.attrs)
                 return Pin(pins.names[0], pins.invert, attributes)
         raise KeyError(f"{self.name} has no pin {resource!r}")
 
@@ -97,7 +99,7 @@ class Board:
         return tuple(sorted(_clocks(self.pll, self.input_mhz)))
 
     def clock(self, freq_mhz):
-        """Settings of the PLL for a frequency; None where the oscillator itself is that clock.
+        """Find the settings of the PLL for a frequency; None if the oscillator has it already.
 
         Raises
         ------
@@ -162,7 +164,7 @@ class Board:
 
 @cache
 def _clocks(pll, input_mhz):
-    """Settings by frequency; the first, hence smallest, dividers of each."""
+    """Tabulate settings by frequency: the first ones, with the least dividers, of each."""
     clocks = {input_mhz: None}
     for settings in pll.settings(input_mhz):
         clocks.setdefault(round(settings.output_mhz, 9), settings)

@@ -359,12 +359,7 @@ class Host:
         return None
 
     def _refused(self, kind: Request, argument: int) -> None:
-        try:
-            reason = Reason(argument)
-        except ValueError:
-            raise LinkError(
-                f"board refuses {kind.name} for the unknown reason {argument}"
-            ) from None
-        raise LinkError(
-            f"board refuses {kind.name}: {reason.name.lower()}", remedy=_REMEDIES.get(reason)
-        )
+        known = {int(reason): reason for reason in Reason}.get(argument)
+        reason = known.name.lower() if known else f"reason {argument}"
+        remedy = _REMEDIES.get(known) if known else None
+        raise LinkError(f"board refuses {kind.name}: {reason}", remedy=remedy)

@@ -1,0 +1,54 @@
+"""Size of the link without an accelerator: the compiler's budget for it."""
+
+import json
+
+import pytest
+from amaranth.back import verilog
+from amaranth.hdl import Module
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.boards.core import LinkedCore
+
+ys = pytest.importorskip("pyosys.libyosys")
+
+LAYOUT = data.StructLayout({"data": data.ArrayLayout(8, 1), "last": 1})
+
+
+class Wire(wiring.Component):
+    def __init__(self):
+        super().__init__({"i": In(stream.Signature(LAYOUT)), "o": Out(stream.Signature(LAYOUT))})
+
+    def elaborate(self, platform):
+        m = Module()
+        wiring.connect(m, wiring.flipped(self.i), wiring.flipped(self.o))
+        return m
+
+
+@pytest.mark.synth
+def test_link_fits_its_budget_on_up5k(tmp_path):
+    """Logic cells: a LUT and the flip-flop behind it share one, other flip-flops take their own."""
+    core = LinkedCore(Wire(), clk_hz=24_000_000, manifest_hash=bytes(range(32)))
+    source, netlist = tmp_path / "core.v", tmp_path / "core.json"
+    source.write_text(verilog.convert(core, name="core", emit_src=False))
+    design = ys.Design()
+    ys.run_pass(f"read_verilog {source}", design)
+    ys.run_pass(f"synth_ice40 -device u -abc9 -top core -json {netlist}", design)
+
+    cells = json.loads(netlist.read_text())["modules"]["core"]["cells"].values()
+    readers = {}
+    for cell in cells:
+        for port, bits in cell["connections"].items():
+            if cell["port_directions"][port] == "input":
+                for bit in bits:
+                    readers[bit] = readers.get(bit, 0) + 1
+    luts = [cell["connections"]["O"][0] for cell in cells if cell["type"] == "SB_LUT4"]
+    packed = {output for output in luts if readers.get(output) == 1}
+    flip_flops = [
+        cell["connections"]["D"][0] for cell in cells if cell["type"].startswith("SB_DFF")
+    ]
+    logic_cells = len(luts) + sum(bit not in packed for bit in flip_flops)
+    memories = sum(cell["type"] == "SB_RAM40_4K" for cell in cells)
+    assert memories == 1
+    assert logic_cells <= 700
+    assert logic_cells > 400
