@@ -1,0 +1,58 @@
+"""The report as one self-contained HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+
+from nnef_hw.report import wording
+from nnef_hw.report.files import write_text
+from nnef_hw.report.picture import draw
+
+__all__ = ["write_html"]
+
+
+def write_html(report: Mapping[str, Any], path: Path) -> None:
+    """Write a page that needs no other file, no network and no script.
+
+    Parameters
+    ----------
+    report
+        The contents of ``report.json``; steps are shown in the order they have here. Equal
+        reports give equal bytes.
+    path
+        The file, whose folder is made if need be.
+    """
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=_shown,
+    )
+    environment.globals["say"] = wording
+    source = files("nnef_hw.report").joinpath("template.html").read_text(encoding="utf-8")
+    clock_hz = report["clock_mhz"] * 1e6 if report["clock_mhz"] else None
+    total_seconds = sum(report["seconds"].values())
+    page = environment.from_string(source).render(
+        report=report,
+        picture=draw(report),
+        bottlenecks=wording.bottlenecks(report),
+        resources=list(wording.resource_rows(report)),
+        latency_seconds=wording.share(report["latency_cycles"], clock_hz),
+        total_seconds=total_seconds,
+        longest_step=max(report["seconds"].values(), default=0),
+    )
+    write_text(path, page)
+
+
+def _shown(value: object) -> object:
+    """Spell out control characters before they are escaped, which HTML and XML cannot hold."""
+    if value is None:
+        return wording.MISSING
+    return wording.printable(value) if type(value) is str else value

@@ -1,0 +1,235 @@
+"""The report as text: what a build prints when it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from nnef_hw.report import wording
+
+__all__ = ["print_report"]
+
+BAR_COLUMNS = 12
+NAME_COLUMNS = 16
+GAP_COLUMNS = 2
+DROPPED_FIRST = ("", "MACs", "BRAM", "op")
+
+_ASCII = str.maketrans({
+    wording.TIMES: "x", wording.MISSING: "-", wording.MICRO: "u", "→": "->", "█": "#", "…": "~",
+})  # fmt: skip
+
+
+def print_report(report: Mapping[str, Any], console: Console) -> None:
+    """Print header, layers, resources and results; colour and width are the console's.
+
+    Parameters
+    ----------
+    report
+        The contents of ``report.json``.
+    console
+        Where to print. An encoding other than UTF-8 gets plain ASCII.
+    """
+    page = _Page(console)
+    place = f" → {report['board']}"
+    details = f"  {report['device']}, {report['arch']}"
+    page.line(("bold", report["model"]), ("bold", place), ("dim", details))
+    console.print()
+    page.table(_layer_columns(report, page))
+    console.print()
+    page.table(_resource_columns(report, page))
+    console.print()
+    for title, parts in _results(report):
+        page.line(("dim", f"{title:<12} "), *parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A table's column; bars are titled with nothing and stand at the left like words."""
+
+    title: str
+    cells: Sequence[Text]
+    is_number: bool = True
+
+    @property
+    def width(self) -> int:
+        return max(len(self.title), *(x.cell_len for x in self.cells), 0)
+
+
+class _Page:
+    """A console, and how to spell for it."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.is_ascii = console.options.ascii_only
+
+    def text(self, value: str, style: str = "") -> Text:
+        value = wording.printable(value)
+        if self.is_ascii:
+            value = value.translate(_ASCII).encode("ascii", "backslashreplace").decode()
+        return Text(value, style)
+
+    def line(self, *parts: tuple[str, str]) -> None:
+        """Print styled texts without ever breaking the line: it may hold a path."""
+        whole = Text.assemble(*(self.text(text, style) for style, text in parts))
+        self.console.print(whole, soft_wrap=True)
+
+    def bar(self, value: float | None, style: str = "") -> Text:
+        """Draw a share; what is more than nothing has at least one mark."""
+        marks = round(min(value or 0.0, 1.0) * BAR_COLUMNS)
+        return self.text("█" * max(marks, int(bool(value))), style)
+
+    def table(self, columns: Sequence[_Column]) -> None:
+        """Print names and numbers in one line per row: drop columns, then shorten the names."""
+        names, *others = columns
+        wanted = min(names.width, NAME_COLUMNS)
+        for title in DROPPED_FIRST:
+            if wanted + _width(others) > self.console.width:
+                others = [x for x in others if x.title != title]
+        room = max(self.console.width - _width(others), NAME_COLUMNS // 2)
+
+        table = Table(
+            box=None if self.is_ascii else box.SIMPLE_HEAD,
+            padding=(0, GAP_COLUMNS - int(not self.is_ascii), 0, 0),
+            pad_edge=False,
+            header_style="dim",
+            show_edge=False,
+        )
+        for column in (names, *others):
+            justify: Literal["left", "right"] = "right" if column.is_number else "left"
+            table.add_column(self.text(column.title), justify=justify, no_wrap=True)
+        labels = wording.shorten([x.plain for x in names.cells], room)
+        for name, label, *cells in zip(
+            names.cells, labels, *(x.cells for x in others), strict=True
+        ):
+            table.add_row(self.text(label, str(name.style)), *cells)
+        self.console.print(table)
+
+
+def _width(columns: Sequence[_Column]) -> int:
+    return sum(x.width + GAP_COLUMNS for x in columns)
+
+
+def _layer_columns(report: Mapping[str, Any], page: _Page) -> list[_Column]:
+    layers = report["layers"]
+    slowest = wording.bottlenecks(report)
+    styles = ["yellow" if x["name"] in slowest else "" for x in layers]
+    shares = [wording.share(x["cycles"], report["cycles_per_inference"]) for x in layers]
+
+    def counts(title: str, key: str) -> _Column:
+        return _Column(title, [page.text(wording.count(x[key])) for x in layers])
+
+    return [
+        _Column("layer", [*map(page.text, (x["name"] for x in layers), styles)], is_number=False),
+        _Column("op", [page.text(wording.window(x)) for x in layers], is_number=False),
+        _Column("image", [page.text(wording.images(x)) for x in layers], is_number=False),
+        counts("MACs", "macs"),
+        counts("mult", "multipliers"),
+        counts("BRAM", "bram"),
+        counts("cycles", "cycles"),
+        _Column("interval", [*map(page.text, map(wording.percent, shares), styles)]),
+        _Column("", [*map(page.bar, shares, styles)], is_number=False),
+    ]
+
+
+def _resource_columns(report: Mapping[str, Any], page: _Page) -> list[_Column]:
+    rows = list(wording.resource_rows(report))
+    styles = [
+        "red" if (row["taken"] or 0) > 1 else "dim" if row.get("used") is None else ""
+        for _, row in rows
+    ]
+    shares = [row["taken"] for _, row in rows]
+
+    def counts(title: str) -> _Column:
+        return _Column(title, [page.text(wording.count(row.get(title))) for _, row in rows])
+
+    return [
+        _Column("resource", [page.text(title) for title, _ in rows], is_number=False),
+        counts("used"),
+        counts("estimated"),
+        counts("available"),
+        _Column("share", [*map(page.text, map(wording.percent, shares), styles)]),
+        _Column("", [*map(page.bar, shares, styles)], is_number=False),
+    ]
+
+
+Parts = list[tuple[str, str]]
+
+
+def _results(report: Mapping[str, Any]) -> Iterator[tuple[str, Parts]]:
+    clock = report["clock_mhz"]
+    slowest = [wording.middle(x, 40) for x in wording.bottlenecks(report)]
+    others = f" and {len(slowest) - 1} more" if len(slowest) > 1 else ""
+    limit = f", set by {slowest[0]}{others}" if slowest else ""
+    yield "interval", [
+        ("bold", f"{wording.count(report['cycles_per_inference'])} cycles"), ("", limit)
+    ]  # fmt: skip
+
+    latency = report["latency_cycles"]
+    time = wording.duration(wording.share(latency, clock * 1e6 if clock else None))
+    yield "latency", [("", f"{wording.count(latency)} cycles, {time}")]
+
+    parts = [("", wording.megahertz(clock))]
+    if report["fmax_mhz"] is not None:
+        parts.append(("", f", the routed design allows {wording.megahertz(report['fmax_mhz'])}: "))
+    if report["timing_met"] is None:
+        parts.append(("dim", ", timing not known before place and route"))
+    else:
+        met = report["timing_met"]
+        parts.append(("green", "timing met") if met else ("bold red", "timing NOT met"))
+    yield "clock", parts
+
+    link = report["link_inferences_per_second"]
+    over_link = "" if link is None else f", {wording.rate(link)} over the host link"
+    core = f"{wording.rate(report['inferences_per_second'])} inferences/s"
+    yield "throughput", [("bold", core), ("", over_link)]
+
+    used = report["mac_utilization"] if report["multipliers"] else None
+    busy = "" if used is None else f", {wording.percent(used)} busy"
+    work = f" with {wording.count(report['macs'])} MACs"
+    yield "multipliers", [("", f"{wording.count(report['multipliers'])}{busy}{work}")]
+
+    yield from _checks(report)
+    path = report["bitstream"]
+    yield "bitstream", [("dim", "not made") if path is None else ("bold", path)]
+
+
+def _checks(report: Mapping[str, Any]) -> Iterator[tuple[str, Parts]]:
+    simulation = report["simulation"]
+    if simulation is None:
+        yield "simulation", [("dim", "not run")]
+    else:
+        frames = f"{wording.count(simulation['frames'])} frames"
+        if simulation["bit_exact"]:
+            parts = [("green", "bit-exact"), ("", f" over {frames}")]
+        else:
+            wrong = wording.count(simulation["mismatches"])
+            parts = [("bold red", "NOT bit-exact"), ("", f": {wrong} mismatches over {frames}")]
+        parts.append(_prediction(simulation))
+        yield "simulation", parts
+
+    accuracy = report["accuracy"]
+    if accuracy is not None:
+        metric = accuracy["metric"]
+        scores = ", ".join(
+            f"{key} {wording.score(accuracy[key], metric)}" for key in ("float", "fixed", "rtl")
+        )
+        title = "accuracy" if metric == "accuracy" else "mean error"
+        samples = f" on {wording.count(accuracy['samples'])} samples"
+        yield title, [("", scores), ("dim", samples)]
+
+
+def _prediction(simulation: Mapping[str, Any]) -> tuple[str, str]:
+    """Say what was predicted wrongly, as a part of a line."""
+    wrong = [
+        f"{title} {wording.count(simulation[key])} instead of"
+        f" {wording.count(simulation[f'predicted_{key}'])}"
+        for title, key in (("interval", "cycles_per_inference"), ("latency", "latency_cycles"))
+        if simulation[key] not in {None, simulation[f"predicted_{key}"]}
+    ]
+    return ("red", f", {', '.join(wrong)} cycles") if wrong else ("", ", cycles as predicted")

@@ -1,0 +1,198 @@
+"""How reports say numbers, sizes and names; a missing value is a dash."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
+from math import ceil, floor
+from typing import Any
+
+__all__ = [
+    "MICRO",
+    "MISSING",
+    "TIMES",
+    "bottlenecks",
+    "columns",
+    "count",
+    "duration",
+    "image",
+    "images",
+    "megahertz",
+    "middle",
+    "percent",
+    "pieces",
+    "printable",
+    "rate",
+    "resource_rows",
+    "score",
+    "share",
+    "shorten",
+    "total",
+    "window",
+]
+
+MISSING = "\N{EN DASH}"
+TIMES = "\N{MULTIPLICATION SIGN}"
+MICRO = "\N{MICRO SIGN}"
+
+_RESOURCES = {"lut": "LUT", "ff": "FF", "dsp": "DSP", "bram": "block RAM", "spram": "SPRAM"}
+
+
+def printable(text: str) -> str:
+    r"""Spell out what would move the cursor, reorder text or break XML, as in ``\x1b``."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text
+    )
+
+
+def columns(text: str) -> int:
+    """Width in columns of a fixed-pitch font."""
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "FW" else 1
+        for c in text
+    )
+
+
+def middle(text: str, limit: int) -> str:
+    """Shorten to a width, dropping the middle: layer names differ at both ends."""
+    if columns(text) <= limit:
+        return text
+    head, tail = ceil((limit - 1) / 2), floor((limit - 1) / 2)
+    return f"{_prefix(text, head)}…{_prefix(text[::-1], tail)[::-1]}"
+
+
+def shorten(names: Sequence[str], limit: int) -> list[str]:
+    """Shorten the names that are too wide, first by the path that all of these share."""
+    long = [x for x in names if columns(x) > limit]
+    if len(long) < 2:
+        return [middle(x, limit) for x in names]
+    head, tail = _shared_path(long), _shared_path([x[::-1] for x in long])
+
+    def short(name: str) -> str:
+        if columns(name) <= limit:
+            return name
+        kept = f"…{name[head:]}" if head else name
+        if columns(kept) > limit and tail and len(name) > head + tail:
+            kept = f"{kept[:-tail]}…"
+        return middle(kept, limit)
+
+    return [short(x) for x in names]
+
+
+def _shared_path(names: Sequence[str]) -> int:
+    """Length of what all begin with, back to the last separator; leaves something of each."""
+    heads = (x[:-1] for x in names)
+    same = takewhile(lambda chars: len(set(chars)) == 1, zip(*heads, strict=False))
+    return len(re.sub(r"[^/.:]*$", "", "".join(chars[0] for chars in same)))
+
+
+def pieces(name: str) -> list[str]:
+    """Split a name after its separators, where a line may break."""
+    return re.findall(r"[^/.:]*[/.:]|[^/.:]+", name)
+
+
+def _prefix(text: str, limit: int) -> str:
+    while columns(text) > limit:
+        text = text[:-1]
+    return text
+
+
+def count(value: float | None) -> str:
+    """Whole number with thousands separated."""
+    return MISSING if value is None else f"{value:,.0f}"
+
+
+def percent(value: float | None) -> str:
+    """Share of 1; only what is all reads 100.0%, and only what is nothing reads 0.0%."""
+    if value is None:
+        return MISSING
+    if value == float("inf"):
+        return "over"
+    if 0 < value < 0.001:
+        return "<0.1%"
+    return "99.9%" if 0.999 < value < 1 else f"{value * 100:.1f}%"
+
+
+def rate(value: float | None) -> str:
+    """Three digits, or all before the point."""
+    if value is None:
+        return MISSING
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def megahertz(value: float | None) -> str:
+    """Clock, to 10 kHz."""
+    return MISSING if value is None else f"{value:.2f}".rstrip("0").rstrip(".") + " MHz"
+
+
+def duration(seconds: float | None) -> str:
+    """Time with three digits in the unit that fits."""
+    if seconds is None:
+        return MISSING
+    if seconds >= 60:
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} min {rest} s"
+    for unit, size in (("s", 1.0), ("ms", 1e-3), (f"{MICRO}s", 1e-6), ("ns", 1e-9)):
+        if seconds >= 0.9995 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return "0 s"
+
+
+def image(shape: Sequence[int]) -> str:
+    """Height x width x channels, or only the channels of a vector."""
+    height, width, channels = shape
+    return f"{channels:,}" if height == width == 1 else f"{height}{TIMES}{width}{TIMES}{channels}"
+
+
+def images(layer: Mapping[str, Any]) -> str:
+    """Say what a layer takes and gives."""
+    return f"{image(layer['input_image'])} → {image(layer['output_image'])}"
+
+
+def window(layer: Mapping[str, Any]) -> str:
+    """Operator of a layer with its kernel."""
+    kernel = layer["kernel"]
+    size = " " + TIMES.join(map(str, kernel)) if kernel else ""
+    return f"{layer['op']}{size}"
+
+
+def score(value: float | None, metric: str) -> str:
+    """Accuracy in percent, or a mean absolute error as it is."""
+    if value is None or metric != "accuracy":
+        return MISSING if value is None else f"{value:.4g}"
+    return f"{value * 100:.2f}%"
+
+
+def share(part: float | None, whole: float | None) -> float | None:
+    """``part / whole``, if there is such a thing."""
+    return None if part is None or not whole else part / whole
+
+
+def total(layers: Sequence[Mapping[str, Any]], key: str) -> int:
+    """Sum of one figure over the layers, unknown ones left out."""
+    return sum(layer[key] or 0 for layer in layers)
+
+
+def bottlenecks(report: Mapping[str, Any]) -> list[str]:
+    """Names of the layers that take longest, which set the interval; without cycles, none."""
+    longest = max((layer["cycles"] for layer in report["layers"]), default=0)
+    return [x["name"] for x in report["layers"] if x["cycles"] == longest > 0]
+
+
+def resource_rows(report: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Give what the device has or the design wants: title, and the three numbers with ``taken``.
+
+    ``taken`` is the share that is used, or estimated before synthesis; above 1 it does not fit,
+    and it is infinite where the device has none.
+    """
+    for key, title in _RESOURCES.items():
+        row = dict(report["resources"].get(key) or {})
+        if not any(row.get(x) for x in ("used", "available", "estimated")):
+            continue
+        used = row.get("used")
+        wanted = row.get("estimated") if used is None else used
+        lacking = wanted and not row.get("available")
+        row["taken"] = float("inf") if lacking else share(wanted, row.get("available"))
+        yield title, row
