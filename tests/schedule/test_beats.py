@@ -1,0 +1,210 @@
+"""The Plan's cycles are the hardware's, exactly; and the hardware gives the reference's codes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nnef_hw.schedule import find_target, schedule
+from nnef_hw.schedule.beats import simulate_beats
+from nnef_hw.testing import GraphBuilder
+
+FRAMES = 5
+
+
+def conv(g, x, channels, kernel, rng, *, padding=None, stride=None):
+    """Add a convolution with random weights; kernels, paddings and strides per axis."""
+    axes = len(kernel)
+    in_channels = g.build(x).tensor(x).shape[1]
+    return g.op(
+        "conv", x, rng.normal(size=[channels, in_channels, *kernel]),
+        rng.normal(size=[1, channels]), border="constant",
+        padding=padding or [(0, 0)] * axes, stride=stride or [1] * axes, dilation=[1] * axes,
+        groups=1,
+    )  # fmt: skip
+
+
+def linear(g, x, channels, rng):
+    in_channels = g.build(x).tensor(x).shape[1]
+    weights = rng.normal(size=[channels, in_channels])
+    return g.op("linear", x, weights, rng.normal(size=[1, channels]))
+
+
+def conv_same(rng):
+    g = GraphBuilder()
+    x = conv(g, g.input("x", [1, 2, 4, 5]), 5, [3, 3], rng, padding=[(1, 1), (1, 1)])
+    return g.build(g.op("relu", x))
+
+
+def conv_rectangle(rng):
+    g = GraphBuilder()
+    x = g.input("x", [1, 3, 7, 6])
+    return g.build(conv(g, x, 4, [2, 3], rng, padding=[(0, 1), (2, 0)], stride=[2, 3]))
+
+
+def conv_stride_beyond_kernel(rng):
+    g = GraphBuilder()
+    x = conv(g, g.input("x", [1, 3, 7, 7]), 3, [2, 1], rng, stride=[5, 3])
+    return g.build(conv(g, x, 4, [1, 1], rng))
+
+
+def padding_beyond_kernel(rng):
+    g = GraphBuilder()
+    x = g.input("x", [1, 2, 3, 3])
+    return g.build(conv(g, x, 3, [1, 2], rng, padding=[(1, 2), (2, 1)], stride=[1, 2]))
+
+
+def two_linears(rng):
+    g = GraphBuilder()
+    x = g.op("relu", linear(g, g.input("x", [1, 12]), 7, rng))
+    return g.build(linear(g, x, 3, rng))
+
+
+def max_pool_overlapping(rng):
+    g = GraphBuilder()
+    x = conv(g, g.input("x", [1, 1, 7, 6]), 3, [2, 2], rng)
+    return g.build(g.pool("max_pool", x, 3, stride=2, padding=1, border="ignore"))
+
+
+def max_pool_first(rng):
+    g = GraphBuilder()
+    x = g.pool("max_pool", g.input("x", [1, 3, 5, 5]), 2)
+    return g.build(conv(g, x, 5, [2, 2], rng))
+
+
+def avg_pool(rng):
+    g = GraphBuilder()
+    x = g.pool("avg_pool", g.input("x", [1, 3, 5, 5]), 2, stride=1, padding=1)
+    return g.build(conv(g, x, 2, [3, 3], rng, stride=[3, 3]))
+
+
+def tables(rng):
+    g = GraphBuilder()
+    x = g.op("tanh", g.input("x", [1, 2, 4, 4]))
+    return g.build(g.op("sigmoid", conv(g, x, 4, [2, 2], rng)))
+
+
+def classifier(rng):
+    g = GraphBuilder()
+    return g.build(g.op("softmax", linear(g, g.input("x", [1, 9]), 5, rng), axes=[1]))
+
+
+def winner(rng):
+    g = GraphBuilder()
+    x = conv(g, g.input("x", [1, 2, 3, 4]), 6, [2, 2], rng)
+    return g.build(g.op("argmax_reduce", x, axes=[1]))
+
+
+def one_dimensional(rng):
+    g = GraphBuilder()
+    x = conv(g, g.input("x", [1, 3, 12]), 4, [5], rng, padding=[(2, 2)], stride=[2])
+    x = g.pool("max_pool", g.op("relu", x), 2)
+    return g.build(g.op("tanh", x))
+
+
+def flattened(rng):
+    g = GraphBuilder()
+    x = conv(g, g.input("x", [1, 1, 5, 5]), 3, [2, 2], rng, stride=[2, 2])
+    return g.build(linear(g, g.reshape(x, [1, 12]), 4, rng))
+
+
+def lenet(rng):
+    g = GraphBuilder()
+    x = conv(g, g.input("x", [1, 1, 14, 14]), 4, [3, 3], rng, padding=[(1, 1), (1, 1)])
+    x = g.pool("max_pool", g.op("relu", x), 2)
+    x = g.pool("avg_pool", g.op("relu", conv(g, x, 8, [3, 3], rng)), 2)
+    x = g.op("relu", linear(g, g.reshape(x, [1, 32]), 10, rng))
+    return g.build(g.op("softmax", linear(g, x, 4, rng), axes=[1]))
+
+
+NETWORKS = (
+    conv_same, conv_rectangle, conv_stride_beyond_kernel, padding_beyond_kernel, two_linears,
+    max_pool_overlapping, max_pool_first, avg_pool, tables, classifier, winner, one_dimensional,
+    flattened,
+)  # fmt: skip
+EVERY_NETWORK = pytest.mark.parametrize("network", NETWORKS, ids=lambda f: f.__name__)
+
+
+def check_cycles(plan, graph, simulation, frames=FRAMES):
+    trial = simulation.run(frames)
+    assert trial.codes == trial.expected
+    assert trial.times == simulate_beats(plan.blocks, plan.input, plan.output, frames)
+    assert trial.times.latency == plan.latency
+
+
+@EVERY_NETWORK
+def test_plan_of_the_solver(network, fix, simulate, rng):
+    graph = fix(network(rng))
+    plan = schedule(graph, find_target("ice40"))
+    simulation = simulate(plan, graph)
+    check_cycles(plan, graph, simulation)
+    trial = simulation.run(2, stall=0.3)
+    assert trial.codes == trial.expected
+
+
+@EVERY_NETWORK
+def test_measured_interval(network, fix, rng):
+    plan = schedule(fix(network(rng)), find_target("ice40"))
+    times = simulate_beats(plan.blocks, plan.input, plan.output, 12)
+    assert set(np.diff(times.last_outputs)[-6:].tolist()) == {plan.interval}
+
+
+@EVERY_NETWORK
+def test_foldings_by_force(network, fix, force, simulate, rng):
+    target = find_target("ecp5")
+    graph = fix(network(rng))
+    plan = force(schedule(graph, target), graph, target)
+    check_cycles(plan, graph, simulate(plan, graph))
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("board", ["ice40", "ecp5"])
+def test_lenet_in_verilog(board, fix, simulate, rng):
+    graph = fix(lenet(rng))
+    plan = schedule(graph, find_target(board))
+    simulation = simulate(plan, graph, "verilator")
+    check_cycles(plan, graph, simulation, 20)
+    trial = simulation.run(20, stall=0.3)
+    assert trial.codes == trial.expected
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("seed", range(2))
+def test_lenet_with_foldings_by_force(seed, fix, force, simulate, rng):
+    target = find_target("ecp5")
+    graph = fix(lenet(rng))
+    plan = force(schedule(graph, target), graph, target)
+    simulation = simulate(plan, graph, "verilator")
+    check_cycles(plan, graph, simulation, 6)
+    trial = simulation.run(6, stall=0.3)
+    assert trial.codes == trial.expected
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize(("weight_bits", "activation_bits"), [(2, 4), (5, 8), (8, 2), (4, 16)])
+def test_widths(weight_bits, activation_bits, fix, simulate, rng):
+    graph = fix(flattened(rng), weight_bits=weight_bits, activation_bits=activation_bits)
+    plan = schedule(graph, find_target("ice40"))
+    simulation = simulate(plan, graph, "verilator")
+    check_cycles(plan, graph, simulation)
+    trial = simulation.run(FRAMES, stall=0.3)
+    assert trial.codes == trial.expected
+
+
+def test_results_do_not_depend_on_the_number_of_frames(fix, rng):
+    plan = schedule(fix(conv_same(rng)), find_target("ice40"))
+    times = [simulate_beats(plan.blocks, plan.input, plan.output, n) for n in (2, 5)]
+    assert times[1].first_inputs[:2] == times[0].first_inputs
+    assert times[1].last_outputs[:2] == times[0].last_outputs
+
+
+def test_a_deeper_line_buffer_is_never_slower(fix, rng):
+    plan = schedule(fix(max_pool_overlapping(rng)), find_target("ice40"))
+    deeper = tuple(
+        replace(block, depth=4 * block.depth) if block.window else block for block in plan.blocks
+    )
+    before, after = (
+        simulate_beats(blocks, plan.input, plan.output) for blocks in (plan.blocks, deeper)
+    )
+    assert after.interval <= before.interval
+    assert after.latency <= before.latency
