@@ -82,7 +82,8 @@ class PacketFeeder(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        bank, end = Signal(), Signal()
+        bank = Signal()
+        end = Signal()
         left = Signal(6)
         missing = Signal(range(self.bytes), init=self.bytes - 1)
         beat = Signal(8 * self.bytes, reset_less=True)

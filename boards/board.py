@@ -10,6 +10,7 @@ from amaranth.lib import cdc, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.core import DEFAULT_BAUD, LinkedCore
+from nnef_hw.boards.uart import uart_divider
 from nnef_hw.errors import TargetError
 
 __all__ = ["Board", "BoardTop", "Pin"]
@@ -142,9 +143,10 @@ class Board:
         pll = self.clock(freq_mhz or self.default_mhz)
         clk_hz = round((pll.output_mhz if pll else self.input_mhz) * 1e6)
         try:
-            core = LinkedCore(accelerator, clk_hz=clk_hz, baud=baud, manifest_hash=manifest_hash)
+            uart_divider(clk_hz, baud)
         except ValueError as error:
             raise TargetError(str(error), remedy="choose another clock or baud rate") from None
+        core = LinkedCore(accelerator, clk_hz=clk_hz, baud=baud, manifest_hash=manifest_hash)
         top = BoardTop(core, pll=pll, clk_hz=clk_hz, led_invert=self.pin(self.led_resource).invert)
         return top, [top.clk, top.rx, top.tx, top.led], self.constraints()
 
@@ -209,16 +211,18 @@ class BoardTop(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.domains.sync = ClockDomain()
-        m.domains.startup = ClockDomain(reset_less=True)
-        pll_clk, pll_locked = Signal(), Signal()
+        m.domains.sync = sync = ClockDomain()
+        m.domains.startup = startup = ClockDomain(reset_less=True)
+        core_clk = Signal()
+        pll_locked = Signal()
+        sync.clk = startup.clk = core_clk
         if self.pll is None:
-            m.d.comb += [pll_clk.eq(self.clk), pll_locked.eq(1)]
+            m.d.comb += [core_clk.eq(self.clk), pll_locked.eq(1)]
         else:
-            m.submodules.pll = self.pll.instance(self.clk, pll_clk, pll_locked)
-        m.d.comb += [ClockSignal().eq(pll_clk), ClockSignal("startup").eq(pll_clk)]
+            m.submodules.pll = self.pll.instance(self.clk, core_clk, pll_locked)
 
-        locked, started = Signal(), Signal()
+        locked = Signal()
+        started = Signal()
         timer = Signal(range(self.startup_cycles))
         m.submodules.locked = cdc.FFSynchronizer(pll_locked, locked, o_domain="startup")
         m.d.comb += ResetSignal().eq(~started)

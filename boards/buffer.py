@@ -106,9 +106,11 @@ class PacketBuffer(wiring.Component):
             self.busy.eq(feeder.busy),
         ]
 
-        head, base = Signal(range(RING_BYTES)), Signal(range(RING_BYTES))
+        head = Signal(range(RING_BYTES))
+        base = Signal(range(RING_BYTES))
         waiting = Signal(range(RING_BYTES))
-        room, writing = Signal(), Signal()
+        room = Signal()
+        writing = Signal()
         m.d.comb += [
             waiting.eq(head - base),
             room.eq(waiting != RING_BYTES - 1),

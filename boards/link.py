@@ -77,17 +77,22 @@ class PacketLink(wiring.Component):
         kind = Signal(3)
         sequence = Signal(8)
         length = Signal(6)
-        unknown, foreign, repeated, damaged = Signal(), Signal(), Signal(), Signal()
+        unknown = Signal()
+        foreign = Signal()
+        repeated = Signal()
+        damaged = Signal()
         last_sequence = Signal(8)
         session = Signal()
         is_data = (kind == Request.DATA) | (kind == Request.DATA_END)
         is_ordered = is_data | (kind == Request.READ)
 
         # the reply, kept so that it can be repeated; a NAK of a damaged request leaves it alone
-        reply, reason = Signal(3), Signal(3)
+        reply = Signal(3)
+        reason = Signal(3)
         reply_bytes = Signal(6)
         damaged_count = Signal(8)
-        latency, interval = Signal(32), Signal(32)
+        latency = Signal(32)
+        interval = Signal(32)
         m.d.comb += [latency.eq(self.counts.latency), interval.eq(self.counts.interval)]
         counts = Cat(latency, interval, self.counts.frames, damaged_count)
 

@@ -27,7 +27,8 @@ class Increment(wiring.Component):
     def __init__(self, *, lanes=1, shape=8, depth=8):
         layout = data.StructLayout({"data": data.ArrayLayout(shape, lanes), "last": 1})
         self.layout, self.lanes, self.depth = layout, lanes, depth
-        self.taken, self.beat = Signal(reset_less=True), Signal(layout, reset_less=True)
+        self.taken = Signal(reset_less=True)
+        self.beat = Signal(layout, reset_less=True)
         super().__init__({
             "i": In(stream.Signature(layout)),
             "o": Out(stream.Signature(layout)),
@@ -54,15 +55,17 @@ class Increment(wiring.Component):
 
 
 class PowerButton(Elaboratable):
-    """Resets a whole board, as power would."""
+    """Resets a whole board, as power would; counts cycles."""
 
     def __init__(self, core):
+        self.cycle = Signal(32)
         self.core = core
         self.pressed = Signal()
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.core = ResetInserter(self.pressed)(self.core)
+        m.d.sync += self.cycle.eq(self.cycle + 1)
         return m
 
 
@@ -87,6 +90,7 @@ class SimulatedBoard:
         self.pressed = False
         self.taken = []
         self.lit = 0
+        self.request_starts, self.reply_starts = [], []
         self.outgoing, self.incoming = deque(), deque()
         top = PowerButton(self.core)
         self.top = top
@@ -107,6 +111,7 @@ class SimulatedBoard:
                 await ctx.delay(CYCLE)
                 continue
             byte = self.outgoing.popleft()
+            self.request_starts.append(ctx.get(self.top.cycle))
             for bit in [0, *((byte >> k) & 1 for k in range(8)), 1]:
                 ctx.set(self.core.rx, bit)
                 await ctx.delay(DIVIDER * CYCLE)
@@ -114,6 +119,7 @@ class SimulatedBoard:
     async def _listen(self, ctx):
         while True:
             await ctx.negedge(self.core.tx)
+            self.reply_starts.append(ctx.get(self.top.cycle))
             await ctx.delay(DIVIDER * CYCLE / 2)
             byte = 0
             for k in range(8):

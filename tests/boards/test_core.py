@@ -291,3 +291,10 @@ def test_led_is_lit_while_a_frame_is_inside(board, host):
     host.send(b"d", end=True)
     board.advance(100)
     assert board.lit == 0
+
+
+def test_reply_starts_after_the_stated_latency(board):
+    exchange(board, encode_packet(Packet(Request.IDENTIFY, 1)))
+    assert len(board.request_starts) == 7
+    waited = board.reply_starts[0] - board.request_starts[-1]
+    assert abs(waited - board.core.latency) <= 1
