@@ -1,0 +1,90 @@
+"""Who may import whom (docs/design.md, section 3)."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BASE = {"errors", "numerics", "window", "blockram"}
+GRAPH = BASE | {"ir"}
+ALLOWED = {
+    **dict.fromkeys(BASE, BASE),
+    "tools": BASE,
+    "ir": GRAPH,
+    "frontend": GRAPH | {"frontend"},
+    "reference": GRAPH | {"reference"},
+    "passes": GRAPH | {"passes", "reference"},
+    "quantize": GRAPH | {"passes", "quantize", "reference"},
+    "schedule": GRAPH | {"passes", "schedule"},
+    "samples": GRAPH,
+    "testing": GRAPH | {"reference"},
+    "rtl": {"numerics", "window", "blockram", "rtl"},
+}
+WITHOUT_AMARANTH = {*ALLOWED, "run", "report", "cli"} - {"rtl"}
+HIGH = {"codegen", "build", "run", "report", "cli"}
+
+
+def modules():
+    """Yield (name below nnef_hw, source file)."""
+    for package in ("nnef_hw", "rtl", "sim", "boards"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            yield ".".join(parts[1:] if package == "nnef_hw" else parts), path
+
+
+def imports(path):
+    """Yield the full names of everything a file imports, at any depth."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: relative import"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+MODULES = dict(modules())
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_go_down_only(module):
+    layer = module.partition(".")[0]
+    imported = set(imports(MODULES[module]))
+    ours = {name.split(".")[1] for name in imported if name.startswith("nnef_hw.")}
+    ours -= {"__version__"}
+    if layer in ALLOWED:
+        assert ours <= ALLOWED[layer]
+    if layer != "cli":
+        assert "cli" not in ours
+    if layer in {"codegen", "sim", "boards"}:
+        assert not ours & {"run", "report"}
+    if layer == "sim":
+        build = {name for name in imported if name.startswith("nnef_hw.build.")}
+        assert all(name.startswith("nnef_hw.build.cache") for name in build)
+    if layer in WITHOUT_AMARANTH:
+        assert not {name for name in imported if name.partition(".")[0] == "amaranth"}
+
+
+def test_every_layer_has_a_rule():
+    layers = {module.partition(".")[0] for module in MODULES} - {"__init__"}
+    assert layers <= {*ALLOWED, *HIGH, "sim", "boards"}
+
+
+@pytest.mark.parametrize(
+    ("module", "absent"),
+    [
+        ("nnef_hw.run.link", ("amaranth", "lark")),
+        ("nnef_hw.schedule", ("amaranth",)),
+        ("nnef_hw.quantize", ("amaranth",)),
+        ("nnef_hw.frontend", ("amaranth",)),
+    ],
+)
+def test_importing_does_not_load(module, absent):
+    program = f"import sys, {module}; print(*sorted(set({absent}) & set(sys.modules)))"
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == []
