@@ -31,18 +31,31 @@ class Samples:
     def __len__(self) -> int:
         return len(next(iter(self.inputs.values())))
 
-    def __getitem__(self, index: slice) -> Samples:
+    def __getitem__(self, index: slice | NDArray[np.bool_]) -> Samples:
         """Return some of the samples."""
         labels = None if self.labels is None else self.labels[index]
         return Samples({name: x[index] for name, x in self.inputs.items()}, labels)
 
     def split(self) -> tuple[Samples, Samples]:
-        """Return calibration samples, the first min(200, 20%) but at least 1, and the others.
+        """Return calibration samples, every n-th for at most min(200, 20%), and the others.
 
-        A lone sample serves as both.
+        They are spread evenly over the file because many files are sorted: by class, or by value.
+        Of less than five samples the first one calibrates; a lone one serves as both.
         """
-        count = max(1, min(CALIBRATION_LIMIT, len(self) // CALIBRATION_SHARE))
-        return self[:count], self[count:] if len(self) > 1 else self
+        if len(self) == 1:
+            return self, self
+        others = self.evaluation_mask()
+        return self[~others], self[others]
+
+    def evaluation_mask(self) -> NDArray[np.bool_]:
+        """Return which samples :meth:`split` leaves for evaluation."""
+        if len(self) == 1:
+            return np.ones(1, bool)
+        step = max(CALIBRATION_SHARE, -(-len(self) // CALIBRATION_LIMIT))
+        others = np.ones(len(self), bool)
+        others[: len(self) - len(self) % step : step] = False
+        others[0] = False
+        return others
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,8 +42,6 @@ _HEADER = """#include "verilated.h"
 #include <vector>
 """
 _PORT = re.compile(r"VL_(IN|OUT|INOUT)(?:8|16|64|W)?\(&(\w+),(\d+),(\d+)(?:,\d+)?\);")
-# Above this much generated C++ the files are compiled one by one, in parallel.
-_SPLIT_BYTES = 1_500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +143,14 @@ def build_model(
         command = [*arguments, "--Mdir", "obj", "top.v"]
         run_tool(verilator, command, cwd=folder, log=logs / "verilator.log")
         _check_ports(_ports(folder / "obj" / "Vtop.h"), ports or {}, top)
+        # cocotb wants the program to be called like the top module
+        program = folder / "bin" / top
+        program.parent.mkdir()
         tools = (verilator, compiler)
-        _compile_model(folder, logs, harness, library, tools, flags, link, trace=trace)
+        _compile_model(folder, logs, harness, library, tools, flags, link, program, trace=trace)
 
     model = publish_directory(root / "models" / key, produce)
-    return Model(model / "top", _ports(model / "obj" / "Vtop.h"))
+    return Model(model / "bin" / top, _ports(model / "obj" / "Vtop.h"))
 
 
 def _includes(verilator: Tool) -> list[str]:
@@ -181,26 +182,31 @@ def _compile_library(folder, logs, verilator, compiler, flags, *, trace, vpi):
         raise
 
 
-def _compile_model(folder, logs, harness, library, tools, flags, link, *, trace):
+def _compile_model(folder, logs, harness, library, tools, flags, link, program, *, trace):
     verilator, compiler = tools
     objects = folder / "obj"
     flags = [*flags, *_includes(verilator), "-Iobj", "-include", library / "runtime.h"]
     generated = sorted(objects.glob("*.cpp"))
-    if sum(path.stat().st_size for path in generated) > _SPLIT_BYTES:
-        sources = [*generated, harness]
-    else:
-        everything = folder / "all.cpp"
-        lines = [f'#include "{path.name}"\n' for path in generated] + [f'#include "{harness}"\n']
-        everything.write_text("".join(lines))
-        sources = [everything]
-    jobs = [[*flags, "-c", path, "-o", objects / f"{path.stem}.o"] for path in sources]
+    # What runs once, such as filling the memories, is most of the text and not worth optimizing.
+    parts = {
+        "once": ([path for path in generated if path.stem.endswith("__Slow")], ["-O0"]),
+        "every_cycle": ([path for path in generated if not path.stem.endswith("__Slow")], []),
+    }
+    parts["every_cycle"][0].append(harness)
+    sources, jobs = [], []
+    for name, (paths, more_flags) in parts.items():
+        source = folder / f"{name}.cpp"
+        source.write_text("".join(f'#include "{path}"\n' for path in paths))
+        sources.append(source)
+        output = objects / f"{name}.o"
+        jobs.append([*flags, *more_flags, "-c", source, "-o", output])
     _compile_all(compiler, jobs, folder, logs)
 
     compiled = [objects / f"{path.stem}.o" for path in sources]
     compression = ["-llz4", "-lz"] if trace == "fst" else []
     run_tool(
         compiler,
-        [*compiled, *sorted(library.glob("*.o")), "-pthread", *compression, *link, "-o", "top"],
+        [*compiled, *sorted(library.glob("*.o")), "-pthread", *compression, *link, "-o", program],
         cwd=folder, log=logs / "link.log",
     )  # fmt: skip
     for path in (*compiled, *generated):

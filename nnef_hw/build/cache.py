@@ -8,12 +8,12 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["cached_step", "digest", "publish_directory", "write_atomic"]
+__all__ = ["cached_step", "digest", "discard_steps", "publish_directory", "write_atomic"]
 
 if sys.platform != "win32":
     import fcntl
@@ -131,6 +131,19 @@ def cached_step(
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return json.loads(text)["value"], True
+
+
+def discard_steps(directory: Path, names: Sequence[str]) -> None:
+    """Remove the records and files of steps whose inputs have changed.
+
+    A stale bitstream beside new Verilog would be flashed sooner or later.
+    """
+    for name in names:
+        record = directory / _STEPS / f"{name}.json"
+        previous = _read_record(record)
+        record.unlink(missing_ok=True)
+        for file in previous["files"] if previous else ():
+            (directory / file).unlink(missing_ok=True)
 
 
 def _made(directory: Path) -> Path:

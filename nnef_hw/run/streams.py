@@ -27,9 +27,7 @@ def to_stream(codes: NDArray[Any], port: Port) -> NDArray[np.int64]:
     return image.reshape(len(codes), port.beats, port.lanes)
 
 
-def from_stream(
-    beats: NDArray[Any], port: Port, shape: tuple[int, ...]
-) -> NDArray[np.int64]:
+def from_stream(beats: NDArray[Any], port: Port, shape: tuple[int, ...]) -> NDArray[np.int64]:
     """Beats [N, beats, lanes] of a graph output as codes [N, *shape[1:]]."""
     height, width, channels = port.image
     image = np.asarray(beats, np.int64).reshape(len(beats), height, width, -1)[..., :channels]

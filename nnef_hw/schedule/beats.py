@@ -317,6 +317,7 @@ def _array(kernel: _Kernel, source: _Stream, target: _Stream, block: Block) -> _
             accepted = max(offered, emptied[-block.kept_passes])
             kernel.accept(source, accepted)
             time = max(accepted + block.result_latency, emptied[-1] + reload)
+            taken = time
             for _ in range(min(block.rows, block.out_channels - index * block.rows)):
                 taken = yield _Put(target, time)
                 time = taken + spacing

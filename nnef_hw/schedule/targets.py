@@ -58,7 +58,8 @@ class Device:
 
 
 ICE40_RAM = BlockRam("SB_RAM40_4K", ((256, 16), (512, 8), (1024, 4), (2048, 2)))
-ECP5_RAM = BlockRam("DP16KD", ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1)))
+# Its narrower shapes save a multiplexer now and then, but take a line of Verilog per few bits.
+ECP5_RAM = BlockRam("DP16KD", ((512, 36), (1024, 18), (2048, 9)))
 
 UP5K = Device(
     name="up5k", family="ice40", lut=5280, ff=5280, dsp=8, products_per_dsp=2, bram=30,
@@ -80,8 +81,8 @@ class Target:
         On the command line, and in full.
     aliases
         Other names on the command line.
-    device
-        Its FPGA.
+    device, part, package
+        Its FPGA, and that FPGA's names for place and route.
     clock_mhz
         Clock of the accelerator unless the user asks for another.
     link_lut, link_bram
@@ -94,6 +95,8 @@ class Target:
     title: str
     aliases: tuple[str, ...]
     device: Device
+    part: str
+    package: str
     clock_mhz: float
     link_lut: int
     link_bram: int
@@ -102,11 +105,11 @@ class Target:
 
 TARGETS = (
     Target(
-        "icebreaker", "1BitSquared iCEBreaker", ("ice40",), UP5K,
+        "icebreaker", "1BitSquared iCEBreaker", ("ice40",), UP5K, "up5k", "sg48",
         clock_mhz=24.0, link_lut=700, link_bram=1, link_bits_per_second=1_000_000,
     ),
     Target(
-        "ulx3s_85f", "Radiona ULX3S 85F", ("ecp5",), ECP5_85K,
+        "ulx3s_85f", "Radiona ULX3S 85F", ("ecp5",), ECP5_85K, "85k", "CABGA381",
         clock_mhz=50.0, link_lut=700, link_bram=1, link_bits_per_second=1_000_000,
     ),
 )  # fmt: skip

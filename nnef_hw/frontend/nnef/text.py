@@ -157,7 +157,7 @@ class _Writer:
         for parameter in declaration.parameters:
             if parameter.is_tensor and isinstance(parameter.type, ArrayType):
                 arguments.append(f"[{', '.join(inputs)}]")
-            elif parameter.is_tensor:
+            elif parameter.is_tensor and parameter.name not in node.attrs:
                 arguments.append(inputs.pop(0))
             elif parameter.name in node.attrs or parameter.default is None:
                 arguments.append(f"{parameter.name} = {_value(node.attrs[parameter.name])}")

@@ -1,0 +1,1 @@
+"""Building: steps, their cache, external tools in order, and the report's data."""

@@ -1,0 +1,327 @@
+"""``build``: from a model to a verified bitstream, each step cached by its inputs."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import shutil
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import nnef_hw
+import nnef_hw.boards
+import nnef_hw.rtl
+import nnef_hw.sim
+from nnef_hw.build.cache import cached_step, digest, discard_steps
+from nnef_hw.build.summary import make_report
+from nnef_hw.build.synthesis import SynthesisResult, synthesize, tool_identities
+from nnef_hw.codegen.accelerator import Accelerator
+from nnef_hw.codegen.board import DEFAULT_BAUD, check_clock, design_board
+from nnef_hw.codegen.manifest import make_manifest
+from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.errors import SampleError, UsageError
+from nnef_hw.frontend import graph_hash, load, save
+from nnef_hw.ir import Graph, Stage
+from nnef_hw.passes import simplify
+from nnef_hw.quantize import quantize
+from nnef_hw.reference import quantize_inputs, run_fixed
+from nnef_hw.report import write_html, write_json
+from nnef_hw.run.artifacts import FIXED_MODEL, FLOAT_MODEL, BuildFolder
+from nnef_hw.run.rtl import run_rtl
+from nnef_hw.run.simulate import accuracies, random_codes, require_exact, simulation_row
+from nnef_hw.run.streams import to_stream
+from nnef_hw.samples import Samples, load_samples
+from nnef_hw.schedule import Plan, Target, find_target, lower, schedule
+from nnef_hw.sim.cocotb_bench import write_bench
+from nnef_hw.sim.frames import pack_frames
+from nnef_hw.tools import find_tool
+
+__all__ = ["BuildOptions", "build", "fix_model"]
+
+_log = logging.getLogger(__name__)
+
+BENCH_FRAMES = 4
+LATER_STEPS = ("simulate", "synthesize")
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """What the user asked for.
+
+    Parameters
+    ----------
+    model, board, out
+        Model file, board name, folder that receives the build.
+    calibrate
+        Sample file; needed for a float model, and used to verify the hardware.
+    clock_mhz, target_fps
+        Clock and speed, if not the board's default and the fastest.
+    arch
+        ``auto`` or ``streaming``.
+    bitstream
+        Synthesize, place and route.
+    """
+
+    model: Path
+    board: str
+    out: Path
+    calibrate: Path | None = None
+    clock_mhz: float | None = None
+    target_fps: float | None = None
+    arch: str = "auto"
+    bitstream: bool = True
+
+
+def build(
+    options: BuildOptions, progress: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
+    """Build everything and return the report.
+
+    Simulation and synthesis run side by side. What exists already for the same inputs and tools is
+    not made again; if the model is refused, a folder that was not there before is not there after.
+
+    Raises
+    ------
+    NnefHwError
+        For bad input (status 2), for hardware that differs from its model (status 1), for tools
+        that fail (status 3). A missed clock is no exception: see ``timing_met`` in the report.
+    """
+    begin = time.perf_counter()
+    target = _check(options)
+    progress("compiling")
+    is_new = not options.out.exists()
+    try:
+        seconds = _compile(options, target)
+    except BaseException:
+        if is_new:
+            shutil.rmtree(options.out, ignore_errors=True)
+        raise
+    folder = BuildFolder.open(options.out)
+
+    progress("simulating and synthesizing" if options.bitstream else "simulating")
+    with ThreadPoolExecutor(2) as pool:
+        simulation = pool.submit(_simulate, options, folder)
+        synthesis = pool.submit(_synthesize, folder, target) if options.bitstream else None
+        # The simulation's verdict comes first: a bitstream of wrong hardware is worth nothing.
+        verified, simulation_seconds = simulation.result()
+        placed, synthesis_seconds = _result_of(synthesis)
+    seconds = {**seconds, **simulation_seconds, **synthesis_seconds}
+    seconds["total"] = round(time.perf_counter() - begin, 2)
+
+    report = _report(options, folder, target, verified, placed, seconds)
+    write_json(report, options.out / "report.json")
+    write_html(report, options.out / "report.html")
+    require_exact(report["simulation"])
+    return report
+
+
+def fix_model(graph: Graph, samples: Samples | None) -> tuple[Graph, Graph | None]:
+    """Return the fixed graph of a model, and the canonical one it came from (None if fixed).
+
+    Raises
+    ------
+    SampleError
+        If a float model comes without samples.
+    UnsupportedError, ErrorGroup
+        If it has layers that cannot be built.
+    """
+    if graph.stage == Stage.FIXED:
+        return graph, None
+    canonical = graph if graph.stage == Stage.CANONICAL else simplify(graph)
+    if samples is None:
+        raise SampleError(
+            f"model {graph.name!r} is not quantized and no samples were given",
+            remedy="give representative inputs with --calibrate samples.npz",
+        )
+    calibration, _ = samples.split()
+    return quantize(canonical, calibration.inputs), canonical
+
+
+def _check(options: BuildOptions) -> Target:
+    """Refuse what can be refused before any work."""
+    if options.arch not in {"auto", "streaming"}:
+        raise UsageError(
+            f"architecture {options.arch!r} does not exist yet", remedy="use --arch streaming"
+        )
+    for name, value in (("--freq", options.clock_mhz), ("--target-fps", options.target_fps)):
+        if value is not None and not (math.isfinite(value) and value > 0):
+            raise UsageError(f"{name} must be positive, not {value:g}")
+    target = find_target(options.board)
+    check_clock(target.name, options.clock_mhz or target.clock_mhz)
+    if options.out.exists() and not options.out.is_dir():
+        raise UsageError(f"{str(options.out)!r} is a file", remedy="choose another --out")
+    return target
+
+
+def _compile(options: BuildOptions, target: Target) -> dict[str, float]:
+    """Quantize, schedule and emit; return the seconds it took, as recorded."""
+    begin = time.perf_counter()
+    graph = load(options.model)
+    samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
+    key = digest(
+        _package_digest(), graph_hash(graph), _samples_digest(samples), target.name,
+        repr((options.clock_mhz, options.target_fps)),
+    )  # fmt: skip
+
+    def produce(folder: Path) -> dict[str, float]:
+        fixed, canonical = fix_model(graph, samples)
+        plan = schedule(fixed, target, clock_mhz=options.clock_mhz, target_fps=options.target_fps)
+        _emit(folder, fixed, canonical, plan, samples)
+        return {"compile": round(time.perf_counter() - begin, 2)}
+
+    seconds, is_new = cached_step(options.out, "compile", key, produce)
+    if is_new:
+        discard_steps(options.out, LATER_STEPS)
+    return dict(seconds)
+
+
+def _emit(
+    folder: Path, fixed: Graph, canonical: Graph | None, plan: Plan, samples: Samples | None
+) -> None:
+    save(fixed, folder / FIXED_MODEL)
+    if canonical is not None:
+        save(canonical, folder / FLOAT_MODEL)
+    manifest = make_manifest(
+        fixed, plan, generator=f"nnef-hw {nnef_hw.__version__}", baud=DEFAULT_BAUD
+    )
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
+    (folder / "plan.json").write_text(plan.dumps())
+    (folder / "rtl").mkdir()
+    (folder / "rtl" / "top.v").write_text(to_verilog(Accelerator(plan, fixed)))
+
+    if samples is None:
+        codes = random_codes(fixed, BENCH_FRAMES)
+    else:
+        codes = quantize_inputs(fixed, samples[:BENCH_FRAMES].inputs)
+    beats = to_stream(codes[fixed.inputs[0]], plan.input)
+    results = to_stream(run_fixed(fixed, codes)[fixed.outputs[0]], plan.output)
+    write_bench(
+        folder / "sim",
+        pack_frames(beats, plan.input.bits, signed=plan.input.signed),
+        pack_frames(results, plan.output.bits, signed=plan.output.signed),
+    )
+
+    board = design_board(plan, fixed, manifest)
+    (folder / "board").mkdir()
+    (folder / "board" / "board_top.v").write_text(board.verilog)
+    (folder / "board" / f"board_top.{board.suffix}").write_text(board.constraints)
+
+
+def _simulate(
+    options: BuildOptions, folder: BuildFolder
+) -> tuple[dict[str, Any], dict[str, float]]:
+    """Run all samples, or random frames, through the Verilog; score the outputs."""
+    fixed = folder.fixed
+    samples = None if options.calibrate is None else load_samples(options.calibrate, fixed)
+    key = digest(folder.verilog, _samples_digest(samples), find_tool("verilator").identity)
+
+    def produce(_: Path) -> dict[str, Any]:
+        begin = time.perf_counter()
+        codes = random_codes(fixed) if samples is None else quantize_inputs(fixed, samples.inputs)
+        outcome = run_rtl(folder.verilog, folder.plan, fixed, codes)
+        expected = run_fixed(fixed, codes)[fixed.outputs[0]]
+        accuracy = None
+        if samples is not None:
+            is_float = folder.canonical is not None
+            mask = samples.evaluation_mask() if is_float else np.ones(len(samples), bool)
+            accuracy = accuracies(
+                folder.canonical, fixed, samples[mask], outcome.codes[mask],
+                len(samples) - int(mask.sum()),
+            )  # fmt: skip
+        return {
+            "simulation": simulation_row(folder.plan, outcome, expected),
+            "accuracy": accuracy,
+            "seconds": {"simulate": round(time.perf_counter() - begin, 2)},
+        }
+
+    value, _ = cached_step(folder.path, "simulate", key, produce)
+    return value, value["seconds"]
+
+
+def _synthesize(folder: BuildFolder, target: Target) -> tuple[SynthesisResult, dict[str, float]]:
+    """Place, route and pack the board's top."""
+    plan, family = folder.plan, target.device.family
+    verilog = folder.path / "board" / "board_top.v"
+    constraints = next(path for path in verilog.parent.glob("board_top.[pl][cp]f"))
+    key = digest(verilog, constraints, repr(plan.clock_mhz), *tool_identities(family))
+
+    def produce(scratch: Path) -> dict[str, Any]:
+        result = synthesize(
+            verilog, top="board_top", family=family, device=target.part, package=target.package,
+            out_dir=scratch / "board", frequency_mhz=plan.clock_mhz,
+            constraints=constraints.read_text(),
+        )  # fmt: skip
+        # Made by the step before; a file belongs to one step only.
+        (scratch / "board" / constraints.name).unlink()
+        return result.to_json()
+
+    value, _ = cached_step(folder.path, "synthesize", key, produce)
+    result = SynthesisResult.from_json(value)
+    return result, {name: round(seconds, 2) for name, seconds in result.seconds.items()}
+
+
+def _result_of(
+    future: Future[tuple[SynthesisResult, dict[str, float]]] | None,
+) -> tuple[SynthesisResult | None, dict[str, float]]:
+    return (None, {}) if future is None else future.result()
+
+
+def _report(
+    options: BuildOptions,
+    folder: BuildFolder,
+    target: Target,
+    verified: dict[str, Any],
+    placed: SynthesisResult | None,
+    seconds: dict[str, float],
+) -> dict[str, Any]:
+    bitstream = None
+    if placed is not None and "bitstream" in placed.files:
+        bitstream = str(options.out / "board" / placed.files["bitstream"])
+    command = f"nnef-hw build {options.model} --board {options.board} --out {options.out}"
+    samples = "" if options.calibrate is None else f" --samples {options.calibrate}"
+    if options.calibrate is not None:
+        command += f" --calibrate {options.calibrate}"
+    commands = [command, f"nnef-hw sim {options.out}{samples}"]
+    if samples:
+        commands.append(f"nnef-hw compare {options.out}{samples}")
+    return make_report(
+        graph=folder.fixed, plan=folder.plan, chain=lower(folder.fixed), target=target,
+        synthesis=placed, simulation=verified["simulation"], accuracy=verified["accuracy"],
+        bitstream=bitstream, seconds=seconds, commands=commands, baud=DEFAULT_BAUD,
+    )  # fmt: skip
+
+
+def _samples_digest(samples: Samples | None) -> str:
+    if samples is None:
+        return ""
+    arrays = {**samples.inputs, "labels": samples.labels}
+    parts = [
+        part
+        for name, array in arrays.items()
+        if array is not None
+        for part in (
+            name,
+            str(array.dtype),
+            repr(array.shape),
+            np.ascontiguousarray(array).tobytes(),
+        )
+    ]
+    return digest(*parts)
+
+
+def _package_digest() -> str:
+    """Digest of this package's own sources, so that a changed compiler builds anew."""
+    roots = [Path(folder) for package in _PACKAGES for folder in package.__path__]
+    files = sorted({path for root in roots for path in root.rglob("*") if path.suffix in _SOURCES})
+    return digest(*files)
+
+
+_PACKAGES = (nnef_hw, nnef_hw.rtl, nnef_hw.sim, nnef_hw.boards)
+_SOURCES = {".py", ".v", ".cpp", ".lark", ".html"}

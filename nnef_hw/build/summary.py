@@ -1,0 +1,121 @@
+"""The report of a build as plain data: what ``build --json`` prints and the pages show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nnef_hw.build.synthesis import SynthesisResult
+from nnef_hw.ir import Graph
+from nnef_hw.run.link import MAX_PAYLOAD
+from nnef_hw.schedule import Block, Plan
+from nnef_hw.schedule.layers import Chain, ConvLayer, Layer, image_shape
+from nnef_hw.schedule.targets import Target
+
+__all__ = ["make_report"]
+
+UART_BITS_PER_BYTE = 10
+PACKET_OVERHEAD = 7
+
+
+def make_report(
+    *,
+    graph: Graph,
+    plan: Plan,
+    chain: Chain,
+    target: Target,
+    baud: int,
+    synthesis: SynthesisResult | None,
+    simulation: dict[str, Any] | None,
+    accuracy: dict[str, Any] | None,
+    bitstream: str | None,
+    seconds: dict[str, float],
+    commands: list[str],
+) -> dict[str, Any]:
+    """Gather everything that is known of a build (keys: design section 9)."""
+    core = plan.clock_mhz * 1e6 / plan.interval
+    return {
+        "model": plan.model,
+        "board": plan.board,
+        "device": plan.device,
+        "arch": plan.arch,
+        "macs": plan.macs,
+        "multipliers": plan.multipliers,
+        "cycles_per_inference": plan.interval,
+        "latency_cycles": plan.latency,
+        "mac_utilization": plan.mac_utilization,
+        "clock_mhz": plan.clock_mhz,
+        "fmax_mhz": synthesis.fmax_mhz if synthesis else None,
+        "timing_met": synthesis.timing_met if synthesis else None,
+        "inferences_per_second": core,
+        "link_inferences_per_second": min(core, _link_rate(plan, baud)),
+        "resources": _resources(plan, target, synthesis),
+        "bitstream": bitstream,
+        "simulation": simulation,
+        "accuracy": accuracy,
+        "layers": [
+            _layer(graph, plan, block, layer)
+            for block, layer in zip(plan.blocks, chain.layers, strict=True)
+        ],
+        "seconds": seconds,
+        "commands": commands,
+    }
+
+
+def _resources(
+    plan: Plan, target: Target, synthesis: SynthesisResult | None
+) -> dict[str, dict[str, int | None]]:
+    estimated = plan.resources.to_json()
+    used = {} if synthesis is None else synthesis.resources
+    return {
+        name: {
+            "used": used[name].used if name in used else (0 if synthesis else None),
+            "available": getattr(target.device, name),
+            "estimated": estimated[name],
+        }
+        for name in ("lut", "ff", "dsp", "bram", "spram")
+    }
+
+
+def _link_rate(plan: Plan, baud: int) -> float:
+    """Frames per second that fit through the UART, without any latency of the host.
+
+    Requests and replies take turns (docs/protocol.md): every DATA is acknowledged, every RESULT
+    asked for.
+    """
+    sent, received = (
+        port.beats * port.lanes * -(-port.bits // 8) for port in (plan.input, plan.output)
+    )
+    packets = -(-sent // MAX_PAYLOAD) + -(-received // MAX_PAYLOAD)
+    return baud / UART_BITS_PER_BYTE / (sent + received + packets * 2 * PACKET_OVERHEAD)
+
+
+def _layer(graph: Graph, plan: Plan, block: Block, layer: Layer) -> dict[str, Any]:
+    node = layer.node
+    parameters = 0
+    weight_bits = 0
+    if isinstance(layer, ConvLayer):
+        parameters = int(layer.weights.size + layer.bias.size)
+        weight_bits = int(layer.weights.size) * layer.weight_bits
+    return {
+        "name": block.name,
+        "op": block.op,
+        "kind": block.kind,
+        "location": str(node.location) if node.location else None,
+        "input_image": list(image_shape(graph.tensor(node.inputs[0]).shape) or ()),
+        "output_image": list(image_shape(graph.tensor(node.outputs[0]).shape) or ()),
+        "kernel": list(block.window.kernel) if block.window else None,
+        "parameters": parameters,
+        "macs": block.macs,
+        "multipliers": block.multipliers,
+        "rows": block.rows,
+        "lanes": block.lanes,
+        "in_dsp": block.in_dsp,
+        "cycles": block.cycles,
+        "utilization": block.macs / (plan.interval * block.multipliers)
+        if block.multipliers
+        else None,
+        "line_buffer_bytes": block.depth * block.lanes * block.x_bits // 8,
+        "weight_bytes": -(-weight_bits // 8),
+        "bram": block.resources.bram,
+        "lut": block.resources.lut,
+    }

@@ -1,0 +1,349 @@
+"""The command line: arguments only; every command is a function elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.logging import RichHandler
+from rich.table import Table
+
+import nnef_hw
+from nnef_hw.errors import NnefHwError, UsageError
+
+__all__ = ["main"]
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status (design section 9)."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    handler = RichHandler(console=Console(stderr=True), show_time=False, show_path=False)
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler], force=True)
+    command: Command = options.command
+    try:
+        return command(options)
+    except NnefHwError as error:
+        print(f"nnef-hw: {error}", file=sys.stderr)
+        return error.exit_status
+    except KeyboardInterrupt:
+        print("nnef-hw: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+def _check(options: argparse.Namespace) -> int:
+    from nnef_hw.frontend import load
+    from nnef_hw.report.models import check_model
+
+    graph = load(options.model)
+    problems = check_model(graph)
+    result = {
+        "model": graph.name,
+        "valid": True,
+        "architectures": {"streaming": not problems},
+        "problems": [str(problem) for problem in problems],
+    }
+    if options.json:
+        _print_json(result)
+    else:
+        for problem in problems:
+            print(f"nnef-hw: {problem}", file=sys.stderr)
+        verdict = f"{len(problems)} problems" if problems else "can be built (streaming)"
+        print(f"{graph.name}: valid NNEF; {verdict}")
+    return 2 if problems else 0
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    from nnef_hw.frontend import load
+    from nnef_hw.report.models import inspect_model, print_inspection
+
+    description = inspect_model(load(options.model))
+    if options.json:
+        _print_json(description)
+    else:
+        print_inspection(description, Console())
+    return 0
+
+
+def _convert(options: argparse.Namespace) -> int:
+    from nnef_hw.frontend import load, save
+
+    save(load(options.model), options.output)
+    if options.json:
+        _print_json({"output": str(options.output)})
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    from nnef_hw.run.executors import make_executor
+    from nnef_hw.samples import load_samples
+
+    executor = make_executor(options.model, options.on)
+    samples = load_samples(options.input, executor.graph)
+    outputs = executor.run(samples.inputs)
+    _write_npz(options.output, outputs)
+    if options.json:
+        shapes = {name: list(value.shape) for name, value in outputs.items()}
+        _print_json({"on": options.on, "output": str(options.output), "shapes": shapes})
+    return 0
+
+
+def _quantize(options: argparse.Namespace) -> int:
+    from nnef_hw.build.pipeline import fix_model
+    from nnef_hw.frontend import graph_hash, load, save
+    from nnef_hw.samples import load_samples
+
+    graph = load(options.model)
+    samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
+    fixed, _ = fix_model(graph, samples)
+    save(fixed, options.output)
+    if options.json:
+        used = 0 if samples is None else len(samples.split()[0])
+        _print_json({
+            "model": graph.name,
+            "output": str(options.output),
+            "calibration_samples": used,
+            "hash": graph_hash(fixed),
+        })
+    return 0
+
+
+def _build(options: argparse.Namespace) -> int:
+    from nnef_hw.build.pipeline import BuildOptions, build
+    from nnef_hw.report import print_report
+
+    name = options.model.name.split(".")[0]
+    wanted = BuildOptions(
+        model=options.model,
+        board=options.board,
+        out=options.out or Path("build") / (name if name != "model" else options.model.parent.name),
+        calibrate=options.calibrate,
+        clock_mhz=options.freq,
+        target_fps=options.target_fps,
+        arch=options.arch,
+        bitstream=not options.no_bitstream,
+    )
+    errors = Console(stderr=True)
+    with errors.status("starting") as status:
+        report = build(wanted, lambda step: status.update(step))
+    if options.json:
+        _print_json(report)
+    else:
+        print_report(report, Console())
+        print(f"report: {wanted.out / 'report.html'}")
+    if report["timing_met"] is False:
+        print(
+            f"nnef-hw: timing is not met: {report['fmax_mhz']:.2f} MHz of "
+            f"{report['clock_mhz']:g} MHz; give a lower --freq",
+            file=sys.stderr,
+        )
+        return 1
+    return 0
+
+
+def _sim(options: argparse.Namespace) -> int:
+    from nnef_hw.run.artifacts import BuildFolder
+    from nnef_hw.run.simulate import require_exact, simulate
+
+    row = simulate(
+        BuildFolder.open(options.build),
+        options.samples,
+        limit=options.limit,
+        stall=options.stall,
+        trace=options.trace,
+    )
+    _print_result(options, row)
+    require_exact(row)
+    return 0
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from nnef_hw.run.artifacts import BuildFolder
+    from nnef_hw.run.simulate import compare
+
+    result = compare(BuildFolder.open(options.build), options.samples)
+    _print_result(options, result)
+    return 0 if result["bit_exact"] else 1
+
+
+def _boards(options: argparse.Namespace) -> int:
+    from nnef_hw.schedule import TARGETS
+
+    rows = [
+        {
+            "name": target.name,
+            "title": target.title,
+            "aliases": list(target.aliases),
+            "device": target.device.name,
+            "clock_mhz": target.clock_mhz,
+            "lut": target.device.lut,
+            "multipliers": target.device.products,
+            "bram_bytes": target.device.ram_bytes,
+        }
+        for target in TARGETS
+    ]
+    _print_rows(options, rows)
+    return 0
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from nnef_hw.tools import doctor
+
+    rows = [asdict(status) for status in doctor()]
+    _print_rows(options, rows)
+    return 0 if all(row["found"] for row in rows) else 3
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=1, sort_keys=True, allow_nan=False))
+
+
+def _print_result(options: argparse.Namespace, result: dict[str, Any]) -> None:
+    """Print a flat result as lines of key and value; lists of objects as tables."""
+    if options.json:
+        _print_json(result)
+        return
+    console = Console()
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for key, value in result.items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{k} {_text(v)}" for k, v in value.items())
+        if value is not None and not isinstance(value, list):
+            table.add_row(key.replace("_", " "), _text(value))
+    console.print(table)
+    for value in result.values():
+        if isinstance(value, list) and value:
+            console.print(_rows_table(value))
+
+
+def _print_rows(options: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
+    if options.json:
+        _print_json(rows)
+    else:
+        Console().print(_rows_table(rows))
+
+
+def _rows_table(rows: list[dict[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for key in rows[0]:
+        table.add_column(key.replace("_", " "), overflow="fold")
+    for row in rows:
+        table.add_row(*(_text(value) for value in row.values()))
+    return table
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.5g}"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _write_npz(path: Path, arrays: dict[str, Any]) -> None:
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        with partial.open("wb") as file:
+            np.savez(file, **arrays)
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise UsageError(f"output {str(path)!r} cannot be written: {error.strerror}") from error
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="nnef-hw",
+        description="Turn a trained neural network into a bit-exact FPGA accelerator.",
+        epilog="Exit status: 0 fine, 1 a check failed, 2 wrong input or arguments, 3 a tool "
+        "is missing or broke.",
+    )
+    parser.add_argument("--version", action="version", version=f"nnef-hw {nnef_hw.__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def add(name: str, command: Command, summary: str, model: str = "") -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=summary, description=summary[:1].upper() + summary[1:])
+        sub.set_defaults(command=command)
+        sub.add_argument(
+            "--json", action="store_true", help="print one JSON object and nothing else"
+        )
+        if model:
+            kinds = "NNEF archive or folder" if model == "model" else "a build's folder"
+            sub.add_argument(model, type=Path, metavar=model.upper(), help=kinds)
+        return sub
+
+    add("check", _check, "is the model valid, and can it be built?", "model")
+    add("inspect", _inspect, "show layers, shapes, parameters and MACs", "model")
+
+    sub = add("convert", _convert, "write the model as a canonical NNEF archive", "model")
+    sub.add_argument("output", type=Path, metavar="OUT.nnef.tgz")
+
+    sub = add("run", _run, "run a model, or a build's hardware, on inputs", "model")
+    sub.add_argument(
+        "--on",
+        choices=("float", "fixed", "rtl"),
+        default="float",
+        help="real numbers, the fixed-point model, or a build's Verilog (default: float)",
+    )
+    sub.add_argument("--input", type=Path, required=True, metavar="X.npz")
+    sub.add_argument("--output", type=Path, required=True, metavar="Y.npz")
+
+    sub = add(
+        "quantize", _quantize, "turn a float model into the integers of the hardware", "model"
+    )
+    sub.add_argument("--calibrate", type=Path, metavar="S.npz", help="representative inputs")
+    sub.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.nnef.tgz")
+
+    sub = add("build", _build, "build the accelerator, simulate it, make the bitstream", "model")
+    sub.add_argument("--board", required=True, help="see nnef-hw boards")
+    sub.add_argument("--calibrate", type=Path, metavar="S.npz", help="representative inputs")
+    sub.add_argument("--arch", choices=("auto", "streaming"), default="auto")
+    sub.add_argument("--freq", type=float, metavar="MHZ", help="clock (default: the board's)")
+    sub.add_argument(
+        "--target-fps",
+        type=float,
+        metavar="N",
+        help="the smallest design that reaches N per second",
+    )
+    sub.add_argument("--no-bitstream", action="store_true", help="stop before synthesis")
+    sub.add_argument("--out", type=Path, metavar="DIR", help="default: build/MODEL")
+
+    sub = add("sim", _sim, "run samples through a build's Verilog", "build")
+    sub.add_argument("--samples", type=Path, metavar="S.npz", help="default: random frames")
+    sub.add_argument("--limit", type=int, metavar="N", help="use the first N samples")
+    sub.add_argument(
+        "--stall",
+        type=float,
+        default=0.0,
+        metavar="P",
+        help="probability per cycle that source and sink pause",
+    )
+    sub.add_argument("--trace", type=Path, metavar="OUT.fst", help="write a waveform (.fst, .vcd)")
+
+    sub = add("compare", _compare, "compare float, fixed and RTL on samples", "build")
+    sub.add_argument("--samples", type=Path, required=True, metavar="S.npz")
+
+    add("boards", _boards, "list the boards")
+    add("doctor", _doctor, "check the external tools")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

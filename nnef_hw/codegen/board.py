@@ -1,0 +1,55 @@
+"""Plan and fixed graph -> the board's top in Verilog, with its constraints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from nnef_hw.boards import get_board
+from nnef_hw.boards.core import DEFAULT_BAUD
+from nnef_hw.codegen.accelerator import Accelerator
+from nnef_hw.codegen.manifest import manifest_hash
+from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.ir import Graph
+from nnef_hw.schedule import Plan
+
+__all__ = ["DEFAULT_BAUD", "BoardDesign", "check_clock", "design_board"]
+
+
+@dataclass(frozen=True, slots=True)
+class BoardDesign:
+    """What place and route needs: Verilog of module ``board_top``, constraints, device."""
+
+    verilog: str
+    constraints: str
+    suffix: str
+    family: str
+    device: str
+    package: str
+
+
+def check_clock(board_name: str, clock_mhz: float) -> None:
+    """Refuse a clock that the board's PLL cannot make.
+
+    Raises
+    ------
+    TargetError
+        Naming the nearest possible clocks.
+    """
+    get_board(board_name).clock(clock_mhz)
+
+
+def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any]) -> BoardDesign:
+    """Put the accelerator behind the board's host link, clock and reset."""
+    board = get_board(plan.board)
+    top, ports, constraints = board.board_top(
+        Accelerator(plan, graph), plan.clock_mhz, manifest_hash(manifest)
+    )
+    return BoardDesign(
+        verilog=to_verilog(top, name="board_top", ports=ports),
+        constraints=constraints,
+        suffix=board.constraints_suffix,
+        family=board.family,
+        device=board.device,
+        package=board.package,
+    )

@@ -1,0 +1,72 @@
+"""The manifest: all that a host needs to know of a build."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from nnef_hw.frontend import graph_hash
+from nnef_hw.ir import Graph
+from nnef_hw.schedule import Plan, Port
+
+__all__ = ["FORMAT_VERSION", "make_manifest", "manifest_hash"]
+
+FORMAT_VERSION = 1
+
+
+def make_manifest(graph: Graph, plan: Plan, *, generator: str, baud: int) -> dict[str, Any]:
+    """Describe a build: tensors with shapes and QTypes, streams, folding, link.
+
+    ``image`` is (height, width, channels) in stream order; a tensor of another shape is reshaped by
+    the host in NCHW order.
+    """
+    return {
+        "format": FORMAT_VERSION,
+        "generator": generator,
+        "model": graph.name,
+        "model_hash": graph_hash(graph),
+        "arch": plan.arch,
+        "board": plan.board,
+        "device": plan.device,
+        "clock_mhz": plan.clock_mhz,
+        "inputs": [_tensor(graph, name, plan.input) for name in graph.inputs],
+        "outputs": [_tensor(graph, name, plan.output) for name in graph.outputs],
+        "folding": [
+            {
+                "layer": block.name,
+                "rows": block.rows,
+                "lanes": block.lanes,
+                "cycles": block.cycles,
+            }
+            for block in plan.blocks
+        ],
+        "cycles_per_inference": plan.interval,
+        "latency_cycles": plan.latency,
+        "link": {"kind": "uart", "baud": baud, "protocol": "docs/protocol.md"},
+        "files": {
+            "model": "model.nnef.tgz",
+            "plan": "plan.json",
+            "verilog": "rtl/top.v",
+            "bench": "sim",
+            "board": "board",
+        },
+    }
+
+
+def manifest_hash(manifest: dict[str, Any]) -> bytes:
+    """Return the 32 bytes by which a board's host recognises the build."""
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).digest()
+
+
+def _tensor(graph: Graph, name: str, port: Port) -> dict[str, Any]:
+    tensor = graph.tensor(name)
+    assert tensor.qtype is not None
+    return {
+        "name": name,
+        "shape": list(tensor.shape),
+        "qtype": tensor.qtype.to_json(),
+        "image": list(port.image),
+        "lanes": port.lanes,
+        "beats": port.beats,
+    }

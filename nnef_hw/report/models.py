@@ -1,0 +1,90 @@
+"""What a model is: the tables behind ``check`` and ``inspect``."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from nnef_hw.errors import ErrorGroup, NnefHwError
+from nnef_hw.ir import Graph, Node, Stage
+from nnef_hw.passes import simplify
+from nnef_hw.schedule import check_streamable
+
+__all__ = ["check_model", "inspect_model", "print_inspection"]
+
+
+def check_model(graph: Graph) -> list[NnefHwError]:
+    """Return every reason why a valid model cannot be built; none if it can."""
+    try:
+        canonical = simplify(graph) if graph.stage == Stage.FLOAT else graph
+    except ErrorGroup as group:
+        return list(group.errors)
+    except NnefHwError as error:
+        return [error]
+    return check_streamable(canonical)
+
+
+def inspect_model(graph: Graph) -> dict[str, Any]:
+    """Describe a model: inputs, outputs, and its layers with shapes, parameters and MACs."""
+    layers = [_layer(graph, node) for node in graph.nodes]
+    return {
+        "model": graph.name,
+        "stage": str(graph.stage),
+        "inputs": {name: list(graph.tensor(name).shape) for name in graph.inputs},
+        "outputs": {name: list(graph.tensor(name).shape) for name in graph.outputs},
+        "parameters": sum(t.volume for t in graph.tensors.values() if t.label is not None),
+        "macs": sum(layer["macs"] for layer in layers),
+        "layers": layers,
+    }
+
+
+def print_inspection(description: dict[str, Any], console: Console) -> None:
+    """Print the description as a table."""
+    shapes = [
+        f"{name} {shape}"
+        for key in ("inputs", "outputs")
+        for name, shape in description[key].items()
+    ]
+    console.print(f"{description['model']} ({description['stage']}): {' -> '.join(shapes)}")
+    table = Table(box=None, pad_edge=False)
+    for heading in ("layer", "op", "shape"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("parameters", "MACs"):
+        table.add_column(heading, justify="right")
+    for layer in description["layers"]:
+        shape = "x".join(map(str, layer["shape"]))
+        table.add_row(
+            layer["name"], layer["op"], shape, f"{layer['parameters']:,}", f"{layer['macs']:,}"
+        )
+    table.add_section()
+    total = (f"{description['parameters']:,}", f"{description['macs']:,}")
+    table.add_row("total", "", "", *total)
+    console.print(table)
+
+
+def _layer(graph: Graph, node: Node) -> dict[str, Any]:
+    constants = [graph.tensor(name) for name in node.inputs]
+    return {
+        "name": node.name,
+        "op": node.op,
+        "shape": list(graph.tensor(node.outputs[0]).shape),
+        "parameters": sum(tensor.volume for tensor in constants if tensor.label is not None),
+        "macs": _macs(graph, node),
+        "location": str(node.location) if node.location else None,
+    }
+
+
+def _macs(graph: Graph, node: Node) -> int:
+    """Output elements x kernel volume, padding taps included; other operators count none."""
+    output = graph.tensor(node.outputs[0]).volume
+    if node.op in {"conv", "linear"}:
+        return output * prod(graph.tensor(node.inputs[1]).shape[1:])
+    if node.op == "deconv":
+        return graph.tensor(node.inputs[0]).volume * prod(graph.tensor(node.inputs[1]).shape[1:])
+    if node.op == "matmul":
+        first = graph.tensor(node.inputs[0]).shape
+        return output * first[-2 if node.attrs["transposeA"] else -1]
+    return 0

@@ -1,0 +1,72 @@
+"""A build's folder, read back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from nnef_hw.errors import UsageError
+from nnef_hw.frontend import load
+from nnef_hw.ir import Graph
+from nnef_hw.schedule import Plan
+
+__all__ = ["BuildFolder"]
+
+FLOAT_MODEL = "float.nnef.tgz"
+FIXED_MODEL = "model.nnef.tgz"
+
+
+@dataclass(frozen=True)
+class BuildFolder:
+    """What :func:`nnef_hw.build.build` left in a folder."""
+
+    path: Path
+
+    @classmethod
+    def open(cls, path: Path) -> BuildFolder:
+        """Check that a path is a finished build.
+
+        Raises
+        ------
+        UsageError
+            If it is not.
+        """
+        if not path.exists():
+            raise UsageError(f"build {str(path)!r} does not exist", remedy="run nnef-hw build")
+        for name in ("manifest.json", "plan.json", FIXED_MODEL, "rtl/top.v"):
+            if not (path / name).is_file():
+                raise UsageError(
+                    f"{str(path)!r} is no finished build: it has no {name}",
+                    remedy="run nnef-hw build",
+                )
+        return cls(path)
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """Contents of ``manifest.json``."""
+        value: dict[str, Any] = json.loads((self.path / "manifest.json").read_text())
+        return value
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The schedule."""
+        return Plan.from_json(json.loads((self.path / "plan.json").read_text()))
+
+    @cached_property
+    def fixed(self) -> Graph:
+        """The quantized model that the hardware computes."""
+        return load(self.path / FIXED_MODEL)
+
+    @cached_property
+    def canonical(self) -> Graph | None:
+        """The real-valued model before quantization; None if the build began with a fixed one."""
+        path = self.path / FLOAT_MODEL
+        return load(path) if path.is_file() else None
+
+    @cached_property
+    def verilog(self) -> str:
+        """The accelerator."""
+        return (self.path / "rtl" / "top.v").read_text()

@@ -1,0 +1,108 @@
+"""Executors: one interface to run a network in real numbers, in integers, or in its Verilog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.errors import UsageError
+from nnef_hw.frontend import load
+from nnef_hw.ir import Graph, Stage
+from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
+from nnef_hw.run.artifacts import BuildFolder
+from nnef_hw.run.rtl import run_rtl
+
+__all__ = ["Executor", "FixedExecutor", "FloatExecutor", "RtlExecutor", "make_executor"]
+
+
+class Executor(Protocol):
+    """Runs a network on batches of real inputs."""
+
+    @property
+    def graph(self) -> Graph:
+        """The graph whose inputs and outputs it takes and gives."""
+
+    def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Return the real outputs [N, ...] of real inputs [N, ...], both by name."""
+
+
+class FloatExecutor:
+    """The real-valued reference."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+    def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Compute in float64."""
+        return run_float(self.graph, inputs)
+
+
+class FixedExecutor:
+    """The fixed-point reference, quantizing inputs and dequantizing outputs."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+    def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Compute in the hardware's integers."""
+        return _in_real_numbers(self.graph, inputs, lambda codes: run_fixed(self.graph, codes))
+
+
+class RtlExecutor:
+    """A build's Verilog under Verilator."""
+
+    def __init__(self, build: BuildFolder) -> None:
+        self.build = build
+        self.graph = build.fixed
+
+    def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Simulate every sample, back to back."""
+
+        def simulate(codes: dict[str, NDArray[np.int64]]) -> dict[str, NDArray[np.int64]]:
+            outcome = run_rtl(self.build.verilog, self.build.plan, self.graph, codes)
+            return {self.graph.outputs[0]: outcome.codes}
+
+        return _in_real_numbers(self.graph, inputs, simulate)
+
+
+def make_executor(path: Path, on: str) -> Executor:
+    """Return the executor for a model file or a build's folder.
+
+    Raises
+    ------
+    UsageError
+        If that model cannot be run that way.
+    """
+    build = BuildFolder.open(path) if (path / "manifest.json").is_file() else None
+    if on == "rtl":
+        if build is None:
+            raise UsageError(
+                f"{str(path)!r} is no build, so there is no Verilog to run",
+                remedy="run nnef-hw build first and give its folder",
+            )
+        return RtlExecutor(build)
+    if on == "fixed":
+        graph = build.fixed if build else load(path)
+        if graph.stage != Stage.FIXED:
+            raise UsageError(
+                f"model {str(path)!r} is not quantized", remedy="run nnef-hw quantize first"
+            )
+        return FixedExecutor(graph)
+    graph = (build.canonical or build.fixed) if build else load(path)
+    if graph.stage == Stage.FIXED:
+        raise UsageError(
+            f"{str(path)!r} holds only a quantized model", remedy="run it with --on fixed"
+        )
+    return FloatExecutor(graph)
+
+
+def _in_real_numbers(
+    graph: Graph, inputs: Mapping[str, NDArray[Any]], run: Any
+) -> dict[str, NDArray[Any]]:
+    outputs: dict[str, NDArray[Any]] = {}
+    outputs.update(dequantize_outputs(graph, run(quantize_inputs(graph, inputs))))
+    return outputs

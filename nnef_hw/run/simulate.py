@@ -1,0 +1,199 @@
+"""Is the hardware the model, and how good is the model: ``sim`` and ``compare``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.errors import CheckError, UsageError
+from nnef_hw.ir import Graph, Stage
+from nnef_hw.reference import (
+    dequantize_outputs,
+    quantize_inputs,
+    run_fixed,
+    run_float,
+    trace_fixed,
+    trace_float,
+)
+from nnef_hw.run.artifacts import BuildFolder
+from nnef_hw.run.rtl import RtlOutcome, run_rtl
+from nnef_hw.samples import Samples, load_samples, score
+from nnef_hw.schedule import Plan
+
+__all__ = ["accuracies", "compare", "random_codes", "require_exact", "simulate", "simulation_row"]
+
+RANDOM_FRAMES = 16
+TRACED_SAMPLES = 64
+
+
+def random_codes(graph: Graph, frames: int = RANDOM_FRAMES) -> dict[str, NDArray[np.int64]]:
+    """Seeded codes over the whole input range, for builds without samples."""
+    rng = np.random.default_rng(0)
+    codes = {}
+    for name in graph.inputs:
+        tensor = graph.tensor(name)
+        assert tensor.qtype is not None
+        shape = (frames, *tensor.shape[1:])
+        codes[name] = rng.integers(tensor.qtype.lo, tensor.qtype.hi + 1, shape)
+    return codes
+
+
+def simulation_row(
+    plan: Plan, outcome: RtlOutcome, expected: NDArray[np.int64], *, stall: float = 0.0
+) -> dict[str, Any]:
+    """Return the ``sim --json`` object: mismatching frames, cycles, and the predicted cycles."""
+    wrong = (outcome.codes != expected).reshape(len(expected), -1).any(axis=1)
+    return {
+        "frames": len(expected),
+        "bit_exact": not wrong.any(),
+        "mismatches": int(wrong.sum()),
+        "cycles_per_inference": outcome.interval,
+        "latency_cycles": outcome.latency,
+        "predicted_cycles_per_inference": plan.interval,
+        "predicted_latency_cycles": plan.latency,
+        "stall": stall,
+        "cycles": outcome.cycles,
+        "cycles_per_second": round(outcome.cycles_per_second),
+    }
+
+
+def require_exact(row: dict[str, Any], *, settled_frames: int = 8) -> None:
+    """Fail a simulation whose results or cycles differ from the model's.
+
+    Cycles are compared in runs without stalls; the interval only after enough frames to settle.
+
+    Raises
+    ------
+    CheckError
+        With what differs.
+    """
+    if not row["bit_exact"]:
+        raise CheckError(
+            f"{row['mismatches']} of {row['frames']} frames differ from the fixed-point model",
+            remedy="please report this with the model: it is a defect of the generated hardware",
+        )
+    if row["stall"]:
+        return
+    keys = ["latency_cycles"]
+    if row["frames"] >= settled_frames:
+        keys.append("cycles_per_inference")
+    for key in keys:
+        if row[key] != row[f"predicted_{key}"]:
+            raise CheckError(
+                f"simulated {key} {row[key]} differ from the predicted {row[f'predicted_{key}']}",
+                remedy="please report this with the model: the schedule's timing model is wrong",
+            )
+
+
+def simulate(
+    build: BuildFolder,
+    samples_path: Path | None,
+    *,
+    limit: int | None = None,
+    stall: float = 0.0,
+    trace: Path | None = None,
+) -> dict[str, Any]:
+    """Run samples (or seeded random frames) through a build's Verilog, against the fixed model.
+
+    Raises
+    ------
+    UsageError
+        If ``limit`` or ``stall`` make no sense.
+    """
+    if limit is not None and limit < 1:
+        raise UsageError(f"--limit must be at least 1, not {limit}")
+    if not 0 <= stall < 1:
+        raise UsageError(f"--stall must be in 0..1 (1 excluded), not {stall:g}")
+    graph = build.fixed
+    if samples_path is None:
+        codes = random_codes(graph, min(limit or RANDOM_FRAMES, RANDOM_FRAMES))
+    else:
+        samples = load_samples(samples_path, graph)
+        codes = quantize_inputs(graph, samples[: limit or len(samples)].inputs)
+    outcome = run_rtl(build.verilog, build.plan, graph, codes, stall=stall, trace=trace)
+    expected = run_fixed(graph, codes)[graph.outputs[0]]
+    return simulation_row(build.plan, outcome, expected, stall=stall)
+
+
+def accuracies(
+    canonical: Graph | None,
+    fixed: Graph,
+    samples: Samples,
+    rtl_codes: NDArray[np.int64],
+    calibration_samples: int,
+) -> dict[str, Any] | None:
+    """Score float, fixed and RTL outputs against the labels; None without labels."""
+    if samples.labels is None:
+        return None
+    name = fixed.outputs[0]
+    fixed_codes = run_fixed(fixed, quantize_inputs(fixed, samples.inputs))
+    scores = {
+        "fixed": score(dequantize_outputs(fixed, fixed_codes)[name], samples.labels),
+        "rtl": score(dequantize_outputs(fixed, {name: rtl_codes})[name], samples.labels),
+    }
+    real = None
+    if canonical is not None:
+        real = score(run_float(canonical, samples.inputs)[name], samples.labels).value
+    return {
+        "metric": scores["fixed"].kind,
+        "samples": len(samples),
+        "calibration_samples": calibration_samples,
+        "float": real,
+        **{key: value.value for key, value in scores.items()},
+    }
+
+
+def compare(build: BuildFolder, samples_path: Path) -> dict[str, Any]:
+    """Compare float, fixed and RTL: bit-exactness on all samples, accuracy, SQNR per layer.
+
+    Accuracy is of the samples that calibration does not take from this file. SQNR is measured on
+    the first of those.
+    """
+    fixed, canonical = build.fixed, build.canonical
+    samples = load_samples(samples_path, fixed)
+    codes = quantize_inputs(fixed, samples.inputs)
+    outcome = run_rtl(build.verilog, build.plan, fixed, codes)
+    expected = run_fixed(fixed, codes)[fixed.outputs[0]]
+    row = simulation_row(build.plan, outcome, expected)
+    mask = samples.evaluation_mask() if canonical is not None else np.ones(len(samples), bool)
+    scored = accuracies(
+        canonical, fixed, samples[mask], outcome.codes[mask], len(samples) - int(mask.sum())
+    )
+    result = {
+        "samples": len(samples),
+        "bit_exact": row["bit_exact"],
+        "mismatches": row["mismatches"],
+        "calibration_samples": len(samples) - int(mask.sum()),
+        "evaluation_samples": int(mask.sum()),
+        "accuracy": None,
+        "mae": None,
+        "layers": _layer_quality(canonical, fixed, samples[mask][:TRACED_SAMPLES]),
+    }
+    if scored is not None:
+        result[scored["metric"]] = {key: scored[key] for key in ("float", "fixed", "rtl")}
+    return result
+
+
+def _layer_quality(canonical: Graph | None, fixed: Graph, samples: Samples) -> list[dict[str, Any]]:
+    """Signal to quantization noise of every layer's result in dB."""
+    if canonical is None:
+        return []
+    assert canonical.stage != Stage.FIXED
+    real = trace_float(canonical, samples.inputs)
+    codes = trace_fixed(fixed, quantize_inputs(fixed, samples.inputs))
+    layers = []
+    for node in fixed.nodes:
+        name = node.name
+        if name not in real or node.op in {"reshape", "argmax_reduce"}:
+            continue
+        qtype = fixed.tensor(name).qtype
+        assert qtype is not None
+        signal = np.asarray(real[name], np.float64)
+        noise = float(np.square(signal - qtype.dequantize(codes[name])).sum())
+        power = float(np.square(signal).sum())
+        ratio = 10 * np.log10(power / noise) if noise > 0 and power > 0 else None
+        layers.append({"name": name, "op": node.op, "sqnr_db": ratio and round(float(ratio), 2)})
+    return layers
