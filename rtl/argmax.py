@@ -50,7 +50,9 @@ class Argmax(wiring.Component):
         best = Signal.like(code, reset_less=True)
         best_index = Signal(self.index_bits, reset_less=True)
         index = Signal(self.index_bits)
-        final, accept, greater = Signal(), Signal(), Signal()
+        final = Signal()
+        accept = Signal()
+        greater = Signal()
 
         m.d.comb += [
             final.eq(index == self.channels - 1),

@@ -246,8 +246,12 @@ class SystolicArray(wiring.Component):
 
         kept = Signal(range(self.kept_passes + 1))
         pending = Signal(range(self.rows + 1))
-        leaving_end, waiting, shifting = Signal(), Signal(), Signal()
-        taken, emptied, load = Signal(), Signal(), Signal()
+        leaving_end = Signal()
+        waiting = Signal()
+        shifting = Signal()
+        taken = Signal()
+        emptied = Signal()
+        load = Signal()
         m.d.comb += [
             taken.eq(self.o.valid & self.o.ready),
             emptied.eq(taken & (pending == 1)),

@@ -86,7 +86,8 @@ class LineBuffer(wiring.Component):
         # Words stored from the first word of the current window on; negative after a frame whose
         # last rows are read by no window and not written yet.
         level = Signal(signed(max(depth, window.overdraft).bit_length() + 1))
-        written, released = Signal(), Signal()
+        written = Signal()
+        released = Signal()
         step = Signal(range(max(window.column_step, window.row_step, window.frame_step) + 1))
         m.d.sync += level.eq(level + written - Mux(released, step, 0))
 
@@ -102,7 +103,8 @@ class LineBuffer(wiring.Component):
         column = Signal(range(window.padded_width))
         block = Signal(range(window.channel_blocks))
         address = Signal(range(self.depth))
-        room, padding = Signal(), Signal()
+        room = Signal()
+        padding = Signal()
 
         inside = Const(1)
         if any(window.padding[0]):
@@ -144,7 +146,10 @@ class LineBuffer(wiring.Component):
         base = Signal(range(self.depth))
         address = Signal(range(self.depth))
 
-        running, stored, advance, issue = Signal(), Signal(), Signal(), Signal()
+        running = Signal()
+        stored = Signal()
+        advance = Signal()
+        issue = Signal()
         m.d.comb += [
             stored.eq(level >= window.span),
             advance.eq(~self.o.valid | self.o.ready),
@@ -156,7 +161,9 @@ class LineBuffer(wiring.Component):
 
         last_inner = inner == inner_words - 1
         last_column = last_inner & (tap_column == kernel_width - 1)
-        last_word, last_pass, last_window = Signal(), Signal(), Signal()
+        last_word = Signal()
+        last_pass = Signal()
+        last_window = Signal()
         row_end = column == window.out_width - 1
         m.d.comb += [
             last_word.eq(last_column & (tap_row == kernel_height - 1)),

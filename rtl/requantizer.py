@@ -78,9 +78,17 @@ class Requantizer(wiring.Component):
         digits = Signal(product_shift, reset_less=True)
         product = Signal(signed(operand_bits + 1), reset_less=True)
         step = Signal(range(interval))
-        busy, operand_last, product_valid, product_last = Signal(), Signal(), Signal(), Signal()
-        rounded_valid, rounded_last = Signal(), Signal()
-        front, middle, back, finishing, take = Signal(), Signal(), Signal(), Signal(), Signal()
+        busy = Signal()
+        operand_last = Signal()
+        product_valid = Signal()
+        product_last = Signal()
+        rounded_valid = Signal()
+        rounded_last = Signal()
+        front = Signal()
+        middle = Signal()
+        back = Signal()
+        finishing = Signal()
+        take = Signal()
 
         m.d.comb += [
             back.eq(~self.o.valid | self.o.ready),

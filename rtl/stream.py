@@ -60,7 +60,8 @@ class Fifo(wiring.Component):
         level = Signal(range(self.depth + 1))
         slots = [Signal.like(self.i.payload, name=f"slot{n}", reset_less=True)
                  for n in range(self.depth)]
-        accept, release = Signal(), Signal()
+        accept = Signal()
+        release = Signal()
         remaining = Signal.like(level)
 
         m.d.comb += [

@@ -48,7 +48,8 @@ class Pack(wiring.Component):
         channel = Signal(range(self.channels))
         lane = Signal(range(self.lanes))
         gathered = [Signal.like(code, name=f"lane{n}") for n in range(self.lanes - 1)]
-        complete, accept = Signal(), Signal()
+        complete = Signal()
+        accept = Signal()
 
         m.d.comb += [
             complete.eq((lane == self.lanes - 1) | (channel == self.channels - 1)),
