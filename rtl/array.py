@@ -28,8 +28,9 @@ class SystolicArray(wiring.Component):
     One word per cycle. Rows stand in groups of ``group_rows``; a group shares one weight memory,
     and word, address and control hop from group to group through registers: nothing fans out. A
     word that is inside never stalls: only the last word of a pass waits at the entrance until the
-    sums of all but ``kept_passes - 1`` passes before it have left. They leave by a shift chain along the
-    rows, whose shift also hops, so with several groups at most one sum leaves in two cycles.
+    sums of all but ``kept_passes - 1`` passes before it have left. They leave by a shift chain
+    along the rows, whose shift also hops, so with several groups at most one sum leaves in two
+    cycles.
 
     With ``interval`` cycles between the sums that the consumer takes, a pass takes
     ``max(T, latency + (rows - 1) * interval)`` cycles if one pass is kept; a second set of sums
