@@ -1,0 +1,125 @@
+# amaranth: UnusedElaboratable=no
+"""The accelerator as Verilog: its text, its names, and the primitives it becomes."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nnef_hw.build.synthesis import map_only
+from nnef_hw.codegen.accelerator import Accelerator, module_name, window_weights
+from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.passes import simplify
+from nnef_hw.quantize import quantize
+from nnef_hw.rtl.multiplier import PRIMITIVES
+from nnef_hw.schedule import find_target, lower, schedule
+from nnef_hw.schedule.beats import simulate_beats
+from nnef_hw.schedule.resources import block_resources
+from nnef_hw.testing import GraphBuilder
+
+
+@pytest.fixture
+def graph(rng):
+    """A convolution, a table, a pool and a linear layer, fixed."""
+    g = GraphBuilder()
+    weights = rng.normal(size=[3, 2, 2, 2])
+    x = g.op("tanh", g.conv(g.input("x", [1, 2, 5, 5]), weights, np.zeros((1, 3)), name="edges"))
+    x = g.reshape(g.pool("max_pool", x, 2, name="shrink"), [1, 12])
+    g.op("linear", x, rng.normal(size=[4, 12]), np.zeros((1, 4)), name="classes")
+    canonical = simplify(g.build())
+    return quantize(canonical, {"x": rng.normal(size=[8, 2, 5, 5])})
+
+
+def fold(plan, target, changes):
+    """Put changes into the plan's blocks by name and bring everything else up to date."""
+    blocks = []
+    for block in plan.blocks:
+        if block.kind == "conv":
+            new = changes[block.name]
+            window = replace(
+                block.window,
+                passes=-(-block.out_channels // new["rows"]),
+                channel_blocks=-(-block.channels // new["lanes"]),
+            )
+            block = replace(block, window=window, multipliers=new["rows"] * new["lanes"], **new)
+        blocks.append(replace(block, resources=block_resources(block, target.device)))
+    times = simulate_beats(blocks, plan.input, plan.output)
+    return replace(plan, blocks=tuple(blocks), interval=times.interval, latency=times.latency)
+
+
+def test_same_text_every_time(graph):
+    plan = schedule(graph, find_target("ice40"))
+    assert to_verilog(Accelerator(plan, graph)) == to_verilog(Accelerator(plan, graph))
+
+
+def test_modules_carry_the_names_of_layers(graph):
+    text = to_verilog(Accelerator(schedule(graph, find_target("ice40")), graph), name="net")
+    modules = re.findall(r"^module \\?(\S+?)[\s(;]", text, re.MULTILINE)
+    assert len(modules) == len(set(modules))
+    assert "net" in modules
+    expected = {
+        "edges_window", "edges_array", "edges_requantize", "tanh2_table", "shrink_window",
+        "shrink_maximum", "classes_conv_array",
+    }  # fmt: skip
+    names = {name.removeprefix("net.") for name in modules}
+    assert expected <= names
+
+
+def test_primitives_come_once_and_no_source_path_does(graph):
+    text = to_verilog(Accelerator(schedule(graph, find_target("ecp5")), graph))
+    assert text.count(PRIMITIVES.read_text()) == 1
+    assert len(re.findall(r"^module nnef_hw_product_pair\b", text, re.MULTILINE)) == 1
+    assert ".py" not in text
+    assert "src =" not in text
+
+
+@pytest.mark.parametrize(
+    ("layer", "name"),
+    [
+        ("conv1", "conv1"),
+        ("block/conv.2", "block_conv_2"),
+        ("2d", "layer_2d"),
+        ("a b", "a_b"),
+        ("_x", "_x"),
+    ],
+)
+def test_module_names_are_identifiers(layer, name):
+    assert module_name(layer) == name
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3])
+def test_window_weights_fill_absent_lanes_with_zeros(lanes, graph):
+    layer = lower(graph).layers[0]
+    words = window_weights(layer, lanes)
+    assert words.shape == (3, 4 * -(-2 // lanes), lanes)
+    padded = words.reshape(3, 4, -1)
+    assert (padded[:, :, :2] == layer.weights).all()
+    assert not padded[:, :, 2:].any()
+
+
+FOLDINGS = {
+    "edges": {"rows": 3, "lanes": 1, "group_rows": 2, "in_dsp": True, "weight_style": "block"},
+    "classes_conv": {
+        "rows": 1,
+        "lanes": 2,
+        "group_rows": 1,
+        "in_dsp": False,
+        "weight_style": "logic",
+    },
+}
+
+
+@pytest.mark.synth
+@pytest.mark.parametrize(
+    ("board", "dsp", "ram"),
+    [("ice40", "SB_MAC16", "SB_RAM40_4K"), ("ecp5", "MULT18X18D", "DP16KD")],
+)
+def test_dsp_and_block_ram_counts_are_exact(board, dsp, ram, graph, tmp_path):
+    target = find_target(board)
+    plan = fold(schedule(graph, target), target, FOLDINGS)
+    source = tmp_path / "top.v"
+    source.write_text(to_verilog(Accelerator(plan, graph)))
+    cells = map_only(source, top="top", family=target.device.family, out_dir=tmp_path / "map")
+    assert cells[dsp] == plan.resources.dsp - plan.link.dsp
+    assert cells[ram] == plan.resources.bram - plan.link.bram
