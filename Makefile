@@ -1,0 +1,38 @@
+# Everything runs in a virtual environment of its own; the first target of a fresh clone makes it.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+JOBS ?= auto
+
+.PHONY: demo test lint types bench clean
+
+demo: $(VENV)/.installed
+	$(BIN)/nnef-hw build examples/digits_cnn/digits_cnn.nnef.tgz --board icebreaker \
+	    --calibrate examples/digits_cnn/samples.npz --out build/digits_cnn
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n $(JOBS)
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev
+	$(BIN)/mypy
+
+# Over an hour: places and routes an ECP5-85F. ARGS="--quick" leaves that out.
+bench: $(VENV)/.installed
+	$(BIN)/python scripts/bench.py $(ARGS)
+
+clean:
+	rm -rf build $(VENV)
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nnef-hw needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@

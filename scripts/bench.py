@@ -1,0 +1,175 @@
+"""Measure what the README claims: ``make bench`` builds the networks and prints the tables.
+
+The trained networks are read from NNEF_HW_ZOO (or a folder ``shared/zoo`` beside the repository);
+those that are absent are left out. Builds are cached below ``build/bench``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from nnef_hw.build.pipeline import BuildOptions, build
+from nnef_hw.errors import NnefHwError
+from nnef_hw.reference import quantize_inputs, run_fixed
+from nnef_hw.run.artifacts import BuildFolder
+from nnef_hw.samples import load_samples
+
+ROOT = Path(__file__).resolve().parent.parent
+ZOO = Path(os.environ.get("NNEF_HW_ZOO", ROOT.parent / "shared" / "zoo"))
+DIGITS = ROOT / "examples" / "digits_cnn"
+QUICK = [
+    ("digits_cnn", "icebreaker"),
+    ("tflm_hello_world", "icebreaker"),
+    ("digits_mlp", "icebreaker"),
+    ("mnist_tiny_cnn", "icebreaker"),
+    ("jvowels_conv1d_tanh", "icebreaker"),
+    ("mnist_lenet5", "icebreaker"),
+]
+FULL = [*QUICK, ("mnist_lenet5", "ulx3s_85f")]
+
+
+def main() -> None:
+    """Build, measure, print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="without the ECP5 builds")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench")
+    parser.add_argument("names", nargs="*", help="only these networks")
+    options = parser.parse_args()
+
+    rows = []
+    for name, board in QUICK if options.quick else FULL:
+        model, samples = _files(name)
+        if (options.names and name not in options.names) or not model.exists():
+            continue
+        print(f"{name} on {board}...", flush=True)
+        rows.append(_measure(name, board, model, samples, options.out / f"{name}-{board}"))
+    console = Console(width=200)
+    print(f"\nMeasured on {_machine()}.\n")
+    for title, columns in TABLES.items():
+        console.print(_table(title, columns, rows))
+
+
+def _files(name: str) -> tuple[Path, Path]:
+    if name == "digits_cnn":
+        return DIGITS / "digits_cnn.nnef.tgz", DIGITS / "samples.npz"
+    return ZOO / name / "model.nnef.tgz", ZOO / name / "samples.npz"
+
+
+def _measure(name: str, board: str, model: Path, samples: Path, out: Path) -> dict[str, Any]:
+    row: dict[str, Any] = {"network": name, "board": board}
+    options = BuildOptions(model=model, board=board, out=out, calibrate=samples)
+    try:
+        report = build(options)
+    except NnefHwError as error:
+        return {**row, "refused": str(error)}
+    begin = time.perf_counter()
+    build(options)
+    again = time.perf_counter() - begin
+    return {**row, **report, "again": again, "reference": _reference_speed(out, samples)}
+
+
+def _reference_speed(out: Path, samples_path: Path) -> float:
+    """Samples per second of the fixed reference."""
+    graph = BuildFolder.open(out).fixed
+    codes = quantize_inputs(graph, load_samples(samples_path, graph).inputs)
+    begin = time.perf_counter()
+    run_fixed(graph, codes)
+    return len(codes[graph.inputs[0]]) / (time.perf_counter() - begin)
+
+
+def _use(name: str) -> Any:
+    return lambda row: "{used}/{available}".format(**row["resources"][name])
+
+
+def _error(name: str) -> Any:
+    def text(row: dict[str, Any]) -> str:
+        used, estimated = (row["resources"][name][key] for key in ("used", "estimated"))
+        return f"{estimated} ({estimated / used - 1:+.1%})" if used else f"{estimated}"
+
+    return text
+
+
+def _accuracy(row: dict[str, Any]) -> str:
+    scores = row["accuracy"]
+    if scores["metric"] == "mae":
+        return "mae {float:.4f} / {fixed:.4f} / {rtl:.4f}".format(**scores)
+    return "{float:.2%} / {fixed:.2%} / {rtl:.2%}".format(**scores)
+
+
+def _prediction(row: dict[str, Any]) -> str:
+    run = row["simulation"]
+    keys = ("cycles_per_inference", "latency_cycles")
+    return "equal" if all(run[key] == run[f"predicted_{key}"] for key in keys) else "DIFFERENT"
+
+
+TABLES = {
+    "Accelerators": {
+        "II (cycles)": lambda row: f"{row['cycles_per_inference']:,}",
+        "latency": lambda row: f"{row['latency_cycles']:,}",
+        "MACs": lambda row: f"{row['macs']:,}",
+        "multipliers": lambda row: str(row["multipliers"]),
+        "mac_utilization": lambda row: f"{row['mac_utilization']:.3f}",
+        "clock MHz": lambda row: f"{row['clock_mhz']:g}",
+        "fmax MHz": lambda row: f"{row['fmax_mhz']:.1f}",
+        "inferences/s": lambda row: f"{row['inferences_per_second']:,.0f}",
+        "over UART": lambda row: f"{row['link_inferences_per_second']:,.1f}",
+    },
+    "Exactness": {
+        "frames": lambda row: f"{row['simulation']['frames']:,}",
+        "bit exact": lambda row: "yes" if row["simulation"]["bit_exact"] else "NO",
+        "cycles predicted = simulated": _prediction,
+        "float / fixed / rtl": _accuracy,
+        "evaluated on": lambda row: str(row["accuracy"]["samples"]),
+    },
+    "Resources": {
+        "LUT": _use("lut"),
+        "LUT estimate": _error("lut"),
+        "DSP": _use("dsp"),
+        "DSP estimate": _error("dsp"),
+        "block RAM": _use("bram"),
+        "block RAM estimate": _error("bram"),
+    },
+    "Speed of the tools": {
+        "simulation Mcycles/s": lambda row: f"{row['simulation']['cycles_per_second'] / 1e6:.2f}",
+        "fixed reference samples/s": lambda row: f"{row['reference']:,.0f}",
+        "build s": lambda row: f"{row['seconds']['total']:.0f}",
+        "of it compile": lambda row: f"{row['seconds']['compile']:.1f}",
+        "simulate": lambda row: f"{row['seconds']['simulate']:.1f}",
+        "yosys": lambda row: f"{row['seconds']['yosys']:.1f}",
+        "nextpnr": lambda row: f"{row['seconds']['nextpnr']:.1f}",
+        "same build again s": lambda row: f"{row['again']:.1f}",
+    },
+}  # fmt: skip
+
+
+def _table(title: str, columns: dict[str, Any], rows: list[dict[str, Any]]) -> Table:
+    table = Table(title=title, title_justify="left")
+    for heading in ("network", "board", *columns):
+        table.add_column(heading)
+    for row in rows:
+        cells = (
+            [f"refused: {row['refused']}"]
+            if "refused" in row
+            else [value(row) for value in columns.values()]
+        )
+        table.add_row(row["network"], row["board"], *cells)
+    return table
+
+
+def _machine() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    cpu = names[0] if names else platform.processor()
+    return f"{os.cpu_count()} cores of {cpu}, Python {platform.python_version()}"
+
+
+if __name__ == "__main__":
+    main()
