@@ -77,7 +77,7 @@ def _measure(name: str, board: str, model: Path, samples: Path, out: Path) -> di
 
 
 def _reference_speed(out: Path, samples_path: Path) -> float:
-    """Samples per second of the fixed reference."""
+    """Return samples per second of the fixed reference."""
     graph = BuildFolder.open(out).fixed
     codes = quantize_inputs(graph, load_samples(samples_path, graph).inputs)
     begin = time.perf_counter()
