@@ -21,6 +21,8 @@ from nnef_hw.errors import NnefHwError, UsageError
 
 __all__ = ["main"]
 
+PIPE_WIDTH = 120
+
 Command = Callable[[argparse.Namespace], int]
 
 
@@ -74,7 +76,7 @@ def _inspect(options: argparse.Namespace) -> int:
     if options.json:
         _print_json(description)
     else:
-        print_inspection(description, Console())
+        print_inspection(description, _console())
     return 0
 
 
@@ -142,7 +144,7 @@ def _build(options: argparse.Namespace) -> int:
     if options.json:
         _print_json(report)
     else:
-        print_report(report, Console())
+        print_report(report, _console())
         print(f"report: {wanted.out / 'report.html'}")
     if report["timing_met"] is False:
         print(
@@ -218,7 +220,7 @@ def _print_result(options: argparse.Namespace, result: dict[str, Any]) -> None:
     if options.json:
         _print_json(result)
         return
-    console = Console()
+    console = _console()
     table = Table(box=None, show_header=False, pad_edge=False)
     for key, value in result.items():
         if isinstance(value, dict):
@@ -235,15 +237,21 @@ def _print_rows(options: argparse.Namespace, rows: list[dict[str, Any]]) -> None
     if options.json:
         _print_json(rows)
     else:
-        Console().print(_rows_table(rows))
+        _console().print(_rows_table(rows))
+
+
+def _console() -> Console:
+    """Return standard output; in a pipe it has room for whole tables."""
+    return Console() if sys.stdout.isatty() else Console(width=PIPE_WIDTH)
 
 
 def _rows_table(rows: list[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for key in rows[0]:
+    keys = [key for key in rows[0] if any(row[key] not in ("", None) for row in rows)]
+    for key in keys:
         table.add_column(key.replace("_", " "), overflow="fold")
     for row in rows:
-        table.add_row(*(_text(value) for value in row.values()))
+        table.add_row(*(_text(row[key]) for key in keys))
     return table
 
 

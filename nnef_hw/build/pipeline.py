@@ -48,7 +48,7 @@ __all__ = ["BuildOptions", "build", "fix_model"]
 _log = logging.getLogger(__name__)
 
 BENCH_FRAMES = 4
-LATER_STEPS = ("simulate", "synthesize")
+LATER_STEPS = ("simulate", "synthesize", "report")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +116,6 @@ def build(
     seconds["total"] = round(time.perf_counter() - begin, 2)
 
     report = _report(options, folder, target, verified, placed, seconds)
-    write_json(report, options.out / "report.json")
-    write_html(report, options.out / "report.html")
     require_exact(report["simulation"])
     return report
 
@@ -281,6 +279,7 @@ def _report(
     placed: SynthesisResult | None,
     seconds: dict[str, float],
 ) -> dict[str, Any]:
+    """Write the report, unless it is there already; the times are those of the first build."""
     bitstream = None
     if placed is not None and "bitstream" in placed.files:
         bitstream = str(options.out / "board" / placed.files["bitstream"])
@@ -291,11 +290,23 @@ def _report(
     commands = [command, f"nnef-hw sim {options.out}{samples}"]
     if samples:
         commands.append(f"nnef-hw compare {options.out}{samples}")
-    return make_report(
-        graph=folder.fixed, plan=folder.plan, chain=lower(folder.fixed), target=target,
-        synthesis=placed, simulation=verified["simulation"], accuracy=verified["accuracy"],
-        bitstream=bitstream, seconds=seconds, commands=commands, baud=DEFAULT_BAUD,
-    )  # fmt: skip
+    placement = None if placed is None else placed.to_json()
+    key = digest(
+        _package_digest(), folder.plan.dumps(), json.dumps([verified, placement, commands])
+    )
+
+    def produce(scratch: Path) -> dict[str, Any]:
+        report = make_report(
+            graph=folder.fixed, plan=folder.plan, chain=lower(folder.fixed), target=target,
+            synthesis=placed, simulation=verified["simulation"], accuracy=verified["accuracy"],
+            bitstream=bitstream, seconds=seconds, commands=commands, baud=DEFAULT_BAUD,
+        )  # fmt: skip
+        write_json(report, scratch / "report.json")
+        write_html(report, scratch / "report.html")
+        return report
+
+    report: dict[str, Any] = cached_step(folder.path, "report", key, produce)[0]
+    return report
 
 
 def _samples_digest(samples: Samples | None) -> str:

@@ -109,7 +109,7 @@ def _layer(graph: Graph, plan: Plan, block: Block, layer: Layer) -> dict[str, An
         "multipliers": block.multipliers,
         "rows": block.rows,
         "lanes": block.lanes,
-        "in_dsp": block.in_dsp,
+        "in_dsp": block.multipliers if block.in_dsp else 0,
         "cycles": block.cycles,
         "utilization": block.macs / (plan.interval * block.multipliers)
         if block.multipliers

@@ -38,15 +38,17 @@ def write_html(report: Mapping[str, Any], path: Path) -> None:
     environment.globals["say"] = wording
     source = files("nnef_hw.report").joinpath("template.html").read_text(encoding="utf-8")
     clock_hz = report["clock_mhz"] * 1e6 if report["clock_mhz"] else None
-    total_seconds = sum(report["seconds"].values())
+    steps = {step: seconds for step, seconds in report["seconds"].items() if step != "total"}
     page = environment.from_string(source).render(
         report=report,
         picture=draw(report),
         bottlenecks=wording.bottlenecks(report),
         resources=list(wording.resource_rows(report)),
         latency_seconds=wording.share(report["latency_cycles"], clock_hz),
-        total_seconds=total_seconds,
-        longest_step=max(report["seconds"].values(), default=0),
+        steps=steps,
+        # Steps run side by side: the total is less than their sum.
+        total_seconds=report["seconds"].get("total", sum(steps.values())),
+        longest_step=max(steps.values(), default=0),
     )
     write_text(path, page)
 
