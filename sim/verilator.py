@@ -23,7 +23,7 @@ _ERRORS = ("COMBDLY", "IMPLICIT", "LATCH", "MULTIDRIVEN", "PINMISSING", "SELRANG
 _SILENT = ("WIDTHEXPAND", "WIDTHTRUNC")
 
 _CXX_FLAGS = (
-    "-std=c++17", "-w", "-pthread", "-DVERILATOR=1", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0",
+    "-std=c++17", "-w", "-pthread", "-DVERILATOR=1", "-DVM_COVERAGE=0",
     "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE_SAIF=0",
 )  # fmt: skip
 _LIBRARY = ("verilated.cpp", "verilated_threads.cpp")
@@ -116,6 +116,9 @@ def build_model(
     verilator, compiler = find_tool("verilator"), find_tool("c++")
     flags = [f"-O{3 if speed else 1}", *_CXX_FLAGS, f"-DVM_TRACE={int(bool(trace))}"]
     flags += [f"-DVM_TRACE_{kind.upper()}={int(kind == trace)}" for kind in ("vcd", "fst")]
+    if not vpi:
+        # cocotb's main program keeps the time itself, and hangs if the library does too
+        flags.append("-DVL_TIME_CONTEXT")
     arguments = ["--cc", "--quiet-stats", "-O3", "--x-assign", "fast", "--x-initial", "fast"]
     arguments += ["--prefix", "Vtop", "--top-module", top, "-Wno-fatal"]
     arguments += [f"-Werror-{name}" for name in _ERRORS] + [f"-Wno-{name}" for name in _SILENT]

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -7,50 +9,11 @@ from nnef_hw.sim.frames import pack_frames, unpack_frames
 
 pytestmark = pytest.mark.verilator
 
-# Adds one to every lane; FAULT breaks a stream rule.
-INCREMENT = """
-module top(input clk, input rst, input [{top}:0] i__payload, input i__valid, output i__ready,
-           output [{top}:0] o__payload, output o__valid, input o__ready);
-  reg full = 0;
-  reg [{top}:0] payload = 0;
-  reg [7:0] count = 0;
-  reg [1:0] age = 0;
-`ifdef STOP
-  wire stop = count >= 9;
-`else
-  wire stop = 0;
-`endif
-  assign i__ready = !stop && (!full || o__ready);
-  always @(posedge clk) begin
-    if (i__ready) begin
-      full <= i__valid;
-      payload[{top}] <= i__payload[{top}];
-      for (int lane = 0; lane < {lanes}; lane++)
-        payload[8 * lane +: 8] <= i__payload[8 * lane +: 8] + 8'd1;
-    end
-    age <= i__ready ? 0 : age + 1;
-    count <= count + (i__valid && i__ready);
-    if (rst) full <= 0;
-`ifdef SURPLUS
-    if (full && o__ready && !i__valid) full <= 1;
-`endif
-  end
-`ifdef DROP
-  assign o__valid = full && age != 2;
-`else
-  assign o__valid = full && !stop;
-`endif
-`ifdef CHANGE
-  assign o__payload = payload ^ age[1];
-`else
-  assign o__payload = payload;
-`endif
-endmodule
-"""
+INCREMENT = Path(__file__).with_name("increment.v").read_text()
 
 
 def increment(lanes, *faults):
-    return FastRunner(INCREMENT.format(top=8 * lanes, lanes=lanes), defines=faults)
+    return FastRunner(INCREMENT, defines=[f"LANES={lanes}", *faults])
 
 
 def noise(rng, lanes, frames=20, beats=10):

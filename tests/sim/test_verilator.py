@@ -79,12 +79,6 @@ def test_processes_may_build_the_same(harness):
     assert len(paths) == 1
 
 
-def test_large_model_is_compiled_in_parts(harness, monkeypatch):
-    monkeypatch.setattr("nnef_hw.sim.verilator._SPLIT_BYTES", 0)
-    model = build(harness, time.time_ns() % 100_000 * 256 + 7)
-    assert subprocess.run([model.executable], capture_output=True).stdout == b"35"
-
-
 def test_syntax_error_is_shown_with_its_log(harness):
     with pytest.raises(ToolError, match="syntax error") as error:
         build_model("module top(;", harness=harness)

@@ -1,0 +1,173 @@
+"""A whole board in simulation, behind the pins of its UART.
+
+What runs is the top that goes to place and route; only the clock generator is another one.
+"""
+
+import struct
+import subprocess
+import time
+from pathlib import Path
+
+from nnef_hw.errors import CheckError, ToolError
+from nnef_hw.sim.verilator import build_model
+
+__all__ = ["PLL_MODELS", "BoardTransport"]
+
+# The simulated clock is the one behind the PLL, which locks only after a while.
+PLL_MODELS = """
+module SB_PLL40_PAD (
+    input PACKAGEPIN, RESETB, BYPASS,
+    output PLLOUTGLOBAL, LOCK
+);
+    parameter FEEDBACK_PATH = "SIMPLE";
+    parameter [3:0] DIVR = 0;
+    parameter [6:0] DIVF = 0;
+    parameter [2:0] DIVQ = 0, FILTER_RANGE = 0;
+    assign PLLOUTGLOBAL = PACKAGEPIN;
+    nnef_hw_pll_lock lock (.clk(PACKAGEPIN), .enable(RESETB & ~BYPASS), .locked(LOCK));
+endmodule
+
+module EHXPLLL (
+    input CLKI, CLKFB, RST, STDBY, PHASESEL0, PHASESEL1, PHASEDIR, PHASESTEP, PHASELOADREG,
+    input PLLWAKESYNC, ENCLKOP, ENCLKOS,
+    output CLKOP, CLKOS, LOCK
+);
+    parameter PLLRST_ENA = "", INTFB_WAKE = "", STDBY_ENABLE = "", DPHASE_SOURCE = "";
+    parameter FEEDBK_PATH = "", OUTDIVIDER_MUXA = "", OUTDIVIDER_MUXB = "";
+    parameter CLKOP_ENABLE = "", CLKOS_ENABLE = "";
+    parameter CLKI_DIV = 1, CLKFB_DIV = 1, CLKOP_DIV = 1, CLKOS_DIV = 1;
+    parameter CLKOP_CPHASE = 0, CLKOP_FPHASE = 0, CLKOS_CPHASE = 0, CLKOS_FPHASE = 0;
+    assign CLKOP = CLKI;
+    assign CLKOS = CLKOS_ENABLE == "ENABLED" & CLKI;
+    nnef_hw_pll_lock lock (.clk(CLKI), .enable(~RST & ~STDBY), .locked(LOCK));
+endmodule
+
+module nnef_hw_pll_lock (input clk, enable, output locked);
+    reg [6:0] count = 0;
+    always @(posedge clk)
+        if (!enable) count <= 0;
+        else if (!locked) count <= count + 1;
+    assign locked = &count;
+endmodule
+"""
+
+_HARNESS = Path(__file__).with_suffix(".cpp")
+_PORTS = {"clk": "in", "rx": "in", "tx": "out"}
+_COMMAND = struct.Struct("<2Q")
+_ANSWER = struct.Struct("<3Q")
+
+
+class BoardTransport:
+    """Carries a host's bytes to the pins of a simulated board, and back.
+
+    A transport as :class:`nnef_hw.run.link.Host` wants it. Time passes in :meth:`write`,
+    :meth:`read` and :meth:`advance` only, and a second is ``clk_hz`` cycles however long they take.
+    To be closed, or used as a context manager.
+
+    Parameters
+    ----------
+    verilog : str
+        Verilog of the board's top, complete but for the PLL.
+    clk_hz : float
+        Clock of the board, behind its PLL.
+    baud : float
+        Rate of the host's end of the line. It need not divide the clock, and may be a little off
+        the board's rate as it is in reality.
+    top : str
+        Name of the module; has at least the ports ``clk``, ``rx`` and ``tx``.
+    speed : bool
+        Spend more time in the compiler for a faster run.
+    cache_dir : Path, optional
+        Where compiled models are kept; the user's cache by default.
+
+    Attributes
+    ----------
+    cycles : int
+        Cycles since power-on.
+    seconds : float
+        What they took of real time.
+    """
+
+    def __init__(
+        self, verilog, *, clk_hz, baud, top="board_top", speed=False, cache_dir=None
+    ):  # fmt: skip
+        if not 0 < 2 * baud <= clk_hz:
+            raise ValueError(f"baud must be positive and at most half of {clk_hz} Hz, not {baud}")
+        self._clk_hz = clk_hz
+        self._received = b""
+        self.cycles = 0
+        self.seconds = 0.0
+        model = build_model(
+            verilog + PLL_MODELS, top=top, harness=_HARNESS, ports=_PORTS, speed=speed,
+            cache_dir=cache_dir,
+        )  # fmt: skip
+        self._process = subprocess.Popen(
+            [model.executable, repr(clk_hz / baud)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def write(self, data):
+        """Send all bytes; returns when the last one's stop bit has passed.
+
+        Raises
+        ------
+        CheckError
+            When the board has sent a byte without a start or a stop bit.
+        ToolError
+            When the simulation has ended.
+        """
+        self._received += self._exchange(data, 0)
+
+    def read(self, timeout):
+        """Bytes received, as soon as there are any; none after ``timeout`` seconds of silence.
+
+        Raises
+        ------
+        CheckError, ToolError
+            As :meth:`write`.
+        """
+        received, self._received = self._received, b""
+        return received or self._exchange(b"", round(timeout * self._clk_hz))
+
+    def advance(self, cycles):
+        """Let the board run; what it sends meanwhile is read later.
+
+        Raises
+        ------
+        CheckError, ToolError
+            As :meth:`write`.
+        """
+        end = self.cycles + cycles
+        while self.cycles < end:
+            self._received += self._exchange(b"", end - self.cycles)
+
+    def close(self):
+        """End the simulation."""
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait()
+
+    def _exchange(self, data, cycles):
+        """Send bytes, then run until one is received, for so many cycles at most."""
+        begin = time.perf_counter()
+        try:
+            self._process.stdin.write(_COMMAND.pack(len(data), cycles) + data)
+            self._process.stdin.flush()
+        except (BrokenPipeError, ValueError):
+            raise ToolError("simulation of the board has ended") from None
+        answer = self._process.stdout.read(_ANSWER.size)
+        if len(answer) != _ANSWER.size:
+            raise ToolError(f"simulation of the board ended with status {self._process.wait()}")
+        self.cycles, broken, count = _ANSWER.unpack(answer)
+        received = self._process.stdout.read(count)
+        self.seconds += time.perf_counter() - begin
+        if broken:
+            raise CheckError(
+                f"board sent a byte without start or stop bit before cycle {self.cycles}"
+            )
+        return received

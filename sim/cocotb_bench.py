@@ -1,0 +1,138 @@
+"""Cocotb benches: run against Verilog here, or written out for everybody else."""
+
+import contextlib
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+import cocotb_tools.config
+import numpy as np
+from cocotb_tools.check_results import get_results
+from cocotb_tools.runner import get_runner
+
+from nnef_hw.build.cache import write_atomic
+from nnef_hw.errors import CheckError, ToolError
+from nnef_hw.sim.verilator import build_model
+
+__all__ = ["run_cocotb", "write_bench"]
+
+_FOLDER = Path(__file__).parent
+_PORTS = {
+    "clk": "in", "rst": "in",
+    "i__payload": "in", "i__valid": "in", "i__ready": "out",
+    "o__payload": "out", "o__valid": "out", "o__ready": "in",
+}  # fmt: skip
+
+
+def run_cocotb(
+    verilog, beats, expected, *, top="top", defines=(), seed=1, idle_limit=100_000, test_dir=None
+):
+    """Run the stream bench in this process's Python under Verilator.
+
+    Every combination of pauses is one cocotb test, see :mod:`nnef_hw.sim.stream_bench`.
+
+    Parameters
+    ----------
+    verilog : str
+        The module's Verilog, complete.
+    beats, expected : ndarray
+        Input and output payloads as :func:`~nnef_hw.sim.frames.pack_frames` makes them.
+    top : str
+        Name of the module.
+    defines : Sequence[str]
+        Verilog macros.
+    seed : int
+        Of the pauses.
+    idle_limit : int
+        Cycles without a beat on either side that count as a deadlock.
+    test_dir : Path, optional
+        Folder for vectors, log and results; a temporary one by default.
+
+    Returns
+    -------
+    int
+        Number of tests, all passed.
+
+    Raises
+    ------
+    CheckError
+        A test failed; the message has what the tests found.
+    ToolError
+        The simulation did not get as far as its results.
+    """
+    libraries = Path(cocotb_tools.config.libs_dir)
+    model = build_model(
+        verilog,
+        top=top,
+        harness=Path(cocotb_tools.config.share_dir) / "lib" / "verilator" / "verilator.cpp",
+        ports=_PORTS,
+        vpi=True,
+        defines=defines,
+        link=[f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lcocotbvpi_verilator"],
+    )
+    if test_dir is None:
+        with tempfile.TemporaryDirectory(prefix="nnef-hw-") as folder:
+            return _run_tests(model, beats, expected, top, seed, idle_limit, Path(folder))
+    return _run_tests(model, beats, expected, top, seed, idle_limit, Path(test_dir))
+
+
+def write_bench(directory, beats, expected):
+    """Write a bench that runs without this package: ``python run.py``.
+
+    Parameters
+    ----------
+    directory : Path
+        Folder that receives the bench; the Verilog is expected as ``../rtl/top.v``.
+    beats, expected : ndarray
+        Input and output payloads as :func:`~nnef_hw.sim.frames.pack_frames` makes them.
+    """
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(_FOLDER / "stream_bench.py", directory / "test_accelerator.py")
+    shutil.copyfile(_FOLDER / "run_bench.py", directory / "run.py")
+    write_atomic(directory / "input.hex", _hex_lines(beats))
+    write_atomic(directory / "expected.hex", _hex_lines(expected))
+
+
+def _run_tests(model, beats, expected, top, seed, idle_limit, folder):
+    write_atomic(folder / "input.hex", _hex_lines(beats))
+    write_atomic(folder / "expected.hex", _hex_lines(expected))
+    log = folder / "cocotb.log"
+    environment = {
+        "STREAM_BENCH_VECTORS": str(folder.absolute()),
+        "STREAM_BENCH_IDLE_LIMIT": str(idle_limit),
+        "COCOTB_ANSI_OUTPUT": "0",
+    }
+    results = folder.absolute() / "results.xml"
+    results.unlink(missing_ok=True)
+    # the runner leaves through SystemExit when a test fails; the results say more
+    with contextlib.suppress(SystemExit):
+        get_runner("verilator").test(
+            test_module="nnef_hw.sim.stream_bench",
+            hdl_toplevel=top,
+            hdl_toplevel_lang="verilog",
+            build_dir=model.directory,
+            test_dir=folder,
+            results_xml=str(results),
+            log_file=str(log),
+            seed=seed,
+            extra_env=environment,
+        )
+    if not results.is_file():
+        tail = "\n".join(log.read_text().splitlines()[-40:])
+        raise ToolError(f"the cocotb simulation broke off:\n{tail}")
+    tests, failures = get_results(results)
+    if failures or not tests:
+        lines = [line.strip() for line in log.read_text().splitlines()]
+        reasons = dict.fromkeys(line for line in lines if re.match(r"\w+(Error|Exception)\b", line))
+        listing = "".join(f"\n    {reason}" for reason in list(reasons)[:5])
+        raise CheckError(f"{failures} of {tests} cocotb tests failed (seed {seed}):{listing}")
+    return tests
+
+
+def _hex_lines(payloads):
+    """One payload per line, as wide as they all are."""
+    words = np.asarray(payloads, np.uint64)
+    words = words.reshape(len(words), -1)[:, ::-1]
+    return "".join("".join(f"{int(word):016x}" for word in row) + "\n" for row in words)
