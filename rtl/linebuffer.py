@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.blockram import tile_memory
 from nnef_hw.rtl.memory import TiledMemory
+from nnef_hw.rtl.raster import padded_raster
 from nnef_hw.rtl.stream import beat_layout, code_shape
 
 __all__ = ["LineBuffer", "window_layout"]
@@ -98,39 +99,21 @@ class LineBuffer(wiring.Component):
     def _write(self, m, storage, level, written):
         """Write the padded image in raster order, padding without an input beat."""
         window = self.window
-        (top, _), (left, _) = window.padding
-        row = Signal(range(window.padded_height))
-        column = Signal(range(window.padded_width))
-        block = Signal(range(window.channel_blocks))
         address = Signal(range(self.depth))
         room = Signal()
-        padding = Signal()
+        row, column, block, padding = padded_raster(m, window, written)
 
-        inside = Const(1)
-        if any(window.padding[0]):
-            inside = inside & (row >= top) & (row < top + window.height)
-        if any(window.padding[1]):
-            inside = inside & (column >= left) & (column < left + window.width)
         waits = (row == 0) & (column == 0) & (block == 0) if window.starts_in_padding else Const(0)
         pad_word = Const(self.pad_code, self.bits).replicate(self.lanes)
         m.d.comb += [
             room.eq(level < self.depth),
-            padding.eq(~inside),
             self.i.ready.eq(room & ~padding),
             written.eq(room & ((padding & ~waits) | self.i.valid)),
             storage.write_address.eq(address),
             storage.write_enable.eq(written),
             storage.write_data.eq(Mux(padding, pad_word, self.i.payload.data.as_value())),
         ]
-
-        with m.If(written):
-            m.d.sync += [address.eq(address + 1), block.eq(block + 1)]
-            with m.If(block == window.channel_blocks - 1):
-                m.d.sync += [block.eq(0), column.eq(column + 1)]
-                with m.If(column == window.padded_width - 1):
-                    m.d.sync += [column.eq(0), row.eq(row + 1)]
-                    with m.If(row == window.padded_height - 1):
-                        m.d.sync += row.eq(0)
+        m.d.sync += address.eq(address + written)
 
     def _read(self, m, storage, level, released, step):
         """Read the words of every window, pass after pass."""

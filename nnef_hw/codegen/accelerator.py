@@ -15,6 +15,7 @@ from nnef_hw.ir import Graph
 from nnef_hw.rtl.argmax import Argmax
 from nnef_hw.rtl.array import SystolicArray
 from nnef_hw.rtl.linebuffer import LineBuffer
+from nnef_hw.rtl.parallel import ParallelLineBuffer
 from nnef_hw.rtl.pool import MaxPool, SumPool
 from nnef_hw.rtl.requantizer import Requantizer
 from nnef_hw.rtl.softmax import Softmax
@@ -34,9 +35,11 @@ def module_name(layer: str) -> str:
     return name if re.match(r"[A-Za-z_]", name) else f"layer_{name}"
 
 
-def window_weights(layer: ConvLayer, lanes: int) -> NDArray[np.int64]:
+def window_weights(layer: ConvLayer, lanes: int, *, parallel: bool = False) -> NDArray[np.int64]:
     """Weights in window order, shape [out channels, words, lanes]; absent lanes are 0."""
     out_channels, taps, channels = layer.weights.shape
+    if parallel:
+        return layer.weights.reshape(out_channels, 1, taps * channels)
     blocks = -(-channels // lanes)
     padded = np.zeros((out_channels, taps, blocks * lanes), np.int64)
     padded[:, :, :channels] = layer.weights
@@ -87,9 +90,11 @@ def _components(block: Block, layer: Layer, device: Device) -> list[tuple[str, A
     """Return the named stream components of one block, in order."""
     codes = {"bits": block.x_bits, "signed": block.x_signed}
     components: list[tuple[str, Any]] = []
-    if block.lanes > 1:
-        components.append(("pack", Pack(channels=block.channels, lanes=block.lanes, **codes)))
-    if block.window is not None:
+    if block.beat_lanes > 1:
+        components.append(("pack", Pack(channels=block.channels, lanes=block.beat_lanes, **codes)))
+    if block.parallel:
+        components.append(("window", _parallel_buffer(block, layer, device)))
+    elif block.window is not None:
         assert isinstance(layer, ConvLayer | PoolLayer)
         pad = layer.pad_code if isinstance(layer, PoolLayer) else layer.source.zero_point
         buffer = LineBuffer(
@@ -120,9 +125,17 @@ def _components(block: Block, layer: Layer, device: Device) -> list[tuple[str, A
     return components
 
 
+def _parallel_buffer(block: Block, layer: Layer, device: Device) -> ParallelLineBuffer:
+    return ParallelLineBuffer(
+        window=block.window, bits=block.x_bits, signed=block.x_signed, lanes=block.beat_lanes,
+        pad_code=layer.source.zero_point, ram=device.ram,
+    )  # fmt: skip
+
+
 def _conv_components(block: Block, layer: ConvLayer, device: Device) -> list[tuple[str, Any]]:
     array = SystolicArray(
-        weights=window_weights(layer, block.lanes), rows=block.rows, group_rows=block.group_rows,
+        weights=window_weights(layer, block.lanes, parallel=block.parallel),
+        rows=block.rows, group_rows=block.group_rows,
         x_bits=block.x_bits, x_signed=block.x_signed, w_bits=block.weight_bits,
         acc_bits=block.acc_bits, in_dsp=block.in_dsp, ram=device.ram,
         weight_style=block.weight_style, kept_passes=block.kept_passes,

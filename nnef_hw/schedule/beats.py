@@ -170,9 +170,11 @@ def _start_block(kernel: _Kernel, block: Block, source: _Stream, frames: int) ->
         source = target
         return target
 
-    if block.lanes > 1:
-        connect(_pack, block.channels, block.lanes)
-    if block.window is not None:
+    if block.beat_lanes > 1:
+        connect(_pack, block.channels, block.beat_lanes)
+    if block.parallel:
+        connect(_parallel, block.window)
+    elif block.window is not None:
         written, released, windows = _Log(), _Log(), _Stream()
         kernel.start(_write(kernel, source, block.window, block.depth, written, released, frames))
         kernel.start(_read(kernel, windows, block.window, written, released, frames))
@@ -285,6 +287,26 @@ def _read(
             if index == window.passes - 1:
                 kernel.log(released, time + words - 1)
             time = yield _Put(target, time + words)
+
+
+def _parallel(kernel: _Kernel, source: _Stream, target: _Stream, window: Window) -> _Process:
+    """Model the parallel line buffer: a pixel is accepted, shifts in, and its window is given."""
+    padding = _padding_words(window)
+    completing = {base + window.span - 1 for base in _window_bases(window, 1)}
+    time = shifted = free = -1
+    while True:
+        for word in range(window.words):
+            time = max(time + 1, shifted)
+            if not padding[word]:
+                offered = yield _Peek(source)
+                time = max(time, offered)
+                kernel.accept(source, time)
+            shifted = max(time + 1, free)
+            free = shifted + 1
+            if word in completing:
+                for _ in range(window.passes):
+                    free = (yield _Put(target, free)) + 1
+                free -= 1
 
 
 def _window_bases(window: Window, frames: int) -> list[int]:

@@ -24,6 +24,7 @@ __all__ = ["layer_options"]
 DIGIT_BITS = (1, 2, 3, 4, 6, 8)
 MAX_LOGIC_WORDS = 128
 MAX_DEPTH_DOUBLINGS = 2
+LEAST_UTILIZATION = 0.25
 
 
 def layer_options(layer: Layer, device: Device) -> list[Block]:
@@ -84,39 +85,72 @@ def _pool_options(layer: PoolLayer, device: Device) -> list[Block]:
 
 
 def _conv_options(layer: ConvLayer, device: Device) -> list[Block]:
+    options = _parallel_options(layer, device)
     largest = device.products + int(device.lut * 0.5) // device.lut_multiplier
-    options = []
     for lanes in _foldings(layer.in_channels):
         blocks_in = -(-layer.in_channels // lanes)
         for rows in _foldings(layer.out_channels):
-            if rows * lanes > largest:
-                continue
-            passes = -(-layer.out_channels // rows)
-            window = replace(layer.window, channel_blocks=blocks_in, passes=passes)
-            group_rows = _group_rows(layer, window, rows, lanes, device)
-            block = Block(
-                name=layer.name,
-                op=layer.node.op,
-                kind="conv",
-                channels=layer.in_channels,
-                out_channels=layer.out_channels,
-                x_bits=layer.source.bits,
-                x_signed=layer.source.signed,
-                out_bits=layer.target.bits,
-                out_signed=layer.target.signed,
-                cycles=0,
-                resources=Resources(),
-                window=window,
-                rows=rows,
-                lanes=lanes,
-                group_rows=group_rows,
-                weight_bits=layer.weight_bits,
-                acc_bits=layer.acc_bits,
-                macs=layer.macs,
-                multipliers=rows * lanes,
-            )
-            options += _arithmetic_options(block, window, layer, device)
+            if rows * lanes <= largest:
+                passes = -(-layer.out_channels // rows)
+                window = replace(layer.window, channel_blocks=blocks_in, passes=passes)
+                options += _arithmetic_options(
+                    _conv_block(layer, window, rows, lanes, device), window, layer, device
+                )
     return options
+
+
+def _parallel_options(layer: ConvLayer, device: Device) -> list[Block]:
+    """Fold a layer whose whole window is one word: few channels, many taps.
+
+    Only where the results of a pass leave fast enough that the multipliers do not just wait.
+    """
+    plain = replace(layer.window, channel_blocks=1)
+    lanes = plain.taps * layer.in_channels
+    if plain.taps == 1 or plain.dilation != (1, 1) or plain.padded_width < 2:
+        return []
+    if plain.starts_in_padding:
+        return []
+    options = []
+    for rows in _foldings(layer.out_channels):
+        if rows * lanes <= device.products:
+            window = replace(plain, passes=-(-layer.out_channels // rows))
+            block = _conv_block(layer, window, rows, lanes, device, parallel=True)
+            options += _arithmetic_options(block, window, layer, device)
+    return [block for block in options if (block.utilization or 0) >= LEAST_UTILIZATION]
+
+
+def _conv_block(
+    layer: ConvLayer,
+    window: Window,
+    rows: int,
+    lanes: int,
+    device: Device,
+    *,
+    parallel: bool = False,
+) -> Block:
+    """Return an array of that size, without arithmetic options, depth and cost."""
+    block = Block(
+        name=layer.name,
+        op=layer.node.op,
+        kind="conv",
+        channels=layer.in_channels,
+        out_channels=layer.out_channels,
+        x_bits=layer.source.bits,
+        x_signed=layer.source.signed,
+        out_bits=layer.target.bits,
+        out_signed=layer.target.signed,
+        cycles=0,
+        resources=Resources(),
+        window=window,
+        parallel=parallel,
+        rows=rows,
+        lanes=lanes,
+        weight_bits=layer.weight_bits,
+        acc_bits=layer.acc_bits,
+        macs=layer.macs,
+        multipliers=rows * lanes,
+    )
+    return replace(block, group_rows=_group_rows(block, window, device))
 
 
 def _arithmetic_options(
@@ -127,7 +161,7 @@ def _arithmetic_options(
     fastest = None
     top_bits = max(layer.requant.mult).bit_length()
     in_dsp = [True, False] if layer.source.bits <= 8 and layer.weight_bits <= 8 else [False]
-    words = window.passes * window.pass_words
+    words = window.passes * block.pass_words
     styles = ["block", "logic"] if words <= MAX_LOGIC_WORDS else ["block"]
     for digit_bits, kept_passes in product(_digits(device), (1, 2)):
         folded = replace(
@@ -154,7 +188,7 @@ def _pass_cycles(block: Block, window: Window) -> int:
     """Cycles of all passes over one window: a pass waits for the results of those before."""
     full, rest = divmod(block.out_channels, block.rows)
     counts = [block.rows] * full + ([rest] if rest else [])
-    return sum(max(window.pass_words, _result_cycles(block, count)) for count in counts)
+    return sum(max(block.pass_words, _result_cycles(block, count)) for count in counts)
 
 
 def _result_cycles(block: Block, count: int) -> int:
@@ -165,6 +199,11 @@ def _result_cycles(block: Block, count: int) -> int:
 
 def _with_depths(block: Block, window: Window, reading: int, device: Device) -> list[Block]:
     """Vary the line buffer's depth; a shallow one makes the reader wait at row and frame ends."""
+    if block.parallel:
+        # Words that complete no window pass in a cycle each.
+        cycles = reading + window.words - window.out_pixels
+        block = replace(block, depth=window.padded_width, cycles=cycles)
+        return [replace(block, resources=block_resources(block, device))]
     depth = max(2, 1 << (window.min_depth - 1).bit_length())
     width = block.x_bits * block.lanes
     while (
@@ -199,17 +238,17 @@ def _foldings(extent: int) -> list[int]:
     return sorted({-(-extent // repetitions) for repetitions in range(1, extent + 1)})
 
 
-def _group_rows(layer: ConvLayer, window: Window, rows: int, lanes: int, device: Device) -> int:
+def _group_rows(block: Block, window: Window, device: Device) -> int:
     """Rows per weight memory: the fewest block RAMs, then the fewest memories of <= 16 products."""
-    depth = window.passes * window.pass_words
+    depth = window.passes * block.pass_words
+    width = block.lanes * block.weight_bits
 
     def cost(group_rows: int) -> tuple[int, int]:
-        full, rest = divmod(rows, group_rows)
-        width = lanes * layer.weight_bits
+        full, rest = divmod(block.rows, group_rows)
         count = full * tile_memory(device.ram, depth, group_rows * width).count
         if rest:
             count += tile_memory(device.ram, depth, rest * width).count
         return count, -group_rows
 
-    candidates = [n for n in range(1, rows + 1) if n == 1 or n * lanes <= 16]
+    candidates = [n for n in range(1, block.rows + 1) if n == 1 or n * block.lanes <= 16]
     return min(candidates, key=cost)

@@ -48,8 +48,9 @@ class Block:
         Of the image that enters and of the one that leaves.
     x_bits, x_signed, out_bits, out_signed
         Formats of codes in and out.
-    window, depth
-        Geometry and memory words of the line buffer; None and 0 without one.
+    window, depth, parallel
+        Geometry and memory words of the line buffer; None and 0 without one. A parallel one gives
+        all taps of a window in one word.
     rows, lanes, group_rows, kept_passes
         Output channels at once, products per row, rows that share a weight memory, passes whose
         sums the array holds.
@@ -80,6 +81,7 @@ class Block:
     resources: Resources
     window: Window | None = None
     depth: int = 0
+    parallel: bool = False
     rows: int = 0
     lanes: int = 1
     group_rows: int = 0
@@ -92,6 +94,17 @@ class Block:
     weight_style: str = "block"
     macs: int = 0
     multipliers: int = 0
+
+    @property
+    def beat_lanes(self) -> int:
+        """Codes per beat that the line buffer takes."""
+        return self.channels if self.parallel else self.lanes
+
+    @property
+    def pass_words(self) -> int:
+        """Words of one pass over a window (T of the design)."""
+        assert self.window is not None
+        return 1 if self.parallel else self.window.pass_words
 
     @property
     def tree_depth(self) -> int:

@@ -17,6 +17,7 @@ from nnef_hw.schedule.targets import TARGETS, Device, Target
 
 __all__ = ["schedule"]
 
+MULTIPLIER_LOAD = 0.003
 # Weights of (LUT, DSP, block RAM) shares when options are compared; each finds other designs.
 PREFERENCES = tuple(
     (lut, dsp, bram)
@@ -124,16 +125,16 @@ def _choose(
     """Pick one option per layer within the interval: of all preferences, the one with most room."""
     allowed = [[block for block in layer if block.cycles <= interval] for layer in options]
     best: list[Block] | None = None
-    best_load = 1.0
+    best_load = 0.0
     for weights in PREFERENCES:
-        chosen = [
-            min(layer, key=lambda b: _load(b.resources, weights, device)) for layer in allowed
-        ]
+        chosen = [min(layer, key=lambda b: _cost(b, weights, device)) for layer in allowed]
         chosen = _relieve_dsp(chosen, allowed, budget, device, weights)
         used = _total(chosen)
         if not budget.holds(used):
             continue
-        load = _load(used, (1.0, 1.0, 1.0), device)
+        # Multipliers in DSP blocks are cheap, idle ones are not.
+        load = _load(used, (1.0, 0.1, 1.0), device)
+        load += MULTIPLIER_LOAD * sum(block.multipliers for block in chosen)
         if best is None or load < best_load:
             best, best_load = chosen, load
     return best
@@ -146,6 +147,10 @@ def _load(resources: Resources, weights: tuple[float, float, float], device: Dev
         + dsp * resources.dsp / device.dsp
         + bram * resources.bram / device.bram
     )
+
+
+def _cost(block: Block, weights: tuple[float, float, float], device: Device) -> float:
+    return _load(block.resources, weights, device) + MULTIPLIER_LOAD * block.multipliers
 
 
 def _relieve_dsp(
