@@ -13,7 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["cached_step", "digest", "discard_steps", "publish_directory", "write_atomic"]
+__all__ = [
+    "cached_step",
+    "digest",
+    "discard_steps",
+    "is_build",
+    "publish_directory",
+    "write_atomic",
+]
 
 if sys.platform != "win32":
     import fcntl
@@ -131,6 +138,11 @@ def cached_step(
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return json.loads(text)["value"], True
+
+
+def is_build(directory: Path) -> bool:
+    """Whether steps were run in a folder, finished or not."""
+    return (directory / _STEPS).is_dir()
 
 
 def discard_steps(directory: Path, names: Sequence[str]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import math
+import os
 import shutil
 import time
 from collections.abc import Callable
@@ -19,7 +21,7 @@ import nnef_hw
 import nnef_hw.boards
 import nnef_hw.rtl
 import nnef_hw.sim
-from nnef_hw.build.cache import cached_step, digest, discard_steps
+from nnef_hw.build.cache import cached_step, digest, discard_steps, is_build
 from nnef_hw.build.summary import make_report
 from nnef_hw.build.synthesis import SynthesisResult, synthesize, tool_identities
 from nnef_hw.codegen.accelerator import Accelerator
@@ -48,6 +50,7 @@ __all__ = ["BuildOptions", "build", "fix_model"]
 _log = logging.getLogger(__name__)
 
 BENCH_FRAMES = 4
+TINY = 1e-9
 LATER_STEPS = ("simulate", "synthesize", "report")
 
 
@@ -96,12 +99,15 @@ def build(
     begin = time.perf_counter()
     target = _check(options)
     progress("compiling")
-    is_new = not options.out.exists()
+    missing = [path for path in (options.out, *options.out.parents) if not path.exists()]
     try:
         seconds = _compile(options, target)
     except BaseException:
-        if is_new:
+        if missing:
             shutil.rmtree(options.out, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                for parent in missing[1:]:
+                    parent.rmdir()
         raise
     folder = BuildFolder.open(options.out)
 
@@ -149,13 +155,26 @@ def _check(options: BuildOptions) -> Target:
             f"architecture {options.arch!r} does not exist yet", remedy="use --arch streaming"
         )
     for name, value in (("--freq", options.clock_mhz), ("--target-fps", options.target_fps)):
-        if value is not None and not (math.isfinite(value) and value > 0):
+        if value is not None and not (math.isfinite(value) and value > TINY):
             raise UsageError(f"{name} must be positive, not {value:g}")
     target = find_target(options.board)
     check_clock(target.name, options.clock_mhz or target.clock_mhz)
-    if options.out.exists() and not options.out.is_dir():
-        raise UsageError(f"{str(options.out)!r} is a file", remedy="choose another --out")
+    _check_folder(options.out)
     return target
+
+
+def _check_folder(out: Path) -> None:
+    """Refuse a folder that cannot be made, or that holds anything but a build."""
+    existing = next(path for path in (out, *out.parents) if path.exists())
+    if not existing.is_dir():
+        raise UsageError(f"{str(existing)!r} is a file", remedy="choose another --out")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise UsageError(f"{str(existing)!r} cannot be written", remedy="choose another --out")
+    if existing == out and not is_build(out) and any(out.iterdir()):
+        raise UsageError(
+            f"{str(out)!r} holds files that are no build",
+            remedy="give --out a new folder, so that none of them is overwritten",
+        )
 
 
 def _compile(options: BuildOptions, target: Target) -> dict[str, float]:
@@ -172,11 +191,11 @@ def _compile(options: BuildOptions, target: Target) -> dict[str, float]:
         fixed, canonical = fix_model(graph, samples)
         plan = schedule(fixed, target, clock_mhz=options.clock_mhz, target_fps=options.target_fps)
         _emit(folder, fixed, canonical, plan, samples)
+        # Before the new Verilog is in place: an interruption in between costs time, not trust.
+        discard_steps(options.out, LATER_STEPS)
         return {"compile": round(time.perf_counter() - begin, 2)}
 
-    seconds, is_new = cached_step(options.out, "compile", key, produce)
-    if is_new:
-        discard_steps(options.out, LATER_STEPS)
+    seconds, _ = cached_step(options.out, "compile", key, produce)
     return dict(seconds)
 
 
