@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load
@@ -14,6 +15,8 @@ from nnef_hw.ir import Graph
 from nnef_hw.schedule import Plan
 
 __all__ = ["BuildFolder"]
+
+T = TypeVar("T")
 
 FLOAT_MODEL = "float.nnef.tgz"
 FIXED_MODEL = "model.nnef.tgz"
@@ -47,13 +50,12 @@ class BuildFolder:
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """Contents of ``manifest.json``."""
-        value: dict[str, Any] = json.loads((self.path / "manifest.json").read_text())
-        return value
+        return self._read("manifest.json", dict)
 
     @cached_property
     def plan(self) -> Plan:
         """The schedule."""
-        return Plan.from_json(json.loads((self.path / "plan.json").read_text()))
+        return self._read("plan.json", Plan.from_json)
 
     @cached_property
     def fixed(self) -> Graph:
@@ -70,3 +72,11 @@ class BuildFolder:
     def verilog(self) -> str:
         """The accelerator."""
         return (self.path / "rtl" / "top.v").read_text()
+
+    def _read(self, name: str, convert: Callable[[Any], T]) -> T:
+        try:
+            return convert(json.loads((self.path / name).read_text()))
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise UsageError(
+                f"{str(self.path / name)!r} is damaged", remedy="run nnef-hw build again"
+            ) from error

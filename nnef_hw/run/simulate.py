@@ -23,7 +23,15 @@ from nnef_hw.run.rtl import RtlOutcome, run_rtl
 from nnef_hw.samples import Samples, load_samples, score
 from nnef_hw.schedule import Plan
 
-__all__ = ["accuracies", "compare", "random_codes", "require_exact", "simulate", "simulation_row"]
+__all__ = [
+    "accuracies",
+    "compare",
+    "random_codes",
+    "require_equal",
+    "require_exact",
+    "simulate",
+    "simulation_row",
+]
 
 RANDOM_FRAMES = 16
 TRACED_SAMPLES = 64
@@ -70,11 +78,7 @@ def require_exact(row: dict[str, Any], *, settled_frames: int = 8) -> None:
     CheckError
         With what differs.
     """
-    if not row["bit_exact"]:
-        raise CheckError(
-            f"{row['mismatches']} of {row['frames']} frames differ from the fixed-point model",
-            remedy="please report this with the model: it is a defect of the generated hardware",
-        )
+    require_equal(row["mismatches"], row["frames"])
     if row["stall"]:
         return
     keys = ["latency_cycles"]
@@ -86,6 +90,21 @@ def require_exact(row: dict[str, Any], *, settled_frames: int = 8) -> None:
                 f"simulated {key} {row[key]} differ from the predicted {row[f'predicted_{key}']}",
                 remedy="please report this with the model: the schedule's timing model is wrong",
             )
+
+
+def require_equal(mismatches: int, frames: int) -> None:
+    """Fail if the hardware's outputs are not those of the fixed-point model.
+
+    Raises
+    ------
+    CheckError
+        With the number of frames that differ.
+    """
+    if mismatches:
+        raise CheckError(
+            f"{mismatches} of {frames} frames differ from the fixed-point model",
+            remedy="please report this with the model: it is a defect of the generated hardware",
+        )
 
 
 def simulate(
@@ -101,12 +120,14 @@ def simulate(
     Raises
     ------
     UsageError
-        If ``limit`` or ``stall`` make no sense.
+        If ``limit``, ``stall`` or ``trace`` make no sense.
     """
     if limit is not None and limit < 1:
         raise UsageError(f"--limit must be at least 1, not {limit}")
     if not 0 <= stall < 1:
         raise UsageError(f"--stall must be in 0..1 (1 excluded), not {stall:g}")
+    if trace is not None:
+        _check_trace(trace)
     graph = build.fixed
     if samples_path is None:
         codes = random_codes(graph, min(limit or RANDOM_FRAMES, RANDOM_FRAMES))
@@ -116,6 +137,13 @@ def simulate(
     outcome = run_rtl(build.verilog, build.plan, graph, codes, stall=stall, trace=trace)
     expected = run_fixed(graph, codes)[graph.outputs[0]]
     return simulation_row(build.plan, outcome, expected, stall=stall)
+
+
+def _check_trace(path: Path) -> None:
+    if path.suffix not in {".fst", ".vcd"}:
+        raise UsageError(f"--trace must end in .fst or .vcd, not {str(path)!r}")
+    if path.is_dir() or not path.parent.is_dir():
+        raise UsageError(f"--trace {str(path)!r} cannot be written", remedy="choose another place")
 
 
 def accuracies(
