@@ -17,7 +17,7 @@ from rich.logging import RichHandler
 from rich.table import Table
 
 import nnef_hw
-from nnef_hw.errors import NnefHwError, UsageError
+from nnef_hw.errors import ErrorGroup, NnefHwError, UsageError
 
 __all__ = ["main"]
 
@@ -36,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return command(options)
     except NnefHwError as error:
-        print(f"nnef-hw: {error}", file=sys.stderr)
+        for each in error.errors if isinstance(error, ErrorGroup) else (error,):
+            print(f"nnef-hw: {each}", file=sys.stderr)
         return error.exit_status
     except KeyboardInterrupt:
         print("nnef-hw: interrupted", file=sys.stderr)
@@ -47,25 +48,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from nnef_hw.frontend import load
-    from nnef_hw.report.models import check_model
+    from nnef_hw.report.models import check_file, check_verdict
 
-    graph = load(options.model)
-    problems = check_model(graph)
-    result = {
-        "model": graph.name,
-        "valid": True,
-        "architectures": {"streaming": not problems},
-        "problems": [str(problem) for problem in problems],
-    }
+    result = check_file(options.model)
     if options.json:
         _print_json(result)
     else:
-        for problem in problems:
+        for problem in result["problems"]:
             print(f"nnef-hw: {problem}", file=sys.stderr)
-        verdict = f"{len(problems)} problems" if problems else "can be built (streaming)"
-        print(f"{graph.name}: valid NNEF; {verdict}")
-    return 2 if problems else 0
+        print(check_verdict(result))
+    return 2 if result["problems"] else 0
 
 
 def _inspect(options: argparse.Namespace) -> int:
@@ -93,6 +85,8 @@ def _run(options: argparse.Namespace) -> int:
     from nnef_hw.run.executors import make_executor
     from nnef_hw.samples import load_samples
 
+    if not options.output.parent.is_dir():
+        raise UsageError(f"there is no folder for the output {str(options.output)!r}")
     executor = make_executor(options.model, options.on)
     samples = load_samples(options.input, executor.graph)
     outputs = executor.run(samples.inputs)
@@ -127,11 +121,12 @@ def _build(options: argparse.Namespace) -> int:
     from nnef_hw.build.pipeline import BuildOptions, build
     from nnef_hw.report import print_report
 
-    name = options.model.name.split(".")[0]
+    path = options.model.resolve()
+    name = path.name.split(".")[0]
     wanted = BuildOptions(
         model=options.model,
         board=options.board,
-        out=options.out or Path("build") / (name if name != "model" else options.model.parent.name),
+        out=options.out or Path("build") / (name if name != "model" else path.parent.name),
         calibrate=options.calibrate,
         clock_mhz=options.freq,
         target_fps=options.target_fps,
@@ -174,11 +169,12 @@ def _sim(options: argparse.Namespace) -> int:
 
 def _compare(options: argparse.Namespace) -> int:
     from nnef_hw.run.artifacts import BuildFolder
-    from nnef_hw.run.simulate import compare
+    from nnef_hw.run.simulate import compare, require_equal
 
     result = compare(BuildFolder.open(options.build), options.samples)
     _print_result(options, result)
-    return 0 if result["bit_exact"] else 1
+    require_equal(result["mismatches"], result["samples"])
+    return 0
 
 
 def _boards(options: argparse.Namespace) -> int:
@@ -197,7 +193,7 @@ def _boards(options: argparse.Namespace) -> int:
         }
         for target in TARGETS
     ]
-    _print_rows(options, rows)
+    _print_rows(options, "boards", rows)
     return 0
 
 
@@ -207,7 +203,7 @@ def _doctor(options: argparse.Namespace) -> int:
     from nnef_hw.tools import doctor
 
     rows = [asdict(status) for status in doctor()]
-    _print_rows(options, rows)
+    _print_rows(options, "tools", rows)
     return 0 if all(row["found"] for row in rows) else 3
 
 
@@ -233,9 +229,9 @@ def _print_result(options: argparse.Namespace, result: dict[str, Any]) -> None:
             console.print(_rows_table(value))
 
 
-def _print_rows(options: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
+def _print_rows(options: argparse.Namespace, title: str, rows: list[dict[str, Any]]) -> None:
     if options.json:
-        _print_json(rows)
+        _print_json({title: rows})
     else:
         _console().print(_rows_table(rows))
 
@@ -272,8 +268,9 @@ def _write_npz(path: Path, arrays: dict[str, Any]) -> None:
             np.savez(file, **arrays)
         partial.replace(path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise UsageError(f"output {str(path)!r} cannot be written: {error.strerror}") from error
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -2,18 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from nnef_hw.errors import ErrorGroup, NnefHwError
+from nnef_hw.errors import ErrorGroup, NnefHwError, UnsupportedError, UsageError
+from nnef_hw.frontend import load
 from nnef_hw.ir import Graph, Node, Stage
 from nnef_hw.passes import simplify
 from nnef_hw.schedule import check_streamable
 
-__all__ = ["check_model", "inspect_model", "print_inspection"]
+__all__ = ["check_file", "check_model", "check_verdict", "inspect_model", "print_inspection"]
+
+
+def check_file(path: Path) -> dict[str, Any]:
+    """Return what ``check --json`` prints: whether the model is valid and can be built.
+
+    Raises
+    ------
+    UsageError
+        If there is no such file.
+    """
+    try:
+        graph = load(path)
+    except UsageError:
+        raise
+    except NnefHwError as error:
+        problems = list(error.errors) if isinstance(error, ErrorGroup) else [error]
+        name = path.resolve().name
+        is_valid = all(isinstance(each, UnsupportedError) for each in problems)
+    else:
+        problems = check_model(graph)
+        name, is_valid = graph.name, True
+    return {
+        "model": name,
+        "valid": is_valid,
+        "architectures": {"streaming": not problems},
+        "problems": [str(problem) for problem in problems],
+    }
+
+
+def check_verdict(result: Mapping[str, Any]) -> str:
+    """Sum up what :func:`check_file` found in a line."""
+    validity = "valid" if result["valid"] else "not valid"
+    count = len(result["problems"])
+    verdict = f"{count} problem{'s' * (count > 1)}" if count else "can be built (streaming)"
+    return f"{result['model']}: {validity} NNEF; {verdict}"
 
 
 def check_model(graph: Graph) -> list[NnefHwError]:
