@@ -3,6 +3,7 @@
 What runs is the top that goes to place and route; only the clock generator is another one.
 """
 
+import contextlib
 import struct
 import subprocess
 import time
@@ -75,8 +76,6 @@ class BoardTransport:
         the board's rate as it is in reality.
     top : str
         Name of the module; has at least the ports ``clk``, ``rx`` and ``tx``.
-    speed : bool
-        Spend more time in the compiler for a faster run.
     cache_dir : Path, optional
         Where compiled models are kept; the user's cache by default.
 
@@ -88,9 +87,7 @@ class BoardTransport:
         What they took of real time.
     """
 
-    def __init__(
-        self, verilog, *, clk_hz, baud, top="board_top", speed=False, cache_dir=None
-    ):  # fmt: skip
+    def __init__(self, verilog, *, clk_hz, baud, top="board_top", cache_dir=None):
         if not 0 < 2 * baud <= clk_hz:
             raise ValueError(f"baud must be positive and at most half of {clk_hz} Hz, not {baud}")
         self._clk_hz = clk_hz
@@ -98,9 +95,8 @@ class BoardTransport:
         self.cycles = 0
         self.seconds = 0.0
         model = build_model(
-            verilog + PLL_MODELS, top=top, harness=_HARNESS, ports=_PORTS, speed=speed,
-            cache_dir=cache_dir,
-        )  # fmt: skip
+            verilog + PLL_MODELS, top=top, harness=_HARNESS, ports=_PORTS, cache_dir=cache_dir
+        )
         self._process = subprocess.Popen(
             [model.executable, repr(clk_hz / baud)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
@@ -148,19 +144,22 @@ class BoardTransport:
 
     def close(self):
         """End the simulation."""
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait()
 
     def _exchange(self, data, cycles):
         """Send bytes, then run until one is received, for so many cycles at most."""
+        if self._process.stdin.closed:
+            raise ToolError("simulation of the board is closed")
         begin = time.perf_counter()
         try:
             self._process.stdin.write(_COMMAND.pack(len(data), cycles) + data)
             self._process.stdin.flush()
-        except (BrokenPipeError, ValueError):
-            raise ToolError("simulation of the board has ended") from None
-        answer = self._process.stdout.read(_ANSWER.size)
+            answer = self._process.stdout.read(_ANSWER.size)
+        except BrokenPipeError:
+            answer = b""
         if len(answer) != _ANSWER.size:
             raise ToolError(f"simulation of the board ended with status {self._process.wait()}")
         self.cycles, broken, count = _ANSWER.unpack(answer)

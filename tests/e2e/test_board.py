@@ -1,0 +1,256 @@
+"""Generated tops of boards, simulated behind their UART pins: the fixed model's integers."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nnef_hw.boards import get_board
+from nnef_hw.build.pipeline import fix_model
+from nnef_hw.codegen.accelerator import Accelerator
+from nnef_hw.codegen.board import DEFAULT_BAUD, design_board
+from nnef_hw.codegen.manifest import make_manifest, manifest_hash
+from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.frontend import load
+from nnef_hw.ir import Graph
+from nnef_hw.reference import quantize_inputs, run_fixed
+from nnef_hw.run.link import Host, LinkError, Request, Timing
+from nnef_hw.run.streams import from_stream, to_stream
+from nnef_hw.samples import Samples, load_samples
+from nnef_hw.schedule import Plan, find_target, schedule
+from nnef_hw.sim.board_runner import BoardTransport
+from nnef_hw.testing import GraphBuilder
+
+pytestmark = pytest.mark.verilator
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
+# An unfinished packet is forgotten after 10.9 ms at 24 MHz; a packet lasts 0.63 ms.
+TIMING = Timing(silence=0.012, reply=0.002, stall=0.02, pause=20e-6)
+CODES = {False: np.uint8, True: np.int8}
+
+
+@dataclass(frozen=True)
+class Design:
+    """A network on a board, and some inputs for it as codes."""
+
+    graph: Graph
+    plan: Plan
+    verilog: str
+    manifest_hash: bytes
+    codes: dict[str, Any]
+
+    @classmethod
+    def of(cls, graph, samples, board, *, count=3, **options):
+        fixed, _ = fix_model(graph, samples)
+        plan = schedule(fixed, find_target(board), **options)
+        manifest = make_manifest(fixed, plan, generator="test", baud=DEFAULT_BAUD)
+        verilog = design_board(plan, fixed, manifest).verilog
+        codes = quantize_inputs(fixed, samples[:count].inputs)
+        return cls(fixed, plan, verilog, manifest_hash(manifest), codes)
+
+    @property
+    def clk_hz(self):
+        return round(self.plan.clock_mhz * 1e6)
+
+    def power_on(self):
+        """Return the simulated board, as a transport."""
+        return BoardTransport(self.verilog, clk_hz=self.clk_hz, baud=DEFAULT_BAUD)
+
+    def frames(self):
+        """Inputs as the link wants them."""
+        source = self.plan.input
+        beats = to_stream(self.codes[self.graph.inputs[0]], source)
+        return [frame.astype(CODES[source.signed]).tobytes() for frame in beats]
+
+    def infer(self, host):
+        """Run all inputs through a board and return its codes."""
+        sink = self.plan.output
+        results = list(host.infer(self.frames(), sink.beats * sink.lanes))
+        beats = np.stack([np.frombuffer(result, CODES[sink.signed]) for result in results])
+        return from_stream(beats, sink, self.graph.tensor(self.graph.outputs[0]).shape)
+
+    def check(self, host):
+        """Compare what a board computes with the fixed model."""
+        expected = run_fixed(self.graph, self.codes)[self.graph.outputs[0]]
+        assert len({row.tobytes() for row in expected}) == len(expected) >= 3
+        np.testing.assert_array_equal(self.infer(host), expected)
+
+
+class BadLine:
+    """Transport that damages the first attempt of every request.
+
+    ``request`` sends a damaged request; ``reply`` damages the byte at a position of the reply.
+    """
+
+    def __init__(self, board, request=None, reply=None):
+        self.board = board
+        self.damage_request = request or (lambda data: board.write(data))
+        self.damage_reply = reply or (lambda _, byte: byte)
+        self.requests, self.repeats = [], 0
+        self.is_first = False
+        self.position = 0
+
+    def write(self, data):
+        self.is_first = self.requests[-1:] != [data]
+        self.position = 0
+        if self.is_first:
+            self.requests.append(data)
+            self.damage_request(data)
+        else:
+            self.repeats += 1
+            self.board.write(data)
+
+    def read(self, timeout):
+        received = self.board.read(timeout)
+        while received and self.is_first:
+            damaged = b""
+            for byte in received:
+                damaged += self.damage_reply(self.position, bytes([byte]))
+                self.position += 1
+            if damaged:
+                return damaged
+            received = self.board.read(timeout)
+        return received
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """The example on an iCEBreaker."""
+    graph = load(EXAMPLE / "digits_cnn.nnef.tgz")
+    return Design.of(graph, load_samples(EXAMPLE / "samples.npz", graph), "icebreaker")
+
+
+@pytest.fixture
+def board(digits):
+    """The example's board, just powered on."""
+    with digits.power_on() as board:
+        yield board
+
+
+@pytest.fixture
+def tiny(rng):
+    """A network with frames of 16 bytes, results of 4 and much to do, and samples for it."""
+    g = GraphBuilder()
+    x = g.conv(g.input("x", [1, 1, 4, 4]), rng.normal(size=[3, 1, 2, 2]), rng.normal(size=[1, 3]))
+    x = g.reshape(g.op("relu", x), [1, 27])
+    for inputs, outputs in ((27, 160), (160, 4)):
+        weights = rng.normal(size=[outputs, inputs])
+        x = g.op("linear", x, weights, rng.normal(size=[1, outputs]))
+    return g.build(), Samples({"x": rng.normal(size=[80, 1, 4, 4])})
+
+
+def test_board_computes_the_integers_of_the_model(digits, board):
+    host = Host(board, TIMING)
+    identity = host.open(digits.manifest_hash)
+    assert identity.manifest_hash == digits.manifest_hash
+    assert identity.clk_hz == digits.clk_hz
+    begin = board.cycles
+    digits.check(host)
+    on_line = board.cycles - begin
+    counters = host.counters()
+    assert (counters.frames, counters.damaged) == (3, 0)
+    # the UART feeds the accelerator more slowly than it works
+    assert digits.plan.latency <= counters.latency < digits.plan.latency + on_line / 3
+    assert digits.plan.interval < counters.interval < on_line / 2
+    assert board.cycles / board.seconds > 100_000
+
+
+def test_another_build_is_refused(digits, board):
+    with pytest.raises(LinkError, match=f"board runs build {digits.manifest_hash.hex()[:16]}, not"):
+        Host(board, TIMING).open(bytes(32))
+
+
+@pytest.mark.parametrize("kind", ["damaged request", "damaged reply", "lost request", "lost reply"])
+def test_every_packet_fails_once(digits, board, rng, kind):
+    """No first attempt of any request succeeds, every second one does."""
+
+    def damage(data):
+        position = int(rng.integers(len(data)))
+        flipped = data[position] ^ 1 << int(rng.integers(8))
+        board.write(data[:position] + bytes([flipped]) + data[position + 1 :])
+
+    place = int(rng.integers(7))
+    line = {
+        "damaged request": BadLine(board, request=damage),
+        "damaged reply": BadLine(
+            board,
+            reply=lambda position, byte: bytes([byte[0] ^ 0x10]) if position == place else byte,
+        ),
+        "lost request": BadLine(board, request=lambda data: None),
+        "lost reply": BadLine(board, reply=lambda position, byte: b""),
+    }[kind]
+    host = Host(line, TIMING)
+    host.open(digits.manifest_hash)
+    digits.check(host)
+    counters = host.counters()
+    sent = [packet[1] for packet in line.requests]
+    assert sent.count(Request.DATA) == sent.count(Request.DATA_END) == 3
+    assert sent.count(Request.READ) >= 1
+    assert line.repeats == len(line.requests)
+    assert counters.frames == 3
+    # a damaged start byte or length is not always answered
+    assert (0 < counters.damaged <= len(sent)) == (kind == "damaged request")
+
+
+@pytest.mark.parametrize("pause", [0, 50_000], ids=["at_once", "after_reply"])
+def test_every_packet_comes_twice(digits, board, pause):
+    def double(data):
+        board.write(data)
+        board.advance(pause)
+        board.write(data)
+
+    line = BadLine(board, request=double)
+    host = Host(line, TIMING)
+    host.open(digits.manifest_hash)
+    digits.check(host)
+    assert host.counters().frames == 3
+    if pause:
+        assert line.repeats == 0
+
+
+def test_abort_within_a_frame(digits, board):
+    """Neither the rest of a frame nor a result nobody read reaches the next frames."""
+    host = Host(board, TIMING)
+    host.open(digits.manifest_hash)
+    first, second, _ = digits.frames()
+    for offset in range(0, len(first), 56):
+        assert host.send(first[offset : offset + 56], end=offset + 56 >= len(first))
+    assert host.send(second[:56])
+    host.abort()
+    digits.check(host)
+    assert host.counters().frames == 3
+
+
+def test_counters_of_a_busy_accelerator(tiny):
+    """On a line faster than the accelerator they are the plan's, and the host is told to wait."""
+    design = Design.of(*tiny, "icebreaker", count=80, target_fps=5000)
+    baud = design.clk_hz // 4
+    top, ports, _ = get_board("icebreaker").board_top(
+        Accelerator(design.plan, design.graph), design.plan.clock_mhz, design.manifest_hash,
+        baud=baud,
+    )  # fmt: skip
+    verilog = to_verilog(top, name="board_top", ports=ports)
+    with BoardTransport(verilog, clk_hz=design.clk_hz, baud=baud) as board:
+        line = BadLine(board)
+        host = Host(line, TIMING)
+        host.open(design.manifest_hash)
+        design.check(host)
+        counters = host.counters()
+        sent = [packet[1] for packet in line.requests]
+        # there is room for some 50 frames on the way
+        assert sent.count(Request.DATA_END) > counters.frames == 80
+        assert line.repeats == counters.damaged == 0
+        assert counters.interval == design.plan.interval
+        assert counters.latency == pytest.approx(design.plan.latency, abs=20)
+
+
+def test_ulx3s_top(tiny):
+    """The other device and PLL."""
+    design = Design.of(*tiny, "ulx3s_85f")
+    with design.power_on() as board:
+        host = Host(board, TIMING)
+        assert host.open(design.manifest_hash).clk_hz == design.clk_hz
+        design.check(host)
+        assert host.counters().frames == 3
