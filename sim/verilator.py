@@ -41,6 +41,12 @@ _HEADER = """#include "verilated.h"
 #include <string>
 #include <vector>
 """
+_UNOPTIMIZED = """#ifdef __clang__
+#pragma clang optimize off
+#else
+#pragma GCC optimize("O0")
+#endif
+"""
 _PORT = re.compile(r"VL_(IN|OUT|INOUT)(?:8|16|64|W)?\(&(\w+),(\d+),(\d+)(?:,\d+)?\);")
 
 
@@ -190,19 +196,17 @@ def _compile_model(folder, logs, harness, library, tools, flags, link, program, 
     objects = folder / "obj"
     flags = [*flags, *_includes(verilator), "-Iobj", "-include", library / "runtime.h"]
     generated = sorted(objects.glob("*.cpp"))
-    # What runs once, such as filling the memories, is most of the text and not worth optimizing.
-    parts = {
-        "once": ([path for path in generated if path.stem.endswith("__Slow")], ["-O0"]),
-        "every_cycle": ([path for path in generated if not path.stem.endswith("__Slow")], []),
-    }
-    parts["every_cycle"][0].append(harness)
-    sources, jobs = [], []
-    for name, (paths, more_flags) in parts.items():
+    # What runs once, such as filling the memories, is most of the text and not worth optimizing;
+    # said by pragmas, because with other flags the precompiled header would be refused.
+    slow = [path for path in generated if path.stem.endswith("__Slow")]
+    fast = [path for path in generated if path not in slow]
+    parts = {"once": (_UNOPTIMIZED, slow), "every_cycle": ("", [*fast, harness])}
+    sources = []
+    for name, (begin, paths) in parts.items():
         source = folder / f"{name}.cpp"
-        source.write_text("".join(f'#include "{path}"\n' for path in paths))
+        source.write_text(begin + "".join(f'#include "{path}"\n' for path in paths))
         sources.append(source)
-        output = objects / f"{name}.o"
-        jobs.append([*flags, *more_flags, "-c", source, "-o", output])
+    jobs = [[*flags, "-c", path, "-o", objects / f"{path.stem}.o"] for path in sources]
     _compile_all(compiler, jobs, folder, logs)
 
     compiled = [objects / f"{path.stem}.o" for path in sources]
