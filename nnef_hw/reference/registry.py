@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.ir import Node
 
-__all__ = ["Array", "Call", "Operator", "evaluate", "operator"]
+__all__ = ["Array", "Call", "Operator", "evaluate", "known_operators", "operator"]
 
 Array = NDArray[Any]
 
@@ -52,6 +52,11 @@ def operator(*names: str) -> Callable[[Operator], Operator]:
         return function
 
     return register
+
+
+def known_operators() -> frozenset[str]:
+    """Return the names of all operators that have a function."""
+    return frozenset(_OPERATORS)
 
 
 def evaluate(call: Call) -> tuple[Array, ...]:
