@@ -58,11 +58,7 @@ def schedule(
     clock = clock_mhz or target.clock_mhz
     link = _border_resources(chain, target)
     options = [layer_options(layer, device) for layer in chain.layers]
-    budget = _Budget(
-        lut=int(device.lut * LUT_SHARE) - link.lut,
-        dsp=device.dsp,
-        bram=device.bram - link.bram,
-    )
+    budget = _budget(device, link)
     limit = None if target_fps is None else int(clock * 1e6 / target_fps)
     blocks = _solve(options, budget, device, limit)
     if blocks is None:
@@ -80,6 +76,15 @@ def schedule(
         interval=times.interval,
         latency=times.latency,
         link=link,
+    )
+
+
+def _budget(device: Device, link: Resources) -> _Budget:
+    """Return what the host link leaves of a device."""
+    return _Budget(
+        lut=int(device.lut * LUT_SHARE) - link.lut,
+        dsp=device.dsp,
+        bram=device.bram - link.bram,
     )
 
 
@@ -208,7 +213,7 @@ def _misfit(
             remedy=f"ask for less; {clock * 1e6 / floor:.0f} is the most any folding would give",
         )
     used = _total(smallest)
-    fitting = [other.name for other in TARGETS if other is not target and _fits(graph, other)]
+    fitting = [other.name for other in TARGETS if other is not target and _fits(chain, other)]
     where = f"it fits {', '.join(fitting)}" if fitting else "no board known here is big enough"
     return TargetError(
         f"model {graph.name!r} does not fit {target.name} ({device.name}): it needs "
@@ -220,9 +225,8 @@ def _misfit(
     )
 
 
-def _fits(graph: Graph, target: Target) -> bool:
-    try:
-        schedule(graph, target)
-    except TargetError:
-        return False
-    return True
+def _fits(chain: Chain, target: Target) -> bool:
+    device = target.device
+    options = [layer_options(layer, device) for layer in chain.layers]
+    budget = _budget(device, _border_resources(chain, target))
+    return _solve(options, budget, device, None) is not None
