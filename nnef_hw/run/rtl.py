@@ -59,8 +59,9 @@ def run_rtl(
     beats = to_stream(codes[graph.inputs[0]], source)
     runner = FastRunner(verilog, speed=True)
     result = runner.run(
-        pack_frames(beats, source.bits, signed=source.signed), stall=stall, seed=seed, trace=trace
-    )
+        pack_frames(beats, source.bits, signed=source.signed),
+        expected_beats=len(beats) * sink.beats, stall=stall, seed=seed, trace=trace,
+    )  # fmt: skip
     output = unpack_frames(
         result.payloads, sink.lanes, sink.bits, signed=sink.signed, beats=sink.beats
     )

@@ -110,7 +110,7 @@ TARGETS = (
     ),
     Target(
         "ulx3s_85f", "Radiona ULX3S 85F", ("ecp5",), ECP5_85K, "85k", "CABGA381",
-        clock_mhz=50.0, link_lut=700, link_bram=1, link_bits_per_second=1_000_000,
+        clock_mhz=60.0, link_lut=700, link_bram=1, link_bits_per_second=1_000_000,
     ),
 )  # fmt: skip
 
