@@ -1,0 +1,174 @@
+import re
+
+import numpy as np
+import pytest
+
+from nnef_hw.errors import ErrorGroup, UnsupportedError, UsageError
+from nnef_hw.schedule import TARGETS, check_streamable, find_target, lower
+from nnef_hw.schedule.layers import image_shape
+from nnef_hw.testing import GraphBuilder
+
+
+@pytest.mark.parametrize(
+    ("shape", "image"),
+    [
+        ((1, 5), (1, 1, 5)),
+        ((1, 5, 7), (7, 1, 5)),
+        ((1, 5, 7, 3), (7, 3, 5)),
+        ((2, 5), None),
+        ((), None),
+        ((1,), None),
+        ((1, 2, 3, 4, 5), None),
+    ],
+)
+def test_image_shape(shape, image):
+    assert image_shape(shape) == image
+
+
+def branch():
+    g = GraphBuilder()
+    x = g.input("x", [1, 3])
+    left = g.op("tanh", x)
+    return g.build(left, g.op("sigmoid", left))
+
+
+def fork_of_the_input():
+    g = GraphBuilder()
+    x = g.input("x", [1, 3])
+    return g.build(g.op("tanh", x), g.op("sigmoid", x))
+
+
+def grouped():
+    g = GraphBuilder()
+    x = g.input("x", [1, 4, 3, 3])
+    return g.build(g.conv(x, np.ones((4, 2, 2, 2)), name="split", groups=2))
+
+
+def reflected():
+    g = GraphBuilder()
+    x = g.input("x", [1, 1, 4, 4])
+    return g.build(g.conv(x, np.ones((1, 1, 3, 3)), name="mirror", padding=1, border="reflect"))
+
+
+def replicated_maximum():
+    g = GraphBuilder()
+    x = g.input("x", [1, 1, 4, 4])
+    return g.build(g.pool("max_pool", x, 2, name="edge", padding=1, border="replicate"))
+
+
+def average_ignoring_the_border():
+    g = GraphBuilder()
+    x = g.input("x", [1, 1, 4, 4])
+    return g.build(g.pool("avg_pool", x, 2, name="edge", padding=1, border="ignore"))
+
+
+def softmax_over_rows():
+    g = GraphBuilder()
+    return g.build(g.op("softmax", g.input("x", [1, 2, 3, 1]), name="rows", axes=[2]))
+
+
+def batch_of_two():
+    g = GraphBuilder()
+    return g.build(g.op("tanh", g.input("x", [2, 3]), name="pair"))
+
+
+def reshape_in_the_middle():
+    g = GraphBuilder()
+    x = g.op("tanh", g.input("x", [1, 2, 3, 3]))
+    return g.build(g.op("tanh", g.reshape(x, [1, 18], name="flat")))
+
+
+REFUSED = {
+    branch: [
+        "graph 'net' has 2 outputs; streaming takes one; split the model",
+        (
+            "net.nnef:2: tensor 'tanh1' is read 2 times; branches are not streamed yet; "
+            "use a network whose layers form a chain"
+        ),
+    ],
+    fork_of_the_input: [
+        "graph 'net' has 2 outputs; streaming takes one; split the model",
+        (
+            "net.nnef:1: tensor 'x' is read 2 times; branches are not streamed yet; "
+            "use a network whose layers form a chain"
+        ),
+    ],
+    grouped: ["net.nnef:1: conv 'split': groups = 2 are not streamed yet; use groups = 1"],
+    reflected: [
+        "net.nnef:1: conv 'mirror': border 'reflect' is not streamed yet; use border = 'constant'"
+    ],
+    replicated_maximum: [
+        (
+            "net.nnef:1: max_pool 'edge': border 'replicate' is not streamed yet; "
+            "use 'constant' or 'ignore'"
+        )
+    ],
+    average_ignoring_the_border: [
+        (
+            "net.nnef:1: avg_pool 'edge': border 'ignore' with padding is not streamed yet; "
+            "use border = 'constant'"
+        )
+    ],
+    softmax_over_rows: ["net.nnef:1: softmax 'rows': axes = [2] are not streamed; use axes = [1]"],
+    batch_of_two: [
+        f"net.nnef:1: tanh 'pair': tensor {name!r} of shape [2, 3] cannot be streamed; use shapes "
+        "[1, C], [1, C, L] or [1, C, H, W]"
+        for name in ("x", "pair")
+    ],
+    reshape_in_the_middle: [
+        (
+            "net.nnef:2: reshape 'flat': this reshape reorders the stream; put it first, last, or "
+            "before a linear"
+        )
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("network", "messages"), REFUSED.items(), ids=lambda v: getattr(v, "__name__", "")
+)
+def test_refuses_what_cannot_be_streamed(network, messages):
+    graph = network()
+    assert [str(error) for error in check_streamable(graph)] == messages
+    kind = UnsupportedError if len(messages) == 1 else ErrorGroup
+    with pytest.raises(kind, match=re.escape(messages[0])):
+        lower(graph)
+
+
+def test_padding_of_zero_has_any_border():
+    g = GraphBuilder()
+    x = g.conv(g.input("x", [1, 1, 4, 4]), np.ones((1, 1, 2, 2)), border="reflect")
+    assert check_streamable(g.build(g.pool("avg_pool", x, 2, stride=1, border="ignore"))) == []
+
+
+def test_reshapes_at_the_borders_are_left_to_the_host(fix):
+    g = GraphBuilder()
+    x = g.conv(g.reshape(g.input("x", [1, 6]), [1, 1, 2, 3]), np.ones((2, 1, 2, 3)))
+    chain = lower(fix(g.build(g.reshape(x, [1, 2]))))
+    assert [layer.node.op for layer in chain.layers] == ["conv"]
+    assert chain.input_image == (2, 3, 1)
+    assert chain.output_image == (1, 1, 2)
+
+
+def test_nothing_to_compute(fix):
+    g = GraphBuilder()
+    graph = fix(g.build(g.reshape(g.input("x", [1, 4]), [1, 4, 1, 1])))
+    with pytest.raises(UnsupportedError, match=re.escape("graph 'net' has nothing to compute")):
+        lower(graph)
+
+
+def test_boards_are_found_by_name_and_alias():
+    for target in TARGETS:
+        for name in (target.name, *target.aliases):
+            assert find_target(name) is target
+
+
+def test_an_unknown_board_lists_all_and_guesses():
+    message = (
+        "board 'icebraker' is not known; did you mean 'icebreaker'? "
+        "choose one of ecp5, ice40, icebreaker, ulx3s_85f"
+    )
+    with pytest.raises(UsageError, match=re.escape(message)):
+        find_target("icebraker")
+    with pytest.raises(UsageError, match=re.escape("board 'zzz' is not known; choose one of")):
+        find_target("zzz")

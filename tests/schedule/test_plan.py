@@ -1,0 +1,46 @@
+import json
+
+import numpy as np
+import pytest
+
+from nnef_hw.schedule import Plan, Resources, find_target, schedule
+from nnef_hw.testing import GraphBuilder
+
+
+@pytest.fixture
+def plan(fix, rng):
+    """One block of every kind."""
+    g = GraphBuilder("all_kinds")
+    x = g.conv(g.input("x", [1, 2, 9, 8]), rng.normal(size=[3, 2, 3, 3]), padding=[(0, 1), (2, 0)])
+    x = g.pool("avg_pool", g.pool("max_pool", g.op("tanh", x), 2), 2)
+    x = g.op("softmax", x, axes=[1])
+    return schedule(fix(g.build(g.op("argmax_reduce", x, axes=[1]))), find_target("ice40"))
+
+
+def test_json_round_trip(plan):
+    text = plan.dumps()
+    assert Plan.from_json(json.loads(text)) == plan
+    assert Plan.from_json(json.loads(text)).dumps() == text
+    kinds = [block.kind for block in plan.blocks]
+    assert kinds == ["conv", "table", "max_pool", "avg_pool", "softmax", "argmax"]
+
+
+def test_ports_count_beats(plan):
+    assert plan.input.image == (9, 8, 2)
+    assert plan.input.beats == 144
+    assert plan.output.beats == 4
+
+
+def test_resources_add_up(plan):
+    assert Resources(1, 2, 3, 4, 5) + Resources(10, 20, 30, 40, 50) == Resources(11, 22, 33, 44, 55)
+    parts = [block.resources for block in plan.blocks] + [plan.link]
+    for kind in ("lut", "ff", "dsp", "bram", "spram"):
+        assert getattr(plan.resources, kind) == sum(getattr(part, kind) for part in parts)
+
+
+def test_no_multipliers_no_utilization(fix):
+    g = GraphBuilder()
+    table = schedule(fix(g.build(g.op("tanh", g.input("x", [1, 3])))), find_target("ice40"))
+    assert table.mac_utilization == 0.0
+    assert table.blocks[0].utilization is None
+    assert np.isfinite(table.interval)

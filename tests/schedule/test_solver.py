@@ -1,0 +1,150 @@
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nnef_hw.errors import TargetError
+from nnef_hw.schedule import TARGETS, find_target, lower, schedule
+from nnef_hw.schedule.options import layer_options
+from nnef_hw.schedule.resources import LUT_SHARE
+from nnef_hw.testing import GraphBuilder
+
+BOARDS = pytest.mark.parametrize("board", ["ice40", "ecp5"])
+
+
+def classifier(rng, *, width=4, size=10):
+    """Return two convolutions, pools and a linear layer."""
+    g = GraphBuilder("classifier")
+    x = g.conv(g.input("x", [1, 1, size, size]), rng.normal(size=[width, 1, 3, 3]), padding=1)
+    x = g.pool("max_pool", g.op("relu", x), 2)
+    x = g.conv(x, rng.normal(size=[2 * width, width, 3, 3]))
+    pixels = (size // 2 - 2) ** 2
+    x = g.reshape(g.op("relu", x), [1, 2 * width * pixels])
+    return g.build(g.op("linear", x, rng.normal(size=[5, 2 * width * pixels]), np.zeros((1, 5))))
+
+
+def perceptron(rng, inputs, outputs):
+    g = GraphBuilder("perceptron")
+    weights = rng.normal(size=[outputs, inputs])
+    return g.build(g.op("linear", g.input("x", [1, inputs]), weights, np.zeros((1, outputs))))
+
+
+@BOARDS
+@pytest.mark.parametrize("width", [1, 4, 7])
+def test_stays_within_the_budget(width, board, fix, rng):
+    target = find_target(board)
+    plan = schedule(fix(classifier(rng, width=width)), target)
+    used, device = plan.resources, target.device
+    assert used.lut <= LUT_SHARE * device.lut
+    assert used.dsp <= device.dsp
+    assert used.bram <= device.bram
+    assert plan.link.bram >= target.link_bram
+
+
+@BOARDS
+def test_numbers_of_a_plan_agree(board, fix, rng):
+    graph = fix(classifier(rng))
+    plan = schedule(graph, find_target(board))
+    layers = lower(graph).layers
+    assert [block.name for block in plan.blocks] == [layer.name for layer in layers]
+    convolutions = [block for block in plan.blocks if block.kind == "conv"]
+    assert plan.multipliers == sum(block.rows * block.lanes for block in convolutions)
+    # Output elements x kernel volume: 10x10, 3x3 and 1x1 pixels.
+    assert plan.macs == 100 * 4 * 9 + 9 * 8 * 36 + 5 * 72
+    assert plan.mac_utilization == plan.macs / (plan.interval * plan.multipliers)
+    assert plan.interval >= max(block.macs / block.multipliers for block in convolutions)
+    assert plan.latency >= plan.input.beats
+
+
+def test_every_option_computes_all_of_the_layer(fix, rng):
+    device = find_target("ecp5").device
+    for layer in lower(fix(classifier(rng, width=3, size=6))).layers:
+        for block in layer_options(layer, device):
+            assert block.depth & (block.depth - 1) == 0
+            assert block.depth >= block.window.min_depth
+            if block.kind == "conv":
+                assert block.window.passes * block.rows >= block.out_channels
+                assert block.window.channel_blocks * block.lanes >= block.channels
+                assert 1 <= block.group_rows <= block.rows
+                assert block.cycles * block.multipliers >= block.macs
+
+
+def test_a_bigger_board_is_no_slower(fix, rng):
+    graph = fix(classifier(rng))
+    small, big = (schedule(graph, find_target(name)) for name in ("ice40", "ecp5"))
+    assert big.interval <= small.interval
+
+
+def test_fewer_resources_are_no_faster(fix, rng):
+    graph = fix(classifier(rng))
+    target = find_target("ecp5")
+    half = replace(target, device=replace(target.device, lut=3000, dsp=2))
+    few, many = schedule(graph, half), schedule(graph, target)
+    assert few.interval > many.interval
+    assert few.multipliers < many.multipliers
+    assert few.resources.dsp <= 2
+
+
+def test_target_fps_takes_the_smallest_design_that_reaches_it(fix, rng):
+    graph, target = fix(classifier(rng)), find_target("ecp5")
+    fastest = schedule(graph, target)
+    rate = fastest.clock_mhz * 1e6 / fastest.interval
+    plans = [schedule(graph, target, target_fps=rate / n) for n in (2, 8, 40)]
+    for divisor, plan in zip((2, 8, 40), plans, strict=True):
+        assert plan.clock_mhz * 1e6 / plan.interval >= rate / divisor
+    luts = [plan.resources.lut for plan in (fastest, *plans)]
+    multipliers = [plan.multipliers for plan in (fastest, *plans)]
+    assert luts == sorted(luts, reverse=True)
+    assert multipliers == sorted(multipliers, reverse=True)
+    assert multipliers[-1] < multipliers[0]
+
+
+def test_a_clock_changes_no_cycles(fix, rng):
+    graph, target = fix(classifier(rng)), find_target("ice40")
+    assert schedule(graph, target, clock_mhz=12.0) == replace(
+        schedule(graph, target), clock_mhz=12.0
+    )
+
+
+def test_the_same_plan_every_time(fix, rng):
+    graph, target = fix(classifier(rng)), find_target("ice40")
+    assert schedule(graph, target).dumps() == schedule(graph, target).dumps()
+
+
+def test_too_many_weights_names_numbers_and_a_board_that_fits(fix, rng):
+    message = (
+        "model 'perceptron' does not fit icebreaker (up5k): it needs 20000 bytes of weights "
+        "(20 KB) and has 15360 bytes of block RAM (15 KB); the smallest folding takes "
+    )
+    with pytest.raises(TargetError, match=re.escape(message)) as caught:
+        schedule(fix(perceptron(rng, 100, 200)), find_target("ice40"))
+    assert caught.value.remedy == (
+        "use a bigger board (it fits ulx3s_85f), fewer weights, or narrower ones"
+    )
+    needed, available = map(
+        int, re.search(r"takes (\d+) of (\d+) block RAMs", caught.value.reason).groups()
+    )
+    assert needed > available >= TARGETS[0].device.bram - TARGETS[0].link_bram
+    assert needed >= 20_000 * 8 / 4096
+
+
+def test_too_many_weights_for_every_board(fix, rng, monkeypatch):
+    ice40 = find_target("ice40")
+    boards = [
+        replace(ice40, name=name, device=replace(ice40.device, bram=bram))
+        for name, bram in (("tiny", 2), ("small", 4))
+    ]
+    monkeypatch.setattr("nnef_hw.schedule.solver.TARGETS", tuple(boards))
+    graph = fix(perceptron(rng, 50, 60))
+    for board in boards:
+        with pytest.raises(TargetError, match="no board known here is big enough"):
+            schedule(graph, board)
+
+
+def test_an_unreachable_rate_names_the_rate_asked_for(fix, rng):
+    graph, target = fix(classifier(rng)), find_target("ice40")
+    message = "model 'classifier' does not reach 1e+06 inferences/s on icebreaker at 24 MHz"
+    with pytest.raises(TargetError, match=re.escape(message)) as caught:
+        schedule(graph, target, target_fps=1e6)
+    assert re.match(r"ask for less; \d+ is the most any folding would give", caught.value.remedy)
