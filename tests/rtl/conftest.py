@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.lib import data
 
 from nnef_hw.blockram import BlockRam
 from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.sim.cocotb_bench import run_cocotb
 from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.pysim import run_stream
 
@@ -36,12 +36,20 @@ def ram():
 
 @pytest.fixture
 def drive(rng):
-    """Return ``run(component, items, count, stall=, engine=)``."""
+    """Return ``run(component, items, count, stall=, engine=)``.
+
+    The engine "cocotb" has every kind of pauses of its own; it expects what ``pysim`` gave.
+    """
 
     def run(component, items, count, *, stall=0.0, engine="pysim"):
-        if engine == "pysim":
-            return _run_pysim(component, items, count, stall, rng)
-        return _run_verilator(component, items, count, stall, rng)
+        if engine == "verilator":
+            return _run_verilator(component, items, count, stall, rng)
+        run = _run_pysim(component, items, count, stall, rng)
+        if engine == "cocotb":
+            payloads = [item.as_bits() for item in run.items]
+            expected = _words(component.o.payload.shape(), payloads)
+            run_cocotb(to_verilog(component), _beats(component, items), expected)
+        return run
 
     return run
 
@@ -54,16 +62,11 @@ def _run_pysim(component, items, count, stall, rng):
 
 
 def _run_verilator(component, items, count, stall, rng):
-    layout, result = (port.payload.shape() for port in (component.i, component.o))
-    raw = [_bits(layout, item) for item in items]
-    words = -(-layout.size // 64)
-    beats = np.array(
-        [[value >> (64 * n) & (2**64 - 1) for n in range(words)] for value in raw], np.uint64
-    )
-    runner = FastRunner(to_verilog(component))
-    done = runner.run(
-        beats, expected_beats=count, stall=stall, seed=int(rng.integers(1 << 30)), idle_limit=5000
-    )
+    result = component.o.payload.shape()
+    done = FastRunner(to_verilog(component)).run(
+        _beats(component, items), expected_beats=count, stall=stall,
+        seed=int(rng.integers(1 << 30)), idle_limit=5000,
+    )  # fmt: skip
     rows = done.payloads.reshape(count, -1).tolist()
     outputs = [
         result.from_bits(sum(word << (64 * n) for n, word in enumerate(row))) for row in rows
@@ -71,5 +74,13 @@ def _run_verilator(component, items, count, stall, rng):
     return Run(outputs, done.in_cycles, done.out_cycles)
 
 
-def _bits(layout: data.StructLayout, item):
-    return layout.const(item).as_bits()
+def _beats(component, items):
+    layout = component.i.payload.shape()
+    return _words(layout, [layout.const(item).as_bits() for item in items])
+
+
+def _words(layout, payloads):
+    """Payloads as rows of 64-bit words, lowest first."""
+    count = -(-layout.size // 64)
+    words = [[value >> (64 * n) & (2**64 - 1) for n in range(count)] for value in payloads]
+    return np.array(words, np.uint64)

@@ -47,10 +47,9 @@ def test_maximum(bits, signed, lanes, words, stall, drive, rng):
 
 
 @pytest.mark.verilator
-def test_maximum_verilog(stall, drive, rng):
-    check_max(
-        drive, rng, words=4, lanes=2, bits=8, signed=True, stall=stall, engine="verilator"
-    )  # fmt: skip
+@pytest.mark.parametrize("engine", ["verilator", "cocotb"])
+def test_maximum_verilog(engine, drive, rng):
+    check_max(drive, rng, words=4, lanes=2, bits=8, signed=True, stall=0.5, engine=engine)
 
 
 @pytest.mark.parametrize("words", [1, 2, 9])

@@ -124,9 +124,11 @@ def test_stimulus_meets_both_limits(name, rng):
 
 
 @pytest.mark.verilator
-@pytest.mark.parametrize("name", ["typical", "wide_sum"])
-def test_verilog(name, drive, rng):
-    check(drive, CASES[name], rng, noise=200, stall=0.5, engine="verilator")
+@pytest.mark.parametrize(
+    ("name", "noise", "engine"), [("typical", 200, "verilator"), ("wide_sum", 8, "cocotb")]
+)
+def test_verilog(name, noise, engine, drive, rng):
+    check(drive, CASES[name], rng, noise=noise, stall=0.5, engine=engine)
 
 
 @pytest.mark.parametrize("digit_bits", [0, 17])

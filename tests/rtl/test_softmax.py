@@ -23,9 +23,7 @@ def check(drive, ram, rng, *, channels, bits=8, signed=False, scale=0.05, **opti
         {"data": [code], "last": n % (2 * channels) == 2 * channels - 1}
         for n, code in enumerate(codes.reshape(-1).tolist())
     ]
-    softmax = Softmax(
-        channels=channels, bits=bits, signed=signed, table=table.tolist(), ram=ram
-    )  # fmt: skip
+    softmax = Softmax(channels=channels, bits=bits, signed=signed, table=table.tolist(), ram=ram)
     run = drive(softmax, items, codes.size, **options)
     expected = softmax_codes(codes, table)
     assert [item.data[0] for item in run.items] == expected.reshape(-1).tolist()
@@ -45,8 +43,9 @@ def test_channels(channels, stall, drive, ram, rng):
 
 
 @pytest.mark.verilator
-def test_verilog(stall, drive, ram, rng):
-    check(drive, ram, rng, channels=10, signed=True, stall=stall, engine="verilator")
+@pytest.mark.parametrize("engine", ["verilator", "cocotb"])
+def test_verilog(engine, drive, ram, rng):
+    check(drive, ram, rng, channels=5, signed=True, stall=0.5, engine=engine)
 
 
 @pytest.mark.parametrize("channels", [1, 2, 10])
