@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.logging import RichHandler
 from rich.table import Table
 
 import nnef_hw
@@ -26,12 +25,18 @@ PIPE_WIDTH = 120
 Command = Callable[[argparse.Namespace], int]
 
 
+class _Warnings(logging.Handler):
+    """Prints log records as the command line prints errors."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(f"nnef-hw: warning: {record.getMessage()}", file=sys.stderr)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (design section 9)."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    handler = RichHandler(console=Console(stderr=True), show_time=False, show_path=False)
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler], force=True)
+    logging.basicConfig(level=logging.WARNING, handlers=[_Warnings()], force=True)
     command: Command = options.command
     try:
         return command(options)

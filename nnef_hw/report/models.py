@@ -22,11 +22,14 @@ __all__ = ["check_file", "check_model", "check_verdict", "inspect_model", "print
 def check_file(path: Path) -> dict[str, Any]:
     """Return what ``check --json`` prints: whether the model is valid and can be built.
 
+    It is not known whether a model is valid (None) that asks for what cannot be read yet.
+
     Raises
     ------
     UsageError
         If there is no such file.
     """
+    is_valid: bool | None
     try:
         graph = load(path)
     except UsageError:
@@ -34,10 +37,11 @@ def check_file(path: Path) -> dict[str, Any]:
     except NnefHwError as error:
         problems = list(error.errors) if isinstance(error, ErrorGroup) else [error]
         name = path.resolve().name
-        is_valid = all(isinstance(each, UnsupportedError) for each in problems)
+        is_valid = None if all(isinstance(e, UnsupportedError) for e in problems) else False
     else:
         problems = check_model(graph)
-        name, is_valid = graph.name, True
+        name = graph.name
+        is_valid = True
     return {
         "model": name,
         "valid": is_valid,
@@ -48,10 +52,10 @@ def check_file(path: Path) -> dict[str, Any]:
 
 def check_verdict(result: Mapping[str, Any]) -> str:
     """Sum up what :func:`check_file` found in a line."""
-    validity = "valid" if result["valid"] else "not valid"
+    validity = {True: "valid NNEF", False: "not valid NNEF", None: "cannot be read"}
     count = len(result["problems"])
     verdict = f"{count} problem{'s' * (count > 1)}" if count else "can be built (streaming)"
-    return f"{result['model']}: {validity} NNEF; {verdict}"
+    return f"{result['model']}: {validity[result['valid']]}; {verdict}"
 
 
 def check_model(graph: Graph) -> list[NnefHwError]:
