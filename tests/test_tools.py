@@ -35,9 +35,11 @@ def test_missing_tool_names_the_remedy(empty_path):
     assert error.value.exit_status == 3
 
 
-def test_old_tool_is_refused(empty_path):
-    program(empty_path, "yosys", "Yosys 0.23 (git sha1 7ce5011c24b)")
-    with pytest.raises(ToolError, match=r"yosys 0\.23 at .* is too old, 0\.40 is needed"):
+@pytest.mark.parametrize("version", ["0.9", "0.23"])
+def test_old_tool_is_refused(version, empty_path):
+    program(empty_path, "yosys", f"Yosys {version} (git sha1 7ce5011c24b)")
+    message = f"yosys {re.escape(version)} at .* is too old, 0.40 is needed"
+    with pytest.raises(ToolError, match=message):
         find_tool("yosys")
 
 

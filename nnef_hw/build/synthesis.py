@@ -195,7 +195,7 @@ def synthesize(
         _raise_if_misfit(log, rules, f"{device}-{package}", error)
         raise
     (out_dir / netlist).unlink()
-    report = _clean_report(out_dir / "timing.json")
+    report = json.loads((out_dir / "timing.json").read_text())
     files = {
         "netlist": f"{top}_netlist.v",
         "report": "timing.json",
@@ -210,7 +210,11 @@ def synthesize(
         packing_log = out_dir / f"{rules.packer}.log"
         seconds[rules.packer] = run_tool(rules.packer, command, cwd=out_dir, log=packing_log)
 
-    clocks = {name: (c["achieved"], c["constraint"]) for name, c in report["fmax"].items()}
+    # rounded down, lest a clock be promised that is not there
+    clocks = {
+        name: (math.floor(clock["achieved"] * 1000) / 1000, clock["constraint"])
+        for name, clock in report["fmax"].items()
+    }
     fmax, constraint = min(
         clocks.values(), key=lambda clock: clock[0] / clock[1], default=(None, frequency_mhz)
     )
@@ -315,15 +319,3 @@ def _raise_if_misfit(log: Path, rules: _Family, target: str, cause: ToolError) -
             f"the design cannot be placed and routed in {target}{share} ({reason}; see {log})",
             remedy=remedy,
         ) from cause
-
-
-def _clean_report(path: Path) -> dict[str, Any]:
-    """Read nextpnr's report and take out the paths of this machine's files."""
-    report: dict[str, Any] = json.loads(path.read_text())
-    for critical in report["critical_paths"]:
-        for step in critical["path"]:
-            step.pop("sources", None)
-    for clock in report["fmax"].values():
-        clock["achieved"] = math.floor(clock["achieved"] * 1000) / 1000
-    path.write_text(json.dumps(report, indent=1) + "\n")
-    return report

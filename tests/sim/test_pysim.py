@@ -43,6 +43,14 @@ class Register(wiring.Component):
                 m.d.sync += payload.eq(self.i.payload)
             with m.If(full & self.i.ready & ~self.i.valid):
                 m.d.sync += full.eq(1)
+        elif self.fault == "repeats late":
+            silence = Signal(5)
+            with m.If(self.i.valid | full):
+                m.d.sync += silence.eq(0)
+            with m.Else():
+                m.d.sync += silence.eq(silence + 1)
+            with m.If(silence == 20):
+                m.d.sync += full.eq(1)
         elif self.fault == "stops":
             count = Signal(4)
             with m.If(self.i.valid & self.i.ready):
@@ -135,6 +143,7 @@ def test_several_streams(stall, rng):
         ("depends", r"o\.valid depends on o\.ready"),
         ("stops", r"nothing moved for 50 cycles after i took \d+ of 100, o gave \d+ of 100"),
         ("looks early", r"o has surplus output"),
+        ("repeats late", r"o has surplus output"),
     ],
     ids=lambda value: value.split()[0],
 )
