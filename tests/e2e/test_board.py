@@ -27,7 +27,7 @@ pytestmark = pytest.mark.verilator
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 # An unfinished packet is forgotten after 10.9 ms at 24 MHz; a packet lasts 0.63 ms.
-TIMING = Timing(silence=0.012, reply=0.002, stall=0.02, pause=20e-6)
+TIMING = Timing(silence=0.012, reply=0.002, stall=0.002, pause=20e-6)
 CODES = {False: np.uint8, True: np.int8}
 
 
@@ -162,7 +162,9 @@ def test_another_build_is_refused(digits, board):
         Host(board, TIMING).open(bytes(32))
 
 
-@pytest.mark.parametrize("kind", ["damaged request", "damaged reply", "lost request", "lost reply"])
+@pytest.mark.parametrize(
+    "kind", ["damaged request", "damaged reply", "damaged length", "lost request", "lost reply"]
+)
 def test_every_packet_fails_once(digits, board, rng, kind):
     """No first attempt of any request succeeds, every second one does."""
 
@@ -171,13 +173,14 @@ def test_every_packet_fails_once(digits, board, rng, kind):
         flipped = data[position] ^ 1 << int(rng.integers(8))
         board.write(data[:position] + bytes([flipped]) + data[position + 1 :])
 
-    place = int(rng.integers(7))
+    def flip_at(place):
+        return lambda position, byte: bytes([byte[0] ^ 0x10]) if position == place else byte
+
     line = {
         "damaged request": BadLine(board, request=damage),
-        "damaged reply": BadLine(
-            board,
-            reply=lambda position, byte: bytes([byte[0] ^ 0x10]) if position == place else byte,
-        ),
+        # the first byte of a result, or the CRC
+        "damaged reply": BadLine(board, reply=flip_at(5)),
+        "damaged length": BadLine(board, reply=flip_at(4)),
         "lost request": BadLine(board, request=lambda data: None),
         "lost reply": BadLine(board, reply=lambda position, byte: b""),
     }[kind]
