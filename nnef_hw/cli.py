@@ -225,7 +225,7 @@ def _print_result(options: argparse.Namespace, result: dict[str, Any]) -> None:
     table = Table(box=None, show_header=False, pad_edge=False)
     for key, value in result.items():
         if isinstance(value, dict):
-            value = ", ".join(f"{k} {_text(v)}" for k, v in value.items())
+            value = ", ".join(f"{k} {_text(v)}" for k, v in value.items() if v is not None)
         if value is not None and not isinstance(value, list):
             table.add_row(key.replace("_", " "), _text(value))
     console.print(table)
