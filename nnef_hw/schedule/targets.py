@@ -63,11 +63,11 @@ ECP5_RAM = BlockRam("DP16KD", ((512, 36), (1024, 18), (2048, 9)))
 
 UP5K = Device(
     name="up5k", family="ice40", lut=5280, ff=5280, dsp=8, products_per_dsp=2, bram=30,
-    ram=ICE40_RAM, spram=4, lut_multiplier=155, digit_bits=4,
+    ram=ICE40_RAM, spram=4, lut_multiplier=166, digit_bits=4,
 )  # fmt: skip
 ECP5_85K = Device(
     name="ecp5-85k", family="ecp5", lut=83640, ff=83640, dsp=156, products_per_dsp=1, bram=208,
-    ram=ECP5_RAM, spram=0, lut_multiplier=155, digit_bits=8,
+    ram=ECP5_RAM, spram=0, lut_multiplier=293, digit_bits=8,
 )  # fmt: skip
 
 
@@ -87,8 +87,6 @@ class Target:
         Clock of the accelerator unless the user asks for another.
     link_lut, link_bram
         What the host link takes of the device, measured.
-    link_bits_per_second
-        Signalling rate of the host link.
     """
 
     name: str
@@ -100,17 +98,16 @@ class Target:
     clock_mhz: float
     link_lut: int
     link_bram: int
-    link_bits_per_second: int
 
 
 TARGETS = (
     Target(
         "icebreaker", "1BitSquared iCEBreaker", ("ice40",), UP5K, "up5k", "sg48",
-        clock_mhz=24.0, link_lut=700, link_bram=1, link_bits_per_second=1_000_000,
+        clock_mhz=24.0, link_lut=700, link_bram=1,
     ),
     Target(
         "ulx3s_85f", "Radiona ULX3S 85F", ("ecp5",), ECP5_85K, "85k", "CABGA381",
-        clock_mhz=60.0, link_lut=700, link_bram=1, link_bits_per_second=1_000_000,
+        clock_mhz=60.0, link_lut=700, link_bram=1,
     ),
 )  # fmt: skip
 
