@@ -1,0 +1,475 @@
+"""Whole builds: their files, what is done again and what is not, and what makes them fail."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nnef_hw.build import pipeline
+from nnef_hw.build.pipeline import BuildOptions, build
+from nnef_hw.build.synthesis import Resource, SynthesisResult
+from nnef_hw.errors import CheckError, SampleError, ToolError, UsageError
+from nnef_hw.frontend import graph_hash, load, save
+from nnef_hw.ir import Stage
+from nnef_hw.passes import simplify
+from nnef_hw.quantize import quantize
+from nnef_hw.run.artifacts import BuildFolder
+from nnef_hw.run.simulate import compare
+from nnef_hw.schedule import Plan, find_target
+from nnef_hw.testing import GraphBuilder
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
+FILES = {
+    "manifest.json", "model.nnef.tgz", "float.nnef.tgz", "plan.json", "rtl/top.v",
+    "sim/run.py", "sim/test_accelerator.py", "sim/input.hex", "sim/expected.hex",
+    "board/board_top.v", "board/board_top.pcf", "report.json", "report.html",
+}  # fmt: skip
+TIMED = {"report.json", "report.html"}
+SYNTHESIZED = {"board/board_top.bin", "board/nextpnr.log"}
+
+pytestmark = pytest.mark.verilator
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _fixed_sources():
+    """Keep builds of this module comparable while somebody edits the sources."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "_package_digest", lambda: "sources")
+        yield
+
+
+def tiny_graph(seed=0):
+    """Return a network of a few layers on 6x6 pixels."""
+    rng = np.random.default_rng(seed)
+    net = GraphBuilder("tiny")
+    y = net.input("image", [1, 1, 6, 6])
+    y = net.conv(y, rng.normal(size=(3, 1, 3, 3)), rng.normal(size=(1, 3)), name="conv1")
+    y = net.pool("max_pool", net.op("relu", y, name="relu1"), name="pool1")
+    y = net.reshape(y, [1, 12], name="flat")
+    net.op("linear", y, rng.normal(size=(4, 12)), rng.normal(size=(1, 4)), name="scores")
+    return net.build()
+
+
+def write_samples(path, seed=1):
+    rng = np.random.default_rng(seed)
+    np.savez(path, labels=rng.integers(0, 4, 20), inputs=rng.uniform(-1, 1, [20, 1, 6, 6]))
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A float model with ``samples.npz`` beside it."""
+    folder = tmp_path_factory.mktemp("model")
+    save(tiny_graph(), folder / "tiny.nnef.tgz")
+    write_samples(folder / "samples.npz")
+    return folder / "tiny.nnef.tgz"
+
+
+@pytest.fixture(scope="module")
+def options(model):
+    """Return ``options(out, **changes)``."""
+
+    def options(out, **changes):
+        samples = model.with_name("samples.npz")
+        wanted = BuildOptions(model, "icebreaker", out, calibrate=samples, bitstream=False)
+        return replace(wanted, **changes)
+
+    return options
+
+
+@pytest.fixture(scope="module")
+def finished(options, tmp_path_factory):
+    """A build that nobody changes, and its report."""
+    folder = tmp_path_factory.mktemp("finished") / "build"
+    return folder, build(options(folder))
+
+
+@pytest.fixture
+def copy(finished, tmp_path):
+    """The finished build, to play with."""
+    return shutil.copytree(finished[0], tmp_path / "build")
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """Names of the steps that ran, in the order of their ends."""
+    ran = []
+
+    def spy(directory, name, key, produce):
+        value, is_new = original(directory, name, key, produce)
+        ran.extend([name] * is_new)
+        return value, is_new
+
+    original = pipeline.cached_step
+    monkeypatch.setattr(pipeline, "cached_step", spy)
+    return ran
+
+
+@pytest.fixture
+def fake_synthesis(monkeypatch):
+    """Synthesis in no time: the bitstream tells the length of the Verilog."""
+
+    def synthesize(verilog, *, out_dir, constraints, frequency_mhz, **_):
+        out_dir.mkdir(parents=True)
+        (out_dir / "board_top.pcf").write_text(constraints)
+        (out_dir / "board_top.bin").write_bytes(len(verilog.read_text()).to_bytes(4, "little"))
+        (out_dir / "nextpnr.log").write_text("placed\n")
+        return SynthesisResult(
+            fmax_mhz=30.0, frequency_mhz=frequency_mhz, timing_met=frequency_mhz <= 30.0,
+            clocks={"clk": (30.0, frequency_mhz)}, resources={"lut": Resource(1234, 5280)},
+            cells={"SB_LUT4": 1000}, files={"bitstream": "board_top.bin"},
+            seconds={"yosys": 0.1, "nextpnr": 0.2},
+        )  # fmt: skip
+
+    monkeypatch.setattr(pipeline, "synthesize", synthesize)
+    monkeypatch.setattr(pipeline, "tool_identities", lambda family: ("tools of", family))
+
+
+def files(folder):
+    """Contents of a build's own files."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and ".steps" not in path.parts
+    }
+
+
+def flip_weights(verilog):
+    """Return Verilog with the lowest bits of its first memories inverted."""
+    text, count = re.subn(
+        r"(tile_0_0\[\d+\] = \d+'h[0-9a-f]*)([0-9a-f])(;)",
+        lambda match: f"{match[1]}{int(match[2], 16) ^ 1:x}{match[3]}",
+        verilog,
+    )
+    assert count
+    return text
+
+
+# what a build is
+
+
+def test_files(finished):
+    folder, report = finished
+    assert files(folder).keys() == FILES
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert all((folder / name).exists() for name in manifest["files"].values())
+    plan = (folder / "plan.json").read_text()
+    assert Plan.from_json(json.loads(plan)).dumps() == plan
+    fixed, canonical = load(folder / "model.nnef.tgz"), load(folder / "float.nnef.tgz")
+    assert (fixed.stage, canonical.stage) == (Stage.FIXED, Stage.CANONICAL)
+    assert manifest["model_hash"] == graph_hash(fixed)
+    assert json.loads((folder / "report.json").read_text()) == report
+    verilog = (folder / "rtl" / "top.v").read_text()
+    assert "module top(" in verilog
+    assert all(block["name"] in verilog for block in json.loads(plan)["blocks"])
+
+
+def test_report(finished):
+    _, report = finished
+    simulation = report["simulation"]
+    assert (simulation["frames"], simulation["bit_exact"]) == (20, True)
+    for key in ("cycles_per_inference", "latency_cycles"):
+        assert simulation[key] == simulation[f"predicted_{key}"] == report[key]
+    assert report["macs"] == 16 * 3 * 9 + 12 * 4
+    used = report["cycles_per_inference"] * report["multipliers"]
+    assert report["mac_utilization"] == report["macs"] / used
+    assert report["inferences_per_second"] == 24e6 / report["cycles_per_inference"]
+    assert report["accuracy"]["calibration_samples"] == 4
+    assert report["accuracy"]["samples"] == 16
+    assert report["bitstream"] is report["timing_met"] is report["fmax_mhz"] is None
+    assert all(row["used"] is None for row in report["resources"].values())
+    assert {"compile", "simulate", "total"} == report["seconds"].keys()
+
+
+def test_equal_inputs_give_equal_files(finished, options, tmp_path):
+    build(options(tmp_path / "elsewhere" / "again"))
+    first, second = files(finished[0]), files(tmp_path / "elsewhere" / "again")
+    assert first.keys() == second.keys()
+    assert {name for name in first if first[name] != second[name]} <= TIMED
+
+
+def test_quantized_model_needs_no_samples(model, options, tmp_path):
+    canonical = simplify(load(model))
+    inputs = np.random.default_rng(2).uniform(-1, 1, [8, 1, 6, 6])
+    save(quantize(canonical, {"image": inputs}), tmp_path / "q.nnef.tgz")
+    out = tmp_path / "build"
+    report = build(options(out, model=tmp_path / "q.nnef.tgz", calibrate=None))
+    assert (report["simulation"]["frames"], report["simulation"]["bit_exact"]) == (16, True)
+    assert report["accuracy"] is None
+    assert files(out).keys() == FILES - {"float.nnef.tgz"}
+
+    samples = model.with_name("samples.npz")
+    report = build(options(out, model=tmp_path / "q.nnef.tgz", calibrate=samples))
+    assert (report["accuracy"]["float"], report["accuracy"]["samples"]) == (None, 20)
+    assert compare(BuildFolder.open(out), samples)["layers"] == []
+
+
+def test_progress(options, copy):
+    told = []
+    build(options(copy), told.append)
+    assert told == ["compiling", "simulating"]
+
+
+# what is done again
+
+
+def test_identical_build_does_nothing_again(finished, options, copy, monkeypatch):
+    build(options(copy))
+    before = files(copy)
+    for name in ("quantize", "schedule", "to_verilog", "design_board", "run_rtl", "make_report"):
+        monkeypatch.setattr(pipeline, name, None)
+    report = build(options(copy))
+    assert files(copy) == before
+    assert report["simulation"] == finished[1]["simulation"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["samples", "board", "clock_mhz", "target_fps", "model", "sources"],
+)
+def test_changed_input_builds_anew(change, options, copy, steps, tmp_path, monkeypatch):
+    save(tiny_graph(seed=7), tmp_path / "other.nnef.tgz")
+    changed = {
+        "samples": {"calibrate": write_samples(tmp_path / "other.npz", seed=7)},
+        "board": {"board": "ulx3s_85f"},
+        "clock_mhz": {"clock_mhz": 12.0},
+        "target_fps": {"target_fps": 1000.0},
+        "model": {"model": tmp_path / "other.nnef.tgz"},
+        "sources": {},
+    }[change]
+    if change == "sources":
+        monkeypatch.setattr(pipeline, "_package_digest", lambda: "other sources")
+    report = build(options(copy, **changed))
+    assert steps == ["compile", "simulate", "report"]
+    assert report["simulation"]["bit_exact"] is True
+    clock_mhz = {"board": find_target("ulx3s_85f").clock_mhz, "clock_mhz": 12.0}.get(change, 24.0)
+    constraints = {path.name for path in (copy / "board").glob("*.?[cp]f")}
+    assert constraints == {"board_top.lpf" if change == "board" else "board_top.pcf"}
+    assert report["clock_mhz"] == clock_mhz
+
+
+def test_alias_of_the_board_is_the_same_build(options, copy, steps):
+    build(options(copy))
+    steps.clear()
+    build(options(copy, board="ice40"))
+    assert steps == ["report"]
+
+
+@pytest.mark.usefixtures("fake_synthesis")
+def test_stale_outputs_are_discarded(options, copy, steps, monkeypatch):
+    report = build(options(copy, bitstream=True))
+    assert files(copy).keys() == FILES | SYNTHESIZED
+    assert report["bitstream"] == str(copy / "board" / "board_top.bin")
+    assert report["resources"]["lut"]["used"] == 1234
+    assert set(steps) == {"synthesize", "report"} | set(steps) & {"compile", "simulate"}
+
+    steps.clear()
+    build(options(copy, bitstream=True))
+    assert not steps
+
+    report = build(options(copy, clock_mhz=12.0))
+    assert files(copy).keys() == FILES
+    assert report["bitstream"] is None
+    assert not (copy / ".steps" / "synthesize.json").exists()
+
+    # the new Verilog is there, but what follows from it is not: nothing old may stand beside it
+    build(options(copy, bitstream=True))
+    monkeypatch.setattr(pipeline, "run_rtl", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        build(options(copy, target_fps=500.0))
+    assert files(copy).keys() == FILES - TIMED
+
+
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
+
+
+def interrupt_after(function):
+    def wrapper(*arguments, **named):
+        function(*arguments, **named)
+        interrupt()
+
+    return wrapper
+
+
+@pytest.mark.parametrize(
+    "moment", ["schedule", "save", "to_verilog", "write_bench", "design_board"]
+)
+def test_interruption_leaves_nothing_new(moment, finished, options, copy, tmp_path, monkeypatch):
+    before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, moment, interrupt_after(getattr(pipeline, moment)))
+        with pytest.raises(KeyboardInterrupt):
+            build(options(tmp_path / "new" / "build"))
+        assert not (tmp_path / "new").exists()
+        with pytest.raises(KeyboardInterrupt):
+            build(options(copy, clock_mhz=12.0))
+    assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
+    for name in ("schedule", "to_verilog", "run_rtl"):
+        monkeypatch.setattr(pipeline, name, None)
+    assert build(options(copy))["simulation"] == finished[1]["simulation"]
+
+
+@pytest.mark.parametrize("moment", ["run_rtl", "simulation_row", "make_report", "write_html"])
+def test_interrupted_build_is_continued(moment, options, steps, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, moment, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            build(options(tmp_path / "build"))
+    done = list(steps)
+    build(options(tmp_path / "build"))
+    assert steps == ["compile", "simulate", "report"]
+    assert done == steps[: 1 if moment in {"run_rtl", "simulation_row"} else 2]
+    assert files(tmp_path / "build").keys() == FILES
+
+
+@pytest.mark.parametrize("name", ["rtl/top.v", "sim/expected.hex", "plan.json", "model.nnef.tgz"])
+def test_touched_file_is_made_again(name, finished, options, copy, steps):
+    (copy / name).write_bytes((copy / name).read_bytes()[:-9])
+    build(options(copy))
+    assert steps[0] == "compile"
+    assert (copy / name).read_bytes() == (finished[0] / name).read_bytes()
+
+
+def test_removed_report_is_made_again(options, copy, steps):
+    (copy / "report.html").unlink()
+    build(options(copy))
+    assert steps == ["report"]
+
+
+# what makes a build fail
+
+
+def test_wrong_hardware_fails(options, tmp_path, monkeypatch):
+    def to_verilog(*arguments, **named):
+        return flip_weights(original(*arguments, **named))
+
+    original = pipeline.to_verilog
+    monkeypatch.setattr(pipeline, "to_verilog", to_verilog)
+    with pytest.raises(CheckError, match=r"\d+ of 20 frames differ from the fixed-point") as raised:
+        build(options(tmp_path / "build"))
+    assert raised.value.exit_status == 1
+    report = json.loads((tmp_path / "build" / "report.json").read_text())
+    assert report["simulation"]["bit_exact"] is False
+    with pytest.raises(CheckError, match="frames differ"):
+        build(options(tmp_path / "build"))
+
+
+@pytest.mark.parametrize("key", ["interval", "latency"])
+def test_wrong_prediction_fails(key, options, tmp_path, monkeypatch):
+    def run_rtl(*arguments, **named):
+        outcome = original(*arguments, **named)
+        return replace(outcome, **{key: getattr(outcome, key) + 1})
+
+    original = pipeline.run_rtl
+    monkeypatch.setattr(pipeline, "run_rtl", run_rtl)
+    with pytest.raises(CheckError, match=r"simulated \w+ \d+ differ from the predicted \d+"):
+        build(options(tmp_path / "build"))
+
+
+@pytest.mark.usefixtures("fake_synthesis")
+def test_failed_tool_keeps_what_was_done(options, steps, tmp_path, monkeypatch):
+    def synthesize(*_, **__):
+        raise ToolError("nextpnr broke")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "synthesize", synthesize)
+        with pytest.raises(ToolError, match="nextpnr broke"):
+            build(options(tmp_path / "build", bitstream=True))
+    assert steps == ["compile", "simulate"]
+    assert files(tmp_path / "build").keys() == FILES - TIMED
+    build(options(tmp_path / "build", bitstream=True))
+    assert steps == ["compile", "simulate", "synthesize", "report"]
+
+
+@pytest.mark.usefixtures("fake_synthesis")
+def test_missed_clock_is_reported(options, copy):
+    report = build(options(copy, clock_mhz=36.0, bitstream=True))
+    assert (report["timing_met"], report["fmax_mhz"], report["clock_mhz"]) == (False, 30.0, 36.0)
+
+
+def test_refusals(options, tmp_path):
+    out = tmp_path / "build"
+    with pytest.raises(UsageError, match="architecture 'engine' does not exist yet"):
+        build(options(out, arch="engine"))
+    with pytest.raises(SampleError, match="no samples were given; give representative inputs"):
+        build(options(out, calibrate=None))
+    assert not out.exists()
+
+
+# the bench in every build
+
+
+@pytest.mark.slow
+def test_bench_runs_without_this_package(finished, tmp_path):
+    folder = tmp_path / "build"
+    for part in ("sim", "rtl"):
+        shutil.copytree(finished[0] / part, folder / part)
+    blocker = tmp_path / "blocker"
+    blocker.mkdir()
+    (blocker / "sitecustomize.py").write_text(
+        "import sys\nsys.modules['nnef_hw'] = None  # importing it fails\n"
+    )
+
+    def run():
+        environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(blocker)}
+        return subprocess.run(
+            [sys.executable, "run.py"],
+            cwd=folder / "sim", env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    good = run()
+    assert good.returncode == 0, good.stdout + good.stderr
+    assert "TESTS=5 PASS=5 FAIL=0" in good.stdout
+
+    expected = folder / "sim" / "expected.hex"
+    lines = expected.read_text().splitlines()
+    lines[5] = f"{int(lines[5], 16) ^ 1:016x}"
+    expected.write_text("\n".join(lines) + "\n")
+    bad = run()
+    assert bad.returncode == 1
+    assert "beat 5 is 0x" in bad.stdout
+
+
+# one build to the end
+
+
+@pytest.mark.slow
+@pytest.mark.synth
+def test_example_with_bitstream(tmp_path, monkeypatch):
+    model, samples = EXAMPLE / "digits_cnn.nnef.tgz", EXAMPLE / "samples.npz"
+    wanted = BuildOptions(model, "icebreaker", tmp_path / "build", calibrate=samples)
+    report = build(wanted)
+
+    assert report["bitstream"] == str(wanted.out / "board" / "board_top.bin")
+    # an iCE40UP5K takes as many bytes whatever is in it
+    assert Path(report["bitstream"]).stat().st_size == 104_090
+    assert report["timing_met"] is True
+    assert report["fmax_mhz"] >= report["clock_mhz"] == 24.0
+
+    resources = report["resources"]
+    for name in ("dsp", "bram", "spram"):
+        assert resources[name]["used"] == resources[name]["estimated"], name
+    assert resources["lut"]["estimated"] == pytest.approx(resources["lut"]["used"], rel=0.15)
+    assert all(0 <= row["used"] <= row["available"] for row in resources.values())
+
+    simulation, accuracy = report["simulation"], report["accuracy"]
+    assert (simulation["frames"], simulation["bit_exact"]) == (450, True)
+    for key in ("cycles_per_inference", "latency_cycles"):
+        assert simulation[key] == simulation[f"predicted_{key}"] == report[key]
+    keys = {"metric", "samples", "calibration_samples", "float", "fixed", "rtl"}
+    assert accuracy.keys() == keys
+    assert accuracy["rtl"] == accuracy["fixed"] > 0.98
+    assert compare(BuildFolder.open(wanted.out), samples)["bit_exact"] is True
+
+    for path in (wanted.out / "board").iterdir():
+        assert str(tmp_path).encode() not in path.read_bytes(), path.name
+    for name in ("schedule", "run_rtl", "synthesize", "make_report"):
+        monkeypatch.setattr(pipeline, name, None)
+    assert build(wanted) == report
