@@ -13,8 +13,8 @@ SIZES = {
     "one_tile": (4, 8),
     "partial_tile": (3, 5),
     "side_by_side": (4, 20),
-    "stacked": (13, 8),
-    "grid": (11, 11),
+    "stacked": (37, 2),
+    "grid": (35, 5),
     "one_word": (1, 3),
     "narrow": (16, 1),
 }

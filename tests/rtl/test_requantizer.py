@@ -44,6 +44,7 @@ CASES = {
     "two_bits": Case(Requant((700,), 18, 1, 0, 3, mult_bits=10), digit_bits=2, bits=2),
     "sixteen_bits": Case(Requant((50000, 3), 16, 30000, 0, 65535), (9, 9), bits=16),
     "wide_mult": Case(Requant(((1 << 24) - 1,), 30, 0, -128, 127, 24), digit_bits=8, signed=True),
+    "offset_beyond_the_sum": Case(Requant((255,), 8, 200, 0, 255, 8), (0,), 8, 8, digit_bits=2),
     "narrow_range": Case(Requant((999,), 16, 5, 5, 6, mult_bits=10), digit_bits=1),
 }
 
