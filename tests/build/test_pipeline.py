@@ -187,8 +187,10 @@ def test_report(finished):
     assert {"compile", "simulate", "total"} == report["seconds"].keys()
 
 
-def test_equal_inputs_give_equal_files(finished, options, tmp_path):
-    build(options(tmp_path / "elsewhere" / "again"))
+def test_equal_inputs_give_equal_files(finished, model, options, tmp_path):
+    moved = [shutil.copy(model.with_name(name), tmp_path) for name in (model.name, "samples.npz")]
+    model, samples = map(Path, moved)
+    build(options(tmp_path / "elsewhere" / "again", model=model, calibrate=samples))
     first, second = files(finished[0]), files(tmp_path / "elsewhere" / "again")
     assert first.keys() == second.keys()
     assert {name for name in first if first[name] != second[name]} <= TIMED

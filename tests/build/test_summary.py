@@ -1,0 +1,110 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nnef_hw.build.summary import _link_rate, make_report
+from nnef_hw.build.synthesis import Resource, SynthesisResult
+from nnef_hw.passes import simplify
+from nnef_hw.quantize import quantize
+from nnef_hw.schedule import Port, find_target, lower, schedule
+from nnef_hw.testing import GraphBuilder
+
+TARGET = find_target("icebreaker")
+
+
+@pytest.fixture(scope="module")
+def fixed():
+    rng = np.random.default_rng(0)
+    net = GraphBuilder("tiny")
+    y = net.input("image", [1, 1, 6, 6])
+    y = net.conv(y, rng.normal(size=(3, 1, 3, 3)), rng.normal(size=(1, 3)), name="conv1")
+    y = net.pool("max_pool", y, name="pool1")
+    y = net.reshape(y, [1, 12], name="flat")
+    net.op("linear", y, rng.normal(size=(4, 12)), rng.normal(size=(1, 4)), name="scores")
+    canonical = simplify(net.build())
+    return quantize(canonical, {"image": rng.normal(size=(30, 1, 6, 6))})
+
+
+@pytest.fixture(scope="module")
+def plan(fixed):
+    return schedule(fixed, TARGET)
+
+
+@pytest.fixture
+def report(fixed, plan):
+    """Return ``report(**changes)``."""
+
+    def report(**changes):
+        known = {"synthesis": None, "simulation": None, "accuracy": None, "bitstream": None}
+        known |= {"seconds": {}, "commands": [], "baud": 1_000_000, "target": TARGET}
+        return make_report(graph=fixed, plan=plan, chain=lower(fixed), **known | changes)
+
+    return report
+
+
+@pytest.mark.parametrize(
+    ("sent", "received", "bytes_on_the_line"),
+    [
+        # one packet each way: request and reply of 7 bytes beside the payload, twice
+        (Port("x", (1, 1, 8), 8, True), Port("y", (1, 1, 4), 8, True), 8 + 4 + 2 * 14),
+        (Port("x", (1, 1, 56), 8, True), Port("y", (1, 1, 1), 8, True), 56 + 1 + 2 * 14),
+        (Port("x", (1, 1, 57), 8, True), Port("y", (1, 1, 1), 8, True), 57 + 1 + 3 * 14),
+        # 8x8 pixels in two packets, ten scores in one
+        (Port("x", (8, 8, 1), 8, False), Port("y", (1, 1, 10), 8, True), 64 + 10 + 3 * 14),
+        # codes of 9 to 16 bits take two bytes; filling lanes are sent too
+        (Port("x", (1, 1, 8), 9, True), Port("y", (1, 1, 4), 4, True), 16 + 4 + 2 * 14),
+        (Port("x", (1, 1, 5), 8, True, 4), Port("y", (1, 1, 4), 8, True), 8 + 4 + 2 * 14),
+    ],
+)
+def test_link_rate(sent, received, bytes_on_the_line, plan):
+    plan = replace(plan, input=sent, output=received)
+    assert _link_rate(plan, 1_000_000) == pytest.approx(100_000 / bytes_on_the_line)
+    assert _link_rate(plan, 115_200) == pytest.approx(11_520 / bytes_on_the_line)
+
+
+def test_rate_over_the_link_is_that_of_the_slower_end(report, plan):
+    slow, fast = report(), report(baud=10**12)
+    assert slow["link_inferences_per_second"] == _link_rate(plan, 1_000_000)
+    assert fast["link_inferences_per_second"] == fast["inferences_per_second"]
+    assert slow["inferences_per_second"] == 24e6 / plan.interval
+
+
+def test_nothing_is_used_before_synthesis(report):
+    value = report()
+    assert value["fmax_mhz"] is value["timing_met"] is None
+    for row in value["resources"].values():
+        assert row["used"] is None
+        assert 0 <= row["estimated"] <= row["available"]
+
+
+def test_used_resources_after_synthesis(report, plan):
+    result = SynthesisResult(
+        fmax_mhz=20.0, frequency_mhz=24.0, timing_met=False, clocks={}, cells={}, files={},
+        resources={"lut": Resource(1000, 5280), "dsp": Resource(2, 8)}, seconds={},
+    )  # fmt: skip
+    value = report(synthesis=result)
+    assert (value["fmax_mhz"], value["timing_met"]) == (20.0, False)
+    used = {name: row["used"] for name, row in value["resources"].items()}
+    assert used == {"lut": 1000, "ff": 0, "dsp": 2, "bram": 0, "spram": 0}
+    assert value["resources"]["lut"]["available"] == 5280
+    assert value["resources"]["bram"]["estimated"] == plan.resources.bram
+
+
+def test_layers_add_up(report, plan):
+    value = report()
+    conv, pool, linear = value["layers"]
+    assert [layer["name"] for layer in value["layers"]] == [b.name for b in plan.blocks]
+    assert (conv["parameters"], conv["macs"], conv["weight_bytes"]) == (30, 16 * 27, 27)
+    assert (conv["input_image"], conv["output_image"]) == ([6, 6, 1], [4, 4, 3])
+    assert (linear["parameters"], linear["macs"], linear["weight_bytes"]) == (52, 48, 48)
+    assert (pool["macs"], pool["multipliers"], pool["utilization"]) == (0, 0, None)
+    assert pool["kernel"] == [2, 2]
+    assert all(layer["location"].startswith("tiny.nnef:") for layer in value["layers"])
+    assert value["macs"] == sum(layer["macs"] for layer in value["layers"]) == 480
+    assert value["multipliers"] == sum(layer["multipliers"] for layer in value["layers"])
+    assert value["cycles_per_inference"] >= max(layer["cycles"] for layer in value["layers"])
+    for layer in (conv, linear):
+        busy = layer["macs"] / (plan.interval * layer["multipliers"])
+        assert layer["utilization"] == pytest.approx(busy)
+        assert layer["in_dsp"] in {0, layer["multipliers"]}
