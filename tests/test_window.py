@@ -68,6 +68,12 @@ def test_properties_agree_with_a_padded_image(seed, rng):
     assert window.starts_in_padding == (words[0][-1] < first_beat)
 
 
+@pytest.mark.parametrize(("left", "starts"), [(2, False), (3, True), (4, True)])
+def test_a_window_starts_in_padding_from_its_own_reach_on(left, starts):
+    window = Window(3, 3, 2, (1, 3), padding=((0, 0), (left, 0)))
+    assert window.starts_in_padding is starts
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_steps_lead_from_each_window_to_the_next(seed, rng):
     window = random_window(rng)

@@ -8,26 +8,30 @@ from nnef_hw.rtl.parallel import ParallelLineBuffer
 from nnef_hw.window import Window
 
 WINDOWS = {
-    "same_3x3_twice": Window(5, 6, 1, (3, 3), padding=((1, 1), (1, 1)), passes=2),
-    "no_overlap_tail": Window(7, 7, 1, (2, 2), (2, 2)),
-    "whole_image": Window(3, 3, 1, (3, 3), passes=2),
-    "rectangle_strides": Window(8, 8, 1, (2, 3), (3, 2), padding=((0, 1), (1, 0))),
-    "stride_beyond_kernel": Window(6, 6, 1, (1, 1), (4, 4)),
-    "one_row": Window(1, 9, 1, (1, 3), padding=((0, 0), (2, 1)), passes=3),
-    "two_columns": Window(6, 2, 1, (3, 1), (2, 1)),
-    "same_5x5": Window(5, 5, 1, (5, 5), padding=((2, 2), (2, 2)), passes=3),
+    "same_3x3": Window(5, 6, 1, (3, 3), padding=((1, 1), (1, 1))),
+    "uneven_padding_twice": Window(4, 5, 1, (3, 2), padding=((0, 2), (1, 0)), passes=2),
+    "uncovered_tail": Window(7, 8, 1, (2, 2), (3, 3)),
+    "stride_per_axis": Window(6, 7, 1, (3, 2), (2, 3), padding=((2, 0), (0, 1)), passes=3),
+    "whole_image": Window(3, 4, 1, (3, 4), passes=2),
+    "one_row": Window(3, 6, 1, (1, 3), (1, 2)),
+    "one_column": Window(6, 2, 1, (3, 1), (2, 1)),
+    "two_columns": Window(5, 2, 1, (4, 2)),
+    "image_of_one_column": Window(5, 1, 1, (2, 2), padding=((0, 0), (1, 1))),
+    "point": Window(3, 3, 1, passes=2),
+    "padding_ends_with_the_window": Window(3, 3, 1, (2, 3), padding=((1, 0), (2, 0))),
 }
 
 
 def window_words(image, window, pad_code):
+    """All codes of every window of a frame [row, column, lane], once per pass."""
     padded = np.pad(image, (*window.padding, (0, 0)), constant_values=pad_code)
-    height, width = window.kernel
-    words = []
-    for row in range(0, window.out_height * window.stride[0], window.stride[0]):
-        for column in range(0, window.out_width * window.stride[1], window.stride[1]):
-            taps = padded[row : row + height, column : column + width]
-            words += [taps.reshape(-1).tolist()] * window.passes
-    return words
+    rows, columns = window.kernel
+    return [
+        padded[y : y + rows, x : x + columns].reshape(-1).tolist()
+        for y in range(0, window.out_height * window.stride[0], window.stride[0])
+        for x in range(0, window.out_width * window.stride[1], window.stride[1])
+        for _ in range(window.passes)
+    ]
 
 
 def check(drive, ram, rng, window, *, bits=8, signed=False, lanes=1, pad_code=7, frames=3,
@@ -38,24 +42,22 @@ def check(drive, ram, rng, window, *, bits=8, signed=False, lanes=1, pad_code=7,
     buffer = ParallelLineBuffer(
         window=window, bits=bits, signed=signed, lanes=lanes, pad_code=pad_code, ram=ram
     )
-    beats = images.reshape(-1, lanes).tolist()
     items = [
-        {"data": beat, "last": n % window.beats == window.beats - 1} for n, beat in enumerate(beats)
+        {"data": beat, "last": n % window.beats == window.beats - 1}
+        for n, beat in enumerate(images.reshape(-1, lanes).tolist())
     ]
     expected = [word for image in images for word in window_words(image, window, pad_code)]
     run = drive(buffer, items, len(expected), **options)
-    codes = lanes * window.taps
-    assert [[item.data[n] for n in range(codes)] for item in run.items] == expected
+    assert [list(item.data) for item in run.items] == expected
     assert all(item.last for item in run.items)
     frame = len(expected) // frames
-    assert [item.end for item in run.items] == [
-        n % frame == frame - 1 for n in range(len(expected))
-    ]
+    position = np.arange(len(expected)) % frame
+    assert [item.end for item in run.items] == (position == frame - 1).tolist()
     return run
 
 
 @pytest.mark.parametrize("window", WINDOWS.values(), ids=WINDOWS)
-def test_gives_every_window_whole(window, stall, drive, ram, rng):
+def test_gives_every_window_at_once(window, stall, drive, ram, rng):
     check(drive, ram, rng, window, stall=stall)
 
 
@@ -64,35 +66,47 @@ def test_gives_every_window_whole(window, stall, drive, ram, rng):
     ("bits", "signed", "pad_code"), [(2, False, 3), (4, True, -8), (8, True, -1), (16, False, 9)]
 )
 def test_formats(bits, signed, pad_code, lanes, stall, drive, ram, rng):
-    window = Window(3, 3, 1, (2, 2), padding=((1, 0), (0, 1)), passes=2)
-    check(drive, ram, rng, window, bits=bits, signed=signed, lanes=lanes, pad_code=pad_code,
-          stall=stall)  # fmt: skip
+    check(drive, ram, rng, WINDOWS["uneven_padding_twice"], bits=bits, signed=signed, lanes=lanes,
+          pad_code=pad_code, stall=stall)  # fmt: skip
 
 
 @pytest.mark.verilator
-def test_verilog(drive, ram, rng):
-    check(drive, ram, rng, WINDOWS["same_3x3_twice"], lanes=2, stall=0.5, engine="verilator")
+@pytest.mark.parametrize(
+    ("name", "engine"), [("same_3x3", "verilator"), ("stride_per_axis", "cocotb")]
+)
+def test_verilog(name, engine, drive, ram, rng):
+    check(drive, ram, rng, WINDOWS[name], lanes=2, stall=0.5, engine=engine)
 
 
-def test_latency_counts_from_the_beat_that_completes_a_window(drive, ram, rng):
-    window = WINDOWS["whole_image"]
+@pytest.mark.parametrize("name", ["same_3x3", "whole_image", "one_row", "two_columns"])
+def test_latency_counts_from_the_beat_that_completes_a_window(name, drive, ram, rng):
+    window = WINDOWS[name]
     run = check(drive, ram, rng, window, frames=1)
-    assert run.out_cycles[0] - run.in_cycles[window.beats - 1] == ParallelLineBuffer.latency
+    (top, _), (left, _) = window.padding
+    completing = (window.kernel[0] - top - 1) * window.width + window.kernel[1] - left - 1
+    assert run.out_cycles[0] - run.in_cycles[completing] == ParallelLineBuffer.latency
+
+
+def test_takes_a_pixel_and_gives_a_window_per_cycle(drive, ram, rng):
+    run = check(drive, ram, rng, Window(4, 6, 1, (2, 2)))
+    assert (np.diff(run.in_cycles) == 1).all()
+    assert np.diff(run.out_cycles).min() == 1
+
+
+REFUSED = {
+    "ParallelLineBuffer needs all channels of a pixel in one beat": [
+        Window(3, 3, 2), Window(3, 3, 1, by_channel=True),
+    ],
+    "ParallelLineBuffer has no dilation, not (1, 2)": [Window(3, 3, 1, (1, 2), dilation=(1, 2))],
+    "ParallelLineBuffer needs two columns and a first window with a pixel": [
+        Window(3, 1, 1), Window(3, 3, 1, (1, 1), padding=((1, 0), (0, 0))),
+    ],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("window", "message"),
-    [
-        (Window(3, 3, 2, (2, 2)), "needs all channels of a pixel in one beat"),
-        (Window(5, 5, 1, (2, 2), dilation=(2, 1)), "has no dilation, not (2, 1)"),
-        (Window(5, 1, 1, (3, 1)), "needs two columns and a first window with a pixel"),
-        (
-            Window(2, 2, 1, (2, 2), padding=((2, 0), (0, 0))),
-            "needs two columns and a first window with a pixel",
-        ),
-    ],
-    ids=["blocks", "dilation", "one_column", "padding_window"],
+    ("message", "window"), [(message, w) for message, windows in REFUSED.items() for w in windows]
 )
-def test_refuses_what_it_cannot_do(window, message, ram):
+def test_refuses_windows_it_cannot_give(message, window, ram):
     with pytest.raises(ValueError, match=re.escape(message)):
         ParallelLineBuffer(window=window, bits=8, signed=False, lanes=1, pad_code=0, ram=ram)

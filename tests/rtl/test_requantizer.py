@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from amaranth.sim import Simulator
 
 from nnef_hw.numerics import Requant
 from nnef_hw.rtl.requantizer import Requantizer
@@ -114,6 +115,26 @@ def test_cycles(case, drive, rng):
     requantizer, run = check(drive, case, rng)
     assert (run.out_cycles - run.in_cycles == requantizer.latency).all()
     assert (np.diff(run.in_cycles) == requantizer.interval).all()
+
+
+@pytest.mark.parametrize("digit_bits", [1, 16])
+def test_every_stage_fills_while_the_output_waits(digit_bits):
+    requantizer = replace(CASES["typical"], digit_bits=digit_bits).build()
+
+    async def bench(ctx):
+        ctx.set(requantizer.i.valid, 1)
+        accepted = 0
+        for _ in range(100):
+            accepted += ctx.get(requantizer.i.ready)
+            await ctx.tick()
+        # One sum in each of operand, product, rounded and output.
+        assert accepted == 4
+        assert ctx.get(requantizer.o.valid)
+
+    simulator = Simulator(requantizer)
+    simulator.add_clock(1e-8)
+    simulator.add_testbench(bench)
+    simulator.run()
 
 
 @pytest.mark.parametrize("name", ["typical", "wide_sum", "mult_beyond_shift"])

@@ -50,7 +50,7 @@ def force(rng):
             digit_bits = int(rng.integers(1, 17))
             interval = -(-max(layer.requant.mult).bit_length() // digit_bits)
             block = replace(block, digit_bits=digit_bits, interval=interval)
-        if block.window is not None and rng.random() < 0.5:
+        if block.window is not None and not block.parallel and rng.random() < 0.5:
             depth = max(2, 1 << (block.window.min_depth - 1).bit_length())
             block = replace(block, depth=depth)
         return replace(block, resources=block_resources(block, device))

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nnef_hw.schedule import find_target, schedule
+from nnef_hw.schedule import find_target, lower, schedule
 from nnef_hw.schedule.beats import simulate_beats
+from nnef_hw.schedule.options import layer_options
 from nnef_hw.testing import GraphBuilder
 
 FRAMES = 5
@@ -108,6 +109,12 @@ def flattened(rng):
     return g.build(linear(g, g.reshape(x, [1, 12]), 4, rng))
 
 
+def one_image_row(rng):
+    g = GraphBuilder()
+    x = conv(g, g.input("x", [1, 2, 2, 8]), 3, [1, 3], rng, padding=[(0, 0), (0, 1)], stride=[1, 2])
+    return g.build(conv(g, x, 2, [2, 2], rng))
+
+
 def lenet(rng):
     g = GraphBuilder()
     x = conv(g, g.input("x", [1, 1, 14, 14]), 4, [3, 3], rng, padding=[(1, 1), (1, 1)])
@@ -155,6 +162,48 @@ def test_foldings_by_force(network, fix, force, simulate, rng):
     graph = fix(network(rng))
     plan = force(schedule(graph, target), graph, target)
     check_cycles(plan, graph, simulate(plan, graph))
+
+
+def pointwise(rng):
+    g = GraphBuilder()
+    return g.build(conv(g, g.input("x", [1, 2, 3, 3]), 6, [1, 1], rng))
+
+
+@pytest.mark.parametrize("kept_passes", [1, 2])
+@pytest.mark.parametrize("group_rows", [1, 3])
+def test_sums_that_leave_as_fast_as_they_can(group_rows, kept_passes, fix, simulate, rng):
+    graph = fix(pointwise(rng))
+    plan = schedule(graph, find_target("ecp5"))
+    (block,) = plan.blocks
+    block = replace(
+        block, rows=3, lanes=2, group_rows=group_rows, kept_passes=kept_passes, digit_bits=16,
+        interval=1, window=replace(block.window, passes=2, channel_blocks=1),
+    )  # fmt: skip
+    times = simulate_beats([block], plan.input, plan.output)
+    plan = replace(plan, blocks=(block,), interval=times.interval, latency=times.latency)
+    check_cycles(plan, graph, simulate(plan, graph))
+
+
+PARALLEL = (conv_same, conv_rectangle, flattened, one_image_row)
+
+
+@pytest.mark.parametrize("network", PARALLEL, ids=lambda f: f.__name__)
+def test_parallel_windows(network, fix, simulate, rng, monkeypatch):
+    monkeypatch.setattr("nnef_hw.schedule.options.LEAST_UTILIZATION", 0.0)
+    target = find_target("ecp5")
+    graph = fix(network(rng))
+    plan = schedule(graph, target)
+    blocks = []
+    for layer, block in zip(lower(graph).layers, plan.blocks, strict=True):
+        parallel = [option for option in layer_options(layer, target.device) if option.parallel]
+        blocks.append(parallel[int(rng.integers(len(parallel)))] if parallel else block)
+    assert any(block.parallel for block in blocks)
+    times = simulate_beats(blocks, plan.input, plan.output)
+    plan = replace(plan, blocks=tuple(blocks), interval=times.interval, latency=times.latency)
+    simulation = simulate(plan, graph)
+    check_cycles(plan, graph, simulation)
+    trial = simulation.run(2, stall=0.3)
+    assert trial.codes == trial.expected
 
 
 @pytest.mark.verilator
