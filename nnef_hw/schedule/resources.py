@@ -1,45 +1,127 @@
-"""Resource estimates: DSP blocks and block RAMs exact by construction, LUTs by formulas."""
+"""Resource estimates: DSP blocks and block RAMs exact by construction, LUTs by fitted sums.
+
+The LUTs of a component are a weighted sum of what it is made of (:func:`component_features`:
+register bits, adder bits, constants ...); the weights are measured per FPGA family
+(``docs/resources.md``).
+"""
 
 from __future__ import annotations
 
-from math import log2
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import gcd
+from types import MappingProxyType
 
 from nnef_hw.blockram import tile_memory
 from nnef_hw.schedule.plan import Block, Resources
 from nnef_hw.schedule.targets import Device
 from nnef_hw.window import Window
 
-__all__ = ["LUT_SHARE", "block_resources", "port_resources"]
+__all__ = [
+    "COSTS",
+    "LUT_SHARE",
+    "block_parts",
+    "block_resources",
+    "component_features",
+    "component_resources",
+    "port_resources",
+]
 
 LUT_SHARE = 0.92
 """Share of the device's LUTs that placement can be trusted to use."""
 
+MULT_BITS = 16
 
-def block_resources(block: Block, device: Device, mult_bits: int = 16) -> Resources:
+
+COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
+    "ice40": {
+        "line buffer": {
+            "pointer bits": 2.96, "base bits": 6.07, "counter bits": 1.59, "counters": 5.51,
+            "padding bits": 0.87, "padded width": 0.68, "memory rows": 0.67, "fixed": 10.7,
+        },
+        "parallel line buffer": {"window bits": 1.05, "fixed": 50.0},
+        "array": {
+            "sum bits": 2.93, "kept bits": 1.05, "tree bits": 0.92, "hop bits": 1.34,
+            "address bits": 1.62, "memory rows": 0.82, "table": 2.1, "fixed": 32.0,
+        },
+        "requantizer": {
+            "sum bits": 3.85, "digit bits": 2.6, "short table": 0.67, "long table": 1.9,
+            "fixed": 83.8,
+        },
+        "pack": {"register bits": 1.08, "decoded bits": 0.87, "counter bits": 1.79, "fixed": 4.6},
+        "pool": {"code bits": 3.74, "fixed": 11.5},
+        "argmax": {"code bits": 2.45, "index bits": 5.75, "fixed": 8.1},
+        "softmax": {"index bits": 6.0, "fixed": 193.0},
+        "table": {"fixed": 6.0},
+    },
+    "ecp5": {
+        "line buffer": {
+            "pointer bits": 3.83, "base bits": 9.76, "counter bits": 3.09, "counters": 5.2,
+            "padding bits": 0.0, "padded width": 0.68, "memory rows": 0.0, "fixed": 5.1,
+        },
+        "parallel line buffer": {"window bits": 0.0, "fixed": 45.0},
+        "array": {
+            "sum bits": 3.2, "kept bits": 0.05, "tree bits": 1.22, "hop bits": 0.06,
+            "address bits": 0.0, "memory rows": 1.38, "table": 1.35, "fixed": 12.1,
+        },
+        "requantizer": {
+            "sum bits": 3.98, "digit bits": 4.34, "short table": 0.72, "long table": 1.56,
+            "fixed": 94.7,
+        },
+        "pack": {"register bits": 1.6, "decoded bits": 0.0, "counter bits": 2.89, "fixed": 0.0},
+        "pool": {"code bits": 2.65, "fixed": 6.0},
+        "argmax": {"code bits": 3.58, "index bits": 5.15, "fixed": 0.0},
+        "softmax": {"index bits": 8.6, "fixed": 186.1},
+        "table": {"fixed": 3.0},
+    },
+})  # fmt: skip
+"""LUTs per unit of every feature: ``COSTS[family][part][feature]``.
+
+On an iCE40 a logic cell, whether its LUT, its flip-flop or only its carry is used; on an ECP5 a
+LUT4 of a slice, so that flip-flops are free.
+"""
+
+
+def block_resources(block: Block, device: Device) -> Resources:
     """Estimate one block."""
-    total = Resources()
+    parts = (component_resources(part, block, device) for part in block_parts(block))
+    return sum(parts, Resources())
+
+
+def block_parts(block: Block) -> list[str]:
+    """Components that a block consists of, in stream order."""
+    parts = ["pack"] if block.beat_lanes > 1 else []
     if block.window is not None:
-        total += _line_buffer(block, block.window, device)
-    if block.lanes > 1:
-        register_bits = block.x_bits * (2 * block.lanes - 1)
-        total += Resources(lut=register_bits + 20, ff=register_bits + 12)
-    if block.kind == "conv":
-        total += _array(block, device)
-    if block.kind in {"max_pool", "avg_pool"}:
-        width = block.acc_bits or block.x_bits
-        total += Resources(lut=3 * width + 8, ff=2 * width + 3)
+        parts.append("parallel line buffer" if block.parallel else "line buffer")
+    parts.append(
+        {"conv": "array", "max_pool": "pool", "avg_pool": "pool"}.get(block.kind, block.kind)
+    )
     if block.interval:
-        total += _requantizer(block, mult_bits)
-    if block.kind == "table":
-        tiles = tile_memory(device.ram, 1 << block.x_bits, block.out_bits).count
-        total += Resources(lut=4, ff=2, bram=block.lanes * tiles)
-    if block.kind == "argmax":
-        total += Resources(lut=5 * block.x_bits, ff=3 * block.x_bits)
-    if block.kind == "softmax":
-        tiles = tile_memory(device.ram, max(2, block.channels), block.x_bits).count
-        exponentials = tile_memory(device.ram, 1 << block.x_bits, 16).count
-        total += Resources(lut=240, ff=100, bram=tiles + exponentials)
-    return total
+        parts.append("requantizer")
+    return parts
+
+
+def component_resources(part: str, block: Block, device: Device) -> Resources:
+    """Estimate one component of a block."""
+    dsp = bram = 0
+    if part == "line buffer":
+        bram = tile_memory(device.ram, block.depth, block.x_bits * block.lanes).count
+    elif part == "parallel line buffer":
+        assert block.window is not None
+        width = block.x_bits * block.channels * (block.window.kernel[0] - 1)
+        bram = tile_memory(device.ram, block.depth, width).count if width else 0
+    elif part == "array":
+        dsp, bram = _array_blocks(block, device)
+    elif part == "table":
+        bram = block.lanes * tile_memory(device.ram, 1 << block.x_bits, block.out_bits).count
+    elif part == "softmax":
+        bram = tile_memory(device.ram, max(2, block.channels), block.x_bits).count
+        bram += tile_memory(device.ram, 1 << block.x_bits, 16).count
+    features = component_features(part, block, device)
+    costs = COSTS[device.family][part]
+    lut = sum(costs[name] * value for name, value in features.items() if name in costs)
+    lut += device.lut_multiplier * features.get("products", 0)
+    return Resources(lut=round(lut), ff=_FLIP_FLOPS[part](block), dsp=dsp, bram=bram)
 
 
 def port_resources(bits: int) -> Resources:
@@ -47,67 +129,196 @@ def port_resources(bits: int) -> Resources:
     return Resources(lut=2 * bits + 10, ff=2 * bits + 4)
 
 
+def component_features(part: str, block: Block, device: Device) -> dict[str, float]:
+    """Count what a component is made of; ``fixed`` is 1."""
+    if part == "line buffer":
+        assert block.window is not None
+        features = _line_buffer_features(block, block.window, device)
+    elif part == "parallel line buffer":
+        features = {"window bits": block.x_bits * block.lanes}
+    elif part == "array":
+        features = _array_features(block, device)
+    elif part == "requantizer":
+        features = _requantizer_features(block)
+    elif part == "pack":
+        decoded = block.beat_lanes > 4 and block.channels > block.beat_lanes
+        width = block.x_bits * block.beat_lanes
+        features = {
+            "register bits": 2 * width - block.x_bits,
+            "decoded bits": width if decoded else 0,
+            "counter bits": _bits(block.channels) + _bits(block.beat_lanes),
+        }
+    elif part == "pool":
+        features = {"code bits": block.acc_bits or block.x_bits}
+    elif part == "argmax":
+        features = {"code bits": block.x_bits, "index bits": _bits(block.channels)}
+    elif part == "softmax":
+        features = {"index bits": _bits(block.channels)}
+    else:
+        features = {}
+    return {**features, "fixed": 1}
+
+
 def _bits(count: int) -> int:
     """Width of a counter of ``count`` states."""
     return (count - 1).bit_length()
 
 
-def _line_buffer(block: Block, window: Window, device: Device) -> Resources:
-    counters = (
-        _bits(window.padded_height)
-        + _bits(window.padded_width)
-        + 2 * _bits(window.channel_blocks)
-        + _bits(window.kernel[0])
-        + _bits(window.kernel[1])
-        + _bits(window.passes)
-        + _bits(window.out_width)
-        + _bits(window.out_height)
-    )
+def _rom_luts(words: int) -> float:
+    """LUT4s of one bit of a constant table, without those that choose between them.
+
+    A short table shares logic with what surrounds it.
+    """
+    return words / 16 if words > 16 else min(1.0, words / 8)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counters:
+    """Widths of the counters of a line buffer that synthesis keeps."""
+
+    write: tuple[int, ...]
+    read: tuple[int, ...]
+    base: int
+
+    @classmethod
+    def of(cls, block: Block, window: Window) -> _Counters:
+        (top_bottom, left_right) = (any(pair) for pair in window.padding)
+        write: tuple[int, ...] = ()
+        if top_bottom or left_right or window.starts_in_padding:
+            write = (_bits(window.channel_blocks), _bits(window.padded_width))
+            write += (_bits(window.padded_height),) if top_bottom else ()
+        read = (
+            0 if window.by_channel else _bits(window.channel_blocks),
+            _bits(window.kernel[1]), _bits(window.kernel[0]), _bits(window.passes),
+            _bits(window.out_width), _bits(window.out_height),
+        )  # fmt: skip
+        step = gcd(window.column_step, window.row_step, window.frame_step, block.depth)
+        return cls(write, read, _bits(block.depth // step))
+
+
+def _line_buffer_features(block: Block, window: Window, device: Device) -> dict[str, float]:
+    counters = _Counters.of(block, window)
     pointer = _bits(block.depth)
-    bram = tile_memory(device.ram, block.depth, block.x_bits * block.lanes).count
-    padded = window.words != window.beats
-    lut = 1.6 * counters + 6.5 * pointer + 25 + (12 + block.x_bits * block.lanes if padded else 0)
-    return Resources(lut=round(lut), ff=counters + 4 * pointer + 6, bram=bram)
+    width = block.x_bits * block.lanes
+    tiling = tile_memory(device.ram, block.depth, width)
+    all_counters = (*counters.write, *counters.read)
+    compared = sum(
+        _bits(extent) * any(pair)
+        for extent, pair in zip(
+            (window.padded_height, window.padded_width), window.padding, strict=True
+        )
+    )
+    return {
+        "pointer bits": pointer,
+        "base bits": counters.base,
+        "counter bits": sum(all_counters),
+        "counters": sum(map(bool, all_counters)),
+        "padding bits": compared,
+        "padded width": width if window.words != window.beats else 0,
+        "memory rows": width * (tiling.rows - 1) + tiling.rows - 1,
+    }
 
 
-def _array(block: Block, device: Device) -> Resources:
-    depth = -(-block.out_channels // block.rows) * _words(block)
-    lut = 45.0
-    ff = 40
-    dsp = bram = 0
-    for first in range(0, block.rows, block.group_rows):
-        rows = min(block.group_rows, block.rows - first)
-        width = rows * block.lanes * block.weight_bits
-        tiling = tile_memory(device.ram, depth, width)
-        products = rows * block.lanes
-        hop = block.x_bits * block.lanes + _bits(depth) + 3
-        lut += hop
-        ff += hop
-        if block.weight_style == "block":
-            bram += tiling.count
-            lut += width * 0.67 * (tiling.rows - 1) + (_bits(tiling.rows) + tiling.rows - 1)
-        else:
-            lut += width * max(1.0, depth / 16 * 0.75)
-        if block.in_dsp:
-            dsp += -(-products // device.products_per_dsp)
-        else:
-            lut += products * device.lut_multiplier
-            ff += products * 2 * (block.x_bits + block.weight_bits)
-        tree = rows * (block.lanes - 1) * (block.x_bits + block.weight_bits + 2)
-        lut += rows * (1 + block.kept_passes) * block.acc_bits + tree
-        ff += rows * (1 + block.kept_passes) * block.acc_bits + tree
-    return Resources(lut=round(lut), ff=ff, dsp=dsp, bram=bram)
-
-
-def _words(block: Block) -> int:
+def _array_features(block: Block, device: Device) -> dict[str, float]:
     assert block.window is not None
-    return block.window.pass_words
+    depth = block.window.passes * block.pass_words
+    address = _bits(depth)
+    width = block.x_bits * block.lanes
+    memory_rows = 0
+    table = 0.0
+    for rows in _group_sizes(block):
+        bits = rows * block.lanes * block.weight_bits
+        if block.weight_style == "block":
+            memory_rows += bits * (tile_memory(device.ram, depth, bits).rows - 1)
+        else:
+            table += bits * _rom_luts(depth)
+    products = 0.0
+    if not block.in_dsp:
+        products = block.multipliers * block.x_bits * block.weight_bits / 64
+    return {
+        "sum bits": block.rows * block.acc_bits,
+        "kept bits": block.rows * block.acc_bits * (block.kept_passes - 1),
+        "tree bits": block.rows * _tree_bits(block),
+        "hop bits": width * (block.groups + 1) + address * (block.groups - 1) + 5 * block.groups,
+        "address bits": address,
+        "memory rows": memory_rows,
+        "table": table,
+        "products": products,
+    }
 
 
-def _requantizer(block: Block, mult_bits: int) -> Resources:
+def _group_sizes(block: Block) -> list[int]:
+    starts = range(0, block.rows, block.group_rows)
+    return [min(block.group_rows, block.rows - first) for first in starts]
+
+
+def _tree_bits(block: Block) -> int:
+    """Register bits of one row's adder tree."""
+    count, width, bits = block.lanes, block.x_bits + block.weight_bits, 0
+    while count > 1:
+        count, width = -(-count // 2), width + 1
+        bits += count * width
+    return bits
+
+
+def _array_blocks(block: Block, device: Device) -> tuple[int, int]:
+    """DSP blocks and block RAMs of an array."""
+    assert block.window is not None
+    depth = block.window.passes * block.pass_words
+    dsp = bram = 0
+    for rows in _group_sizes(block):
+        if block.in_dsp:
+            dsp += -(-rows * block.lanes // device.products_per_dsp)
+        if block.weight_style == "block":
+            bram += tile_memory(device.ram, depth, rows * block.lanes * block.weight_bits).count
+    return dsp, bram
+
+
+def _requantizer_features(block: Block) -> dict[str, float]:
     channels = block.out_channels if block.kind == "conv" else 1
-    constants = block.acc_bits + mult_bits if channels > 1 else 0
-    rom = constants * max(0.3, channels / 24) * (1 + 0.05 * log2(channels)) if channels > 1 else 0
-    operand = block.acc_bits
-    lut = rom + operand * (2.2 + block.digit_bits * 1.05) + mult_bits + 2 * block.out_bits + 30
-    return Resources(lut=round(lut), ff=2 * operand + mult_bits + 3 * block.out_bits + 16)
+    constants = block.acc_bits + MULT_BITS
+    short = channels <= 16
+    table = constants * _rom_luts(channels) if channels > 1 else 0.0
+    return {
+        "sum bits": block.acc_bits,
+        "digit bits": block.acc_bits * (block.digit_bits - 1),
+        "short table": table if short else 0.0,
+        "long table": 0.0 if short else table,
+    }
+
+
+def _line_buffer_ff(block: Block) -> int:
+    assert block.window is not None
+    counters = _Counters.of(block, block.window)
+    level = max(block.depth, block.window.overdraft).bit_length() + 1
+    return (
+        sum(counters.write)
+        + sum(counters.read)
+        + counters.base
+        + 2 * _bits(block.depth)
+        + level
+        + 4
+    )
+
+
+def _array_ff(block: Block) -> int:
+    assert block.window is not None
+    address = _bits(block.window.passes * block.pass_words)
+    ff = block.rows * (block.acc_bits * (1 + block.kept_passes) + _tree_bits(block))
+    ff += block.x_bits * block.lanes * (block.groups + 1) + (address + 5) * block.groups
+    if not block.in_dsp:
+        ff += block.multipliers * 2 * (block.x_bits + block.weight_bits)
+    return ff + 25 + 5 * block.tree_depth
+
+
+_FLIP_FLOPS: Mapping[str, Callable[[Block], int]] = {
+    "line buffer": _line_buffer_ff,
+    "parallel line buffer": lambda block: block.x_bits * (block.lanes + block.channels) + 40,
+    "array": _array_ff,
+    "requantizer": lambda block: 2 * block.acc_bits + MULT_BITS + 3 * block.out_bits + 12,
+    "pack": lambda block: block.x_bits * (2 * block.beat_lanes - 1) + _bits(block.channels) + 5,
+    "pool": lambda block: 2 * (block.acc_bits or block.x_bits) + 3,
+    "argmax": lambda block: block.x_bits + 3 * _bits(block.channels) + 2,
+    "softmax": lambda block: 69 + 3 * _bits(block.channels),
+    "table": lambda block: 2,
+}
