@@ -398,6 +398,12 @@ def test_check_lists_the_problems(make, match, cli, tmp_path):
     assert f": {verdict}; {len(result.json['problems'])} problem" in text.out
 
 
+def test_every_problem_is_a_message(refused, tmp_path):
+    make, match = WRONG_MODELS["unknown operators"]
+    result = refused("build", make(tmp_path), "--board", "icebreaker", match=match)
+    assert len(re.findall("^nnef-hw: .*graph.nnef:[567]:9: ", result.err, re.MULTILINE)) == 3
+
+
 def test_wrong_model_keeps_the_previous_build(built, refused, tmp_path):
     shutil.copytree(built, tmp_path / "out")
     model = truncated_archive(tmp_path)
