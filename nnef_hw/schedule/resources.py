@@ -27,7 +27,7 @@ __all__ = [
     "port_resources",
 ]
 
-LUT_SHARE = 0.92
+LUT_SHARE = 0.95
 """Share of the device's LUTs that placement can be trusted to use."""
 
 MULT_BITS = 16
