@@ -38,8 +38,6 @@ class Board:
         What users call it.
     family, device, package
         The FPGA, as nextpnr names its parts: ``ice40`` or ``ecp5``.
-    nextpnr_arguments
-        Device and package on nextpnr's command line.
     constraints_suffix
         Of the file that nextpnr reads: ``pcf`` or ``lpf``.
     platform
@@ -57,7 +55,6 @@ class Board:
     family = ""
     device = ""
     package = ""
-    nextpnr_arguments = ()
     constraints_suffix = ""
     platform = None
     pll = None

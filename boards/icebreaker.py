@@ -16,7 +16,6 @@ class IceBreaker(Board):
     family = "ice40"
     device = "up5k"
     package = "sg48"
-    nextpnr_arguments = ("--up5k", "--package", "sg48")
     constraints_suffix = "pcf"
     platform = ICEBreakerPlatform
     pll = Ice40Pll

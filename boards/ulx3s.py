@@ -31,7 +31,6 @@ class Ulx3s(Board):
         self.name = f"ulx3s_{size}f"
         self.aliases = aliases
         self.device = f"{size}k"
-        self.nextpnr_arguments = (f"--{size}k", "--package", self.package, "--speed", "6")
         self.platform = getattr(ulx3s, f"ULX3S_{size}F_Platform")
 
     def constraints(self):

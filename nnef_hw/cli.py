@@ -109,7 +109,7 @@ def _quantize(options: argparse.Namespace) -> int:
 
     graph = load(options.model)
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
-    fixed, _ = fix_model(graph, samples)
+    fixed, _ = fix_model(graph, samples, _scheme(options))
     save(fixed, options.output)
     if options.json:
         used = 0 if samples is None else len(samples.split()[0])
@@ -137,6 +137,7 @@ def _build(options: argparse.Namespace) -> int:
         target_fps=options.target_fps,
         arch=options.arch,
         bitstream=not options.no_bitstream,
+        scheme=_scheme(options),
     )
     errors = Console(stderr=True)
     with errors.status("starting") as status:
@@ -320,6 +321,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("--calibrate", type=Path, metavar="S.npz", help="representative inputs")
     sub.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.nnef.tgz")
+    _add_widths(sub)
 
     sub = add("build", _build, "build the accelerator, simulate it, make the bitstream", "model")
     sub.add_argument("--board", required=True, help="see nnef-hw boards")
@@ -332,6 +334,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="the smallest design that reaches N per second",
     )
+    _add_widths(sub)
     sub.add_argument("--no-bitstream", action="store_true", help="stop before synthesis")
     sub.add_argument("--out", type=Path, metavar="DIR", help="default: build/MODEL")
 
@@ -353,6 +356,22 @@ def _parser() -> argparse.ArgumentParser:
     add("boards", _boards, "list the boards")
     add("doctor", _doctor, "check the external tools")
     return parser
+
+
+def _add_widths(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--weight-bits", type=int, default=8, metavar="N", help="2..8 (default: 8)")
+    parser.add_argument(
+        "--activation-bits", type=int, default=8, metavar="N", help="2..16 (default: 8)"
+    )
+
+
+def _scheme(options: argparse.Namespace) -> Any:
+    from nnef_hw.quantize import Scheme
+
+    try:
+        return Scheme(weight_bits=options.weight_bits, activation_bits=options.activation_bits)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 if __name__ == "__main__":

@@ -99,6 +99,8 @@ def load_samples(path: Path | str, graph: Graph) -> Samples:
         raise SampleError(f"{path}: arrays have different numbers of samples: {sorted(counts)}")
     if labels is not None and not np.issubdtype(labels.dtype, np.integer):
         _check_numbers(path, "labels", labels)
+    if labels is not None:
+        _check_labels(path, labels, graph)
     return Samples(inputs, labels)
 
 
@@ -147,6 +149,24 @@ def _check(path: Path, name: str, x: NDArray[Any], shape: tuple[int, ...]) -> ND
         raise SampleError(f"{path}: array {name!r} has no samples")
     _check_numbers(path, name, x)
     return x
+
+
+def _check_labels(path: Path, labels: NDArray[Any], graph: Graph) -> None:
+    """Refuse labels that outputs cannot be scored with: one class, or one value per output."""
+    per_sample = labels.size // len(labels)
+    if np.issubdtype(labels.dtype, np.integer):
+        expected, remedy = 1, "give one class number per sample"
+    elif np.issubdtype(labels.dtype, np.floating):
+        expected, remedy = graph.tensor(graph.outputs[0]).volume, "give one value per output"
+    else:
+        raise SampleError(
+            f"{path}: labels are {labels.dtype}", remedy="give integers (classes) or floats"
+        )
+    if per_sample != expected:
+        raise SampleError(
+            f"{path}: array 'labels' has shape {list(labels.shape)}, {per_sample} per sample",
+            remedy=remedy,
+        )
 
 
 def _check_numbers(path: Path, name: str, x: NDArray[Any]) -> None:

@@ -4,6 +4,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.numerics import signed_bits
 from nnef_hw.rtl.array import sum_layout
 from nnef_hw.rtl.stream import beat_layout
 
@@ -123,7 +124,9 @@ class Requantizer(wiring.Component):
 
         half = 1 << (final_shift - 1)
         offset = half + (requant.zero_point << final_shift)
-        rounded_bits = max(operand_bits + 1 - final_shift, requant.hi.bit_length() + 1) + 2
+        limits = (requant.lo, requant.zero_point, requant.hi)
+        limit_bits = signed_bits(min(limits), max(limits))
+        rounded_bits = max(operand_bits + 1 - final_shift, limit_bits) + 2
         rounded = Signal(signed(rounded_bits), reset_less=True)
         with m.If(middle):
             m.d.sync += [

@@ -30,7 +30,7 @@ _LIBRARY = ("verilated.cpp", "verilated_threads.cpp")
 _TRACE_LIBRARY = {
     "": (),
     "vcd": ("verilated_vcd_c.cpp",),
-    "fst": ("verilated_fst_c.cpp", "fstcpp/fstcpp_writer.cpp", "fstcpp/fstcpp_variable_info.cpp"),
+    "fst": ("verilated_fst_c.cpp",),
 }
 _HEADER = """#include "verilated.h"
 #include <algorithm>

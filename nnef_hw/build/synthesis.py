@@ -132,8 +132,6 @@ def synthesize(
     constraints: str | None = None,
     seed: int = 1,
     bitstream: bool = True,
-    speed_grade: int | None = None,
-    router_options: Sequence[str] = (),
 ) -> SynthesisResult:
     """Map, place, route and pack a design.
 
@@ -157,10 +155,6 @@ def synthesize(
         Of the placer.
     bitstream
         Whether to pack one.
-    speed_grade
-        ECP5 only: 6 (nextpnr's choice), 7 or 8.
-    router_options
-        Further arguments of nextpnr.
 
     Raises
     ------
@@ -184,9 +178,6 @@ def synthesize(
     else:
         (out_dir / f"{top}.{rules.constraints}").write_text(constraints)
         arguments += [f"--{rules.constraints}", f"{top}.{rules.constraints}"]
-    if speed_grade is not None:
-        arguments += ["--speed", str(speed_grade)]
-    arguments += router_options
 
     log = out_dir / "nextpnr.log"
     try:

@@ -7,9 +7,11 @@ from typing import Any
 
 from nnef_hw.boards import get_board
 from nnef_hw.boards.core import DEFAULT_BAUD
+from nnef_hw.boards.uart import uart_divider
 from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.manifest import manifest_hash
 from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph
 from nnef_hw.schedule import Plan
 
@@ -18,18 +20,15 @@ __all__ = ["DEFAULT_BAUD", "BoardDesign", "check_clock", "design_board"]
 
 @dataclass(frozen=True, slots=True)
 class BoardDesign:
-    """What place and route needs: Verilog of module ``board_top``, constraints, device."""
+    """What place and route needs: Verilog of module ``board_top``, and constraints."""
 
     verilog: str
     constraints: str
     suffix: str
-    family: str
-    device: str
-    package: str
 
 
 def check_clock(board_name: str, clock_mhz: float) -> None:
-    """Refuse a clock that the board's PLL cannot make.
+    """Refuse a clock that the board's PLL cannot make, or that its UART cannot be divided from.
 
     Raises
     ------
@@ -37,6 +36,10 @@ def check_clock(board_name: str, clock_mhz: float) -> None:
         Naming the nearest possible clocks.
     """
     get_board(board_name).clock(clock_mhz)
+    try:
+        uart_divider(round(clock_mhz * 1e6), DEFAULT_BAUD)
+    except ValueError as error:
+        raise TargetError(str(error), remedy="choose another clock") from None
 
 
 def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any]) -> BoardDesign:
@@ -49,7 +52,4 @@ def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any]) -> BoardDes
         verilog=to_verilog(top, name="board_top", ports=ports),
         constraints=constraints,
         suffix=board.constraints_suffix,
-        family=board.family,
-        device=board.device,
-        package=board.package,
     )

@@ -139,7 +139,7 @@ def _check_codes(graph: Graph, name: str, codes: NDArray[Any]) -> NDArray[Any]:
 
 
 def _conv(call: _Call) -> Codes:
-    weights, bias = (call.graph.constant(name) for name in call.node.inputs[1:])
+    weights, bias = _weights(call)
     zero_point = call.source.zero_point
     padded = pad_border(call.x, call.attr("padding"), call.attr("border"), zero_point)
     sums = convolve(
@@ -153,8 +153,15 @@ def _conv(call: _Call) -> Codes:
     return _requantize(call, sums.astype(np.int64) + folded.reshape(1, -1, *[1] * (sums.ndim - 2)))
 
 
+def _weights(call: _Call) -> tuple[Codes, Codes]:
+    """Return a layer's weights less their zero point (imported ones may have one), and its bias."""
+    weights, bias = (call.graph.tensor(name) for name in call.node.inputs[1:])
+    codes = call.graph.constant(weights.name).astype(np.int64)
+    return codes - qtype_of(weights).zero_point, call.graph.constant(bias.name).astype(np.int64)
+
+
 def _linear(call: _Call) -> Codes:
-    weights, bias = (call.graph.constant(name) for name in call.node.inputs[1:])
+    weights, bias = _weights(call)
     sums = call.x.astype(np.float64) @ weights.astype(np.float64).T
     folded = fold_zero_point(bias, weights, call.source.zero_point)
     return _requantize(call, sums.astype(np.int64) + folded)

@@ -23,8 +23,8 @@ __all__ = ["RtlOutcome", "run_rtl"]
 class RtlOutcome:
     """Output codes [N, ...] of a simulation, and its cycles.
 
-    ``interval`` is the spacing of the last two frames' final output beats, None for one frame;
-    ``latency`` runs from the first input beat to the first frame's final output beat.
+    ``interval`` is the larger of the last two spacings of frames' final output beats, None for one
+    frame; ``latency`` runs from the first input beat to the first frame's final output beat.
     """
 
     codes: NDArray[np.int64]
@@ -68,7 +68,7 @@ def run_rtl(
     ends = result.out_cycles[sink.beats - 1 :: sink.beats]
     return RtlOutcome(
         codes=from_stream(output, sink, graph.tensor(graph.outputs[0]).shape),
-        interval=int(ends[-1] - ends[-2]) if len(ends) > 1 else None,
+        interval=int(np.diff(ends[-3:]).max()) if len(ends) > 1 else None,
         latency=int(ends[0] - result.in_cycles[0]),
         cycles=int(result.cycles),
         cycles_per_second=float(result.cycles_per_second),

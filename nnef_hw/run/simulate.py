@@ -142,8 +142,13 @@ def simulate(
 def _check_trace(path: Path) -> None:
     if path.suffix not in {".fst", ".vcd"}:
         raise UsageError(f"--trace must end in .fst or .vcd, not {str(path)!r}")
-    if path.is_dir() or not path.parent.is_dir():
-        raise UsageError(f"--trace {str(path)!r} cannot be written", remedy="choose another place")
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        raise UsageError(
+            f"--trace {str(path)!r} cannot be written: {error.strerror}",
+            remedy="choose another place",
+        ) from error
 
 
 def accuracies(

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -130,8 +131,11 @@ class BeatTimes:
 
     @property
     def interval(self) -> int:
-        """Cycles between the last two frames' final output beats."""
-        return self.last_outputs[-1] - self.last_outputs[-2]
+        """Cycles between frames' final output beats, the larger of the last two spacings.
+
+        Tiny layers may alternate between two spacings for ever.
+        """
+        return max(later - earlier for earlier, later in pairwise(self.last_outputs[-3:]))
 
 
 def simulate_beats(

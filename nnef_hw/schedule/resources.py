@@ -40,6 +40,10 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
             "padding bits": 0.87, "padded width": 0.68, "memory rows": 0.67, "fixed": 10.7,
         },
         "parallel line buffer": {"window bits": 1.05, "fixed": 50.0},
+        "parallel line buffer": {
+            "window bits": 1.0, "pixel bits": 1.0, "padded width": 0.0, "counter bits": 4.0,
+            "padding bits": 1.0, "fixed": 10.0,
+        },
         "array": {
             "sum bits": 2.93, "kept bits": 1.05, "tree bits": 0.92, "hop bits": 1.34,
             "address bits": 1.62, "memory rows": 0.82, "table": 2.1, "fixed": 32.0,
@@ -60,6 +64,10 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
             "padding bits": 0.0, "padded width": 0.68, "memory rows": 0.0, "fixed": 5.1,
         },
         "parallel line buffer": {"window bits": 0.0, "fixed": 45.0},
+        "parallel line buffer": {
+            "window bits": 0.0, "pixel bits": 1.0, "padded width": 0.0, "counter bits": 4.0,
+            "padding bits": 1.0, "fixed": 10.0,
+        },
         "array": {
             "sum bits": 3.2, "kept bits": 0.05, "tree bits": 1.22, "hop bits": 0.06,
             "address bits": 0.0, "memory rows": 1.38, "table": 1.35, "fixed": 12.1,
@@ -135,7 +143,8 @@ def component_features(part: str, block: Block, device: Device) -> dict[str, flo
         assert block.window is not None
         features = _line_buffer_features(block, block.window, device)
     elif part == "parallel line buffer":
-        features = {"window bits": block.x_bits * block.lanes}
+        assert block.window is not None
+        features = _parallel_features(block, block.window)
     elif part == "array":
         features = _array_features(block, device)
     elif part == "requantizer":
@@ -216,6 +225,24 @@ def _line_buffer_features(block: Block, window: Window, device: Device) -> dict[
         "padding bits": compared,
         "padded width": width if window.words != window.beats else 0,
         "memory rows": width * (tiling.rows - 1) + tiling.rows - 1,
+    }
+
+
+def _parallel_features(block: Block, window: Window) -> dict[str, float]:
+    place = _bits(window.padded_height) + _bits(window.padded_width)
+    pixel = block.x_bits * block.channels
+    compared = sum(
+        _bits(extent) * any(pair)
+        for extent, pair in zip(
+            (window.padded_height, window.padded_width), window.padding, strict=True
+        )
+    )
+    return {
+        "window bits": pixel * window.taps,
+        "pixel bits": pixel,
+        "padded width": pixel if window.words != window.beats else 0,
+        "counter bits": place + _bits(window.passes),
+        "padding bits": compared,
     }
 
 

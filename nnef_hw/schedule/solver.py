@@ -59,12 +59,18 @@ def schedule(
     link = _border_resources(chain, target)
     options = [layer_options(layer, device) for layer in chain.layers]
     budget = _budget(device, link)
-    limit = None if target_fps is None else int(clock * 1e6 / target_fps)
-    blocks = _solve(options, budget, device, limit)
-    if blocks is None:
-        raise _misfit(graph, chain, options, budget, target, target_fps, clock)
+    wanted = None if target_fps is None else int(clock * 1e6 / target_fps)
     input_port, output_port = _ports(chain)
-    times = simulate_beats(blocks, input_port, output_port)
+    limit = wanted
+    while True:
+        blocks = _solve(options, budget, device, limit)
+        if blocks is None:
+            raise _misfit(graph, chain, options, budget, target, target_fps, clock)
+        times = simulate_beats(blocks, input_port, output_port)
+        if wanted is None or limit is None or times.interval <= wanted:
+            break
+        # Bursts between layers cost some cycles more than the slowest layer: aim lower.
+        limit = min(limit - 1, limit * wanted // times.interval)
     return Plan(
         model=graph.name,
         board=target.name,

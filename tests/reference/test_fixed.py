@@ -1,5 +1,6 @@
 import logging
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from nnef_hw.errors import SampleError
 from nnef_hw.numerics import SOFTMAX_QTYPE, QType
 from nnef_hw.passes import simplify
-from nnef_hw.quantize import FixedParams, LayerParams, build_fixed
+from nnef_hw.quantize import FixedParams, LayerParams, build_fixed, quantize
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, trace_fixed
 from nnef_hw.testing import GraphBuilder
 
@@ -102,6 +103,28 @@ def test_linear_is_bit_exact(seed, rng):
             (q - source.zero_point) * v for q, v in zip(x[n].tolist(), w[k], strict=True)
         )
         assert found[n, k] == naive_requantize(acc, node.attrs["requant"], k)
+
+
+def test_weights_may_have_a_zero_point(rng):
+    for op, weights in (("conv", (3, 2, 2, 2)), ("linear", (3, 8))):
+        builder = GraphBuilder()
+        x = builder.input("x", (1, 2, 4, 4) if op == "conv" else (1, 8))
+        attrs = {"border": "constant", "padding": [(1, 1), (0, 1)], "stride": [1, 1],
+                 "dilation": [1, 1], "groups": 1} if op == "conv" else {}  # fmt: skip
+        name = builder.op(op, x, rng.normal(size=weights), rng.normal(size=(1, 3)), **attrs)
+        graph = simplify(builder.build(name))
+        fixed = quantize(graph, {"x": rng.normal(size=(8, *graph.tensor("x").shape[1:]))})
+        tensor = fixed.tensor(fixed.nodes[0].inputs[1])
+        shifted = replace(
+            tensor,
+            data=tensor.data + 5,
+            qtype=replace(tensor.qtype, bits=9, narrow=False, zero_point=5),
+        )
+        moved = fixed.replaced(tensors={**fixed.tensors, tensor.name: shifted})
+        codes = quantize_inputs(fixed, {"x": rng.normal(size=(4, *graph.tensor("x").shape[1:]))})
+        expected = run_fixed(fixed, codes)
+        for output, values in run_fixed(moved, codes).items():
+            np.testing.assert_array_equal(values, expected[output])
 
 
 def fixed_graph(builder, activations):

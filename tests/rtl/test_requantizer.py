@@ -34,6 +34,9 @@ CASES = {
     "signed": Case(Requant((30011,), 24, -5, -128, 127), digit_bits=4, signed=True),
     "one_mult_many_biases": Case(Requant((51,), 14, 0, 0, 255, mult_bits=6), (5, -6, 7, 8)),
     "relu": Case(Requant((20000, 47), 22, 100, 100, 255), (-1000, 1000), digit_bits=3),
+    "highest_code_is_zero": Case(
+        Requant((40000,), 20, -128, -128, 0), in_bits=4, acc_bits=5, signed=True
+    ),
     "shift_only": Case(Requant((1,), 6, 0, -128, 127, mult_bits=1), signed=True),
     "least_shift": Case(Requant((1,), 1, 3, 0, 255, mult_bits=1), in_bits=9, acc_bits=10),
     "mult_beyond_shift": Case(Requant((65535, 9), 3, 0, 0, 255), (2, -2), digit_bits=16),

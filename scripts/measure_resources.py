@@ -1,0 +1,377 @@
+"""Measure what each component costs after packing, and how far the estimates are off.
+
+``components`` builds every component alone over a spread of parameters and prints one JSON line
+per case: what was built, what nextpnr packs it into, and what ``resources.py`` says. ``networks``
+does the same for whole accelerators without host link.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nnef_hw.build.synthesis import map_only
+from nnef_hw.codegen.accelerator import Accelerator
+from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.frontend import load
+from nnef_hw.numerics import Requant
+from nnef_hw.passes import simplify
+from nnef_hw.quantize import quantize
+from nnef_hw.rtl.argmax import Argmax
+from nnef_hw.rtl.array import SystolicArray
+from nnef_hw.rtl.linebuffer import LineBuffer
+from nnef_hw.rtl.parallel import ParallelLineBuffer
+from nnef_hw.rtl.parallel import ParallelLineBuffer
+from nnef_hw.rtl.pool import MaxPool, SumPool
+from nnef_hw.rtl.requantizer import Requantizer
+from nnef_hw.rtl.softmax import Softmax
+from nnef_hw.rtl.stream import Fifo, beat_layout
+from nnef_hw.rtl.table import Table
+from nnef_hw.rtl.width import Pack
+from nnef_hw.schedule import Block, Plan, find_target, schedule
+from nnef_hw.schedule.plan import Resources
+from nnef_hw.schedule.resources import component_resources, port_resources
+from nnef_hw.schedule.targets import Device
+from nnef_hw.tools import run_tool
+from nnef_hw.window import Window
+
+__all__ = ["Case", "component_cases", "measure"]
+
+BOARDS = {"ice40": "icebreaker", "ecp5": "ulx3s_85f"}
+NEXTPNR = {
+    "ice40": ("nextpnr-ice40", ["--up5k", "--package", "sg48"]),
+    "ecp5": ("nextpnr-ecp5", ["--85k", "--package", "CABGA381"]),
+}
+ROWS = {
+    "ice40": {
+        "lut": "ICESTORM_LC", "dsp": "ICESTORM_DSP", "bram": "ICESTORM_RAM",
+        "spram": "ICESTORM_SPRAM",
+    },
+    "ecp5": {"lut": "TRELLIS_COMB", "dsp": "MULT18X18D", "bram": "DP16KD"},
+}  # fmt: skip
+CALIBRATION_SAMPLES = 200
+
+
+def measure(component: Any, family: str, folder: Path) -> Resources:
+    """Synthesize and pack a component; return what nextpnr would place."""
+    source = folder / "top.v"
+    source.write_text(to_verilog(component))
+    cells = map_only(source, top="top", family=family, out_dir=folder)
+    tool, arguments = NEXTPNR[family]
+    log = folder / "nextpnr.log"
+    run_tool(tool, [*arguments, "--json", "top.json", "--pack-only"], cwd=folder, log=log)
+    text = log.read_text()
+    counts = {
+        name: int(match[1])
+        for name, row in ROWS[family].items()
+        if (match := re.search(rf"{row}:\s*(\d+)/", text))
+    }
+    flip_flops = sum(n for cell, n in cells.items() if cell.startswith(("SB_DFF", "TRELLIS_FF")))
+    return Resources(**counts, ff=flip_flops)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A component, and the block and part of the plan that it stands for."""
+
+    part: str
+    block: Block
+    build: Callable[[], Any]
+    note: dict[str, int | str] = field(default_factory=dict)
+
+
+BLOCK = Block(
+    name="case", op="conv", kind="conv", channels=1, out_channels=1, x_bits=8, x_signed=False,
+    out_bits=8, out_signed=False, cycles=1, resources=Resources(),
+)  # fmt: skip
+
+
+def component_cases(device: Device) -> Iterator[Case]:
+    """Every component over its parameters, one or two of them varied at a time."""
+    yield from _line_buffers(device)
+    yield from _parallel_line_buffers(device)
+    yield from _parallel_line_buffers(device)
+    yield from _arrays(device)
+    yield from _requantizers()
+    yield from _pools()
+    for channels, lanes in ((4, 2), (4, 4), (6, 3), (8, 8), (30, 5), (64, 16), (120, 2)):
+        block = replace(BLOCK, channels=channels, lanes=lanes)
+        yield Case(
+            "pack", block, partial(Pack, channels=channels, lanes=lanes, bits=8, signed=False)
+        )
+    for bits in (4, 8):
+        block = replace(BLOCK, kind="table", x_bits=bits, out_bits=bits)
+        entries = np.random.default_rng(bits).integers(0, 1 << bits, 1 << bits).tolist()
+        table = partial(
+            Table, entries=entries, in_bits=bits, in_signed=False, out_bits=bits, out_signed=False,
+            lanes=1, ram=device.ram,
+        )  # fmt: skip
+        yield Case("table", block, table)
+    for channels in (2, 9, 10, 100):
+        for bits in (4, 8):
+            block = replace(BLOCK, kind="argmax", channels=channels, x_bits=bits)
+            yield Case("argmax", block, partial(Argmax, channels=channels, bits=bits, signed=True))
+    for channels in (2, 10, 100):
+        block = replace(BLOCK, kind="softmax", channels=channels, x_signed=True)
+        exponentials = np.random.default_rng(1).integers(0, 1 << 16, 256).tolist()
+        softmax = partial(
+            Softmax, channels=channels, bits=8, signed=True, table=exponentials, ram=device.ram
+        )
+        yield Case("softmax", block, softmax)
+    for bits in (4, 8, 16):
+        fifo = partial(Fifo, beat_layout(bits=bits, signed=False, lanes=1))
+        yield Case("port", replace(BLOCK, x_bits=bits), fifo)
+
+
+def _line_buffers(device: Device) -> Iterator[Case]:
+    same = ((1, 1), (1, 1))
+    windows = [
+        Window(28, 28, 1, kernel=(3, 3), passes=2),
+        Window(28, 28, 1, kernel=(3, 3), padding=same, passes=4),
+        Window(28, 28, 1, kernel=(5, 5), padding=((2, 2), (2, 2)), passes=1),
+        Window(32, 32, 3, kernel=(3, 3), padding=same, passes=16),
+        Window(14, 14, 8, kernel=(3, 3), padding=same, passes=4),
+        Window(14, 14, 6, kernel=(5, 5), passes=16),
+        Window(13, 13, 16, kernel=(3, 3), stride=(2, 2), passes=8),
+        Window(26, 1, 12, kernel=(5, 1), passes=6),
+        Window(29, 1, 12, kernel=(3, 1), padding=((1, 1), (0, 0)), passes=24),
+        Window(10, 10, 16, passes=32),
+        Window(1, 1, 1, passes=1),
+        Window(1, 1, 16, passes=16),
+        Window(1, 1, 64, passes=10),
+        Window(1, 1, 200, passes=10),
+        Window(1, 1, 784, passes=8),
+        Window(28, 28, 4, kernel=(2, 2), stride=(2, 2), passes=4, by_channel=True),
+        Window(24, 24, 6, kernel=(2, 2), stride=(2, 2), passes=6, by_channel=True),
+        Window(8, 8, 64, kernel=(8, 8), passes=64, by_channel=True),
+        Window(15, 15, 16, kernel=(3, 3), stride=(2, 2), padding=same, passes=16, by_channel=True),
+    ]
+    for n, window in enumerate(windows):
+        shallow = max(2, 1 << (window.min_depth - 1).bit_length())
+        lanes = (1,) if window.by_channel or n % 2 else (1, 4)
+        for depth in (shallow, 4 * shallow):
+            for width in lanes:
+                block = replace(BLOCK, window=window, depth=depth, lanes=width)
+                buffer = partial(
+                    LineBuffer, window=window, bits=8, signed=False, lanes=width, pad_code=0,
+                    depth=depth, ram=device.ram,
+                )  # fmt: skip
+                yield Case("line buffer", block, buffer)
+
+
+def _parallel_line_buffers(device: Device) -> Iterator[Case]:
+    same = ((1, 1), (1, 1))
+    windows = [
+        (Window(28, 28, 1, kernel=(5, 5), padding=((2, 2), (2, 2)), passes=2), 1),
+        (Window(8, 8, 1, kernel=(3, 3), padding=same, passes=4), 1),
+        (Window(12, 12, 1, kernel=(3, 3)), 3),
+        (Window(32, 32, 1, kernel=(3, 3), padding=same, passes=16), 3),
+    ]
+    for window, channels in windows:
+        block = replace(
+            BLOCK, channels=channels, window=window, depth=window.padded_width, parallel=True,
+            lanes=window.taps * channels,
+        )  # fmt: skip
+        buffer = partial(
+            ParallelLineBuffer, window=window, bits=8, signed=False, lanes=channels, pad_code=0,
+            ram=device.ram,
+        )  # fmt: skip
+        yield Case("parallel line buffer", block, buffer)
+
+
+def _parallel_line_buffers(device: Device) -> Iterator[Case]:
+    same = ((1, 1), (1, 1))
+    spread = [
+        (1, Window(28, 28, 1, kernel=(3, 3))),
+        (1, Window(28, 28, 1, kernel=(3, 3), passes=4)),
+        (1, Window(28, 28, 1, kernel=(3, 3), stride=(2, 2))),
+        (1, Window(28, 28, 1, kernel=(5, 5), padding=((2, 2), (2, 2)), passes=2)),
+        (1, Window(8, 8, 1, kernel=(3, 3), padding=same, passes=4)),
+        (3, Window(32, 32, 1, kernel=(3, 3), padding=same, passes=16)),
+        (4, Window(14, 14, 1, kernel=(2, 2), passes=8)),
+    ]
+    for channels, window in spread:
+        lanes = channels * window.taps
+        block = replace(
+            BLOCK, window=window, channels=channels, lanes=lanes, depth=window.padded_width,
+            parallel=True,
+        )  # fmt: skip
+        buffer = partial(
+            ParallelLineBuffer, window=window, bits=8, signed=False, lanes=channels, pad_code=0,
+            ram=device.ram,
+        )  # fmt: skip
+        yield Case("parallel line buffer", block, buffer)
+
+
+def _arrays(device: Device) -> Iterator[Case]:
+    rng = np.random.default_rng(0)
+    # channels, words, rows, lanes, group_rows, acc_bits, in_dsp, style, kept_passes, code bits
+    spread: list[tuple[int, int, int, int, int, int, bool, str, int, int]] = [
+        (8, 72, 1, 1, 1, 20, True, "block", 1, 8),
+        (8, 72, 2, 1, 2, 20, True, "block", 1, 8),
+        (8, 72, 4, 1, 4, 20, True, "block", 1, 8),
+        (8, 72, 8, 1, 8, 20, True, "block", 1, 8),
+        (8, 72, 8, 1, 8, 26, True, "block", 1, 8),
+        (8, 72, 8, 1, 2, 20, True, "block", 1, 8),
+        (8, 72, 8, 1, 1, 20, True, "block", 1, 8),
+        (8, 72, 8, 1, 8, 20, True, "block", 2, 8),
+        (8, 72, 8, 1, 2, 20, True, "block", 2, 8),
+        (8, 72, 1, 2, 1, 20, True, "block", 1, 8),
+        (8, 72, 2, 4, 2, 20, True, "block", 1, 8),
+        (8, 72, 4, 4, 2, 20, True, "block", 1, 8),
+        (8, 72, 1, 8, 1, 22, True, "block", 1, 8),
+        (8, 72, 2, 8, 2, 22, True, "block", 1, 8),
+        (8, 9, 4, 1, 4, 20, True, "logic", 1, 8),
+        (8, 16, 4, 1, 4, 20, True, "logic", 1, 8),
+        (16, 9, 2, 1, 2, 20, True, "logic", 1, 8),
+        (10, 64, 10, 1, 10, 22, True, "logic", 1, 8),
+        (64, 64, 4, 1, 4, 20, True, "block", 1, 8),
+        (64, 200, 2, 1, 2, 24, True, "block", 1, 8),
+        (64, 64, 4, 1, 2, 20, True, "block", 1, 8),
+        (8, 72, 1, 1, 1, 20, False, "block", 1, 8),
+        (8, 72, 2, 1, 2, 20, False, "block", 1, 8),
+        (8, 72, 4, 1, 4, 20, False, "block", 1, 8),
+        (8, 72, 8, 1, 8, 20, False, "block", 1, 8),
+        (8, 72, 2, 4, 2, 20, False, "block", 1, 8),
+        (8, 9, 4, 1, 4, 20, False, "logic", 1, 8),
+        (8, 72, 4, 1, 4, 14, False, "block", 1, 4),
+        (8, 72, 2, 2, 2, 16, False, "block", 1, 5),
+    ]
+    for channels, words, rows, lanes, group_rows, acc_bits, in_dsp, style, kept, bits in spread:
+        highest = (1 << (bits - 1)) - 1
+        values = np.round(rng.normal(0, 0.3 * highest, (channels, words, lanes)))
+        weights = np.clip(values, -highest, highest)
+        passes = -(-channels // rows)
+        block = replace(
+            BLOCK, channels=words * lanes, out_channels=channels, lanes=lanes, rows=rows,
+            group_rows=group_rows, acc_bits=acc_bits, in_dsp=in_dsp, weight_style=style,
+            kept_passes=kept, multipliers=rows * lanes, x_bits=bits, weight_bits=bits,
+            window=Window(1, 1, words, passes=passes),
+        )  # fmt: skip
+        array = partial(
+            SystolicArray, weights=weights.astype(np.int64), rows=rows, group_rows=group_rows,
+            x_bits=bits, x_signed=False, w_bits=bits, acc_bits=acc_bits, in_dsp=in_dsp,
+            ram=device.ram, weight_style=style, kept_passes=kept,
+        )  # fmt: skip
+        yield Case("array", block, array)
+
+
+def _requantizers() -> Iterator[Case]:
+    rng = np.random.default_rng(0)
+    # channels, mults, acc_bits, digit_bits, low end of the clip, mult_bits
+    spread = [(1, 1, bits, 1, 0, 16) for bits in (12, 18, 24)]
+    spread += [(8, 8, 20, digit, 0, 16) for digit in (1, 2, 3, 4, 6, 8)]
+    spread += [(8, 8, bits, 2, 0, 16) for bits in (14, 18, 22, 26)]
+    spread += [(count, count, 22, 1, 0, 16) for count in (2, 4, 10, 16, 24, 32, 48, 64, 96, 128)]
+    spread += [(count, 1, 22, 1, 0, 16) for count in (4, 16, 64)]
+    spread += [(16, 16, 22, 4, -128, 16), (8, 8, 20, 2, 128, 16), (16, 16, 22, 2, 0, 8)]
+    for channels, mults, acc_bits, digit_bits, lowest, mult_bits in spread:
+        mult = rng.integers(1 << (mult_bits - 2), 1 << mult_bits, mults)
+        mult[0] |= 1 << (mult_bits - 1)
+        spread_bits = min(acc_bits - 3, 15)
+        bias = np.round(rng.normal(0, 1 << (spread_bits - 1), channels)).astype(np.int64)
+        signed = lowest < 0
+        block = replace(
+            BLOCK, out_channels=channels, acc_bits=acc_bits, digit_bits=digit_bits,
+            interval=-(-mult_bits // digit_bits), out_signed=signed,
+        )  # fmt: skip
+        requant = Requant(
+            tuple(mult.tolist()), acc_bits + mult_bits - 11, 0, lowest,
+            127 if signed else 255, mult_bits,
+        )  # fmt: skip
+        requantizer = partial(
+            Requantizer, requant=requant, bias=bias.tolist(), in_bits=acc_bits, acc_bits=acc_bits,
+            digit_bits=digit_bits, bits=8, signed=signed,
+        )  # fmt: skip
+        yield Case("requantizer", block, requantizer, {"mults": mults, "mult_bits": mult_bits})
+
+
+def _pools() -> Iterator[Case]:
+    for bits in (4, 8, 16):
+        block = replace(BLOCK, kind="max_pool", x_bits=bits)
+        yield Case("pool", block, partial(MaxPool, bits=bits, signed=True, lanes=1))
+    for bits in (8, 11, 16):
+        block = replace(BLOCK, kind="avg_pool", acc_bits=bits)
+        yield Case("pool", block, partial(SumPool, bits=8, signed=False, acc_bits=bits))
+
+
+def _estimate(case: Case, device: Device) -> Resources:
+    if case.part == "port":
+        return port_resources(case.block.x_bits)
+    return component_resources(case.part, case.block, device)
+
+
+def _describe(case: Case) -> dict[str, Any]:
+    defaults = vars_of(BLOCK)
+    changed = {k: v for k, v in vars_of(case.block).items() if v != defaults[k]}
+    if case.block.window is not None:
+        changed["window"] = case.block.window.to_json()
+    return {**changed, **case.note}
+
+
+def vars_of(block: Block) -> dict[str, Any]:
+    """Fields of a block."""
+    return {name: getattr(block, name) for name in Block.__dataclass_fields__}
+
+
+def load_plan(model: Path, samples: Path, board: str) -> tuple[Plan, Any]:
+    """Quantize a network on its samples and schedule it."""
+    graph = load(model)
+    canonical = simplify(graph)
+    inputs = np.load(samples)["inputs"]
+    count = min(CALIBRATION_SAMPLES, max(1, len(inputs) // 5))
+    fixed = quantize(canonical, {graph.inputs[0]: inputs[:count]})
+    return schedule(fixed, find_target(board)), fixed
+
+
+def main(arguments: list[str]) -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("components", "networks"):
+        command = commands.add_parser(name)
+        command.add_argument("family", choices=sorted(BOARDS))
+        if name == "components":
+            command.add_argument("--part", help="measure this part only")
+        else:
+            command.add_argument("folder", nargs="+", type=Path, help="has *.nnef.tgz, samples.npz")
+    options = parser.parse_args(arguments)
+    target = find_target(BOARDS[options.family])
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        if options.command == "components":
+            for case in component_cases(target.device):
+                if options.part in {None, case.part}:
+                    found = measure(case.build(), options.family, folder)
+                    _print(case.part, _describe(case), found, _estimate(case, target.device))
+            return
+        for network in options.folder:
+            model = min(network.glob("*.nnef.tgz"), key=lambda path: len(path.name))
+            plan, graph = load_plan(model, network / "samples.npz", target.name)
+            found = measure(Accelerator(plan, graph), options.family, folder)
+            link = Resources(target.link_lut, target.link_lut // 2, 0, target.link_bram)
+            ours = {k: v - getattr(link, k) for k, v in plan.resources.to_json().items()}
+            _print(network.name, {"interval": plan.interval}, found, Resources(**ours))
+
+
+def _print(name: str, case: dict[str, Any], found: Resources, estimate: Resources) -> None:
+    line = {"name": name, "case": case, "found": found.to_json(), "estimate": estimate.to_json()}
+    error = estimate.lut / found.lut - 1 if found.lut else 0.0
+    sys.stdout.write(json.dumps({**line, "error": round(error, 3)}) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.WARNING)
+    main(sys.argv[1:])
