@@ -55,6 +55,9 @@ def main() -> None:
     print(f"\nMeasured on {_machine()}.\n")
     for title, columns in TABLES.items():
         console.print(_table(title, columns, rows))
+    for row in rows:
+        if "refused" in row:
+            print(f"{row['network']} on {row['board']}: {row['refused']}")
 
 
 def _files(name: str) -> tuple[Path, Path]:
@@ -155,11 +158,7 @@ def _table(title: str, columns: dict[str, Any], rows: list[dict[str, Any]]) -> T
     for heading in ("network", "board", *columns):
         table.add_column(heading)
     for row in rows:
-        cells = (
-            [f"refused: {row['refused']}"]
-            if "refused" in row
-            else [value(row) for value in columns.values()]
-        )
+        cells = ["refused"] if "refused" in row else [value(row) for value in columns.values()]
         table.add_row(row["network"], row["board"], *cells)
     return table
 

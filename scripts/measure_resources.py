@@ -32,7 +32,6 @@ from nnef_hw.rtl.argmax import Argmax
 from nnef_hw.rtl.array import SystolicArray
 from nnef_hw.rtl.linebuffer import LineBuffer
 from nnef_hw.rtl.parallel import ParallelLineBuffer
-from nnef_hw.rtl.parallel import ParallelLineBuffer
 from nnef_hw.rtl.pool import MaxPool, SumPool
 from nnef_hw.rtl.requantizer import Requantizer
 from nnef_hw.rtl.softmax import Softmax
@@ -101,7 +100,6 @@ def component_cases(device: Device) -> Iterator[Case]:
     """Every component over its parameters, one or two of them varied at a time."""
     yield from _line_buffers(device)
     yield from _parallel_line_buffers(device)
-    yield from _parallel_line_buffers(device)
     yield from _arrays(device)
     yield from _requantizers()
     yield from _pools()
@@ -168,26 +166,6 @@ def _line_buffers(device: Device) -> Iterator[Case]:
                     depth=depth, ram=device.ram,
                 )  # fmt: skip
                 yield Case("line buffer", block, buffer)
-
-
-def _parallel_line_buffers(device: Device) -> Iterator[Case]:
-    same = ((1, 1), (1, 1))
-    windows = [
-        (Window(28, 28, 1, kernel=(5, 5), padding=((2, 2), (2, 2)), passes=2), 1),
-        (Window(8, 8, 1, kernel=(3, 3), padding=same, passes=4), 1),
-        (Window(12, 12, 1, kernel=(3, 3)), 3),
-        (Window(32, 32, 1, kernel=(3, 3), padding=same, passes=16), 3),
-    ]
-    for window, channels in windows:
-        block = replace(
-            BLOCK, channels=channels, window=window, depth=window.padded_width, parallel=True,
-            lanes=window.taps * channels,
-        )  # fmt: skip
-        buffer = partial(
-            ParallelLineBuffer, window=window, bits=8, signed=False, lanes=channels, pad_code=0,
-            ram=device.ram,
-        )  # fmt: skip
-        yield Case("parallel line buffer", block, buffer)
 
 
 def _parallel_line_buffers(device: Device) -> Iterator[Case]:

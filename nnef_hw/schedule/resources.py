@@ -39,10 +39,9 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
             "pointer bits": 2.96, "base bits": 6.07, "counter bits": 1.59, "counters": 5.51,
             "padding bits": 0.87, "padded width": 0.68, "memory rows": 0.67, "fixed": 10.7,
         },
-        "parallel line buffer": {"window bits": 1.05, "fixed": 50.0},
         "parallel line buffer": {
-            "window bits": 1.0, "pixel bits": 1.0, "padded width": 0.0, "counter bits": 4.0,
-            "padding bits": 1.0, "fixed": 10.0,
+            "window bits": 1.14, "pixel bits": 0.5, "padded width": 0.25, "counter bits": 4.2,
+            "fixed": 0.0,
         },
         "array": {
             "sum bits": 2.93, "kept bits": 1.05, "tree bits": 0.92, "hop bits": 1.34,
@@ -63,10 +62,9 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
             "pointer bits": 3.83, "base bits": 9.76, "counter bits": 3.09, "counters": 5.2,
             "padding bits": 0.0, "padded width": 0.68, "memory rows": 0.0, "fixed": 5.1,
         },
-        "parallel line buffer": {"window bits": 0.0, "fixed": 45.0},
         "parallel line buffer": {
-            "window bits": 0.0, "pixel bits": 1.0, "padded width": 0.0, "counter bits": 4.0,
-            "padding bits": 1.0, "fixed": 10.0,
+            "window bits": 0.0, "pixel bits": 0.0, "padded width": 1.2, "counter bits": 4.0,
+            "fixed": 0.0,
         },
         "array": {
             "sum bits": 3.2, "kept bits": 0.05, "tree bits": 1.22, "hop bits": 0.06,
@@ -231,18 +229,11 @@ def _line_buffer_features(block: Block, window: Window, device: Device) -> dict[
 def _parallel_features(block: Block, window: Window) -> dict[str, float]:
     place = _bits(window.padded_height) + _bits(window.padded_width)
     pixel = block.x_bits * block.channels
-    compared = sum(
-        _bits(extent) * any(pair)
-        for extent, pair in zip(
-            (window.padded_height, window.padded_width), window.padding, strict=True
-        )
-    )
     return {
         "window bits": pixel * window.taps,
         "pixel bits": pixel,
         "padded width": pixel if window.words != window.beats else 0,
         "counter bits": place + _bits(window.passes),
-        "padding bits": compared,
     }
 
 
