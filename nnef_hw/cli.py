@@ -371,7 +371,7 @@ def _scheme(options: argparse.Namespace) -> Any:
     try:
         return Scheme(weight_bits=options.weight_bits, activation_bits=options.activation_bits)
     except ValueError as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(str(error).removeprefix("Scheme ")) from error
 
 
 if __name__ == "__main__":

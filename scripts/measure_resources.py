@@ -1,8 +1,9 @@
 """Measure what each component costs after packing, and how far the estimates are off.
 
 ``components`` builds every component alone over a spread of parameters and prints one JSON line
-per case: what was built, what nextpnr packs it into, and what ``resources.py`` says. ``networks``
-does the same for whole accelerators without host link.
+per case: what was built, what nextpnr packs it into, and what ``resources.py`` says. ``fit`` reads
+such lines and prints the weights that ``resources.py`` should have, and the errors they leave.
+``networks`` compares whole accelerators without host link.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import logging
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nnef_hw.build.synthesis import map_only
 from nnef_hw.codegen.accelerator import Accelerator
@@ -40,12 +42,12 @@ from nnef_hw.rtl.table import Table
 from nnef_hw.rtl.width import Pack
 from nnef_hw.schedule import Block, Plan, find_target, schedule
 from nnef_hw.schedule.plan import Resources
-from nnef_hw.schedule.resources import component_resources, port_resources
+from nnef_hw.schedule.resources import component_features, component_resources, port_resources
 from nnef_hw.schedule.targets import Device
 from nnef_hw.tools import run_tool
 from nnef_hw.window import Window
 
-__all__ = ["Case", "component_cases", "measure"]
+__all__ = ["Case", "component_cases", "fit", "measure"]
 
 BOARDS = {"ice40": "icebreaker", "ecp5": "ulx3s_85f"}
 NEXTPNR = {
@@ -82,12 +84,17 @@ def measure(component: Any, family: str, folder: Path) -> Resources:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A component, and the block and part of the plan that it stands for."""
+    """A component, and the block and part of the plan that it stands for.
+
+    A Block does not say everything: cases that differ from others in what it leaves out are not
+    ``typical`` and not fitted.
+    """
 
     part: str
     block: Block
     build: Callable[[], Any]
     note: dict[str, int | str] = field(default_factory=dict)
+    typical: bool = True
 
 
 BLOCK = Block(
@@ -272,7 +279,9 @@ def _requantizers() -> Iterator[Case]:
             Requantizer, requant=requant, bias=bias.tolist(), in_bits=acc_bits, acc_bits=acc_bits,
             digit_bits=digit_bits, bits=8, signed=signed,
         )  # fmt: skip
-        yield Case("requantizer", block, requantizer, {"mults": mults, "mult_bits": mult_bits})
+        note: dict[str, int | str] = {"mults": mults, "mult_bits": mult_bits}
+        typical = mults == channels and mult_bits == 16
+        yield Case("requantizer", block, requantizer, note, typical)
 
 
 def _pools() -> Iterator[Case]:
@@ -296,6 +305,35 @@ def _describe(case: Case) -> dict[str, Any]:
     if case.block.window is not None:
         changed["window"] = case.block.window.to_json()
     return {**changed, **case.note}
+
+
+def fit(lines: Sequence[dict[str, Any]]) -> None:
+    """Print weights and errors of every component, least squares of relative errors."""
+    for part in dict.fromkeys(line["name"] for line in lines):
+        cases = [line for line in lines if line["name"] == part and line["typical"]]
+        names = list(cases[0]["features"])
+        features = np.array([[line["features"][name] for name in names] for line in cases], float)
+        found = np.array([line["found"]["lut"] for line in cases], float)
+        weights = _least_squares(features / found[:, None])
+        errors = features @ weights / found - 1
+        shown = ", ".join(f'"{name}": {w:.2f}' for name, w in zip(names, weights, strict=True))
+        sys.stdout.write(
+            f"{part}: {shown}\n    {len(cases)} cases, mean error {np.abs(errors).mean():.1%}, "
+            f"worst {np.abs(errors).max():.1%}\n"
+        )
+
+
+def _least_squares(features: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights >= 0 for which every row's sum is about 1."""
+    kept = list(range(features.shape[1]))
+    while True:
+        solution = np.linalg.lstsq(features[:, kept], np.ones(len(features)), rcond=None)[0]
+        if solution.min() >= 0:
+            break
+        kept.pop(int(np.argmin(solution)))
+    weights = np.zeros(features.shape[1])
+    weights[kept] = solution
+    return weights
 
 
 def vars_of(block: Block) -> dict[str, Any]:
@@ -324,7 +362,12 @@ def main(arguments: list[str]) -> None:
             command.add_argument("--part", help="measure this part only")
         else:
             command.add_argument("folder", nargs="+", type=Path, help="has *.nnef.tgz, samples.npz")
+    command = commands.add_parser("fit")
+    command.add_argument("file", nargs="+", type=Path, help="what `components` printed")
     options = parser.parse_args(arguments)
+    if options.command == "fit":
+        fit([json.loads(line) for file in options.file for line in file.open()])
+        return
     target = find_target(BOARDS[options.family])
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -332,7 +375,14 @@ def main(arguments: list[str]) -> None:
             for case in component_cases(target.device):
                 if options.part in {None, case.part}:
                     found = measure(case.build(), options.family, folder)
-                    _print(case.part, _describe(case), found, _estimate(case, target.device))
+                    features = (
+                        {}
+                        if case.part == "port"
+                        else component_features(case.part, case.block, target.device)
+                    )
+                    extra = {"features": features or {"fixed": 1}, "typical": case.typical}
+                    estimate = _estimate(case, target.device)
+                    _print(case.part, _describe(case), found, estimate, extra)
             return
         for network in options.folder:
             model = min(network.glob("*.nnef.tgz"), key=lambda path: len(path.name))
@@ -340,11 +390,14 @@ def main(arguments: list[str]) -> None:
             found = measure(Accelerator(plan, graph), options.family, folder)
             link = Resources(target.link_lut, target.link_lut // 2, 0, target.link_bram)
             ours = {k: v - getattr(link, k) for k, v in plan.resources.to_json().items()}
-            _print(network.name, {"interval": plan.interval}, found, Resources(**ours))
+            _print(network.name, {"interval": plan.interval}, found, Resources(**ours), {})
 
 
-def _print(name: str, case: dict[str, Any], found: Resources, estimate: Resources) -> None:
+def _print(
+    name: str, case: dict[str, Any], found: Resources, estimate: Resources, extra: dict[str, Any]
+) -> None:
     line = {"name": name, "case": case, "found": found.to_json(), "estimate": estimate.to_json()}
+    line.update(extra)
     error = estimate.lut / found.lut - 1 if found.lut else 0.0
     sys.stdout.write(json.dumps({**line, "error": round(error, 3)}) + "\n")
     sys.stdout.flush()
