@@ -309,7 +309,7 @@ def _describe(case: Case) -> dict[str, Any]:
 
 def fit(lines: Sequence[dict[str, Any]]) -> None:
     """Print weights and errors of every component, least squares of relative errors."""
-    for part in dict.fromkeys(line["name"] for line in lines):
+    for part in dict.fromkeys(line["name"] for line in lines if line["features"]):
         cases = [line for line in lines if line["name"] == part and line["typical"]]
         names = list(cases[0]["features"])
         features = np.array([[line["features"][name] for name in names] for line in cases], float)
@@ -380,7 +380,7 @@ def main(arguments: list[str]) -> None:
                         if case.part == "port"
                         else component_features(case.part, case.block, target.device)
                     )
-                    extra = {"features": features or {"fixed": 1}, "typical": case.typical}
+                    extra = {"features": features, "typical": case.typical}
                     estimate = _estimate(case, target.device)
                     _print(case.part, _describe(case), found, estimate, extra)
             return
