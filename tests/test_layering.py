@@ -14,7 +14,7 @@ ALLOWED = {
     **dict.fromkeys(BASE, BASE),
     "tools": BASE,
     "ir": GRAPH,
-    "frontend": GRAPH | {"frontend"},
+    "frontend": GRAPH | {"frontend", "reference"},
     "reference": GRAPH | {"reference"},
     "passes": GRAPH | {"passes", "reference"},
     "quantize": GRAPH | {"passes", "quantize", "reference"},

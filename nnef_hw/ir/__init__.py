@@ -1,7 +1,7 @@
 """The one graph that every front end produces and every later stage reads."""
 
-from nnef_hw.ir.graph import Graph, Node, Stage, Tensor
+from nnef_hw.ir.graph import Graph, Node, Quantization, Stage, State, Tensor
 from nnef_hw.ir.printer import format_graph
 from nnef_hw.ir.verify import verify
 
-__all__ = ["Graph", "Node", "Stage", "Tensor", "format_graph", "verify"]
+__all__ = ["Graph", "Node", "Quantization", "Stage", "State", "Tensor", "format_graph", "verify"]

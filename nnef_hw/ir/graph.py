@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nnef_hw.errors import Location
 from nnef_hw.numerics import QType
 
-__all__ = ["Graph", "Node", "Stage", "Tensor"]
+__all__ = ["Graph", "Node", "Quantization", "Stage", "State", "Tensor"]
 
 
 class Stage(StrEnum):
@@ -22,6 +22,43 @@ class Stage(StrEnum):
     FLOAT = "float"
     CANONICAL = "canonical"
     FIXED = "fixed"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantization:
+    """How the author of the model quantized a tensor: a line of ``graph.quant`` (spec chapter 5).
+
+    Parameters
+    ----------
+    op
+        ``min_max_linear_quantize``, ``zero_point_linear_quantize``, ``linear_quantize`` or
+        ``logarithmic_quantize``.
+    args
+        The arguments by name, complete: Python values, or arrays whose shape broadcasts from
+        the tensor's first dimension (``scale`` of shape [8]: one per output channel of a filter).
+    """
+
+    op: str
+    args: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """What a tensor keeps from one inference to the next (``update`` of a variable).
+
+    Parameters
+    ----------
+    initial
+        Value in the first inference.
+    result
+        Tensor whose value it takes for the next inference.
+    label
+        The variable's label; None if it has none.
+    """
+
+    initial: NDArray[Any]
+    result: str
+    label: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +80,9 @@ class Tensor:
         The variable's label, i.e. its file without ``.dat``; None for literals and activations.
     qtype
         Fixed-point format; every activation of the fixed stage has one.
+    quant
+        How the model's author quantized it, of the float and canonical stage. ``data`` of a
+        quantized variable holds real numbers: its codes were decoded.
     """
 
     name: str
@@ -52,6 +92,7 @@ class Tensor:
     label: str | None = None
     qtype: QType | None = None
     location: Location | None = None
+    quant: Quantization | None = None
 
     @property
     def volume(self) -> int:
@@ -96,7 +137,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """Nodes in execution order over named tensors; never changed in place."""
+    """Nodes in execution order over named tensors; never changed in place.
+
+    ``states`` are tensors without a producer and without data: each holds a value that the
+    inference before left, so no pass can take it for a constant.
+    """
 
     name: str
     inputs: tuple[str, ...]
@@ -104,6 +149,7 @@ class Graph:
     tensors: Mapping[str, Tensor]
     nodes: tuple[Node, ...]
     stage: Stage = Stage.FLOAT
+    states: Mapping[str, State] = field(default_factory=dict)
 
     def producer(self, tensor: str) -> Node | None:
         """Return the node that computes a tensor; None for inputs and constants."""
@@ -142,7 +188,8 @@ class Graph:
         new_nodes = self.nodes if nodes is None else nodes
         new_outputs = self.outputs if outputs is None else outputs
         table = self.tensors if tensors is None else tensors
-        used = {*self.inputs, *new_outputs}
+        used = {*self.inputs, *new_outputs, *self.states}
+        used.update(state.result for state in self.states.values())
         for node in new_nodes:
             used.update(node.inputs, node.outputs)
         return Graph(
@@ -152,4 +199,5 @@ class Graph:
             tensors={name: tensor for name, tensor in table.items() if name in used},
             nodes=new_nodes,
             stage=self.stage if stage is None else stage,
+            states=self.states,
         )

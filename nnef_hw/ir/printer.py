@@ -22,6 +22,7 @@ def format_graph(graph: Graph) -> str:
         arguments += [f"{key}={_value(value)}" for key, value in sorted(node.attrs.items())]
         lines.append(f"  {results} = {node.op}({', '.join(arguments)})")
     lines += [f"  output {name}" for name in graph.outputs]
+    lines += [f"  state  {name} <- {state.result}" for name, state in graph.states.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -42,4 +43,6 @@ def _value(value: Any) -> str:
         return f"requant({len(value.mult)} mult, >>{value.shift}, {value.lo}..{value.hi})"
     if isinstance(value, np.ndarray):
         return f"array{list(value.shape)}"
+    if isinstance(value, Graph):
+        return f"graph {value.name} of {len(value.nodes)} nodes"
     return repr(value)

@@ -49,7 +49,7 @@ def verify(graph: Graph) -> None:
     AssertionError
         If a pass of ours broke the graph: never caused by a user's model.
     """
-    defined = set(graph.inputs)
+    defined = {*graph.inputs, *graph.states}
     defined.update(name for name, tensor in graph.tensors.items() if tensor.data is not None)
     for node in graph.nodes:
         for name in node.inputs:
@@ -64,6 +64,10 @@ def verify(graph: Graph) -> None:
             _verify_fixed(graph, node)
     for name in graph.outputs:
         assert name in defined, f"graph result {name} is never computed"
+    for name, state in graph.states.items():
+        assert state.result in defined, f"state {name}: its next value is never computed"
+        assert graph.tensor(name).data is None, f"state {name} is taken for a constant"
+        assert state.initial.shape == graph.tensor(name).shape, f"state {name}: another shape"
     for tensor in graph.tensors.values():
         if tensor.data is not None:
             assert tensor.data.shape == tensor.shape, f"{tensor.name}: data has another shape"

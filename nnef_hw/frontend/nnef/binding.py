@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nnef_hw.errors import Location, ModelError, UnsupportedError
@@ -24,9 +22,10 @@ from nnef_hw.frontend.nnef.syntax import (
     TupleType,
     Type,
 )
+from nnef_hw.frontend.shapes import Call
 from nnef_hw.ir import Tensor
 
-__all__ = ["Call", "Scope", "bind"]
+__all__ = ["Scope", "bind"]
 
 _PRIMITIVES = {bool: "logical", int: "integer", float: "scalar", str: "string"}
 
@@ -39,41 +38,6 @@ class Scope(Protocol):
 
     def literal(self, name: str, value: bool | int | float, location: Location) -> Tensor:
         """Make the constant tensor of a literal that stands for a tensor."""
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """An invocation whose arguments fit the declaration.
-
-    Parameters
-    ----------
-    op, name
-        Operator and first result: what messages call it.
-    inputs
-        Tensor arguments in the order of the declaration, arrays of tensors flattened.
-    attrs
-        All attributes; shape inference replaces defaults by what they stand for.
-    dtypes
-        Data-type of each declared result.
-    places
-        Location of each argument that was given.
-    """
-
-    op: str
-    name: str
-    inputs: tuple[Tensor, ...]
-    attrs: dict[str, Any]
-    dtypes: tuple[str, ...]
-    places: Mapping[str, Location]
-    location: Location
-
-    def error(self, reason: str, remedy: str | None = None, *, at: str = "") -> ModelError:
-        """Make an error about this call, or about its argument ``at``."""
-        return ModelError(
-            f"{self.op} {self.name!r}: {reason}",
-            remedy=remedy,
-            location=self.places.get(at, self.location),
-        )
 
 
 def bind(invocation: Invocation, name: str, declaration: Declaration, scope: Scope) -> Call:

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError, raise_all
 from nnef_hw.frontend.nnef.archive import Archive
-from nnef_hw.frontend.nnef.binding import Call, bind
+from nnef_hw.frontend.nnef.binding import bind
 from nnef_hw.frontend.nnef.operators import nearest, standard_operators
-from nnef_hw.frontend.nnef.shapes import SHAPE_RULES
 from nnef_hw.frontend.nnef.syntax import (
     Array,
     ArrayType,
@@ -26,6 +25,7 @@ from nnef_hw.frontend.nnef.syntax import (
     Tuple,
 )
 from nnef_hw.frontend.nnef.variables import VariableReader
+from nnef_hw.frontend.shapes import SHAPE_RULES, Call
 from nnef_hw.ir import Graph, Node, Tensor
 
 __all__ = ["lower"]
@@ -70,7 +70,7 @@ class _Lowering:
         }
 
     def lower(self) -> Graph:
-        for extension in self._document.extensions:
+        for extension in (name for line in self._document.extensions for name in line.names):
             if extension.name not in _EXTENSIONS:
                 self._errors.append(
                     UnsupportedError(

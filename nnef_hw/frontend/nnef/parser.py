@@ -242,16 +242,17 @@ class _Builder(Transformer[Token, Any]):
 
     def document(self, meta: Any, items: list[Any]) -> syntax.Document:
         version, *extensions, graph = items
-        names = tuple(name for group in extensions for name in group)
-        return syntax.Document(version, names, graph, self._at(meta))
+        return syntax.Document(version, tuple(extensions), (), graph, self._at(meta))
 
     def version(self, _: Any, items: list[Token]) -> str:
         return str(items[0])
 
-    def extension(self, _: Any, items: list[Token]) -> tuple[syntax.Identifier, ...]:
-        return tuple(map(self._identifier, items))
+    def extension(self, meta: Any, items: list[Token]) -> syntax.Extension:
+        names = tuple(map(self._identifier, items))
+        return syntax.Extension(names, " ".join(items[1:]), self._at(meta))
 
-    names = extension
+    def names(self, _: Any, items: list[Token]) -> tuple[syntax.Identifier, ...]:
+        return tuple(map(self._identifier, items))
 
     def graph(self, meta: Any, items: list[Any]) -> syntax.GraphDefinition:
         name, inputs, outputs, *assignments = items

@@ -12,19 +12,27 @@ __all__ = [
     "Array",
     "ArrayType",
     "Assignment",
+    "Binary",
+    "Builtin",
+    "Comprehension",
+    "Conditional",
     "Declaration",
     "Document",
     "Expression",
+    "Extension",
     "GraphDefinition",
     "Identifier",
     "Invocation",
     "Literal",
     "Parameter",
     "PrimitiveType",
+    "Range",
+    "Subscript",
     "TensorType",
     "Tuple",
     "TupleType",
     "Type",
+    "Unary",
 ]
 
 
@@ -79,7 +87,87 @@ class Invocation:
     location: Location
 
 
-Expression: TypeAlias = Identifier | Literal | Array | Tuple | Invocation
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """``-x``, ``+x`` or ``!x``; a minus before a number is part of the literal."""
+
+    operator: str
+    operand: Expression
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """``left operator right``; the location is the operator's, as are messages about types."""
+
+    operator: str
+    left: Expression
+    right: Expression
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """``then if condition else otherwise``: decided when the graph is built, lazily."""
+
+    condition: Expression
+    then: Expression
+    otherwise: Expression
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension:
+    """``[for i in a, j in b if condition yield value]``; iterators advance together."""
+
+    iterators: tuple[tuple[Expression, Expression], ...]
+    condition: Expression | None
+    value: Expression
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Subscript:
+    """``sequence[index]``."""
+
+    sequence: Expression
+    index: Expression
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """``sequence[begin:end]``; an end that is not written is None."""
+
+    sequence: Expression
+    begin: Expression | None
+    end: Expression | None
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """``length_of(x)``, ``range_of(x)``, ``shape_of(x)`` or a cast such as ``integer(x)``."""
+
+    function: str
+    argument: Expression
+    location: Location
+
+
+Expression: TypeAlias = (
+    Identifier
+    | Literal
+    | Array
+    | Tuple
+    | Invocation
+    | Unary
+    | Binary
+    | Conditional
+    | Comprehension
+    | Subscript
+    | Range
+    | Builtin
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +191,29 @@ class GraphDefinition:
 
 
 @dataclass(frozen=True, slots=True)
+class Extension:
+    """A line ``extension NAME...;``.
+
+    Parameters
+    ----------
+    names
+        The identifiers; of a vendor's line with free text only the first.
+    text
+        Everything between the first identifier and the semicolon, stripped.
+    """
+
+    names: tuple[Identifier, ...]
+    text: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """A whole ``graph.nnef``."""
 
     version: str
-    extensions: tuple[Identifier, ...]
+    extensions: tuple[Extension, ...]
+    fragments: tuple[Declaration, ...]
     graph: GraphDefinition
     location: Location
 
@@ -173,7 +279,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """``fragment name<? = dtype>(parameters) -> (results);``."""
+    """``fragment name<? = dtype>(parameters) -> (results)``; ``body`` is None behind a ``;``."""
 
     name: str
     generic: bool
@@ -181,3 +287,4 @@ class Declaration:
     parameters: tuple[Parameter, ...]
     results: tuple[Parameter, ...]
     location: Location
+    body: tuple[Assignment, ...] | None = None

@@ -9,8 +9,8 @@ import numpy as np
 
 from nnef_hw.errors import ModelError, UnsupportedError
 from nnef_hw.frontend.nnef.archive import Archive
-from nnef_hw.frontend.nnef.binding import Call
 from nnef_hw.frontend.nnef.tensor_file import ItemType, TensorFile, read_tensor
+from nnef_hw.frontend.shapes import Call
 from nnef_hw.ir import Tensor
 
 __all__ = ["VariableReader"]

@@ -63,7 +63,8 @@ def test_comments_line_ends_and_both_forms_of_extensions():
     text = f"# one\r\nversion 1.0;\r\nextension A B;\nextension C, D;{HEAD[12:]}y = f(x); # end\n}}"
     document = parse_document(text, "graph.nnef")
 
-    assert [extension.name for extension in document.extensions] == list("ABCD")
+    names = [[name.name for name in extension.names] for extension in document.extensions]
+    assert names == [["A", "B"], ["C", "D"]]
     assert document.extensions[0].location.text == "extension A B;"
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from nnef_hw.errors import ModelError
 from nnef_hw.frontend.nnef.operators import standard_operators
-from nnef_hw.frontend.nnef.shapes import SHAPE_RULES
+from nnef_hw.frontend.shapes import SHAPE_RULES
 
 ZERO_PADDING = "padding = [(0,0),(0,0),(0,0),(0,0)]"
 

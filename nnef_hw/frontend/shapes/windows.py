@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from nnef_hw.frontend.nnef.binding import Call
+from nnef_hw.frontend.shapes.call import Call
 
 __all__ = ["WINDOW_RULES"]
 

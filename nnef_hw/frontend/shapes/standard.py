@@ -6,10 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 
-from nnef_hw.frontend.nnef.binding import Call
-from nnef_hw.frontend.nnef.windows import WINDOW_RULES
+from nnef_hw.frontend.shapes.call import Call
 
-__all__ = ["SHAPE_RULES"]
+__all__ = ["STANDARD_RULES"]
 
 Shape = tuple[int, ...]
 
@@ -329,8 +328,7 @@ def _linear(call: Call) -> list[Shape]:
     return [result]
 
 
-SHAPE_RULES: dict[str, Callable[[Call], list[Shape]]] = {
-    **WINDOW_RULES,
+STANDARD_RULES: dict[str, Callable[[Call], list[Shape]]] = {
     **dict.fromkeys(_SAME, _same),
     **dict.fromkeys(_ELEMENTWISE, _elementwise),
     **dict.fromkeys(_ONTO_INPUT, _onto_input),
@@ -354,4 +352,3 @@ SHAPE_RULES: dict[str, Callable[[Call], list[Shape]]] = {
     "matmul": _matmul,
     "linear": _linear,
 }
-"""Shapes of the results; each rule checks its call and completes ``call.attrs``."""

@@ -1,0 +1,153 @@
+"""Make a float Graph node by node: what every front end lowers to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.errors import Location, UnsupportedError
+from nnef_hw.frontend.shapes import SHAPE_RULES, Call
+from nnef_hw.ir import Graph, Node, State, Tensor, verify
+from nnef_hw.reference.registry import Call as Evaluation
+from nnef_hw.reference.registry import evaluate
+
+__all__ = ["Builder"]
+
+DTYPES = {"b": "logical", "i": "integer", "u": "integer", "f": "scalar"}
+"""NNEF data-type by NumPy's kind."""
+
+_MAX_FOLDED = 1 << 16
+
+
+class Builder:
+    """A graph under construction; shapes are inferred as nodes are added.
+
+    Parameters
+    ----------
+    name
+        The graph's name.
+    fold
+        Whether nodes whose arguments are small constants are computed at once. Shape arithmetic
+        of dynamic exporters (``shape_of``, ``gather``, ``concat``, ``reshape``) then ends in
+        constants that attributes can be read from.
+    """
+
+    def __init__(self, name: str, *, fold: bool = False) -> None:
+        self.name = name
+        self.tensors: dict[str, Tensor] = {}
+        self.nodes: list[Node] = []
+        self.inputs: list[str] = []
+        self.states: dict[str, State] = {}
+        self.reserved: set[str] = set()
+        """Names that :meth:`unique` must not give away."""
+        self._fold = fold
+
+    def unique(self, wanted: str) -> str:
+        """Return ``wanted``, or with a number behind it if that name is taken, and reserve it."""
+        name, count = wanted, 0
+        while name in self.tensors or name in self.reserved:
+            count += 1
+            name = f"{wanted}_{count}"
+        self.reserved.add(name)
+        return name
+
+    def add(self, tensor: Tensor) -> Tensor:
+        """Add a tensor that no node computes: an input, a state or a constant."""
+        self.tensors[tensor.name] = tensor
+        return tensor
+
+    def input(self, tensor: Tensor) -> Tensor:
+        """Add a graph input."""
+        self.inputs.append(tensor.name)
+        return self.add(tensor)
+
+    def constant(
+        self, name: str, data: NDArray[Any], *, location: Location | None = None
+    ) -> Tensor:
+        """Add a constant under a unique name made from ``name``."""
+        dtype = DTYPES[data.dtype.kind]
+        return self.add(Tensor(self.unique(name), data.shape, dtype, data, location=location))
+
+    def node(
+        self,
+        op: str,
+        inputs: Sequence[Tensor],
+        attrs: Mapping[str, Any],
+        results: Sequence[str] | str,
+        dtypes: Sequence[str] = ("scalar",),
+        *,
+        places: Mapping[str, Location] | None = None,
+        location: Location | None = None,
+    ) -> list[Tensor]:
+        """Add a node and return its results.
+
+        Parameters
+        ----------
+        results
+            Their names; or one name that unique names are made from.
+        dtypes
+            One for each result, or one for all.
+
+        Raises
+        ------
+        ModelError
+            If shapes or attributes do not fit the operator.
+        UnsupportedError
+            If there is no such operator.
+        """
+        name = results if isinstance(results, str) else results[0]
+        if op not in SHAPE_RULES:
+            raise UnsupportedError(
+                f"the operator {op!r} of {name!r} is not supported",
+                remedy="replace it by operators of docs/operators.md",
+                location=location,
+            )
+        call = Call(op, name, tuple(inputs), dict(attrs), tuple(dtypes), places or {}, location)
+        shapes = SHAPE_RULES[op](call)
+        if isinstance(results, str):
+            results = [self.unique(results) for _ in shapes]
+        if len(results) != len(shapes):
+            raise call.error(f"it has {len(shapes)} results, but {len(results)} are assigned")
+        kinds = list(dtypes) if len(dtypes) == len(shapes) else [dtypes[0]] * len(shapes)
+        node = Node(
+            op, tuple(tensor.name for tensor in inputs), tuple(results), call.attrs, location
+        )
+        tensors = [
+            Tensor(result, shape, kind, location=location)
+            for result, shape, kind in zip(results, shapes, kinds, strict=True)
+        ]
+        if self._fold and self._is_small(inputs, tensors):
+            return self._folded(node, inputs, tensors)
+        self.nodes.append(node)
+        return [self.add(tensor) for tensor in tensors]
+
+    def build(self, outputs: Sequence[str]) -> Graph:
+        """Return the graph."""
+        graph = Graph(
+            self.name,
+            tuple(self.inputs),
+            tuple(outputs),
+            self.tensors,
+            tuple(self.nodes),
+            states=self.states,
+        )
+        verify(graph)
+        return graph
+
+    @staticmethod
+    def _is_small(inputs: Sequence[Tensor], results: Sequence[Tensor]) -> bool:
+        known = all(tensor.data is not None for tensor in inputs)
+        return known and sum(tensor.volume for tensor in (*inputs, *results)) <= _MAX_FOLDED
+
+    def _folded(
+        self, node: Node, inputs: Sequence[Tensor], results: Sequence[Tensor]
+    ) -> list[Tensor]:
+        arguments = tuple(np.asarray(tensor.data) for tensor in inputs)
+        values = evaluate(Evaluation(node, arguments, tuple(x.shape for x in results)))
+        return [
+            self.add(Tensor(x.name, x.shape, x.dtype, value.reshape(x.shape), location=x.location))
+            for x, value in zip(results, values, strict=True)
+        ]
