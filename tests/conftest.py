@@ -36,6 +36,26 @@ def rng(request):
     return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
 
 
+def find_shared(name):
+    """Return a folder of third-party data; skip the test if it is not there."""
+    root = Path(os.environ.get("NNEF_HW_SHARED", Path(__file__).parents[2] / "shared"))
+    if not (root / name).is_dir():
+        pytest.skip(f"no {name} in {root}; set NNEF_HW_SHARED")
+    return root / name
+
+
+@pytest.fixture(scope="session")
+def suites():
+    """Folder of other projects' conformance suites."""
+    return find_shared("suites")
+
+
+@pytest.fixture(scope="session")
+def exports():
+    """Folder of models that other projects' exporters wrote from PyTorch."""
+    return find_shared("exports")
+
+
 @pytest.fixture(scope="session")
 def zoo():
     """Folder of the trained networks used end to end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from nnef_hw.errors import ModelError, UnsupportedError
@@ -16,15 +17,24 @@ __all__ = ["load_nnef"]
 _QUANT_FILE = "graph.quant"
 
 
-def load_nnef(path: Path | str) -> Graph:
+def load_nnef(
+    path: Path | str, *, dims: Mapping[str, int] | None = None, lenient: bool = False
+) -> Graph:
     """Read an NNEF model: a folder, a tar, a gzipped tar, or a ``graph.nnef``.
 
     A model that :func:`save_nnef` wrote from a later stage comes back in that stage.
 
+    Parameters
+    ----------
+    dims
+        Values of the symbols in the model's shapes.
+    lenient
+        Whether legacy NNEF is taken: what 1.0 and drafts allowed and 1.0.5 does not.
+
     Raises
     ------
     UsageError
-        If there is no such file.
+        If there is no such file, or a symbol has no value.
     ModelError, UnsupportedError, ErrorGroup
         If the model is invalid or cannot be handled.
     """
