@@ -5,24 +5,33 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import mmap
 import os
 import tarfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from nnef_hw.errors import Location, ModelError, UnsupportedError, UsageError
 
 __all__ = ["GRAPH_FILE", "MAX_ARCHIVE_BYTES", "Archive", "open_archive", "write_archive"]
 
 GRAPH_FILE = "graph.nnef"
-MAX_ARCHIVE_BYTES = 1 << 30
+MAX_ARCHIVE_BYTES = 8 << 30
 """Largest archive that is read, unpacked."""
 
+_MAX_MEMBERS = 1 << 16
 _BLOCK = 512
-_GZIP_MAGIC = b"\x1f\x8b"
 _TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_WINDOW = 31
 _SUFFIXES = (".tgz", ".tar.gz", ".tar")
+_CHUNK = 1 << 16
+_FREE_BYTES, _MAX_RATIO = 1 << 28, 100
+"""What unpacks to more than the first, and by more than the second, is no trained model."""
+_MAPPED_BYTES = 1 << 23
+"""Smaller files are copied: each mapped one costs a file descriptor while its data is used."""
 
 
 class Archive:
@@ -39,7 +48,7 @@ class Archive:
     """
 
     def __init__(
-        self, path: Path, members: Mapping[str, bytes] | None, graph_file: str = GRAPH_FILE
+        self, path: Path, members: Mapping[str, memoryview] | None, graph_file: str = GRAPH_FILE
     ) -> None:
         self.path = path
         self.graph_file = graph_file
@@ -54,13 +63,25 @@ class Archive:
         """Return the whole file as a location."""
         return Location(str(self.path / name))
 
+    def names(self, suffix: str) -> list[str]:
+        """Return the files outside any subfolder whose names end so, sorted."""
+        found = self._members
+        names = [path.name for path in self.path.iterdir()] if found is None else [*found]
+        return sorted(name for name in names if name.endswith(suffix) and "/" not in name)
+
     def read(self, name: str) -> bytes:
-        """Return a file's bytes.
+        """Return a copy of a file's bytes; see :meth:`view`."""
+        return bytes(self.view(name))
+
+    def view(self, name: str) -> memoryview:
+        """Return a file's bytes; large ones are mapped into memory, not copied.
 
         Raises
         ------
         ModelError
-            If the file is missing, too large or not readable.
+            If the file is missing or too large.
+        UsageError
+            If it cannot be read.
         """
         if name not in self:
             raise ModelError(
@@ -70,19 +91,14 @@ class Archive:
             )
         if self._members is not None:
             return self._members[name]
-        path = self.path / name
-        try:
-            if path.stat().st_size > MAX_ARCHIVE_BYTES:
-                raise _too_large(self.location(name))
-            return path.read_bytes()
-        except OSError as error:
-            raise UsageError(
-                f"cannot read {path}: {error.strerror or error}", remedy="check its permissions"
-            ) from None
+        with _opened(self.path / name) as file:
+            return _contents(file, self.location(name))
 
 
 def open_archive(path: Path) -> Archive:
     """Open a model, whatever its form; compression is told by the contents, not by the name.
+
+    A member with a path part that begins with a dot is ignored.
 
     Raises
     ------
@@ -93,22 +109,16 @@ def open_archive(path: Path) -> Archive:
     """
     if path.is_dir():
         return _with_graph(Archive(path, None))
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_ARCHIVE_BYTES + 1)
-    except FileNotFoundError:
-        raise UsageError(f"{path} does not exist", remedy="check the model's path") from None
-    except OSError as error:
-        raise UsageError(
-            f"cannot read {path}: {error.strerror or error}", remedy="check its permissions"
-        ) from None
     where = Location(str(path))
-    if data.startswith(_GZIP_MAGIC):
-        data = _unzip(data, where)
-    elif path.suffix == ".nnef" and data[_TAR_MAGIC_AT:][: len(_TAR_MAGIC)] != _TAR_MAGIC:
-        return Archive(path.parent, None, path.name)
-    if len(data) > MAX_ARCHIVE_BYTES:
-        raise _too_large(where)
+    with _opened(path) as file:
+        begin = file.read(_BLOCK)
+        file.seek(0)
+        if begin.startswith(_GZIP_MAGIC):
+            data = _unzip(file, where)
+        elif path.suffix == ".nnef" and begin[_TAR_MAGIC_AT:][: len(_TAR_MAGIC)] != _TAR_MAGIC:
+            return Archive(path.parent, None, path.name)
+        else:
+            data = _contents(file, where)
     return _with_graph(Archive(path, _rooted(_members(data, where))))
 
 
@@ -157,44 +167,103 @@ def _is_inside(name: str) -> bool:
 def _too_large(where: Location) -> UnsupportedError:
     return UnsupportedError(
         f"the model is larger than {MAX_ARCHIVE_BYTES >> 20} MiB",
-        remedy="no supported device holds such a model",
+        remedy="split it, or quantize its weights",
         location=where,
     )
 
 
-def _unzip(data: bytes, where: Location) -> bytes:
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
     try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            return file.read(MAX_ARCHIVE_BYTES + 1)
-    except EOFError:
-        raise ModelError(
-            "the gzip file is truncated", remedy="get it again", location=where
+        with path.open("rb") as file:
+            yield file
+    except FileNotFoundError:
+        raise UsageError(f"{path} does not exist", remedy="check the model's path") from None
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {path}: {error.strerror or error}", remedy="check its permissions"
         ) from None
-    except (OSError, zlib.error) as error:
+
+
+def _contents(file: BinaryIO, where: Location) -> memoryview:
+    size = os.fstat(file.fileno()).st_size
+    if size > MAX_ARCHIVE_BYTES:
+        raise _too_large(where)
+    if size < _MAPPED_BYTES:
+        return memoryview(file.read(MAX_ARCHIVE_BYTES))
+    return memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))
+
+
+def _unzip(file: BinaryIO, where: Location) -> memoryview:
+    """Inflate chunk by chunk into one buffer; stop as soon as it is too large."""
+    out = io.BytesIO()
+    inflater = zlib.decompressobj(_GZIP_WINDOW)
+    packed = file.read(_CHUNK)
+    try:
+        while packed:
+            out.write(inflater.decompress(packed))  # at most 1032 times as much
+            if out.tell() > MAX_ARCHIVE_BYTES:
+                raise _too_large(where)
+            if out.tell() > max(_FREE_BYTES, _MAX_RATIO * file.tell()):
+                raise ModelError(
+                    f"the archive unpacks to more than {_MAX_RATIO} times its size",
+                    remedy="do not trust it; no trained model does so",
+                    location=where,
+                )
+            packed = inflater.unused_data or file.read(_CHUNK)
+            if inflater.eof and packed.strip(b"\0"):  # another gzip file behind this one
+                inflater = zlib.decompressobj(_GZIP_WINDOW)
+            elif inflater.eof:  # zeros that fill up a block of a tape
+                packed = file.read(_CHUNK)
+    except zlib.error as error:
         raise ModelError(
             f"the gzip file is damaged: {error}", remedy="get it again", location=where
         ) from None
+    if not inflater.eof:
+        raise ModelError("the gzip file is truncated", remedy="get it again", location=where)
+    return out.getbuffer()
 
 
-def _members(data: bytes, where: Location) -> dict[str, bytes]:
-    members: dict[str, bytes] = {}
-    end = 0
+class _Reader(io.RawIOBase):
+    """A file over bytes that are not copied."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._data = data
+        self._place = 0
+
+    def read(self, size: int = -1) -> bytes:
+        begin = self._place
+        self._place = len(self._data) if size < 0 else min(begin + size, len(self._data))
+        return bytes(self._data[begin : self._place])
+
+    def seek(self, offset: int, _: int = 0) -> int:
+        self._place = offset
+        return offset
+
+    def tell(self) -> int:
+        return self._place
+
+
+def _members(data: memoryview, where: Location) -> dict[str, memoryview]:
+    members: dict[str, memoryview] = {}
+    spellings: dict[str, str] = {}
+    end = count = 0
     try:
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
-            for info in tar:
-                if info.size < 0:
+        with tarfile.open(fileobj=_Reader(data), mode="r:") as tar:
+            for count, info in enumerate(tar, 1):
+                if info.size < 0 or info.offset_data + info.size > len(data):
                     raise _truncated(where)
                 name = _safe_name(info, where)
-                if info.isfile():
-                    if name in members:
-                        raise ModelError(
-                            f"the archive holds {name!r} twice",
-                            remedy="keep one of them",
-                            location=where,
-                        )
-                    file = tar.extractfile(info)
-                    members[name] = file.read() if file else b""
+                if info.isfile() and not _is_hidden(name):
+                    _check_unique(name, spellings.setdefault(name.lower(), name), members, where)
+                    members[name] = data[info.offset_data : info.offset_data + info.size]
                 end = info.offset_data + -(-info.size // _BLOCK) * _BLOCK
+                if count > _MAX_MEMBERS:
+                    raise ModelError(
+                        f"the archive has more than {_MAX_MEMBERS} members",
+                        remedy="do not trust it; no NNEF model has so many",
+                        location=where,
+                    )
     except tarfile.ReadError as error:
         if not end and "unexpected end" not in str(error):
             raise ModelError(
@@ -203,7 +272,7 @@ def _members(data: bytes, where: Location) -> dict[str, bytes]:
                 location=where,
             ) from None
         raise _truncated(where) from None
-    except (tarfile.TarError, ValueError, OverflowError, OSError) as error:
+    except (tarfile.TarError, ValueError, OverflowError, RecursionError, OSError) as error:
         raise ModelError(
             f"the tar archive is damaged: {error}", remedy="get it again", location=where
         ) from None
@@ -217,6 +286,25 @@ def _truncated(where: Location) -> ModelError:
     return ModelError(
         "the tar archive is truncated or damaged", remedy="get it again", location=where
     )
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(".") for part in PurePosixPath(name).parts)
+
+
+def _check_unique(
+    name: str, spelling: str, members: Mapping[str, memoryview], where: Location
+) -> None:
+    if name in members:
+        raise ModelError(
+            f"the archive holds {name!r} twice", remedy="keep one of them", location=where
+        )
+    if name != spelling:
+        raise ModelError(
+            f"the archive holds {spelling!r} and {name!r}, which NNEF takes for the same name",
+            remedy="rename one of them, and its label",
+            location=where,
+        )
 
 
 def _safe_name(info: tarfile.TarInfo, where: Location) -> str:
@@ -236,14 +324,20 @@ def _safe_name(info: tarfile.TarInfo, where: Location) -> str:
     return str(PurePosixPath(info.name))
 
 
-def _rooted(members: dict[str, bytes]) -> dict[str, bytes]:
-    """Strip the one folder that an archive of a folder begins with."""
+def _rooted(members: dict[str, memoryview]) -> dict[str, memoryview]:
+    """Strip the folder that an archive of a folder begins with.
+
+    Graphs further down belong to submodels.
+    """
     graphs = [name for name in members if PurePosixPath(name).name == GRAPH_FILE]
-    if GRAPH_FILE in members or len(graphs) != 1:
+    least = min((name.count("/") for name in graphs), default=0)
+    roots = [name.removesuffix(GRAPH_FILE) for name in graphs if name.count("/") == least]
+    if len(roots) != 1:
         return members
-    root = graphs[0].removesuffix(GRAPH_FILE)
     return {
-        name.removeprefix(root): data for name, data in members.items() if name.startswith(root)
+        name.removeprefix(roots[0]): data
+        for name, data in members.items()
+        if name.startswith(roots[0])
     }
 
 

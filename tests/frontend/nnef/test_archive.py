@@ -2,6 +2,7 @@ import gzip
 import io
 import re
 import tarfile
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -80,7 +81,92 @@ def test_hostile_archives_are_refused(write_tar, member, kind):
         open_archive(write_tar(GRAPH, member))
 
 
-def test_bombs_are_refused_before_they_unfold(tmp_path, monkeypatch):
+@pytest.mark.parametrize("hidden", ["._graph.nnef", "./.cache/graph.nnef", "a/.git/w.dat"])
+def test_hidden_members_are_ignored(write_tar, hidden):
+    archive = open_archive(write_tar((hidden, b"junk"), GRAPH, DATA))
+
+    assert archive.read("graph.nnef") == GRAPH[1]
+    assert hidden.removeprefix("./") not in archive
+
+
+def test_graphs_in_subfolders_belong_to_submodels(write_tar):
+    below = [(f"net/{name}", data) for name, data in (GRAPH, DATA, ("part/graph.nnef", b"other"))]
+    archive = open_archive(write_tar(*below))
+
+    assert archive.read("graph.nnef") == GRAPH[1]
+    assert archive.read("part/graph.nnef") == b"other"
+
+
+def test_names_lists_files_beside_the_graph(tmp_path, write_tar):
+    members = [GRAPH, DATA, ("b.dat", b""), ("a/c.dat", b"")]
+    for name, data in members:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+
+    assert open_archive(tmp_path).names(".dat") == ["b.dat", "w.dat"]
+    assert open_archive(write_tar(*members)).names(".dat") == ["b.dat", "w.dat"]
+
+
+def test_names_that_differ_in_case_only_are_refused(write_tar):
+    with pytest.raises(ModelError, match=re.escape("holds 'w.dat' and 'W.DAT', which NNEF takes")):
+        open_archive(write_tar(GRAPH, DATA, ("W.DAT", b"")))
+
+
+def test_many_members_are_refused(write_tar, monkeypatch):
+    monkeypatch.setattr(archive_module, "_MAX_MEMBERS", 3)
+    members = [GRAPH, *((f"{i}.dat", b"") for i in range(3))]
+
+    with pytest.raises(ModelError, match="the archive has more than 3 members"):
+        open_archive(write_tar(*members))
+
+
+def test_endless_long_names_are_refused(tmp_path):
+    info = tarfile.TarInfo("x" * 200)
+    block = info.tobuf(tarfile.GNU_FORMAT)[:1024]
+    (tmp_path / "m.tar").write_bytes(block * 3000)
+
+    with pytest.raises(ModelError, match="the tar archive is damaged"):
+        open_archive(tmp_path / "m.tar")
+
+
+@pytest.mark.parametrize("form", ["folder", "m.tar", "m.tgz"])
+def test_large_members_outlive_the_archive(tmp_path, write_tar, monkeypatch, form):
+    monkeypatch.setattr(archive_module, "_MAPPED_BYTES", 1000)
+    large = ("w.dat", bytes(range(256)) * 100)
+    if form == "folder":
+        for name, data in (GRAPH, large):
+            (tmp_path / name).write_bytes(data)
+        view = open_archive(tmp_path).view("w.dat")
+    else:
+        path = write_tar(GRAPH, large, name=form, mode="w:gz" if form == "m.tgz" else "w")
+        view = open_archive(path).view("w.dat")
+        path.unlink()
+
+    assert view.readonly or form == "m.tgz"
+    assert view == large[1]
+
+
+def test_gzip_files_behind_each_other_are_one_archive(write_tar):
+    path = write_tar(DATA, GRAPH)
+    data = path.read_bytes()
+    path.write_bytes(gzip.compress(data[:700]) + gzip.compress(data[700:]) + bytes(100))
+
+    assert open_archive(path).read("w.dat") == b"abc"
+
+
+def test_bombs_are_refused_while_they_unfold(write_tar, monkeypatch):
+    monkeypatch.setattr(archive_module, "_FREE_BYTES", 1 << 20)
+    path = write_tar(GRAPH, ("w.dat", bytes(200 << 20)), mode="w:gz")
+    tracemalloc.start()
+    with pytest.raises(ModelError, match="unpacks to more than 100 times its size"):
+        open_archive(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak < 180 << 20
+
+
+def test_too_large_archives_are_refused_while_they_unfold(tmp_path, monkeypatch):
     monkeypatch.setattr(archive_module, "MAX_ARCHIVE_BYTES", 1 << 20)
     (tmp_path / "bomb.tgz").write_bytes(gzip.compress(bytes(3 << 20)))
 
