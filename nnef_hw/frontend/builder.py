@@ -146,7 +146,10 @@ class Builder:
         self, node: Node, inputs: Sequence[Tensor], results: Sequence[Tensor]
     ) -> list[Tensor]:
         arguments = tuple(np.asarray(tensor.data) for tensor in inputs)
-        values = evaluate(Evaluation(node, arguments, tuple(x.shape for x in results)))
+        dtypes = tuple(x.dtype for x in results)
+        values = evaluate(
+            Evaluation(node, arguments, tuple(x.shape for x in results), dtypes=dtypes)
+        )
         return [
             self.add(Tensor(x.name, x.shape, x.dtype, value.reshape(x.shape), location=x.location))
             for x, value in zip(results, values, strict=True)

@@ -8,36 +8,59 @@ import numpy as np
 
 from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph, Node
-from nnef_hw.reference import float_elementwise, float_shape, float_windows
+from nnef_hw.ir.batch import join_batch, split_samples
+from nnef_hw.reference import (
+    extended_algebra,
+    extended_elementwise,
+    extended_indexing,
+    extended_resize,
+    float_elementwise,
+    float_reduce,
+    float_shape,
+    float_windows,
+    scan,
+)
+from nnef_hw.reference.batching import dependents, is_batchable
+from nnef_hw.reference.program import Program, as_array
 from nnef_hw.reference.registry import Array, Call, evaluate
 
-__all__ = ["evaluate_constant", "iterate_float", "run_float", "trace_float"]
+__all__ = ["check_inputs", "evaluate_constant", "iterate_float", "run_float", "trace_float"]
 
 CHUNK = 64
 """Samples computed at a time: activations of small networks then stay in the cache."""
 
-_BATCH_AXES = {
-    "argmax_reduce", "argmin_reduce", "concat", "gather", "l1_normalization", "l2_normalization",
-    "max_reduce", "mean_reduce", "min_reduce", "moments", "slice", "softmax", "split", "squeeze",
-    "stack", "sum_reduce", "any_reduce", "all_reduce", "unsqueeze", "unstack",
-}  # fmt: skip
-_OPERATOR_MODULES = (float_elementwise, float_shape, float_windows)
+_OPERATOR_MODULES = (
+    extended_algebra,
+    extended_elementwise,
+    extended_indexing,
+    extended_resize,
+    float_elementwise,
+    float_reduce,
+    float_shape,
+    float_windows,
+    scan,
+)
 
 
 def run_float(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """Compute a graph's outputs for a batch of real inputs.
 
+    States begin with their initial value and are kept from sample to sample.
+
     Parameters
     ----------
     graph
-        Of the float or canonical stage; its static batch extent is 1.
+        Of the float or canonical stage.
     inputs
-        One array [N, ...] per graph input.
+        One array per graph input: [N, *shape]; or [N, ...] if its batch extent is 1; or one
+        sample of exactly its shape.
 
     Returns
     -------
     dict
-        One array [N, ...] per graph output.
+        One array per graph output. If an input is [N, *shape]: [N, *shape]. Else, if all have
+        batch extent 1: [N, ...], the batch extent of the output being 1, and [N, *shape] of
+        others. Else of exactly the output's shape.
 
     Raises
     ------
@@ -49,64 +72,80 @@ def run_float(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     chunks = [
         {name: values[name] for name in graph.outputs} for values in iterate_float(graph, inputs)
     ]
-    return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in graph.outputs}
+    return _arranged(graph, inputs, chunks)
 
 
 def trace_float(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Return every activation [N, ...] by name, graph inputs included; see :func:`run_float`."""
-    chunks = list(iterate_float(graph, inputs))
-    return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
+    """Return every activation by name, graph inputs included; see :func:`run_float`."""
+    return _arranged(graph, inputs, list(iterate_float(graph, inputs)))
 
 
 def iterate_float(
     graph: Graph, inputs: Mapping[str, Array], chunk: int = CHUNK
 ) -> Iterator[dict[str, Array]]:
-    """Yield every activation of a chunk of samples after the other; see :func:`run_float`."""
+    """Yield every activation of a chunk of samples after the other; see :func:`run_float`.
+
+    Those of batch extent 1 are [n, ...], the others [n, *shape].
+    """
     arrays = check_inputs(graph, inputs)
     count = next((len(x) for x in arrays.values()), 1)
-    fixed_batch = any(graph.tensor(name).shape[:1] not in {(1,), ()} for name in graph.inputs)
-    varying = _varying(graph)
-    step = count if fixed_batch else chunk if _is_batchable(graph, varying) else 1
-    constants = {
-        name: _as_array(tensor.data, tensor.dtype)
-        for name, tensor in graph.tensors.items()
-        if tensor.data is not None
+    program = Program(graph, (*graph.inputs, *graph.states))
+    constant = set(graph.outputs) - dependents(graph, (*graph.inputs, *graph.states))
+    batchable = bool(graph.inputs) and is_batchable(graph)
+    states = {
+        name: as_array(state.initial, graph.tensor(name).dtype)
+        for name, state in graph.states.items()
     }
-    for node in graph.nodes:
-        if varying.isdisjoint(node.outputs):
-            constants.update(
-                zip(node.outputs, evaluate(_call(graph, node, constants, 1)), strict=True)
-            )
+    step = chunk if batchable else 1
     for start in range(0, count, step):
         values = {name: x[start : start + step] for name, x in arrays.items()}
-        batch = 1 if fixed_batch else next((len(x) for x in values.values()), 1)
-        for node in graph.nodes:
-            if not varying.isdisjoint(node.outputs):
-                results = evaluate(_call(graph, node, {**constants, **values}, batch))
-                values.update(zip(node.outputs, results, strict=True))
-        for name in set(graph.outputs) - varying:
-            values[name] = np.repeat(constants[name], batch, axis=0)
+        batch = min(step, count - start)
+        if batchable:
+            values = program.run(values, batch=batch)
+        else:
+            given = {name: x.reshape(graph.tensor(name).shape) for name, x in values.items()}
+            found = program.run({**given, **states})
+            known = {**program.constants, **found}
+            states = {name: known[state.result] for name, state in graph.states.items()}
+            values = {
+                name: join_batch(x[np.newaxis], graph.tensor(name).shape)
+                for name, x in found.items()
+            }
+        for name in constant:
+            x = program.constants[name]
+            repeated = np.broadcast_to(x, (batch, *x.shape))
+            values[name] = join_batch(repeated, x.shape)
         yield values
 
 
 def evaluate_constant(graph: Graph, node: Node) -> tuple[Array, ...]:
     """Compute a node all of whose arguments are constants."""
-    values = {
-        name: _as_array(graph.constant(name), graph.tensor(name).dtype) for name in node.inputs
-    }
-    return evaluate(_call(graph, node, values, 1))
+    results = [graph.tensor(name) for name in node.outputs]
+    arguments = [graph.tensor(name) for name in node.inputs]
+    return evaluate(
+        Call(
+            node,
+            tuple(as_array(x.data, x.dtype) for x in arguments),
+            tuple(x.shape for x in results),
+            dtypes=tuple(x.dtype for x in results),
+        )
+    )
 
 
 def check_inputs(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the graph's inputs as arrays in declaration order.
+    """Return the samples of graph inputs in declaration order.
+
+    Returns
+    -------
+    dict
+        [N, ...] of inputs with batch extent 1, [N, *shape] of others.
 
     Raises
     ------
     SampleError
-        If one is missing, or its shape is not N + the model's shape without its batch.
+        If one is missing, or its shape or its numbers do not fit.
     """
     arrays: dict[str, Array] = {}
-    counts = set()
     for name in graph.inputs:
         tensor = graph.tensor(name)
         if name not in inputs:
@@ -114,13 +153,16 @@ def check_inputs(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
                 f"no samples for input {name!r}", remedy=f"the inputs are {', '.join(graph.inputs)}"
             )
         x = np.asarray(inputs[name])
-        if x.ndim != max(len(tensor.shape), 1) or x.shape[1:] != tensor.shape[1:]:
-            expected = ", ".join(["N", *map(str, tensor.shape[1:])])
+        samples = split_samples(x, tensor.shape)
+        if samples is None:
+            expected = ", ".join(["N", *map(str, tensor.shape[tensor.shape[:1] == (1,) :])])
             raise SampleError(f"input {name!r} has shape {list(x.shape)}, not [{expected}]")
-        if tensor.shape and tensor.shape[0] != 1 and len(x) != tensor.shape[0]:
-            raise SampleError(f"input {name!r} takes a batch of {tensor.shape[0]}, not {len(x)}")
-        counts.add(len(x))
-        arrays[name] = x.astype(np.float64) if tensor.dtype == "scalar" else x
+        converted = as_array(samples, tensor.dtype)
+        if tensor.dtype != "scalar" and not (converted == samples).all():
+            odd = samples[converted != samples].flat[0]
+            raise SampleError(f"input {name!r} takes {tensor.dtype} values, not {odd}")
+        arrays[name] = join_batch(converted, tensor.shape)
+    counts = {len(x) for x in arrays.values()}
     if len(counts) > 1:
         raise SampleError(f"inputs have different numbers of samples: {sorted(counts)}")
     if counts == {0}:
@@ -128,53 +170,14 @@ def check_inputs(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     return arrays
 
 
-def _as_array(data: Array | None, dtype: str) -> Array:
-    assert data is not None
-    return data.astype(np.float64) if dtype == "scalar" else data
-
-
-def _call(graph: Graph, node: Node, values: Mapping[str, Array], batch: int) -> Call:
-    return Call(
-        node=node,
-        args=tuple(values[name] for name in node.inputs),
-        shapes=tuple(graph.tensor(name).shape for name in node.outputs),
-        batch=batch,
-    )
-
-
-def _varying(graph: Graph) -> set[str]:
-    """Names of the tensors that depend on an input."""
-    varying = set(graph.inputs)
-    for node in graph.nodes:
-        if not varying.isdisjoint(node.inputs):
-            varying.update(node.outputs)
-    return varying
-
-
-def _is_batchable(graph: Graph, varying: set[str]) -> bool:
-    """Whether axis 0 of every activation is nothing but the batch."""
-    if any(graph.tensor(name).shape[:1] != (1,) for name in varying):
-        return False
-    return not any(_touches_batch(graph, node, varying) for node in graph.nodes)
-
-
-def _touches_batch(graph: Graph, node: Node, varying: set[str]) -> bool:
-    if varying.isdisjoint(node.inputs):
-        return False
-    if node.op in _BATCH_AXES:
-        mixed = node.op in {"concat", "stack", "gather"} and not varying.issuperset(node.inputs)
-        return mixed or 0 in node.attrs.get("axes", [node.attrs.get("axis", 1)])
-    if node.op == "transpose":
-        return list(node.attrs["axes"])[:1] not in ([], [0])
-    if node.op == "pad":
-        return tuple(node.attrs["padding"][0]) != (0, 0)
-    if node.op == "tile":
-        return bool(node.attrs["repeats"][0] != 1)
-    if node.op in {"max_pool", "avg_pool", "box"}:
-        return bool(node.attrs["size"][0] != 1)
-    if node.op in {"linear", "conv", "deconv"}:
-        return not varying.isdisjoint(node.inputs[1:])
-    if node.op == "matmul" and len(graph.tensor(node.inputs[0]).shape) < 3:
-        a, b = node.inputs
-        return b in varying or bool(node.attrs.get("transposeA", False)) or a not in varying
-    return False
+def _arranged(
+    graph: Graph, inputs: Mapping[str, Array], chunks: list[dict[str, Array]]
+) -> dict[str, Array]:
+    """Join chunks, in the form in which the inputs were given."""
+    shapes = {name: graph.tensor(name).shape for name in (*graph.inputs, *chunks[0])}
+    joined = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
+    if any(np.ndim(inputs[name]) > len(shapes[name]) for name in graph.inputs):
+        return {name: x.reshape(len(x), *shapes[name]) for name, x in joined.items()}
+    if graph.inputs and all(shapes[name][:1] == (1,) for name in graph.inputs):
+        return joined
+    return {name: x.reshape(shapes[name]) for name, x in joined.items()}

@@ -1,4 +1,4 @@
-"""Float reference: element-wise operators, reductions and normalization."""
+"""Float reference: element-wise operators of the standard."""
 
 from __future__ import annotations
 
@@ -10,14 +10,42 @@ import numpy as np
 from nnef_hw.reference.functions import UNARY
 from nnef_hw.reference.registry import Array, Call, operator
 
-__all__: list[str] = []
+__all__ = ["align"]
+
+
+def align(*arrays: Array) -> list[Array]:
+    """Append axes of extent 1 until all ranks agree: NNEF broadcasts from the left."""
+    rank = max(x.ndim for x in arrays)
+    return [x.reshape(x.shape + (1,) * (rank - x.ndim)) for x in arrays]
+
+
+def _are_integers(*arrays: Array) -> bool:
+    return all(x.dtype.kind in "iu" for x in arrays)
+
+
+def _divide(a: Array, b: Array) -> Array:
+    """Quotient; of integers rounded towards zero, 0 if the divisor is 0."""
+    if not _are_integers(a, b):
+        return np.asarray(np.divide(a, b))
+    quotient = np.abs(a) // np.abs(b)
+    return np.asarray(np.where((a < 0) != (b < 0), -quotient, quotient))
+
+
+def _power(a: Array, b: Array) -> Array:
+    """Power; of integers with a negative exponent rounded towards zero."""
+    if not _are_integers(a, b) or not (b < 0).any():
+        return np.asarray(np.power(a, b))
+    return np.where(
+        b < 0, np.trunc(np.power(a, b, dtype=np.float64)), np.power(a, np.maximum(b, 0))
+    )
+
 
 _BINARY: dict[str, Callable[[Array, Array], Any]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
-    "div": np.divide,
-    "pow": np.power,
+    "div": _divide,
+    "pow": _power,
     "min": np.minimum,
     "max": np.maximum,
     "lt": np.less,
@@ -29,21 +57,6 @@ _BINARY: dict[str, Callable[[Array, Array], Any]] = {
     "and": np.logical_and,
     "or": np.logical_or,
 }
-
-_REDUCE: dict[str, Callable[..., Any]] = {
-    "sum_reduce": np.sum,
-    "mean_reduce": np.mean,
-    "max_reduce": np.max,
-    "min_reduce": np.min,
-    "any_reduce": np.any,
-    "all_reduce": np.all,
-}
-
-
-def align(*arrays: Array) -> list[Array]:
-    """Append axes of extent 1 until all ranks agree: NNEF broadcasts from the left."""
-    rank = max(x.ndim for x in arrays)
-    return [x.reshape(x.shape + (1,) * (rank - x.ndim)) for x in arrays]
 
 
 @operator(*sorted(UNARY.keys() - {"clamp"}))
@@ -75,8 +88,9 @@ def logical_not(call: Call) -> Array:
     return np.asarray(np.logical_not(call.args[0]))
 
 
-@operator("copy", "dropout")
+@operator("copy", "dropout", "cast")
 def copy(call: Call) -> Array:
+    """Return the operand; :func:`~nnef_hw.reference.registry.evaluate` converts a cast's."""
     return call.args[0]
 
 
@@ -84,49 +98,3 @@ def copy(call: Call) -> Array:
 def prelu(call: Call) -> Array:
     x, alpha = align(*call.args)
     return np.where(x < 0, alpha * x, x)
-
-
-@operator(*_REDUCE)
-def reduce(call: Call) -> Array:
-    function = np.mean if call.attr("normalize", False) else _REDUCE[call.node.op]
-    return np.asarray(function(call.args[0], axis=tuple(call.attr("axes")), keepdims=True))
-
-
-@operator("argmax_reduce", "argmin_reduce")
-def arg_reduce(call: Call) -> Array:
-    """Index of the first hit; several axes count in row-major order."""
-    x, axes = call.args[0], sorted(call.attr("axes"))
-    function = np.argmax if call.node.op == "argmax_reduce" else np.argmin
-    last = np.moveaxis(x, axes, range(-len(axes), 0))
-    index = function(last.reshape(*last.shape[: x.ndim - len(axes)], -1), axis=-1)
-    return np.expand_dims(index, tuple(axes)).astype(np.int64)
-
-
-@operator("softmax")
-def softmax(call: Call) -> Array:
-    x, axes = call.args[0], tuple(call.attr("axes", [1]))
-    e = np.exp(x - x.max(axis=axes, keepdims=True))
-    return np.asarray(e / e.sum(axis=axes, keepdims=True))
-
-
-@operator("batch_normalization")
-def batch_normalization(call: Call) -> Array:
-    x, mean, variance, offset, scale = align(*call.args)
-    epsilon = call.attr("epsilon")
-    return np.asarray(offset + scale * (x - mean) / np.sqrt(variance + epsilon))
-
-
-@operator("moments")
-def moments(call: Call) -> tuple[Array, Array]:
-    axes = tuple(call.attr("axes"))
-    return call.args[0].mean(axis=axes, keepdims=True), call.args[0].var(axis=axes, keepdims=True)
-
-
-@operator("l1_normalization", "l2_normalization")
-def lp_normalization(call: Call) -> Array:
-    x, axes = call.args[0], tuple(call.attr("axes"))
-    if call.node.op == "l1_normalization":
-        norm = np.abs(x).sum(axis=axes, keepdims=True)
-    else:
-        norm = np.sqrt((x * x).sum(axis=axes, keepdims=True))
-    return np.asarray(x / np.maximum(norm + call.attr("bias", 0.0), call.attr("epsilon", 0.0)))

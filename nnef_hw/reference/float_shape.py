@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from nnef_hw.errors import UnsupportedError
 from nnef_hw.reference.registry import Array, Call, operator
 from nnef_hw.reference.windows import pad_border
 
@@ -79,13 +78,5 @@ def pad(call: Call) -> Array:
 
 @operator("gather")
 def gather(call: Call) -> Array:
-    return np.take(call.args[0], call.args[1].astype(np.int64), axis=call.attr("axis", 0))
-
-
-@operator("cast")
-def cast(call: Call) -> Array:
-    kinds = {"scalar": np.float64, "integer": np.int64, "logical": np.bool_}
-    kind = call.attr("dtype", "scalar")
-    if kind not in kinds:
-        raise UnsupportedError(f"cast to {kind!r} is not supported", location=call.node.location)
-    return call.args[0].astype(kinds[kind])
+    x, axis = call.args[0], call.attr("axis", 0)
+    return np.take(x, call.indices(call.args[1], x.shape[axis]), axis=axis)

@@ -9,22 +9,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.errors import UnsupportedError
+from nnef_hw.errors import ModelError, UnsupportedError
 from nnef_hw.ir import Node
 
-__all__ = ["Array", "Call", "Operator", "evaluate", "known_operators", "operator"]
+__all__ = ["NUMPY_DTYPES", "Array", "Call", "Operator", "evaluate", "known_operators", "operator"]
 
 Array = NDArray[Any]
+
+NUMPY_DTYPES: dict[str, type] = {"scalar": np.float64, "integer": np.int64, "logical": np.bool_}
+"""What the reference computes NNEF's data-types in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One invocation: the node, its arguments and the shapes its results have at batch 1."""
+    """One invocation: the node, its arguments and the shapes its results have at batch 1.
+
+    ``dtypes`` are those of the results; without them they are what NumPy makes of the arguments.
+    """
 
     node: Node
     args: tuple[Array, ...]
     shapes: tuple[tuple[int, ...], ...]
     batch: int = 1
+    dtypes: tuple[str, ...] = ()
 
     def attr(self, name: str, default: Any = None) -> Any:
         """Return an attribute of the node."""
@@ -35,6 +42,24 @@ class Call:
         """The first result's shape at this call's batch extent."""
         shape = self.shapes[0]
         return (shape[0] * self.batch, *shape[1:]) if shape else shape
+
+    def indices(self, values: Array, extent: int) -> Array:
+        """Return indices into an axis of this extent as int64; negative ones count from its end.
+
+        Raises
+        ------
+        ModelError
+            If one is outside.
+        """
+        indices = values.astype(np.int64)
+        outside = (indices < -extent) | (indices >= extent)
+        if outside.any():
+            raise ModelError(
+                f"{self.node.op} {self.node.name!r}: the index {indices[outside].flat[0]} is "
+                f"outside of the {extent} elements it chooses from",
+                location=self.node.location,
+            )
+        return np.where(indices < 0, indices + extent, indices)
 
 
 Operator = Callable[[Call], Array | Sequence[Array]]
@@ -75,5 +100,11 @@ def evaluate(call: Call) -> tuple[Array, ...]:
             location=call.node.location,
         )
     with np.errstate(all="ignore"):
-        results = function(call)
-    return (results,) if isinstance(results, np.ndarray) else tuple(results)
+        found = function(call)
+        results = (found,) if isinstance(found, np.ndarray) else tuple(found)
+        if not call.dtypes:
+            return results
+        return tuple(
+            result.astype(NUMPY_DTYPES[dtype], copy=False)
+            for result, dtype in zip(results, call.dtypes, strict=True)
+        )

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from itertools import zip_longest
+from collections.abc import Callable
 
 from nnef_hw.frontend.shapes.call import Call
+from nnef_hw.frontend.shapes.common import (
+    Shape,
+    broadcast,
+    check_axes,
+    check_axis,
+    check_choice,
+    elementwise,
+    reduced,
+    same,
+    spreads,
+)
 
 __all__ = ["STANDARD_RULES"]
-
-Shape = tuple[int, ...]
 
 _SAME = (
     "copy", "neg", "rcp", "exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin",
@@ -39,39 +47,11 @@ _REDUCE = (
 )  # fmt: skip
 
 
-def _broadcast(call: Call, shapes: Sequence[Shape]) -> Shape:
-    """Join shapes that are aligned at their first dimension; missing last ones are 1."""
-    result: list[int] = []
-    for axis, extents in enumerate(zip_longest(*shapes, fillvalue=1)):
-        extent = max(extents)
-        if any(other not in {1, extent} for other in extents):
-            shown = " and ".join(str(list(shape)) for shape in shapes)
-            raise call.error(
-                f"shapes {shown} do not go together in dimension {axis}",
-                "NNEF aligns them at the first dimension: unsqueeze the one of lower rank",
-            )
-        result.append(extent)
-    return tuple(result)
-
-
-def _spreads(shape: Shape, result: Shape) -> bool:
-    extents = zip_longest(shape, result, fillvalue=1)
-    return len(shape) <= len(result) and all(extent in {1, other} for extent, other in extents)
-
-
-def _elementwise(call: Call) -> list[Shape]:
-    return [_broadcast(call, [tensor.shape for tensor in call.inputs])]
-
-
-def _same(call: Call) -> list[Shape]:
-    return [call.inputs[0].shape] * len(call.dtypes)
-
-
 def _onto_input(call: Call) -> list[Shape]:
     """Operands that must fit into the first one's shape: batch_normalization, prelu, quantize."""
     result = call.inputs[0].shape
     for tensor in call.inputs[1:]:
-        if not _spreads(tensor.shape, result):
+        if not spreads(tensor.shape, result):
             raise call.error(
                 f"{tensor.name!r} of shape {list(tensor.shape)} does not fit the input "
                 f"{call.inputs[0].name!r} of shape {list(result)}",
@@ -80,37 +60,16 @@ def _onto_input(call: Call) -> list[Shape]:
     return [result]
 
 
-def _axes(call: Call, rank: int, name: str = "axes") -> list[int]:
-    axes: list[int] = call.attrs[name]
-    if len(set(axes)) != len(axes) or any(not 0 <= axis < rank for axis in axes):
-        raise call.error(f"{name} {axes} must be different numbers in 0..{rank - 1}", at=name)
-    return axes
-
-
-def _axis(call: Call, rank: int) -> int:
-    axis: int = call.attrs["axis"]
-    if not 0 <= axis < rank:
-        raise call.error(f"axis {axis} must be in 0..{rank - 1}", at="axis")
-    return axis
-
-
 def _over_axes(call: Call) -> list[Shape]:
-    _axes(call, len(call.inputs[0].shape))
-    return _same(call)
+    check_axes(call, len(call.inputs[0].shape))
+    return same(call)
 
 
 def _over_window(call: Call) -> list[Shape]:
     size, rank = call.attrs["size"], len(call.inputs[0].shape)
     if len(size) != rank or any(extent < 1 for extent in size):
         raise call.error(f"size {size} must have {rank} positive items", at="size")
-    return _same(call)
-
-
-def _reduce(call: Call) -> list[Shape]:
-    shape = call.inputs[0].shape
-    axes = _axes(call, len(shape))
-    result = tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
-    return [result] * len(call.dtypes)
+    return same(call)
 
 
 def _reshape(call: Call) -> list[Shape]:
@@ -162,7 +121,7 @@ def _transpose(call: Call) -> list[Shape]:
 
 def _squeeze(call: Call) -> list[Shape]:
     source = call.inputs[0].shape
-    axes = _axes(call, len(source))
+    axes = check_axes(call, len(source))
     for axis in axes:
         if source[axis] != 1:
             raise call.error(f"dimension {axis} is {source[axis]}, not 1", at="axes")
@@ -172,7 +131,7 @@ def _squeeze(call: Call) -> list[Shape]:
 def _unsqueeze(call: Call) -> list[Shape]:
     source = call.inputs[0].shape
     rank = len(source) + len(call.attrs["axes"])
-    axes = _axes(call, rank)
+    axes = check_axes(call, rank)
     extents = iter(source)
     return [tuple(1 if axis in axes else next(extents) for axis in range(rank))]
 
@@ -186,7 +145,7 @@ def _joined(call: Call) -> list[Shape]:
 def _concat(call: Call) -> list[Shape]:
     shapes = _joined(call)
     first = shapes[0]
-    axis = _axis(call, len(first))
+    axis = check_axis(call, len(first))
     for shape, tensor in zip(shapes, call.inputs, strict=True):
         if (*shape[:axis], *shape[axis + 1 :]) != (*first[:axis], *first[axis + 1 :]) or len(
             shape
@@ -203,18 +162,18 @@ def _stack(call: Call) -> list[Shape]:
     shapes = _joined(call)
     if len(set(shapes)) > 1:
         raise call.error("the values have different shapes", at="values")
-    axis = _axis(call, len(shapes[0]) + 1)
+    axis = check_axis(call, len(shapes[0]) + 1)
     return [(*shapes[0][:axis], len(shapes), *shapes[0][axis:])]
 
 
 def _add_n(call: Call) -> list[Shape]:
     shapes = _joined(call)
-    return [_broadcast(call, shapes)]
+    return [broadcast(call, shapes)]
 
 
 def _split(call: Call) -> list[Shape]:
     source, ratios = call.inputs[0].shape, call.attrs["ratios"]
-    axis = _axis(call, len(source))
+    axis = check_axis(call, len(source))
     if not ratios or any(ratio < 1 for ratio in ratios) or source[axis] % sum(ratios):
         raise call.error(
             f"ratios {ratios} do not divide the {source[axis]} elements of dimension {axis}",
@@ -226,7 +185,7 @@ def _split(call: Call) -> list[Shape]:
 
 def _unstack(call: Call) -> list[Shape]:
     source = call.inputs[0].shape
-    axis = _axis(call, len(source))
+    axis = check_axis(call, len(source))
     return [(*source[:axis], *source[axis + 1 :])] * source[axis]
 
 
@@ -238,7 +197,7 @@ def _copy_n(call: Call) -> list[Shape]:
 
 def _slice(call: Call) -> list[Shape]:
     source = call.inputs[0].shape
-    axes = _axes(call, len(source))
+    axes = check_axes(call, len(source))
     call.attrs["stride"] = call.attrs["stride"] or [1] * len(axes)
     for name in ("begin", "end", "stride"):
         if len(call.attrs[name]) != len(axes):
@@ -271,8 +230,7 @@ def _tile(call: Call) -> list[Shape]:
 
 def _pad(call: Call) -> list[Shape]:
     source, padding = call.inputs[0].shape, call.attrs["padding"]
-    if call.attrs["border"] not in {"constant", "replicate", "reflect", "reflect-even"}:
-        raise call.error(f"border {call.attrs['border']!r} does not exist here", at="border")
+    check_choice(call, "border", ("constant", "replicate", "reflect", "reflect-even"))
     if len(padding) != len(source):
         raise call.error(
             f"padding must have {len(source)} items like the rank of the input, not {len(padding)}",
@@ -286,7 +244,7 @@ def _pad(call: Call) -> list[Shape]:
 
 def _gather(call: Call) -> list[Shape]:
     source, indices = call.inputs[0].shape, call.inputs[1].shape
-    axis = _axis(call, len(source))
+    axis = check_axis(call, len(source))
     return [(*source[:axis], *indices, *source[axis + 1 :])]
 
 
@@ -306,7 +264,7 @@ def _product(
             f"{call.inputs[0].name!r} of shape {list(left)} and {call.inputs[1].name!r} of shape "
             f"{list(right)} do not multiply: {inner} is not {other}"
         )
-    return (*_broadcast(call, [left[:-2], right[:-2]]), rows, columns)
+    return (*broadcast(call, [left[:-2], right[:-2]]), rows, columns)
 
 
 def _matmul(call: Call) -> list[Shape]:
@@ -318,7 +276,7 @@ def _matmul(call: Call) -> list[Shape]:
 def _linear(call: Call) -> list[Shape]:
     source, kernel, bias = (tensor.shape for tensor in call.inputs)
     result = _product(call, source, kernel, transpose_left=False, transpose_right=True)
-    if not _spreads(bias, result):
+    if not spreads(bias, result):
         raise call.error(
             f"the bias {call.inputs[2].name!r} has shape {list(bias)}, but the result "
             f"{list(result)}",
@@ -329,12 +287,12 @@ def _linear(call: Call) -> list[Shape]:
 
 
 STANDARD_RULES: dict[str, Callable[[Call], list[Shape]]] = {
-    **dict.fromkeys(_SAME, _same),
-    **dict.fromkeys(_ELEMENTWISE, _elementwise),
+    **dict.fromkeys(_SAME, same),
+    **dict.fromkeys(_ELEMENTWISE, elementwise),
     **dict.fromkeys(_ONTO_INPUT, _onto_input),
     **dict.fromkeys(_OVER_AXES, _over_axes),
     **dict.fromkeys(_OVER_WINDOW, _over_window),
-    **dict.fromkeys(_REDUCE, _reduce),
+    **dict.fromkeys(_REDUCE, reduced),
     "reshape": _reshape,
     "transpose": _transpose,
     "squeeze": _squeeze,

@@ -1,0 +1,227 @@
+"""Shapes of the operators that dialects and ONNX need beyond the standard."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from nnef_hw.frontend.shapes.call import Call
+from nnef_hw.frontend.shapes.common import (
+    Shape,
+    check_axis,
+    check_choice,
+    elementwise,
+    reduced,
+    same,
+)
+
+__all__ = ["EXTENDED_RULES"]
+
+Rule = Callable[[Call], list[Shape]]
+
+REDUCTIONS = ("none", "add", "mul", "min", "max")
+COORDINATES = (
+    "half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "half_pixel_symmetric",
+    "tf_half_pixel_for_nn",
+)  # fmt: skip
+INTERPOLATIONS = ("nearest", "linear", "cubic")
+ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+
+
+def _with_defaults(rule: Rule, **defaults: Any) -> Rule:
+    """Complete the attributes, which callers may leave out, before the rule sees them."""
+
+    def completed(call: Call) -> list[Shape]:
+        call.attrs.update({**defaults, **call.attrs})
+        return rule(call)
+
+    return completed
+
+
+def _einsum(call: Call) -> list[Shape]:
+    expr = call.attrs["expr"].replace(" ", "")
+    left, arrow, right = expr.partition("->")
+    terms = left.split(",")
+    if not arrow or len(terms) != len(call.inputs):
+        raise call.error(
+            f"expr {expr!r} must have {len(call.inputs)} terms and a '->'",
+            "write one letter for each dimension, as 'mk,kn->mn'",
+            at="expr",
+        )
+    extents: dict[str, int] = {}
+    for term, tensor in zip(terms, call.inputs, strict=True):
+        if not (term.isalpha() or not term) or len(term) != len(tensor.shape):
+            raise call.error(
+                f"the term {term!r} must have {len(tensor.shape)} letters like the rank of "
+                f"{tensor.name!r}",
+                at="expr",
+            )
+        for letter, extent in zip(term, tensor.shape, strict=True):
+            known = extents.setdefault(letter, extent)
+            if known != extent and 1 not in {known, extent}:
+                raise call.error(
+                    f"{letter!r} of {expr!r} is {known} and, for {tensor.name!r}, {extent}",
+                    at="expr",
+                )
+            extents[letter] = max(known, extent)
+    if len(set(right)) != len(right) or not extents.keys() >= set(right):
+        raise call.error(
+            f"the result {right!r} of {expr!r} must be made of different letters of the terms",
+            at="expr",
+        )
+    call.attrs["expr"] = expr
+    return [tuple(extents[letter] for letter in right)]
+
+
+def _broadcast_to(call: Call) -> list[Shape]:
+    source, shape = call.inputs[0].shape, tuple(call.attrs["shape"])
+    fits = len(source) == len(shape)
+    if not fits or any(a not in {1, b} for a, b in zip(source, shape, strict=True)):
+        raise call.error(
+            f"the shape {list(source)} of {call.inputs[0].name!r} does not extend to {list(shape)}",
+            "unsqueeze it; only extents of 1 grow",
+            at="shape",
+        )
+    return [shape]
+
+
+def _gather_elements(call: Call) -> list[Shape]:
+    source, indices = call.inputs[0].shape, call.inputs[1].shape
+    axis = check_axis(call, len(source))
+    fits = len(source) == len(indices) and all(
+        b <= a or i == axis for i, (a, b) in enumerate(zip(source, indices, strict=True))
+    )
+    if not fits:
+        raise call.error(
+            f"the indices {call.inputs[1].name!r} of shape {list(indices)} do not fit into the "
+            f"shape {list(source)} but for dimension {axis}",
+            at="indices",
+        )
+    return [indices]
+
+
+def _nd_depth(call: Call, batch_dims: int) -> int:
+    """Return how many dimensions of the input an index of gather_nd or scatter_nd names."""
+    source, indices = call.inputs[0].shape, call.inputs[1].shape
+    if not 0 <= batch_dims < min(len(indices), len(source) + 1):
+        raise call.error(
+            f"batch_dims {batch_dims} do not fit ranks {len(source)} and {len(indices)}",
+            at="batch_dims",
+        )
+    if source[:batch_dims] != indices[:batch_dims]:
+        raise call.error(
+            f"shapes {list(source)} and {list(indices)} differ in the first {batch_dims} "
+            "dimensions",
+            at="indices",
+        )
+    depth = indices[-1]
+    if batch_dims + depth > len(source):
+        raise call.error(
+            f"the indices {call.inputs[1].name!r} name {depth} dimensions behind {batch_dims}, "
+            f"but {call.inputs[0].name!r} has rank {len(source)}",
+            at="indices",
+        )
+    return depth
+
+
+def _gather_nd(call: Call) -> list[Shape]:
+    source, indices = call.inputs[0].shape, call.inputs[1].shape
+    batch_dims: int = call.attrs["batch_dims"]
+    depth = _nd_depth(call, batch_dims)
+    return [(*indices[:-1], *source[batch_dims + depth :])]
+
+
+def _check_updates(call: Call, expected: Shape) -> None:
+    check_choice(call, "reduction", REDUCTIONS)
+    if call.inputs[2].shape != expected:
+        raise call.error(
+            f"the updates {call.inputs[2].name!r} have shape {list(call.inputs[2].shape)}, "
+            f"but must have {list(expected)}",
+            at="updates",
+        )
+
+
+def _scatter_elements(call: Call) -> list[Shape]:
+    _check_updates(call, _gather_elements(call)[0])
+    return [call.inputs[0].shape]
+
+
+def _scatter_nd(call: Call) -> list[Shape]:
+    source, indices = call.inputs[0].shape, call.inputs[1].shape
+    _check_updates(call, (*indices[:-1], *source[_nd_depth(call, 0) :]))
+    return [source]
+
+
+def _resize(call: Call) -> list[Shape]:
+    rank = len(call.inputs[0].shape)
+    for name in ("size", "scale"):
+        values = call.attrs[name]
+        if len(values) != rank or any(value <= 0 for value in values):
+            raise call.error(f"{name} {list(values)} must have {rank} positive items", at=name)
+    check_choice(call, "coordinates", COORDINATES)
+    check_choice(call, "interpolation", INTERPOLATIONS)
+    check_choice(call, "rounding", ROUNDINGS)
+    return [tuple(call.attrs["size"])]
+
+
+def _topk(call: Call) -> list[Shape]:
+    source, k = call.inputs[0].shape, call.attrs["k"]
+    axis = check_axis(call, len(source))
+    if not 1 <= k <= source[axis]:
+        raise call.error(
+            f"k = {k} must be in 1..{source[axis]}, the extent of dimension {axis}", at="k"
+        )
+    return [(*source[:axis], k, *source[axis + 1 :])] * 2
+
+
+def _one_hot(call: Call) -> list[Shape]:
+    indices, *values = call.inputs
+    for tensor in values:
+        if math.prod(tensor.shape) != 1:
+            raise call.error(f"{tensor.name!r} of shape {list(tensor.shape)} is not one number")
+    if call.attrs["depth"] < 1:
+        raise call.error(f"depth {call.attrs['depth']} must be positive", at="depth")
+    axis = check_axis(call, len(indices.shape) + 1)
+    return [(*indices.shape[:axis], call.attrs["depth"], *indices.shape[axis:])]
+
+
+def _trilu(call: Call) -> list[Shape]:
+    if len(call.inputs[0].shape) < 2:
+        raise call.error(f"{call.inputs[0].name!r} is no matrix", at="input")
+    return same(call)
+
+
+def _cumsum(call: Call) -> list[Shape]:
+    check_axis(call, len(call.inputs[0].shape))
+    return same(call)
+
+
+EXTENDED_RULES: dict[str, Rule] = {
+    **dict.fromkeys(("erf", "round_even", "is_nan", "bit_not"), same),
+    **dict.fromkeys(
+        ("xor", "bit_and", "bit_or", "bit_xor", "shift_left", "shift_right"), elementwise
+    ),
+    **dict.fromkeys(("product_reduce", "argmax_reduce_last", "argmin_reduce_last"), reduced),
+    "is_inf": _with_defaults(same, positive=True, negative=True),
+    "mod": _with_defaults(elementwise, fmod=False),
+    "einsum": _einsum,
+    "broadcast": _broadcast_to,
+    "gather_elements": _gather_elements,
+    "gather_nd": _with_defaults(_gather_nd, batch_dims=0),
+    "scatter_elements": _with_defaults(_scatter_elements, reduction="none"),
+    "scatter_nd": _with_defaults(_scatter_nd, reduction="none"),
+    "resize": _with_defaults(
+        _resize,
+        coordinates="half_pixel",
+        interpolation="nearest",
+        rounding="round_prefer_floor",
+        cubic_coefficient=-0.75,
+        exclude_outside=False,
+        antialias=False,
+    ),
+    "topk": _with_defaults(_topk, largest=True),
+    "one_hot": _one_hot,
+    "trilu": _with_defaults(_trilu, k=0, upper=True),
+    "cumsum": _with_defaults(_cumsum, exclusive=False, reverse=False),
+}

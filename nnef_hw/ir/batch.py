@@ -1,0 +1,30 @@
+"""How samples of a tensor are stored: one axis in front, which a batch extent of 1 stands for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["join_batch", "split_samples"]
+
+
+def split_samples(x: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any] | None:
+    """Return the samples [N, *shape] of a tensor of static ``shape``; None if they do not fit.
+
+    Taken are [N, *shape]; [N, ...] if the tensor's batch extent is 1; and one sample alone. The
+    rank decides.
+    """
+    if x.shape[1:] == shape and x.ndim > len(shape):
+        return x
+    if x.shape == shape:
+        return x[np.newaxis]
+    if shape[:1] == (1,) and x.ndim == len(shape) and x.shape[1:] == shape[1:]:
+        return x[:, np.newaxis]
+    return None
+
+
+def join_batch(x: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return samples [N, *shape] as [N, ...] if the batch extent is 1, else as they are."""
+    return x.reshape(len(x), *shape[1:]) if shape[:1] == (1,) else x

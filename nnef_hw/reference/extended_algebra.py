@@ -1,0 +1,47 @@
+"""Float reference: products, sums and reductions beyond the standard."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from nnef_hw.reference.float_reduce import arg_index
+from nnef_hw.reference.registry import Array, Call, operator
+
+__all__: list[str] = []
+
+
+@operator("einsum")
+def einsum(call: Call) -> Array:
+    return np.asarray(np.einsum(call.attr("expr"), *call.args, optimize=True))
+
+
+@operator("broadcast")
+def broadcast(call: Call) -> Array:
+    return np.broadcast_to(call.args[0], call.shape)
+
+
+@operator("product_reduce")
+def product_reduce(call: Call) -> Array:
+    return np.asarray(np.prod(call.args[0], axis=tuple(call.attr("axes")), keepdims=True))
+
+
+@operator("argmax_reduce_last", "argmin_reduce_last")
+def arg_reduce_last(call: Call) -> Array:
+    """Index of the last hit; several axes count in row-major order."""
+    x, axes = call.args[0], tuple(sorted(call.attr("axes")))
+    function = np.argmax if call.node.op == "argmax_reduce_last" else np.argmin
+    count = math.prod(x.shape[axis] for axis in axes)
+    return np.asarray(count - 1 - arg_index(function, np.flip(x, axes), axes))
+
+
+@operator("cumsum")
+def cumsum(call: Call) -> Array:
+    x, axis = call.args[0], call.attr("axis")
+    x = np.flip(x, axis) if call.attr("reverse", False) else x
+    y = np.cumsum(x, axis=axis)
+    if call.attr("exclusive", False):
+        y = np.roll(y, 1, axis=axis)
+        y[(slice(None),) * axis + (0,)] = 0
+    return np.flip(y, axis) if call.attr("reverse", False) else y
