@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from types import MappingProxyType
 
-from nnef_hw.frontend.nnef.parser import parse_declarations
+from nnef_hw.frontend.nnef.parser import parse_library
 from nnef_hw.frontend.nnef.stdlib import STANDARD_OPERATORS
 from nnef_hw.frontend.nnef.syntax import Declaration
 
@@ -17,7 +17,7 @@ __all__ = ["nearest", "standard_operators"]
 @cache
 def standard_operators() -> Mapping[str, Declaration]:
     """Return the declarations of NNEF 1.0.5 by name."""
-    declarations = parse_declarations(STANDARD_OPERATORS, "stdlib")
+    declarations = parse_library(STANDARD_OPERATORS, "stdlib")
     return MappingProxyType({declaration.name: declaration for declaration in declarations})
 
 

@@ -2,10 +2,10 @@ import re
 
 import pytest
 
-from nnef_hw.errors import ModelError, UnsupportedError
+from nnef_hw.errors import ModelError
 from nnef_hw.frontend.nnef import syntax
 from nnef_hw.frontend.nnef.operators import standard_operators
-from nnef_hw.frontend.nnef.parser import parse_declarations, parse_document
+from nnef_hw.frontend.nnef.parser import parse_library, parse_document
 
 HEAD = "version 1.0;\ngraph g(x) -> (y)\n{\n"
 
@@ -125,34 +125,9 @@ def test_document_errors(text, message):
         parse_document(text, "graph.nnef")
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "y = x + 1.0;",
-        "y = x && x;",
-        "y = relu(-x);",
-        "y = f(a = 1 - 2);",
-        "y = x[0];",
-        "y = a if b else c;",
-        "y = [for i in x yield i];",
-        "y = f(a = shape_of(x));",
-    ],
-)
-def test_operator_expressions_are_refused_where_they_stand(body):
-    with pytest.raises(UnsupportedError, match="operator expressions are not supported") as info:
-        parse_body(body)
-    assert info.value.location.line == 4
-
-
-def test_fragments_are_refused_where_they_stand():
-    text = "version 1.0;\nfragment f(x: tensor<scalar>) -> (y: tensor<scalar>);\n"
-    with pytest.raises(UnsupportedError, match=re.escape("graph.nnef:2:1: fragment definitions")):
-        parse_document(text + HEAD[13:] + "}", "graph.nnef")
-
-
 def test_declarations():
     text = "fragment f<? = scalar>(x: tensor<>, p: (integer,integer)[] = []) -> (y: tensor<?>[]);"
-    (declaration,) = parse_declarations(text, "library")
+    (declaration,) = parse_library(text, "library")
 
     assert declaration.default_dtype == "scalar"
     assert [str(parameter.type) for parameter in declaration.parameters] == [
