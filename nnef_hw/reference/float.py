@@ -21,8 +21,9 @@ from nnef_hw.reference import (
     scan,
 )
 from nnef_hw.reference.batching import dependents, is_batchable
-from nnef_hw.reference.program import Program, as_array
-from nnef_hw.reference.registry import Array, Call, evaluate
+from nnef_hw.reference.float_quantize import fake_quantize
+from nnef_hw.reference.program import Program, Step, as_array
+from nnef_hw.reference.registry import Array
 
 __all__ = ["check_inputs", "evaluate_constant", "iterate_float", "run_float", "trace_float"]
 
@@ -87,7 +88,10 @@ def iterate_float(
 
     Those of batch extent 1 are [n, ...], the others [n, *shape].
     """
-    arrays = check_inputs(graph, inputs)
+    arrays = {
+        name: fake_quantize(x, quant) if (quant := graph.tensor(name).quant) else x
+        for name, x in check_inputs(graph, inputs).items()
+    }
     count = next((len(x) for x in arrays.values()), 1)
     program = Program(graph, (*graph.inputs, *graph.states))
     constant = set(graph.outputs) - dependents(graph, (*graph.inputs, *graph.states))
@@ -120,16 +124,9 @@ def iterate_float(
 
 def evaluate_constant(graph: Graph, node: Node) -> tuple[Array, ...]:
     """Compute a node all of whose arguments are constants."""
-    results = [graph.tensor(name) for name in node.outputs]
     arguments = [graph.tensor(name) for name in node.inputs]
-    return evaluate(
-        Call(
-            node,
-            tuple(as_array(x.data, x.dtype) for x in arguments),
-            tuple(x.shape for x in results),
-            dtypes=tuple(x.dtype for x in results),
-        )
-    )
+    values = {x.name: as_array(x.data, x.dtype) for x in arguments}
+    return tuple(Step.of(graph, node).run(values).values())
 
 
 def check_inputs(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:

@@ -7,23 +7,36 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nnef_hw.ir import Graph, Node
+from nnef_hw.ir import Graph, Node, Tensor
+from nnef_hw.reference.float_quantize import fake_quantize
 from nnef_hw.reference.registry import NUMPY_DTYPES, Array, Call, evaluate
 
-__all__ = ["Program", "as_array"]
+__all__ = ["Program", "Step", "as_array"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
-    """A node and what its results must be."""
+class Step:
+    """A node and the tensors it computes."""
 
     node: Node
+    results: tuple[Tensor, ...]
     shapes: tuple[tuple[int, ...], ...]
     dtypes: tuple[str, ...]
 
-    def run(self, values: Mapping[str, Array], batch: int) -> tuple[Array, ...]:
+    @classmethod
+    def of(cls, graph: Graph, node: Node) -> Step:
+        """Return the step of a graph's node."""
+        results = tuple(graph.tensor(name) for name in node.outputs)
+        return cls(node, results, tuple(x.shape for x in results), tuple(x.dtype for x in results))
+
+    def run(self, values: Mapping[str, Array], batch: int = 1) -> dict[str, Array]:
+        """Return the results by name, quantized as their tensors are."""
         args = tuple(values[name] for name in self.node.inputs)
-        return evaluate(Call(self.node, args, self.shapes, batch, self.dtypes))
+        found = evaluate(Call(self.node, args, self.shapes, batch, self.dtypes))
+        return {
+            tensor.name: fake_quantize(x, tensor.quant) if tensor.quant else x
+            for tensor, x in zip(self.results, found, strict=True)
+        }
 
 
 class Program:
@@ -42,16 +55,14 @@ class Program:
             for name, tensor in graph.tensors.items()
             if tensor.data is not None
         }
-        self._stages: list[list[_Step]] = [[] for _ in given]
+        self._stages: list[list[Step]] = [[] for _ in given]
         stages = {name: stage for stage, names in enumerate(given) for name in names}
         for node in graph.nodes:
-            tensors = [graph.tensor(name) for name in node.outputs]
-            step = _Step(node, tuple(x.shape for x in tensors), tuple(x.dtype for x in tensors))
+            step = Step.of(graph, node)
             stage = max((stages.get(name, -1) for name in node.inputs), default=-1)
             stages.update(dict.fromkeys(node.outputs, stage))
             if stage < 0:
-                results = step.run(self.constants, 1)
-                self.constants.update(zip(node.outputs, results, strict=True))
+                self.constants.update(step.run(self.constants))
             else:
                 self._stages[stage].append(step)
 
@@ -62,7 +73,7 @@ class Program:
         known = {**self.constants, **values}
         found = dict(values)
         for step in self._stages[stage]:
-            results = dict(zip(step.node.outputs, step.run(known, batch), strict=True))
+            results = step.run(known, batch)
             known.update(results)
             found.update(results)
         return found
