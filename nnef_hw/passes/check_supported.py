@@ -12,9 +12,30 @@ from nnef_hw.ir import Graph, Node, Stage
 from nnef_hw.ir.verify import CANONICAL_OPS, TABLE_OPS
 from nnef_hw.passes.editor import is_trivial
 
-__all__ = ["CheckSupported"]
+__all__ = ["CheckSupported", "refuse_states"]
 
 Problem = tuple[str, str]
+
+
+_CONTENTS = {"integer": "integers", "logical": "logical values"}
+
+
+def refuse_states(graph: Graph) -> None:
+    """Raise one error for each variable that ``update`` changes: the other passes know none.
+
+    Raises
+    ------
+    ErrorGroup
+        Of one :class:`~nnef_hw.errors.UnsupportedError` for each; a lone one is raised by itself.
+    """
+    raise_all([
+        UnsupportedError(
+            f"the variable {name!r} keeps a value between inferences, which no hardware exists for",
+            remedy="make it an input of the graph, and its next value an output",
+            location=graph.tensor(name).location,
+        )
+        for name in graph.states
+    ])
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +57,14 @@ class CheckSupported:
         errors: list[NnefHwError] = []
         for name in graph.inputs:
             tensor = graph.tensor(name)
+            if tensor.dtype != "scalar":
+                errors.append(
+                    UnsupportedError(
+                        f"input {name!r} holds {_CONTENTS[tensor.dtype]}",
+                        remedy="hardware computes with quantized real numbers only",
+                        location=tensor.location,
+                    )
+                )
             if len(tensor.shape) not in {2, 3, 4} or tensor.shape[0] != 1:
                 errors.append(
                     UnsupportedError(
@@ -60,13 +89,9 @@ class CheckSupported:
 
 def _problems(graph: Graph, node: Node) -> Iterator[Problem]:
     if node.op not in CANONICAL_OPS:
-        yield (
-            "this operator is not supported",
-            _REMEDIES.get(
-                node.op, "use convolutions, linear layers, pools and functions of one tensor"
-            ),
-        )
+        yield _missing(graph, node)
         return
+    yield from _contents(graph, node)
     constants = [name for name in node.inputs if graph.tensor(name).data is not None]
     if node.op in TABLE_OPS:
         if constants or len(node.inputs) != 1:
@@ -75,6 +100,30 @@ def _problems(graph: Graph, node: Node) -> Iterator[Problem]:
     check = _CHECKS.get(node.op)
     if check is not None:
         yield from check(graph, node)
+
+
+def _missing(graph: Graph, node: Node) -> Problem:
+    """Say why there is no hardware for an operator."""
+    if node.op == "scan":
+        axis, step = node.attrs["scans"][0]
+        steps = graph.tensor(node.inputs[0]).shape[axis] // abs(step)
+        return (
+            f"it is a loop of {steps} steps, which no hardware exists for",
+            "use a network without recurrent layers",
+        )
+    default = "use convolutions, linear layers, pools and functions of one tensor"
+    return "this operator is not supported", _REMEDIES.get(node.op, default)
+
+
+def _contents(graph: Graph, node: Node) -> Iterator[Problem]:
+    """Find arguments of an operator of real numbers that are none; a reshape takes all."""
+    for name in node.inputs if node.op != "reshape" else ():
+        dtype = graph.tensor(name).dtype
+        if dtype != "scalar":
+            yield (
+                f"its input {name!r} holds {_CONTENTS[dtype]}",
+                "hardware computes with quantized real numbers only",
+            )
 
 
 _REMEDIES = {

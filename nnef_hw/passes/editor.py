@@ -84,6 +84,12 @@ class Editor:
         self.tensors[name] = Tensor(name, shape, like.dtype, location=like.location)
         return name
 
+    def add(self, hint: str, like: Tensor) -> str:
+        """Add a tensor that differs from ``like`` in its name only, and return that."""
+        name = self._unique(hint)
+        self.tensors[name] = replace(like, name=name)
+        return name
+
     def data(self, name: str) -> NDArray[Any] | None:
         """Value of a constant, None for activations."""
         return self.tensors[self.resolve(name)].data
