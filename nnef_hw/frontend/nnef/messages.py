@@ -26,6 +26,7 @@ _WORDS = {
     "_ARROW": "'->'",
     "IDENTIFIER": "a name",
     "NUMBER": "a number",
+    "STRING": "a string",
     "PRIMITIVE": "a data-type (scalar, integer, logical, string)",
     "IN": "'in'",
     "YIELD": "'yield'",
@@ -36,7 +37,7 @@ _WORDS = {
     "FRAGMENT": "'fragment'",
 }
 _VALUE_STARTS = {"NUMBER", "STRING", "LOGICAL"}
-_VALUE_TOKENS = {"NUMBER", "IDENTIFIER", "LPAR", "LSQB", "PRIMITIVE"}
+_VALUE_TOKENS = {"NUMBER", "STRING", "IDENTIFIER", "LPAR", "LSQB", "PRIMITIVE"}
 _AFTER_VALUE = {"OPERATOR", "LESSTHAN", "MORETHAN", "IN", "LSQB", "LPAR"}
 
 

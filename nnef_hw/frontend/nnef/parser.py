@@ -15,7 +15,7 @@ from nnef_hw.frontend.nnef.messages import explain
 from nnef_hw.frontend.nnef.scanner import Scanner, Source, Token
 from nnef_hw.frontend.nnef.tree import TREE_BUILDER
 
-__all__ = ["parse_document", "parse_library"]
+__all__ = ["parse_document", "parse_library", "parse_quantization"]
 
 
 def parse_document(text: str, file: str, *, lenient: bool = False) -> syntax.Document:
@@ -53,6 +53,18 @@ def parse_library(text: str, file: str) -> tuple[syntax.Declaration, ...]:
     return declarations
 
 
+def parse_quantization(text: str, file: str) -> tuple[syntax.Assignment, ...]:
+    """Parse a ``graph.quant``: the targets are strings, the values invocations.
+
+    Raises
+    ------
+    ModelError, ErrorGroup
+        If there are syntax errors.
+    """
+    lines: tuple[syntax.Assignment, ...] = _parse(Source(text, file), "quantization")
+    return lines
+
+
 @cache
 def _lark() -> Lark:
     grammar = (resources.files(__package__) / "grammar.lark").read_text(encoding="utf-8")
@@ -60,7 +72,7 @@ def _lark() -> Lark:
         grammar,
         parser="lalr",
         lexer=Scanner,
-        start=["document", "library"],
+        start=["document", "library", "quantization"],
         transformer=TREE_BUILDER,
     )
 
@@ -73,7 +85,7 @@ def _parse(source: Source, start: str) -> Any:
         for token in parser.lexer_thread.lex(parser.parser_state):
             tokens.append(token)
             result = parser.feed_token(token)
-    except UnexpectedToken as error:
+    except UnexpectedToken:
         expected = parser.accepts()
         raise_all([*source.errors, explain(tokens, expected)])
     raise_all(source.errors)

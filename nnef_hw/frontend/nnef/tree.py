@@ -6,9 +6,7 @@ import math
 import re
 from typing import Any, TypeAlias
 
-from lark import Transformer
-
-from nnef_hw.errors import Location, ModelError
+from nnef_hw.errors import ModelError
 from nnef_hw.frontend.nnef import syntax
 from nnef_hw.frontend.nnef.scanner import Token
 
@@ -30,7 +28,7 @@ _UNARY_PRECEDENCE = 6
 _Children: TypeAlias = list[Any]
 
 
-class _TreeBuilder(Transformer[Token, Any]):
+class _TreeBuilder:
     """One method for each rule or alias of the grammar: children to a node.
 
     Binary operators are left-associative. A unary operator binds tighter than all of them but
@@ -129,6 +127,14 @@ class _TreeBuilder(Transformer[Token, Any]):
         target, value = children
         return syntax.Assignment(target, value, target.location)
 
+    def quantization(self, children: _Children) -> tuple[syntax.Assignment, ...]:
+        return tuple(children)
+
+    def quantized(self, children: _Children) -> syntax.Assignment:
+        key, name, arguments = children
+        value = syntax.Invocation(_name(name).name, None, arguments, name.location)
+        return syntax.Assignment(self.string([key]), value, key.location)
+
     def targets(self, children: _Children) -> syntax.Tuple:
         return syntax.Tuple(tuple(children), children[0].location)
 
@@ -149,8 +155,7 @@ class _TreeBuilder(Transformer[Token, Any]):
             _report(token, "the number is too long", "shorten it")
         else:
             value = int(text) if text.isdecimal() else float(text)
-            limit = _MAX_INTEGER + token.source[: token.start].rstrip().endswith("-")
-            if value > limit if isinstance(value, int) else math.isinf(value):
+            if value > _MAX_INTEGER if isinstance(value, int) else math.isinf(value):
                 _report(token, f"the number {text} is too large")
         return syntax.Literal(value, where)
 
