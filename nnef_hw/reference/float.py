@@ -14,10 +14,14 @@ from nnef_hw.reference import (
     extended_elementwise,
     extended_indexing,
     extended_resize,
+    float_conv,
     float_elementwise,
+    float_matmul,
+    float_pool,
     float_reduce,
+    float_regions,
+    float_resample,
     float_shape,
-    float_windows,
     scan,
 )
 from nnef_hw.reference.batching import dependents, is_batchable
@@ -35,10 +39,14 @@ _OPERATOR_MODULES = (
     extended_elementwise,
     extended_indexing,
     extended_resize,
+    float_conv,
     float_elementwise,
+    float_matmul,
+    float_pool,
     float_reduce,
+    float_regions,
+    float_resample,
     float_shape,
-    float_windows,
     scan,
 )
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["convolve", "gather_taps", "pad_border", "window_extent"]
+__all__ = ["convolve", "gather_taps", "pad_border", "scatter_taps", "window_extent"]
 
 Padding = Sequence[tuple[int, int]]
-
-_NUMPY_BORDERS = {"replicate": "edge", "reflect": "reflect", "reflect-even": "symmetric"}
 
 
 def window_extent(
@@ -35,26 +33,45 @@ def pad_border(
     border
         NNEF's border mode; ``constant`` and ``ignore`` insert ``value``.
     """
-    if any(p < 0 for pair in padding for p in pair):
-        lead = (slice(None),) * (x.ndim - len(padding))
-        extents = x.shape[x.ndim - len(padding) :]
-        x = x[
-            lead
-            + tuple(
-                slice(max(-p, 0), n - max(-q, 0))
-                for n, (p, q) in zip(extents, padding, strict=True)
-            )
-        ]
-    pairs = [(max(p, 0), max(q, 0)) for p, q in padding]
-    if not any(map(any, pairs)):
+    if not any(map(any, padding)):
         return x
-    pairs = [(0, 0)] * (x.ndim - len(pairs)) + pairs
-    if border in _NUMPY_BORDERS:
-        return np.pad(x, pairs, mode=_NUMPY_BORDERS[border])  # type: ignore[call-overload, no-any-return]
-    shape = [n + p + q for n, (p, q) in zip(x.shape, pairs, strict=True)]
-    padded = np.full(shape, value, x.dtype)
-    padded[tuple(slice(p, p + n) for n, (p, _) in zip(x.shape, pairs, strict=True))] = x
+    lead = x.ndim - len(padding)
+    if border not in {"constant", "ignore"}:
+        for axis, (p, q) in enumerate(padding, start=lead):
+            if p or q:
+                x = x.take(_border_indices(x.shape[axis], p, q, border), axis)
+        return x
+    extents = x.shape[lead:]
+    shape = [n + p + q for n, (p, q) in zip(extents, padding, strict=True)]
+    padded = np.full((*x.shape[:lead], *shape), value, x.dtype)
+    kept = [slice(max(-p, 0), n - max(-q, 0)) for n, (p, q) in zip(extents, padding, strict=True)]
+    place = [slice(max(p, 0), n - max(q, 0)) for n, (p, q) in zip(shape, padding, strict=True)]
+    padded[_last(lead, place)] = x[_last(lead, kept)]
     return padded
+
+
+def _border_indices(extent: int, before: int, after: int, border: str) -> NDArray[np.int64]:
+    """Return which element stands at each position of a padded axis."""
+    index = np.arange(-before, extent + after)
+    if border == "replicate":
+        return np.clip(index, 0, extent - 1)
+    twice = 1 if border == "reflect-even" else 0
+    period = max(2 * extent - 2 + 2 * twice, 1)
+    index %= period
+    return np.where(index >= extent, period - twice - index, index)
+
+
+def _last(lead: int, slices: Iterable[slice]) -> tuple[slice, ...]:
+    """Index the axes behind the first ``lead`` ones."""
+    return (*[slice(None)] * lead, *slices)
+
+
+def _tap_slices(
+    tap: Sequence[int], extents: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
+) -> Iterable[slice]:
+    """Cut out what one tap sees in ``extents`` window positions."""
+    for t, n, s, d in zip(tap, extents, stride, dilation, strict=True):
+        yield slice(t * d, t * d + (n - 1) * s + 1, s)
 
 
 def gather_taps(
@@ -70,15 +87,41 @@ def gather_taps(
         for n, k, s, d in zip(x.shape[lead:], size, stride, dilation, strict=True)
     ]
     return tuple(
-        x[
-            (slice(None),) * lead
-            + tuple(
-                slice(t * d, t * d + (n - 1) * s + 1, s)
-                for t, d, n, s in zip(tap, dilation, extents, stride, strict=True)
-            )
-        ]
+        x[_last(lead, _tap_slices(tap, extents, stride, dilation))]
         for tap in product(*map(range, size))
     )
+
+
+def scatter_taps(
+    parts: Iterable[NDArray[Any]],
+    shape: Sequence[int],
+    size: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+) -> NDArray[np.float64]:
+    """Reverse :func:`gather_taps`: add one array per tap, where its window reads it.
+
+    Parameters
+    ----------
+    parts
+        Arrays whose last axes are window positions, in row-major order of the taps.
+    shape
+        Extents of the parts.
+
+    Returns
+    -------
+    ndarray
+        Extents ``(n - 1) * stride + (size - 1) * dilation + 1`` along the last axes.
+    """
+    lead = len(shape) - len(size)
+    reach = [
+        (n - 1) * s + (k - 1) * d + 1
+        for n, k, s, d in zip(shape[lead:], size, stride, dilation, strict=True)
+    ]
+    y = np.zeros((*shape[:lead], *reach))
+    for part, tap in zip(parts, product(*map(range, size)), strict=True):
+        y[_last(lead, _tap_slices(tap, shape[lead:], stride, dilation))] += part
+    return y
 
 
 def convolve(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from nnef_hw.frontend.shapes.call import Call
 from nnef_hw.frontend.shapes.extended import EXTENDED_RULES
+from nnef_hw.frontend.shapes.regions import REGION_RULES
 from nnef_hw.frontend.shapes.scan import SCAN_RULES
 from nnef_hw.frontend.shapes.standard import STANDARD_RULES
 from nnef_hw.frontend.shapes.windows import WINDOW_RULES
@@ -17,6 +18,7 @@ Rule = Callable[[Call], list[tuple[int, ...]]]
 SHAPE_RULES: dict[str, Rule] = {
     **STANDARD_RULES,
     **WINDOW_RULES,
+    **REGION_RULES,
     **EXTENDED_RULES,
     **SCAN_RULES,
 }

@@ -166,11 +166,6 @@ def _stack(call: Call) -> list[Shape]:
     return [(*shapes[0][:axis], len(shapes), *shapes[0][axis:])]
 
 
-def _add_n(call: Call) -> list[Shape]:
-    shapes = _joined(call)
-    return [broadcast(call, shapes)]
-
-
 def _split(call: Call) -> list[Shape]:
     source, ratios = call.inputs[0].shape, call.attrs["ratios"]
     axis = check_axis(call, len(source))
@@ -211,7 +206,8 @@ def _slice(call: Call) -> list[Shape]:
             raise call.error("stride must not be 0", at="stride")
         end = extent if to_end and end == 0 else end
         begin, end = (
-            min(max(bound + extent if bound < 0 else bound, -1), extent) for bound in (begin, end)
+            min(max(bound + extent if bound < 0 else bound, -1), extent - (stride < 0))
+            for bound in (begin, end)
         )
         result[axis] = -((begin - end) // stride)
         if result[axis] < 1:
@@ -306,7 +302,7 @@ STANDARD_RULES: dict[str, Callable[[Call], list[Shape]]] = {
     "pad": _pad,
     "gather": _gather,
     "copy_n": _copy_n,
-    "add_n": _add_n,
+    "add_n": elementwise,
     "matmul": _matmul,
     "linear": _linear,
 }

@@ -5,26 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from nnef_hw.errors import ModelError
 from nnef_hw.frontend.shapes.call import Call
+from nnef_hw.frontend.shapes.common import Shape, check_choice
 
-__all__ = ["WINDOW_RULES"]
+__all__ = ["METHODS", "WINDOW_RULES"]
 
-Shape = tuple[int, ...]
 Padding = list[tuple[int, int]]
 
 _BORDERS = ("constant", "replicate", "reflect", "reflect-even")
 _POOL_BORDERS = (*_BORDERS, "ignore")
-_METHODS = ("symmetric", "asymmetric", "aligned")
+METHODS = ("symmetric", "asymmetric", "aligned")
 
 
 def _window_attrs(call: Call, size: Sequence[int], borders: Sequence[str]) -> None:
     """Check border, stride and dilation, and complete the latter two."""
-    if call.attrs["border"] not in borders:
-        raise call.error(
-            f"border {call.attrs['border']!r} does not exist here",
-            f"use one of {', '.join(map(repr, borders))}",
-            at="border",
-        )
+    check_choice(call, "border", borders)
     for name in ("stride", "dilation"):
         values = call.attrs[name] or [1] * len(size)
         _check_items(call, name, values, len(size))
@@ -36,8 +32,6 @@ def _window_attrs(call: Call, size: Sequence[int], borders: Sequence[str]) -> No
             f"not {len(padding)}",
             at="padding",
         )
-    if any(min(pair) < 0 for pair in padding):
-        raise call.error("padding must not be negative", "slice the input", at="padding")
 
 
 def _check_items(call: Call, name: str, values: Sequence[int], count: int) -> None:
@@ -171,29 +165,27 @@ def _conv(call: Call) -> list[Shape]:
     return [(source[0], kernel[0], *_down(call, source[2:], kernel[2:]))]
 
 
-def _output_shape(call: Call, source: Shape, channels: int | None) -> list[int]:
+def _check_output_shape(call: Call, source: Shape, channels: int) -> None:
     wanted: list[int] = call.attrs["output_shape"]
-    expected = [source[0], *([] if channels is None else [channels])]
-    if wanted and (len(wanted) != len(source) or wanted[: len(expected)] != expected):
+    if wanted and (len(wanted) != len(source) or wanted[:2] != [source[0], channels]):
         raise call.error(
-            f"output_shape {wanted} must have {len(source)} items and begin with {expected}",
+            f"output_shape {wanted} must have {len(source)} items and begin with "
+            f"{[source[0], channels]}",
             at="output_shape",
         )
-    return wanted
 
 
 def _deconv(call: Call) -> list[Shape]:
     _check_ranks(call, "filter")
     source, kernel = call.inputs[0].shape, call.inputs[1].shape
     _window_attrs(call, kernel[2:], _BORDERS)
-    if not call.attrs["groups"]:
-        call.attrs["groups"] = source[1]
-    groups = call.attrs["groups"]
-    channels = kernel[1] * groups
-    _groups(call, source[1], channels)
+    wanted: list[int] = call.attrs["output_shape"]
+    call.attrs["groups"] = call.attrs["groups"] or (wanted[1:2] or source[1:2])[0]
+    channels = kernel[1] * call.attrs["groups"]
+    groups = _groups(call, source[1], channels)
     _check_channels(call, "filter", 1, groups, axis=0)
     _check_bias(call, channels)
-    wanted = _output_shape(call, source, channels)
+    _check_output_shape(call, source, channels)
     result = (source[0], channels, *_up(call, source[2:], kernel[2:], wanted[2:]))
     call.attrs["output_shape"] = list(result)
     return [result]
@@ -203,18 +195,50 @@ def _separable_conv(call: Call) -> list[Shape]:
     _check_ranks(call, "plane_filter", "point_filter")
     source, plane, point = (tensor.shape for tensor in call.inputs[:3])
     _window_attrs(call, plane[2:], _BORDERS)
-    if plane[:2] != (source[1], 1):
+    if plane[1] != 1 or plane[0] % source[1]:
+        raise _separable_error(call, f"a multiple of {source[1]} and 1, one plane per filter")
+    groups = _groups(call, plane[0], point[0])
+    if point[1] * groups != plane[0] or math.prod(point[2:]) != 1:
         raise call.error(
-            f"the plane filter {call.inputs[1].name!r} of shape {list(plane)} must begin with "
-            f"[{source[1]}, 1]",
-            at="plane_filter",
+            f"the point filter {call.inputs[2].name!r} of shape {list(point)} must cover one "
+            f"pixel of {plane[0]} channels in {groups} group{'s' * (groups != 1)}",
+            at="point_filter",
         )
-    groups = _groups(call, source[1], point[0])
-    _check_channels(call, "point_filter", 2, groups, axis=1)
-    if math.prod(point[2:]) != 1:
-        raise call.error("the point filter must cover one pixel", at="point_filter")
     _check_bias(call, point[0])
     return [(source[0], point[0], *_down(call, source[2:], plane[2:]))]
+
+
+def _separable_deconv(call: Call) -> list[Shape]:
+    """Deconvolve by the point filter [inC, C/groups], then by the plane filter [C, outC/depth]."""
+    _check_ranks(call, "plane_filter", "point_filter")
+    source, plane, point = (tensor.shape for tensor in call.inputs[:3])
+    _window_attrs(call, plane[2:], _BORDERS)
+    call.attrs["groups"] = call.attrs["groups"] or source[1]
+    channels = point[1] * call.attrs["groups"]
+    _groups(call, source[1], channels)
+    if point[0] != source[1] or math.prod(point[2:]) != 1:
+        raise call.error(
+            f"the point filter {call.inputs[2].name!r} of shape {list(point)} must cover one "
+            f"pixel of {source[1]} channels",
+            at="point_filter",
+        )
+    wanted: list[int] = call.attrs["output_shape"]
+    outputs = (wanted[1:2] or [channels * plane[1]])[0]
+    if plane[0] != channels or plane[1] != 1 or channels % outputs:
+        raise _separable_error(call, f"{channels} and 1, one plane per filter")
+    _check_bias(call, outputs)
+    _check_output_shape(call, source, outputs)
+    result = (source[0], outputs, *_up(call, source[2:], plane[2:], wanted[2:]))
+    call.attrs["output_shape"] = list(result)
+    return [result]
+
+
+def _separable_error(call: Call, expected: str) -> ModelError:
+    plane = call.inputs[1]
+    return call.error(
+        f"the plane filter {plane.name!r} of shape {list(plane.shape)} must begin with {expected}",
+        at="plane_filter",
+    )
 
 
 def _pool_attrs(call: Call, borders: Sequence[str] = _POOL_BORDERS) -> list[int]:
@@ -272,29 +296,26 @@ def _resample(call: Call) -> list[Shape]:
     source, factor = call.inputs[0].shape, call.attrs["factor"]
     _check_ranks(call)
     _check_items(call, "factor", factor, len(source) - 2)
-    if call.attrs.get("method", "symmetric") not in _METHODS:
-        raise call.error(
-            f"method {call.attrs['method']!r} does not exist",
-            f"use one of {', '.join(map(repr, _METHODS))}",
-            at="method",
-        )
-    if call.attrs.get("border", "constant") not in _BORDERS:
-        raise call.error(f"border {call.attrs['border']!r} does not exist here", at="border")
+    if call.op == "multilinear_upsample":
+        check_choice(call, "method", METHODS)
+        check_choice(call, "border", _BORDERS)
+    pairs = list(zip(source[2:], factor, strict=True))
     if call.op.endswith("upsample"):
-        spatial = [extent * f for extent, f in zip(source[2:], factor, strict=True)]
-    elif call.op == "area_downsample":
-        spatial = [extent // f for extent, f in zip(source[2:], factor, strict=True)]
-    else:
-        spatial = [-(-extent // f) for extent, f in zip(source[2:], factor, strict=True)]
-    if 0 in spatial:
-        raise call.error(f"factor {factor} leaves nothing of {list(source)}", at="factor")
-    return [(*source[:2], *spatial)]
+        return [(*source[:2], *(extent * f for extent, f in pairs))]
+    if any(extent % f for extent, f in pairs):
+        raise call.error(
+            f"factor {list(factor)} does not divide the extents {list(source[2:])}",
+            "slice or pad the input",
+            at="factor",
+        )
+    return [(*source[:2], *(extent // f for extent, f in pairs))]
 
 
 WINDOW_RULES: dict[str, Callable[[Call], list[Shape]]] = {
     "conv": _conv,
     "deconv": _deconv,
     "separable_conv": _separable_conv,
+    "separable_deconv": _separable_deconv,
     "sample": _sample,
     "debox": _unpool,
     "desample": _unpool,

@@ -1,0 +1,26 @@
+"""Float reference: matrix products of the standard."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnef_hw.reference.float_elementwise import align
+from nnef_hw.reference.registry import Array, Call, operator
+
+__all__: list[str] = []
+
+
+@operator("matmul")
+def matmul(call: Call) -> Array:
+    a, b = call.args
+    a = np.swapaxes(a, -1, -2) if call.attr("transposeA", False) else a
+    b = np.swapaxes(b, -1, -2) if call.attr("transposeB", False) else b
+    return np.asarray(a @ b)
+
+
+@operator("linear")
+def linear(call: Call) -> Array:
+    x, weights, bias = call.args
+    y, offset = align(np.asarray(x @ np.swapaxes(weights, -1, -2)), bias)
+    y = y + offset
+    return np.maximum(y, 0.0) if call.attr("activation") == "relu" else y
