@@ -1,0 +1,321 @@
+"""One ONNX node being lowered: its arguments, and how it makes NNEF nodes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.errors import Location, ModelError, UnsupportedError
+from nnef_hw.frontend.builder import Builder
+from nnef_hw.frontend.onnx.model import (
+    BOOL,
+    FLOAT32,
+    INT64,
+    Constant,
+    ElementType,
+    OnnxGraph,
+    OnnxNode,
+    as_data,
+)
+from nnef_hw.frontend.onnx.tensors import MAX_VOLUME
+from nnef_hw.ir import Tensor
+
+__all__ = ["OnnxCall", "Operand", "Value", "identifier"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """A tensor and the element type it has in ONNX."""
+
+    tensor: Tensor
+    type: ElementType
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents."""
+        return self.tensor.shape
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.tensor.shape)
+
+    @property
+    def volume(self) -> int:
+        """Number of elements."""
+        return math.prod(self.tensor.shape)
+
+    @property
+    def data(self) -> NDArray[Any] | None:
+        """The value if it is constant."""
+        return self.tensor.data
+
+
+Operand = Value | float
+"""An argument: a number becomes a constant of the first argument's type."""
+
+Subgraph = Callable[[OnnxGraph, Sequence[Value]], list[Value]]
+
+
+def identifier(name: str) -> str:
+    """Return a name as NNEF and Verilog can have it: ``/fc/Gemm_output_0`` as ``fc_Gemm_output_0``."""
+    plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "value"
+    return f"_{plain}" if plain[0].isdigit() else plain
+
+
+class OnnxCall:
+    """An ONNX node whose arguments are known.
+
+    Parameters
+    ----------
+    inputs
+        The arguments; None for optional ones left out at the end or in between.
+    lower_subgraph
+        Lowers a subgraph of the node for some arguments and returns its results.
+    """
+
+    def __init__(
+        self,
+        node: OnnxNode,
+        inputs: Sequence[Value | None],
+        builder: Builder,
+        location: Location,
+        lower_subgraph: Subgraph,
+    ) -> None:
+        self.node = node
+        self.builder = builder
+        self.location = location
+        self.created: set[str] = set()
+        """Names of the tensors that were made for this node."""
+        self._inputs = tuple(inputs)
+        self._base = identifier(next(filter(None, node.outputs), node.name))
+        self.lower_subgraph = lower_subgraph
+
+    @property
+    def since(self) -> int:
+        """The version of the operator."""
+        return self.node.since
+
+    @property
+    def inputs(self) -> list[Value]:
+        """All arguments of a variadic operator."""
+        return [self.required(index) for index in range(len(self._inputs))]
+
+    def inputs_from(self, first: int) -> list[Value]:
+        """All arguments from one on."""
+        return [self.required(index) for index in range(first, len(self._inputs))]
+
+    def wants(self, index: int) -> bool:
+        """Whether an output is asked for."""
+        return index < len(self.node.outputs) and bool(self.node.outputs[index])
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        """Return an attribute."""
+        return self.node.attrs.get(name, default)
+
+    def input(self, index: int) -> Value | None:
+        """Return an optional argument."""
+        return self._inputs[index] if index < len(self._inputs) else None
+
+    def required(self, index: int) -> Value:
+        """Return an argument that must be there."""
+        value = self.input(index)
+        if value is None:
+            raise self.error(f"input {index} is missing")
+        return value
+
+    def known(self, index: int, what: str) -> NDArray[Any] | None:
+        """Return the value of an optional argument that must be constant.
+
+        Parameters
+        ----------
+        what
+            How messages call it: ``the shape``.
+        """
+        value = self.input(index)
+        if value is None:
+            return None
+        if value.data is None:
+            raise self.unsupported(
+                f"{what} {value.tensor.name!r} is computed when the network runs",
+                "make it a constant; shapes of hardware are static",
+            )
+        return value.data
+
+    def integers(self, index: int, what: str) -> list[int] | None:
+        """Return an optional list of constant integers, see :meth:`known`."""
+        data = self.known(index, what)
+        return None if data is None else [int(item) for item in data.reshape(-1)]
+
+    def number(self, index: int, what: str) -> Any:
+        """Return an optional constant number, see :meth:`known`."""
+        data = self.known(index, what)
+        if data is None:
+            return None
+        if data.size != 1:
+            raise self.error(f"{what} has {data.size} elements, not 1")
+        return data.reshape(-1)[0].item()
+
+    def axis(self, axis: int, rank: int) -> int:
+        """Return an axis counted from the front."""
+        if not -rank <= axis < rank:
+            raise self.error(f"axis {axis} is not in {-rank}..{rank - 1}")
+        return axis % rank
+
+    def axes(self, axes: Sequence[int], rank: int) -> list[int]:
+        """Return axes counted from the front."""
+        result = [self.axis(axis, rank) for axis in axes]
+        if len(set(result)) != len(result):
+            raise self.error(f"axes {list(axes)} name one of {rank} dimensions twice")
+        return result
+
+    def error(self, reason: str, remedy: str | None = None) -> ModelError:
+        """Make an error about an invalid node."""
+        return ModelError(f"{self.node.label}: {reason}", remedy=remedy, location=self.location)
+
+    def unsupported(self, reason: str, remedy: str | None = None) -> UnsupportedError:
+        """Make an error about a node that cannot be lowered."""
+        label = f"{self.node.label} of opset {self.node.opset}"
+        return UnsupportedError(f"{label}: {reason}", remedy=remedy, location=self.location)
+
+    def emit(
+        self, op: str, *operands: Operand, element: ElementType | None = None, **attrs: Any
+    ) -> Value:
+        """Make a node with one result.
+
+        Parameters
+        ----------
+        element
+            Type of the result; that of the first argument if not given.
+        """
+        return self.emit_many(op, *operands, elements=(element,), **attrs)[0]
+
+    def emit_many(
+        self, op: str, *operands: Operand, elements: Sequence[ElementType | None], **attrs: Any
+    ) -> list[Value]:
+        """Make a node with several results; one type may stand for all of them."""
+        first = next(operand for operand in operands if isinstance(operand, Value))
+        values = [self._value(operand, first) for operand in operands]
+        types = [first.type if element is None else element for element in elements]
+        try:
+            tensors = self.builder.node(
+                op,
+                [value.tensor for value in values],
+                attrs,
+                f"{self._base}_{op}",
+                [element.dtype for element in types],
+                location=self.location,
+            )
+        except (ArithmeticError, LookupError, ValueError) as error:
+            raise self.error(f"{op} cannot be computed: {error}") from None
+        for tensor in tensors:
+            if math.prod(tensor.shape) > MAX_VOLUME:
+                raise self.error(
+                    f"the result has shape {list(tensor.shape)}, over {MAX_VOLUME} elements",
+                    "no supported device holds it",
+                )
+        self.created.update(tensor.name for tensor in tensors)
+        types = types if len(types) == len(tensors) else types * len(tensors)
+        return [Value(*item) for item in zip(tensors, types, strict=True)]
+
+    def constant(self, values: Any, element: ElementType, *, like: Value | None = None) -> Value:
+        """Make a constant.
+
+        Parameters
+        ----------
+        like
+            What it was made from: it keeps that name and label.
+        """
+        data = as_data(values, element)
+        name = self._base if like is None else like.tensor.name
+        label = None if like is None else like.tensor.label
+        tensor = self.builder.constant(name, data, location=self.location)
+        tensor = self.builder.add(replace(tensor, dtype=element.dtype, label=label))
+        self.created.add(tensor.name)
+        return Value(tensor, element)
+
+    def given(self, constant: Constant) -> Value:
+        """Make a constant of an attribute."""
+        return self.constant(constant.data, constant.type)
+
+    def reshaped(self, value: Value, shape: Sequence[int]) -> Value:
+        """Return a value in another shape of the same volume."""
+        if tuple(shape) == value.shape:
+            return value
+        if value.data is not None:
+            return self.constant(value.data.reshape(tuple(shape)), value.type, like=value)
+        return self.emit("reshape", value, shape=list(shape), axis_start=0, axis_count=-1)
+
+    def transposed(self, value: Value, axes: Sequence[int]) -> Value:
+        """Return a value with permuted axes."""
+        if list(axes) == list(range(value.rank)):
+            return value
+        if value.data is not None:
+            return self.constant(value.data.transpose(tuple(axes)), value.type, like=value)
+        return self.emit("transpose", value, axes=list(axes))
+
+    def aligned(self, *values: Value) -> list[Value]:
+        """Return values of one rank: ONNX aligns shapes at the last dimension, NNEF at the first.
+
+        Constants of one element fit anything as rank 0.
+        """
+        rank = max(value.rank for value in values)
+        return [self._raised(value, rank) for value in values]
+
+    def _raised(self, value: Value, rank: int) -> Value:
+        missing = rank - value.rank
+        if missing == 0 or value.rank == 0:
+            return value
+        if value.data is not None:
+            shape = () if value.volume == 1 else (1,) * missing + value.shape
+            return self.reshaped(value, shape)
+        return self.emit("unsqueeze", value, axes=list(range(missing)))
+
+    def spread(self, op: str, *values: Value, element: ElementType | None = None) -> Value:
+        """Make an element-wise node whose arguments broadcast as in ONNX."""
+        return self.emit(op, *self.aligned(*values), element=element)
+
+    def convert(self, value: Value, element: ElementType) -> Value:
+        """Return a value in another element type.
+
+        Values of the run keep their precision within a kind: float16 and narrow integers are
+        computed like float and int64. Constants are rounded and wrapped as the type demands.
+        """
+        if value.data is not None:
+            return self.constant(_cast(value.data, element), element, like=value)
+        if value.type.dtype == element.dtype:
+            return Value(value.tensor, element)
+        if element.dtype == "logical":
+            return self.emit("ne", value, 0, element=element)
+        return self.emit("cast", value, element=element)
+
+    def _value(self, operand: Operand, like: Value) -> Value:
+        if isinstance(operand, Value):
+            return operand
+        return self.constant(operand, like.type)
+
+
+def _cast(data: NDArray[Any], element: ElementType) -> NDArray[Any]:
+    with np.errstate(all="ignore"):
+        if element.dtype == "integer":
+            return element.wrap(np.nan_to_num(np.trunc(data)).astype(np.int64))
+        if element.name == "float16":
+            return data.astype(np.float16)
+        if element.name == "bfloat16":
+            return _round_to_bfloat16(data.astype(np.float32))
+    return data
+
+
+def _round_to_bfloat16(data: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Round to the nearest number with 8 bits of mantissa, halves to even."""
+    bits = data.view(np.uint32).astype(np.uint64)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
+    return np.where(np.isfinite(data), rounded.astype(np.uint32).view(np.float32), data)
+
+

@@ -1,0 +1,82 @@
+"""Recurrent loops: the body graph of a ``scan`` and what crosses its border."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nnef_hw.frontend.builder import Builder
+from nnef_hw.frontend.onnx.calls import OnnxCall, Value
+from nnef_hw.ir import Tensor
+
+__all__ = ["Loop"]
+
+
+class Loop:
+    """A loop under construction: inputs in the order scanned, full, states; then :meth:`close`.
+
+    Parameters
+    ----------
+    call
+        The node outside.
+    """
+
+    def __init__(self, call: OnnxCall) -> None:
+        self._outside = call
+        self._builder = Builder(f"{call.builder.name}_{call.node.name}", fold=True)
+        self.call = OnnxCall(
+            call.node, [], self._builder, call.location, call.lower_subgraph
+        )
+        """Makes nodes inside."""
+        self._outer: list[Value] = []
+        self._scans: list[tuple[int, int]] = []
+        self._full = 0
+        self._states = 0
+
+    def scanned(self, value: Value, axis: int, step: int) -> Value:
+        """Take a slice along an axis in each turn, from the end backwards if step is negative."""
+        self._scans.append((axis, step))
+        shape = (*value.shape[:axis], abs(step), *value.shape[axis + 1 :])
+        return self._input("slice", value, shape)
+
+    def full(self, value: Value) -> Value:
+        """Take the same value in each turn."""
+        if value.data is not None:
+            return self.call.constant(value.data, value.type, like=value)
+        self._full += 1
+        return self._input("full", value, value.shape)
+
+    def state(self, initial: Value) -> Value:
+        """Take what the turn before left."""
+        self._states += 1
+        return self._input("state", initial, initial.shape)
+
+    def close(
+        self, states: Sequence[Value], outputs: Sequence[tuple[Value, str, int, int]]
+    ) -> list[Value]:
+        """Make the loop's node.
+
+        Parameters
+        ----------
+        states
+            Their next values.
+        outputs
+            Value inside, ``full`` or ``last``, axis and step.
+        """
+        names = dict.fromkeys(value.tensor.name for value in states)
+        names.update(dict.fromkeys(value.tensor.name for value, *_ in outputs))
+        attrs: dict[str, Any] = {
+            "body": self._builder.build(list(names)),
+            "scans": list(self._scans),
+            "full": self._full,
+            "states": [value.tensor.name for value in states],
+            "outputs": [(value.tensor.name, *rest) for value, *rest in outputs],
+        }
+        elements = [value.type for value, *_ in outputs]
+        return self._outside.emit_many("scan", *self._outer, elements=elements, **attrs)
+
+    def _input(self, kind: str, value: Value, shape: tuple[int, ...]) -> Value:
+        self._outer.append(value)
+        name = self._builder.unique(f"{value.tensor.name}_{kind}")
+        tensor = Tensor(name, shape, value.tensor.dtype, location=self._outside.location)
+        return Value(self._builder.input(tensor), value.type)

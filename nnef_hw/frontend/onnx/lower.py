@@ -1,0 +1,302 @@
+"""ONNX graphs to the one Graph; reports every problem, not only the first."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError, raise_all
+from nnef_hw.frontend.builder import Builder
+from nnef_hw.frontend.onnx.calls import OnnxCall, Value, identifier
+from nnef_hw.frontend.onnx.model import (
+    AttributeReference,
+    Constant,
+    OnnxFunction,
+    OnnxGraph,
+    OnnxModel,
+    OnnxNode,
+)
+from nnef_hw.frontend.onnx.registry import lowering_of
+from nnef_hw.frontend.onnx.symbols import Symbols
+from nnef_hw.ir import Graph, Tensor
+
+__all__ = ["lower"]
+
+_MAX_NODES = 1 << 16
+_MAX_DEPTH = 32
+
+Scope = ChainMap[str, Value | None]
+"""Values by name; None for those whose own node is wrong, which was reported already."""
+
+
+def lower(model: OnnxModel, dims: Mapping[str, int], errors: list[NnefHwError]) -> Graph:
+    """Turn a model into a graph.
+
+    Parameters
+    ----------
+    dims
+        Values of the symbols in the inputs' shapes.
+    errors
+        What was found before.
+
+    Raises
+    ------
+    UsageError
+        If a symbol has no value.
+    ModelError, UnsupportedError
+        If there is one problem.
+    ErrorGroup
+        If there are several.
+    """
+    return _Lowering(model, errors).lower(Symbols(model, dims))
+
+
+class _UnknownValueError(Exception):
+    """A value whose own node is wrong: that was reported already."""
+
+
+class _Lowering:
+    def __init__(self, model: OnnxModel, errors: list[NnefHwError]) -> None:
+        self._model = model
+        self._location = Location(model.path)
+        self._errors = errors
+        self._builder = Builder(identifier(model.graph.name), fold=True)
+        self._names: dict[str, str] = {}
+        self._depth = 0
+        self._count = 0
+
+    def lower(self, symbols: Symbols) -> Graph:
+        graph = self._model.graph
+        scope: Scope = ChainMap()
+        self._name_values(graph)
+        for item in graph.inputs:
+            if item.name not in graph.initializers:
+                scope[item.name] = self._input(item.name, symbols)
+        raise_all(self._errors)
+        for name, constant in graph.initializers.items():
+            scope[name] = self._initializer(name, constant)
+        self._block(graph.nodes, scope)
+        raise_all(self._errors)
+        outputs = self._outputs(graph, scope)
+        return _without_unused(self._builder.build(outputs))
+
+    def _name_values(self, graph: OnnxGraph) -> None:
+        """Give the model's own values their names before any that are made up here."""
+        for name in (
+            *(item.name for item in graph.inputs),
+            *graph.initializers,
+            *(name for node in graph.nodes for name in node.outputs if name),
+        ):
+            if name not in self._names:
+                self._names[name] = self._builder.unique(identifier(name))
+
+    def _input(self, name: str, symbols: Symbols) -> Value | None:
+        try:
+            element, shape = symbols.resolve(name)
+        except NnefHwError as error:
+            self._errors.append(error)
+            return None
+        tensor = Tensor(self._names[name], shape, element.dtype, location=self._location)
+        return Value(self._builder.input(tensor), element)
+
+    def _initializer(self, name: str, constant: Constant) -> Value:
+        label = self._names[name] if constant.data.ndim else None
+        tensor = Tensor(
+            self._names[name], constant.data.shape, constant.type.dtype, constant.data, label,
+            location=self._location,
+        )  # fmt: skip
+        return Value(self._builder.add(tensor), constant.type)
+
+    def _outputs(self, graph: OnnxGraph, scope: Scope) -> list[str]:
+        """Return the results' names; what is no node's own result is copied."""
+        own = {name for node in self._builder.nodes for name in node.outputs}
+        outputs: list[str] = []
+        for name in graph.outputs:
+            value = scope[name]
+            assert value is not None
+            tensor = value.tensor
+            free = self._names.pop(name, None)
+            if tensor.name in own - set(outputs):
+                own.discard(tensor.name)
+                outputs.append(free or tensor.name)
+                self._rename({tensor.name: free} if free else {})
+                continue
+            wanted = free or self._builder.unique(identifier(name))
+            outputs.append(wanted)
+            if tensor.data is not None:
+                self._builder.add(replace(tensor, name=wanted))
+            else:
+                self._builder.node("copy", [tensor], {}, [wanted], [tensor.dtype])
+        return outputs
+
+    def _block(self, nodes: Sequence[OnnxNode], scope: Scope) -> None:
+        for node in nodes:
+            results: Sequence[Value | None] = [None] * len(node.outputs)
+            try:
+                results = self._node(node, scope)
+            except _UnknownValueError:
+                pass
+            except NnefHwError as error:
+                self._errors.append(self._about(node, error))
+            for index, name in enumerate(node.outputs):
+                if name:
+                    scope[name] = results[index] if index < len(results) else None
+
+    def _about(self, node: OnnxNode, error: NnefHwError) -> NnefHwError:
+        reason = error.reason
+        if not reason.startswith(node.label):
+            reason = f"{node.label}: {reason}"
+        return type(error)(reason, remedy=error.remedy, location=self._location)
+
+    def _node(self, node: OnnxNode, scope: Scope) -> Sequence[Value | None]:
+        if node.problem is not None:
+            raise node.problem
+        function = self._model.functions.get(node.function)
+        lowering = lowering_of(node.op, node.since, node.domain)
+        if function is None and lowering is None:
+            raise UnsupportedError(
+                f"{node.label} of opset {node.opset}: the operator is not supported",
+                remedy="replace it by other operators",
+                location=self._location,
+            )
+        inputs = [self._argument(scope[name]) if name else None for name in node.inputs]
+        self._count += 1
+        if self._count > _MAX_NODES:
+            raise UnsupportedError(f"the model unrolls to more than {_MAX_NODES} nodes")
+        if function is not None:
+            return self._call(node, function, inputs)
+        assert lowering is not None
+        call = OnnxCall(
+            node, inputs, self._builder, self._location,
+            lambda graph, values: self._subgraph(graph, values, scope),
+        )  # fmt: skip
+        start = len(self._builder.nodes)
+        found = lowering(call)
+        results = [found] if isinstance(found, Value) else list(found)
+        missing = [
+            name
+            for index, name in enumerate(node.outputs)
+            if name and (index >= len(results) or results[index] is None)
+        ]
+        if missing:
+            raise call.unsupported(f"the output {missing[0]!r} is not supported")
+        return self._named(call, results, start)
+
+    @staticmethod
+    def _argument(value: Value | None) -> Value:
+        if value is None:
+            raise _UnknownValueError
+        return value
+
+    def _named(
+        self, call: OnnxCall, results: Sequence[Value | None], start: int
+    ) -> list[Value | None]:
+        """Give the results that were made for a node the names they have in the model."""
+        names: dict[str, str] = {}
+        for name, value in zip(call.node.outputs, results, strict=False):
+            if name and value is not None and value.tensor.name in call.created - names.keys():
+                free = None if self._depth else self._names.pop(name, None)
+                names[value.tensor.name] = free or self._builder.unique(identifier(name))
+        self._rename(names, start)
+        tensors = self._builder.tensors
+        return [
+            value and Value(tensors[names.get(value.tensor.name, value.tensor.name)], value.type)
+            for value in results
+        ]
+
+    def _rename(self, names: Mapping[str, str], start: int = 0) -> None:
+        """Rename tensors that nodes from number ``start`` on compute and read."""
+        tensors, nodes = self._builder.tensors, self._builder.nodes
+        for old, new in names.items():
+            tensors[new] = replace(tensors.pop(old), name=new)
+            self._builder.reserved.discard(old)
+        for index in range(start, len(nodes) if names else 0):
+            node = nodes[index]
+            nodes[index] = replace(
+                node,
+                inputs=tuple(names.get(item, item) for item in node.inputs),
+                outputs=tuple(names.get(item, item) for item in node.outputs),
+            )
+
+    def _call(
+        self, node: OnnxNode, function: OnnxFunction, inputs: Sequence[Value | None]
+    ) -> list[Value | None]:
+        """Lower the body of a function in place of a node that calls it."""
+        if len(inputs) > len(function.inputs):
+            raise ModelError(
+                f"{node.label}: {len(inputs)} inputs are given, but the function takes "
+                f"{len(function.inputs)}"
+            )
+        given = [*inputs, *[None] * (len(function.inputs) - len(inputs))]
+        absent = {name for name, value in zip(function.inputs, given, strict=True) if value is None}
+        attrs = {**function.attrs, **node.attrs}
+        nodes = [_resolved(_without_inputs(item, absent), attrs) for item in function.nodes]
+        scope: Scope = ChainMap(dict(zip(function.inputs, given, strict=True)))
+        with self._nested(node):
+            self._block(nodes, scope)
+        return [scope.get(name) for name in function.outputs]
+
+    def _subgraph(
+        self, graph: OnnxGraph, values: Sequence[Value], scope: Scope
+    ) -> list[Value]:
+        """Lower a subgraph in place, which sees the values around it."""
+        inner = scope.new_child(
+            dict(zip((item.name for item in graph.inputs), values, strict=True))
+        )
+        for name, constant in graph.initializers.items():
+            if name not in self._names:
+                self._names[name] = self._builder.unique(identifier(name))
+            inner[name] = self._initializer(name, constant)
+            del self._names[name]
+        with self._nested(graph):
+            self._block(graph.nodes, inner)
+        return [self._argument(inner[name]) for name in graph.outputs]
+
+    @contextmanager
+    def _nested(self, inner: Any) -> Iterator[None]:
+        if self._depth == _MAX_DEPTH:
+            raise UnsupportedError(
+                f"functions and subgraphs are nested more than {_MAX_DEPTH} deep",
+                location=self._location,
+            )
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+
+
+def _resolved(node: OnnxNode, attrs: Mapping[str, Any]) -> OnnxNode:
+    """Return a function's node with the attributes that it takes from the call."""
+    own: dict[str, Any] = {}
+    for name, value in node.attrs.items():
+        if isinstance(value, AttributeReference):
+            given = attrs.get(value.name)
+            if given is not None:
+                own[name] = given
+        elif isinstance(value, OnnxGraph):
+            own[name] = replace(value, nodes=tuple(_resolved(item, attrs) for item in value.nodes))
+        else:
+            own[name] = value
+    return replace(node, attrs=own)
+
+
+def _without_inputs(node: OnnxNode, absent: set[str]) -> OnnxNode:
+    """Return a function's node without the optional inputs that the call leaves out."""
+    if absent.isdisjoint(node.inputs):
+        return node
+    return replace(node, inputs=tuple("" if name in absent else name for name in node.inputs))
+
+
+def _without_unused(graph: Graph) -> Graph:
+    """Drop nodes whose results nobody reads, such as those that computed shapes."""
+    used = set(graph.outputs)
+    nodes = []
+    for node in reversed(graph.nodes):
+        if not used.isdisjoint(node.outputs):
+            used.update(node.inputs)
+            nodes.append(node)
+    return graph.replaced(nodes=tuple(reversed(nodes)))

@@ -1,0 +1,295 @@
+"""ONNX files to plain values: the only module that sees protobuf messages of models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError, UsageError
+from nnef_hw.frontend.onnx.model import (
+    ELEMENT_TYPES,
+    AttributeReference,
+    Constant,
+    FunctionKey,
+    OnnxFunction,
+    OnnxGraph,
+    OnnxInput,
+    OnnxModel,
+    OnnxNode,
+)
+from nnef_hw.frontend.onnx.schemas import Schemas, standard_domain
+from nnef_hw.frontend.onnx.tensors import decode_sparse_tensor, decode_tensor, type_name
+
+if TYPE_CHECKING:
+    from onnx import (
+        AttributeProto,
+        FunctionProto,
+        GraphProto,
+        ModelProto,
+        NodeProto,
+        TypeProto,
+        ValueInfoProto,
+    )
+
+__all__ = ["Decoder", "read_model"]
+
+_MAX_BYTES = 1 << 31
+_MIN_OPSET = 6
+
+
+def read_model(path: Path, errors: list[NnefHwError]) -> OnnxModel:
+    """Read an ONNX file.
+
+    Parameters
+    ----------
+    errors
+        Gets every problem of the model that others can be found beside.
+
+    Raises
+    ------
+    UsageError
+        If there is no such file, or the ``onnx`` package is not installed.
+    ModelError, UnsupportedError
+        If the file is no ONNX model, or of a version that cannot be read.
+    """
+    where = Location(str(path))
+    try:
+        from google.protobuf.message import DecodeError
+        from onnx import ModelProto
+    except ImportError:
+        raise UsageError(
+            f"ONNX models such as {str(path)!r} need the onnx package",
+            remedy="pip install nnef-hw[onnx]",
+        ) from None
+    if not path.exists():
+        raise UsageError(f"there is no model {str(path)!r}")
+    try:
+        if path.stat().st_size >= _MAX_BYTES:
+            raise ModelError("the file is larger than 2 GiB, more than protobuf allows",
+                             remedy="export it with external data", location=where)
+        proto = ModelProto.FromString(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+    except DecodeError:
+        raise ModelError(
+            "the file is no ONNX model, or is damaged", remedy="export it again", location=where
+        ) from None
+    if not proto.HasField("graph"):
+        raise ModelError("the file holds no ONNX graph", remedy="export it again", location=where)
+    return Decoder(path, errors).model(proto)
+
+
+class Decoder:
+    """Messages to plain values; problems of the model are collected.
+
+    Parameters
+    ----------
+    path
+        The model's file; external data lie beside it.
+    errors
+        Gets every problem.
+    """
+
+    def __init__(self, path: Path, errors: list[NnefHwError]) -> None:
+        self._path, self._folder = path, path.parent
+        self._where = Location(str(path))
+        self._errors = errors
+        self._schemas = Schemas(self._where)
+        self._functions: set[FunctionKey] = set()
+
+    def model(self, proto: ModelProto) -> OnnxModel:
+        """Return a whole model.
+
+        Raises
+        ------
+        UnsupportedError
+            If its version cannot be read.
+        """
+        import onnx
+
+        if proto.ir_version > onnx.IR_VERSION:
+            raise UnsupportedError(
+                f"the model has IR version {proto.ir_version}, but onnx {onnx.__version__} knows "
+                f"none above {onnx.IR_VERSION}",
+                remedy="pip install --upgrade onnx",
+                location=self._where,
+            )
+        self._check_unique("metadata key", (item.key for item in proto.metadata_props))
+        opsets = self._opsets(proto.opset_import)
+        keys = [_function_key(function) for function in proto.functions]
+        self._check_unique("function", (".".join(key) for key in keys))
+        self._functions = set(keys)
+        functions = [self.function(function, opsets) for function in proto.functions]
+        graph = self._graph(proto.graph, opsets)
+        return OnnxModel(str(self._path), graph, {item.key: item for item in functions})
+
+    def function(self, proto: FunctionProto, opsets: Mapping[str, int]) -> OnnxFunction:
+        """Return a function of the model, or the body of an operator.
+
+        Parameters
+        ----------
+        opsets
+            Versions of the domains that the function does not import itself.
+        """
+        own = {**opsets, **self._opsets(proto.opset_import)}
+        attrs = {item.name: self._attribute(item, own) for item in proto.attribute_proto}
+        return OnnxFunction(
+            _function_key(proto),
+            tuple(proto.input),
+            tuple(proto.output),
+            {**dict.fromkeys(proto.attribute), **attrs},
+            self._nodes(proto.node, own),
+        )
+
+    def _opsets(self, imports: Iterable[Any]) -> dict[str, int]:
+        """Return the versions of the imported domains."""
+        result: dict[str, int] = {}
+        for item in imports:
+            domain = standard_domain(item.domain)
+            if result.setdefault(domain, item.version) != item.version:
+                self._errors.append(
+                    ModelError(
+                        f"the domain {item.domain or 'ai.onnx'!r} is imported in the versions "
+                        f"{result[domain]} and {item.version}",
+                        location=self._where,
+                    )
+                )
+        version = result.get("", _MIN_OPSET)
+        newest = self._schemas.newest
+        if not _MIN_OPSET <= version <= newest:
+            remedy = "convert it with onnx.version_converter"
+            raise UnsupportedError(
+                f"the model uses opset {version}, but only {_MIN_OPSET} to {newest} are supported",
+                remedy=remedy if version < _MIN_OPSET else "pip install --upgrade onnx",
+                location=self._where,
+            )
+        return result
+
+    def _check_unique(self, what: str, names: Iterable[str]) -> None:
+        seen: set[str] = set()
+        for name in names:
+            if name in seen:
+                self._errors.append(
+                    ModelError(f"the {what} {name!r} is there twice", location=self._where)
+                )
+            seen.add(name)
+
+    def _graph(self, proto: GraphProto, opsets: Mapping[str, int]) -> OnnxGraph:
+        initializers: dict[str, Constant] = {}
+        sparse = [(item.values.name, decode_sparse_tensor, item) for item in proto.sparse_initializer]
+        dense = [(item.name, decode_tensor, item) for item in proto.initializer]
+        self._check_unique("initializer", (name for name, _, _ in (*dense, *sparse)))
+        for name, decode, item in (*dense, *sparse):
+            try:
+                initializers[name] = decode(item, self._folder)  # type: ignore[operator]
+            except NnefHwError as error:
+                self._errors.append(self._located(error))
+        return OnnxGraph(
+            proto.name,
+            tuple(map(_input, proto.input)),
+            tuple(item.name for item in proto.output),
+            initializers,
+            self._nodes(proto.node, opsets),
+        )
+
+    def _nodes(self, protos: Iterable[NodeProto], opsets: Mapping[str, int]) -> tuple[OnnxNode, ...]:
+        return tuple(self._node(proto, opsets) for proto in protos)
+
+    def _node(self, proto: NodeProto, opsets: Mapping[str, int]) -> OnnxNode:
+        domain = standard_domain(proto.domain)
+        name = proto.name or next(filter(None, proto.output), "?")
+        attrs: dict[str, Any] = {}
+        problem: NnefHwError | None = None
+        for item in proto.attribute:
+            try:
+                if item.name in attrs:
+                    raise ModelError(f"the attribute {item.name!r} is there twice")
+                attrs[item.name] = self._attribute(item, opsets)
+            except NnefHwError as error:
+                problem = error
+        node = OnnxNode(
+            proto.op_type, domain, proto.overload, name, tuple(proto.input), tuple(proto.output),
+            attrs, opsets.get(domain, 0),
+        )  # fmt: skip
+        if problem is not None:
+            return self._faulty(node, problem)
+        if node.function in self._functions:
+            return node
+        try:
+            return self._schemas.bind(node, self._attribute)
+        except NnefHwError as error:
+            return self._faulty(node, error)
+
+    def _faulty(self, node: OnnxNode, error: NnefHwError) -> OnnxNode:
+        from dataclasses import replace
+
+        problem = type(error)(
+            f"{node.label}: {error.reason}", remedy=error.remedy, location=self._where
+        )
+        return replace(node, problem=problem)
+
+    def _attribute(self, proto: AttributeProto, opsets: Mapping[str, int] | None = None) -> Any:
+        if proto.ref_attr_name:
+            return AttributeReference(proto.ref_attr_name)
+        kinds = proto.AttributeType
+        if proto.type == kinds.FLOAT:
+            return _decimal(proto.f)
+        if proto.type == kinds.INT:
+            return proto.i
+        if proto.type == kinds.STRING:
+            return _text(proto.name, proto.s)
+        if proto.type == kinds.FLOATS:
+            return [_decimal(value) for value in proto.floats]
+        if proto.type == kinds.INTS:
+            return list(proto.ints)
+        if proto.type == kinds.STRINGS:
+            return [_text(proto.name, value) for value in proto.strings]
+        if proto.type == kinds.TENSOR:
+            return decode_tensor(proto.t, self._folder)
+        if proto.type == kinds.SPARSE_TENSOR:
+            return decode_sparse_tensor(proto.sparse_tensor, self._folder)
+        if proto.type == kinds.GRAPH:
+            return self._graph(proto.g, opsets or {})
+        raise UnsupportedError(f"the attribute {proto.name!r} has a type that is not supported")
+
+    def _located(self, error: NnefHwError) -> NnefHwError:
+        return type(error)(error.reason, remedy=error.remedy, location=self._where)
+
+
+def _function_key(proto: FunctionProto) -> FunctionKey:
+    return standard_domain(proto.domain), proto.name, proto.overload
+
+
+def _input(proto: ValueInfoProto) -> OnnxInput:
+    """Return a graph's input; a type that is no tensor is said in words."""
+    kind = proto.type.WhichOneof("value")
+    if kind != "tensor_type":
+        return OnnxInput(proto.name, kind=(kind or "value without type").removesuffix("_type"))
+    tensor = proto.type.tensor_type
+    element = ELEMENT_TYPES.get(tensor.elem_type)
+    words = "tensor" if element else f"tensor of {type_name(tensor.elem_type)}"
+    shape = _shape(proto.type) if tensor.HasField("shape") else None
+    return OnnxInput(proto.name, element, shape, words)
+
+
+def _shape(proto: TypeProto) -> tuple[int | str | None, ...]:
+    extents: list[int | str | None] = []
+    for extent in proto.tensor_type.shape.dim:
+        kind = extent.WhichOneof("value")
+        extents.append(None if kind is None else getattr(extent, kind) or (0 if kind == "dim_value" else None))
+    return tuple(extents)
+
+
+def _decimal(value: float) -> float:
+    """Return a float32 as the shortest decimal number that rounds to it: what its author wrote."""
+    return float(str(np.float32(value)))
+
+
+def _text(name: str, value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise ModelError(f"the attribute {name!r} is not UTF-8 text") from None
