@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _check(options: argparse.Namespace) -> int:
     from nnef_hw.report.models import check_file, check_verdict
 
-    result = check_file(options.model)
+    result = check_file(options.model, **_reading(options))
     if options.json:
         _print_json(result)
     else:
@@ -69,7 +69,7 @@ def _inspect(options: argparse.Namespace) -> int:
     from nnef_hw.frontend import load
     from nnef_hw.report.models import inspect_model, print_inspection
 
-    description = inspect_model(load(options.model))
+    description = inspect_model(load(options.model, **_reading(options)))
     if options.json:
         _print_json(description)
     else:
@@ -79,10 +79,16 @@ def _inspect(options: argparse.Namespace) -> int:
 
 def _convert(options: argparse.Namespace) -> int:
     from nnef_hw.frontend import load, save
+    from nnef_hw.passes import UnrollScan
 
-    save(load(options.model), options.output)
+    graph = UnrollScan()(load(options.model, **_reading(options)))
+    if options.expand:
+        from nnef_hw.frontend.nnef.expand import expand_compounds
+
+        graph = expand_compounds(graph)
+    save(graph, options.output)
     if options.json:
-        _print_json({"output": str(options.output)})
+        _print_json({"output": options.output})
     return 0
 
 
@@ -92,7 +98,7 @@ def _run(options: argparse.Namespace) -> int:
 
     if not options.output.parent.is_dir():
         raise UsageError(f"there is no folder for the output {str(options.output)!r}")
-    executor = make_executor(options.model, options.on)
+    executor = make_executor(options.model, options.on, **_reading(options))
     samples = load_samples(options.input, executor.graph)
     outputs = executor.run(samples.inputs)
     _write_npz(options.output, outputs)
@@ -107,7 +113,7 @@ def _quantize(options: argparse.Namespace) -> int:
     from nnef_hw.frontend import graph_hash, load, save
     from nnef_hw.samples import load_samples
 
-    graph = load(options.model)
+    graph = load(options.model, **_reading(options))
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
     fixed, _ = fix_model(graph, samples, _scheme(options))
     save(fixed, options.output)
@@ -138,6 +144,7 @@ def _build(options: argparse.Namespace) -> int:
         arch=options.arch,
         bitstream=not options.no_bitstream,
         scheme=_scheme(options),
+        **_reading(options),
     )
     errors = Console(stderr=True)
     with errors.status("starting") as status:
@@ -298,13 +305,20 @@ def _parser() -> argparse.ArgumentParser:
         if model:
             kinds = "NNEF archive or folder" if model == "model" else "a build's folder"
             sub.add_argument(model, type=Path, metavar=model.upper(), help=kinds)
+        if model == "model":
+            _add_reading(sub)
         return sub
 
     add("check", _check, "is the model valid, and can it be built?", "model")
     add("inspect", _inspect, "show layers, shapes, parameters and MACs", "model")
 
-    sub = add("convert", _convert, "write the model as a canonical NNEF archive", "model")
-    sub.add_argument("output", type=Path, metavar="OUT.nnef.tgz")
+    sub = add("convert", _convert, "write the model as flat, canonical NNEF", "model")
+    sub.add_argument(
+        "output", metavar="OUT", help="NAME.nnef.tgz, NAME.nnef.tar, or NAME/ for a folder"
+    )
+    sub.add_argument(
+        "--expand", action="store_true", help="replace compound operators by primitive ones"
+    )
 
     sub = add("run", _run, "run a model, or a build's hardware, on inputs", "model")
     sub.add_argument(
@@ -356,6 +370,38 @@ def _parser() -> argparse.ArgumentParser:
     add("boards", _boards, "list the boards")
     add("doctor", _doctor, "check the external tools")
     return parser
+
+
+def _add_reading(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--dim",
+        type=_dim,
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="value of a symbol in the model's shapes, e.g. B=1 (repeatable)",
+    )
+    parser.add_argument(
+        "--lenient",
+        action="store_true",
+        help="take legacy NNEF: what 1.0 and its drafts allowed and 1.0.5 does not",
+    )
+
+
+def _dim(text: str) -> tuple[str, int]:
+    name, _, value = text.partition("=")
+    if not name or not value.isdecimal() or not int(value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=N with a positive N")
+    return name, int(value)
+
+
+def _reading(options: argparse.Namespace) -> dict[str, Any]:
+    """Return how to read the model, as :func:`nnef_hw.frontend.load` takes it."""
+    dims: dict[str, int] = {}
+    for name, value in options.dim:
+        if dims.setdefault(name, value) != value:
+            raise UsageError(f"--dim {name} is given as {dims[name]} and as {value}")
+    return {"dims": dims, "lenient": options.lenient}
 
 
 def _add_widths(parser: argparse.ArgumentParser) -> None:

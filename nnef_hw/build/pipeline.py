@@ -9,9 +9,9 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,8 @@ class BuildOptions:
         Synthesize, place and route.
     scheme
         Widths of weights and activations, for a float model.
+    dims, lenient
+        How to read the model, see :func:`nnef_hw.frontend.load`.
     """
 
     model: Path
@@ -86,6 +88,8 @@ class BuildOptions:
     arch: str = "auto"
     bitstream: bool = True
     scheme: Scheme = DEFAULT_SCHEME
+    dims: Mapping[str, int] = field(default_factory=dict)
+    lenient: bool = False
 
 
 def build(
@@ -199,7 +203,7 @@ def _check_folder(out: Path) -> None:
 def _compile(options: BuildOptions, target: Target) -> dict[str, float]:
     """Quantize, schedule and emit; return the seconds it took, as recorded."""
     begin = time.perf_counter()
-    graph = load(options.model)
+    graph = load(options.model, dims=options.dims, lenient=options.lenient)
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
     key = digest(
         _package_digest(), graph_hash(graph), _samples_digest(samples), target.name,
@@ -323,6 +327,8 @@ def _report(
     if placed is not None and "bitstream" in placed.files:
         bitstream = str(options.out / "board" / placed.files["bitstream"])
     command = f"nnef-hw build {options.model} --board {options.board} --out {options.out}"
+    command += "".join(f" --dim {name}={value}" for name, value in options.dims.items())
+    command += " --lenient" if options.lenient else ""
     samples = "" if options.calibrate is None else f" --samples {options.calibrate}"
     if options.calibrate is not None:
         command += f" --calibrate {options.calibrate}"

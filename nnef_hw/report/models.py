@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from rich.table import Table
 
 from nnef_hw.errors import ErrorGroup, NnefHwError, UnsupportedError, UsageError
 from nnef_hw.frontend import load
+from nnef_hw.frontend.nnef.operators import standard_operators
 from nnef_hw.ir import Graph, Node, Stage
 from nnef_hw.passes import simplify
 from nnef_hw.schedule import check_streamable
@@ -19,10 +20,17 @@ from nnef_hw.schedule import check_streamable
 __all__ = ["check_file", "check_model", "check_verdict", "inspect_model", "print_inspection"]
 
 
-def check_file(path: Path) -> dict[str, Any]:
+def check_file(
+    path: Path, *, dims: Mapping[str, int] | None = None, lenient: bool = False
+) -> dict[str, Any]:
     """Return what ``check --json`` prints: whether the model is valid and can be built.
 
     It is not known whether a model is valid (None) that asks for what cannot be read yet.
+
+    Parameters
+    ----------
+    dims, lenient
+        How to read the model, see :func:`nnef_hw.frontend.load`.
 
     Raises
     ------
@@ -31,7 +39,7 @@ def check_file(path: Path) -> dict[str, Any]:
     """
     is_valid: bool | None
     try:
-        graph = load(path)
+        graph = load(path, dims=dims, lenient=lenient)
     except UsageError:
         raise
     except NnefHwError as error:
@@ -70,15 +78,21 @@ def check_model(graph: Graph) -> list[NnefHwError]:
 
 
 def inspect_model(graph: Graph) -> dict[str, Any]:
-    """Describe a model: inputs, outputs, and its layers with shapes, parameters and MACs."""
+    """Describe a model: its interface, what it keeps and how it is quantized, and its layers."""
     layers = [_layer(graph, node) for node in graph.nodes]
+    standard = standard_operators()
     return {
         "model": graph.name,
         "stage": str(graph.stage),
         "inputs": {name: list(graph.tensor(name).shape) for name in graph.inputs},
         "outputs": {name: list(graph.tensor(name).shape) for name in graph.outputs},
-        "parameters": sum(t.volume for t in graph.tensors.values() if t.label is not None),
+        "parameters": _parameters(graph),
         "macs": sum(layer["macs"] for layer in layers),
+        "states": {name: list(graph.tensor(name).shape) for name in graph.states},
+        "quantized": {
+            name: tensor.quant.op for name, tensor in graph.tensors.items() if tensor.quant
+        },
+        "extended_operators": sorted({node.op for node in graph.nodes} - set(standard)),
         "layers": layers,
     }
 
@@ -91,6 +105,8 @@ def print_inspection(description: dict[str, Any], console: Console) -> None:
         for name, shape in description[key].items()
     ]
     console.print(f"{description['model']} ({description['stage']}): {' -> '.join(shapes)}")
+    for title, text in _remarks(description):
+        console.print(f"{title}: {text}", highlight=False)
     table = Table(box=None, pad_edge=False)
     for heading in ("layer", "op", "shape"):
         table.add_column(heading, no_wrap=True)
@@ -107,20 +123,44 @@ def print_inspection(description: dict[str, Any], console: Console) -> None:
     console.print(table)
 
 
+def _remarks(description: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if description["states"]:
+        yield (
+            "states",
+            ", ".join(f"{name} {shape}" for name, shape in description["states"].items()),
+        )
+    if description["quantized"]:
+        ops = ", ".join(sorted(set(description["quantized"].values())))
+        yield "quantized", f"{len(description['quantized'])} tensors ({ops})"
+    if description["extended_operators"]:
+        yield "not in NNEF 1.0.5", ", ".join(description["extended_operators"])
+
+
+def _parameters(graph: Graph) -> int:
+    own = sum(tensor.volume for tensor in graph.tensors.values() if tensor.label is not None)
+    return own + sum(_parameters(node.attrs["body"]) for node in graph.nodes if node.op == "scan")
+
+
 def _layer(graph: Graph, node: Node) -> dict[str, Any]:
-    constants = [graph.tensor(name) for name in node.inputs]
+    tensors = [graph.tensor(name) for name in node.inputs]
+    parameters = sum(tensor.volume for tensor in tensors if tensor.label is not None)
+    if node.op == "scan":
+        parameters += _parameters(node.attrs["body"])
     return {
         "name": node.name,
         "op": node.op,
         "shape": list(graph.tensor(node.outputs[0]).shape),
-        "parameters": sum(tensor.volume for tensor in constants if tensor.label is not None),
+        "parameters": parameters,
         "macs": _macs(graph, node),
         "location": str(node.location) if node.location else None,
     }
 
 
 def _macs(graph: Graph, node: Node) -> int:
-    """Output elements x kernel volume, padding taps included; other operators count none."""
+    """Output elements x kernel volume, padding taps included; other operators count none.
+
+    A loop counts its body once for each iteration.
+    """
     output = graph.tensor(node.outputs[0]).volume
     if node.op in {"conv", "linear"}:
         return output * prod(graph.tensor(node.inputs[1]).shape[1:])
@@ -129,4 +169,9 @@ def _macs(graph: Graph, node: Node) -> int:
     if node.op == "matmul":
         first = graph.tensor(node.inputs[0]).shape
         return output * first[-2 if node.attrs["transposeA"] else -1]
+    if node.op == "scan":
+        body: Graph = node.attrs["body"]
+        axis, step = node.attrs["scans"][0]
+        iterations: int = graph.tensor(node.inputs[0]).shape[axis] // abs(step)
+        return iterations * sum(_macs(body, inner) for inner in body.nodes)
     return 0

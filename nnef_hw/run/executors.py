@@ -69,8 +69,17 @@ class RtlExecutor:
         return _in_real_numbers(self.graph, inputs, simulate)
 
 
-def make_executor(path: Path, on: str) -> Executor:
+def make_executor(
+    path: Path, on: str, *, dims: Mapping[str, int] | None = None, lenient: bool = False
+) -> Executor:
     """Return the executor for a model file or a build's folder.
+
+    Parameters
+    ----------
+    on
+        ``float``, ``fixed`` or ``rtl``.
+    dims, lenient
+        How to read a model file, see :func:`nnef_hw.frontend.load`.
 
     Raises
     ------
@@ -78,6 +87,11 @@ def make_executor(path: Path, on: str) -> Executor:
         If that model cannot be run that way.
     """
     build = BuildFolder.open(path) if (path / "manifest.json").is_file() else None
+    if build is not None and (dims or lenient):
+        raise UsageError(
+            f"{str(path)!r} is a build: its model was read already",
+            remedy="leave --dim and --lenient to nnef-hw build",
+        )
     if on == "rtl":
         if build is None:
             raise UsageError(
@@ -86,13 +100,16 @@ def make_executor(path: Path, on: str) -> Executor:
             )
         return RtlExecutor(build)
     if on == "fixed":
-        graph = build.fixed if build else load(path)
+        graph = build.fixed if build else load(path, dims=dims, lenient=lenient)
         if graph.stage != Stage.FIXED:
             raise UsageError(
                 f"model {str(path)!r} is not quantized", remedy="run nnef-hw quantize first"
             )
         return FixedExecutor(graph)
-    graph = (build.canonical or build.fixed) if build else load(path)
+    if build is not None:
+        graph = build.canonical or build.fixed
+    else:
+        graph = load(path, dims=dims, lenient=lenient)
     if graph.stage == Stage.FIXED:
         raise UsageError(
             f"{str(path)!r} holds only a quantized model", remedy="run it with --on fixed"

@@ -1,0 +1,81 @@
+"""The commands, run in the test's own folder, on a tiny network."""
+
+import re
+import shutil
+
+import pytest
+from cli_cases import Result, tiny_graph, write_samples
+
+from nnef_hw.build.pipeline import BuildOptions, build
+from nnef_hw.cli import main
+from nnef_hw.frontend import save
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    """Folder with ``tiny.nnef.tgz`` and samples with classes, real labels, and none."""
+    folder = tmp_path_factory.mktemp("tiny")
+    save(tiny_graph(), folder / "tiny.nnef.tgz")
+    write_samples(folder / "samples.npz", [1, 6, 6], lambda rng, n: rng.integers(0, 4, n))
+    write_samples(folder / "real.npz", [1, 6, 6], lambda rng, n: rng.normal(size=(n, 4)))
+    write_samples(folder / "bare.npz", [1, 6, 6])
+    return folder
+
+
+@pytest.fixture(scope="session")
+def built(tiny):
+    """A build without bitstream; nobody changes it."""
+    folder = tiny / "built"
+    model, samples = tiny / "tiny.nnef.tgz", tiny / "samples.npz"
+    build(BuildOptions(model, "icebreaker", folder, calibrate=samples, bitstream=False))
+    return folder
+
+
+@pytest.fixture
+def cli(capsys, monkeypatch, tmp_path):
+    """Run a command in the test's own folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        capsys.readouterr()
+        try:
+            status = main([str(argument) for argument in arguments])
+        except SystemExit as stop:
+            status = stop.code
+        return Result(status, *capsys.readouterr())
+
+    return run
+
+
+def contents(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+@pytest.fixture
+def refused(cli, tmp_path):
+    """Run a command that must be refused: status 2, one clear message, nothing touched."""
+
+    def check(*arguments, match, status=2):
+        before = contents(tmp_path)
+        result = cli(*arguments)
+        assert result.status == status, result.err
+        assert not result.out
+        assert result.err.startswith("nnef-hw: ")
+        assert "Traceback" not in result.err
+        assert re.search(match, result.err, re.DOTALL), result.err
+        assert contents(tmp_path) == before
+        return result
+
+    return check
+
+
+@pytest.fixture(params=["new", "old"])
+def out(request, tmp_path):
+    """Folder for a build that is not there, or holds a good one."""
+    folder = tmp_path / "out"
+    if request.param == "old":
+        shutil.copytree(request.getfixturevalue("built"), folder)
+    return folder

@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+from cli_cases import Result
+
+from nnef_hw.frontend import load
+from nnef_hw.ir import Stage
+
+
+def test_quantize_and_run_fixed(cli, tiny, tmp_path):
+    model, samples = tiny / "tiny.nnef.tgz", tiny / "samples.npz"
+    value = cli("quantize", model, "--calibrate", samples, "-o", "q.nnef.tgz", "--json").json
+    assert value["calibration_samples"] == 4
+    assert load(tmp_path / "q.nnef.tgz").stage == Stage.FIXED
+    assert cli("check", "q.nnef.tgz").status == 0
+
+    for source, on, output in (("q.nnef.tgz", "fixed", "y.npz"), (model, "float", "z.npz")):
+        result = cli("run", source, "--on", on, "--input", samples, "--output", output)
+        assert result == Result(0, "", "")
+    with np.load(tmp_path / "y.npz") as fixed, np.load(tmp_path / "z.npz") as real:
+        assert fixed["scores"].shape == real["scores"].shape == (20, 4)
+        span = np.abs(real["scores"]).max()
+        np.testing.assert_allclose(fixed["scores"], real["scores"], rtol=0, atol=0.3 * span)
+
+
+@pytest.mark.verilator
+def test_run_on_rtl_equals_fixed(cli, built, tiny, tmp_path):
+    for on in ("rtl", "fixed", "float"):
+        options = ("--on", on, "--input", tiny / "bare.npz", "--output", f"{on}.npz", "--json")
+        result = cli("run", built, *options)
+        assert (result.status, result.err) == (0, "")
+        assert result.json == {"on": on, "output": f"{on}.npz", "shapes": {"scores": [20, 4]}}
+    outputs = {on: dict(np.load(tmp_path / f"{on}.npz")) for on in ("rtl", "fixed", "float")}
+    np.testing.assert_array_equal(outputs["rtl"]["scores"], outputs["fixed"]["scores"])
+    assert not np.array_equal(outputs["rtl"]["scores"], outputs["float"]["scores"])
+
+
+def test_warning_is_one_line_on_stderr(cli, built, tmp_path):
+    np.savez(tmp_path / "s.npz", inputs=np.full((10, 1, 6, 6), 5.0))
+    result = cli("run", built, "--on", "fixed", "--input", "s.npz", "--output", "y.npz", "--json")
+    assert (result.status, result.json["on"]) == (0, "fixed")
+    (line,) = result.err.splitlines()
+    assert line.startswith("nnef-hw: warning: input 'image': 100% of the values are outside of")
+
+
+def test_rtl_of_a_model_file_is_refused(refused, tiny, tmp_path):
+    options = ("--on", "rtl", "--input", tiny / "samples.npz", "--output", tmp_path / "y.npz")
+    match = "is no build, so there is no Verilog to run; run nnef-hw build first"
+    refused("run", tiny / "tiny.nnef.tgz", *options, match=match)
+    refused("run", tmp_path / "nope", *options, match=match)
