@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,14 +44,15 @@ class Builder:
         self.states: dict[str, State] = {}
         self.reserved: set[str] = set()
         """Names that :meth:`unique` must not give away."""
+        self._counts: dict[str, int] = {}
         self._fold = fold
 
     def unique(self, wanted: str) -> str:
         """Return ``wanted``, or with a number behind it if that name is taken, and reserve it."""
-        name, count = wanted, 0
+        name = wanted
         while name in self.tensors or name in self.reserved:
-            count += 1
-            name = f"{wanted}_{count}"
+            self._counts[wanted] = self._counts.get(wanted, 0) + 1
+            name = f"{wanted}_{self._counts[wanted]}"
         self.reserved.add(name)
         return name
 
@@ -81,6 +83,7 @@ class Builder:
         *,
         places: Mapping[str, Location] | None = None,
         location: Location | None = None,
+        origin: Location | None = None,
     ) -> list[Tensor]:
         """Add a node and return its results.
 
@@ -90,6 +93,10 @@ class Builder:
             Their names; or one name that unique names are made from.
         dtypes
             One for each result, or one for all.
+        places, location
+            Where the arguments and the invocation stand: errors point there.
+        origin
+            What the node is made from; the location if it is not given.
 
         Raises
         ------
@@ -112,17 +119,31 @@ class Builder:
         if len(results) != len(shapes):
             raise call.error(f"it has {len(shapes)} results, but {len(results)} are assigned")
         kinds = list(dtypes) if len(dtypes) == len(shapes) else [dtypes[0]] * len(shapes)
-        node = Node(
-            op, tuple(tensor.name for tensor in inputs), tuple(results), call.attrs, location
-        )
+        origin = origin or location
+        node = Node(op, tuple(tensor.name for tensor in inputs), tuple(results), call.attrs, origin)
         tensors = [
-            Tensor(result, shape, kind, location=location)
+            Tensor(result, shape, kind, location=origin)
             for result, shape, kind in zip(results, shapes, kinds, strict=True)
         ]
         if self._fold and self._is_small(inputs, tensors):
             return self._folded(node, inputs, tensors)
         self.nodes.append(node)
         return [self.add(tensor) for tensor in tensors]
+
+    def rename(self, old: str, new: str) -> Tensor:
+        """Rename a tensor that only nodes added since its own know; return it."""
+        tensor = self.tensors[new] = replace(self.tensors.pop(old), name=new)
+        for index in range(len(self.nodes) - 1, -1, -1):
+            node = self.nodes[index]
+            inputs = tuple(new if name == old else name for name in node.inputs)
+            outputs = tuple(new if name == old else name for name in node.outputs)
+            self.nodes[index] = replace(node, inputs=inputs, outputs=outputs)
+            if outputs != node.outputs:
+                break
+        for name, state in self.states.items():
+            if state.result == old:
+                self.states[name] = replace(state, result=new)
+        return tensor
 
     def build(self, outputs: Sequence[str]) -> Graph:
         """Return the graph."""

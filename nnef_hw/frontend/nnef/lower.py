@@ -1,307 +1,179 @@
-"""Syntax tree and tensor files to a float Graph; reports every problem, not only the first."""
+"""Syntax tree to a float Graph; reports every problem, not only the first."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+import itertools
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError, raise_all
-from nnef_hw.frontend.nnef.archive import Archive
-from nnef_hw.frontend.nnef.binding import bind
-from nnef_hw.frontend.nnef.operators import nearest, standard_operators
-from nnef_hw.frontend.nnef.syntax import (
-    Array,
-    ArrayType,
-    Assignment,
-    Declaration,
-    Document,
-    Expression,
-    Identifier,
-    Invocation,
-    Tuple,
-)
-from nnef_hw.frontend.nnef.variables import VariableReader
-from nnef_hw.frontend.shapes import SHAPE_RULES, Call
-from nnef_hw.ir import Graph, Node, Tensor
+from nnef_hw.errors import ModelError, NnefHwError, raise_all
+from nnef_hw.frontend.builder import Builder
+from nnef_hw.frontend.nnef.checker import Findings, check_document
+from nnef_hw.frontend.nnef.evaluate import Evaluator, Scope, identifiers
+from nnef_hw.frontend.nnef.operators import nearest
+from nnef_hw.frontend.nnef.quant_file import QuantizationLine
+from nnef_hw.frontend.nnef.rules import STRICT, Rules
+from nnef_hw.frontend.nnef.sources import NoData, VariableData
+from nnef_hw.frontend.nnef.syntax import Assignment, Document, Identifier
+from nnef_hw.ir import Graph, Tensor
+from nnef_hw.reference.float_quantize import fake_quantize
 
 __all__ = ["lower"]
 
-_LITERAL_DTYPES = {"scalar": np.float32, "integer": np.int64, "logical": np.bool_}
-_MAX_VOLUME = 1 << 28
-_EXTENSIONS = {"KHR_enable_fragment_definitions", "KHR_enable_operator_expressions"}
+_RECURSION_LIMIT = 20_000
 
 
-def lower(document: Document, archive: Archive) -> Graph:
+def lower(
+    document: Document,
+    data: VariableData | None = None,
+    *,
+    rules: Rules = STRICT,
+    dims: Mapping[str, int] | None = None,
+    lines: Mapping[str, QuantizationLine] | None = None,
+) -> Graph:
     """Check a document and turn it into a graph.
+
+    Parameters
+    ----------
+    data
+        Where the data of variables come from; without it they are zero.
+    rules
+        What the document may do.
+    dims
+        Values of the symbols in the document's shapes.
+    lines
+        Of the quantization file, by the names of tensors.
 
     Raises
     ------
     ModelError, UnsupportedError
         If there is one problem.
     ErrorGroup
-        If there are several, each with its location.
+        If there are several, each with its location, in the order of the text.
     """
-    return _Lowering(document, archive).lower()
+    symbols = rules.symbols(document, dims or {})
+    lowering = _Lowering(document, data or NoData(), rules, symbols, lines or {})
+    with _deep_recursion():
+        return lowering.lower()
 
 
-class _UnknownTensorError(Exception):
-    """A tensor whose own assignment is wrong: that was reported already."""
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    """Let fragments call themselves as deep as the evaluator allows."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 class _Lowering:
-    def __init__(self, document: Document, archive: Archive) -> None:
-        self._document = document
+    def __init__(
+        self,
+        document: Document,
+        data: VariableData,
+        rules: Rules,
+        symbols: Mapping[str, Any],
+        lines: Mapping[str, QuantizationLine],
+    ) -> None:
         self._graph = document.graph
-        self._variables = VariableReader(archive)
-        self._errors: list[NnefHwError] = []
-        self._tensors: dict[str, Tensor] = {}
-        self._places: dict[str, Location] = {}
+        self._findings: Findings = check_document(document, rules, symbols)
+        self._errors: list[NnefHwError] = list(self._findings.errors)
+        self._lines = lines
+        self._own_tensors = {item.name for item in self._graph.outputs} | set(lines)
+        self._builder = Builder(self._graph.name, fold=rules.fold)
+        fragments = {item.name: item for item in document.fragments}
+        self._evaluator = Evaluator(self._builder, rules, fragments, data)
+        self._scope = Scope(dict(symbols))
         self._unknown: set[str] = set()
-        self._externals: dict[str, Location] = {}
-        self._nodes: list[Node] = []
-        self._reserved = {
-            target.name
-            for assignment in self._graph.assignments
-            for target in _targets(assignment.target)
-        }
 
     def lower(self) -> Graph:
-        for extension in (name for line in self._document.extensions for name in line.names):
-            if extension.name not in _EXTENSIONS:
-                self._errors.append(
-                    UnsupportedError(
-                        f"the extension {extension.name!r} is not supported",
-                        remedy="export the model as plain NNEF 1.0",
-                        location=extension.location,
-                    )
-                )
-        for assignment in self._graph.assignments:
-            self._assign(assignment)
-        self._check_interface()
-        raise_all(self._errors)
-        return Graph(
-            name=self._graph.name,
-            inputs=tuple(item.name for item in self._graph.inputs),
-            outputs=tuple(item.name for item in self._graph.outputs),
-            tensors=self._tensors,
-            nodes=tuple(self._nodes),
+        assignments = self._graph.assignments
+        self._builder.reserved.update(
+            item.name for assignment in assignments for item in identifiers(assignment.target)
         )
-
-    def tensor(self, identifier: Identifier) -> Tensor:
-        name = identifier.name
-        if name in self._unknown:
-            raise _UnknownTensorError
-        if name not in self._tensors:
-            later = name in self._reserved
-            raise ModelError(
-                f"the tensor {name!r} is used before it is assigned"
-                if later
-                else f"there is no tensor {name!r}",
-                remedy="move its assignment up" if later else nearest(name, self._tensors),
-                location=identifier.location,
-            )
-        return self._tensors[name]
-
-    def literal(self, name: str, value: bool | int | float, location: Location) -> Tensor:
-        dtype = {bool: "logical", int: "integer", float: "scalar"}[type(value)]
-        unique, count = name, 0
-        while unique in self._reserved:
-            count += 1
-            unique = f"{name}_{count}"
-        self._reserved.add(unique)
-        data = _literal_data(value, dtype, location)
-        tensor = Tensor(unique, (), dtype, data, location=location)
-        self._tensors[unique] = tensor
-        return tensor
+        for assignment in assignments:
+            self._assign(assignment)
+        self._errors += self._check_lines()
+        raise_all(sorted(self._errors, key=_position))
+        builder = self._builder
+        for name in builder.states:
+            builder.tensors[name] = replace(builder.tensors[name], data=None, label=None)
+        builder.inputs = [item.name for item in self._graph.inputs]
+        return builder.build([item.name for item in self._graph.outputs])
 
     def _assign(self, assignment: Assignment) -> None:
-        targets = list(_targets(assignment.target))
-        fresh = self._fresh(targets)
+        targets = list(identifiers(assignment.target))
+        if self._findings.spoils(assignment, self._unknown):
+            self._unknown.update(item.name for item in targets)
+            return
+        self._evaluator.claimable = {item.name for item in targets}
+        self._scope.location = assignment.location
+        count = len(self._builder.tensors)
         try:
-            results = self._evaluate(assignment, targets)
-        except _UnknownTensorError:
-            results = None
+            self._evaluator.statement(assignment, self._scope)
+            renamed: dict[str, Tensor] = {}
+            for target in targets:
+                self._settle(target, count, renamed)
         except NnefHwError as error:
             self._errors.append(error)
-            results = None
-        if results is None:
-            self._unknown.update(target.name for target in fresh)
-            return
-        for target, tensor in zip(targets, results, strict=True):
-            if target in fresh:
-                self._tensors[target.name] = tensor
-
-    def _fresh(self, targets: list[Identifier]) -> list[Identifier]:
-        fresh: list[Identifier] = []
-        for target in targets:
-            earlier = self._places.get(target.name)
-            if earlier is None:
-                self._places[target.name] = target.location
-                fresh.append(target)
-            else:
-                self._errors.append(
-                    ModelError(
-                        f"the tensor {target.name!r} is assigned twice, first in line "
-                        f"{earlier.line}",
-                        remedy="choose another name",
-                        location=target.location,
-                    )
+            self._unknown.update(item.name for item in targets)
+        except RecursionError:
+            self._errors.append(
+                ModelError(
+                    "the expression is nested too deeply",
+                    remedy="split it into several statements",
+                    location=assignment.location,
                 )
-        return fresh
+            )
+            self._unknown.update(item.name for item in targets)
 
-    def _evaluate(self, assignment: Assignment, targets: list[Identifier]) -> list[Tensor]:
-        invocation = assignment.value
-        if not isinstance(invocation, Invocation):
-            raise UnsupportedError(
-                "only invocations can be assigned so far",
-                remedy="write copy(x) instead of x, constant(...) instead of a literal",
-                location=invocation.location,
-            )
-        declaration = self._declaration(invocation)
-        is_source = invocation.operator in {"external", "variable", "constant"}
-        rule = SHAPE_RULES.get(invocation.operator)
-        if rule is None and not is_source:
-            raise UnsupportedError(
-                f"the operator {invocation.operator!r} is not supported yet",
-                remedy="replace it by other operators",
-                location=invocation.location,
-            )
-        call = bind(invocation, targets[0].name if targets else "", declaration, self)
-        shapes = [self._shape(call)] if rule is None else rule(call)
-        self._check_targets(assignment, declaration, call, len(targets), len(shapes))
-        if rule is None:
-            return [self._source(call, shapes[0], targets[0])]
-        dtypes = call.dtypes if len(call.dtypes) == len(shapes) else call.dtypes * len(shapes)
-        self._nodes.append(
-            Node(
-                op=call.op,
-                inputs=tuple(tensor.name for tensor in call.inputs),
-                outputs=tuple(target.name for target in targets),
-                attrs=call.attrs,
-                location=assignment.location,
-            )
-        )
-        return [
-            Tensor(target.name, shape, dtype, location=target.location)
-            for target, shape, dtype in zip(targets, shapes, dtypes, strict=True)
-        ]
+    def _settle(self, target: Identifier, count: int, renamed: dict[str, Tensor]) -> None:
+        """Let the tensor of an identifier have its name where it is no other identifier's."""
+        name, builder = target.name, self._builder
+        value = self._scope.values[name]
+        if isinstance(value, Tensor):
+            value = renamed.get(value.name, value)
+        own = name in self._own_tensors
+        if isinstance(value, bool | int | float) or (isinstance(value, list) and own):
+            value = self._evaluator.tensor(value, name, target.location)
+        if isinstance(value, Tensor) and value.name != name:
+            fresh = itertools.islice(reversed(builder.tensors), len(builder.tensors) - count)
+            if value.name in fresh and value.name not in self._evaluator.variables:
+                value = renamed[value.name] = builder.rename(value.name, name)
+            elif own:
+                (value,) = builder.node(
+                    "copy", [value], {}, [name], (value.dtype,), location=self._scope.location
+                )
+        if isinstance(value, Tensor) and name in self._lines:
+            value = self._quantized(value, self._lines[name])
+        self._scope.values[name] = value
 
-    def _declaration(self, invocation: Invocation) -> Declaration:
-        operators = standard_operators()
-        if invocation.operator not in operators:
-            raise UnsupportedError(
-                f"the operator {invocation.operator!r} is unknown",
-                remedy=nearest(invocation.operator, operators)
-                or "only the operators of NNEF 1.0.5 are supported",
-                location=invocation.location,
-            )
-        return operators[invocation.operator]
-
-    def _check_targets(
-        self, assignment: Assignment, declaration: Declaration, call: Call, given: int, count: int
-    ) -> None:
-        if given != count:
-            raise call.error(
-                f"the operator has {count} result{'s' * (count != 1)}, "
-                f"but {given} {'are' if given != 1 else 'is'} assigned"
-            )
-        is_array = isinstance(declaration.results[0].type, ArrayType)
-        if is_array != isinstance(assignment.target, Array):
-            raise call.error(
-                "the result is an array" if is_array else "the result is not an array",
-                "write [a, b] = ..." if is_array else "write a = ... without brackets",
-            )
-
-    @staticmethod
-    def _shape(call: Call) -> tuple[int, ...]:
-        shape = tuple(call.attrs["shape"])
-        if any(extent < 1 for extent in shape):
-            raise call.error(f"shape {list(shape)} must be positive", at="shape")
-        if math.prod(shape) > _MAX_VOLUME:
-            raise call.error(
-                f"shape {list(shape)} has more than {_MAX_VOLUME} elements",
-                "no supported device holds it",
-                at="shape",
-            )
-        return shape
-
-    def _source(self, call: Call, shape: tuple[int, ...], target: Identifier) -> Tensor:
-        dtype = call.dtypes[0]
-        tensor = Tensor(target.name, shape, dtype, location=target.location)
-        if call.op == "external":
-            self._externals[target.name] = target.location
+    def _quantized(self, tensor: Tensor, line: QuantizationLine) -> Tensor:
+        """Apply a line of the quantization file; of variables that was done when they were read."""
+        if tensor.name in self._evaluator.variables:
             return tensor
-        if call.op == "variable":
-            return self._variables.read(call, tensor)
-        values, volume = call.attrs["value"], math.prod(shape)
-        if len(values) not in {1, volume}:
-            raise call.error(
-                f"{len(values)} values are given for the {volume} elements of shape {list(shape)}",
-                "give one, or one per element",
-                at="value",
-            )
-        data = _literal_data(values, dtype, call.places["value"])
-        data = np.broadcast_to(data, volume).reshape(shape)
-        return Tensor(target.name, shape, dtype, data, location=target.location)
+        line.check(tensor.shape)
+        quant = line.quantization
+        data = None if tensor.data is None else fake_quantize(tensor.data, quant)
+        return self._builder.add(replace(tensor, data=data, quant=quant))
 
-    def _check_interface(self) -> None:
-        inputs = {item.name for item in self._graph.inputs}
-        for item in self._graph.inputs:
-            if item.name not in self._externals and item.name not in self._unknown:
-                self._errors.append(
-                    ModelError(
-                        f"the graph input {item.name!r} is not the result of an external",
-                        remedy=f"write {item.name} = external(shape = [...]);",
-                        location=item.location,
-                    )
+    def _check_lines(self) -> Iterator[ModelError]:
+        for name, line in self._lines.items():
+            if name not in self._scope.values and name not in self._unknown:
+                yield ModelError(
+                    f"the quantization file names {name!r}, which is no tensor of the graph",
+                    remedy=nearest(name, self._scope.values)
+                    or "its keys are identifiers of the graph, not labels",
+                    location=line.location,
                 )
-        for name, where in self._externals.items():
-            if name not in inputs:
-                self._errors.append(
-                    ModelError(
-                        f"the external {name!r} is not an input of the graph",
-                        remedy=f"add it: graph {self._graph.name}({name}, ...)",
-                        location=where,
-                    )
-                )
-        for item in self._graph.outputs:
-            if item.name not in self._places:
-                self._errors.append(
-                    ModelError(
-                        f"the graph result {item.name!r} is never assigned",
-                        remedy=nearest(item.name, self._places),
-                        location=item.location,
-                    )
-                )
-        for group in (self._graph.inputs, self._graph.outputs):
-            for index, item in enumerate(group):
-                if item.name in {other.name for other in group[:index]}:
-                    self._errors.append(
-                        ModelError(
-                            f"{item.name!r} is listed twice",
-                            remedy="remove one",
-                            location=item.location,
-                        )
-                    )
 
 
-def _targets(target: Expression) -> Iterator[Identifier]:
-    if isinstance(target, Identifier):
-        yield target
-    elif isinstance(target, Array | Tuple):
-        for item in target.items:
-            yield from _targets(item)
-
-
-def _literal_data(values: Any, dtype: str, location: Location) -> NDArray[Any]:
-    with np.errstate(over="ignore"):
-        data: NDArray[Any] = np.asarray(values, _LITERAL_DTYPES[dtype])
-    if not np.isfinite(data).all():
-        raise ModelError(
-            "a number is too large for 32-bit floats", remedy="scale it down", location=location
-        )
-    return data
+def _position(error: NnefHwError) -> tuple[str, int, int]:
+    """Order errors by their place."""
+    where = error.location
+    return ("", 0, 0) if where is None else (where.file, where.line, where.column)

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from functools import cache
-from types import MappingProxyType
 
-from nnef_hw.frontend.nnef.parser import parse_library
-from nnef_hw.frontend.nnef.stdlib import STANDARD_OPERATORS
+from nnef_hw.frontend.nnef.library import load_library
 from nnef_hw.frontend.nnef.syntax import Declaration
 
 __all__ = ["nearest", "standard_operators"]
 
 
-@cache
 def standard_operators() -> Mapping[str, Declaration]:
-    """Return the declarations of NNEF 1.0.5 by name."""
-    declarations = parse_library(STANDARD_OPERATORS, "stdlib")
-    return MappingProxyType({declaration.name: declaration for declaration in declarations})
+    """Return the declarations of NNEF 1.0.5 by name, with the bodies of compounds."""
+    return load_library("standard")
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from nnef_hw.errors import ModelError, UnsupportedError
-from nnef_hw.frontend.nnef.archive import open_archive
+from nnef_hw.errors import ErrorGroup, ModelError, NnefHwError, raise_all
+from nnef_hw.frontend.nnef.archive import Archive, open_archive
 from nnef_hw.frontend.nnef.fixed import FIXED_FILE, read_fixed
 from nnef_hw.frontend.nnef.lower import lower
 from nnef_hw.frontend.nnef.parser import parse_document
+from nnef_hw.frontend.nnef.quant_file import QuantizationLine, read_quantization
+from nnef_hw.frontend.nnef.rules import LENIENT, STRICT, Rules
+from nnef_hw.frontend.nnef.sources import NoData, VariableData
+from nnef_hw.frontend.nnef.syntax import Document
+from nnef_hw.frontend.nnef.variables import VariableReader
 from nnef_hw.ir import Graph
 
-__all__ = ["load_nnef"]
-
-_QUANT_FILE = "graph.quant"
+__all__ = ["detect_dialect", "load_nnef"]
 
 
 def load_nnef(
@@ -36,11 +39,43 @@ def load_nnef(
     UsageError
         If there is no such file, or a symbol has no value.
     ModelError, UnsupportedError, ErrorGroup
-        If the model is invalid or cannot be handled.
+        If the model is invalid or cannot be handled; every problem is listed.
     """
     archive = open_archive(Path(path))
     if FIXED_FILE in archive:
         return read_fixed(archive)
+    document = _read_document(archive, lenient=lenient)
+    rules = _rules_of(document, lenient=lenient)
+    errors: list[NnefHwError] = []
+    lines: Mapping[str, QuantizationLine] = {}
+    data: VariableData = NoData()
+    try:
+        lines = read_quantization(archive, tract=rules.tract_data)
+        data = VariableReader(archive, lines, tract=rules.tract_data)
+    except NnefHwError as error:
+        errors.append(error)
+    graph = None
+    try:
+        graph = lower(document, data, rules=rules, dims=dims, lines=lines)
+    except NnefHwError as error:
+        errors.append(error)
+    raise_all([part for error in errors for part in _parts(error)])
+    assert graph is not None
+    return graph
+
+
+def detect_dialect(path: Path | str) -> str:
+    """Return the name of the dialect a model is written in.
+
+    Raises
+    ------
+    UsageError, ModelError, ErrorGroup
+        If it cannot be read so far.
+    """
+    return _rules_of(_read_document(open_archive(Path(path)))).name
+
+
+def _read_document(archive: Archive, *, lenient: bool = False) -> Document:
     where = archive.location(archive.graph_file)
     try:
         text = archive.read(archive.graph_file).decode("utf-8")
@@ -50,11 +85,12 @@ def load_nnef(
             remedy="is it a graph.nnef?",
             location=where,
         ) from None
-    document = parse_document(text.removeprefix("\ufeff"), where.file)
-    if _QUANT_FILE in archive:
-        raise UnsupportedError(
-            "models quantized by other tools cannot be read yet",
-            remedy=f"load the float model, or remove {_QUANT_FILE} if the weights are floats",
-            location=archive.location(_QUANT_FILE),
-        )
-    return lower(document, archive)
+    return parse_document(text.removeprefix("\ufeff"), where.file, lenient=lenient)
+
+
+def _rules_of(document: Document, *, lenient: bool = False) -> Rules:
+    return LENIENT if lenient else STRICT
+
+
+def _parts(error: NnefHwError) -> tuple[NnefHwError, ...]:
+    return error.errors if isinstance(error, ErrorGroup) else (error,)

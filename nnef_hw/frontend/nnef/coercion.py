@@ -1,0 +1,95 @@
+"""Values that do not have the declared type: what dialects without type checks make of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nnef_hw.frontend.nnef.syntax import (
+    ArrayType,
+    Parameter,
+    PrimitiveType,
+    TensorType,
+    TupleType,
+    Type,
+)
+from nnef_hw.ir import Tensor
+
+if TYPE_CHECKING:
+    from nnef_hw.frontend.nnef.evaluate import Invoked
+
+__all__ = ["coerced", "plain"]
+
+_PYTHON = {"integer": int, "scalar": float, "logical": bool, "string": str}
+
+
+class _MismatchError(Exception):
+    pass
+
+
+def plain(value: Any) -> Any:
+    """Return the numbers of a constant tensor as Python values; other values as they are."""
+    if isinstance(value, Tensor) and value.data is not None:
+        return value.data.tolist()
+    return value
+
+
+def coerced(call: Invoked, parameter: Parameter) -> None:
+    """Convert an argument to the type of its parameter.
+
+    An integer stands for a scalar, a number for an array of one, a constant tensor for numbers,
+    an array for a tuple. An array that stands for a tensor stays one.
+
+    Raises
+    ------
+    ModelError
+        If that makes no sense.
+    """
+    value = call.values[parameter.name]
+    try:
+        call.values[parameter.name] = _converted(value, parameter.type, call.dtype)
+    except _MismatchError:
+        shown = f"the tensor {value.name!r}" if isinstance(value, Tensor) else repr(value)
+        raise call.error(
+            f"{parameter.name!r} must be {parameter.type}, not {shown}", at=parameter.name
+        ) from None
+
+
+def _converted(value: Any, wanted: Type, dtype: str | None) -> Any:
+    if isinstance(wanted, TensorType):
+        item = dtype if wanted.item == "?" else wanted.item
+        if type(value) is int and item == "scalar":
+            return float(value)
+        if isinstance(value, str):
+            raise _MismatchError
+        return value
+    if isinstance(wanted, ArrayType):
+        if not isinstance(wanted.item, TensorType):
+            value = plain(value)
+        items = list(value) if isinstance(value, list | tuple) else [value]
+        return [_converted(item, wanted.item, dtype) for item in items]
+    value = plain(value)
+    if isinstance(wanted, TupleType):
+        if not isinstance(value, list | tuple) or len(value) != len(wanted.items):
+            raise _MismatchError
+        pairs = zip(value, wanted.items, strict=True)
+        return tuple(_converted(item, kind, dtype) for item, kind in pairs)
+    return _primitive(value, wanted, dtype)
+
+
+def _primitive(value: Any, wanted: PrimitiveType, dtype: str | None) -> Any:
+    while isinstance(value, list) and len(value) == 1:
+        (value,) = value
+    name = dtype if wanted.name == "?" else wanted.name
+    if name is None or type(value) is _PYTHON[name]:
+        if isinstance(value, list | tuple | Tensor):
+            raise _MismatchError
+        return value
+    if name == "scalar" and isinstance(value, int):
+        return float(value)
+    if name == "integer" and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if name == "integer" and isinstance(value, bool):
+        return int(value)
+    if name == "logical" and isinstance(value, int):
+        return bool(value)
+    raise _MismatchError

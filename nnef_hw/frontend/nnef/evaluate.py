@@ -1,0 +1,667 @@
+"""Evaluate statements and expressions: primitive values at once, operators on tensors to nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError
+from nnef_hw.frontend.builder import Builder
+from nnef_hw.frontend.nnef import arithmetic
+from nnef_hw.frontend.nnef.binding import match
+from nnef_hw.frontend.nnef.coercion import coerced, plain
+from nnef_hw.frontend.nnef.library import load_library
+from nnef_hw.frontend.nnef.operators import nearest
+from nnef_hw.frontend.nnef.sources import literal_data
+from nnef_hw.frontend.nnef.syntax import (
+    Array,
+    ArrayType,
+    Assignment,
+    Binary,
+    Builtin,
+    Comprehension,
+    Conditional,
+    Declaration,
+    Expression,
+    Identifier,
+    Invocation,
+    Literal,
+    Range,
+    Subscript,
+    TensorType,
+    Tuple,
+    Type,
+    Unary,
+)
+from nnef_hw.frontend.nnef.types import is_generic
+from nnef_hw.frontend.shapes import SHAPE_RULES
+from nnef_hw.ir import Tensor
+from nnef_hw.reference.registry import known_operators
+
+if TYPE_CHECKING:
+    from nnef_hw.frontend.nnef.rules import Rules
+    from nnef_hw.frontend.nnef.sources import VariableData
+
+__all__ = [
+    "BINARY_OPERATORS",
+    "UNARY_OPERATORS",
+    "Evaluator",
+    "Invoked",
+    "Names",
+    "Scope",
+    "identifiers",
+]
+
+Names: TypeAlias = "str | Sequence[Names] | None"
+"""What the tensors of a value shall be called: a name, names of the items, or as may be."""
+
+UNARY_OPERATORS = {"-": "neg", "+": "copy", "!": "not"}
+BINARY_OPERATORS = {
+    "+": "add",
+    "-": "sub",
+    "*": "mul",
+    "/": "div",
+    "^": "pow",
+    "<": "lt",
+    "<=": "le",
+    ">": "gt",
+    ">=": "ge",
+    "==": "eq",
+    "!=": "ne",
+    "&&": "and",
+    "||": "or",
+}
+"""Operators on tensors stand for invocations (specification, table 1)."""
+
+_DTYPES: dict[type, str] = {bool: "logical", int: "integer", float: "scalar", str: "string"}
+_MAX_DEPTH = 1000
+
+
+@dataclass(slots=True)
+class Scope:
+    """The identifiers of a body while it is evaluated.
+
+    Parameters
+    ----------
+    values
+        Tensors (:class:`~nnef_hw.ir.Tensor`), numbers, strings, logicals, lists and tuples.
+    location
+        The statement of the graph that is evaluated: where nodes come from.
+    prefix
+        What the names of its own tensors begin with; empty in the graph.
+    results
+        Names for the results of the fragment.
+    dtype
+        What ``?`` stands for.
+    root
+        What the names of tensors without an identifier begin with.
+    """
+
+    values: dict[str, Any]
+    location: Location | None = None
+    prefix: str = ""
+    results: Mapping[str, Names] = field(default_factory=dict)
+    dtype: str | None = None
+    root: str = ""
+    depth: int = 0
+
+
+@dataclass(slots=True)
+class Invoked:
+    """An invocation with evaluated arguments: what lowerings work on.
+
+    Parameters
+    ----------
+    values
+        All arguments by parameter name, defaults included.
+    dtype
+        What ``?`` stands for; None if the operator is not generic.
+    names
+        Wanted names of the results.
+    places
+        Location of each argument that was given.
+    """
+
+    evaluator: Evaluator
+    declaration: Declaration
+    values: dict[str, Any]
+    dtype: str | None
+    names: Names
+    places: Mapping[str, Location]
+    location: Location
+    scope: Scope
+
+    @property
+    def op(self) -> str:
+        """The operator's name."""
+        return self.declaration.name
+
+    @property
+    def name(self) -> str:
+        """The first result's wanted name."""
+        return _first(self.names) or f"{self.scope.root}_{self.op}"
+
+    def error(self, reason: str, remedy: str | None = None, *, at: str = "") -> ModelError:
+        """Make an error about this invocation, or about its argument ``at``."""
+        return ModelError(
+            f"{self.op} {self.name!r}: {reason}",
+            remedy=remedy,
+            location=self.places.get(at, self.location),
+        )
+
+    def tensor(self, parameter: str, name: str | None = None) -> Tensor:
+        """Return a tensor argument; a literal becomes a constant named after the parameter."""
+        where = self.places.get(parameter, self.location)
+        wanted = f"{name or self.name}_{parameter}"
+        return self.evaluator.tensor(self.values[parameter], wanted, where, self.dtype)
+
+    def call(self, op: str, *arguments: Any, names: Names = None, **attrs: Any) -> Any:
+        """Invoke an operator with values; parameters that are left out have their defaults."""
+        evaluator = self.evaluator
+        declaration = evaluator.declaration(op, self.location)
+        given = dict(zip((item.name for item in declaration.parameters), arguments, strict=False))
+        given |= attrs
+        return evaluator.invoke(
+            declaration, given, None, names, self.places, self.location, self.scope
+        )
+
+
+class Evaluator:
+    """Evaluates by one set of rules; nodes go to one builder.
+
+    Parameters
+    ----------
+    fragments
+        The document's own fragments.
+    data
+        Where variables' data come from.
+    expand
+        Whether every operator with a body is replaced by it, also what the float reference knows.
+    """
+
+    def __init__(
+        self,
+        builder: Builder,
+        rules: Rules,
+        fragments: Mapping[str, Declaration],
+        data: VariableData,
+        *,
+        expand: bool = False,
+    ) -> None:
+        self.builder = builder
+        self.rules = rules
+        self.fragments = fragments
+        self.data = data
+        self.variables: dict[str, Tensor] = {}
+        """Results of ``variable`` by tensor name."""
+        self.labels: dict[str, tuple[str, Tensor]] = {}
+        """Each label as it was first written, and its first variable, by the label's lower case."""
+        self.claimable: set[str] = set()
+        """Names of the statement's targets that no tensor has yet."""
+        self._libraries = [load_library(name) for name in reversed(rules.libraries)]
+        self._atoms = frozenset() if expand else known_operators() & SHAPE_RULES.keys()
+        self._matched: dict[int, tuple[Invocation, dict[str, Expression]]] = {}
+        self._annotated: NnefHwError | None = None
+
+    def statement(self, assignment: Assignment, scope: Scope) -> None:
+        """Evaluate an assignment and store its values in the scope.
+
+        Raises
+        ------
+        ModelError, UnsupportedError
+            If it is wrong.
+        """
+        names = self._target_names(assignment.target, scope)
+        scope.root = _first(names) or scope.prefix
+        value = self.evaluate(assignment.value, scope, names)
+        self._unpack(assignment.target, value, scope)
+
+    def evaluate(self, expression: Expression, scope: Scope, names: Names = None) -> Any:
+        """Return the value of an expression."""
+        return _METHODS[type(expression)](self, expression, scope, names)
+
+    def declaration(self, name: str, location: Location) -> Declaration:
+        """Return the declaration of an operator.
+
+        Raises
+        ------
+        UnsupportedError
+            If there is none.
+        """
+        if name in self.fragments:
+            return self.fragments[name]
+        for library in self._libraries:
+            if name in library:
+                return library[name]
+        known = [*self.fragments, *(other for library in self._libraries for other in library)]
+        raise UnsupportedError(
+            f"the operator {name!r} is unknown",
+            remedy=nearest(name, known) or f"only the operators of {self.rules.name} are supported",
+            location=location,
+        )
+
+    def claim(self, wanted: str) -> str:
+        """Return a name for a new tensor: the wanted one if it is the statement's own."""
+        if wanted in self.claimable:
+            self.claimable.discard(wanted)
+            return wanted
+        return self.builder.unique(wanted)
+
+    def tensor(self, value: Any, name: str, location: Location, dtype: str | None = None) -> Tensor:
+        """Return a value as a tensor: numbers become constants."""
+        if isinstance(value, Tensor):
+            return value
+        if isinstance(value, str | tuple):
+            raise ModelError(f"{name!r} must be a tensor, not {value!r}", location=location)
+        if isinstance(value, list):
+            data = np.asarray(self.nested(value, location))
+            return self.builder.constant(name, data, location=location)
+        data = literal_data(value, _DTYPES[type(value)], location)
+        return self.builder.constant(name, data, location=location)
+
+    def invoke(
+        self,
+        declaration: Declaration,
+        given: Mapping[str, Any],
+        dtype: str | None,
+        names: Names,
+        places: Mapping[str, Location],
+        location: Location,
+        scope: Scope,
+    ) -> Any:
+        """Return the results of an operator: a value, or a tuple of several."""
+        values: dict[str, Any] = {}
+        for parameter in declaration.parameters:
+            if parameter.name in given:
+                value = given[parameter.name]
+            else:
+                assert parameter.default is not None, parameter.name
+                value = self.evaluate(parameter.default, scope)
+            values[parameter.name] = value
+        call = Invoked(self, declaration, values, dtype, names, places, location, scope)
+        if not self.rules.typed:
+            for parameter in declaration.parameters:
+                coerced(call, parameter)
+        if declaration.generic and dtype is None:
+            call.dtype = declaration.default_dtype or self._deduced(call)
+        if declaration.name in self.fragments and declaration.body is not None:
+            return self._expanded(call)
+        lowering = self.rules.lowerings.get(declaration.name)
+        if lowering is not None:
+            return lowering(call)
+        if declaration.body is not None and declaration.name not in self._atoms:
+            return self._expanded(call)
+        return self._node(call)
+
+    def _literal(self, literal: Literal, scope: Scope, names: Names) -> Any:
+        return literal.value
+
+    def _identifier(self, identifier: Identifier, scope: Scope, names: Names) -> Any:
+        name = identifier.name
+        if name in scope.values:
+            return scope.values[name]
+        later = not scope.prefix and name in self.builder.reserved
+        raise ModelError(
+            f"the tensor {name!r} is used before it is assigned"
+            if later
+            else f"there is no tensor {name!r}",
+            remedy="move its assignment up" if later else nearest(name, scope.values),
+            location=identifier.location,
+        )
+
+    def _array(self, array: Array, scope: Scope, names: Names) -> list[Any]:
+        return list(self._items(array.items, scope, names))
+
+    def _tuple(self, items: Tuple, scope: Scope, names: Names) -> tuple[Any, ...]:
+        return tuple(self._items(items.items, scope, names))
+
+    def _items(self, items: Sequence[Expression], scope: Scope, names: Names) -> list[Any]:
+        parts: Sequence[Names] = [None] * len(items)
+        if names is not None and not isinstance(names, str) and len(names) == len(items):
+            parts = names
+        return [self.evaluate(item, scope, part) for item, part in zip(items, parts, strict=True)]
+
+    def _unary(self, unary: Unary, scope: Scope, names: Names) -> Any:
+        value = self.evaluate(unary.operand, scope)
+        if isinstance(value, Tensor):
+            op = UNARY_OPERATORS[unary.operator]
+            return self._operation(op, [value], [unary.operand], unary.location, scope, names)
+        return arithmetic.unary(unary.operator, value, unary.location)
+
+    def _binary(self, binary: Binary, scope: Scope, names: Names) -> Any:
+        operator = binary.operator
+        left = self.evaluate(binary.left, scope)
+        if isinstance(left, bool) and operator in {"&&", "||"} and left == (operator == "||"):
+            return left
+        right = self.evaluate(binary.right, scope)
+        if operator == "in":
+            return any(_same(left, item) for item in right)
+        if isinstance(left, Tensor) or isinstance(right, Tensor):
+            op = BINARY_OPERATORS[operator]
+            sides = [binary.left, binary.right]
+            return self._operation(op, [left, right], sides, binary.location, scope, names)
+        return arithmetic.binary(operator, left, right, binary.location)
+
+    def _operation(
+        self,
+        op: str,
+        values: list[Any],
+        sides: list[Expression],
+        location: Location,
+        scope: Scope,
+        names: Names,
+    ) -> Any:
+        declaration = self.declaration(op, location)
+        parameters = [parameter.name for parameter in declaration.parameters]
+        places = {name: side.location for name, side in zip(parameters, sides, strict=True)}
+        given = dict(zip(parameters, values, strict=True))
+        return self.invoke(declaration, given, None, names, places, location, scope)
+
+    def _conditional(self, conditional: Conditional, scope: Scope, names: Names) -> Any:
+        condition = plain(self.evaluate(conditional.condition, scope))
+        if not isinstance(condition, bool):
+            raise ModelError(
+                "the condition is not known when the graph is built",
+                remedy="choose at run time with select(condition, a, b)",
+                location=conditional.condition.location,
+            )
+        chosen = conditional.then if condition else conditional.otherwise
+        return self.evaluate(chosen, scope, names)
+
+    def _comprehension(self, comprehension: Comprehension, scope: Scope, names: Names) -> list[Any]:
+        targets = [target for target, _ in comprehension.iterators]
+        sequences = [plain(self.evaluate(item, scope)) for _, item in comprehension.iterators]
+        lengths = {len(sequence) for sequence in sequences}
+        if len(lengths) > 1:
+            shown = " and ".join(str(len(sequence)) for sequence in sequences)
+            raise ModelError(
+                f"the iterators have {shown} items",
+                remedy="arrays that are iterated together must have the same length",
+                location=comprehension.location,
+            )
+        hidden = {
+            item.name: scope.values.get(item.name, _ABSENT)
+            for target in targets
+            for item in identifiers(target)
+        }
+        parts = () if names is None or isinstance(names, str) else names
+        result: list[Any] = []
+        try:
+            for items in zip(*sequences, strict=True):
+                for target, item in zip(targets, items, strict=True):
+                    self._unpack(target, item, scope)
+                if comprehension.condition is None or self.evaluate(comprehension.condition, scope):
+                    part = parts[len(result)] if len(result) < len(parts) else None
+                    result.append(self.evaluate(comprehension.value, scope, part))
+        finally:
+            for name, value in hidden.items():
+                if value is _ABSENT:
+                    scope.values.pop(name, None)
+                else:
+                    scope.values[name] = value
+        return result
+
+    def _subscript(self, subscript: Subscript, scope: Scope, names: Names) -> Any:
+        sequence = plain(self.evaluate(subscript.sequence, scope))
+        index = plain(self.evaluate(subscript.index, scope))
+        if not 0 <= index < len(sequence):
+            raise ModelError(
+                f"the index {index} is outside of {_counted(sequence)}",
+                remedy=f"indices are 0 to {len(sequence) - 1}" if len(sequence) else None,
+                location=subscript.index.location,
+            )
+        return sequence[index]
+
+    def _range(self, part: Range, scope: Scope, names: Names) -> Any:
+        sequence = plain(self.evaluate(part.sequence, scope))
+        begin = 0 if part.begin is None else plain(self.evaluate(part.begin, scope))
+        end = len(sequence) if part.end is None else plain(self.evaluate(part.end, scope))
+        for bound in (begin, end):
+            if not 0 <= bound <= len(sequence):
+                raise ModelError(
+                    f"the range [{begin}:{end}] is outside of {_counted(sequence)}",
+                    remedy=f"its bounds are 0 to {len(sequence)}",
+                    location=part.location,
+                )
+        return sequence[begin:end]
+
+    def _builtin(self, builtin: Builtin, scope: Scope, names: Names) -> Any:
+        value = self.evaluate(builtin.argument, scope)
+        if builtin.function == "shape_of":
+            return list(value.shape) if isinstance(value, Tensor) else []
+        value = plain(value)
+        if builtin.function == "length_of":
+            return len(value)
+        if builtin.function == "range_of":
+            return list(range(len(value)))
+        return arithmetic.cast(builtin.function, value, builtin.location)
+
+    def _invocation(self, invocation: Invocation, scope: Scope, names: Names) -> Any:
+        declaration = self.declaration(invocation.operator, invocation.location)
+        matched = self._arguments(invocation, declaration, scope, names)
+        given = {name: self.evaluate(value, scope) for name, value in matched.items()}
+        dtype = scope.dtype if invocation.dtype == "?" else invocation.dtype
+        places = {name: value.location for name, value in matched.items()}
+        return self.invoke(declaration, given, dtype, names, places, invocation.location, scope)
+
+    def _arguments(
+        self, invocation: Invocation, declaration: Declaration, scope: Scope, names: Names
+    ) -> dict[str, Expression]:
+        """Match arguments with parameters, once for each invocation in the text."""
+        known = self._matched.get(id(invocation))
+        if known is not None:
+            return known[1]
+        name = _first(names) or f"{scope.root}_{declaration.name}"
+        title = f"{declaration.name} {name!r}"
+        positional = self.rules.positional_attributes
+        matched = match(invocation, declaration, title, positional=positional)
+        if scope.prefix:
+            self._matched[id(invocation)] = (invocation, matched)
+        return matched
+
+    def _deduced(self, call: Invoked) -> str:
+        """Return the data-type that ``?`` has in the arguments, tensors first."""
+        generic = [item.name for item in call.declaration.parameters if is_generic(item.type)]
+        found = [part for name in generic for part in _parts(call.values[name])]
+        for part in found:
+            if isinstance(part, Tensor):
+                return part.dtype
+        for part in found:
+            return _DTYPES[type(part)]
+        raise call.error(
+            "the data-type of the result is not known", f"write {call.op}<scalar>(...)"
+        )
+
+    def _node(self, call: Invoked) -> Any:
+        declaration = call.declaration
+        results = declaration.results
+        is_array = isinstance(results[0].type, ArrayType)
+        names: Sequence[str] | str
+        if is_array and not isinstance(call.names, list):
+            name = names = call.name
+        else:
+            wanted = self._result_names(call, is_array=is_array)
+            names = [self.claim(item) for item in wanted]
+            name = names[0] if names else call.name
+        inputs: list[Tensor] = []
+        attrs: dict[str, Any] = {}
+        for parameter in declaration.parameters:
+            value = call.values[parameter.name]
+            if not parameter.is_tensor:
+                attrs[parameter.name] = list(value) if isinstance(value, list) else value
+            elif isinstance(parameter.type, ArrayType):
+                where = call.places.get(parameter.name, call.location)
+                wanted_name = f"{name}_{parameter.name}"
+                inputs += [self.tensor(item, wanted_name, where) for item in value]
+            else:
+                inputs.append(call.tensor(parameter.name, name))
+        tensors = self.builder.node(
+            call.op,
+            inputs,
+            attrs,
+            names,
+            tuple(_result_dtype(result.type, call.dtype) for result in results),
+            places=call.places,
+            location=call.location,
+            origin=call.scope.location,
+        )
+        if is_array:
+            return tensors
+        return tensors[0] if len(results) == 1 else tuple(tensors)
+
+    @staticmethod
+    def _result_names(call: Invoked, *, is_array: bool) -> list[str]:
+        results = call.declaration.results
+        names = call.names
+        if isinstance(names, list) and (is_array or len(names) == len(results)):
+            return [_first(part) or call.name for part in names]
+        if len(results) == 1:
+            return [call.name]
+        return [f"{call.name}_{result.name}" for result in results]
+
+    def _expanded(self, call: Invoked) -> Any:
+        declaration, outer = call.declaration, call.scope
+        assert declaration.body is not None
+        if outer.depth >= _MAX_DEPTH:
+            raise call.error(
+                f"fragments are nested more than {_MAX_DEPTH} deep",
+                "does the recursion end? its if-else must not need itself",
+            )
+        results: Sequence[Names] = [call.name]
+        if len(declaration.results) > 1:
+            results = [f"{call.name}_{result.name}" for result in declaration.results]
+            if isinstance(call.names, list) and len(call.names) == len(results):
+                results = call.names
+        elif call.names is not None:
+            results = [call.names]
+        scope = Scope(
+            values=call.values,
+            location=outer.location,
+            prefix=f"{call.name}_",
+            results=dict(zip((item.name for item in declaration.results), results, strict=True)),
+            dtype=call.dtype,
+            depth=outer.depth + 1,
+        )
+        try:
+            for assignment in declaration.body:
+                self.statement(assignment, scope)
+            values = [self._result(call, item.name, scope) for item in declaration.results]
+        except NnefHwError as error:
+            raise self._placed(error, call) from None
+        return values[0] if len(values) == 1 else tuple(values)
+
+    @staticmethod
+    def _result(call: Invoked, name: str, scope: Scope) -> Any:
+        if name not in scope.values:
+            raise call.error(f"the fragment never assigns its result {name!r}")
+        return scope.values[name]
+
+    def _placed(self, error: NnefHwError, call: Invoked) -> NnefHwError:
+        """Say from where a fragment was called; what is wrong in the library is the call."""
+        reason, where = error.reason, error.location
+        if call.op not in self.fragments:
+            if where is None or where.file != call.declaration.location.file:
+                return error
+            return type(error)(
+                f"{call.op} {call.name!r}: {reason}", remedy=error.remedy, location=call.location
+            )
+        if error is self._annotated and call.scope.depth:
+            return error
+        reason += f", in fragment {call.op!r} called in line {call.location.line}"
+        self._annotated = type(error)(reason, remedy=error.remedy, location=where)
+        return self._annotated
+
+    def _target_names(self, target: Expression, scope: Scope) -> Names:
+        if isinstance(target, Identifier):
+            return scope.results.get(target.name, f"{scope.prefix}{target.name}")
+        assert isinstance(target, Array | Tuple)
+        return [self._target_names(item, scope) for item in target.items]
+
+    def _unpack(self, target: Expression, value: Any, scope: Scope) -> None:
+        if isinstance(target, Identifier):
+            scope.values[target.name] = value
+            return
+        assert isinstance(target, Array | Tuple)
+        kind, word = (list, "array") if isinstance(target, Array) else (tuple, "tuple")
+        if not isinstance(value, kind) and self.rules.typed:
+            raise ModelError(f"the value is no {word}", location=target.location)
+        if not isinstance(value, list | tuple) or len(value) != len(target.items):
+            count = len(value) if isinstance(value, list | tuple) else 1
+            raise ModelError(
+                f"{len(target.items)} names are given for the {count} items of the {word}",
+                location=target.location,
+            )
+        for item, part in zip(target.items, value, strict=True):
+            self._unpack(item, part, scope)
+
+    def nested(self, value: list[Any], location: Location) -> Any:
+        """Return nested lists of numbers; constants of rank 0 in them count as numbers."""
+        return [
+            self.nested(item, location) if isinstance(item, list) else plain(item) for item in value
+        ]
+
+
+_ABSENT = object()
+
+_METHODS: dict[type, Callable[[Evaluator, Any, Scope, Names], Any]] = {
+    Literal: Evaluator._literal,
+    Identifier: Evaluator._identifier,
+    Array: Evaluator._array,
+    Tuple: Evaluator._tuple,
+    Unary: Evaluator._unary,
+    Binary: Evaluator._binary,
+    Conditional: Evaluator._conditional,
+    Comprehension: Evaluator._comprehension,
+    Subscript: Evaluator._subscript,
+    Range: Evaluator._range,
+    Builtin: Evaluator._builtin,
+    Invocation: Evaluator._invocation,
+}
+
+
+def identifiers(target: Expression) -> Iterator[Identifier]:
+    """Yield the names of an assignment's target."""
+    if isinstance(target, Identifier):
+        yield target
+    elif isinstance(target, Array | Tuple):
+        for item in target.items:
+            yield from identifiers(item)
+
+
+def _first(names: Names) -> str | None:
+    while names is not None and not isinstance(names, str):
+        names = names[0] if names else None
+    return names
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _parts(item)
+    else:
+        yield value
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Compare deeply; a tensor is only the same as itself."""
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return len(left) == len(right) and all(map(_same, left, right))
+    if isinstance(left, Tensor) or isinstance(right, Tensor):
+        return left is right
+    return bool(left == right)
+
+
+def _counted(sequence: Any) -> str:
+    kind = "string" if isinstance(sequence, str) else "array"
+    return f"the {kind} of length {len(sequence)}"
+
+
+def _result_dtype(kind: Type, dtype: str | None) -> str:
+    item = kind.item if isinstance(kind, ArrayType) else kind
+    assert isinstance(item, TensorType)
+    result = dtype if item.item == "?" else item.item
+    assert result is not None
+    return result

@@ -1,0 +1,601 @@
+"""Types of expressions, and what is wrong with expressions whatever their values are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from nnef_hw.errors import Location, ModelError, UnsupportedError
+from nnef_hw.frontend.nnef.binding import match
+from nnef_hw.frontend.nnef.evaluate import BINARY_OPERATORS, UNARY_OPERATORS
+from nnef_hw.frontend.nnef.operators import nearest
+from nnef_hw.frontend.nnef.rules import Rules
+from nnef_hw.frontend.nnef.syntax import (
+    Array,
+    ArrayType,
+    Binary,
+    Builtin,
+    Comprehension,
+    Conditional,
+    Declaration,
+    Expression,
+    Identifier,
+    Invocation,
+    Literal,
+    Parameter,
+    PrimitiveType,
+    Range,
+    Subscript,
+    TensorType,
+    Tuple,
+    TupleType,
+    Type,
+    Unary,
+)
+from nnef_hw.frontend.nnef.types import (
+    EMPTY,
+    INTEGER,
+    LOGICAL,
+    PRIMITIVES,
+    SCALAR,
+    STRING,
+    UNKNOWN,
+    common_type,
+    fits,
+    has_tensor,
+    is_generic,
+    substituted,
+)
+
+__all__ = ["Inference"]
+
+_LOGICAL_OPERATORS = {"&&", "||"}
+_EQUALITY_OPERATORS = {"==", "!="}
+_COMPARISON_OPERATORS = {"<", "<=", ">", ">="}
+
+
+class Inference:
+    """Infers the types of a body's expressions.
+
+    Parameters
+    ----------
+    declarations
+        All operators by name.
+    rules
+        What the document may do.
+    fragment
+        The fragment whose body it is; None for the graph.
+    """
+
+    def __init__(
+        self,
+        declarations: Mapping[str, Declaration],
+        rules: Rules,
+        fragment: Declaration | None = None,
+    ) -> None:
+        self.types: dict[str, Type] = {}
+        """Types of the identifiers assigned so far."""
+        self.later: set[str] = set()
+        """Identifiers the body assigns somewhere."""
+        self._declarations = declarations
+        self._rules = rules
+        self.fragment = fragment
+        self._root = ""
+
+    def infer(self, expression: Expression, root: str) -> Type:
+        """Return the type of an assignment's right side.
+
+        Parameters
+        ----------
+        root
+            The first identifier on the left side: what messages call the invocation.
+
+        Raises
+        ------
+        ModelError, UnsupportedError
+            At the first thing that is wrong.
+        """
+        self._root = root
+        return self._infer(expression)
+
+    def _infer(self, expression: Expression) -> Type:
+        return _METHODS[type(expression)](self, expression)
+
+    def _literal(self, literal: Literal) -> Type:
+        return PRIMITIVES[type(literal.value)]
+
+    def _identifier(self, identifier: Identifier) -> Type:
+        name = identifier.name
+        known = self.types.get(name)
+        if known is not None:
+            return known
+        kind = "tensor" if self.fragment is None else "identifier"
+        inside = f" in fragment {self.fragment.name!r}" if self.fragment else ""
+        if name in self.later:
+            raise ModelError(
+                f"the {kind} {name!r} is used before it is assigned{inside}",
+                remedy="move its assignment up",
+                location=identifier.location,
+            )
+        raise ModelError(
+            f"there is no {kind} {name!r}{inside}",
+            remedy=nearest(name, self.types),
+            location=identifier.location,
+        )
+
+    def _array(self, array: Array) -> Type:
+        if not array.items:
+            return EMPTY
+        result = self._infer(array.items[0])
+        for item in array.items[1:]:
+            given = self._infer(item)
+            joined = common_type(result, given)
+            if joined is None:
+                raise ModelError(
+                    f"the array has items of type {result} and {given}",
+                    remedy="all items of an array have one type",
+                    location=item.location,
+                )
+            result = joined
+        return ArrayType(result)
+
+    def _tuple(self, items: Tuple) -> Type:
+        types = tuple(map(self._infer, items.items))
+        tensors = [has_tensor(kind) for kind in types]
+        if any(tensors):
+            for item, kind, is_tensor in zip(items.items, types, tensors, strict=True):
+                stands = isinstance(kind, PrimitiveType) and kind is not STRING
+                if not is_tensor and not stands:
+                    raise ModelError(
+                        f"the tuple mixes tensors with an attribute of type {kind}",
+                        remedy="make two tuples of it",
+                        location=item.location,
+                    )
+        return TupleType(types)
+
+    def _unary(self, unary: Unary) -> Type:
+        operand = self._infer(unary.operand)
+        if operand is UNKNOWN:
+            return UNKNOWN
+        if isinstance(operand, TensorType):
+            return self._operation(UNARY_OPERATORS[unary.operator], unary, [unary.operand])
+        allowed = (LOGICAL,) if unary.operator == "!" else (INTEGER, SCALAR)
+        if operand not in allowed:
+            raise ModelError(
+                f"{unary.operator!r} takes {' or '.join(map(str, allowed))}, not {operand}",
+                location=unary.location,
+            )
+        return operand
+
+    def _binary(self, binary: Binary) -> Type:
+        operator = binary.operator
+        left, right = self._infer(binary.left), self._infer(binary.right)
+        if left is UNKNOWN or right is UNKNOWN:
+            return UNKNOWN
+        if operator == "in":
+            return self._contained(binary, left, right)
+        if isinstance(left, TensorType) or isinstance(right, TensorType):
+            sides = [binary.left, binary.right]
+            return self._operation(BINARY_OPERATORS[operator], binary, sides)
+        result = _primitive_result(operator, left, right) or _joined(operator, left, right)
+        if result is None:
+            mixed = {left, right} == {INTEGER, SCALAR}
+            raise ModelError(
+                f"{operator!r} does not take {left} and {right}",
+                remedy="convert one: scalar(...) or integer(...)" if mixed else None,
+                location=binary.location,
+            )
+        return result
+
+    def _contained(self, binary: Binary, left: Type, right: Type) -> Type:
+        if not isinstance(right, ArrayType):
+            raise ModelError(
+                f"'in' looks into arrays, not into {right}", location=binary.right.location
+            )
+        if right is not EMPTY and common_type(left, right.item) is None:
+            raise ModelError(
+                f"{left} can never be in {right}",
+                remedy="both sides need the same type",
+                location=binary.location,
+            )
+        return LOGICAL
+
+    def _operation(self, op: str, node: Unary | Binary, sides: list[Expression]) -> Type:
+        """Check an operator on tensors like the invocation it stands for."""
+        declaration = self._declarations[op]
+        given = dict(zip((item.name for item in declaration.parameters), sides, strict=True))
+        title = f"the operator {node.operator!r}"
+        return self._result(declaration, given, None, title, node.location)
+
+    def _conditional(self, conditional: Conditional) -> Type:
+        self._expect_logical(conditional.condition)
+        then, otherwise = self._infer(conditional.then), self._infer(conditional.otherwise)
+        result = common_type(then, otherwise)
+        if result is None:
+            raise ModelError(
+                f"the branches of if-else are {then} and {otherwise}",
+                remedy="both must have one type",
+                location=conditional.location,
+            )
+        return result
+
+    def _expect_logical(self, condition: Expression) -> None:
+        kind = self._infer(condition)
+        if kind is UNKNOWN or kind == LOGICAL:
+            return
+        is_tensor = isinstance(kind, TensorType)
+        raise ModelError(
+            f"the condition must be logical, not {kind}",
+            remedy="what depends on tensors is chosen by select(condition, a, b)"
+            if is_tensor
+            else "compare it: x != 0",
+            location=condition.location,
+        )
+
+    def _comprehension(self, comprehension: Comprehension) -> Type:
+        hidden = dict(self.types)
+        try:
+            items = [self._iterated(sequence) for _, sequence in comprehension.iterators]
+            for (target, _), item in zip(comprehension.iterators, items, strict=True):
+                self.types.update(unpacked(target, item))
+            if comprehension.condition is not None:
+                self._expect_logical(comprehension.condition)
+            value = self._infer(comprehension.value)
+        finally:
+            self.types = hidden
+        return UNKNOWN if value is UNKNOWN else ArrayType(value)
+
+    def _iterated(self, sequence: Expression) -> Type:
+        kind = self._infer(sequence)
+        if kind is UNKNOWN or kind is EMPTY:
+            return UNKNOWN
+        if not isinstance(kind, ArrayType):
+            raise ModelError(
+                f"'for' iterates arrays, not {kind}",
+                remedy="iterate range_of(...)" if kind == STRING else None,
+                location=sequence.location,
+            )
+        return kind.item
+
+    def _subscript(self, subscript: Subscript) -> Type:
+        sequence = self._infer(subscript.sequence)
+        if isinstance(sequence, TupleType):
+            return self._tuple_item(subscript, sequence)
+        index = self._infer(subscript.index)
+        if index is not UNKNOWN and index != INTEGER:
+            raise ModelError(
+                f"an index must be integer, not {index}", location=subscript.index.location
+            )
+        if sequence is UNKNOWN or sequence is EMPTY:
+            return UNKNOWN
+        if isinstance(sequence, ArrayType):
+            return sequence.item
+        if sequence == STRING:
+            return STRING
+        raise _no_items(sequence, subscript.location)
+
+    def _tuple_item(self, subscript: Subscript, sequence: TupleType) -> Type:
+        index = subscript.index
+        if not isinstance(index, Literal) or type(index.value) is not int:
+            raise ModelError(
+                "the index of a tuple must be an integer literal",
+                remedy="its items may have different types; unpack it: a, b = ...",
+                location=index.location,
+            )
+        if not 0 <= index.value < len(sequence.items):
+            raise ModelError(
+                f"the index {index.value} is outside of the {len(sequence.items)} items of the "
+                "tuple",
+                location=index.location,
+            )
+        return sequence.items[index.value]
+
+    def _range(self, part: Range) -> Type:
+        sequence = self._infer(part.sequence)
+        for bound in (part.begin, part.end):
+            kind = INTEGER if bound is None else self._infer(bound)
+            if bound is not None and kind is not UNKNOWN and kind != INTEGER:
+                raise ModelError(
+                    f"the bound of a range must be integer, not {kind}", location=bound.location
+                )
+        if isinstance(sequence, TupleType):
+            raise ModelError(
+                "a tuple has no ranges",
+                remedy="its items may have different types; unpack it: a, b = ...",
+                location=part.location,
+            )
+        if sequence is UNKNOWN or isinstance(sequence, ArrayType) or sequence == STRING:
+            return sequence
+        raise _no_items(sequence, part.location)
+
+    def _builtin(self, builtin: Builtin) -> Type:
+        kind = self._infer(builtin.argument)
+        function = builtin.function
+        if function == "shape_of":
+            if not self._rules.shape_of:
+                raise ModelError(
+                    "shape_of is deprecated: shapes are not known to the language",
+                    remedy="pass the extents as attributes, or load the model leniently",
+                    location=builtin.location,
+                )
+            return ArrayType(INTEGER)
+        if function in {"length_of", "range_of"}:
+            if kind is not UNKNOWN and kind != STRING and not isinstance(kind, ArrayType):
+                raise ModelError(
+                    f"{function} takes arrays and strings, not {kind}",
+                    location=builtin.argument.location,
+                )
+            return INTEGER if function == "length_of" else ArrayType(INTEGER)
+        if not isinstance(kind, PrimitiveType):
+            raise ModelError(
+                f"{function}() takes a primitive value, not {kind}",
+                remedy=f"convert tensors with cast<{function}>(...)"
+                if isinstance(kind, TensorType)
+                else None,
+                location=builtin.argument.location,
+            )
+        return PrimitiveType(function)
+
+    def _invocation(self, invocation: Invocation) -> Type:
+        op = invocation.operator
+        declaration = self._declarations.get(op)
+        if declaration is None:
+            raise UnsupportedError(
+                f"the operator {op!r} is unknown",
+                remedy=nearest(op, self._declarations)
+                or f"only the operators of {self._rules.name} are supported",
+                location=invocation.location,
+            )
+        self._check_place(invocation)
+        title = f"{op} {self._root!r}"
+        positional = self._rules.positional_attributes
+        given = match(invocation, declaration, title, positional=positional)
+        dtype = self._explicit_dtype(invocation, declaration, title)
+        return self._result(declaration, given, dtype, title, invocation.location)
+
+    def _check_place(self, invocation: Invocation) -> None:
+        op = invocation.operator
+        forbidden = {"external", "update"}
+        if not self._rules.variables_in_fragments:
+            forbidden.add("variable")
+        if self.fragment is not None and op in forbidden:
+            raise ModelError(
+                f"{op} must not be used in fragment {self.fragment.name!r}",
+                remedy="use it in the graph and pass the tensor to the fragment",
+                location=invocation.location,
+            )
+
+    def _explicit_dtype(
+        self, invocation: Invocation, declaration: Declaration, title: str
+    ) -> str | None:
+        dtype = invocation.dtype
+        if dtype is None:
+            return declaration.default_dtype if declaration.generic else None
+        if not declaration.generic:
+            raise ModelError(
+                f"{title}: the operator is not generic, but <{dtype}> was given",
+                remedy="leave it out",
+                location=invocation.location,
+            )
+        propagated = dtype == "?" and self.fragment is not None and self.fragment.generic
+        if dtype == "string" or (dtype == "?" and not propagated):
+            raise ModelError(
+                f"{title}: there is no tensor<{dtype}> "
+                f"{'in a graph' if self.fragment is None else 'here'}",
+                remedy="write scalar, integer or logical, or leave it out",
+                location=invocation.location,
+            )
+        return dtype
+
+    def _result(
+        self,
+        declaration: Declaration,
+        given: Mapping[str, Expression],
+        dtype: str | None,
+        title: str,
+        location: Location,
+    ) -> Type:
+        """Check arguments against their parameters and return the type of the results."""
+        types = {name: self._infer(value) for name, value in given.items()}
+        if declaration.generic and dtype is None:
+            dtype = self._deduced(declaration, types, title, location)
+        for parameter in declaration.parameters:
+            if parameter.name not in given:
+                continue
+            wanted = parameter.type
+            if dtype is not None and dtype != "unknown":
+                wanted = substituted(wanted, dtype)
+            kind = types[parameter.name]
+            if not fits(kind, wanted):
+                raise _mismatch(title, parameter, given[parameter.name], kind, wanted)
+        results = [
+            result.type if dtype is None else substituted(result.type, dtype)
+            for result in declaration.results
+        ]
+        return results[0] if len(results) == 1 else TupleType(tuple(results))
+
+    def _deduced(
+        self,
+        declaration: Declaration,
+        types: Mapping[str, Type],
+        title: str,
+        location: Location,
+    ) -> str | None:
+        found: dict[str, str] = {}
+        for parameter in declaration.parameters:
+            if parameter.name in types and is_generic(parameter.type):
+                for dtype in _candidates(parameter.type, types[parameter.name]):
+                    found.setdefault(dtype, parameter.name)
+        if len(found) == 1:
+            return next(iter(found))
+        if "unknown" in found:
+            return next((dtype for dtype in found if dtype != "unknown"), "unknown")
+        if not found and any(map(is_generic, _declared(declaration, types))):
+            return "unknown"
+        if not found:
+            raise ModelError(
+                f"{title}: the data-type of the result is not known",
+                remedy=f"write {declaration.name}<scalar>(...)",
+                location=location,
+            )
+        shown = " and ".join(f"{dtype} ({name!r})" for dtype, name in found.items())
+        raise ModelError(
+            f"{title}: '?' stands for one data-type, but the arguments are {shown}",
+            remedy="convert one with cast<...>(...)",
+            location=location,
+        )
+
+
+_METHODS: dict[type, Callable[..., Type]] = {
+    Literal: Inference._literal,
+    Identifier: Inference._identifier,
+    Array: Inference._array,
+    Tuple: Inference._tuple,
+    Unary: Inference._unary,
+    Binary: Inference._binary,
+    Conditional: Inference._conditional,
+    Comprehension: Inference._comprehension,
+    Subscript: Inference._subscript,
+    Range: Inference._range,
+    Builtin: Inference._builtin,
+    Invocation: Inference._invocation,
+}
+
+
+def unpacked(target: Expression, value: Type) -> Iterator[tuple[str, Type]]:
+    """Yield the identifiers of a target with their types.
+
+    Raises
+    ------
+    ModelError
+        If the target has another structure than the value.
+    """
+    if isinstance(target, Identifier):
+        yield target.name, value
+        return
+    assert isinstance(target, Array | Tuple)
+    if value is UNKNOWN:
+        for item in target.items:
+            yield from unpacked(item, UNKNOWN)
+    elif isinstance(target, Array) and isinstance(value, ArrayType):
+        for item in target.items:
+            yield from unpacked(item, value.item)
+    elif (
+        isinstance(target, Tuple)
+        and isinstance(value, TupleType)
+        and len(target.items) == len(value.items)
+    ):
+        for item, kind in zip(target.items, value.items, strict=True):
+            yield from unpacked(item, kind)
+    else:
+        raise _structure(target, value)
+
+
+def _structure(target: Array | Tuple, value: Type) -> ModelError:
+    if isinstance(value, ArrayType):
+        reason = "the result is an array, so its items are listed"
+        remedy = "write [a, b] = ..."
+    elif isinstance(value, TupleType):
+        count, given = len(value.items), len(target.items)
+        if isinstance(target, Array):
+            reason, remedy = f"the {count} results are no array", "leave out the brackets: a, b ="
+        else:
+            reason = f"there are {count} results, but {given} are assigned"
+            remedy = "name each of them"
+    elif isinstance(target, Array):
+        reason, remedy = "the result is not an array", "write a = ... without brackets"
+    else:
+        reason = f"there is 1 result, but {len(target.items)} are assigned"
+        remedy = "write a = ..."
+    return ModelError(reason, remedy=remedy, location=target.location)
+
+
+def _primitive_result(operator: str, left: Type, right: Type) -> Type | None:
+    if left != right or not isinstance(left, PrimitiveType):
+        return None
+    if operator in _LOGICAL_OPERATORS:
+        return LOGICAL if left == LOGICAL else None
+    if operator in _EQUALITY_OPERATORS:
+        return LOGICAL
+    if left not in {INTEGER, SCALAR}:
+        return None
+    return LOGICAL if operator in _COMPARISON_OPERATORS else left
+
+
+def _joined(operator: str, left: Type, right: Type) -> Type | None:
+    """Return the type of arrays and strings that are concatenated or repeated."""
+    if operator == "*" and right == INTEGER and (left == STRING or isinstance(left, ArrayType)):
+        return left
+    if operator == "+" and left == STRING and right == STRING:
+        return STRING
+    if operator == "+" and isinstance(left, ArrayType) and isinstance(right, ArrayType):
+        return common_type(left, right)
+    return None
+
+
+def _no_items(kind: Type, where: Location) -> ModelError:
+    is_tensor = isinstance(kind, TensorType)
+    return ModelError(
+        f"{kind} has no items to take",
+        remedy="take parts of a tensor with slice(...) or split(...)" if is_tensor else None,
+        location=where,
+    )
+
+
+def _declared(declaration: Declaration, given: Mapping[str, Type]) -> Iterator[Type]:
+    """Yield the types of the parameters with arguments that are not empty arrays."""
+    for parameter in declaration.parameters:
+        if given.get(parameter.name, EMPTY) is not EMPTY:
+            yield parameter.type
+
+
+def _candidates(wanted: Type, given: Type) -> Iterator[str]:
+    """Yield what ``?`` would have to stand for."""
+    if given is UNKNOWN:
+        if is_generic(wanted):
+            yield "unknown"
+    elif isinstance(wanted, TensorType):
+        if wanted.item == "?" and isinstance(given, TensorType) and given.item is not None:
+            yield given.item
+        elif wanted.item == "?" and isinstance(given, PrimitiveType):
+            yield given.name
+    elif isinstance(wanted, PrimitiveType):
+        if wanted.name == "?" and isinstance(given, PrimitiveType):
+            yield given.name
+    elif isinstance(wanted, ArrayType):
+        if isinstance(given, ArrayType) and given is not EMPTY:
+            yield from _candidates(wanted.item, given.item)
+    elif isinstance(given, TupleType) and len(given.items) == len(wanted.items):
+        for pair in zip(wanted.items, given.items, strict=True):
+            yield from _candidates(*pair)
+
+
+def _mismatch(
+    title: str, parameter: Parameter, value: Expression, given: Type, wanted: Type
+) -> ModelError:
+    """Describe the innermost part of an argument that does not fit."""
+    if isinstance(value, Array) and isinstance(wanted, ArrayType) and isinstance(given, ArrayType):
+        for item in value.items:
+            if isinstance(item, Literal) and not fits(PRIMITIVES[type(item.value)], wanted.item):
+                kind = PRIMITIVES[type(item.value)]
+                return _mismatch(title, parameter, item, kind, wanted.item)
+    shown = str(given)
+    remedy = None
+    if isinstance(value, Literal):
+        text = str(value.value).lower() if isinstance(value.value, bool) else repr(value.value)
+        shown = f"the {given} {text}"
+    elif isinstance(value, Identifier):
+        shown = f"the {given} {value.name!r}"
+    is_scalar = wanted == SCALAR or wanted == TensorType("scalar")
+    if given == INTEGER and is_scalar:
+        literal = value.value if isinstance(value, Literal) else None
+        remedy = (
+            f"write {literal}.0 instead of {literal}"
+            if literal is not None
+            else ("convert it: scalar(...)")
+        )
+    return ModelError(
+        f"{title}: {parameter.name!r} must be {wanted}, not {shown}",
+        remedy=remedy,
+        location=value.location,
+    )

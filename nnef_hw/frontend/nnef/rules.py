@@ -1,0 +1,101 @@
+"""What a dialect of NNEF allows beyond the specification, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from nnef_hw.frontend.nnef.sources import SOURCES
+from nnef_hw.frontend.nnef.syntax import Document
+
+if TYPE_CHECKING:
+    from nnef_hw.frontend.nnef.evaluate import Invoked
+
+__all__ = ["LENIENT", "STRICT", "Lowering", "Rules"]
+
+Lowering: TypeAlias = "Callable[[Invoked], Any]"
+"""Makes the results of an operator: a tensor, a list, or a tuple of several results."""
+
+
+def _no_symbols(document: Document, dims: Mapping[str, int]) -> dict[str, int]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules a document is judged and read by.
+
+    Parameters
+    ----------
+    name
+        What ``inspect`` calls the dialect.
+    libraries
+        Files of operator declarations, a later one goes before an earlier one.
+    lowerings
+        Operators that need more than a node: by name, what makes their results.
+    typed
+        Whether expressions are type-checked before anything is evaluated. Without it, values are
+        converted to what a parameter declares where that makes sense: an integer to a scalar, a
+        number to an array of one, a constant tensor to numbers, an array to a tensor.
+    positional_attributes
+        Whether attributes may be given by position.
+    extension_lines
+        Whether fragments and expressions need their ``KHR_enable_`` lines.
+    redefinitions
+        Whether a fragment of the document may have the name of a library's operator; it wins.
+    variables_in_fragments
+        Whether ``variable`` may stand in fragments; its label then must differ from call to call.
+    shape_of
+        Whether ``shape_of`` may be used.
+    fold
+        Whether nodes of small constants are computed at once: dialects do shape arithmetic with
+        tensors.
+    tract_data
+        Whether tensor files and the quantization file follow tract's conventions.
+    symbols
+        The identifiers a document can use without assigning them, by name.
+    externals
+        Operators whose results are the graph's inputs.
+    extensions
+        Names of extensions that are understood, and prefixes of them that end in ``_``.
+    """
+
+    name: str
+    libraries: tuple[str, ...] = ("standard",)
+    lowerings: Mapping[str, Lowering] = field(default_factory=lambda: SOURCES)
+    typed: bool = True
+    positional_attributes: bool = False
+    extension_lines: bool = True
+    redefinitions: bool = False
+    variables_in_fragments: bool = False
+    shape_of: bool = False
+    fold: bool = False
+    tract_data: bool = False
+    symbols: Callable[[Document, Mapping[str, int]], Mapping[str, Any]] = _no_symbols
+    externals: frozenset[str] = frozenset({"external"})
+    extensions: tuple[str, ...] = (
+        "KHR_enable_fragment_definitions",
+        "KHR_enable_operator_expressions",
+    )
+
+    def knows_extension(self, name: str) -> bool:
+        """Whether an extension of this name is understood."""
+        return any(
+            name == known or (known.endswith("_") and name.startswith(known))
+            for known in self.extensions
+        )
+
+
+STRICT = Rules("NNEF 1.0.5")
+"""The specification, version 1.0.5."""
+
+LENIENT = replace(
+    STRICT,
+    name="NNEF 1.0 (legacy)",
+    extension_lines=False,
+    redefinitions=True,
+    variables_in_fragments=True,
+    shape_of=True,
+)
+"""Also what version 1.0 and its drafts allowed."""

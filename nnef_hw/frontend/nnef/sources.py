@@ -1,0 +1,182 @@
+"""Operators that compute nothing: external, variable, constant and update."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.errors import Location, ModelError
+from nnef_hw.frontend.shapes import Call
+from nnef_hw.ir import State, Tensor
+
+if TYPE_CHECKING:
+    from nnef_hw.frontend.nnef.evaluate import Invoked
+
+__all__ = ["SOURCES", "NoData", "VariableData", "literal_data", "positive_shape"]
+
+_MAX_VOLUME = 1 << 28
+_LITERAL_DTYPES = {"scalar": np.float32, "integer": np.int64, "logical": np.bool_}
+
+
+class VariableData(Protocol):
+    """Where the data of variables come from."""
+
+    def read(self, call: Call, tensor: Tensor) -> Tensor:
+        """Return the tensor with its data and label; raise ModelError if there are none."""
+
+
+class NoData:
+    """Every variable is zero: for checks of a document without its data."""
+
+    def read(self, call: Call, tensor: Tensor) -> Tensor:
+        """Return the tensor with zeros that take no memory."""
+        zero: NDArray[Any] = np.zeros((), _LITERAL_DTYPES[tensor.dtype])
+        data = np.broadcast_to(zero, tensor.shape)
+        return replace(tensor, data=data, label=call.attrs["label"])
+
+
+def literal_data(values: Any, dtype: str, location: Location) -> NDArray[Any]:
+    """Return numbers of the document as an array.
+
+    Raises
+    ------
+    ModelError
+        If one is too large for the float32 that scalars are kept in.
+    """
+    with np.errstate(over="ignore"):
+        data: NDArray[Any] = np.asarray(values, _LITERAL_DTYPES[dtype])
+    if dtype == "scalar" and np.isinf(data).any() and np.isfinite(values).all():
+        raise ModelError(
+            "a number is too large for 32-bit floats", remedy="scale it down", location=location
+        )
+    return data
+
+
+def positive_shape(call: Invoked) -> tuple[int, ...]:
+    """Return the ``shape`` argument.
+
+    Raises
+    ------
+    ModelError
+        If an extent is not positive, or the tensor is larger than any device.
+    """
+    shape = tuple(call.values["shape"])
+    if any(extent < 1 for extent in shape):
+        raise call.error(
+            f"shape {list(shape)} must be positive", "every extent is at least 1", at="shape"
+        )
+    if math.prod(shape) > _MAX_VOLUME:
+        raise call.error(
+            f"shape {list(shape)} has more than {_MAX_VOLUME} elements",
+            "no supported device holds it",
+            at="shape",
+        )
+    return shape
+
+
+def _dtype(call: Invoked) -> str:
+    dtype = call.dtype or "scalar"
+    if dtype == "string":
+        raise call.error(
+            "there is no tensor<string> in a graph", "write scalar, integer or logical"
+        )
+    return dtype
+
+
+def _source(call: Invoked, **fields: Any) -> Tensor:
+    name = call.evaluator.claim(call.name)
+    location = call.scope.location or call.location
+    return Tensor(name, positive_shape(call), _dtype(call), location=location, **fields)
+
+
+def external(call: Invoked) -> Tensor:
+    """Make a graph input."""
+    return call.evaluator.builder.input(_source(call))
+
+
+def variable(call: Invoked) -> Tensor:
+    """Read a variable; labels are the same whether in upper or lower case."""
+    evaluator = call.evaluator
+    tensor = _source(call)
+    label: str = call.values["label"]
+    earlier = evaluator.labels.setdefault(label.casefold(), (label, tensor))
+    label, other = earlier
+    for what, mine, its in (
+        ("shape", list(tensor.shape), list(other.shape)),
+        ("data-type", tensor.dtype, other.dtype),
+    ):
+        if mine != its:
+            raise call.error(
+                f"the label {call.values['label']!r} is that of {other.name!r}, which has {what} "
+                f"{its}, not {mine}",
+                "variables with one label share their data; labels do not differ by case",
+                at="label",
+            )
+    attrs = {"shape": list(tensor.shape), "label": label}
+    request = Call("variable", tensor.name, (), attrs, (tensor.dtype,), call.places, call.location)
+    tensor = evaluator.data.read(request, tensor)
+    evaluator.variables[tensor.name] = tensor
+    return evaluator.builder.add(tensor)
+
+
+def constant(call: Invoked) -> Tensor:
+    """Make a constant from numbers in the document."""
+    tensor = _source(call)
+    values, shape = call.values["value"], tensor.shape
+    volume = math.prod(shape)
+    if len(values) not in {1, volume}:
+        raise call.error(
+            f"{len(values)} values are given for the {volume} elements of shape {list(shape)}",
+            "give one, or one per element",
+            at="value",
+        )
+    data = literal_data(values, tensor.dtype, call.places.get("value", call.location))
+    data = np.broadcast_to(data, volume).reshape(shape)
+    return call.evaluator.builder.add(replace(tensor, data=data))
+
+
+def update(call: Invoked) -> Tensor:
+    """Give a variable the value it has in the next inference."""
+    evaluator = call.evaluator
+    states = evaluator.builder.states
+    target = call.values["variable"]
+    if not isinstance(target, Tensor) or target.name not in evaluator.variables:
+        raise call.error(
+            "only a variable can be updated", "its first argument is the result of variable(...)"
+        )
+    value = call.tensor("value")
+    if value.shape != target.shape:
+        raise call.error(
+            f"the value has shape {list(value.shape)}, but the variable {target.name!r} "
+            f"{list(target.shape)}",
+            "both must be equal",
+            at="value",
+        )
+    assert target.data is not None
+    label = (target.label or "").casefold()
+    sharing = [
+        other for other in evaluator.variables.values() if (other.label or "").casefold() == label
+    ]
+    for other in sharing:
+        if other.name in states:
+            raise call.error(
+                f"the variable {target.name!r} is updated twice",
+                "a variable takes one value for the next inference",
+            )
+    for other in sharing:
+        states[other.name] = State(target.data, value.name, target.label)
+    return value
+
+
+SOURCES: Mapping[str, Callable[[Invoked], Any]] = {
+    "external": external,
+    "variable": variable,
+    "constant": constant,
+    "update": update,
+}
+"""Lowerings of the standard's operators that are no nodes."""

@@ -1,0 +1,57 @@
+"""All parts of an expression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nnef_hw.frontend.nnef.syntax import (
+    Array,
+    Binary,
+    Builtin,
+    Comprehension,
+    Conditional,
+    Expression,
+    Invocation,
+    Range,
+    Subscript,
+    Tuple,
+    Unary,
+)
+
+__all__ = ["walk"]
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """Yield an expression and everything in it, in the order of the text."""
+    stack = [expression]
+    while stack:
+        part = stack.pop()
+        yield part
+        stack += reversed(_parts(part))
+
+
+def _parts(expression: Expression) -> list[Expression]:
+    match expression:
+        case Invocation():
+            return [argument.value for argument in expression.arguments]
+        case Array() | Tuple():
+            return list(expression.items)
+        case Unary():
+            return [expression.operand]
+        case Binary():
+            return [expression.left, expression.right]
+        case Conditional():
+            return [expression.then, expression.condition, expression.otherwise]
+        case Comprehension():
+            parts = [sequence for _, sequence in expression.iterators]
+            if expression.condition is not None:
+                parts.append(expression.condition)
+            return [*parts, expression.value]
+        case Subscript():
+            return [expression.sequence, expression.index]
+        case Range():
+            bounds = (expression.begin, expression.end)
+            return [expression.sequence, *(bound for bound in bounds if bound is not None)]
+        case Builtin():
+            return [expression.argument]
+    return []
