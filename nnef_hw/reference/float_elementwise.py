@@ -94,6 +94,17 @@ def copy(call: Call) -> Array:
     return call.args[0]
 
 
+@operator("copy_n")
+def copy_n(call: Call) -> list[Array]:
+    return [call.args[0]] * call.attr("times")
+
+
+@operator("add_n")
+def add_n(call: Call) -> Array:
+    """Sum; 0 of no operands."""
+    return np.asarray(sum(align(*call.args))) if call.args else np.zeros(())
+
+
 @operator("prelu")
 def prelu(call: Call) -> Array:
     x, alpha = align(*call.args)

@@ -205,15 +205,16 @@ def _slice(call: Call) -> list[Shape]:
         if stride == 0:
             raise call.error("stride must not be 0", at="stride")
         end = extent if to_end and end == 0 else end
+        backwards = int(stride < 0)
         begin, end = (
-            min(max(bound + extent if bound < 0 else bound, -1), extent - (stride < 0))
+            min(max(bound + extent if bound < 0 else bound, -backwards), extent - backwards)
             for bound in (begin, end)
         )
         result[axis] = -((begin - end) // stride)
         if result[axis] < 1:
             raise call.error(f"nothing is left of dimension {axis} of {list(source)}", at="end")
-        if stride > 0:
-            call.attrs["begin"][index], call.attrs["end"][index] = max(begin, 0), end
+        if not backwards:
+            call.attrs["begin"][index], call.attrs["end"][index] = begin, end
     return [tuple(result)]
 
 
