@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Tensor
+from nnef_hw.passes.quant_info import rearranged
 
 __all__ = ["Editor", "channel_values", "is_trivial", "reshape_node"]
 
@@ -78,10 +79,23 @@ class Editor:
         self.tensors[tensor.name] = tensor
         return tensor.name
 
+    def rearranged(
+        self, hint: str, like: Tensor, function: Callable[[NDArray[Any]], NDArray[Any]]
+    ) -> str:
+        """Add the constant ``like`` with its elements moved, and return its name."""
+        assert like.data is not None, like.name
+        name = self.constant(hint, function(like.data), like)
+        if like.quant is not None:
+            quant = rearranged(like.quant, like.shape, function)
+            self.tensors[name] = replace(self.tensors[name], quant=quant)
+        return name
+
     def activation(self, hint: str, shape: tuple[int, ...], like: Tensor) -> str:
-        """Add an activation and return its name; dtype and location are those of ``like``."""
+        """Add an activation and return its name; it has ``like``'s dtype, quant and location."""
         name = self._unique(hint)
-        self.tensors[name] = Tensor(name, shape, like.dtype, location=like.location)
+        self.tensors[name] = Tensor(
+            name, shape, like.dtype, location=like.location, quant=like.quant
+        )
         return name
 
     def add(self, hint: str, like: Tensor) -> str:

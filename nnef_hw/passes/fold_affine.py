@@ -24,6 +24,8 @@ class FoldAffine:
     * elsewhere: a depthwise 1x1 ``conv``, on [1, C, 1, 1] between reshapes if the rank is 2
     * such a ``conv`` behind another ``conv`` that nobody else reads: into that one
 
+    A layer whose sum, filter or bias the model's author quantized keeps its codes: nothing is
+    folded into it, nor such a ``conv`` into another.
     Left alone: constants that vary within a channel or give no finite scale, division by an
     activation, other ranks.
     """
@@ -44,6 +46,7 @@ class FoldAffine:
                 and before.attrs.get("activation") is None
                 and editor.has_one_use(source)
                 and _has_constants(editor, before)
+                and not _is_quantized(editor, before, node)
             ):
                 editor.drop(before)
                 editor.emit(_scaled(editor, before, node, scale, offset))
@@ -56,6 +59,12 @@ class FoldAffine:
             else:
                 editor.keep(node)
         return editor.finish()
+
+
+def _is_quantized(editor: Editor, layer: Node, node: Node) -> bool:
+    """Whether the sum, or codes of a filter or bias, would change."""
+    names = [layer.name, *layer.inputs[1:], *node.inputs[1:]]
+    return any(editor.tensors[editor.resolve(name)].quant is not None for name in names)
 
 
 def _has_constants(editor: Editor, node: Node) -> bool:
@@ -159,7 +168,7 @@ def _emit_depthwise(
         editor.emit(Node("conv", (source, weights, bias), (name,), attrs, node.location))
         return
     like, image = editor.tensors[name], (1, channels, 1, 1)
-    before = editor.activation(f"{name}_image", image, like)
+    before = editor.activation(f"{name}_image", image, editor.tensors[editor.resolve(source)])
     after = editor.activation(f"{name}_conv", image, like)
     editor.emit(
         reshape_node(source, before, image, node),

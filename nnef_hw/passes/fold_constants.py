@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
-from nnef_hw.ir import Graph
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.ir import Graph, Node, Quantization, Tensor
 from nnef_hw.passes.editor import Editor
+from nnef_hw.passes.quant_info import rearranged
 from nnef_hw.reference.float import evaluate_constant
 
 __all__ = ["FoldConstants"]
@@ -15,6 +20,7 @@ __all__ = ["FoldConstants"]
 class FoldConstants:
     """Replace every node whose arguments are all constants by its value.
 
+    Codes of a quantized constant survive a reshape or a transpose.
     Left alone: nodes whose result is a graph output.
     """
 
@@ -30,7 +36,22 @@ class FoldConstants:
             for name, value in zip(node.outputs, results, strict=True):
                 source = editor.tensors[node.inputs[0]]
                 label = source.label if value.size == source.volume else None
-                tensor = replace(editor.tensors[name], data=value, shape=value.shape, label=label)
-                editor.tensors[name] = tensor
+                quant = editor.tensors[name].quant or _carried(node, source, value)
+                editor.tensors[name] = replace(
+                    editor.tensors[name], data=value, shape=value.shape, label=label, quant=quant
+                )
             editor.changed = True
         return editor.finish()
+
+
+def _carried(node: Node, source: Tensor, value: NDArray[Any]) -> Quantization | None:
+    """Return the quantization of a constant whose elements a node only moves."""
+    if source.quant is None or node.op not in {
+        "copy", "reshape", "squeeze", "transpose", "unsqueeze"
+    }:  # fmt: skip
+        return None
+    axes: list[int] = list(node.attrs["axes"]) if node.op == "transpose" else []
+    axes += range(len(axes), len(source.shape))
+    return rearranged(
+        source.quant, source.shape, lambda array: np.transpose(array, axes).reshape(value.shape)
+    )

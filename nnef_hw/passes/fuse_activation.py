@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from nnef_hw.ir import Graph
 from nnef_hw.passes.editor import Editor
+from nnef_hw.passes.quant_info import same_quantization
 
 __all__ = ["FuseActivation"]
 
@@ -15,7 +16,8 @@ class FuseActivation:
     """Give a ``conv`` or ``linear`` that only a ``relu`` reads ``activation = "relu"``.
 
     The layer computes the ReLU's result under its name and keeps its own location.
-    Left alone: layers whose sum others read too, or that is a graph output.
+    Left alone: layers whose sum others read too, or that is a graph output, or is quantized in
+    another way than the ReLU's result.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -27,9 +29,19 @@ class FuseActivation:
                 before is None
                 or before.op not in {"conv", "linear"}
                 or not editor.has_one_use(node.inputs[0])
+                or not _fits(editor, before.name, node.name)
             ):
                 editor.keep(node)
                 continue
             editor.drop(before)
             editor.emit(replace(before.with_attrs(activation="relu"), outputs=node.outputs))
         return editor.finish()
+
+
+def _fits(editor: Editor, total: str, result: str) -> bool:
+    """Whether the layer can quantize its result at once; this then has the sum's quantization."""
+    inner, outer = editor.tensors[total].quant, editor.tensors[result].quant
+    if inner is not None and outer is None:
+        editor.tensors[result] = replace(editor.tensors[result], quant=inner)
+        return True
+    return inner is None or same_quantization(inner, outer)

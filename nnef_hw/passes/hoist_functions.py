@@ -33,8 +33,8 @@ class HoistFunctions:
             ):
                 editor.keep(node)
                 continue
-            like = editor.tensors[before.inputs[0]]
-            inner = editor.activation(f"{node.name}_image", like.shape, like)
+            shape = editor.shape(before.inputs[0])
+            inner = editor.activation(f"{node.name}_image", shape, editor.tensors[node.name])
             editor.drop(before)
             editor.emit(
                 Node(node.op, before.inputs, (inner,), node.attrs, node.location),

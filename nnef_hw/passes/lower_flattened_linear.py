@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.editor import Editor, reshape_node
@@ -30,8 +33,9 @@ class LowerFlattenedLinear:
                 editor.keep(node)
                 continue
             like, outputs = editor.tensors[node.inputs[1]], len(weights)
-            kernel = editor.constant(
-                f"{like.name}_image", weights.reshape(outputs, *shape[1:]), like
+            filter_shape = (outputs, *shape[1:])
+            kernel = editor.rearranged(
+                f"{like.name}_image", like, partial(np.reshape, shape=filter_shape)
             )
             attrs = {
                 "border": "constant",

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.editor import Editor, reshape_node
@@ -34,17 +37,23 @@ class LowerMatmul:
             if node.op == "linear" and rank == 2 and weights.ndim == 2:
                 editor.keep(node)
                 continue
-            if node.op == "matmul" and not node.attrs.get("transposeB", False):
-                weights = np.swapaxes(weights, -1, -2)
-            weights = weights.reshape(weights.shape[-2:])
-            like = editor.tensors[node.inputs[1]]
-            filter_name = editor.constant(f"{like.name}_matrix", weights, like)
+            like = editor.tensors[editor.resolve(node.inputs[1])]
+            transpose = node.op == "matmul" and not node.attrs.get("transposeB", False)
+            filter_name = editor.rearranged(
+                f"{like.name}_matrix", like, partial(_matrix, transpose=transpose)
+            )
+            weights = _matrix(weights, transpose=transpose)
             if node.op == "matmul":
                 bias = editor.constant(f"{node.name}_bias", np.zeros((1, len(weights))))
             else:
                 bias = node.inputs[2]
             _emit(editor, node, filter_name, bias, weights.shape)
         return editor.finish()
+
+
+def _matrix(array: NDArray[Any], *, transpose: bool) -> NDArray[Any]:
+    array = np.swapaxes(array, -1, -2) if transpose else array
+    return array.reshape(array.shape[-2:])
 
 
 def _has_one_row(editor: Editor, node: Node) -> bool:

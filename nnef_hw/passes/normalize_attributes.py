@@ -78,6 +78,9 @@ def _with_bias(editor: Editor, node: Node) -> Node:
     if bias is None or bias.shape == (1, channels) or bias.size not in {1, channels}:
         return node
     like = editor.tensors[editor.resolve(node.inputs[2])]
-    row = np.broadcast_to(bias.reshape(1, -1), (1, channels))
-    name = editor.constant(f"{like.name}_row", row, like)
+    name = editor.rearranged(
+        f"{like.name}_row",
+        like,
+        lambda array: np.broadcast_to(array.reshape(1, -1), (1, channels)),
+    )
     return replace(node, inputs=(*node.inputs[:2], name))

@@ -52,7 +52,8 @@ def _constants(editor: Editor, node: Node) -> tuple[str, ...]:
     if data is None:
         return node.inputs[1:]
     like = editor.tensors[editor.resolve(node.inputs[1])]
-    return editor.constant(f"{like.name}_2d", data[..., None], like), node.inputs[2]
+    kernel = editor.rearranged(f"{like.name}_2d", like, lambda array: array[..., None])
+    return kernel, node.inputs[2]
 
 
 def _raised(node: Node) -> Node:

@@ -16,7 +16,7 @@ class RemoveIdentity:
 
     A removed node's result that is a graph output gives its name to the tensor before it.
     Left alone: an identity between a graph input (or another output) and a graph output, which
-    becomes a ``reshape`` to the same shape.
+    becomes a ``reshape`` to the same shape; a result with a quantization of its own.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -52,10 +52,14 @@ def rename(editor: Editor, source: str, result: str) -> None:
         )
         for node in editor.nodes
     ]
+    quant = editor.tensors[source].quant
+    editor.tensors[result] = replace(editor.tensors[result], quant=quant)
     editor.alias(source, result)
 
 
 def _is_identity(graph: Graph, node: Node) -> bool:
+    if graph.tensor(node.outputs[0]).quant is not None:
+        return False
     if node.op in {"copy", "dropout"}:
         return True
     if not node.inputs or graph.tensor(node.inputs[0]).shape != graph.tensor(node.outputs[0]).shape:

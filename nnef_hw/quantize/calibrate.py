@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph, Node
 from nnef_hw.numerics import SOFTMAX_QTYPE, QType
+from nnef_hw.quantize.given import given_activation, given_bias, given_weights
 from nnef_hw.quantize.importer import (
     KEEPS_QTYPE,
     FixedParams,
@@ -20,92 +21,159 @@ from nnef_hw.quantize.importer import (
 )
 from nnef_hw.quantize.observe import Range, observe
 from nnef_hw.quantize.scheme import Scheme
+from nnef_hw.reference import unary_function
 from nnef_hw.reference.windows import convolve, pad_border
 
 __all__ = ["choose_params", "quantize"]
 
 DEFAULT_SCHEME = Scheme()
+LAYERS = {"conv", "linear"}
 
 _LARGEST_FACTOR = 256.0
 """Output steps per accumulator step: coarser accumulators mean a range that is not real."""
 
 
 def quantize(
-    graph: Graph, samples: Mapping[str, NDArray[Any]], scheme: Scheme = DEFAULT_SCHEME
+    graph: Graph, samples: Mapping[str, NDArray[Any]] | None, scheme: Scheme = DEFAULT_SCHEME
 ) -> Graph:
     """Turn a canonical graph into a fixed one.
+
+    Formats and codes that the model's author chose are kept.
 
     Parameters
     ----------
     graph
         Of the canonical stage.
     samples
-        Real calibration inputs, one array [N, ...] per graph input.
+        Real calibration inputs, one array [N, ...] per graph input; None if the graph is
+        quantized already.
     scheme
-        Widths.
+        Widths of what is not quantized already.
 
     Raises
     ------
     UnsupportedError
-        If a table operator's input would have over 8 bits.
+        If a table operator's input would have over 8 bits, or a given format does not exist in
+        hardware.
     SampleError
-        If the samples do not fit the graph.
+        If the samples do not fit the graph, or are needed and missing.
     """
     return build_fixed(graph, choose_params(graph, samples, scheme))
 
 
 def choose_params(
-    graph: Graph, samples: Mapping[str, NDArray[Any]], scheme: Scheme = DEFAULT_SCHEME
+    graph: Graph, samples: Mapping[str, NDArray[Any]] | None, scheme: Scheme = DEFAULT_SCHEME
 ) -> FixedParams:
     """Return the formats and integers that :func:`quantize` gives to a canonical graph."""
-    ranges = observe(graph, samples, scheme.activation_bits, scheme.clipping)
-    formats = {name: _format(ranges[name], scheme) for name in graph.inputs}
-    layers: dict[str, LayerParams] = {}
-    for node in graph.nodes:
-        source, found = formats[node.inputs[0]], ranges[node.name]
-        mean = ranges[node.inputs[0]].mean
-        if node.op in KEEPS_QTYPE:
-            formats[node.name] = source
-        elif node.op == "softmax":
-            formats[node.name] = SOFTMAX_QTYPE
-        elif node.op == "argmax_reduce":
-            formats[node.name] = argmax_qtype(graph.tensor(node.inputs[0]).shape[1])
-        elif node.op in {"conv", "linear"}:
-            layers[node.name] = _quantize_layer(graph, node, source, mean, scheme)
-            steps = np.max(layers[node.name].weight_qtype.scale) * _scale(source)
-            formats[node.name] = _format(_widened(found, scheme), scheme, float(steps))
-        elif node.op == "avg_pool":
-            formats[node.name] = _format(found, scheme, _scale(source))
-        else:
-            formats[node.name] = _format(found, scheme)
-    return FixedParams(formats, layers, scheme.mult_bits)
+    if samples is None:
+        return _Chooser(graph, scheme, {}).choose()
+    return _Chooser(
+        graph, scheme, observe(graph, samples, scheme.activation_bits, scheme.clipping)
+    ).choose()
 
 
-def _widened(found: Range, scheme: Scheme) -> Range:
-    grown = 1.0 + scheme.headroom
-    return replace(found, lo=found.lo * grown, hi=found.hi * grown)
+class _Chooser:
+    def __init__(self, graph: Graph, scheme: Scheme, ranges: Mapping[str, Range]) -> None:
+        self._graph = graph
+        self._scheme = scheme
+        self._ranges = ranges
+        self._formats: dict[str, QType] = {}
+        self._layers: dict[str, LayerParams] = {}
 
+    def choose(self) -> FixedParams:
+        graph, formats = self._graph, self._formats
+        if not self._ranges:
+            self._check_complete()
+        for name in graph.inputs:
+            formats[name] = given_activation(graph.tensor(name)) or self._observed(name)
+        for node in graph.nodes:
+            source = formats[node.inputs[0]]
+            if node.op in KEEPS_QTYPE:
+                formats[node.name] = source
+            elif node.op == "softmax":
+                formats[node.name] = SOFTMAX_QTYPE
+            elif node.op == "argmax_reduce":
+                formats[node.name] = argmax_qtype(graph.tensor(node.inputs[0]).shape[1])
+            else:
+                step = 0.0
+                if node.op in LAYERS:
+                    layer = self._layers[node.name] = self._layer(node, source)
+                    step = float(np.max(layer.weight_qtype.scale)) * _scale(source)
+                given = given_activation(graph.tensor(node.name))
+                formats[node.name] = given or self._computed(node, source, step)
+        return FixedParams(formats, self._layers, self._scheme.mult_bits)
 
-def _format(found: Range, scheme: Scheme, accumulator_step: float = 0.0) -> QType:
-    return scheme.activation(found.lo, found.hi, accumulator_step / _LARGEST_FACTOR)
+    def _check_complete(self) -> None:
+        """Refuse to do without samples what needs them."""
+        graph = self._graph
+        needing = [*graph.inputs, *(node.name for node in graph.nodes if node.op in LAYERS)]
+        missing = [name for name in needing if graph.tensor(name).quant is None]
+        if not missing:
+            return
+        what = "is not quantized"
+        if any(tensor.quant is not None for tensor in graph.tensors.values()):
+            rest = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+            what = f"does not say how {', '.join(missing[:3])}{rest} are quantized"
+        raise SampleError(
+            f"model {graph.name!r} {what} and no samples were given",
+            remedy="give representative inputs with --calibrate samples.npz",
+        )
 
+    def _observed(
+        self, name: str, accumulator_step: float = 0.0, *, headroom: bool = False
+    ) -> QType:
+        if name not in self._ranges:
+            raise SampleError(
+                f"the format of {name!r} must be chosen and no samples were given",
+                remedy="give representative inputs with --calibrate samples.npz",
+            )
+        found = self._ranges[name]
+        grown = 1.0 + self._scheme.headroom * headroom
+        return self._scheme.activation(
+            found.lo * grown, found.hi * grown, accumulator_step / _LARGEST_FACTOR
+        )
 
-def _quantize_layer(
-    graph: Graph, node: Node, source: QType, mean: NDArray[np.float64], scheme: Scheme
-) -> LayerParams:
-    """Quantize filter and bias; the bias takes back the mean error of the filter's rounding."""
-    weights, bias = (graph.constant(name) for name in node.inputs[1:])
-    codes, qtype = scheme.weights(weights, bias, _scale(source))
-    error = weights.astype(np.float64) - qtype.dequantize(codes)
-    if node.op == "conv":
+    def _computed(self, node: Node, source: QType, step: float) -> QType:
+        """Return the format of a result that its author did not quantize."""
+        if node.op in LAYERS:
+            return self._observed(node.name, step, headroom=True)
+        if self._ranges:
+            return self._observed(node.name, _scale(source) if node.op == "avg_pool" else 0.0)
+        if node.op == "avg_pool":
+            return source
+        return self._image(node, source)
+
+    def _image(self, node: Node, source: QType) -> QType:
+        """Return a format for all values that a function has on the codes of its input."""
+        with np.errstate(all="ignore"):
+            values = unary_function(node)(source.dequantize(np.arange(source.lo, source.hi + 1)))
+        finite = values[np.isfinite(values)]
+        return self._scheme.activation(finite.min(initial=0.0), finite.max(initial=0.0))
+
+    def _layer(self, node: Node, source: QType) -> LayerParams:
+        """Return a layer's integers; the bias takes back the mean error of a rounded filter."""
+        filter_tensor, bias_tensor = (self._graph.tensor(name) for name in node.inputs[1:])
+        weights, bias = (self._graph.constant(name) for name in node.inputs[1:])
+        given = given_weights(filter_tensor)
+        codes, qtype = given or self._scheme.weights(weights, bias, _scale(source))
+        scale = np.broadcast_to(_scale(source) * np.asarray(qtype.scale), len(weights))
+        if given is not None:
+            stored = given_bias(bias_tensor, scale)
+            if stored is not None:
+                return LayerParams(codes, stored, qtype)
+        elif self._ranges:
+            error = weights.astype(np.float64) - qtype.dequantize(codes)
+            bias = bias + self._mean_error(node, error)
+        bias_qtype = QType(bits=32, signed=True, scale=tuple(scale.tolist()))
+        return LayerParams(codes, bias_qtype.quantize(bias, axis=1), qtype)
+
+    def _mean_error(self, node: Node, error: NDArray[np.float64]) -> NDArray[np.float64]:
+        mean = self._ranges[node.inputs[0]].mean
+        if node.op != "conv":
+            return mean @ error.T
         padded = pad_border(mean, node.attrs["padding"])
         window = node.attrs["stride"], node.attrs["dilation"], node.attrs["groups"]
-        correction = convolve(padded, error, *window).mean(axis=(2, 3))
-    else:
-        correction = mean @ error.T
-    bias_scale = tuple(_scale(source) * s for s in np.atleast_1d(qtype.scale).tolist())
-    bias_qtype = QType(bits=32, signed=True, scale=bias_scale)
-    return LayerParams(codes, bias_qtype.quantize(bias + correction, axis=1), qtype)
+        return np.asarray(convolve(padded, error, *window).mean(axis=(2, 3)), np.float64)
 
 
 def _scale(qtype: QType) -> float:

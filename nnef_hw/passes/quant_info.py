@@ -1,0 +1,47 @@
+"""What passes do with the quantization that a model's author gave to a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.ir import Quantization
+
+__all__ = ["rearranged", "same_quantization"]
+
+
+def same_quantization(one: Quantization | None, other: Quantization | None) -> bool:
+    """Whether both say the same; None says nothing."""
+    if one is None or other is None:
+        return one is other
+    return (
+        one.op == other.op
+        and one.args.keys() == other.args.keys()
+        and all(np.array_equal(value, other.args[key]) for key, value in one.args.items())
+    )
+
+
+def rearranged(
+    quant: Quantization,
+    shape: tuple[int, ...],
+    function: Callable[[NDArray[Any]], NDArray[Any]],
+) -> Quantization:
+    """Return the quantization of ``function(data)``, which only moves elements.
+
+    Parameters
+    ----------
+    shape
+        Of ``data``, which arrays of several ranges broadcast to.
+    """
+    args = dict(quant.args)
+    for key, value in args.items():
+        array = np.asarray(value)
+        if array.size > 1:
+            array = array.reshape(array.shape + (1,) * (len(shape) - array.ndim))
+            args[key] = function(np.broadcast_to(array, shape))
+        elif array.ndim:
+            args[key] = array.reshape(-1)[0].item()
+    return Quantization(quant.op, args)
