@@ -133,7 +133,7 @@ _RULES: dict[str, Callable[[_Case], bool]] = {
     **dict.fromkeys(
         (
             "area_downsample", "broadcast", "multilinear_upsample", "nearest_downsample",
-            "nearest_upsample", "reshape", "resize",
+            "nearest_upsample", "reshape",
         ),
         _always,
     ),
@@ -168,6 +168,7 @@ _RULES: dict[str, Callable[[_Case], bool]] = {
     "matmul": _matmul,
     "one_hot": lambda case: case.input_varies_alone and _beside_axis(case),
     "pad": lambda case: tuple(case.node.attrs["padding"][0]) == (0, 0),
+    "resize": lambda case: bool(case.node.attrs["scale"][0] == 1),
     "tile": lambda case: bool(case.node.attrs["repeats"][0] == 1),
     "transpose": lambda case: case.node.attrs["axes"][:1] in ([], [0]),
     "trilu": lambda case: case.rank > 2,

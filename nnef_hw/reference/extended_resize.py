@@ -18,7 +18,7 @@ FloatArray = NDArray[np.float64]
 @operator("resize")
 def resize(call: Call) -> Array:
     x = np.asarray(call.args[0], np.float64)
-    for axis, (size, scale) in enumerate(zip(call.attr("size"), call.attr("scale"), strict=True)):
+    for axis, (size, scale) in enumerate(zip(call.shape, call.attr("scale"), strict=True)):
         extent = x.shape[axis]
         if size == extent and scale == 1:
             continue
