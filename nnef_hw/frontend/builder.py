@@ -31,9 +31,9 @@ class Builder:
     name
         The graph's name.
     fold
-        Whether nodes whose arguments are small constants are computed at once. Shape arithmetic
-        of dynamic exporters (``shape_of``, ``gather``, ``concat``, ``reshape``) then ends in
-        constants that attributes can be read from.
+        Whether nodes whose arguments are small constants, not quantized, are computed at once.
+        Shape arithmetic of dynamic exporters (``shape_of``, ``gather``, ``concat``, ``reshape``)
+        then ends in constants that attributes can be read from.
     """
 
     def __init__(self, name: str, *, fold: bool = False) -> None:
@@ -160,7 +160,7 @@ class Builder:
 
     @staticmethod
     def _is_small(inputs: Sequence[Tensor], results: Sequence[Tensor]) -> bool:
-        known = all(tensor.data is not None for tensor in inputs)
+        known = all(tensor.data is not None and tensor.quant is None for tensor in inputs)
         return known and sum(tensor.volume for tensor in (*inputs, *results)) <= _MAX_FOLDED
 
     def _folded(

@@ -7,13 +7,13 @@ is found when the graph is evaluated.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError
+from nnef_hw.frontend.nnef.agreement import unpacked
 from nnef_hw.frontend.nnef.declarations import check_declaration
-from nnef_hw.frontend.nnef.evaluate import identifiers
-from nnef_hw.frontend.nnef.inference import Inference, unpacked
+from nnef_hw.frontend.nnef.inference import Inference
 from nnef_hw.frontend.nnef.library import load_library
 from nnef_hw.frontend.nnef.operators import nearest
 from nnef_hw.frontend.nnef.rules import Rules
@@ -34,12 +34,13 @@ from nnef_hw.frontend.nnef.syntax import (
     Type,
 )
 from nnef_hw.frontend.nnef.types import INTEGER, UNKNOWN, fits
-from nnef_hw.frontend.nnef.walk import walk
+from nnef_hw.frontend.nnef.walk import identifiers, walk
 
 __all__ = ["Findings", "check_document"]
 
 _FRAGMENTS = "KHR_enable_fragment_definitions"
 _EXPRESSIONS = "KHR_enable_operator_expressions"
+_SIMPLE = {Identifier, Literal}
 
 
 class Findings:
@@ -214,7 +215,7 @@ class _Checker:
             if self._rules.typed:
                 try:
                     kind = inference.infer(assignment.value, items[0].name if items else "")
-                    types = _unpacked(assignment, kind, self._declarations)
+                    types = _unpacked(assignment, kind, inference.arrays, self._declarations)
                     if in_graph:
                         _check_tensors(assignment, types, kind)
                 except NnefHwError as error:
@@ -245,9 +246,10 @@ def _compositional(assignment: Assignment) -> Location | None:
     if not isinstance(value, Invocation):
         return value.location
     for argument in value.arguments:
-        for part in walk(argument.value):
-            if not isinstance(part, Identifier | Literal | Array | Tuple):
-                return part.location
+        if type(argument.value) not in _SIMPLE:
+            for part in walk(argument.value):
+                if not isinstance(part, Identifier | Literal | Array | Tuple):
+                    return part.location
     return None
 
 
@@ -287,35 +289,39 @@ def _check_tensors(assignment: Assignment, types: Mapping[str, Type], kind: Type
 
 
 def _unpacked(
-    assignment: Assignment, kind: Type, declarations: Mapping[str, Declaration]
+    assignment: Assignment,
+    kind: Type,
+    arrays: Sequence[Invocation],
+    declarations: Mapping[str, Declaration],
 ) -> dict[str, Type]:
-    """Return the types of an assignment's identifiers."""
+    """Return the types of an assignment's identifiers.
+
+    Parameters
+    ----------
+    arrays
+        Invocations in it that result in an array. Its length must be known without the
+        operator's shape rule (1.0.5), unless the target lists the items.
+    """
     target, value = assignment.target, assignment.value
-    title = ""
-    if isinstance(value, Invocation):
-        first = next(identifiers(target), None)
-        title = f"{value.operator} {first.name if first else ''!r}: "
+    first = next(identifiers(target), None)
+    title = f"{value.operator} {first.name!r}: " if isinstance(value, Invocation) and first else ""
     try:
         types = dict(unpacked(target, kind))
     except ModelError as error:
         raise ModelError(
             title + error.reason, remedy=error.remedy, location=error.location
         ) from None
-    direct = value if isinstance(target, Array) else None
-    for part in walk(value):
-        if not isinstance(part, Invocation) or part is direct:
+    for part in arrays:
+        is_listed = part is value and isinstance(target, Array)
+        if is_listed or _has_known_length(declarations[part.operator], declarations, set()):
             continue
-        declaration = declarations[part.operator]
-        if isinstance(declaration.results[0].type, ArrayType) and not _has_known_length(
-            declaration, declarations, set()
-        ):
-            raise ModelError(
-                f"{title}the result is an array, so its items are listed"
-                if part is value
-                else f"the result of {part.operator!r} is an array whose items have no names",
-                remedy="write [a, b] = ...",
-                location=part.location,
-            )
+        raise ModelError(
+            f"{title}the result is an array, so its items are listed"
+            if part is value
+            else f"the result of {part.operator!r} is an array whose items have no names",
+            remedy="write [a, b] = ...",
+            location=part.location,
+        )
     return types
 
 

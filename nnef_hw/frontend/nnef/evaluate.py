@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -10,9 +10,9 @@ import numpy as np
 
 from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError
 from nnef_hw.frontend.builder import Builder
-from nnef_hw.frontend.nnef import arithmetic
 from nnef_hw.frontend.nnef.binding import match
 from nnef_hw.frontend.nnef.coercion import coerced, plain
+from nnef_hw.frontend.nnef.expressions import METHODS, unpack
 from nnef_hw.frontend.nnef.library import load_library
 from nnef_hw.frontend.nnef.operators import nearest
 from nnef_hw.frontend.nnef.sources import literal_data
@@ -20,23 +20,16 @@ from nnef_hw.frontend.nnef.syntax import (
     Array,
     ArrayType,
     Assignment,
-    Binary,
-    Builtin,
-    Comprehension,
-    Conditional,
     Declaration,
     Expression,
     Identifier,
     Invocation,
-    Literal,
-    Range,
-    Subscript,
     TensorType,
     Tuple,
     Type,
-    Unary,
 )
 from nnef_hw.frontend.nnef.types import is_generic
+from nnef_hw.frontend.nnef.walk import identifiers
 from nnef_hw.frontend.shapes import SHAPE_RULES
 from nnef_hw.ir import Tensor
 from nnef_hw.reference.registry import known_operators
@@ -46,8 +39,6 @@ if TYPE_CHECKING:
     from nnef_hw.frontend.nnef.sources import VariableData
 
 __all__ = [
-    "BINARY_OPERATORS",
-    "UNARY_OPERATORS",
     "Evaluator",
     "Invoked",
     "Names",
@@ -57,24 +48,6 @@ __all__ = [
 
 Names: TypeAlias = "str | Sequence[Names] | None"
 """What the tensors of a value shall be called: a name, names of the items, or as may be."""
-
-UNARY_OPERATORS = {"-": "neg", "+": "copy", "!": "not"}
-BINARY_OPERATORS = {
-    "+": "add",
-    "-": "sub",
-    "*": "mul",
-    "/": "div",
-    "^": "pow",
-    "<": "lt",
-    "<=": "le",
-    ">": "gt",
-    ">=": "ge",
-    "==": "eq",
-    "!=": "ne",
-    "&&": "and",
-    "||": "or",
-}
-"""Operators on tensors stand for invocations (specification, table 1)."""
 
 _DTYPES: dict[type, str] = {bool: "logical", int: "integer", float: "scalar", str: "string"}
 _MAX_DEPTH = 1000
@@ -217,11 +190,11 @@ class Evaluator:
         names = self._target_names(assignment.target, scope)
         scope.root = _first(names) or scope.prefix
         value = self.evaluate(assignment.value, scope, names)
-        self._unpack(assignment.target, value, scope)
+        unpack(self, assignment.target, value, scope)
 
     def evaluate(self, expression: Expression, scope: Scope, names: Names = None) -> Any:
         """Return the value of an expression."""
-        return _METHODS[type(expression)](self, expression, scope, names)
+        return METHODS[type(expression)](self, expression, scope, names)
 
     def declaration(self, name: str, location: Location) -> Declaration:
         """Return the declaration of an operator.
@@ -296,161 +269,10 @@ class Evaluator:
             return self._expanded(call)
         return self._node(call)
 
-    def _literal(self, literal: Literal, scope: Scope, names: Names) -> Any:
-        return literal.value
-
-    def _identifier(self, identifier: Identifier, scope: Scope, names: Names) -> Any:
-        name = identifier.name
-        if name in scope.values:
-            return scope.values[name]
-        later = not scope.prefix and name in self.builder.reserved
-        raise ModelError(
-            f"the tensor {name!r} is used before it is assigned"
-            if later
-            else f"there is no tensor {name!r}",
-            remedy="move its assignment up" if later else nearest(name, scope.values),
-            location=identifier.location,
-        )
-
-    def _array(self, array: Array, scope: Scope, names: Names) -> list[Any]:
-        return list(self._items(array.items, scope, names))
-
-    def _tuple(self, items: Tuple, scope: Scope, names: Names) -> tuple[Any, ...]:
-        return tuple(self._items(items.items, scope, names))
-
-    def _items(self, items: Sequence[Expression], scope: Scope, names: Names) -> list[Any]:
-        parts: Sequence[Names] = [None] * len(items)
-        if names is not None and not isinstance(names, str) and len(names) == len(items):
-            parts = names
-        return [self.evaluate(item, scope, part) for item, part in zip(items, parts, strict=True)]
-
-    def _unary(self, unary: Unary, scope: Scope, names: Names) -> Any:
-        value = self.evaluate(unary.operand, scope)
-        if isinstance(value, Tensor):
-            op = UNARY_OPERATORS[unary.operator]
-            return self._operation(op, [value], [unary.operand], unary.location, scope, names)
-        return arithmetic.unary(unary.operator, value, unary.location)
-
-    def _binary(self, binary: Binary, scope: Scope, names: Names) -> Any:
-        operator = binary.operator
-        left = self.evaluate(binary.left, scope)
-        if isinstance(left, bool) and operator in {"&&", "||"} and left == (operator == "||"):
-            return left
-        right = self.evaluate(binary.right, scope)
-        if operator == "in":
-            return any(_same(left, item) for item in right)
-        if isinstance(left, Tensor) or isinstance(right, Tensor):
-            op = BINARY_OPERATORS[operator]
-            sides = [binary.left, binary.right]
-            return self._operation(op, [left, right], sides, binary.location, scope, names)
-        return arithmetic.binary(operator, left, right, binary.location)
-
-    def _operation(
-        self,
-        op: str,
-        values: list[Any],
-        sides: list[Expression],
-        location: Location,
-        scope: Scope,
-        names: Names,
-    ) -> Any:
-        declaration = self.declaration(op, location)
-        parameters = [parameter.name for parameter in declaration.parameters]
-        places = {name: side.location for name, side in zip(parameters, sides, strict=True)}
-        given = dict(zip(parameters, values, strict=True))
-        return self.invoke(declaration, given, None, names, places, location, scope)
-
-    def _conditional(self, conditional: Conditional, scope: Scope, names: Names) -> Any:
-        condition = plain(self.evaluate(conditional.condition, scope))
-        if not isinstance(condition, bool):
-            raise ModelError(
-                "the condition is not known when the graph is built",
-                remedy="choose at run time with select(condition, a, b)",
-                location=conditional.condition.location,
-            )
-        chosen = conditional.then if condition else conditional.otherwise
-        return self.evaluate(chosen, scope, names)
-
-    def _comprehension(self, comprehension: Comprehension, scope: Scope, names: Names) -> list[Any]:
-        targets = [target for target, _ in comprehension.iterators]
-        sequences = [plain(self.evaluate(item, scope)) for _, item in comprehension.iterators]
-        lengths = {len(sequence) for sequence in sequences}
-        if len(lengths) > 1:
-            shown = " and ".join(str(len(sequence)) for sequence in sequences)
-            raise ModelError(
-                f"the iterators have {shown} items",
-                remedy="arrays that are iterated together must have the same length",
-                location=comprehension.location,
-            )
-        hidden = {
-            item.name: scope.values.get(item.name, _ABSENT)
-            for target in targets
-            for item in identifiers(target)
-        }
-        parts = () if names is None or isinstance(names, str) else names
-        result: list[Any] = []
-        try:
-            for items in zip(*sequences, strict=True):
-                for target, item in zip(targets, items, strict=True):
-                    self._unpack(target, item, scope)
-                if comprehension.condition is None or self.evaluate(comprehension.condition, scope):
-                    part = parts[len(result)] if len(result) < len(parts) else None
-                    result.append(self.evaluate(comprehension.value, scope, part))
-        finally:
-            for name, value in hidden.items():
-                if value is _ABSENT:
-                    scope.values.pop(name, None)
-                else:
-                    scope.values[name] = value
-        return result
-
-    def _subscript(self, subscript: Subscript, scope: Scope, names: Names) -> Any:
-        sequence = plain(self.evaluate(subscript.sequence, scope))
-        index = plain(self.evaluate(subscript.index, scope))
-        if not 0 <= index < len(sequence):
-            raise ModelError(
-                f"the index {index} is outside of {_counted(sequence)}",
-                remedy=f"indices are 0 to {len(sequence) - 1}" if len(sequence) else None,
-                location=subscript.index.location,
-            )
-        return sequence[index]
-
-    def _range(self, part: Range, scope: Scope, names: Names) -> Any:
-        sequence = plain(self.evaluate(part.sequence, scope))
-        begin = 0 if part.begin is None else plain(self.evaluate(part.begin, scope))
-        end = len(sequence) if part.end is None else plain(self.evaluate(part.end, scope))
-        for bound in (begin, end):
-            if not 0 <= bound <= len(sequence):
-                raise ModelError(
-                    f"the range [{begin}:{end}] is outside of {_counted(sequence)}",
-                    remedy=f"its bounds are 0 to {len(sequence)}",
-                    location=part.location,
-                )
-        return sequence[begin:end]
-
-    def _builtin(self, builtin: Builtin, scope: Scope, names: Names) -> Any:
-        value = self.evaluate(builtin.argument, scope)
-        if builtin.function == "shape_of":
-            return list(value.shape) if isinstance(value, Tensor) else []
-        value = plain(value)
-        if builtin.function == "length_of":
-            return len(value)
-        if builtin.function == "range_of":
-            return list(range(len(value)))
-        return arithmetic.cast(builtin.function, value, builtin.location)
-
-    def _invocation(self, invocation: Invocation, scope: Scope, names: Names) -> Any:
-        declaration = self.declaration(invocation.operator, invocation.location)
-        matched = self._arguments(invocation, declaration, scope, names)
-        given = {name: self.evaluate(value, scope) for name, value in matched.items()}
-        dtype = scope.dtype if invocation.dtype == "?" else invocation.dtype
-        places = {name: value.location for name, value in matched.items()}
-        return self.invoke(declaration, given, dtype, names, places, invocation.location, scope)
-
-    def _arguments(
+    def arguments(
         self, invocation: Invocation, declaration: Declaration, scope: Scope, names: Names
     ) -> dict[str, Expression]:
-        """Match arguments with parameters, once for each invocation in the text."""
+        """Return the given arguments; matched once for each invocation in the text."""
         known = self._matched.get(id(invocation))
         if known is not None:
             return known[1]
@@ -580,55 +402,11 @@ class Evaluator:
         assert isinstance(target, Array | Tuple)
         return [self._target_names(item, scope) for item in target.items]
 
-    def _unpack(self, target: Expression, value: Any, scope: Scope) -> None:
-        if isinstance(target, Identifier):
-            scope.values[target.name] = value
-            return
-        assert isinstance(target, Array | Tuple)
-        kind, word = (list, "array") if isinstance(target, Array) else (tuple, "tuple")
-        if not isinstance(value, kind) and self.rules.typed:
-            raise ModelError(f"the value is no {word}", location=target.location)
-        if not isinstance(value, list | tuple) or len(value) != len(target.items):
-            count = len(value) if isinstance(value, list | tuple) else 1
-            raise ModelError(
-                f"{len(target.items)} names are given for the {count} items of the {word}",
-                location=target.location,
-            )
-        for item, part in zip(target.items, value, strict=True):
-            self._unpack(item, part, scope)
-
     def nested(self, value: list[Any], location: Location) -> Any:
         """Return nested lists of numbers; constants of rank 0 in them count as numbers."""
         return [
             self.nested(item, location) if isinstance(item, list) else plain(item) for item in value
         ]
-
-
-_ABSENT = object()
-
-_METHODS: dict[type, Callable[[Evaluator, Any, Scope, Names], Any]] = {
-    Literal: Evaluator._literal,
-    Identifier: Evaluator._identifier,
-    Array: Evaluator._array,
-    Tuple: Evaluator._tuple,
-    Unary: Evaluator._unary,
-    Binary: Evaluator._binary,
-    Conditional: Evaluator._conditional,
-    Comprehension: Evaluator._comprehension,
-    Subscript: Evaluator._subscript,
-    Range: Evaluator._range,
-    Builtin: Evaluator._builtin,
-    Invocation: Evaluator._invocation,
-}
-
-
-def identifiers(target: Expression) -> Iterator[Identifier]:
-    """Yield the names of an assignment's target."""
-    if isinstance(target, Identifier):
-        yield target
-    elif isinstance(target, Array | Tuple):
-        for item in target.items:
-            yield from identifiers(item)
 
 
 def _first(names: Names) -> str | None:
@@ -643,20 +421,6 @@ def _parts(value: Any) -> Iterator[Any]:
             yield from _parts(item)
     else:
         yield value
-
-
-def _same(left: Any, right: Any) -> bool:
-    """Compare deeply; a tensor is only the same as itself."""
-    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
-        return len(left) == len(right) and all(map(_same, left, right))
-    if isinstance(left, Tensor) or isinstance(right, Tensor):
-        return left is right
-    return bool(left == right)
-
-
-def _counted(sequence: Any) -> str:
-    kind = "string" if isinstance(sequence, str) else "array"
-    return f"the {kind} of length {len(sequence)}"
 
 
 def _result_dtype(kind: Type, dtype: str | None) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from nnef_hw.errors import Location, ModelError, UnsupportedError
+from nnef_hw.frontend.nnef.agreement import deduced_dtype, mismatch, unpacked
 from nnef_hw.frontend.nnef.binding import match
-from nnef_hw.frontend.nnef.evaluate import BINARY_OPERATORS, UNARY_OPERATORS
+from nnef_hw.frontend.nnef.expressions import BINARY_OPERATORS, UNARY_OPERATORS
 from nnef_hw.frontend.nnef.operators import nearest
 from nnef_hw.frontend.nnef.rules import Rules
 from nnef_hw.frontend.nnef.syntax import (
@@ -22,7 +23,6 @@ from nnef_hw.frontend.nnef.syntax import (
     Identifier,
     Invocation,
     Literal,
-    Parameter,
     PrimitiveType,
     Range,
     Subscript,
@@ -43,7 +43,6 @@ from nnef_hw.frontend.nnef.types import (
     common_type,
     fits,
     has_tensor,
-    is_generic,
     substituted,
 )
 
@@ -52,6 +51,7 @@ __all__ = ["Inference"]
 _LOGICAL_OPERATORS = {"&&", "||"}
 _EQUALITY_OPERATORS = {"==", "!="}
 _COMPARISON_OPERATORS = {"<", "<=", ">", ">="}
+_NO_WORDS: Mapping[str, str] = MappingProxyType({})
 
 
 class Inference:
@@ -77,6 +77,8 @@ class Inference:
         """Types of the identifiers assigned so far."""
         self.later: set[str] = set()
         """Identifiers the body assigns somewhere."""
+        self.arrays: list[Invocation] = []
+        """Invocations in the expression inferred last that result in an array."""
         self._declarations = declarations
         self._rules = rules
         self.fragment = fragment
@@ -96,6 +98,7 @@ class Inference:
             At the first thing that is wrong.
         """
         self._root = root
+        self.arrays = []
         return self._infer(expression)
 
     def _infer(self, expression: Expression) -> Type:
@@ -205,7 +208,9 @@ class Inference:
         declaration = self._declarations[op]
         given = dict(zip((item.name for item in declaration.parameters), sides, strict=True))
         title = f"the operator {node.operator!r}"
-        return self._result(declaration, given, None, title, node.location)
+        words = ["its operand"] if len(sides) == 1 else ["its left side", "its right side"]
+        shown = dict(zip(given, words, strict=True))
+        return self._result(declaration, given, None, title, node.location, shown)
 
     def _conditional(self, conditional: Conditional) -> Type:
         self._expect_logical(conditional.condition)
@@ -351,6 +356,8 @@ class Inference:
         positional = self._rules.positional_attributes
         given = match(invocation, declaration, title, positional=positional)
         dtype = self._explicit_dtype(invocation, declaration, title)
+        if isinstance(declaration.results[0].type, ArrayType):
+            self.arrays.append(invocation)
         return self._result(declaration, given, dtype, title, invocation.location)
 
     def _check_place(self, invocation: Invocation) -> None:
@@ -394,11 +401,12 @@ class Inference:
         dtype: str | None,
         title: str,
         location: Location,
+        shown: Mapping[str, str] = _NO_WORDS,
     ) -> Type:
         """Check arguments against their parameters and return the type of the results."""
         types = {name: self._infer(value) for name, value in given.items()}
         if declaration.generic and dtype is None:
-            dtype = self._deduced(declaration, types, title, location)
+            dtype = deduced_dtype(declaration, types, title, location)
         for parameter in declaration.parameters:
             if parameter.name not in given:
                 continue
@@ -407,43 +415,18 @@ class Inference:
                 wanted = substituted(wanted, dtype)
             kind = types[parameter.name]
             if not fits(kind, wanted):
-                raise _mismatch(title, parameter, given[parameter.name], kind, wanted)
+                raise mismatch(
+                    title,
+                    shown.get(parameter.name, repr(parameter.name)),
+                    given[parameter.name],
+                    kind,
+                    wanted,
+                )
         results = [
             result.type if dtype is None else substituted(result.type, dtype)
             for result in declaration.results
         ]
         return results[0] if len(results) == 1 else TupleType(tuple(results))
-
-    def _deduced(
-        self,
-        declaration: Declaration,
-        types: Mapping[str, Type],
-        title: str,
-        location: Location,
-    ) -> str | None:
-        found: dict[str, str] = {}
-        for parameter in declaration.parameters:
-            if parameter.name in types and is_generic(parameter.type):
-                for dtype in _candidates(parameter.type, types[parameter.name]):
-                    found.setdefault(dtype, parameter.name)
-        if len(found) == 1:
-            return next(iter(found))
-        if "unknown" in found:
-            return next((dtype for dtype in found if dtype != "unknown"), "unknown")
-        if not found and any(map(is_generic, _declared(declaration, types))):
-            return "unknown"
-        if not found:
-            raise ModelError(
-                f"{title}: the data-type of the result is not known",
-                remedy=f"write {declaration.name}<scalar>(...)",
-                location=location,
-            )
-        shown = " and ".join(f"{dtype} ({name!r})" for dtype, name in found.items())
-        raise ModelError(
-            f"{title}: '?' stands for one data-type, but the arguments are {shown}",
-            remedy="convert one with cast<...>(...)",
-            location=location,
-        )
 
 
 _METHODS: dict[type, Callable[..., Type]] = {
@@ -460,54 +443,6 @@ _METHODS: dict[type, Callable[..., Type]] = {
     Builtin: Inference._builtin,
     Invocation: Inference._invocation,
 }
-
-
-def unpacked(target: Expression, value: Type) -> Iterator[tuple[str, Type]]:
-    """Yield the identifiers of a target with their types.
-
-    Raises
-    ------
-    ModelError
-        If the target has another structure than the value.
-    """
-    if isinstance(target, Identifier):
-        yield target.name, value
-        return
-    assert isinstance(target, Array | Tuple)
-    if value is UNKNOWN:
-        for item in target.items:
-            yield from unpacked(item, UNKNOWN)
-    elif isinstance(target, Array) and isinstance(value, ArrayType):
-        for item in target.items:
-            yield from unpacked(item, value.item)
-    elif (
-        isinstance(target, Tuple)
-        and isinstance(value, TupleType)
-        and len(target.items) == len(value.items)
-    ):
-        for item, kind in zip(target.items, value.items, strict=True):
-            yield from unpacked(item, kind)
-    else:
-        raise _structure(target, value)
-
-
-def _structure(target: Array | Tuple, value: Type) -> ModelError:
-    if isinstance(value, ArrayType):
-        reason = "the result is an array, so its items are listed"
-        remedy = "write [a, b] = ..."
-    elif isinstance(value, TupleType):
-        count, given = len(value.items), len(target.items)
-        if isinstance(target, Array):
-            reason, remedy = f"the {count} results are no array", "leave out the brackets: a, b ="
-        else:
-            reason = f"there are {count} results, but {given} are assigned"
-            remedy = "name each of them"
-    elif isinstance(target, Array):
-        reason, remedy = "the result is not an array", "write a = ... without brackets"
-    else:
-        reason = f"there is 1 result, but {len(target.items)} are assigned"
-        remedy = "write a = ..."
-    return ModelError(reason, remedy=remedy, location=target.location)
 
 
 def _primitive_result(operator: str, left: Type, right: Type) -> Type | None:
@@ -539,63 +474,4 @@ def _no_items(kind: Type, where: Location) -> ModelError:
         f"{kind} has no items to take",
         remedy="take parts of a tensor with slice(...) or split(...)" if is_tensor else None,
         location=where,
-    )
-
-
-def _declared(declaration: Declaration, given: Mapping[str, Type]) -> Iterator[Type]:
-    """Yield the types of the parameters with arguments that are not empty arrays."""
-    for parameter in declaration.parameters:
-        if given.get(parameter.name, EMPTY) is not EMPTY:
-            yield parameter.type
-
-
-def _candidates(wanted: Type, given: Type) -> Iterator[str]:
-    """Yield what ``?`` would have to stand for."""
-    if given is UNKNOWN:
-        if is_generic(wanted):
-            yield "unknown"
-    elif isinstance(wanted, TensorType):
-        if wanted.item == "?" and isinstance(given, TensorType) and given.item is not None:
-            yield given.item
-        elif wanted.item == "?" and isinstance(given, PrimitiveType):
-            yield given.name
-    elif isinstance(wanted, PrimitiveType):
-        if wanted.name == "?" and isinstance(given, PrimitiveType):
-            yield given.name
-    elif isinstance(wanted, ArrayType):
-        if isinstance(given, ArrayType) and given is not EMPTY:
-            yield from _candidates(wanted.item, given.item)
-    elif isinstance(given, TupleType) and len(given.items) == len(wanted.items):
-        for pair in zip(wanted.items, given.items, strict=True):
-            yield from _candidates(*pair)
-
-
-def _mismatch(
-    title: str, parameter: Parameter, value: Expression, given: Type, wanted: Type
-) -> ModelError:
-    """Describe the innermost part of an argument that does not fit."""
-    if isinstance(value, Array) and isinstance(wanted, ArrayType) and isinstance(given, ArrayType):
-        for item in value.items:
-            if isinstance(item, Literal) and not fits(PRIMITIVES[type(item.value)], wanted.item):
-                kind = PRIMITIVES[type(item.value)]
-                return _mismatch(title, parameter, item, kind, wanted.item)
-    shown = str(given)
-    remedy = None
-    if isinstance(value, Literal):
-        text = str(value.value).lower() if isinstance(value.value, bool) else repr(value.value)
-        shown = f"the {given} {text}"
-    elif isinstance(value, Identifier):
-        shown = f"the {given} {value.name!r}"
-    is_scalar = wanted == SCALAR or wanted == TensorType("scalar")
-    if given == INTEGER and is_scalar:
-        literal = value.value if isinstance(value, Literal) else None
-        remedy = (
-            f"write {literal}.0 instead of {literal}"
-            if literal is not None
-            else ("convert it: scalar(...)")
-        )
-    return ModelError(
-        f"{title}: {parameter.name!r} must be {wanted}, not {shown}",
-        remedy=remedy,
-        location=value.location,
     )

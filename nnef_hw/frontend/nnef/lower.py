@@ -12,14 +12,14 @@ from typing import Any
 from nnef_hw.errors import ModelError, NnefHwError, raise_all
 from nnef_hw.frontend.builder import Builder
 from nnef_hw.frontend.nnef.checker import Findings, check_document
-from nnef_hw.frontend.nnef.evaluate import Evaluator, Scope, identifiers
+from nnef_hw.frontend.nnef.evaluate import Evaluator, Scope
 from nnef_hw.frontend.nnef.operators import nearest
 from nnef_hw.frontend.nnef.quant_file import QuantizationLine
 from nnef_hw.frontend.nnef.rules import STRICT, Rules
 from nnef_hw.frontend.nnef.sources import NoData, VariableData
 from nnef_hw.frontend.nnef.syntax import Assignment, Document, Identifier
+from nnef_hw.frontend.nnef.walk import identifiers
 from nnef_hw.ir import Graph, Tensor
-from nnef_hw.reference.float_quantize import fake_quantize
 
 __all__ = ["lower"]
 
@@ -157,10 +157,7 @@ class _Lowering:
         """Apply a line of the quantization file; of variables that was done when they were read."""
         if tensor.name in self._evaluator.variables:
             return tensor
-        line.check(tensor.shape)
-        quant = line.quantization
-        data = None if tensor.data is None else fake_quantize(tensor.data, quant)
-        return self._builder.add(replace(tensor, data=data, quant=quant))
+        return self._builder.add(line.apply(tensor))
 
     def _check_lines(self) -> Iterator[ModelError]:
         for name, line in self._lines.items():

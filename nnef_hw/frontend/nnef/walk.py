@@ -1,4 +1,4 @@
-"""All parts of an expression."""
+"""All parts of an expression, all names of a target."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from nnef_hw.frontend.nnef.syntax import (
     Comprehension,
     Conditional,
     Expression,
+    Identifier,
     Invocation,
     Range,
     Subscript,
@@ -18,7 +19,7 @@ from nnef_hw.frontend.nnef.syntax import (
     Unary,
 )
 
-__all__ = ["walk"]
+__all__ = ["identifiers", "walk"]
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
@@ -55,3 +56,12 @@ def _parts(expression: Expression) -> list[Expression]:
         case Builtin():
             return [expression.argument]
     return []
+
+
+def identifiers(target: Expression) -> Iterator[Identifier]:
+    """Yield the names of an assignment's target."""
+    if isinstance(target, Identifier):
+        yield target
+    elif isinstance(target, Array | Tuple):
+        for item in target.items:
+            yield from identifiers(item)

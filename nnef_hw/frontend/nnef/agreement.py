@@ -1,0 +1,180 @@
+"""Whether arguments and targets agree with declarations, and what to say if they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from nnef_hw.errors import Location, ModelError
+from nnef_hw.frontend.nnef.syntax import (
+    Array,
+    ArrayType,
+    Declaration,
+    Expression,
+    Identifier,
+    Literal,
+    PrimitiveType,
+    TensorType,
+    Tuple,
+    TupleType,
+    Type,
+)
+from nnef_hw.frontend.nnef.types import (
+    EMPTY,
+    INTEGER,
+    PRIMITIVES,
+    SCALAR,
+    UNKNOWN,
+    fits,
+    is_generic,
+)
+
+__all__ = ["deduced_dtype", "mismatch", "unpacked"]
+
+
+def deduced_dtype(
+    declaration: Declaration,
+    types: Mapping[str, Type],
+    title: str,
+    location: Location,
+) -> str:
+    """Return what ``?`` stands for in an invocation, ``unknown`` if that cannot be told.
+
+    Raises
+    ------
+    ModelError
+        If it could be several data-types, or no argument tells.
+    """
+    found: dict[str, str] = {}
+    for parameter in declaration.parameters:
+        if parameter.name in types and is_generic(parameter.type):
+            for dtype in _candidates(parameter.type, types[parameter.name]):
+                found.setdefault(dtype, parameter.name)
+    if len(found) == 1:
+        return next(iter(found))
+    if "unknown" in found:
+        return next((dtype for dtype in found if dtype != "unknown"), "unknown")
+    if not found and any(map(is_generic, _declared(declaration, types))):
+        return "unknown"
+    if not found:
+        raise ModelError(
+            f"{title}: the data-type of the result is not known",
+            remedy=f"write {declaration.name}<scalar>(...)",
+            location=location,
+        )
+    shown = " and ".join(f"{dtype} ({name!r})" for dtype, name in found.items())
+    raise ModelError(
+        f"{title}: '?' stands for one data-type, but the arguments are {shown}",
+        remedy="convert one with cast<...>(...)",
+        location=location,
+    )
+
+
+def unpacked(target: Expression, value: Type) -> Iterator[tuple[str, Type]]:
+    """Yield the identifiers of a target with their types.
+
+    Raises
+    ------
+    ModelError
+        If the target has another structure than the value.
+    """
+    if isinstance(target, Identifier):
+        yield target.name, value
+        return
+    assert isinstance(target, Array | Tuple)
+    if value is UNKNOWN:
+        for item in target.items:
+            yield from unpacked(item, UNKNOWN)
+    elif isinstance(target, Array) and isinstance(value, ArrayType):
+        for item in target.items:
+            yield from unpacked(item, value.item)
+    elif (
+        isinstance(target, Tuple)
+        and isinstance(value, TupleType)
+        and len(target.items) == len(value.items)
+    ):
+        for item, kind in zip(target.items, value.items, strict=True):
+            yield from unpacked(item, kind)
+    else:
+        raise _structure(target, value)
+
+
+def _structure(target: Array | Tuple, value: Type) -> ModelError:
+    if isinstance(value, ArrayType):
+        reason = "the result is an array, so its items are listed"
+        remedy = "write [a, b] = ..."
+    elif isinstance(value, TupleType):
+        count, given = len(value.items), len(target.items)
+        if isinstance(target, Array):
+            reason, remedy = f"the {count} results are no array", "leave out the brackets: a, b ="
+        else:
+            reason = f"there are {count} results, but {given} are assigned"
+            remedy = "name each of them"
+    elif isinstance(target, Array):
+        reason, remedy = "the result is not an array", "write a = ... without brackets"
+    else:
+        reason = f"there is 1 result, but {len(target.items)} are assigned"
+        remedy = "write a = ..."
+    return ModelError(reason, remedy=remedy, location=target.location)
+
+
+def _declared(declaration: Declaration, given: Mapping[str, Type]) -> Iterator[Type]:
+    """Yield the types of the parameters with arguments that are not empty arrays."""
+    for parameter in declaration.parameters:
+        if given.get(parameter.name, EMPTY) is not EMPTY:
+            yield parameter.type
+
+
+def _candidates(wanted: Type, given: Type) -> Iterator[str]:
+    """Yield what ``?`` would have to stand for."""
+    if given is UNKNOWN:
+        if is_generic(wanted):
+            yield "unknown"
+    elif isinstance(wanted, TensorType):
+        if wanted.item == "?" and isinstance(given, TensorType) and given.item is not None:
+            yield given.item
+        elif wanted.item == "?" and isinstance(given, PrimitiveType):
+            yield given.name
+    elif isinstance(wanted, PrimitiveType):
+        if wanted.name == "?" and isinstance(given, PrimitiveType):
+            yield given.name
+    elif isinstance(wanted, ArrayType):
+        if isinstance(given, ArrayType) and given is not EMPTY:
+            yield from _candidates(wanted.item, given.item)
+    elif isinstance(given, TupleType) and len(given.items) == len(wanted.items):
+        for pair in zip(wanted.items, given.items, strict=True):
+            yield from _candidates(*pair)
+
+
+def mismatch(title: str, what: str, value: Expression, given: Type, wanted: Type) -> ModelError:
+    """Return the error of an argument that does not fit: of its innermost wrong part.
+
+    Parameters
+    ----------
+    title, what
+        What the message calls the invocation and the parameter.
+    """
+    if isinstance(value, Array) and isinstance(wanted, ArrayType) and isinstance(given, ArrayType):
+        for item in value.items:
+            if isinstance(item, Literal) and not fits(PRIMITIVES[type(item.value)], wanted.item):
+                kind = PRIMITIVES[type(item.value)]
+                return mismatch(title, what, item, kind, wanted.item)
+    shown = str(given)
+    remedy = None
+    if isinstance(value, Literal):
+        text = str(value.value).lower() if isinstance(value.value, bool) else repr(value.value)
+        shown = f"the {given} {text}"
+    elif isinstance(value, Identifier):
+        shown = f"the {given} {value.name!r}"
+    is_scalar = wanted == SCALAR or wanted == TensorType("scalar")
+    if given == INTEGER and is_scalar:
+        literal = value.value if isinstance(value, Literal) else None
+        remedy = (
+            f"write {literal}.0 instead of {literal}"
+            if literal is not None
+            else ("convert it: scalar(...)")
+        )
+    return ModelError(
+        f"{title}: {what} must be {wanted}, not {shown}",
+        remedy=remedy,
+        location=value.location,
+    )
