@@ -1,7 +1,8 @@
-"""Text to syntax tree."""
+"""Text to syntax tree; goes on behind a mistake, so that every independent one is reported."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -9,10 +10,10 @@ from typing import Any
 from lark import Lark
 from lark.exceptions import UnexpectedToken
 
-from nnef_hw.errors import raise_all
+from nnef_hw.errors import Location, NnefHwError, raise_all
 from nnef_hw.frontend.nnef import syntax
-from nnef_hw.frontend.nnef.messages import explain
-from nnef_hw.frontend.nnef.scanner import Scanner, Source, Token
+from nnef_hw.frontend.nnef.recovery import MAX_ERRORS, recover
+from nnef_hw.frontend.nnef.scanner import END, Scanner, Source, Token
 from nnef_hw.frontend.nnef.tree import TREE_BUILDER
 
 __all__ = ["parse_document", "parse_library", "parse_quantization"]
@@ -21,7 +22,8 @@ __all__ = ["parse_document", "parse_library", "parse_quantization"]
 def parse_document(text: str, file: str, *, lenient: bool = False) -> syntax.Document:
     """Parse a document, flat or compositional, of the standard or of tract's dialect.
 
-    Whether the document declares the extensions it uses is not a matter of syntax.
+    Whether it declares the extensions that it uses is not a matter of syntax. What tract adds is
+    taken everywhere, only infinities and escaped names need one of tract's extension lines.
 
     Parameters
     ----------
@@ -30,12 +32,16 @@ def parse_document(text: str, file: str, *, lenient: bool = False) -> syntax.Doc
     file
         Its name in messages.
     lenient
-        Whether legacy spellings are taken, with a warning.
+        Whether spellings of provisional NNEF are taken, each kind with a warning: missing
+        semicolons, ``extent``, ``tensor`` without data-type, tuples without parentheses,
+        ``[value for item in items]``.
 
     Raises
     ------
-    ModelError, ErrorGroup
-        If there are syntax errors: each with its place, what was expected and the remedy.
+    ModelError
+        If there is one syntax error: its place, what was expected, the remedy.
+    ErrorGroup
+        If there are several, at most 20.
     """
     document: syntax.Document = _parse(Source(text, file, lenient=lenient), "document")
     return document
@@ -78,15 +84,24 @@ def _lark() -> Lark:
 
 
 def _parse(source: Source, start: str) -> Any:
-    parser = _lark().parse_interactive(source, start=start)
-    tokens: list[Token] = []
+    parser: Any = _lark().parse_interactive(source, start=start)
+    tokens: Iterator[Token] = parser.lexer_thread.lex(parser.parser_state)
+    feed = parser.parser_state.feed_token
+    previous: Token | None = None
     result = None
-    try:
-        for token in parser.lexer_thread.lex(parser.parser_state):
-            tokens.append(token)
-            result = parser.feed_token(token)
-    except UnexpectedToken:
-        expected = parser.accepts()
-        raise_all([*source.errors, explain(tokens, expected)])
-    raise_all(source.errors)
+    for token in tokens:
+        try:
+            result = feed(token, token.type == END)
+        except UnexpectedToken:
+            previous = recover(parser, tokens, previous, token)
+            if previous is None:
+                break
+        else:
+            previous = token
+    raise_all(sorted(source.errors, key=_place)[:MAX_ERRORS])
     return result
+
+
+def _place(error: NnefHwError) -> tuple[int, int]:
+    where = error.location or Location("")
+    return where.line, where.column

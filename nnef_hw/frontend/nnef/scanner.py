@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -10,18 +11,19 @@ from functools import cached_property
 from lark.common import LexerConf
 from lark.lexer import Lexer, TerminalDef
 
-from nnef_hw.errors import Location, NnefHwError
+from nnef_hw.errors import Location, ModelError, NnefHwError
 
 __all__ = ["END", "INVALID", "UNTERMINATED", "Scanner", "Source", "Token"]
 
 END = "$END"
 INVALID = "INVALID"
 UNTERMINATED = "UNTERMINATED"
-_TRACT_LINE = re.compile(r"^\s*extension\s+tract_", re.MULTILINE)
+
+_logger = logging.getLogger(__name__)
 
 
 class Source(str):
-    """The text of a file.
+    """The text of a file, and what is wrong with it.
 
     Attributes
     ----------
@@ -29,29 +31,32 @@ class Source(str):
         Its name in messages.
     lenient
         Whether legacy spellings are taken.
+    is_tract
+        Whether an extension line said so far that this is tract's dialect.
     errors
         The mistakes found so far.
     """
 
+    __slots__ = ("__dict__",)
+
     file: str
     lenient: bool
+    is_tract: bool
     errors: list[NnefHwError]
+    _warned: set[str]
 
     def __new__(cls, text: str, file: str, *, lenient: bool = False) -> Source:
+        """Make one without mistakes."""
         source = super().__new__(cls, text)
         source.file = file
         source.lenient = lenient
+        source.is_tract = False
         source.errors = []
+        source._warned = set()
         return source
 
     @cached_property
-    def is_tract(self) -> bool:
-        """Whether the document is written in tract's dialect."""
-        return _TRACT_LINE.search(self) is not None
-
-    @cached_property
-    def lines(self) -> list[str]:
-        """The lines, without their ends."""
+    def _lines(self) -> list[str]:
         return [line.rstrip("\r") for line in self.split("\n")]
 
     @cached_property
@@ -61,8 +66,18 @@ class Source(str):
     def locate(self, offset: int) -> Location:
         """Return the place of a character."""
         line = bisect_right(self._starts, offset)
-        text = self.lines[line - 1]
-        return Location(self.file, line, offset - self._starts[line - 1] + 1, text)
+        return Location(self.file, line, offset - self._starts[line - 1] + 1, self._lines[line - 1])
+
+    def legacy(self, reason: str, remedy: str, where: Location) -> None:
+        """Note a spelling that NNEF 1.0 does not have any more.
+
+        An error, or if the source is read leniently one warning for each reason.
+        """
+        if not self.lenient:
+            self.errors.append(ModelError(reason, remedy=remedy, location=where))
+        elif reason not in self._warned:
+            self._warned.add(reason)
+            _logger.warning("%s: %s; %s", where, reason, remedy)
 
 
 class Token:
@@ -88,7 +103,7 @@ class Token:
 
 
 class Scanner(Lexer):
-    """The lexer that lark is given: one compiled pattern made of the grammar's terminals.
+    """The lexer that lark is given.
 
     The terminals are tried in the order of lark's own lexers, words win over names. What begins
     no token becomes one of the type UNTERMINATED or INVALID; the last token is of the type END.
@@ -107,11 +122,16 @@ class Scanner(Lexer):
                 self._words.update(dict.fromkeys(words, terminal.name))
             else:
                 patterns.append(f"(?P<{terminal.name}>{pattern})")
-        patterns += [rf"(?P<{UNTERMINATED}>['\"][^\n]*)", rf"(?P<{INVALID}>\S)", r"\Z"]
+        patterns += [rf"(?P<{UNTERMINATED}>['\"][^\n]*)", rf"(?P<{INVALID}>(?s:.))", r"\Z"]
         self._pattern = re.compile(f"(?:{'|'.join(ignored)})*(?:{'|'.join(patterns)})")
 
-    def lex(self, source: Source) -> Iterator[Token]:
-        """Yield the tokens."""
+    # The wrapper that lark puts around custom lexers hands over nothing but the text.
+    def lex(self, source: Source) -> Iterator[Token]:  # type: ignore[override]
+        """Return the tokens, one after another."""
+        tokens = self._scan(source)
+        return map(_modern, tokens) if source.lenient else tokens
+
+    def _scan(self, source: Source) -> Iterator[Token]:
         words = self._words
         for match in self._pattern.finditer(source):
             kind = match.lastgroup
@@ -122,6 +142,13 @@ class Scanner(Lexer):
                 kind = words.get(text, kind)
             yield Token(kind, text, start, source)
         yield Token(END, "", len(source), source)
+
+
+def _modern(token: Token) -> Token:
+    if token.text != "extent":
+        return token
+    token.source.legacy("the type extent is called integer", "write integer", token.location)
+    return Token("PRIMITIVE", "integer", token.start, token.source)
 
 
 def _order(terminal: TerminalDef) -> tuple[int, int, int, str]:

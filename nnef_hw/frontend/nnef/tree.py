@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from nnef_hw.errors import ModelError
 from nnef_hw.frontend.nnef import syntax
+from nnef_hw.frontend.nnef.nesting import MAX_DEPTH, check_depth
 from nnef_hw.frontend.nnef.scanner import Token
 
 __all__ = ["TREE_BUILDER"]
@@ -67,6 +68,7 @@ class _TreeBuilder:
 
     def vendor_extension(self, children: _Children) -> syntax.Extension:
         (token,) = children
+        token.source.is_tract = True
         words = list(re.finditer(r"[^\s,]+", token.text))[1:]
         names = [
             syntax.Identifier(word[0], token.source.locate(token.start + word.start()))
@@ -96,16 +98,27 @@ class _TreeBuilder:
         return tuple(children)
 
     def parameter(self, children: _Children) -> syntax.Parameter:
-        name, kind, *default = children
-        value = default[0] if default else None
-        return syntax.Parameter(_name(name).name, kind, value, name.location)
+        name, kind, *rest = children
+        default = rest[0] if rest else None
+        check_depth(kind, name.source, name.location)
+        if default is not None:
+            _check_literal(default, name)
+        return syntax.Parameter(_name(name).name, kind, default, name.location)
 
     def primitive_type(self, children: _Children) -> syntax.PrimitiveType:
-        return syntax.PrimitiveType(children[0].text)
+        (token,) = children
+        return syntax.PrimitiveType(token.text)
 
     def tensor_type(self, children: _Children) -> syntax.TensorType:
         (item,) = children
         return syntax.TensorType(item.text if item else None)
+
+    def untyped_tensor(self, children: _Children) -> syntax.TensorType:
+        (token,) = children
+        token.source.legacy(
+            "a tensor has a data-type", "write tensor<scalar> instead of tensor", token.location
+        )
+        return syntax.TensorType("scalar")
 
     def array_type(self, children: _Children) -> syntax.ArrayType:
         return syntax.ArrayType(children[0])
@@ -123,9 +136,26 @@ class _TreeBuilder:
     def body(self, children: _Children) -> tuple[syntax.Assignment, ...]:
         return tuple(children)
 
+    def mistake(self, children: _Children) -> Token:
+        token: Token = children[0]
+        return token
+
     def assignment(self, children: _Children) -> syntax.Assignment:
-        target, value = children
-        return syntax.Assignment(target, value, target.location)
+        target, equal, value, semicolon = children
+        source, where = equal.source, target.location
+        if semicolon.start - equal.start > MAX_DEPTH:
+            check_depth(value, source, where)
+        if not isinstance(target, syntax.Identifier):
+            check_depth(target, source, where)
+        return syntax.Assignment(target, value, where)
+
+    def bare_tuple(self, children: _Children) -> syntax.Assignment:
+        target, equal, *items, _ = children
+        where = items[0].location
+        equal.source.legacy(
+            "a tuple of values stands in parentheses", "write (a, b) instead of a, b", where
+        )
+        return syntax.Assignment(target, syntax.Tuple(tuple(items), where), target.location)
 
     def quantization(self, children: _Children) -> tuple[syntax.Assignment, ...]:
         return tuple(children)
@@ -155,7 +185,8 @@ class _TreeBuilder:
             _report(token, "the number is too long", "shorten it")
         else:
             value = int(text) if text.isdecimal() else float(text)
-            if value > _MAX_INTEGER if isinstance(value, int) else math.isinf(value):
+            limit = _MAX_INTEGER + (value == _MAX_INTEGER + 1 and _follows_minus(token))
+            if value > limit if isinstance(value, int) else math.isinf(value):
                 _report(token, f"the number {text} is too large")
         return syntax.Literal(value, where)
 
@@ -198,6 +229,15 @@ class _TreeBuilder:
 
     def comprehension(self, children: _Children) -> syntax.Comprehension:
         bracket, iterators, condition, value = children
+        return syntax.Comprehension(iterators, condition, value, bracket.location)
+
+    def legacy_comprehension(self, children: _Children) -> syntax.Comprehension:
+        bracket, value, word, iterators, condition = children
+        word.source.legacy(
+            "the value of a comprehension stands at its end",
+            "write [for i in items yield value] instead of [value for i in items]",
+            word.location,
+        )
         return syntax.Comprehension(iterators, condition, value, bracket.location)
 
     def iterators(self, children: _Children) -> tuple[Any, ...]:
@@ -248,6 +288,9 @@ def _apply(pending: tuple[int, Token], operands: list[syntax.Expression]) -> Non
     operator, where = token.text, token.location
     operand = operands.pop()
     if precedence != _UNARY_PRECEDENCE:
+        if isinstance(operand, syntax.Literal) and operand.value == _MAX_INTEGER + 1:
+            reason = f"the number {operand.value} is too large"
+            token.source.errors.append(ModelError(reason, location=operand.location))
         operands.append(syntax.Binary(operator, operands.pop(), operand, where))
         return
     value = operand.value if isinstance(operand, syntax.Literal) else None
@@ -257,6 +300,18 @@ def _apply(pending: tuple[int, Token], operands: list[syntax.Expression]) -> Non
         operands.append(syntax.Unary(operator, operand, where))
 
 
+def _check_literal(default: syntax.Expression, name: Token) -> None:
+    pending = [default]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, syntax.Array | syntax.Tuple):
+            pending += value.items
+        elif not isinstance(value, syntax.Literal):
+            reason = f"the default value of {name.text!r} is not a literal"
+            remedy = "build it of numbers, strings, true, false, arrays and tuples"
+            name.source.errors.append(ModelError(reason, remedy=remedy, location=value.location))
+
+
 def _name(token: Token) -> syntax.Identifier:
     text = token.text
     if text.endswith('"'):
@@ -264,6 +319,10 @@ def _name(token: Token) -> syntax.Identifier:
         if not token.source.is_tract:
             _report(token, "escaped names are not NNEF but an extension of tract", "rename it")
     return syntax.Identifier(text, token.location)
+
+
+def _follows_minus(token: Token) -> bool:
+    return token.source[: token.start].rstrip().endswith("-")
 
 
 def _report(token: Token, reason: str, remedy: str | None = None) -> None:
