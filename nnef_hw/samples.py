@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph
+from nnef_hw.ir.batch import join_batch, samples_shape, split_samples
 
 __all__ = ["Samples", "Score", "load_samples", "score"]
 
@@ -23,7 +24,7 @@ CALIBRATION_SHARE = 5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """Real inputs of a network, one array [N, ...] per graph input, and perhaps labels [N, ...]."""
+    """Inputs of a network, one array [N, ...] per graph input, and perhaps labels [N, ...]."""
 
     inputs: Mapping[str, NDArray[Any]]
     labels: NDArray[Any] | None = None
@@ -70,7 +71,7 @@ def load_samples(path: Path | str, graph: Graph) -> Samples:
     """Read a sample file for a graph.
 
     It holds one array per graph input by name, or ``inputs`` if there is only one; ``labels`` is
-    optional.
+    optional. The samples of an input are [N, ...] if its batch extent is 1, else [N, *shape].
 
     Raises
     ------
@@ -140,15 +141,16 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _check(path: Path, name: str, x: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    if x.ndim != max(len(shape), 1) or x.shape[1:] != shape[1:]:
-        expected = ", ".join(["N", *map(str, shape[1:])])
+    samples = split_samples(x, shape)
+    if samples is None:
         raise SampleError(
-            f"{path}: array {name!r} has shape {list(x.shape)}, but the model takes [{expected}]"
+            f"{path}: array {name!r} has shape {list(x.shape)}, but the model takes "
+            f"{samples_shape(shape)}"
         )
-    if not len(x):
+    if not len(samples):
         raise SampleError(f"{path}: array {name!r} has no samples")
-    _check_numbers(path, name, x)
-    return x
+    _check_numbers(path, name, samples)
+    return join_batch(samples, shape)
 
 
 def _check_labels(path: Path, labels: NDArray[Any], graph: Graph) -> None:

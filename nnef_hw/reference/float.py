@@ -8,7 +8,7 @@ import numpy as np
 
 from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph, Node
-from nnef_hw.ir.batch import join_batch, split_samples
+from nnef_hw.ir.batch import join_batch, samples_shape, split_samples
 from nnef_hw.reference import (
     extended_algebra,
     extended_elementwise,
@@ -160,9 +160,10 @@ def check_inputs(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
         x = np.asarray(inputs[name])
         samples = split_samples(x, tensor.shape)
         if samples is None:
-            expected = ", ".join(["N", *map(str, tensor.shape[tensor.shape[:1] == (1,) :])])
-            raise SampleError(f"input {name!r} has shape {list(x.shape)}, not [{expected}]")
-        converted = as_array(samples, tensor.dtype)
+            expected = samples_shape(tensor.shape)
+            raise SampleError(f"input {name!r} has shape {list(x.shape)}, not {expected}")
+        with np.errstate(invalid="ignore"):
+            converted = as_array(samples, tensor.dtype)
         if tensor.dtype != "scalar" and not (converted == samples).all():
             odd = samples[converted != samples].flat[0]
             raise SampleError(f"input {name!r} takes {tensor.dtype} values, not {odd}")
