@@ -113,7 +113,7 @@ class _Chooser:
         what = "is not quantized"
         if any(tensor.quant is not None for tensor in graph.tensors.values()):
             rest = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-            what = f"does not say how {', '.join(missing[:3])}{rest} are quantized"
+            what = f"does not say how to quantize {', '.join(missing[:3])}{rest}"
         raise SampleError(
             f"model {graph.name!r} {what} and no samples were given",
             remedy="give representative inputs with --calibrate samples.npz",
