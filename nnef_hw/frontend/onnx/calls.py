@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,6 @@ from numpy.typing import NDArray
 from nnef_hw.errors import Location, ModelError, UnsupportedError
 from nnef_hw.frontend.builder import Builder
 from nnef_hw.frontend.onnx.model import (
-    BOOL,
-    FLOAT32,
-    INT64,
     Constant,
     ElementType,
     OnnxGraph,
@@ -60,11 +57,33 @@ class Value:
 Operand = Value | float
 """An argument: a number becomes a constant of the first argument's type."""
 
-Subgraph = Callable[[OnnxGraph, Sequence[Value]], list[Value]]
+
+class Surroundings(Protocol):
+    """What the subgraphs of a node see."""
+
+    def lower(
+        self,
+        graph: OnnxGraph,
+        values: Sequence[Value],
+        builder: Builder | None = None,
+        captured: Mapping[str, Value] | None = None,
+    ) -> list[Value]:
+        """Lower a subgraph for some arguments and return its results.
+
+        Parameters
+        ----------
+        builder
+            Where its nodes go, if not where the node's own go.
+        captured
+            What it reads instead of the values around it.
+        """
+
+    def captured(self, graph: OnnxGraph) -> dict[str, Value]:
+        """Return the values from outside that a subgraph reads."""
 
 
 def identifier(name: str) -> str:
-    """Return a name as NNEF and Verilog can have it: ``/fc/Gemm_output_0`` as ``fc_Gemm_output_0``."""
+    """Return a name as NNEF can have it: ``/fc/Gemm_output_0`` becomes ``fc_Gemm_output_0``."""
     plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "value"
     return f"_{plain}" if plain[0].isdigit() else plain
 
@@ -76,8 +95,8 @@ class OnnxCall:
     ----------
     inputs
         The arguments; None for optional ones left out at the end or in between.
-    lower_subgraph
-        Lowers a subgraph of the node for some arguments and returns its results.
+    around
+        What the node's subgraphs see.
     """
 
     def __init__(
@@ -86,7 +105,7 @@ class OnnxCall:
         inputs: Sequence[Value | None],
         builder: Builder,
         location: Location,
-        lower_subgraph: Subgraph,
+        around: Surroundings,
     ) -> None:
         self.node = node
         self.builder = builder
@@ -95,7 +114,7 @@ class OnnxCall:
         """Names of the tensors that were made for this node."""
         self._inputs = tuple(inputs)
         self._base = identifier(next(filter(None, node.outputs), node.name))
-        self.lower_subgraph = lower_subgraph
+        self.around = around
 
     @property
     def since(self) -> int:
@@ -284,21 +303,41 @@ class OnnxCall:
     def convert(self, value: Value, element: ElementType) -> Value:
         """Return a value in another element type.
 
-        Values of the run keep their precision within a kind: float16 and narrow integers are
-        computed like float and int64. Constants are rounded and wrapped as the type demands.
+        Integers below 32 bits wrap. Other values of the run keep their precision within a kind:
+        float16 is computed like float, int32 like int64; constants are rounded as the type demands.
         """
         if value.data is not None:
             return self.constant(_cast(value.data, element), element, like=value)
-        if value.type.dtype == element.dtype:
-            return Value(value.tensor, element)
+        source = value.type
         if element.dtype == "logical":
-            return self.emit("ne", value, 0, element=element)
-        return self.emit("cast", value, element=element)
+            return value if source == element else self.emit("ne", value, 0, element=element)
+        if source.dtype != element.dtype:
+            value = self.emit("cast", value, element=element)
+        if element.dtype == "integer" and element.bits < 32 and not _contains(element, source):
+            return self.wrapped(Value(value.tensor, element))
+        return Value(value.tensor, element)
+
+    def wrapped(self, value: Value) -> Value:
+        """Return integers modulo 2^bits of their type."""
+        element = value.type
+        kept = self.emit("bit_and", value, (1 << element.bits) - 1)
+        if not element.signed:
+            return kept
+        sign = 1 << (element.bits - 1)
+        return self.emit("sub", self.emit("bit_xor", kept, sign), sign)
 
     def _value(self, operand: Operand, like: Value) -> Value:
         if isinstance(operand, Value):
             return operand
         return self.constant(operand, like.type)
+
+
+def _contains(element: ElementType, source: ElementType) -> bool:
+    """Whether an integer type has all values of another type."""
+    if source.dtype != "integer":
+        return source.dtype == "logical"
+    (lo, hi), (least, most) = element.limits, source.limits
+    return lo <= least and most <= hi
 
 
 def _cast(data: NDArray[Any], element: ElementType) -> NDArray[Any]:
@@ -317,5 +356,3 @@ def _round_to_bfloat16(data: NDArray[np.float32]) -> NDArray[np.float32]:
     bits = data.view(np.uint32).astype(np.uint64)
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
     return np.where(np.isfinite(data), rounded.astype(np.uint32).view(np.float32), data)
-
-

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nnef_hw.frontend.builder import Builder
-from nnef_hw.frontend.onnx.calls import OnnxCall, Value
+from nnef_hw.frontend.onnx.calls import OnnxCall, Value, identifier
 from nnef_hw.ir import Tensor
 
 __all__ = ["Loop"]
@@ -23,10 +23,8 @@ class Loop:
 
     def __init__(self, call: OnnxCall) -> None:
         self._outside = call
-        self._builder = Builder(f"{call.builder.name}_{call.node.name}", fold=True)
-        self.call = OnnxCall(
-            call.node, [], self._builder, call.location, call.lower_subgraph
-        )
+        self._builder = Builder(identifier(call.node.name), fold=True)
+        self.call = OnnxCall(call.node, [], self._builder, call.location, call.around)
         """Makes nodes inside."""
         self._outer: list[Value] = []
         self._scans: list[tuple[int, int]] = []

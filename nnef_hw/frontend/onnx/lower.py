@@ -8,8 +8,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError, raise_all
 from nnef_hw.frontend.builder import Builder
+from nnef_hw.frontend.onnx.bodies import Bodies
 from nnef_hw.frontend.onnx.calls import OnnxCall, Value, identifier
 from nnef_hw.frontend.onnx.model import (
     AttributeReference,
@@ -18,6 +21,7 @@ from nnef_hw.frontend.onnx.model import (
     OnnxGraph,
     OnnxModel,
     OnnxNode,
+    as_data,
 )
 from nnef_hw.frontend.onnx.registry import lowering_of
 from nnef_hw.frontend.onnx.symbols import Symbols
@@ -32,11 +36,15 @@ Scope = ChainMap[str, Value | None]
 """Values by name; None for those whose own node is wrong, which was reported already."""
 
 
-def lower(model: OnnxModel, dims: Mapping[str, int], errors: list[NnefHwError]) -> Graph:
+def lower(
+    model: OnnxModel, bodies: Bodies, dims: Mapping[str, int], errors: list[NnefHwError]
+) -> Graph:
     """Turn a model into a graph.
 
     Parameters
     ----------
+    bodies
+        Of operators that ONNX defines by others.
     dims
         Values of the symbols in the inputs' shapes.
     errors
@@ -51,7 +59,7 @@ def lower(model: OnnxModel, dims: Mapping[str, int], errors: list[NnefHwError]) 
     ErrorGroup
         If there are several.
     """
-    return _Lowering(model, errors).lower(Symbols(model, dims))
+    return _Lowering(model, bodies, errors).lower(Symbols(model, dims))
 
 
 class _UnknownValueError(Exception):
@@ -59,8 +67,9 @@ class _UnknownValueError(Exception):
 
 
 class _Lowering:
-    def __init__(self, model: OnnxModel, errors: list[NnefHwError]) -> None:
+    def __init__(self, model: OnnxModel, bodies: Bodies, errors: list[NnefHwError]) -> None:
         self._model = model
+        self._bodies = bodies
         self._location = Location(model.path)
         self._errors = errors
         self._builder = Builder(identifier(model.graph.name), fold=True)
@@ -100,14 +109,18 @@ class _Lowering:
             self._errors.append(error)
             return None
         tensor = Tensor(self._names[name], shape, element.dtype, location=self._location)
-        return Value(self._builder.input(tensor), element)
+        self._builder.input(tensor)
+        if tensor.volume == 0:
+            nothing = as_data(np.zeros(shape), element)
+            tensor = self._builder.constant(tensor.name, nothing, location=self._location)
+        return Value(tensor, element)
 
     def _initializer(self, name: str, constant: Constant) -> Value:
-        label = self._names[name] if constant.data.ndim else None
-        tensor = Tensor(
-            self._names[name], constant.data.shape, constant.type.dtype, constant.data, label,
-            location=self._location,
-        )  # fmt: skip
+        free = None if self._depth else self._names.get(name)
+        unique = free or self._builder.unique(identifier(name))
+        data, dtype = constant.data, constant.type.dtype
+        label = unique if data.ndim else None
+        tensor = Tensor(unique, data.shape, dtype, data, label, location=self._location)
         return Value(self._builder.add(tensor), constant.type)
 
     def _outputs(self, graph: OnnxGraph, scope: Scope) -> list[str]:
@@ -156,23 +169,19 @@ class _Lowering:
             raise node.problem
         function = self._model.functions.get(node.function)
         lowering = lowering_of(node.op, node.since, node.domain)
-        if function is None and lowering is None:
-            raise UnsupportedError(
-                f"{node.label} of opset {node.opset}: the operator is not supported",
-                remedy="replace it by other operators",
-                location=self._location,
-            )
+        if function is None and lowering is None and not self._bodies.exists(node):
+            raise self._unsupported(node)
         inputs = [self._argument(scope[name]) if name else None for name in node.inputs]
         self._count += 1
         if self._count > _MAX_NODES:
             raise UnsupportedError(f"the model unrolls to more than {_MAX_NODES} nodes")
+        if function is None and lowering is None:
+            function = self._bodies.body(node, inputs)
         if function is not None:
             return self._call(node, function, inputs)
-        assert lowering is not None
-        call = OnnxCall(
-            node, inputs, self._builder, self._location,
-            lambda graph, values: self._subgraph(graph, values, scope),
-        )  # fmt: skip
+        if lowering is None:
+            raise self._unsupported(node)
+        call = OnnxCall(node, inputs, self._builder, self._location, _Surroundings(self, scope))
         start = len(self._builder.nodes)
         found = lowering(call)
         results = [found] if isinstance(found, Value) else list(found)
@@ -184,6 +193,13 @@ class _Lowering:
         if missing:
             raise call.unsupported(f"the output {missing[0]!r} is not supported")
         return self._named(call, results, start)
+
+    def _unsupported(self, node: OnnxNode) -> UnsupportedError:
+        return UnsupportedError(
+            f"{node.label} of opset {node.opset}: the operator is not supported",
+            remedy="replace it by other operators",
+            location=self._location,
+        )
 
     @staticmethod
     def _argument(value: Value | None) -> Value:
@@ -235,28 +251,35 @@ class _Lowering:
         attrs = {**function.attrs, **node.attrs}
         nodes = [_resolved(_without_inputs(item, absent), attrs) for item in function.nodes]
         scope: Scope = ChainMap(dict(zip(function.inputs, given, strict=True)))
-        with self._nested(node):
+        before = len(self._errors)
+        with self._nested():
             self._block(nodes, scope)
+        self._errors[before:] = [self._about(node, error) for error in self._errors[before:]]
         return [scope.get(name) for name in function.outputs]
 
-    def _subgraph(
-        self, graph: OnnxGraph, values: Sequence[Value], scope: Scope
+    def subgraph(
+        self,
+        graph: OnnxGraph,
+        values: Sequence[Value],
+        scope: Scope,
+        builder: Builder | None = None,
     ) -> list[Value]:
-        """Lower a subgraph in place, which sees the values around it."""
+        """Lower a subgraph in place, or into another builder; it sees the values around it."""
         inner = scope.new_child(
             dict(zip((item.name for item in graph.inputs), values, strict=True))
         )
-        for name, constant in graph.initializers.items():
-            if name not in self._names:
-                self._names[name] = self._builder.unique(identifier(name))
-            inner[name] = self._initializer(name, constant)
-            del self._names[name]
-        with self._nested(graph):
-            self._block(graph.nodes, inner)
+        outer, self._builder = self._builder, builder or self._builder
+        try:
+            for name, constant in graph.initializers.items():
+                inner[name] = self._initializer(name, constant)
+            with self._nested():
+                self._block(graph.nodes, inner)
+        finally:
+            self._builder = outer
         return [self._argument(inner[name]) for name in graph.outputs]
 
     @contextmanager
-    def _nested(self, inner: Any) -> Iterator[None]:
+    def _nested(self) -> Iterator[None]:
         if self._depth == _MAX_DEPTH:
             raise UnsupportedError(
                 f"functions and subgraphs are nested more than {_MAX_DEPTH} deep",
@@ -267,6 +290,35 @@ class _Lowering:
             yield
         finally:
             self._depth -= 1
+
+
+class _Surroundings:
+    """What a node's subgraphs see: the scope the node stands in."""
+
+    def __init__(self, lowering: _Lowering, scope: Scope) -> None:
+        self._lowering, self._scope = lowering, scope
+
+    def lower(
+        self,
+        graph: OnnxGraph,
+        values: Sequence[Value],
+        builder: Builder | None = None,
+        captured: Mapping[str, Value] | None = None,
+    ) -> list[Value]:
+        """Lower a subgraph for some arguments and return its results."""
+        scope = self._scope.new_child(dict(captured or {}))
+        return self._lowering.subgraph(graph, values, scope, builder)
+
+    def captured(self, graph: OnnxGraph) -> dict[str, Value]:
+        """Return the values from outside that a subgraph reads."""
+        names = [*graph.outputs, *(name for node in graph.nodes for name in node.inputs)]
+        for node in graph.nodes:
+            for value in node.attrs.values():
+                if isinstance(value, OnnxGraph):
+                    names += self.captured(value)
+        own = {item.name for item in graph.inputs}
+        found = {name: self._scope.get(name) for name in names if name not in own}
+        return {name: value for name, value in found.items() if value is not None}
 
 
 def _resolved(node: OnnxNode, attrs: Mapping[str, Any]) -> OnnxNode:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +42,8 @@ _MAX_BYTES = 1 << 31
 _MIN_OPSET = 6
 
 
-def read_model(path: Path, errors: list[NnefHwError]) -> OnnxModel:
-    """Read an ONNX file.
+def read_model(path: Path, errors: list[NnefHwError]) -> tuple[OnnxModel, Decoder]:
+    """Read an ONNX file; the decoder reads bodies of operators later.
 
     Parameters
     ----------
@@ -68,8 +70,11 @@ def read_model(path: Path, errors: list[NnefHwError]) -> OnnxModel:
         raise UsageError(f"there is no model {str(path)!r}")
     try:
         if path.stat().st_size >= _MAX_BYTES:
-            raise ModelError("the file is larger than 2 GiB, more than protobuf allows",
-                             remedy="export it with external data", location=where)
+            raise ModelError(
+                "the file is larger than 2 GiB, more than protobuf allows",
+                remedy="export it with external data",
+                location=where,
+            )
         proto = ModelProto.FromString(path.read_bytes())
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
@@ -79,7 +84,8 @@ def read_model(path: Path, errors: list[NnefHwError]) -> OnnxModel:
         ) from None
     if not proto.HasField("graph"):
         raise ModelError("the file holds no ONNX graph", remedy="export it again", location=where)
-    return Decoder(path, errors).model(proto)
+    decoder = Decoder(path, errors)
+    return decoder.model(proto), decoder
 
 
 class Decoder:
@@ -179,12 +185,17 @@ class Decoder:
 
     def _graph(self, proto: GraphProto, opsets: Mapping[str, int]) -> OnnxGraph:
         initializers: dict[str, Constant] = {}
-        sparse = [(item.values.name, decode_sparse_tensor, item) for item in proto.sparse_initializer]
-        dense = [(item.name, decode_tensor, item) for item in proto.initializer]
-        self._check_unique("initializer", (name for name, _, _ in (*dense, *sparse)))
-        for name, decode, item in (*dense, *sparse):
+        stored: list[tuple[str, Callable[[], Constant]]] = [
+            *((x.name, partial(decode_tensor, x, self._folder)) for x in proto.initializer),
+            *(
+                (x.values.name, partial(decode_sparse_tensor, x, self._folder))
+                for x in proto.sparse_initializer
+            ),
+        ]
+        self._check_unique("initializer", (name for name, _ in stored))
+        for name, decode in stored:
             try:
-                initializers[name] = decode(item, self._folder)  # type: ignore[operator]
+                initializers[name] = decode()
             except NnefHwError as error:
                 self._errors.append(self._located(error))
         return OnnxGraph(
@@ -195,7 +206,9 @@ class Decoder:
             self._nodes(proto.node, opsets),
         )
 
-    def _nodes(self, protos: Iterable[NodeProto], opsets: Mapping[str, int]) -> tuple[OnnxNode, ...]:
+    def _nodes(
+        self, protos: Iterable[NodeProto], opsets: Mapping[str, int]
+    ) -> tuple[OnnxNode, ...]:
         return tuple(self._node(proto, opsets) for proto in protos)
 
     def _node(self, proto: NodeProto, opsets: Mapping[str, int]) -> OnnxNode:
@@ -224,8 +237,6 @@ class Decoder:
             return self._faulty(node, error)
 
     def _faulty(self, node: OnnxNode, error: NnefHwError) -> OnnxNode:
-        from dataclasses import replace
-
         problem = type(error)(
             f"{node.label}: {error.reason}", remedy=error.remedy, location=self._where
         )
@@ -278,8 +289,8 @@ def _input(proto: ValueInfoProto) -> OnnxInput:
 def _shape(proto: TypeProto) -> tuple[int | str | None, ...]:
     extents: list[int | str | None] = []
     for extent in proto.tensor_type.shape.dim:
-        kind = extent.WhichOneof("value")
-        extents.append(None if kind is None else getattr(extent, kind) or (0 if kind == "dim_value" else None))
+        is_number = extent.WhichOneof("value") == "dim_value"
+        extents.append(extent.dim_value if is_number else extent.dim_param or None)
     return tuple(extents)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from nnef_hw.errors import NnefHwError, raise_all
 from nnef_hw.frontend.onnx import operators
+from nnef_hw.frontend.onnx.bodies import Bodies
 from nnef_hw.frontend.onnx.checks import check_structure
 from nnef_hw.frontend.onnx.lower import lower
 from nnef_hw.frontend.onnx.protobuf import read_model
@@ -38,7 +39,7 @@ def load_onnx(
         If the model is invalid or cannot be handled; every problem is listed.
     """
     errors: list[NnefHwError] = []
-    model = read_model(Path(path), errors)
+    model, decoder = read_model(Path(path), errors)
     check_structure(model, errors)
     raise_all(errors)
-    return lower(model, dims or {}, errors)
+    return lower(model, Bodies(decoder), dims or {}, errors)

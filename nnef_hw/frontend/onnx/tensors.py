@@ -180,7 +180,8 @@ def _read_external(
             raise ModelError(f"{where} end behind the end of {location!r}")
         with path.open("rb") as file:
             file.seek(offset)
-            return file.read(needed)
+            content: bytes = file.read(needed)
+        return content
     except (OSError, ValueError) as error:
         raise ModelError(f"{where} at {location!r} cannot be read: {error}") from None
 

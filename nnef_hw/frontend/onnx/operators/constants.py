@@ -62,7 +62,8 @@ def size(call: OnnxCall) -> Value:
 @lowers("Range", 11, 27)
 def range_of(call: OnnxCall) -> Value:
     start, limit, delta = (
-        call.number(index, what) for index, what in enumerate(("the start", "the limit", "the step"))
+        call.number(index, what)
+        for index, what in enumerate(("the start", "the limit", "the step"))
     )
     if not delta or not all(map(math.isfinite, (start, limit, delta))):
         raise call.error(f"there is no range from {start} to {limit} in steps of {delta}")
@@ -79,7 +80,7 @@ def eye_like(call: OnnxCall) -> Value:
     element = x.type if "dtype" not in call.node.attrs else ELEMENT_TYPES.get(call.attr("dtype"))
     if element is None:
         raise call.unsupported("its element type is not supported")
-    return call.constant(np.eye(*x.shape, k=call.attr("k")), element)
+    return call.constant(np.eye(x.shape[0], x.shape[1], k=call.attr("k")), element)
 
 
 @lowers("NonZero", 9, 13)

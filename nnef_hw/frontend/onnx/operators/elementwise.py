@@ -6,8 +6,6 @@ import math
 from functools import reduce
 from typing import Any
 
-import numpy as np
-
 from nnef_hw.frontend.onnx.calls import OnnxCall, Operand, Value
 from nnef_hw.frontend.onnx.model import BOOL
 from nnef_hw.frontend.onnx.registry import add_lowering, lowers
@@ -63,6 +61,10 @@ _COMPARISONS: dict[str, tuple[str, tuple[int, ...]]] = {
     "Less": ("lt", (1, 7, 9, 13)),
     "LessOrEqual": ("le", (12, 16)),
 }
+
+
+_LARGE = 3.4e38
+"""Limits of clipping beyond this are the defaults: none."""
 
 
 def _operands(call: OnnxCall) -> list[Value]:
@@ -137,7 +139,7 @@ def bit_shift(call: OnnxCall) -> Value:
     if call.attr("direction") == "RIGHT":
         return call.emit("shift_right", x, y)
     shifted = call.emit("shift_left", x, y)
-    return shifted if x.type.bits == 64 else call.emit("bit_and", shifted, x.type.limits[1])
+    return shifted if x.type.bits == 64 else call.wrapped(shifted)
 
 
 @lowers("IsNaN", 9, 13, 20)
@@ -190,10 +192,9 @@ def clip(call: OnnxCall) -> Value:
     lo: Operand | None = call.input(1)
     hi: Operand | None = call.input(2)
     if call.since == 6:
-        greatest = float(np.finfo(np.float32).max)
-        lo, hi = call.attr("min", -greatest), call.attr("max", greatest)
-        lo = None if lo <= -greatest * (1 - 1e-6) else lo
-        hi = None if hi >= greatest * (1 - 1e-6) else hi
+        lo, hi = (
+            None if abs(call.attr(key)) > _LARGE else call.attr(key) for key in ("min", "max")
+        )
     least, most = _known(lo), _known(hi)
     if least is not None and most is not None:
         return call.emit("clamp", x, min(least, most), most)
@@ -223,7 +224,7 @@ def prelu(call: OnnxCall) -> Value:
     if slope.data is not None and slope.volume == 1:
         return call.emit("leaky_relu", x, alpha=float(slope.data.item()))
     if call.since == 6 and slope.rank == 1:
-        slope = call.reshaped(slope, (1, *slope.shape))
+        return call.emit("prelu", x, call.reshaped(slope, (1, *slope.shape)))
     return call.emit("prelu", *call.aligned(x, slope))
 
 

@@ -76,7 +76,7 @@ def scatter_nd(call: OnnxCall) -> Value:
 
 @lowers("OneHot", 9, 11, 28)
 def one_hot(call: OnnxCall) -> Value:
-    """One-hot code of indices in -depth..depth - 1; others give ``off`` everywhere."""
+    """One-hot code; indices outside of -depth..depth - 1 give ``off`` everywhere."""
     indices, values = call.required(0), call.required(2)
     depth = int(call.number(1, "the depth"))
     if values.shape != (2,):
@@ -85,13 +85,6 @@ def one_hot(call: OnnxCall) -> Value:
         call.reshaped(sliced(call, values, {0: range(index, index + 1)}), ()) for index in (0, 1)
     )
     indices = call.convert(indices, INT64)
-    if indices.data is None:
-        wrapped = call.emit("add", indices, depth)
-        negative = call.emit("lt", indices, 0, element=BOOL)
-        indices = call.emit("select", negative, wrapped, indices, element=INT64)
-    else:
-        data = np.where(indices.data < 0, indices.data + depth, indices.data)
-        indices = call.constant(data, INT64, like=indices)
     axis = call.axis(call.attr("axis"), indices.rank + 1)
     return call.emit("one_hot", indices, off, on, element=values.type, depth=depth, axis=axis)
 
@@ -109,8 +102,8 @@ def topk(call: OnnxCall) -> list[Value]:
 def cumsum(call: OnnxCall) -> Value:
     x = call.required(0)
     axis = call.axis(int(call.number(1, "the axis")), x.rank)
-    flags = {key: bool(call.attr(key)) for key in ("exclusive", "reverse")}
-    return call.emit("cumsum", x, axis=axis, **flags)
+    exclusive, reverse = bool(call.attr("exclusive")), bool(call.attr("reverse"))
+    return call.emit("cumsum", x, axis=axis, exclusive=exclusive, reverse=reverse)
 
 
 @lowers("Trilu", 14)
@@ -121,7 +114,7 @@ def trilu(call: OnnxCall) -> Value:
 
 @lowers("Compress", 9, 11, 28)
 def compress(call: OnnxCall) -> Value:
-    x, condition = call.required(0), call.known(1, "the condition")
+    x, condition = call.required(0), call.integers(1, "the condition") or []
     axis = call.attr("axis")
     if axis is None:
         x, axis = call.reshaped(x, (x.volume,)), 0
@@ -137,13 +130,15 @@ def reverse_sequence(call: OnnxCall) -> Value:
     """Reverse the first elements of each sequence: a permutation that is known."""
     x = call.required(0)
     lengths = call.integers(1, "the lengths") or []
-    batch_axis, time_axis = (call.axis(call.attr(key), x.rank) for key in ("batch_axis", "time_axis"))
+    batch_axis, time_axis = (
+        call.axis(call.attr(key), x.rank) for key in ("batch_axis", "time_axis")
+    )
     if {batch_axis, time_axis} != {0, 1}:
         raise call.error(f"the axes {batch_axis} and {time_axis} are not 0 and 1")
     count, steps = x.shape[batch_axis], x.shape[time_axis]
     if len(lengths) != count or any(not 0 <= length <= steps for length in lengths):
         raise call.error(f"the lengths {lengths} do not fit the shape {list(x.shape)}")
-    times = np.array([[*range(length)][::-1] + [*range(length, steps)] for length in lengths])
+    times = np.array([[*reversed(range(length)), *range(length, steps)] for length in lengths])
     order = times if batch_axis == 0 else times.T
     indices = np.broadcast_to(order.reshape(*order.shape, *[1] * (x.rank - 2)), x.shape)
     return call.emit("gather_elements", x, call.constant(indices, INT64), axis=time_axis)

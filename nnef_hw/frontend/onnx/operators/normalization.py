@@ -24,7 +24,7 @@ def batch_normalization(call: OnnxCall) -> list[Value | None]:
     if not call.attr("training_mode"):
         return [call.emit("batch_normalization", x, mean, variance, offset, scale, epsilon=epsilon)]
     axes = [axis for axis in range(x.rank) if axis != 1]
-    batch = call.emit_many("moments", x, elements=(x.type,), axes=axes)
+    batch = call.emit_many("moments", x, elements=(x.type, x.type), axes=axes)
     y = call.emit("batch_normalization", x, *batch, offset, scale, epsilon=epsilon)
     momentum = call.attr("momentum")
     running = [
@@ -45,7 +45,7 @@ def _normalized(
     call: OnnxCall, x: Value, axes: list[int], epsilon: float
 ) -> tuple[Value, Value, Value]:
     """Return x with mean 0 and variance 1 over axes, the mean, and the inverse deviation."""
-    mean, variance = call.emit_many("moments", x, elements=(x.type,), axes=axes)
+    mean, variance = call.emit_many("moments", x, elements=(x.type, x.type), axes=axes)
     inverse = call.emit("rsqrt", call.emit("add", variance, epsilon))
     return call.emit("mul", call.emit("sub", x, mean), inverse), mean, inverse
 
@@ -54,7 +54,7 @@ def _normalized(
 def instance_normalization(call: OnnxCall) -> Value:
     x, scale, offset = call.inputs
     axes = list(range(2, x.rank))
-    mean, variance = call.emit_many("moments", x, elements=(x.type,), axes=axes)
+    mean, variance = call.emit_many("moments", x, elements=(x.type, x.type), axes=axes)
     operands = (_per_channel(call, offset), _per_channel(call, scale))
     epsilon = call.attr("epsilon")
     return call.emit("batch_normalization", x, mean, variance, *operands, epsilon=epsilon)
@@ -149,4 +149,3 @@ def hardmax(call: OnnxCall) -> Value:
     shape[axes[0]] = x.shape[axes[0]]
     hit = call.emit("eq", index, call.reshaped(numbers, shape), element=BOOL)
     return call.reshaped(call.convert(hit, x.type), call.required(0).shape)
-

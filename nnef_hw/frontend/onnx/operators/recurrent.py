@@ -47,7 +47,7 @@ class _Weights:
 
 @dataclass(slots=True)
 class _Step:
-    """One step inside the loop's body: makes the next states from x [N, I] and the states [N, H]."""
+    """One step inside the loop's body: the next states from x [N, I] and the states [N, H]."""
 
     call: OnnxCall
     functions: list[Function]
@@ -76,7 +76,9 @@ class _Step:
             return [value]
         size = value.shape[1] // count
         if value.data is not None:
-            return [sliced(self.call, value, {1: range(i * size, (i + 1) * size)}) for i in range(count)]
+            return [
+                sliced(self.call, value, {1: range(i * size, (i + 1) * size)}) for i in range(count)
+            ]
         return self.call.emit_many(
             "split", value, elements=(value.type,), axis=1, ratios=[1] * count
         )
@@ -126,8 +128,8 @@ def _lstm_step(step: _Step) -> list[Value]:
         step.linear(step.x, w.inputs, w.input_bias), step.linear(h, w.hidden, w.hidden_bias)
     )
     i, o, f, g = step.gates(total, 4)
+    pi, po, pf = step.gates(w.peepholes, 3)
     if w.peepholes is not None:
-        pi, po, pf = step.gates(w.peepholes, 3)
         i, f = step.add(i, step.mul(c, pi)), step.add(f, step.mul(c, pf))
     i = step.activate(0, i)
     if call.attr("input_forget"):
@@ -142,10 +144,11 @@ def _lstm_step(step: _Step) -> list[Value]:
 
 def _functions(call: OnnxCall, direction: int, defaults: Sequence[str]) -> list[Function]:
     """Return a direction's activation functions; parameters are used up in their order."""
-    names = call.attr("activations") or []
     count = len(defaults)
-    if names and len(names) != count * _directions(call):
-        raise call.error(f"{len(names)} activations are given, not {count * _directions(call)}")
+    needed = count * _directions(call)
+    names = (call.attr("activations") or [])[:needed]
+    if names and len(names) != needed:
+        raise call.error(f"{len(names)} activations are given, not {needed}")
     alphas, betas = (iter(call.attr(f"activation_{key}") or []) for key in ("alpha", "beta"))
     found = [_function(call, name, alphas, betas) for name in names or [*defaults] * 2]
     return found[direction * count : (direction + 1) * count]
@@ -196,7 +199,7 @@ class _Kind:
 
 
 class _Layer:
-    """A recurrent layer being lowered; ``time`` is the axis of the steps in x, the batch is the other."""
+    """A recurrent layer being lowered; of the first two axes one is time, one is the batch."""
 
     def __init__(self, call: OnnxCall, kind: _Kind) -> None:
         self._call, self._kind = call, kind
@@ -268,16 +271,22 @@ class _Layer:
         rows = self._kind.gates * self._size
         inputs, hidden = (self._part(index, direction) for index in (1, 2))
         bias, peepholes = (self._part(index, direction) for index in (3, 7))
-        biases: list[Value | None] = [None, None]
+        before: Value | None = None
+        behind: Value | None = None
         if bias is not None:
             row = self._call.reshaped(bias, (1, 2 * rows))
-            biases = [sliced(self._call, row, {1: range(i, i + rows)}) for i in (0, rows)]
+            before = sliced(self._call, row, {1: range(rows)})
+            behind = sliced(self._call, row, {1: range(rows, 2 * rows)})
         if peepholes is not None:
             peepholes = self._call.reshaped(peepholes, (1, peepholes.volume))
         assert inputs is not None
         assert hidden is not None
         return _Weights(
-            loop.full(inputs), loop.full(hidden), *map(inside, biases), inside(peepholes)
+            loop.full(inputs),
+            loop.full(hidden),
+            inside(before),
+            inside(behind),
+            inside(peepholes),
         )
 
     def _direction(self, direction: int) -> list[Value]:

@@ -34,10 +34,8 @@ class _Sampling:
 @lowers("Upsample", 7, 9)
 def upsample(call: OnnxCall) -> Value:
     x = call.required(0)
-    if call.since == 7:
-        scales = call.attr("scales")
-    else:
-        scales = _numbers(call.known(1, "the scales"))
+    known = call.since == 7
+    scales = call.attr("scales") if known else _numbers(call.known(1, "the scales"))
     return _resized(call, x, scales, _Sampling("asymmetric", _mode(call), "floor"))
 
 
@@ -114,7 +112,11 @@ def _extents(x: Value, scales: list[float]) -> list[int]:
 
 
 def _resized(
-    call: OnnxCall, x: Value, scales: list[float], sampling: _Sampling, sizes: list[int] | None = None
+    call: OnnxCall,
+    x: Value,
+    scales: list[float],
+    sampling: _Sampling,
+    sizes: list[int] | None = None,
 ) -> Value:
     if len(scales) != x.rank or not all(scale > 0 and math.isfinite(scale) for scale in scales):
         raise call.error(f"the scales {scales} do not fit rank {x.rank}")
@@ -201,13 +203,9 @@ def _weights(places: NDArray[Any], extent: int, sampling: _Sampling) -> NDArray[
     """Return the matrix [inputs, outputs] that interpolates at real positions."""
     places = np.clip(places, 0, extent - 1)
     if sampling.interpolation == "nearest":
-        rounding = {
-            "round_prefer_floor": lambda p: np.ceil(p - 0.5),
-            "round_prefer_ceil": lambda p: np.floor(p + 0.5),
-            "floor": np.floor,
-            "ceil": np.ceil,
-        }[sampling.rounding]
-        places = rounding(places)
+        shift = {"round_prefer_floor": -0.5, "round_prefer_ceil": 0.5}.get(sampling.rounding, 0.0)
+        upwards = sampling.rounding in {"round_prefer_floor", "ceil"}
+        places = np.ceil(places + shift) if upwards else np.floor(places + shift)
     result: NDArray[Any] = np.maximum(1 - np.abs(places - np.arange(extent)[:, None]), 0)
     return result
 

@@ -53,7 +53,10 @@ def _lists(call: OnnxCall, x: Value, size: Sequence[int]) -> tuple[list[int], li
     if rank < 1 or len(size) != rank:
         raise call.error(f"a window of {list(size)} does not fit the shape {list(x.shape)}")
     lists = []
-    for name, values in (("kernel_shape", size), *((key, call.attr(key)) for key in ("strides", "dilations"))):
+    for name, values in (
+        ("kernel_shape", size),
+        *((key, call.attr(key)) for key in ("strides", "dilations")),
+    ):
         values = [1] * rank if values is None else list(values)
         if len(values) != rank or min(values) < 1:
             raise call.error(f"{name} {values} must have {rank} positive items")
@@ -145,13 +148,20 @@ def conv_transpose(call: OnnxCall) -> Value:
         raise call.error(f"its padding leaves an output of {shape}")
     attrs: dict[str, Any] = {"border": "constant", "stride": stride, "dilation": dilation}
     attrs["groups"] = _groups(call)
-    fits = all(p >= 0 and (n + p + max(q, 0) - r) // s + 1 == extent for n, (p, q), r, s, extent in zip(shape, padding, reach, stride, x.shape[2:], strict=True))
+    fits = all(
+        p >= 0 and (n + p + max(q, 0) - r) // s + 1 == extent
+        for n, (p, q), r, s, extent in zip(shape, padding, reach, stride, x.shape[2:], strict=True)
+    )
     if fits:
         whole = [x.shape[0], weights.shape[1] * attrs["groups"], *shape]
         limited = [(p, max(q, 0)) for p, q in padding]
-        return call.emit("deconv", x, weights, _bias(call), padding=limited, output_shape=whole, **attrs)
+        return call.emit(
+            "deconv", x, weights, _bias(call), padding=limited, output_shape=whole, **attrs
+        )
     nothing = call.constant(0, x.type)
-    y = call.emit("deconv", x, weights, nothing, padding=[(0, 0)] * len(full), output_shape=[], **attrs)
+    y = call.emit(
+        "deconv", x, weights, nothing, padding=[(0, 0)] * len(full), output_shape=[], **attrs
+    )
     y = _padded(call, y, [(-p, -q) for p, q in padding])
     return y if call.input(2) is None else call.emit("add", y, _bias(call))
 
@@ -179,7 +189,9 @@ def _output_padding(call: OnnxCall, x: Value, stride: list[int], full: list[int]
     return [(p, q - a) for (p, q), a in zip(pads, added, strict=True)]
 
 
-def _pool(call: OnnxCall, op: str, x: Value, window: _Window, padding: Padding, border: str) -> Value:
+def _pool(
+    call: OnnxCall, op: str, x: Value, window: _Window, padding: Padding, border: str
+) -> Value:
     return call.emit(op, x, **_pool_attrs(window, padding, border))
 
 
@@ -211,7 +223,8 @@ def _numbered(call: OnnxCall, x: Value) -> Value:
     numbers = np.arange(x.volume).reshape(x.shape)
     if call.attr("storage_order"):
         columns = np.arange(int(np.prod(x.shape[2:]))).reshape(x.shape[2:][::-1]).T
-        numbers = numbers[(..., *[slice(1)] * (x.rank - 2))] + columns
+        first = np.arange(x.volume).reshape(*x.shape[:2], -1)[..., :1]
+        numbers = first.reshape(*x.shape[:2], *[1] * (x.rank - 2)) + columns
     return call.constant(numbers, _EXACT)
 
 
