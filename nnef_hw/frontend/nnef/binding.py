@@ -10,7 +10,12 @@ __all__ = ["match"]
 
 
 def match(
-    invocation: Invocation, declaration: Declaration, title: str, *, positional: bool = False
+    invocation: Invocation,
+    declaration: Declaration,
+    title: str,
+    *,
+    positional: bool = False,
+    ignored: frozenset[str] = frozenset(),
 ) -> dict[str, Expression]:
     """Return the given arguments by parameter name (specification, section 3.3.2, invocations).
 
@@ -20,6 +25,8 @@ def match(
         What messages call the invocation, such as ``conv 'y'``.
     positional
         Whether attributes may be given by position too.
+    ignored
+        Names of arguments that are dropped where the operator does not have them.
 
     Raises
     ------
@@ -47,6 +54,7 @@ def match(
                     f"{len(invocation.arguments)} arguments are given, "
                     f"the operator takes {len(parameters)}",
                     where,
+                    f"they are {', '.join(repr(item.name) for item in parameters)}",
                 )
             name = parameters[index].name
             if not positional and not parameters[index].is_tensor:
@@ -55,6 +63,8 @@ def match(
                 )
         else:
             named, name = True, argument.name
+            if name not in names and name in ignored:
+                continue
             if name not in names:
                 raise _error(
                     title,

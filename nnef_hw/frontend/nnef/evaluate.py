@@ -71,6 +71,8 @@ class Scope:
         What ``?`` stands for.
     root
         What the names of tensors without an identifier begin with.
+    library
+        Whether the body is a library's: the document's fragments are not known there.
     """
 
     values: dict[str, Any]
@@ -80,6 +82,7 @@ class Scope:
     dtype: str | None = None
     root: str = ""
     depth: int = 0
+    library: bool = False
 
 
 @dataclass(slots=True)
@@ -131,10 +134,14 @@ class Invoked:
         wanted = f"{name or self.name}_{parameter}"
         return self.evaluator.tensor(self.values[parameter], wanted, where, self.dtype)
 
+    def node(self) -> Any:
+        """Return the results of the operator's own node, which takes the values as they are now."""
+        return self.evaluator.node(self)
+
     def call(self, op: str, *arguments: Any, names: Names = None, **attrs: Any) -> Any:
-        """Invoke an operator with values; parameters that are left out have their defaults."""
+        """Invoke a library's operator; parameters that are left out have their defaults."""
         evaluator = self.evaluator
-        declaration = evaluator.declaration(op, self.location)
+        declaration = evaluator.declaration(op, self.location, library=True)
         given = dict(zip((item.name for item in declaration.parameters), arguments, strict=False))
         given |= attrs
         return evaluator.invoke(
@@ -151,6 +158,8 @@ class Evaluator:
         The document's own fragments.
     data
         Where variables' data come from.
+    symbols
+        The identifiers that need no assignment, in the graph and in the document's fragments.
     expand
         Whether every operator with a body is replaced by it, also what the float reference knows.
     """
@@ -162,9 +171,11 @@ class Evaluator:
         fragments: Mapping[str, Declaration],
         data: VariableData,
         *,
+        symbols: Mapping[str, Any] | None = None,
         expand: bool = False,
     ) -> None:
         self.builder = builder
+        self.symbols = symbols or {}
         self.rules = rules
         self.fragments = fragments
         self.data = data
@@ -196,20 +207,26 @@ class Evaluator:
         """Return the value of an expression."""
         return METHODS[type(expression)](self, expression, scope, names)
 
-    def declaration(self, name: str, location: Location) -> Declaration:
-        """Return the declaration of an operator.
+    def declaration(self, name: str, location: Location, *, library: bool = False) -> Declaration:
+        """Return the declaration of an operator, or that of a library.
 
         Raises
         ------
         UnsupportedError
             If there is none.
         """
-        if name in self.fragments:
+        if name in self.fragments and not library:
             return self.fragments[name]
-        for library in self._libraries:
-            if name in library:
-                return library[name]
-        known = [*self.fragments, *(other for library in self._libraries for other in library)]
+        for declarations in self._libraries:
+            if name in declarations:
+                return declarations[name]
+        if name in self.rules.refused:
+            raise UnsupportedError(
+                f"the operator {name!r} is not supported: {self.rules.refused[name]}",
+                remedy="export the model without it",
+                location=location,
+            )
+        known = [*self.fragments, *(other for names in self._libraries for other in names)]
         raise UnsupportedError(
             f"the operator {name!r} is unknown",
             remedy=nearest(name, known) or f"only the operators of {self.rules.name} are supported",
@@ -258,16 +275,17 @@ class Evaluator:
         if not self.rules.typed:
             for parameter in declaration.parameters:
                 coerced(call, parameter)
-        if declaration.generic and dtype is None:
-            call.dtype = declaration.default_dtype or self._deduced(call)
-        if declaration.name in self.fragments and declaration.body is not None:
+        if declaration.generic and (dtype is None or not self.rules.typed):
+            call.dtype = self._deduced(call)
+        is_own = self.fragments.get(declaration.name) is declaration
+        if is_own and declaration.body is not None:
             return self._expanded(call)
         lowering = self.rules.lowerings.get(declaration.name)
         if lowering is not None:
             return lowering(call)
         if declaration.body is not None and declaration.name not in self._atoms:
             return self._expanded(call)
-        return self._node(call)
+        return self.node(call)
 
     def arguments(
         self, invocation: Invocation, declaration: Declaration, scope: Scope, names: Names
@@ -279,25 +297,40 @@ class Evaluator:
         name = _first(names) or f"{scope.root}_{declaration.name}"
         title = f"{declaration.name} {name!r}"
         positional = self.rules.positional_attributes
-        matched = match(invocation, declaration, title, positional=positional)
+        matched = match(
+            invocation,
+            declaration,
+            title,
+            positional=positional,
+            ignored=self.rules.ignored_arguments,
+        )
         if scope.prefix:
             self._matched[id(invocation)] = (invocation, matched)
         return matched
 
     def _deduced(self, call: Invoked) -> str:
-        """Return the data-type that ``?`` has in the arguments, tensors first."""
+        """Return what ``?`` stands for: the data-type of tensors, one that is given, or of numbers.
+
+        Where types are checked, one that is given or declared goes first.
+        """
+        declared = call.dtype or call.declaration.default_dtype
+        if declared is not None and self.rules.typed:
+            return declared
         generic = [item.name for item in call.declaration.parameters if is_generic(item.type)]
         found = [part for name in generic for part in _parts(call.values[name])]
         for part in found:
             if isinstance(part, Tensor):
                 return part.dtype
+        if declared is not None:
+            return declared
         for part in found:
             return _DTYPES[type(part)]
         raise call.error(
             "the data-type of the result is not known", f"write {call.op}<scalar>(...)"
         )
 
-    def _node(self, call: Invoked) -> Any:
+    def node(self, call: Invoked) -> Any:
+        """Add the node of an operator; return its results."""
         declaration = call.declaration
         results = declaration.results
         is_array = isinstance(results[0].type, ArrayType)
@@ -366,6 +399,7 @@ class Evaluator:
             results=dict(zip((item.name for item in declaration.results), results, strict=True)),
             dtype=call.dtype,
             depth=outer.depth + 1,
+            library=self.fragments.get(declaration.name) is not declaration,
         )
         try:
             for assignment in declaration.body:

@@ -59,6 +59,8 @@ def _identifier(evaluator: Evaluator, identifier: Identifier, scope: Scope, name
     name = identifier.name
     if name in scope.values:
         return scope.values[name]
+    if name in evaluator.symbols:
+        return evaluator.symbols[name]
     later = not scope.prefix and name in evaluator.builder.reserved
     raise ModelError(
         f"the tensor {name!r} is used before it is assigned"
@@ -118,7 +120,7 @@ def _operation(
     scope: Scope,
     names: Names,
 ) -> Any:
-    declaration = evaluator.declaration(op, location)
+    declaration = evaluator.declaration(op, location, library=scope.library)
     parameters = [parameter.name for parameter in declaration.parameters]
     places = {name: side.location for name, side in zip(parameters, sides, strict=True)}
     given = dict(zip(parameters, values, strict=True))
@@ -214,7 +216,9 @@ def _builtin(evaluator: Evaluator, builtin: Builtin, scope: Scope, names: Names)
 
 
 def _invocation(evaluator: Evaluator, invocation: Invocation, scope: Scope, names: Names) -> Any:
-    declaration = evaluator.declaration(invocation.operator, invocation.location)
+    declaration = evaluator.declaration(
+        invocation.operator, invocation.location, library=scope.library
+    )
     matched = evaluator.arguments(invocation, declaration, scope, names)
     given = {name: evaluator.evaluate(value, scope) for name, value in matched.items()}
     dtype = scope.dtype if invocation.dtype == "?" else invocation.dtype

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from nnef_hw.errors import UsageError
 from nnef_hw.frontend.nnef.sources import SOURCES
 from nnef_hw.frontend.nnef.syntax import Document
 
@@ -19,6 +20,11 @@ Lowering: TypeAlias = "Callable[[Invoked], Any]"
 
 
 def _no_symbols(document: Document, dims: Mapping[str, int]) -> dict[str, int]:
+    if dims:
+        raise UsageError(
+            f"the model has no symbol {next(iter(dims))!r}",
+            remedy="leave out --dim: all its shapes are numbers",
+        )
     return {}
 
 
@@ -42,6 +48,12 @@ class Rules:
         Whether attributes may be given by position.
     extension_lines
         Whether fragments and expressions need their ``KHR_enable_`` lines.
+    shadowing
+        Whether an identifier, or a parameter of a fragment, may be assigned again.
+    ignored_arguments
+        Names of arguments that are dropped where an operator does not have them.
+    refused
+        Why operators that exist in the dialect cannot be read.
     redefinitions
         Whether a fragment of the document may have the name of a library's operator; it wins.
     variables_in_fragments
@@ -67,6 +79,9 @@ class Rules:
     typed: bool = True
     positional_attributes: bool = False
     extension_lines: bool = True
+    shadowing: bool = False
+    ignored_arguments: frozenset[str] = frozenset()
+    refused: Mapping[str, str] = field(default_factory=dict)
     redefinitions: bool = False
     variables_in_fragments: bool = False
     shape_of: bool = False

@@ -1,0 +1,65 @@
+"""Element-wise operators of tract: integers, logicals and scalars meet in the widest type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nnef_hw.frontend.nnef.evaluate import Invoked
+from nnef_hw.frontend.nnef.tract.values import cast, promote
+from nnef_hw.ir import Tensor
+
+__all__ = ["ELEMENTWISE"]
+
+_ARITHMETIC = ("add", "sub", "mul", "div", "pow", "min", "max")
+_COMPARISONS = ("lt", "gt", "le", "ge", "eq", "ne")
+_BITWISE = {"tract_core_bitand": "and", "tract_core_bitor": "or", "tract_core_bitxor": "xor"}
+
+
+def _arithmetic(call: Invoked) -> Any:
+    if promote(call, "x", "y") == "logical":
+        for parameter in ("x", "y"):
+            call.values[parameter] = cast(call, call.tensor(parameter), "integer")
+    call.dtype = call.tensor("x").dtype
+    return call.node()
+
+
+def _comparison(call: Invoked) -> Any:
+    promote(call, "x", "y")
+    return call.node()
+
+
+def _select(call: Invoked) -> Any:
+    call.dtype = promote(call, "true_value", "false_value")
+    call.values["condition"] = cast(call, call.tensor("condition"), "logical")
+    return call.node()
+
+
+def _concat(call: Invoked) -> Any:
+    parts = {f"values_{index}": value for index, value in enumerate(call.values["values"])}
+    call.values |= parts
+    call.dtype = promote(call, *parts)
+    call.values["values"] = [call.values.pop(part) for part in parts]
+    return call.node()
+
+
+def _bitwise(call: Invoked) -> Any:
+    op, dtype = _BITWISE[call.op], promote(call, "x", "y")
+    name = op if dtype == "logical" else f"bit_{op}"
+    return call.call(name, call.tensor("x"), call.tensor("y"), names=call.names)
+
+
+def _bitwise_not(call: Invoked) -> Any:
+    x: Tensor = call.tensor("x")
+    return call.call("not" if x.dtype == "logical" else "bit_not", x, names=call.names)
+
+
+ELEMENTWISE: Mapping[str, Callable[[Invoked], Any]] = {
+    **dict.fromkeys(_ARITHMETIC, _arithmetic),
+    **dict.fromkeys(_COMPARISONS, _comparison),
+    **dict.fromkeys(_BITWISE, _bitwise),
+    "tract_core_bitnot": _bitwise_not,
+    "select": _select,
+    "concat": _concat,
+}
+"""Lowerings by operator."""

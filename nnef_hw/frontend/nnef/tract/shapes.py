@@ -1,0 +1,161 @@
+"""Sources, casts, shapes and indices: dimensions may be tensors, negative, or out of bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from nnef_hw.frontend.nnef import sources
+from nnef_hw.frontend.nnef.evaluate import Invoked
+from nnef_hw.frontend.nnef.tract.datum import datum_type
+from nnef_hw.frontend.nnef.tract.values import as_standard, cast, extents, indices, numbers
+from nnef_hw.ir import Tensor
+
+__all__ = ["SHAPES"]
+
+
+def _external(call: Invoked) -> Tensor:
+    call.dtype, quant = datum_type(call, "datum_type")
+    tensor = sources.external(call)
+    return tensor if quant is None else call.evaluator.builder.add(replace(tensor, quant=quant))
+
+
+def _cast(call: Invoked) -> Tensor:
+    """Convert to a type; without one, the quantization file says how to quantize the result."""
+    builder, tensor = call.evaluator.builder, call.tensor("input")
+    if not call.values["to"]:
+        return _copy(call, tensor)
+    dtype, quant = datum_type(call, "to")
+    result = cast(call, tensor, dtype, call.name)
+    if quant is None:
+        return result
+    return builder.add(replace(_copy(call, result), quant=quant))
+
+
+def _copy(call: Invoked, tensor: Tensor) -> Tensor:
+    (result,) = call.evaluator.builder.node(
+        "copy",
+        [tensor],
+        {},
+        [call.evaluator.claim(call.name)],
+        (tensor.dtype,),
+        location=call.location,
+        origin=call.scope.location,
+    )
+    return result
+
+
+def _shape_of(call: Invoked) -> Tensor:
+    shape = np.array(call.tensor("input").shape, np.int64)
+    return call.evaluator.builder.constant(call.name, shape, location=call.location)
+
+
+def _range(call: Invoked) -> Tensor:
+    start, end, step = (numbers(call, key).item() for key in ("start", "end", "step"))
+    data = np.arange(start, end, step) if step else np.zeros(0)
+    if not data.size:
+        raise call.error(f"there is nothing from {start} to {end} with step {step}", at="end")
+    return call.evaluator.builder.constant(call.name, data, location=call.location)
+
+
+def _broadcast(call: Invoked) -> Any:
+    shape, tensor = extents(call, "shape"), call.tensor("input")
+    missing = len(shape) - len(tensor.shape)
+    if missing > 0:
+        tensor = call.call("unsqueeze", tensor, axes=list(range(missing)))
+    return call.call("broadcast", tensor, shape=shape, names=call.names)
+
+
+def _reshape(call: Invoked) -> Any:
+    call.dtype = call.tensor("input").dtype
+    return as_standard(call, shape=extents(call, "shape"))
+
+
+def _tile(call: Invoked) -> Any:
+    return as_standard(call, repeats=extents(call, "repeats"))
+
+
+def _pad(call: Invoked) -> Any:
+    if call.values["border"] == "replicated":
+        call.values["border"] = "replicate"
+    return call.node()
+
+
+def _slice(call: Invoked) -> Any:
+    """Slice; an end of 0 or less counts from the end of the axis, whatever the stride."""
+    source, axes = call.tensor("input").shape, call.values["axes"]
+    begin, end = list(call.values["begin"]), list(call.values["end"])
+    strides = call.values["stride"] or [1] * len(axes)
+    for index, (axis, stride) in enumerate(zip(axes, strides, strict=False)):
+        if stride < 1 or not 0 <= axis < len(source) or index >= min(len(begin), len(end)):
+            continue
+        extent, first, last = source[axis], begin[index], end[index]
+        if first == last:
+            raise call.error(f"nothing is left of dimension {axis} of {list(source)}", at="end")
+        first, last = min(first, extent), min(last, extent)
+        begin[index] = max(first + extent if first < 0 else first, 0)
+        end[index] = last + extent if last <= 0 else last
+    return as_standard(call, begin=begin, end=end)
+
+
+def _downsample(call: Invoked) -> Any:
+    tensor, axis = call.tensor("input"), call.values["axis"]
+    stride, modulo = call.values["stride"], call.values["modulo"]
+    if not 0 <= axis < len(tensor.shape):
+        raise call.error(f"there is no dimension {axis} in {list(tensor.shape)}", at="axis")
+    begin, end = modulo, tensor.shape[axis]
+    if stride < 0:
+        begin, end = end - 1, modulo - 1 if modulo else -end - 1
+    return as_standard(call, "slice", axes=[axis], begin=[begin], end=[end], stride=[stride])
+
+
+def _gather(call: Invoked) -> Any:
+    tensor, axis = call.tensor("input"), call.values["axis"]
+    return call.call("gather", tensor, indices(call), axis=axis, names=call.names)
+
+
+def _gather_elements(call: Invoked) -> Any:
+    op = call.op.removeprefix("tract_core_")
+    key = "axis" if op == "gather_elements" else "batch_dims"
+    found = {key: call.values[key]}
+    return call.call(op, call.tensor("input"), indices(call), names=call.names, **found)
+
+
+def _scatter(call: Invoked) -> Any:
+    op = call.op.removeprefix("tract_core_")
+    tensor, updates = call.tensor("input"), call.tensor("updates")
+    dtype = "scalar" if "scalar" in {tensor.dtype, updates.dtype} else tensor.dtype
+    found = {key: call.values[key] for key in ("axis", "reduction") if key in call.values}
+    arguments = cast(call, tensor, dtype), indices(call), cast(call, updates, dtype)
+    return call.call(op, *arguments, names=call.names, **found)
+
+
+def _one_hot(call: Invoked) -> Any:
+    values = (call.values["value_off"], call.values["value_on"])
+    depth, axis = call.values["dim"], call.values["axis"]
+    arguments = indices(call, "input"), *values
+    return call.call("one_hot", *arguments, depth=depth, axis=axis, names=call.names)
+
+
+SHAPES: Mapping[str, Callable[[Invoked], Any]] = {
+    "tract_core_external": _external,
+    "tract_core_cast": _cast,
+    "tract_core_shape_of": _shape_of,
+    "tract_core_range": _range,
+    "tract_core_broadcast": _broadcast,
+    "reshape": _reshape,
+    "tile": _tile,
+    "pad": _pad,
+    "slice": _slice,
+    "tract_core_downsample": _downsample,
+    "tract_core_gather": _gather,
+    "tract_core_gather_elements": _gather_elements,
+    "tract_core_gather_nd": _gather_elements,
+    "tract_core_scatter_elements": _scatter,
+    "tract_core_scatter_nd": _scatter,
+    "tract_core_one_hot": _one_hot,
+}
+"""Lowerings by operator."""

@@ -1,0 +1,163 @@
+"""Symbols in dimensions: which there are, their values, and what is asserted of them."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from nnef_hw.errors import ModelError, NnefHwError, UnsupportedError, UsageError, raise_all
+from nnef_hw.frontend.nnef.evaluate import identifiers
+from nnef_hw.frontend.nnef.operators import nearest
+from nnef_hw.frontend.nnef.syntax import Document, Extension, Identifier, Invocation
+from nnef_hw.frontend.nnef.walk import walk
+
+__all__ = ["symbol_values"]
+
+_CONSTANTS = {"inf": math.inf, "nan": math.nan}
+_WITH_SHAPE = {"external", "tract_core_external", "tract_core_broadcast"}
+_COMPARISONS: Mapping[type, Callable[[Any, Any], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+_ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+
+
+def symbol_values(document: Document, dims: Mapping[str, int]) -> dict[str, Any]:
+    """Return the values of the identifiers that a document of tract uses without assigning them.
+
+    These are ``inf``, ``nan`` and the symbols: declared by ``extension tract_symbol``, or just
+    there in the shape of an input.
+
+    Parameters
+    ----------
+    dims
+        The symbols' values.
+
+    Raises
+    ------
+    UsageError
+        If a symbol that the graph uses has no value, or a value no symbol.
+    ModelError, UnsupportedError
+        If the values are not what the document asserts.
+    """
+    declared = set(_declared(document))
+    used = {*_used(document)}
+    symbols = sorted(used & declared | set(_in_shapes(document)))
+    for name, value in dims.items():
+        if name not in declared | set(symbols):
+            raise UsageError(
+                f"{name!r} is no symbol of the model",
+                remedy=nearest(name, symbols)
+                or (f"its symbols are {', '.join(symbols)}" if symbols else "leave out --dim"),
+            )
+        if value < 1:
+            raise UsageError(f"the symbol {name!r} must be positive, not {value}")
+    missing = [name for name in symbols if name not in dims]
+    if missing:
+        flags = " ".join(f"--dim {name}=1" for name in missing)
+        raise UsageError(
+            f"the model's shapes contain the symbol{'s' * (len(missing) > 1)} "
+            f"{', '.join(map(repr, missing))}",
+            remedy=f"give {'them values' if len(missing) > 1 else 'it a value'}: {flags}",
+        )
+    raise_all(list(_violations(document, dims)))
+    return {**_CONSTANTS, **dims}
+
+
+def _declared(document: Document) -> Iterator[str]:
+    for extension in document.extensions:
+        if extension.names[0].name == "tract_symbol":
+            yield extension.text
+        elif extension.names[0].name == "tract_pulse_streaming_symbol":
+            yield extension.text or "S"
+
+
+def _used(document: Document) -> Iterator[str]:
+    bodies = [document.graph.assignments, *(item.body or () for item in document.fragments)]
+    for body in bodies:
+        for assignment in body:
+            for part in walk(assignment.value):
+                if isinstance(part, Identifier):
+                    yield part.name
+
+
+def _in_shapes(document: Document) -> Iterator[str]:
+    assigned = {
+        item.name
+        for assignment in document.graph.assignments
+        for item in identifiers(assignment.target)
+    }
+    for assignment in document.graph.assignments:
+        for call in walk(assignment.value):
+            if not isinstance(call, Invocation) or call.operator not in _WITH_SHAPE:
+                continue
+            for argument in call.arguments:
+                if argument.name not in {"shape", None}:
+                    continue
+                for part in walk(argument.value):
+                    if isinstance(part, Identifier) and part.name not in assigned:
+                        yield part.name
+
+
+def _violations(document: Document, dims: Mapping[str, int]) -> Iterator[NnefHwError]:
+    for extension in document.extensions:
+        # "scenario: assertion" holds in a scenario that somebody may choose
+        if extension.names[0].name != "tract_assert" or ":" in extension.text:
+            continue
+        try:
+            tree = ast.parse(re.sub(r"(?<![<>=!])=(?!=)", "==", extension.text), mode="eval")
+            names = {part.id for part in ast.walk(tree) if isinstance(part, ast.Name)}
+            if names <= dims.keys() and not _value(tree.body, dims):
+                shown = ", ".join(f"{name} = {dims[name]}" for name in sorted(names))
+                yield ModelError(
+                    f"the model asserts {extension.text}, but {shown}",
+                    remedy="choose another value with --dim",
+                    location=extension.location,
+                )
+        except (SyntaxError, KeyError, ZeroDivisionError):
+            yield _not_understood(extension)
+
+
+def _not_understood(extension: Extension) -> UnsupportedError:
+    return UnsupportedError(
+        f"the assertion {extension.text!r} is not understood",
+        remedy="remove the line, or compare sums and products of symbols and integers",
+        location=extension.location,
+    )
+
+
+def _value(node: ast.expr, dims: Mapping[str, int]) -> Any:
+    """Return the value of an expression of integers, symbols and comparisons.
+
+    Raises
+    ------
+    KeyError
+        If something else is in it.
+    """
+    if isinstance(node, ast.Compare):
+        values = [_value(side, dims) for side in (node.left, *node.comparators)]
+        pairs = zip(node.ops, values[:-1], values[1:], strict=True)
+        return all(_COMPARISONS[type(op)](left, right) for op, left, right in pairs)
+    if isinstance(node, ast.BinOp):
+        return _ARITHMETIC[type(node.op)](_value(node.left, dims), _value(node.right, dims))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_value(node.operand, dims)
+    if isinstance(node, ast.Name):
+        return dims[node.id]
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return node.value
+    raise KeyError(type(node).__name__)

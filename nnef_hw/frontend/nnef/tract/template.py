@@ -1,0 +1,62 @@
+"""Documents that are templates: tract fills them in from the archive's JSON files first."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from nnef_hw.errors import Location, ModelError, UnsupportedError
+from nnef_hw.frontend.nnef.archive import Archive
+
+__all__ = ["rendered"]
+
+_SUFFIX = ".json"
+
+
+def rendered(text: str, archive: Archive, where: Location) -> str:
+    """Return the document a template makes; a text without ``{{`` and ``{%`` as it is.
+
+    The variables are the JSON files of the archive, by their names without suffix.
+
+    Raises
+    ------
+    UnsupportedError
+        If the package jinja2 is not installed.
+    ModelError
+        If the template, or a JSON file, is wrong.
+    """
+    if "{{" not in text and "{%" not in text:
+        return text
+    try:
+        from jinja2 import StrictUndefined, TemplateError
+        from jinja2.sandbox import ImmutableSandboxedEnvironment
+    except ImportError:
+        raise UnsupportedError(
+            "the document is a template, which needs the package jinja2",
+            remedy="pip install jinja2",
+            location=where,
+        ) from None
+    environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
+    try:
+        return environment.from_string(text).render(_resources(archive))
+    except TemplateError as error:
+        line = getattr(error, "lineno", None) or 1
+        raise ModelError(
+            f"the template is wrong: {error}",
+            remedy="its variables are the JSON files of the model",
+            location=Location(where.file, line, 1),
+        ) from None
+
+
+def _resources(archive: Archive) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for name in archive.names(_SUFFIX):
+        try:
+            result[name.removesuffix(_SUFFIX)] = json.loads(archive.read(name))
+        except ValueError as error:
+            raise ModelError(
+                f"it is no JSON: {error}",
+                remedy="export the model again",
+                location=archive.location(name),
+            ) from None
+    return result
