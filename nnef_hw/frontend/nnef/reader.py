@@ -8,12 +8,14 @@ from pathlib import Path
 from nnef_hw.errors import ErrorGroup, ModelError, NnefHwError, raise_all
 from nnef_hw.frontend.nnef.archive import Archive, open_archive
 from nnef_hw.frontend.nnef.fixed import FIXED_FILE, read_fixed
+from nnef_hw.frontend.nnef.integer_bias import scale_integer_biases
 from nnef_hw.frontend.nnef.lower import lower
 from nnef_hw.frontend.nnef.parser import parse_document
 from nnef_hw.frontend.nnef.quant_file import QuantizationLine, read_quantization
 from nnef_hw.frontend.nnef.rules import LENIENT, STRICT, Rules
 from nnef_hw.frontend.nnef.sources import NoData, VariableData
 from nnef_hw.frontend.nnef.syntax import Document
+from nnef_hw.frontend.nnef.tract import rendered, tract_rules
 from nnef_hw.frontend.nnef.variables import VariableReader
 from nnef_hw.ir import Graph
 
@@ -61,7 +63,7 @@ def load_nnef(
         errors.append(error)
     raise_all([part for error in errors for part in _parts(error)])
     assert graph is not None
-    return graph
+    return scale_integer_biases(graph) if rules.tract_data else graph
 
 
 def detect_dialect(path: Path | str) -> str:
@@ -85,11 +87,12 @@ def _read_document(archive: Archive, *, lenient: bool = False) -> Document:
             remedy="is it a graph.nnef?",
             location=where,
         ) from None
-    return parse_document(text.removeprefix("\ufeff"), where.file, lenient=lenient)
+    text = rendered(text.removeprefix("\ufeff"), archive, where)
+    return parse_document(text, where.file, lenient=lenient)
 
 
 def _rules_of(document: Document, *, lenient: bool = False) -> Rules:
-    return LENIENT if lenient else STRICT
+    return tract_rules(document) or (LENIENT if lenient else STRICT)
 
 
 def _parts(error: NnefHwError) -> tuple[NnefHwError, ...]:
