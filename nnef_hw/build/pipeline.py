@@ -29,7 +29,7 @@ from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.board import DEFAULT_BAUD, check_clock, design_board
 from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.errors import SampleError, UsageError
+from nnef_hw.errors import UsageError
 from nnef_hw.frontend import graph_hash, load, save
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes import simplify
@@ -155,20 +155,15 @@ def fix_model(
     Raises
     ------
     SampleError
-        If a float model comes without samples.
+        If a model comes without samples, and its author did not quantize it.
     UnsupportedError, ErrorGroup
         If it has layers that cannot be built.
     """
     if graph.stage == Stage.FIXED:
         return graph, None
     canonical = graph if graph.stage == Stage.CANONICAL else simplify(graph)
-    if samples is None:
-        raise SampleError(
-            f"model {graph.name!r} is not quantized and no samples were given",
-            remedy="give representative inputs with --calibrate samples.npz",
-        )
-    calibration, _ = samples.split()
-    return quantize(canonical, calibration.inputs, scheme), canonical
+    calibration = None if samples is None else samples.split()[0].inputs
+    return quantize(canonical, calibration, scheme), canonical
 
 
 def _check(options: BuildOptions) -> Target:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load
 from nnef_hw.ir import Graph, Stage
+from nnef_hw.passes import simplify
+from nnef_hw.quantize import quantize
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import run_rtl
@@ -101,11 +103,7 @@ def make_executor(
         return RtlExecutor(build)
     if on == "fixed":
         graph = build.fixed if build else load(path, dims=dims, lenient=lenient)
-        if graph.stage != Stage.FIXED:
-            raise UsageError(
-                f"model {str(path)!r} is not quantized", remedy="run nnef-hw quantize first"
-            )
-        return FixedExecutor(graph)
+        return FixedExecutor(_quantized(graph, path))
     if build is not None:
         graph = build.canonical or build.fixed
     else:
@@ -115,6 +113,17 @@ def make_executor(
             f"{str(path)!r} holds only a quantized model", remedy="run it with --on fixed"
         )
     return FloatExecutor(graph)
+
+
+def _quantized(graph: Graph, path: Path) -> Graph:
+    """Return the fixed graph of a model that its author, or a command of ours, quantized."""
+    if graph.stage == Stage.FIXED:
+        return graph
+    if all(tensor.quant is None for tensor in graph.tensors.values()):
+        raise UsageError(
+            f"model {str(path)!r} is not quantized", remedy="run nnef-hw quantize first"
+        )
+    return quantize(graph if graph.stage == Stage.CANONICAL else simplify(graph), None)
 
 
 def _in_real_numbers(
