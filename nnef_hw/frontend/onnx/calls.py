@@ -110,6 +110,7 @@ class OnnxCall:
         self.node = node
         self.builder = builder
         self.location = location
+        self._place = replace(location, text=node.label)
         self.created: set[str] = set()
         """Names of the tensors that were made for this node."""
         self._inputs = tuple(inputs)
@@ -173,7 +174,12 @@ class OnnxCall:
         return None if data is None else [int(item) for item in data.reshape(-1)]
 
     def number(self, index: int, what: str) -> Any:
-        """Return an optional constant number, see :meth:`known`."""
+        """Return a constant number, see :meth:`known`."""
+        self.required(index)
+        return self.optional_number(index, what)
+
+    def optional_number(self, index: int, what: str) -> Any:
+        """Return a constant number or None, see :meth:`known`."""
         data = self.known(index, what)
         if data is None:
             return None
@@ -229,7 +235,7 @@ class OnnxCall:
                 attrs,
                 f"{self._base}_{op}",
                 [element.dtype for element in types],
-                location=self.location,
+                location=self._place,
             )
         except (ArithmeticError, LookupError, ValueError) as error:
             raise self.error(f"{op} cannot be computed: {error}") from None
@@ -254,7 +260,7 @@ class OnnxCall:
         data = as_data(values, element)
         name = self._base if like is None else like.tensor.name
         label = None if like is None else like.tensor.label
-        tensor = self.builder.constant(name, data, location=self.location)
+        tensor = self.builder.constant(name, data, location=self._place)
         tensor = self.builder.add(replace(tensor, dtype=element.dtype, label=label))
         self.created.add(tensor.name)
         return Value(tensor, element)

@@ -26,6 +26,7 @@ from nnef_hw.frontend.onnx.schemas import Schemas, standard_domain
 from nnef_hw.frontend.onnx.tensors import decode_sparse_tensor, decode_tensor, type_name
 
 if TYPE_CHECKING:
+    from google.protobuf.message import Message
     from onnx import (
         AttributeProto,
         FunctionProto,
@@ -82,6 +83,10 @@ def read_model(path: Path, errors: list[NnefHwError]) -> tuple[OnnxModel, Decode
         raise ModelError(
             "the file is no ONNX model, or is damaged", remedy="export it again", location=where
         ) from None
+    if not _is_text(proto):
+        raise ModelError(
+            "a name in the file is not UTF-8 text", remedy="export it again", location=where
+        )
     if not proto.HasField("graph"):
         raise ModelError("the file holds no ONNX graph", remedy="export it again", location=where)
     decoder = Decoder(path, errors)
@@ -268,6 +273,20 @@ class Decoder:
 
     def _located(self, error: NnefHwError) -> NnefHwError:
         return type(error)(error.reason, remedy=error.remedy, location=self._where)
+
+
+def _is_text(message: Message) -> bool:
+    """Whether all strings are UTF-8: protobuf gives others as bytes."""
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_STRING:
+            texts = [value] if isinstance(value, str | bytes) else value
+            if any(isinstance(text, bytes) for text in texts):
+                return False
+        elif field.type == field.TYPE_MESSAGE:
+            inner = [value] if hasattr(value, "ListFields") else value
+            if not all(map(_is_text, inner)):
+                return False
+    return True
 
 
 def _function_key(proto: FunctionProto) -> FunctionKey:

@@ -16,10 +16,13 @@ from nnef_hw.frontend.onnx.model import ELEMENT_TYPES, Constant, ElementType, as
 if TYPE_CHECKING:
     from onnx import SparseTensorProto, TensorProto
 
-__all__ = ["MAX_VOLUME", "decode_sparse_tensor", "decode_tensor"]
+__all__ = ["MAX_GENERATED", "MAX_VOLUME", "decode_sparse_tensor", "decode_tensor"]
 
 MAX_VOLUME = 1 << 28
 """Elements of a tensor; no supported device holds more."""
+
+MAX_GENERATED = 1 << 24
+"""Elements of a constant that a few numbers describe."""
 
 _RAW = {
     "float": "<f4", "double": "<f8", "float16": "<f2", "bfloat16": "<u2", "bool": "|u1",

@@ -37,8 +37,8 @@ def dropout(call: OnnxCall) -> list[Value | None]:
     training = call.since == 6 and not call.attr("is_test")
     ratio = call.attr("ratio")
     if call.since >= 12:
-        training = bool(call.number(2, "the training mode"))
-        ratio = call.number(1, "the ratio") if training else None
+        training = bool(call.optional_number(2, "the training mode"))
+        ratio = call.optional_number(1, "the ratio") if training else None
         ratio = 0.5 if ratio is None else ratio
     if training and ratio:
         raise call.unsupported("it is in training mode", "export the model for inference")

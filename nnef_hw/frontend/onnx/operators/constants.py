@@ -10,15 +10,15 @@ import numpy as np
 from nnef_hw.frontend.onnx.calls import OnnxCall, Value
 from nnef_hw.frontend.onnx.model import ELEMENT_TYPES, FLOAT32, INT64, Constant, ElementType
 from nnef_hw.frontend.onnx.registry import lowers
-from nnef_hw.frontend.onnx.tensors import MAX_VOLUME
+from nnef_hw.frontend.onnx.tensors import MAX_GENERATED
 
 __all__: list[str] = []
 
 
 def _checked(call: OnnxCall, shape: list[int]) -> list[int]:
-    if any(extent < 0 for extent in shape) or math.prod(shape) > MAX_VOLUME:
+    if any(extent < 0 for extent in shape) or math.prod(shape) > MAX_GENERATED:
         raise call.error(
-            f"the shape {shape} is not possible", f"at most {MAX_VOLUME} elements are supported"
+            f"the shape {shape} is not possible", f"at most {MAX_GENERATED} elements are supported"
         )
     return shape
 

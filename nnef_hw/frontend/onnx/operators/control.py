@@ -23,7 +23,8 @@ def branch(call: OnnxCall) -> list[Value]:
 def unrolled_loop(call: OnnxCall) -> list[Value]:
     """Unroll a loop whose number of turns is known."""
     body: OnnxGraph = call.attr("body")
-    turns, going = call.number(0, "the number of turns"), call.number(1, "the condition")
+    turns = call.optional_number(0, "the number of turns")
+    going = call.optional_number(1, "the condition")
     states = call.inputs_from(2)
     count = len(states)
     if len(body.inputs) != count + 2 or len(body.outputs) <= count:

@@ -108,7 +108,7 @@ def cumsum(call: OnnxCall) -> Value:
 
 @lowers("Trilu", 14)
 def trilu(call: OnnxCall) -> Value:
-    k: Any = call.number(1, "k") or 0
+    k: Any = call.optional_number(1, "k") or 0
     return call.emit("trilu", call.required(0), k=k, upper=bool(call.attr("upper")))
 
 

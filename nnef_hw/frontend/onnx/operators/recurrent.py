@@ -203,12 +203,12 @@ class _Layer:
 
     def __init__(self, call: OnnxCall, kind: _Kind) -> None:
         self._call, self._kind = call, kind
-        self._x = call.required(0)
+        self._x, self._inputs, self._hidden = (call.required(index) for index in range(3))
         if self._x.rank != 3:
             raise call.error(f"X has shape {list(self._x.shape)}, not 3 dimensions")
         self._time = 1 if call.attr("layout") else 0
         self._steps, self._batch = self._x.shape[self._time], self._x.shape[1 - self._time]
-        self._size = call.required(2).shape[-1]
+        self._size = self._hidden.shape[-1]
         self._count = _directions(call)
         self._check_shapes()
         self._mask = self._make_mask()
@@ -257,10 +257,11 @@ class _Layer:
         return call.emit("lt", times, call.reshaped(lengths, shape), element=BOOL)
 
     def _part(self, index: int, direction: int, axis: int = 0) -> Value | None:
-        """Return an argument's part for a direction, without that axis."""
+        """Return an optional argument's part for a direction, without that axis."""
         value = self._call.input(index)
-        if value is None:
-            return None
+        return None if value is None else self._side(value, direction, axis)
+
+    def _side(self, value: Value, direction: int, axis: int = 0) -> Value:
         part = sliced(self._call, value, {axis: range(direction, direction + 1)})
         return self._call.reshaped(part, (*value.shape[:axis], *value.shape[axis + 1 :]))
 
@@ -269,7 +270,6 @@ class _Layer:
             return None if value is None else loop.full(value)
 
         rows = self._kind.gates * self._size
-        inputs, hidden = (self._part(index, direction) for index in (1, 2))
         bias, peepholes = (self._part(index, direction) for index in (3, 7))
         before: Value | None = None
         behind: Value | None = None
@@ -279,11 +279,9 @@ class _Layer:
             behind = sliced(self._call, row, {1: range(rows, 2 * rows)})
         if peepholes is not None:
             peepholes = self._call.reshaped(peepholes, (1, peepholes.volume))
-        assert inputs is not None
-        assert hidden is not None
         return _Weights(
-            loop.full(inputs),
-            loop.full(hidden),
+            loop.full(self._side(self._inputs, direction)),
+            loop.full(self._side(self._hidden, direction)),
             inside(before),
             inside(behind),
             inside(peepholes),

@@ -16,6 +16,7 @@ from nnef_hw.frontend.onnx.registry import lowers
 
 __all__: list[str] = []
 
+_MAX_SCALE = 1 << 16
 _METHODS = {"half_pixel": "symmetric", "asymmetric": "asymmetric", "align_corners": "aligned"}
 
 
@@ -42,6 +43,8 @@ def upsample(call: OnnxCall) -> Value:
 @lowers("Resize", 10, 11, 13, 18, 19)
 def resize(call: OnnxCall) -> Value:
     x = call.required(0)
+    if x.volume == 0:
+        raise call.error(f"the input has shape {list(x.shape)}, without elements")
     if call.since == 10:
         scales = _numbers(call.known(1, "the scales"))
         return _resized(call, x, scales, _Sampling("asymmetric", _mode(call), "floor"))
@@ -66,7 +69,7 @@ def resize(call: OnnxCall) -> Value:
     )
     if sampling.coordinates == "tf_crop_and_resize":
         regions = _numbers(call.known(1, "the regions"))
-        sizes = sizes or _extents(x, scales)
+        sizes = sizes or _extents(call, x, scales)
         return _cropped(call, x, sizes, axes, regions, sampling)
     return _resized(call, x, scales, sampling, sizes)
 
@@ -107,7 +110,9 @@ def _from_sizes(
     return [size / extent for size, extent in zip(sizes, x.shape, strict=True)], sizes
 
 
-def _extents(x: Value, scales: list[float]) -> list[int]:
+def _extents(call: OnnxCall, x: Value, scales: list[float]) -> list[int]:
+    if len(scales) != x.rank or not all(0 < scale < _MAX_SCALE for scale in scales):
+        raise call.error(f"the scales {scales} do not fit the shape {list(x.shape)}")
     return [math.floor(extent * scale) for extent, scale in zip(x.shape, scales, strict=True)]
 
 
@@ -118,9 +123,7 @@ def _resized(
     sampling: _Sampling,
     sizes: list[int] | None = None,
 ) -> Value:
-    if len(scales) != x.rank or not all(scale > 0 and math.isfinite(scale) for scale in scales):
-        raise call.error(f"the scales {scales} do not fit rank {x.rank}")
-    sizes = sizes or _extents(x, scales)
+    sizes = sizes or _extents(call, x, scales)
     if any(size < 1 for size in sizes):
         raise call.error(f"the extents {sizes} are not positive")
     if tuple(sizes) == x.shape and set(scales) == {1.0}:

@@ -96,7 +96,10 @@ def pad(call: OnnxCall) -> Value:
         pads, axes, value = call.attr("pads"), None, call.attr("value")
     else:
         pads = call.integers(1, "the pads") or []
-        axes, value = call.integers(3, "the axes"), call.number(2, "the constant value") or 0
+        axes, value = (
+            call.integers(3, "the axes"),
+            call.optional_number(2, "the constant value") or 0,
+        )
     axes = list(range(x.rank)) if axes is None else call.axes(axes, x.rank)
     if len(pads) != 2 * len(axes):
         raise call.error(f"{len(pads)} pads are given for {len(axes)} axes")

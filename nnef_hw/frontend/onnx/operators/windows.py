@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from nnef_hw.frontend.onnx.calls import OnnxCall, Value
 from nnef_hw.frontend.onnx.model import ELEMENT_TYPES, INT64
 from nnef_hw.frontend.onnx.registry import lowers
+from nnef_hw.frontend.onnx.tensors import MAX_GENERATED
 
 __all__: list[str] = []
 
@@ -309,9 +311,11 @@ def max_unpool(call: OnnxCall) -> Value:
     shape = [*x.shape[:2], *natural] if given is None else given
     if len(shape) != x.rank or min(shape) < 1:
         raise call.error(f"the output shape {shape} does not fit rank {x.rank}")
+    if math.prod(shape) > MAX_GENERATED:
+        raise call.error(f"the output shape {shape} has more than {MAX_GENERATED} elements")
     if shape[2:] != natural:
         raise call.unsupported(f"the output shape {shape[2:]} is not the window's {natural}")
-    zeros = call.constant(np.zeros(int(np.prod(shape))), x.type)
+    zeros = call.constant(np.zeros(math.prod(shape)), x.type)
     flat = [call.reshaped(value, (x.volume,)) for value in (indices, x)]
     y = call.emit("scatter_elements", zeros, *flat, axis=0, reduction="none", element=x.type)
     return call.reshaped(y, shape)
