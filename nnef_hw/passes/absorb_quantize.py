@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nnef_hw.ir import Graph, Node, Quantization
+from nnef_hw.ir.quantization import same_quantization
 from nnef_hw.numerics import SOFTMAX_QTYPE
 from nnef_hw.passes.editor import Editor
-from nnef_hw.passes.quant_info import same_quantization
 from nnef_hw.reference.float_quantize import code_range, fake_quantize
 
 __all__ = ["AbsorbQuantize"]

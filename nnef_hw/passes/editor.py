@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Tensor
-from nnef_hw.passes.quant_info import rearranged
+from nnef_hw.ir.quantization import rearranged
 
 __all__ = ["Editor", "channel_values", "is_trivial", "reshape_node"]
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Quantization, Tensor
+from nnef_hw.ir.quantization import rearranged
 from nnef_hw.passes.editor import Editor
-from nnef_hw.passes.quant_info import rearranged
 from nnef_hw.reference.float import evaluate_constant
 
 __all__ = ["FoldConstants"]

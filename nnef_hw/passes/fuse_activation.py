@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nnef_hw.ir import Graph
+from nnef_hw.ir.quantization import same_quantization
 from nnef_hw.passes.editor import Editor
-from nnef_hw.passes.quant_info import same_quantization
 
 __all__ = ["FuseActivation"]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from nnef_hw.ir import Quantization
+from nnef_hw.ir.quantization import same_quantization
 from nnef_hw.passes import AbsorbQuantize, FoldConstants, simplify
-from nnef_hw.passes.quant_info import same_quantization
 from nnef_hw.reference import run_float
 from nnef_hw.reference.float_quantize import fake_quantize
 from nnef_hw.testing import GraphBuilder

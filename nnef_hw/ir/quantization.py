@@ -1,4 +1,4 @@
-"""What passes do with the quantization that a model's author gave to a tensor."""
+"""Comparing and moving the quantization that a model's author gave to a tensor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.ir import Quantization
+from nnef_hw.ir.graph import Quantization
 
 __all__ = ["rearranged", "same_quantization"]
 
