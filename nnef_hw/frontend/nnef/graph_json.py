@@ -10,20 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.errors import Location
-from nnef_hw.ir import Graph, Node, Stage, Tensor
+from nnef_hw.ir import Graph, Node, Quantization, Stage, Tensor
 from nnef_hw.numerics import QType, Requant
 
 __all__ = ["decode_graph", "encode_graph"]
 
 Array = NDArray[Any]
+TensorData = Callable[[Tensor, Array], Any]
+AttrData = Callable[[Node, str, Array], Any]
 
 
 def encode_graph(
-    graph: Graph,
-    tensor_data: Callable[[Tensor, Array], Any],
-    attr_data: Callable[[Node, str, Array], Any],
-    *,
-    locations: bool,
+    graph: Graph, tensor_data: TensorData, attr_data: AttrData, *, locations: bool
 ) -> dict[str, Any]:
     """Return JSON values that hold the whole graph.
 
@@ -34,41 +32,96 @@ def encode_graph(
     locations
         Keep the source locations, with the file's name only.
     """
-    return {
-        "name": graph.name,
-        "stage": graph.stage.value,
-        "inputs": list(graph.inputs),
-        "outputs": list(graph.outputs),
-        "tensors": [
-            {
-                "name": tensor.name,
-                "shape": list(tensor.shape),
-                "dtype": tensor.dtype,
-                "label": tensor.label,
-                "qtype": tensor.qtype.to_json() if tensor.qtype else None,
-                "data": None if tensor.data is None else tensor_data(tensor, tensor.data),
-                **_location(tensor.location, keep=locations),
+    return _Encoder(tensor_data, attr_data, locations=locations).graph(graph)
+
+
+class _Encoder:
+    def __init__(self, tensor_data: TensorData, attr_data: AttrData, *, locations: bool) -> None:
+        self._tensor_data, self._attr_data, self._locations = tensor_data, attr_data, locations
+
+    def graph(self, graph: Graph) -> dict[str, Any]:
+        value: dict[str, Any] = {
+            "name": graph.name,
+            "stage": graph.stage.value,
+            "inputs": list(graph.inputs),
+            "outputs": list(graph.outputs),
+            "tensors": [self._tensor(tensor) for tensor in graph.tensors.values()],
+            "nodes": [self._node(node) for node in graph.nodes],
+        }
+        if graph.states:
+            value["states"] = {
+                name: {
+                    "initial": self._tensor_data(graph.tensor(name), state.initial),
+                    "result": state.result,
+                    "label": state.label,
+                }
+                for name, state in graph.states.items()
             }
-            for tensor in graph.tensors.values()
-        ],
-        "nodes": [
-            {
-                "op": node.op,
-                "inputs": list(node.inputs),
-                "outputs": list(node.outputs),
-                "attrs": {
-                    key: _encode(node.attrs[key], node, key, attr_data)
-                    for key in sorted(node.attrs)
-                },
-                **_location(node.location, keep=locations),
-            }
-            for node in graph.nodes
-        ],
-    }
+        return value
+
+    def _tensor(self, tensor: Tensor) -> dict[str, Any]:
+        value = {
+            "name": tensor.name,
+            "shape": list(tensor.shape),
+            "dtype": tensor.dtype,
+            "label": tensor.label,
+            "qtype": tensor.qtype.to_json() if tensor.qtype else None,
+            "data": None if tensor.data is None else self._tensor_data(tensor, tensor.data),
+            **self._location(tensor.location),
+        }
+        if tensor.quant is not None:
+            args = {key: _plain(arg) for key, arg in tensor.quant.args.items()}
+            value["quant"] = {"op": tensor.quant.op, "args": args}
+        return value
+
+    def _node(self, node: Node) -> dict[str, Any]:
+        return {
+            "op": node.op,
+            "inputs": list(node.inputs),
+            "outputs": list(node.outputs),
+            "attrs": {key: self._value(node.attrs[key], node, key) for key in sorted(node.attrs)},
+            **self._location(node.location),
+        }
+
+    def _location(self, location: Location | None) -> dict[str, Any]:
+        if location is None or not self._locations:
+            return {}
+        name = PurePath(location.file).name
+        return {"location": [name, location.line, location.column, location.text]}
+
+    def _value(self, value: Any, node: Node, key: str) -> Any:
+        if value is None or isinstance(value, bool | str):
+            return value
+        if isinstance(value, int | np.integer):
+            return int(value)
+        if isinstance(value, float | np.floating):
+            return float(value) if np.isfinite(value) else {"float": str(float(value))}
+        if isinstance(value, list):
+            return [self._value(item, node, key) for item in value]
+        if isinstance(value, tuple):
+            return {"tuple": [self._value(item, node, key) for item in value]}
+        if isinstance(value, Requant):
+            return {"requant": value.to_json()}
+        if isinstance(value, QType):
+            return {"qtype": value.to_json()}
+        if isinstance(value, np.ndarray):
+            return {"array": self._attr_data(node, key, value)}
+        if isinstance(value, Graph):
+            return {"graph": self.graph(value)}
+        raise TypeError(f"{node.name}: attribute {key} of {type(value).__name__} cannot be saved")
+
+
+def _plain(value: Any) -> Any:
+    """Return an argument of a quantization; an array as nested lists behind its dtype."""
+    if isinstance(value, np.ndarray):
+        return {"array": value.tolist(), "dtype": value.dtype.name}
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def decode_graph(value: dict[str, Any], array: Callable[[Any], Array]) -> Graph:
     """Inverse of :func:`encode_graph`; ``array`` follows what its callbacks returned.
+
+    States and the bodies of loops, which canonical and fixed graphs have not, do not come back.
 
     Raises
     ------
@@ -84,6 +137,7 @@ def decode_graph(value: dict[str, Any], array: Callable[[Any], Array]) -> Graph:
             label=item["label"],
             qtype=None if item["qtype"] is None else QType.from_json(item["qtype"]),
             location=_unlocation(item),
+            quant=_quantization(item.get("quant")),
         )
         for item in value["tensors"]
     ]
@@ -107,35 +161,18 @@ def decode_graph(value: dict[str, Any], array: Callable[[Any], Array]) -> Graph:
     )
 
 
-def _location(location: Location | None, *, keep: bool) -> dict[str, Any]:
-    if location is None or not keep:
-        return {}
-    name = PurePath(location.file).name
-    return {"location": [name, location.line, location.column, location.text]}
+def _quantization(value: dict[str, Any] | None) -> Quantization | None:
+    if value is None:
+        return None
+    args = {
+        key: np.array(arg["array"], arg["dtype"]) if isinstance(arg, dict) else arg
+        for key, arg in value["args"].items()
+    }
+    return Quantization(value["op"], args)
 
 
 def _unlocation(item: dict[str, Any]) -> Location | None:
     return Location(*item["location"]) if "location" in item else None
-
-
-def _encode(value: Any, node: Node, key: str, attr_data: Callable[[Node, str, Array], Any]) -> Any:
-    if value is None or isinstance(value, bool | str):
-        return value
-    if isinstance(value, int | np.integer):
-        return int(value)
-    if isinstance(value, float | np.floating):
-        return float(value) if np.isfinite(value) else {"float": str(float(value))}
-    if isinstance(value, list):
-        return [_encode(item, node, key, attr_data) for item in value]
-    if isinstance(value, tuple):
-        return {"tuple": [_encode(item, node, key, attr_data) for item in value]}
-    if isinstance(value, Requant):
-        return {"requant": value.to_json()}
-    if isinstance(value, QType):
-        return {"qtype": value.to_json()}
-    if isinstance(value, np.ndarray):
-        return {"array": attr_data(node, key, value)}
-    raise TypeError(f"{node.name}: attribute {key} of {type(value).__name__} cannot be saved")
 
 
 def _decode(value: Any, array: Callable[[Any], Array]) -> Any:

@@ -5,23 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.frontend.nnef.archive import GRAPH_FILE, write_archive
+from nnef_hw.frontend.nnef.archive import GRAPH_FILE
+from nnef_hw.frontend.nnef.conform import conform
 from nnef_hw.frontend.nnef.digest import graph_hash
 from nnef_hw.frontend.nnef.fixed import FIXED_FILE, FIXED_FORMAT
 from nnef_hw.frontend.nnef.graph_json import encode_graph
+from nnef_hw.frontend.nnef.literals import fits_literals, identifiers
+from nnef_hw.frontend.nnef.output import write_model
+from nnef_hw.frontend.nnef.quant_codes import quantized_codes
 from nnef_hw.frontend.nnef.tensor_file import write_tensor
-from nnef_hw.frontend.nnef.text import (
-    format_document,
-    format_quantization,
-    identifiers,
-    inline_literals,
-)
+from nnef_hw.frontend.nnef.text import format_document, format_quantization, inline_literals
 from nnef_hw.ir import Graph, Node, Stage, Tensor
 from nnef_hw.numerics import signed_bits
 
@@ -31,19 +31,25 @@ _MAX_LITERALS = 1024
 
 
 def save_nnef(graph: Graph, path: Path | str) -> None:
-    """Write a graph as an NNEF archive; :func:`load_nnef` gives it back.
+    """Write a graph as an NNEF archive or folder; :func:`load_nnef` gives it back.
 
-    A float graph is plain NNEF. Later stages add ``fixed.json``, which holds all of the graph;
-    ``graph.nnef`` and ``graph.quant`` then tell other tools the same as well as NNEF can.
+    A float graph is plain, flat NNEF. Later stages add ``fixed.json``, which holds all of the
+    graph; ``graph.nnef`` and ``graph.quant`` then tell other tools the same as well as NNEF can.
+
+    Parameters
+    ----------
+    path
+        ``NAME.nnef.tgz``, ``NAME.nnef.tar`` or a folder: ``NAME/``.
 
     Raises
     ------
     UsageError
-        If the name is not that of a tar, or the file cannot be written.
-    UnsupportedError
+        If the name tells no format, or the files cannot be written.
+    UnsupportedError, ErrorGroup
         If a float graph has something that NNEF cannot express.
     """
-    write_archive(Path(path), _Packer(graph).pack())
+    members = _Packer(conform(graph) if graph.stage == Stage.FLOAT else graph).pack()
+    write_model(path, members)
 
 
 class _Packer:
@@ -59,12 +65,14 @@ class _Packer:
         for name, tensor in graph.tensors.items():
             if tensor.data is not None and name not in inline and not self._is_literal(tensor):
                 self._store(tensor, tensor.data)
+        for name, state in graph.states.items():
+            self._store(replace(graph.tensor(name), label=state.label), state.initial)
         text = format_document(graph, self._labels, self._names).encode()
         self._members[GRAPH_FILE] = text
+        quantization = format_quantization(graph, self._names)
+        if quantization:
+            self._members["graph.quant"] = quantization.encode()
         if graph.stage != Stage.FLOAT:
-            quantization = format_quantization(graph, self._names)
-            if quantization:
-                self._members["graph.quant"] = quantization.encode()
             value = {
                 "format": FIXED_FORMAT,
                 "graph_nnef_sha256": hashlib.sha256(text).hexdigest(),
@@ -78,9 +86,10 @@ class _Packer:
         return (
             self._graph.stage == Stage.FLOAT
             and tensor.label is None
+            and tensor.quant is None
             and tensor.data is not None
             and tensor.data.size <= _MAX_LITERALS
-            and _fits_literals(tensor.data)
+            and fits_literals(tensor.data)
         )
 
     def _store(self, tensor: Tensor, data: NDArray[Any]) -> None:
@@ -99,10 +108,14 @@ class _Packer:
         others = set(self._labels.values()) - {label}
         return label.lower() in {other.lower() for other in others}
 
-    @staticmethod
-    def _content(tensor: Tensor, data: NDArray[Any]) -> bytes:
+    def _content(self, tensor: Tensor, data: NDArray[Any]) -> bytes:
+        coded = None if tensor.quant is None else quantized_codes(data, tensor.quant)
+        if coded is not None:
+            codes, signed = coded
+            return _write_integers(codes, signed=signed, quantized=True)
         if data.dtype.kind not in "iu":
-            return write_tensor(data)
+            is_float = self._graph.stage == Stage.FLOAT
+            return write_tensor(data.astype(np.float32) if is_float and _is_single(data) else data)
         if tensor.dtype == "integer" and tensor.qtype is None:
             return write_tensor(data)
         signed = tensor.qtype is None or tensor.qtype.signed
@@ -134,6 +147,9 @@ def _write_integers(data: NDArray[Any], *, signed: bool, quantized: bool) -> byt
     )
 
 
-def _fits_literals(data: NDArray[Any]) -> bool:
-    """Whether numbers survive being written out: floats are read as float32."""
-    return data.dtype.kind != "f" or bool(np.all(data.astype(np.float32) == data))
+def _is_single(data: NDArray[Any]) -> bool:
+    """Whether 32-bit floats hold the same numbers."""
+    if data.dtype != np.float64:
+        return False
+    with np.errstate(over="ignore"):
+        return np.array_equal(data.astype(np.float32), data, equal_nan=True)

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nnef_hw.errors import UnsupportedError
+from nnef_hw.errors import ErrorGroup, Location, UnsupportedError
 from nnef_hw.frontend.nnef import graph_hash, load_nnef, save_nnef
-from nnef_hw.ir import Graph, Node, Tensor
+from nnef_hw.frontend.nnef.tensor_file import read_tensor
+from nnef_hw.ir import Graph, Node, Quantization, State, Tensor
 
 STATEMENTS = [
     "w = variable(shape = [3, 2, 3, 3], label = 'a/w');",
@@ -124,15 +125,85 @@ def test_odd_names_become_identifiers(tmp_path):
     assert [node.name for node in again.nodes] == ["in_put_0", "graph_1", "_1st"]
 
 
-def test_what_nnef_cannot_say_is_refused(tmp_path):
-    with pytest.raises(UnsupportedError, match=re.escape("hard_swish 'y' cannot be written")):
-        save_nnef(graph_of(op="hard_swish"), tmp_path / "m.tar")
-    infinite = Tensor("k", (1,), data=np.array([np.inf], np.float32))
-    with pytest.raises(UnsupportedError, match="the constant 'k' holds inf"):
-        save_nnef(graph_of(infinite), tmp_path / "m.tar")
-    with pytest.raises(UnsupportedError, match="the attribute value nan cannot be written"):
-        save_nnef(graph_of(op="leaky_relu", attrs={"alpha": float("nan")}), tmp_path / "m.tar")
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([np.inf, 1.0, -np.inf], np.float32),
+        np.array([np.nan], np.float32),
+        np.array([0.1]),
+        np.array([1e300]),
+        np.array([1 << 31]),
+        np.array([-(1 << 63)]),
+    ],
+    ids=str,
+)
+def test_numbers_without_a_literal_go_into_files(values, tmp_path):
+    dtype = "integer" if values.dtype.kind == "i" else "scalar"
+    save_nnef(graph_of(Tensor("k", values.shape, dtype, values)), tmp_path / "m.tar")
+
+    stored = read_tensor(member(tmp_path / "m.tar", "k.dat"), Location("k.dat")).array
+    np.testing.assert_array_equal(stored, values)
+    assert stored.dtype == values.dtype
+    text = member(tmp_path / "m.tar", "graph.nnef").decode()
+    assert f"k = variable<{dtype}>(shape = {list(values.shape)}, label = 'k');" in text
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (np.array([-(1 << 31), (1 << 31) - 1]), "[-2147483648, 2147483647]"),
+        (np.array([1e-7, 1e20, 3, -0.0], np.float32), "[1e-07, 1e+20, 3.0, -0.0]"),
+        (np.array([0.5]), "[0.5]"),
+        (np.array([True, False]), "[true, false]"),
+    ],
+    ids=str,
+)
+def test_short_constants_stand_in_the_text(values, expected, tmp_path):
+    dtype = {"i": "integer", "f": "scalar", "b": "logical"}[values.dtype.kind]
+    save_nnef(graph_of(Tensor("k", values.shape, dtype, values)), tmp_path / "m.tar")
+
+    text = member(tmp_path / "m.tar", "graph.nnef").decode()
+    assert f"k = constant<{dtype}>(shape = {list(values.shape)}, value = {expected});" in text
+
+
+def test_double_floats_that_are_single_ones_take_four_bytes(tmp_path):
+    weights = Tensor("w", (2,), data=np.array([0.5, -3.0]), label="w")
+    save_nnef(graph_of(weights), tmp_path / "m.tar")
+
+    assert read_tensor(member(tmp_path / "m.tar", "w.dat"), Location("w.dat")).bits == 32
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (graph_of(op="hard_swish"), "hard_swish 'y' cannot be written: NNEF has no such operator"),
+        (graph_of(op="scan"), "scan 'y' cannot be written: .*; nnef-hw convert unrolls it"),
+        (
+            graph_of(op="leaky_relu", attrs={"alpha": float("nan")}),
+            "leaky_relu 'y' cannot be written: NNEF has no literal for its alpha nan; replace",
+        ),
+        (
+            graph_of(Tensor("k", (0, 3), data=np.zeros((0, 3)))),
+            re.escape("tensor 'k' of shape [0, 3] cannot be written: shapes in NNEF are positive"),
+        ),
+        (
+            replace(graph_of(Tensor("k", (1,), data=np.ones(1))), inputs=(), outputs=("k",)),
+            "the graph 'net' has no inputs",
+        ),
+    ],
+    ids=["operator", "loop", "attribute", "empty tensor", "no inputs"],
+)
+def test_what_nnef_cannot_say_is_refused(graph, message, tmp_path):
+    graph = replace(graph, nodes=graph.nodes if graph.inputs else ())
+    with pytest.raises(UnsupportedError, match=message):
+        save_nnef(graph, tmp_path / "m.tar")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_everything_that_cannot_be_said_is_listed(tmp_path):
+    graph = graph_of(Tensor("k", (0,), data=np.zeros(0)), op="hard_swish")
+    with pytest.raises(ErrorGroup, match=r"(?s)hard_swish 'y'.*tensor 'k' of shape \[0\]"):
+        save_nnef(graph, tmp_path / "m.tar")
 
 
 def test_hash_sees_values_but_not_places(graph):
@@ -151,3 +222,20 @@ def test_hash_sees_values_but_not_places(graph):
     assert graph_hash(replace(graph, tensors=changed)) != base
     assert graph_hash(replace(graph, nodes=nodes)) != base
     assert graph_hash(replace(graph, name="other")) != base
+
+
+def test_hash_sees_states_quantization_and_loops(graph):
+    base, x = graph_hash(graph), graph.tensor("x")
+    scales = [Quantization("op", {"scale": np.array([scale, 1.0])}) for scale in (0.5, 0.25)]
+    quantized = [
+        replace(graph, tensors={**graph.tensors, "x": replace(x, quant=q)}) for q in scales
+    ]
+    initial = [np.zeros(x.shape), np.ones(x.shape)]
+    recurrent = [replace(graph, states={"x": State(values, "y")}) for values in initial]
+    loops = [
+        replace(graph, nodes=(graph.nodes[0].with_attrs(body=body), *graph.nodes[1:]))
+        for body in (graph, quantized[0])
+    ]
+    hashes = [graph_hash(other) for other in (*quantized, *recurrent, *loops)]
+
+    assert len({base, *hashes}) == 7
