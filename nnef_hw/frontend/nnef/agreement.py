@@ -25,10 +25,11 @@ from nnef_hw.frontend.nnef.types import (
     SCALAR,
     UNKNOWN,
     fits,
+    has_tensor,
     is_generic,
 )
 
-__all__ = ["deduced_dtype", "mismatch", "unpacked"]
+__all__ = ["conversion", "deduced_dtype", "mismatch", "unpacked"]
 
 
 def deduced_dtype(
@@ -159,22 +160,33 @@ def mismatch(title: str, what: str, value: Expression, given: Type, wanted: Type
                 kind = PRIMITIVES[type(item.value)]
                 return mismatch(title, what, item, kind, wanted.item)
     shown = str(given)
-    remedy = None
     if isinstance(value, Literal):
         text = str(value.value).lower() if isinstance(value.value, bool) else repr(value.value)
         shown = f"the {given} {text}"
     elif isinstance(value, Identifier):
         shown = f"the {given} {value.name!r}"
-    is_scalar = wanted == SCALAR or wanted == TensorType("scalar")
-    if given == INTEGER and is_scalar:
+    return ModelError(
+        f"{title}: {what} must be {wanted}, not {shown}",
+        remedy=conversion(given, wanted, value),
+        location=value.location,
+    )
+
+
+def conversion(given: Type, wanted: Type, value: Expression | None = None) -> str | None:
+    """Return how a value of one type is written as another; None if there is no way."""
+    if given == INTEGER and wanted in {SCALAR, TensorType("scalar")}:
         literal = value.value if isinstance(value, Literal) else None
-        remedy = (
+        return (
             f"write {literal}.0 instead of {literal}"
             if literal is not None
             else ("convert it: scalar(...)")
         )
-    return ModelError(
-        f"{title}: {what} must be {wanted}, not {shown}",
-        remedy=remedy,
-        location=value.location,
-    )
+    if given == SCALAR and wanted == INTEGER:
+        return "write it without a point, or convert it: integer(...)"
+    if isinstance(given, TensorType) and isinstance(wanted, TensorType):
+        return f"convert it: cast<{wanted.item}>(...)"
+    if isinstance(given, TensorType) and not has_tensor(wanted):
+        return "attributes are known before the graph runs, tensors are not"
+    if isinstance(wanted, ArrayType) and fits(given, wanted.item):
+        return "write it in brackets: [...]"
+    return None

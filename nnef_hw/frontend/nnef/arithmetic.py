@@ -30,8 +30,9 @@ def unary(operator: str, value: Any, location: Location) -> Any:
 
 
 def binary(operator: str, left: Any, right: Any, location: Location) -> Any:
-    """Return ``left operator right`` of two values of one type, or of an array or string and a
-    number of times.
+    """Return ``left operator right``.
+
+    The values have one type, or are an array or a string and how often to repeat it.
 
     Raises
     ------
@@ -61,7 +62,9 @@ def binary(operator: str, left: Any, right: Any, location: Location) -> Any:
         result = _number(operator, left, right)
     except ZeroDivisionError:
         raise ModelError(
-            f"{_shown(left)} {operator} {_shown(right)} divides by zero", location=location
+            f"{_shown(left)} {operator} {_shown(right)} divides by zero",
+            remedy="check the divisor: a / b if b != 0 else ...",
+            location=location,
         ) from None
     except OverflowError:
         result = math.inf
@@ -126,9 +129,13 @@ def _checked(result: Any, operator: str, values: tuple[Any, ...], location: Loca
             location=location,
         )
     if isinstance(values[0], int) and abs(result) >= _LIMIT and result != -_LIMIT:
-        raise ModelError(f"{shown} is no 64-bit integer", location=location)
+        raise ModelError(
+            f"{shown} is no 64-bit integer", remedy="write it with scalars", location=location
+        )
     if isinstance(result, float) and math.isinf(result) and all(map(math.isfinite, values)):
-        raise ModelError(f"{shown} is too large for a scalar", location=location)
+        raise ModelError(
+            f"{shown} is too large for a scalar", remedy="scale it down", location=location
+        )
     return result
 
 

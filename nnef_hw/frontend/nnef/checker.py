@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError
-from nnef_hw.frontend.nnef.agreement import unpacked
+from nnef_hw.frontend.nnef.agreement import conversion, unpacked
 from nnef_hw.frontend.nnef.declarations import check_declaration
 from nnef_hw.frontend.nnef.inference import Inference
 from nnef_hw.frontend.nnef.library import load_library
@@ -31,6 +31,7 @@ from nnef_hw.frontend.nnef.syntax import (
     Literal,
     TensorType,
     Tuple,
+    TupleType,
     Type,
 )
 from nnef_hw.frontend.nnef.types import INTEGER, UNKNOWN, fits
@@ -48,18 +49,19 @@ class Findings:
 
     def __init__(self) -> None:
         self.errors: list[NnefHwError] = []
+        self.broken: set[str] = set()
+        """Fragments that cannot be expanded."""
         self._wrong: set[int] = set()
-        self._broken: set[str] = set()
 
     def spoils(self, assignment: Assignment, unknown: set[str]) -> bool:
         """Whether an assignment is wrong, or needs a wrong fragment or an unknown identifier."""
         if id(assignment) in self._wrong:
             return True
-        if not unknown and not self._broken:
+        if not unknown and not self.broken:
             return False
         return any(
             (isinstance(part, Identifier) and part.name in unknown)
-            or (isinstance(part, Invocation) and part.operator in self._broken)
+            or (isinstance(part, Invocation) and part.operator in self.broken)
             for part in walk(assignment.value)
         )
 
@@ -70,9 +72,11 @@ class Findings:
 
     def add_broken(self, fragments: Mapping[str, Declaration], name: str) -> None:
         """Take a fragment, and all that invoke it, for useless."""
-        self._broken.add(name)
+        if name in self.broken:
+            return
+        self.broken.add(name)
         for other, declaration in fragments.items():
-            if other not in self._broken and any(
+            if any(
                 isinstance(part, Invocation) and part.operator == name
                 for assignment in declaration.body or ()
                 for part in walk(assignment.value)
@@ -97,6 +101,7 @@ class _Checker:
         self._rules = rules
         self._symbols = symbols
         self._findings = Findings()
+        self._misdeclared: set[str] = set()
         self._fragments = {item.name: item for item in document.fragments}
         libraries = [load_library(name) for name in reversed(rules.libraries)]
         self._library: Mapping[str, Declaration] = ChainMap(*libraries)  # type: ignore[arg-type]
@@ -111,17 +116,27 @@ class _Checker:
         errors = self._findings.errors
         errors += self._check_extensions()
         for declaration in self._document.fragments:
-            found = list(self._check_fragment(declaration))
-            errors += found
-            if found:
-                self._findings.add_broken(self._fragments, declaration.name)
+            self._note(declaration, self._check_signature(declaration))
+        self._misdeclared = set(self._findings.broken)
+        for declaration in self._document.fragments:
+            self._note(declaration, self._check_fragment_body(declaration))
         self._check_graph(self._document.graph)
         errors += _check_interface(self._document.graph, self._rules)
         return self._findings
 
+    def _note(self, declaration: Declaration, found: Iterator[NnefHwError]) -> None:
+        """Keep the errors of a fragment."""
+        for error in found:
+            self._findings.errors.append(error)
+            self._findings.add_broken(self._fragments, declaration.name)
+
+    def _inference(self, fragment: Declaration | None = None) -> Inference:
+        return Inference(self._declarations, self._rules, fragment, unusable=self._misdeclared)
+
     def _check_extensions(self) -> Iterator[NnefHwError]:
         for extension in self._document.extensions:
-            for name in extension.names:
+            is_vendors = extension.names[0].name.startswith("tract_")
+            for name in extension.names[:1] if is_vendors else extension.names:
                 if not self._rules.knows_extension(name.name):
                     yield UnsupportedError(
                         f"the extension {name.name!r} is not supported",
@@ -144,7 +159,7 @@ class _Checker:
                         yield _disabled("operator expressions", _EXPRESSIONS, where)
                         return
 
-    def _check_fragment(self, declaration: Declaration) -> Iterator[NnefHwError]:
+    def _check_signature(self, declaration: Declaration) -> Iterator[NnefHwError]:
         first = next(item for item in self._document.fragments if item.name == declaration.name)
         if first is not declaration:
             yield ModelError(
@@ -159,28 +174,26 @@ class _Checker:
                 remedy="choose another name",
                 location=declaration.location,
             )
-        if not self._rules.typed:
-            return
-        inference = Inference(self._declarations, self._rules, declaration)
-        yield from check_declaration(declaration, lambda value: inference.infer(value, ""))
-        if declaration.body is not None:
-            yield from self._check_fragment_body(declaration, declaration.body, inference)
+        if self._rules.typed:
+            inference = self._inference(declaration)
+            yield from check_declaration(declaration, lambda value: inference.infer(value, ""))
 
-    def _check_fragment_body(
-        self, declaration: Declaration, body: tuple[Assignment, ...], inference: Inference
-    ) -> Iterator[NnefHwError]:
+    def _check_fragment_body(self, declaration: Declaration) -> Iterator[NnefHwError]:
+        if declaration.body is None or not self._rules.typed:
+            return
+        inference = self._inference(declaration)
         parameters = {item.name: item.location for item in declaration.parameters}
         inference.types.update((item.name, item.type) for item in declaration.parameters)
         errors: list[NnefHwError] = []
         assigned = self._check_body(
-            body, inference, parameters, lambda _, error: errors.append(error)
+            declaration.body, inference, parameters, lambda _, error: errors.append(error)
         )
         yield from errors
         for result in declaration.results:
             if result.name not in assigned:
                 yield ModelError(
                     f"fragment {declaration.name!r} never assigns its result {result.name!r}",
-                    remedy=nearest(result.name, assigned),
+                    remedy=nearest(result.name, assigned) or f"write {result.name} = ...",
                     location=result.location,
                 )
                 continue
@@ -189,12 +202,12 @@ class _Checker:
                 yield ModelError(
                     f"fragment {declaration.name!r}: its result {result.name!r} is declared as "
                     f"{result.type}, but {given} is assigned",
-                    remedy="write 1.0 instead of 1" if given == INTEGER else None,
+                    remedy=conversion(given, result.type),
                     location=assigned[result.name],
                 )
 
     def _check_graph(self, graph: GraphDefinition) -> None:
-        inference = Inference(self._declarations, self._rules)
+        inference = self._inference()
         inference.types.update(dict.fromkeys(self._symbols, INTEGER))
         self._check_body(graph.assignments, inference, {}, self._findings.add_wrong)
 
@@ -217,14 +230,14 @@ class _Checker:
                     kind = inference.infer(assignment.value, items[0].name if items else "")
                     types = _unpacked(assignment, kind, inference.arrays, self._declarations)
                     if in_graph:
-                        _check_tensors(assignment, types, kind)
+                        _check_tensors(assignment, types)
                 except NnefHwError as error:
                     report(assignment, error)
                     types = {}
             for item in items:
-                if item.name in parameters:
+                if item.name in parameters and not self._rules.shadowing:
                     report(assignment, _assigned_parameter(item))
-                elif item.name in assigned:
+                elif item.name in assigned and not self._rules.shadowing:
                     report(assignment, _assigned_twice(item, assigned[item.name]))
                 else:
                     assigned[item.name] = item.location
@@ -269,7 +282,7 @@ def _assigned_twice(item: Identifier, earlier: Location) -> ModelError:
     )
 
 
-def _check_tensors(assignment: Assignment, types: Mapping[str, Type], kind: Type) -> None:
+def _check_tensors(assignment: Assignment, types: Mapping[str, Type]) -> None:
     """In the graph every identifier is a tensor."""
     for item in identifiers(assignment.target):
         given = types[item.name]
@@ -277,10 +290,10 @@ def _check_tensors(assignment: Assignment, types: Mapping[str, Type], kind: Type
             continue
         if isinstance(given, ArrayType):
             remedy = "write [a, b] = ..."
-        elif given is kind:
-            remedy = "write the value where it is used"
+        elif isinstance(given, TupleType):
+            remedy = "write a, b = ..."
         else:
-            remedy = "name each part"
+            remedy = "write the value where it is used"
         raise ModelError(
             f"{item.name!r} is {given}, but every identifier of the graph is a tensor",
             remedy=remedy,
@@ -352,7 +365,7 @@ def _is_known(value: Expression, declarations: Mapping[str, Declaration], seen: 
 
 
 def _check_interface(graph: GraphDefinition, rules: Rules) -> Iterator[ModelError]:
-    externals: dict[str, Location] = {}
+    externals: set[str] = set()
     assigned: set[str] = set()
     for assignment in graph.assignments:
         assigned.update(item.name for item in identifiers(assignment.target))
@@ -362,7 +375,7 @@ def _check_interface(graph: GraphDefinition, rules: Rules) -> Iterator[ModelErro
             and value.operator in rules.externals
             and isinstance(assignment.target, Identifier)
         ):
-            externals[assignment.target.name] = assignment.target.location
+            externals.add(assignment.target.name)
     inputs = {item.name for item in graph.inputs}
     for item in graph.inputs:
         if item.name not in externals:
@@ -370,13 +383,6 @@ def _check_interface(graph: GraphDefinition, rules: Rules) -> Iterator[ModelErro
                 f"the graph input {item.name!r} is not the result of an external",
                 remedy=f"write {item.name} = external(shape = [...]);",
                 location=item.location,
-            )
-    for name, where in externals.items():
-        if name not in inputs:
-            yield ModelError(
-                f"the external {name!r} is not an input of the graph",
-                remedy=f"add it: graph {graph.name}({name}, ...)",
-                location=where,
             )
     for item in graph.outputs:
         if item.name not in assigned:

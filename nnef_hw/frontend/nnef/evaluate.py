@@ -285,6 +285,12 @@ class Evaluator:
             return lowering(call)
         if declaration.body is not None and declaration.name not in self._atoms:
             return self._expanded(call)
+        if is_own and declaration.name not in SHAPE_RULES:
+            raise UnsupportedError(
+                f"the fragment {declaration.name!r} has no body: nobody knows what it computes",
+                remedy="define it, or use operators of the standard",
+                location=location,
+            )
         return self.node(call)
 
     def arguments(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from types import MappingProxyType
 
 from nnef_hw.errors import Location, ModelError, UnsupportedError
@@ -65,6 +65,8 @@ class Inference:
         What the document may do.
     fragment
         The fragment whose body it is; None for the graph.
+    unusable
+        Operators whose declaration is wrong: what they result in is not known.
     """
 
     def __init__(
@@ -72,6 +74,8 @@ class Inference:
         declarations: Mapping[str, Declaration],
         rules: Rules,
         fragment: Declaration | None = None,
+        *,
+        unusable: Set[str] = frozenset(),
     ) -> None:
         self.types: dict[str, Type] = {}
         """Types of the identifiers assigned so far."""
@@ -82,6 +86,7 @@ class Inference:
         self._declarations = declarations
         self._rules = rules
         self.fragment = fragment
+        self._unusable = unusable
         self._root = ""
 
     def infer(self, expression: Expression, root: str) -> Type:
@@ -122,7 +127,7 @@ class Inference:
             )
         raise ModelError(
             f"there is no {kind} {name!r}{inside}",
-            remedy=nearest(name, self.types),
+            remedy=nearest(name, self.types) or "assign it first",
             location=identifier.location,
         )
 
@@ -166,6 +171,7 @@ class Inference:
         if operand not in allowed:
             raise ModelError(
                 f"{unary.operator!r} takes {' or '.join(map(str, allowed))}, not {operand}",
+                remedy="compare numbers: x == 0" if unary.operator == "!" else "invert it with '!'",
                 location=unary.location,
             )
         return operand
@@ -185,7 +191,9 @@ class Inference:
             mixed = {left, right} == {INTEGER, SCALAR}
             raise ModelError(
                 f"{operator!r} does not take {left} and {right}",
-                remedy="convert one: scalar(...) or integer(...)" if mixed else None,
+                remedy="convert one: scalar(...) or integer(...)"
+                if mixed
+                else "see the table of operators in section 3.3.3 of the specification",
                 location=binary.location,
             )
         return result
@@ -193,7 +201,9 @@ class Inference:
     def _contained(self, binary: Binary, left: Type, right: Type) -> Type:
         if not isinstance(right, ArrayType):
             raise ModelError(
-                f"'in' looks into arrays, not into {right}", location=binary.right.location
+                f"'in' looks into arrays, not into {right}",
+                remedy="write it in brackets: [...]",
+                location=binary.right.location,
             )
         if right is not EMPTY and common_type(left, right.item) is None:
             raise ModelError(
@@ -257,7 +267,7 @@ class Inference:
         if not isinstance(kind, ArrayType):
             raise ModelError(
                 f"'for' iterates arrays, not {kind}",
-                remedy="iterate range_of(...)" if kind == STRING else None,
+                remedy="iterate range_of(...)" if kind == STRING else "write [...]",
                 location=sequence.location,
             )
         return kind.item
@@ -269,7 +279,9 @@ class Inference:
         index = self._infer(subscript.index)
         if index is not UNKNOWN and index != INTEGER:
             raise ModelError(
-                f"an index must be integer, not {index}", location=subscript.index.location
+                f"an index must be integer, not {index}",
+                remedy="convert it: integer(...)",
+                location=subscript.index.location,
             )
         if sequence is UNKNOWN or sequence is EMPTY:
             return UNKNOWN
@@ -291,6 +303,7 @@ class Inference:
             raise ModelError(
                 f"the index {index.value} is outside of the {len(sequence.items)} items of the "
                 "tuple",
+                remedy=f"indices are 0 to {len(sequence.items) - 1}",
                 location=index.location,
             )
         return sequence.items[index.value]
@@ -301,7 +314,9 @@ class Inference:
             kind = INTEGER if bound is None else self._infer(bound)
             if bound is not None and kind is not UNKNOWN and kind != INTEGER:
                 raise ModelError(
-                    f"the bound of a range must be integer, not {kind}", location=bound.location
+                    f"the bound of a range must be integer, not {kind}",
+                    remedy="convert it: integer(...)",
+                    location=bound.location,
                 )
         if isinstance(sequence, TupleType):
             raise ModelError(
@@ -328,6 +343,9 @@ class Inference:
             if kind is not UNKNOWN and kind != STRING and not isinstance(kind, ArrayType):
                 raise ModelError(
                     f"{function} takes arrays and strings, not {kind}",
+                    remedy="the extents of tensors are not known to the language"
+                    if isinstance(kind, TensorType)
+                    else "write an array: [...]",
                     location=builtin.argument.location,
                 )
             return INTEGER if function == "length_of" else ArrayType(INTEGER)
@@ -336,7 +354,7 @@ class Inference:
                 f"{function}() takes a primitive value, not {kind}",
                 remedy=f"convert tensors with cast<{function}>(...)"
                 if isinstance(kind, TensorType)
-                else None,
+                else "convert its items one by one",
                 location=builtin.argument.location,
             )
         return PrimitiveType(function)
@@ -351,6 +369,8 @@ class Inference:
                 or f"only the operators of {self._rules.name} are supported",
                 location=invocation.location,
             )
+        if op in self._unusable:
+            return UNKNOWN
         self._check_place(invocation)
         title = f"{op} {self._root!r}"
         positional = self._rules.positional_attributes
@@ -472,6 +492,8 @@ def _no_items(kind: Type, where: Location) -> ModelError:
     is_tensor = isinstance(kind, TensorType)
     return ModelError(
         f"{kind} has no items to take",
-        remedy="take parts of a tensor with slice(...) or split(...)" if is_tensor else None,
+        remedy="take parts of a tensor with slice(...) or split(...)"
+        if is_tensor
+        else "arrays, strings and tuples have items",
         location=where,
     )

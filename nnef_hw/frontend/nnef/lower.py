@@ -85,20 +85,23 @@ class _Lowering:
         self._errors: list[NnefHwError] = list(self._findings.errors)
         self._lines = lines
         self._own_tensors = {item.name for item in self._graph.outputs} | set(lines)
+        self._last = {
+            item.name: assignment
+            for assignment in self._graph.assignments
+            if not self._findings.spoils(assignment, set())
+            for item in identifiers(assignment.target)
+        }
         self._builder = Builder(self._graph.name, fold=rules.fold)
         fragments = {item.name: item for item in document.fragments}
-        self._evaluator = Evaluator(self._builder, rules, fragments, data)
-        self._scope = Scope(dict(symbols))
+        self._evaluator = Evaluator(self._builder, rules, fragments, data, symbols=symbols)
+        self._scope = Scope({})
         self._unknown: set[str] = set()
 
     def lower(self) -> Graph:
-        assignments = self._graph.assignments
-        self._builder.reserved.update(
-            item.name for assignment in assignments for item in identifiers(assignment.target)
-        )
-        for assignment in assignments:
+        self._builder.reserved.update(self._last)
+        for assignment in self._graph.assignments:
             self._assign(assignment)
-        self._errors += self._check_lines()
+        self._errors += [*self._check_externals(), *self._check_lines()]
         raise_all(sorted(self._errors, key=_position))
         builder = self._builder
         for name in builder.states:
@@ -111,13 +114,15 @@ class _Lowering:
         if self._findings.spoils(assignment, self._unknown):
             self._unknown.update(item.name for item in targets)
             return
-        self._evaluator.claimable = {item.name for item in targets}
+        # an identifier that a later assignment shadows gives its name to that one's tensor
+        own = [item for item in targets if self._last[item.name] is assignment]
+        self._evaluator.claimable = {item.name for item in own}
         self._scope.location = assignment.location
         count = len(self._builder.tensors)
         try:
             self._evaluator.statement(assignment, self._scope)
             renamed: dict[str, Tensor] = {}
-            for target in targets:
+            for target in own:
                 self._settle(target, count, renamed)
         except NnefHwError as error:
             self._errors.append(error)
@@ -158,6 +163,22 @@ class _Lowering:
         if tensor.name in self._evaluator.variables:
             return tensor
         return self._builder.add(line.apply(tensor))
+
+    def _check_externals(self) -> Iterator[ModelError]:
+        listed = {item.name for item in self._graph.inputs}
+        for name in self._builder.inputs:
+            if name in listed:
+                continue
+            named = name in self._scope.values
+            yield ModelError(
+                f"the external {name!r} is not an input of the graph"
+                if named
+                else "this external is not an input of the graph",
+                remedy=f"add it: graph {self._graph.name}({name}, ...)"
+                if named
+                else "assign it to an identifier of its own that is listed there",
+                location=self._builder.tensors[name].location,
+            )
 
     def _check_lines(self) -> Iterator[ModelError]:
         for name, line in self._lines.items():
