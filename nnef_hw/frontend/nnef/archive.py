@@ -190,7 +190,7 @@ def _contents(file: BinaryIO, where: Location) -> memoryview:
     if size > MAX_ARCHIVE_BYTES:
         raise _too_large(where)
     if size < _MAPPED_BYTES:
-        return memoryview(file.read(MAX_ARCHIVE_BYTES))
+        return memoryview(file.read(size))
     return memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))
 
 

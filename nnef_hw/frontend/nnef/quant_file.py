@@ -50,6 +50,7 @@ _TENSORS = {"min", "max", "zero_point", "scale"}
 _NAMES: dict[type, str] = {bool: "logical", int: "integer", float: "scalar", str: "string"}
 _TRACT_DEFAULTS: Mapping[str, Any] = MappingProxyType({"signed": True, "symmetric": False})
 _MAX_BITS = 64
+_MAX_INTEGER = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +159,10 @@ def read_quantization(archive: Archive, *, tract: bool = False) -> dict[str, Qua
             lines[line.name] = line
         except NnefHwError as error:
             errors.append(error)
+        except RecursionError:
+            errors.append(
+                ModelError("the value is nested too deeply", location=assignment.location)
+            )
     raise_all(errors)
     return lines
 
@@ -250,7 +255,8 @@ class _Line:
             return value
         if self._tract and wanted == "scalar" and type(value) is int:
             return float(value)
-        if self._tract and wanted == "integer" and type(value) is float and value.is_integer():
+        is_whole = type(value) is float and value.is_integer() and abs(value) < _MAX_INTEGER
+        if self._tract and wanted == "integer" and is_whole:
             return int(value)
         shown = str(value).lower() if isinstance(value, bool) else repr(value)
         is_integer = wanted == "scalar" and type(value) is int

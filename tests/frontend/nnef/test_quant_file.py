@@ -4,6 +4,8 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from nnef_hw.errors import ErrorGroup, ModelError, UnsupportedError
 from nnef_hw.frontend.nnef import load_nnef
@@ -128,6 +130,50 @@ def test_bad_lines_are_refused_where_they_are_bad(read, text, column, message):
 
     assert info.value.location.column == column
     assert info.value.location.line == 1
+
+
+@pytest.mark.parametrize("value", ["[" * 5000 + "1.0" + "]" * 5000, "1.0" + " + 1.0" * 50000])
+def test_deep_values_are_refused(read, value):
+    with pytest.raises(ModelError, match=r"nested too deeply"):
+        read(f'"t": linear_quantize(min = {value}, max = 1.0, bits = 8);')
+
+
+def test_tract_takes_no_scalars_beyond_integers(read):
+    with pytest.raises(ModelError, match="'zero_point' must be integer, not the scalar 1e"):
+        read('"t": zero_point_linear_quantize(zero_point = 1e30, scale = 1, bits = 8);', tract=True)
+
+
+TOKENS = ["[", "]", "(", ")", "1", "-1.0", "*", "^", "!", "true", "'t'", ";", ":", "=", "in", "x"]
+
+
+@settings(
+    max_examples=300,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    places=st.lists(st.tuples(st.integers(0, 70), st.sampled_from(TOKENS)), max_size=4),
+    tract=st.booleans(),
+)
+def test_random_changes_give_located_errors(read, places, tract):
+    text = ZERO_POINT.format("[[1], [2]]", "[0.5 * 0.1]", 8, SIGNED)
+    tokens = re.findall(r"\w+|\S|\s", f"'t': {text};")
+    for place, token in places:
+        tokens[place % len(tokens)] = token
+    try:
+        read("".join(tokens), tract=tract)
+    except ModelError as error:
+        assert_located(error)
+    except ErrorGroup as group:
+        for error in group.errors:
+            assert_located(error)
+
+
+def assert_located(error):
+    assert error.location.file.endswith("graph.quant")
+    assert error.location.line
 
 
 def test_unknown_quantizations_are_unsupported_not_invalid(read):
