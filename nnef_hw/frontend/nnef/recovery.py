@@ -55,10 +55,10 @@ def recover(
         if supplied:
             parser.feed_token(Token(supplied, "", token.start, token.source))
         else:
-            following = _skip(parser, tokens, token, expected)
-            if following is None:
+            going_on = _skip(parser, tokens, token, expected)
+            if going_on is None:
                 return None
-            token = following
+            previous, token = going_on
         try:
             parser.feed_token(token)
         except UnexpectedToken:
@@ -92,15 +92,18 @@ def _innermost(parser: Any, types: set[str]) -> Token | None:
     return None
 
 
-def _skip(parser: Any, tokens: Iterator[Token], token: Token, expected: set[str]) -> Token | None:
-    """Give up what is under way, and return the token behind it that has to be fed next."""
+def _skip(
+    parser: Any, tokens: Iterator[Token], token: Token, expected: set[str]
+) -> tuple[Token, Token] | None:
+    """Give up what is under way; return the last token of it, and the one to be fed next."""
+    previous = token
     if expected == {END}:
         return None
     if not _give_up(parser):
         wanted = expected & _DEFINITIONS
         while token.type != END and token.type not in wanted:
-            token = next(tokens)
-        return token if wanted else None
+            previous, token = token, next(tokens)
+        return (previous, token) if wanted else None
     stops = {"RBRACE"} if "RBRACE" in parser.accepts() else _DEFINITIONS
     parser.feed_token(Token(_MISTAKE, "", token.start, token.source))
     ends = parser.accepts()
@@ -111,10 +114,10 @@ def _skip(parser: Any, tokens: Iterator[Token], token: Token, expected: set[str]
         is_stop = token.type in stops and (token.type == "RBRACE" or _is_header(token))
         if "SEMICOLON" in ends and (token.type == UNTERMINATED or (is_stop and not braces)):
             parser.feed_token(Token("SEMICOLON", "", token.start, token.source))
-            return next(tokens) if token.type == UNTERMINATED else token
+            return (token, next(tokens)) if token.type == UNTERMINATED else (previous, token)
         braces += (token.type == "LBRACE") - (token.type == "RBRACE")
-        token = next(tokens)
-    return token
+        previous, token = token, next(tokens)
+    return previous, token
 
 
 def _give_up(parser: Any) -> bool:

@@ -176,6 +176,12 @@ graph g(x) -> y
     ]  # fmt: skip
 
 
+def test_the_end_of_the_text_is_located_behind_what_was_skipped():
+    with pytest.raises(ErrorGroup) as info:
+        parse_body("y = 'abc\n")
+    assert [(e.location.line, e.location.column) for e in info.value.errors] == [(4, 5), (4, 9)]
+
+
 def test_twenty_errors_are_enough():
     with pytest.raises(ErrorGroup) as info:
         parse_body("y = ;\n" * 50 + "}")
