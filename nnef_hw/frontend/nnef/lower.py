@@ -148,8 +148,10 @@ class _Lowering:
             value = self._evaluator.tensor(value, name, target.location)
         if isinstance(value, Tensor) and value.name != name:
             fresh = itertools.islice(reversed(builder.tensors), len(builder.tensors) - count)
-            if value.name in fresh and value.name not in self._evaluator.variables:
-                value = renamed[value.name] = builder.rename(value.name, name)
+            others = (self._last, self._evaluator.variables)
+            if value.name in fresh and not any(value.name in other for other in others):
+                old = value.name
+                value = renamed[old] = builder.rename(old, name)
             elif own:
                 (value,) = builder.node(
                     "copy", [value], {}, [name], (value.dtype,), location=self._scope.location

@@ -66,15 +66,21 @@ def load_nnef(
     return scale_integer_biases(graph) if rules.tract_data else graph
 
 
-def detect_dialect(path: Path | str) -> str:
+def detect_dialect(path: Path | str, *, lenient: bool = False) -> str:
     """Return the name of the dialect a model is written in.
+
+    Parameters
+    ----------
+    lenient
+        Whether legacy NNEF is taken, see :func:`load_nnef`.
 
     Raises
     ------
     UsageError, ModelError, ErrorGroup
         If it cannot be read so far.
     """
-    return _rules_of(_read_document(open_archive(Path(path)))).name
+    document = _read_document(open_archive(Path(path)), lenient=lenient)
+    return _rules_of(document, lenient=lenient).name
 
 
 def _read_document(archive: Archive, *, lenient: bool = False) -> Document:

@@ -234,10 +234,9 @@ def test_shape_of_data_must_be_that_of_the_graph(load_model):
         load_model(FILTER, "y = conv(x, w);", w=np.zeros((3, 2, 9), np.float32))
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf], ids=str)
-def test_weights_must_be_finite(load_model, weights, value):
-    weights[1, 0, 2, 0] = weights[2, 0, 0, 0] = value
-    message = f"variable 'w': w.dat holds {value} at [1, 0, 2, 0] and 1 more NaN or infinities"
+def test_weights_must_be_numbers(load_model, weights):
+    weights[1, 0, 2, 0] = weights[2, 0, 0, 0] = np.nan
+    message = "variable 'w': w.dat holds nan at [1, 0, 2, 0] and 1 more"
     with pytest.raises(ModelError, match=re.escape(message)) as info:
         load_model(FILTER, "y = conv(x, w);", w=weights)
     assert info.value.location.line == 5
