@@ -29,7 +29,7 @@ def defaults(op):
 
 
 def compute(op, *args, dtypes=None, **attrs):
-    """Results of one operator on arrays; a list if it has several."""
+    """Return the results of one operator on arrays; a list if it has several."""
     builder = Builder("net")
     arrays = {f"x{index}": np.asarray(arg) for index, arg in enumerate(args)}
     tensors = [
@@ -38,7 +38,10 @@ def compute(op, *args, dtypes=None, **attrs):
     kinds = dtypes or RESULT_DTYPES.get(op) or [tensors[0].dtype]
     results = builder.node(op, tensors, {**defaults(op), **attrs}, "y", kinds)
     graph = builder.build([tensor.name for tensor in results])
-    found = run_float(graph, {name: x[np.newaxis] for name, x in arrays.items()})
+    given = {name: x[np.newaxis].copy() for name, x in arrays.items()}
+    found = run_float(graph, given)
+    for name, x in arrays.items():
+        np.testing.assert_array_equal(given[name][0], x, f"{name} was changed")
     values = [found[tensor.name][0] for tensor in results]
     assert [x.shape for x in values] == [tensor.shape for tensor in results]
     return values if len(values) > 1 else values[0]
