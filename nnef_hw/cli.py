@@ -26,10 +26,17 @@ Command = Callable[[argparse.Namespace], int]
 
 
 class _Warnings(logging.Handler):
-    """Prints log records as the command line prints errors."""
+    """Prints log records as the command line prints errors, each text once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._printed: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        print(f"nnef-hw: warning: {record.getMessage()}", file=sys.stderr)
+        message = record.getMessage()
+        if message not in self._printed:
+            self._printed.add(message)
+            print(f"nnef-hw: warning: {message}", file=sys.stderr)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,10 +73,9 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    from nnef_hw.frontend import load
-    from nnef_hw.report.models import inspect_model, print_inspection
+    from nnef_hw.report.models import inspect_file, print_inspection
 
-    description = inspect_model(load(options.model, **_reading(options)))
+    description = inspect_file(options.model, **_reading(options))
     if options.json:
         _print_json(description)
     else:

@@ -118,11 +118,17 @@ def _missing(graph: Graph, node: Node) -> Problem:
 def _contents(graph: Graph, node: Node) -> Iterator[Problem]:
     """Find arguments of an operator of real numbers that are none; a reshape takes all."""
     for name in node.inputs if node.op != "reshape" else ():
-        dtype = graph.tensor(name).dtype
-        if dtype != "scalar":
+        tensor = graph.tensor(name)
+        if tensor.dtype != "scalar":
             yield (
-                f"its input {name!r} holds {_CONTENTS[dtype]}",
+                f"its input {name!r} holds {_CONTENTS[tensor.dtype]}",
                 "hardware computes with quantized real numbers only",
+            )
+        elif tensor.data is not None and not (finite := np.isfinite(tensor.data)).all():
+            first = np.argwhere(~finite)[0]
+            yield (
+                f"its input {name!r} holds {tensor.data[tuple(first)]} at {first.tolist()}",
+                "train or export the model again",
             )
 
 
@@ -130,6 +136,15 @@ _REMEDIES = {
     "batch_normalization": "use constant parameters, one for each channel",
     "pad": "use zeros, and a conv or pool with border = 'constant' behind it",
     "transpose": "keep tensors in the order batch, channels, rows, columns",
+    **dict.fromkeys(
+        (
+            "linear_quantize",
+            "logarithmic_quantize",
+            "min_max_linear_quantize",
+            "zero_point_linear_quantize",
+        ),
+        "quantize by ranges that are constant",
+    ),
 }
 
 

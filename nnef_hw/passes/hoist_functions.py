@@ -10,12 +10,15 @@ from nnef_hw.passes.editor import Editor, reshape_node
 
 __all__ = ["HoistFunctions"]
 
+_RAISED_RANK = 3
+
 
 @dataclass(frozen=True, slots=True)
 class HoistFunctions:
     """Swap a ``reshape`` and the function of one activation that alone reads it.
 
-    Left alone: reshapes that others read too, reshapes of graph inputs.
+    Left alone: reshapes that others read too, reshapes of graph inputs, and of [1, C, L] tensors,
+    where :class:`~nnef_hw.passes.RaiseRank` would put the reshape back.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -29,6 +32,7 @@ class HoistFunctions:
                 or before is None
                 or before.op != "reshape"
                 or before.inputs[0] in graph.inputs
+                or len(editor.shape(before.inputs[0])) == _RAISED_RANK
                 or not editor.has_one_use(node.inputs[0])
             ):
                 editor.keep(node)

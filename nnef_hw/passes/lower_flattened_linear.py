@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 
 import numpy as np
 
@@ -26,10 +27,14 @@ class LowerFlattenedLinear:
         """Return the rewritten graph."""
         editor = Editor(graph)
         for node in graph.nodes:
-            before = editor.producer(node.inputs[0]) if node.op == "linear" else None
-            weights = editor.data(node.inputs[1]) if node.op == "linear" else None
+            if node.op != "linear":
+                editor.keep(node)
+                continue
+            before, weights = editor.producer(node.inputs[0]), editor.data(node.inputs[1])
             shape = editor.shape(before.inputs[0]) if before and before.op == "reshape" else ()
-            if before is None or weights is None or len(shape) != 4 or shape[2:] == (1, 1):
+            is_image = len(shape) == 4 and shape[0] == 1 and shape[2:] != (1, 1)
+            is_flat = editor.shape(node.inputs[0]) == (1, prod(shape))
+            if before is None or weights is None or not is_image or not is_flat:
                 editor.keep(node)
                 continue
             like, outputs = editor.tensors[node.inputs[1]], len(weights)

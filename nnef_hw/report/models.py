@@ -11,13 +11,20 @@ from rich.console import Console
 from rich.table import Table
 
 from nnef_hw.errors import ErrorGroup, NnefHwError, UnsupportedError, UsageError
-from nnef_hw.frontend import load
+from nnef_hw.frontend import detect_format, load
 from nnef_hw.frontend.nnef.operators import standard_operators
 from nnef_hw.ir import Graph, Node, Stage
 from nnef_hw.passes import simplify
 from nnef_hw.schedule import check_streamable
 
-__all__ = ["check_file", "check_model", "check_verdict", "inspect_model", "print_inspection"]
+__all__ = [
+    "check_file",
+    "check_model",
+    "check_verdict",
+    "inspect_file",
+    "inspect_model",
+    "print_inspection",
+]
 
 
 def check_file(
@@ -77,6 +84,20 @@ def check_model(graph: Graph) -> list[NnefHwError]:
     return check_streamable(canonical)
 
 
+def inspect_file(
+    path: Path, *, dims: Mapping[str, int] | None = None, lenient: bool = False
+) -> dict[str, Any]:
+    """Return what ``inspect --json`` prints: the format of a file and the model in it.
+
+    Parameters
+    ----------
+    dims, lenient
+        How to read the model, see :func:`nnef_hw.frontend.load`.
+    """
+    graph = load(path, dims=dims, lenient=lenient)
+    return {"format": detect_format(path, lenient=lenient), **inspect_model(graph)}
+
+
 def inspect_model(graph: Graph) -> dict[str, Any]:
     """Describe a model: its interface, what it keeps and how it is quantized, and its layers."""
     layers = [_layer(graph, node) for node in graph.nodes]
@@ -104,7 +125,8 @@ def print_inspection(description: dict[str, Any], console: Console) -> None:
         for key in ("inputs", "outputs")
         for name, shape in description[key].items()
     ]
-    console.print(f"{description['model']} ({description['stage']}): {' -> '.join(shapes)}")
+    kind = f"{description['format']}, {description['stage']}"
+    console.print(f"{description['model']} ({kind}): {' -> '.join(shapes)}")
     for title, text in _remarks(description):
         console.print(f"{title}: {text}", highlight=False)
     table = Table(box=None, pad_edge=False)

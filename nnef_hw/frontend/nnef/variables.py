@@ -69,7 +69,7 @@ class VariableReader:
         ------
         ModelError
             If there is no file, or it does not fit the declaration or the quantization file, or
-            holds NaN or infinity.
+            holds NaN. Infinity is a number that masks are made of.
         """
         label = call.attrs["label"]
         file = self._load(call, label)
@@ -92,7 +92,7 @@ class VariableReader:
             if file.quant is not None and line is not None:
                 data = fake_quantize(data, quant)
         elif dtype == "scalar":
-            self._check_finite(call, data)
+            _check_numbers(call, data)
             data = data if quant is None else fake_quantize(data, quant)
         elif dtype == "integer":
             data = _integers(data, call)
@@ -125,19 +125,6 @@ class VariableReader:
                 location=line.location,
             )
         return tensor.dtype
-
-    def _check_finite(self, call: Call, data: NDArray[Any]) -> None:
-        if np.isfinite(data).all():
-            return
-        wrong = np.argwhere(np.isnan(data) if self._tract else ~np.isfinite(data))
-        if not len(wrong):
-            return
-        first = tuple(map(int, wrong[0]))
-        raise call.error(
-            f"{call.attrs['label']}.dat holds {data[first]} at {list(first)}"
-            + (f" and {len(wrong) - 1} more NaN or infinities" if len(wrong) > 1 else ""),
-            "train or export the model again",
-        )
 
     def _load(self, call: Call, label: str) -> TensorFile:
         if not self._tract and not _LABEL.fullmatch(label):
@@ -176,6 +163,17 @@ class VariableReader:
             where = self._archive.location(name)
             tensors.update(read_safetensors(self._archive.view(name), where))
         return tensors
+
+
+def _check_numbers(call: Call, data: NDArray[Any]) -> None:
+    is_wrong = np.isnan(data)
+    if is_wrong.any():
+        wrong = np.argwhere(is_wrong)
+        more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        raise call.error(
+            f"{call.attrs['label']}.dat holds nan at {wrong[0].tolist()}{more}",
+            "train or export the model again",
+        )
 
 
 def _decoded(call: Call, file: TensorFile, quant: Quantization) -> NDArray[np.float64]:

@@ -99,12 +99,11 @@ def test_numbers_that_are_none_are_refused(read, tract):
         read({"v.dat": stored(1, np.nan)}, tract=tract)
 
 
-def test_infinity_is_a_mask_in_tract(read):
+@pytest.mark.parametrize("tract", [False, True])
+def test_infinity_is_a_number(read, tract):
     files = {"v.dat": stored(0, -np.inf)}
 
-    assert read(files, tract=True).data.tolist() == [0, -np.inf]
-    with pytest.raises(ModelError, match=re.escape("v.dat holds -inf at [1]")):
-        read(files)
+    assert read(files, tract=tract).data.tolist() == [0, -np.inf]
 
 
 def test_integers_beyond_int64_are_refused(read):

@@ -1,0 +1,100 @@
+"""What no hardware exists for is refused by name and place, never by a crash or a hang."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nnef_hw.errors import ErrorGroup, UnsupportedError
+from nnef_hw.frontend.builder import Builder
+from nnef_hw.ir import State, Tensor
+from nnef_hw.passes import simplify
+
+
+def network(*steps, shape=(1, 2, 3), dtype="scalar"):
+    """Apply operators one after the other; a step is (operator, arguments behind, attributes)."""
+    builder = Builder("net")
+    tensor = builder.input(Tensor("x", shape, dtype))
+    for op, others, attrs, result in steps:
+        constants = [builder.constant("k", np.asarray(other)) for other in others]
+        (tensor, *_) = builder.node(op, [tensor, *constants], attrs, op, [result])
+    return builder.build([tensor.name])
+
+
+def loop():
+    body = Builder("body")
+    x, h = (body.input(Tensor(name, (1, 1, 3))) for name in "xh")
+    body.node("add", [x, h], {}, ["next"])
+    attrs = {
+        "body": body.build(["next"]),
+        "scans": [(1, 1)],
+        "full": 0,
+        "states": ["next"],
+        "outputs": [("next", "last", 0, 1)],
+    }
+    return network(("scan", [np.zeros((1, 1, 3))], attrs, "scalar"))
+
+
+REFUSED = {
+    "loop": (loop(), "scan 'scan': it is a loop of 2 steps, which no hardware exists for"),
+    "extended operator": (
+        network(("erf", [], {}, "scalar")),
+        "erf 'erf': this operator is not supported; use convolutions",
+    ),
+    "integer input": (
+        network(("cast", [], {}, "scalar"), dtype="integer"),
+        "input 'x' holds integers; hardware computes with quantized real numbers only",
+    ),
+    "condition": (
+        network(("lt", [0.0], {}, "logical"), ("select", [1.0, 0.0], {}, "scalar")),
+        "select 'select': this operator is not supported",
+    ),
+    "function of integers": (
+        network(
+            ("argmax_reduce", [], {"axes": [1]}, "integer"),
+            ("abs", [], {}, "integer"),
+            shape=(1, 4),
+        ),
+        "abs 'abs': its input 'argmax_reduce' holds integers",
+    ),
+    "infinite bias": (
+        network(
+            ("linear", [np.ones((2, 4)), np.full((1, 2), -np.inf)], {}, "scalar"), shape=(1, 4)
+        ),
+        "linear 'linear': its input 'k_1' holds -inf at [0, 0]; train or export",
+    ),
+    "linear behind a reshape that is no flatten": (
+        network(
+            ("cumsum", [], {"axis": 1}, "scalar"),
+            ("reshape", [], {"shape": [1, 3, 8], "axis_start": 0, "axis_count": -1}, "scalar"),
+            ("linear", [np.ones((1, 5, 8)), 0.0], {}, "scalar"),
+            shape=(1, 2, 3, 4),
+        ),
+        "cumsum 'cumsum': this operator is not supported",
+    ),
+    "function of rank 3 behind an unknown operator": (
+        network(("cumsum", [], {"axis": 1}, "scalar"), ("relu", [], {}, "scalar")),
+        "cumsum 'cumsum': this operator is not supported",
+    ),
+}
+
+
+@pytest.mark.parametrize(("graph", "message"), REFUSED.values(), ids=REFUSED)
+def test_refusal_names_the_reason(graph, message):
+    with pytest.raises((UnsupportedError, ErrorGroup), match=re.escape(message)):
+        simplify(graph)
+
+
+def test_every_state_is_refused():
+    graph = network(("add", [1.0], {}, "scalar"))
+    states = {name: State(np.zeros((1, 2, 3)), "add", None) for name in ("h", "c")}
+    tensors = {name: Tensor(name, (1, 2, 3)) for name in states}
+    recurrent = replace(graph, states=states, tensors={**graph.tensors, **tensors})
+    with pytest.raises(ErrorGroup) as caught:
+        simplify(recurrent)
+    assert [str(error) for error in caught.value.errors] == [
+        f"the variable {name!r} keeps a value between inferences, which no hardware exists for; "
+        "make it an input of the graph, and its next value an output"
+        for name in states
+    ]
