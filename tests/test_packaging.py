@@ -19,6 +19,15 @@ def package_folders():
     return folders
 
 
+def data_files(folder):
+    """Yield the files of a package, also of folders in it that are no packages."""
+    for path in folder.iterdir():
+        if path.is_file():
+            yield path
+        elif path.name != "__pycache__" and not (path / "__init__.py").exists():
+            yield from data_files(path)
+
+
 def test_every_package_is_listed():
     assert sorted(SETUPTOOLS["packages"]) == sorted(package_folders())
 
@@ -26,7 +35,7 @@ def test_every_package_is_listed():
 def test_every_data_file_is_packaged():
     for name, folder in package_folders().items():
         patterns = SETUPTOOLS["package-data"].get(name, [])
-        files = {path for path in folder.iterdir() if path.is_file() and path.suffix != ".py"}
+        files = {path for path in data_files(folder) if path.suffix != ".py"}
         assert files == {path for pattern in patterns for path in folder.glob(pattern)}, name
 
 
