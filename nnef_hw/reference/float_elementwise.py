@@ -40,12 +40,14 @@ def _power(a: Array, b: Array) -> Array:
     )
 
 
-_BINARY: dict[str, Callable[[Array, Array], Any]] = {
+_ARITHMETIC: dict[str, Callable[[Array, Array], Any]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
     "div": _divide,
     "pow": _power,
+}
+_COMPARISON: dict[str, Callable[[Array, Array], Any]] = {
     "min": np.minimum,
     "max": np.maximum,
     "lt": np.less,
@@ -61,13 +63,22 @@ _BINARY: dict[str, Callable[[Array, Array], Any]] = {
 
 @operator(*sorted(UNARY.keys() - {"clamp"}))
 def unary(call: Call) -> Array:
-    return np.asarray(UNARY[call.node.op](call.args[0], call.node.attrs))
+    return np.asarray(UNARY[call.node.op](_number(call.args[0]), call.node.attrs))
 
 
-@operator(*_BINARY)
-def binary(call: Call) -> Array:
-    a, b = align(*call.args)
-    return np.asarray(_BINARY[call.node.op](a, b))
+def _number(x: Array) -> Array:
+    """Take truth values for 0 and 1, which NumPy does not do everywhere."""
+    return x.astype(np.int64) if x.dtype.kind == "b" else x
+
+
+@operator(*_ARITHMETIC)
+def arithmetic(call: Call) -> Array:
+    return np.asarray(_ARITHMETIC[call.node.op](*align(*map(_number, call.args))))
+
+
+@operator(*_COMPARISON)
+def comparison(call: Call) -> Array:
+    return np.asarray(_COMPARISON[call.node.op](*align(*call.args)))
 
 
 @operator("clamp")

@@ -84,6 +84,14 @@ def test_large_integers_are_exact():
     assert compute("div", x, np.array([3])).tolist() == [(2**60 + 1) // 3]
 
 
+def test_truth_values_count_as_zero_and_one():
+    a, b = np.array([False, True]), np.array([True, True])
+    for op in ("add", "sub", "mul", "pow"):
+        expected = compute(op, a.astype(int), b.astype(int))
+        assert compute(op, a, b, dtypes=["integer"]).tolist() == expected.tolist()
+    assert compute("neg", a, dtypes=["integer"]).tolist() == [0, -1]
+
+
 def test_logical_operators():
     a, b = np.array([False, False, True, True]), np.array([False, True, False, True])
     assert compute("and", a, b).tolist() == [False, False, False, True]

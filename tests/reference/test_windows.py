@@ -118,6 +118,22 @@ def test_deconv(window, border, groups, rng):
         assert found[(b, k, *at)] == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("rank", [4, 5])
+def test_convolutions_of_many_dimensions(rank, rng):
+    x, kernel = rng.standard_normal((1, 2, *[3] * rank)), rng.standard_normal((3, 2, *[2] * rank))
+    padding = [(1, 0)] * rank
+    found = compute("conv", x, kernel, np.array(0.0), padding=padding)
+    padded = np.pad(x, [(0, 0), (0, 0), *padding])
+    axes = tuple(range(2, 2 + rank))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (2,) * rank, axes)
+    contracted = (1, *range(2 + rank, 2 + 2 * rank))
+    expected = np.tensordot(windows, kernel, (contracted, range(1, 2 + rank)))
+    np.testing.assert_allclose(found, np.moveaxis(expected, -1, 1), atol=1e-12)
+    probe = rng.standard_normal(found.shape)
+    back = compute("deconv", probe, kernel, np.array(0.0), padding=padding)
+    np.testing.assert_allclose((back * x).sum(), (probe * found).sum())
+
+
 @pytest.mark.parametrize("extent", [9, 10])
 def test_deconv_has_the_output_shape_it_is_given(extent, rng):
     x, kernel = rng.standard_normal((1, 2, 5)), rng.standard_normal((2, 3, 3))
