@@ -13,6 +13,7 @@ import numpy as np
 from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError, UsageError
 from nnef_hw.frontend.onnx.model import (
     ELEMENT_TYPES,
+    FLOAT32,
     AttributeReference,
     Constant,
     FunctionKey,
@@ -41,6 +42,8 @@ __all__ = ["Decoder", "read_model"]
 
 _MAX_BYTES = 1 << 31
 _MIN_OPSET = 6
+_UNKNOWN = Constant(np.zeros(()), FLOAT32)
+"""Stands for a tensor that cannot be read, which was reported."""
 
 
 def read_model(path: Path, errors: list[NnefHwError]) -> tuple[OnnxModel, Decoder]:
@@ -202,6 +205,7 @@ class Decoder:
             try:
                 initializers[name] = decode()
             except NnefHwError as error:
+                initializers[name] = _UNKNOWN
                 self._errors.append(self._located(error))
         return OnnxGraph(
             proto.name,
