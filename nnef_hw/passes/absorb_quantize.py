@@ -21,7 +21,7 @@ _TENSOR_ARGUMENTS = {
     "zero_point_linear_quantize": ("zero_point", "scale"),
 }
 _MOVING = {
-    "max_pool", "max_reduce", "nearest_upsample", "reshape", "slice", "squeeze", "transpose",
+    "max_pool", "max_reduce", "nearest_upsample", "pad", "reshape", "slice", "squeeze", "transpose",
     "unsqueeze",
 }  # fmt: skip
 """Operators whose results are values of their input, in any quantization that is monotonous."""
@@ -82,10 +82,10 @@ class AbsorbQuantize:
             editor.changed = True
             return
         known = _effective(editor, source)
-        origin = _origin(editor, source) if known is None else None
+        origin = _origin(editor, source) if known is None and node.op != "pad" else None
         if origin is not None:
             _set(editor, origin, quant)
-        elif not same_quantization(known, quant):
+        elif not same_quantization(known, quant) or not _pads_with_a_value(node, quant):
             _requantize(editor, node, quant)
             return
         _set(editor, node.name, None)
@@ -114,12 +114,22 @@ def _effective(editor: Editor, name: str) -> Quantization | None:
 
 def _origin(editor: Editor, name: str) -> str | None:
     """Return the tensor that can be quantized in place of this one, None if others read it."""
-    while editor.has_one_use(name) and editor.tensors[name].data is None:
+    states = editor.graph.states
+    kept = {*states, *(state.result for state in states.values())}
+    while name not in kept and editor.has_one_use(name) and editor.tensors[name].data is None:
         node = editor.emitted(name)
         if node is None or node.op not in {*_MOVING, "copy"}:
             return None if node is not None and node.op == "softmax" else name
+        if node.op == "pad":  # the number it pads with need not be one of the values
+            return None
         name = node.inputs[0]
     return None
+
+
+def _pads_with_a_value(node: Node, quant: Quantization) -> bool:
+    """Whether a ``pad`` adds nothing but values that the quantization has."""
+    value = node.attrs.get("value", 0.0)
+    return node.op != "pad" or bool(np.all(fake_quantize(value, quant) == value))
 
 
 def _requantize(editor: Editor, node: Node, quant: Quantization) -> None:
