@@ -176,7 +176,9 @@ class _Checker:
             )
         if self._rules.typed:
             inference = self._inference(declaration)
-            yield from check_declaration(declaration, lambda value: inference.infer(value, ""))
+            yield from check_declaration(
+                declaration, lambda value: inference.infer(value, ""), self._rules
+            )
 
     def _check_fragment_body(self, declaration: Declaration) -> Iterator[NnefHwError]:
         if declaration.body is None or not self._rules.typed:

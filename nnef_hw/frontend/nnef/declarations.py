@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from nnef_hw.errors import Location, ModelError
+from nnef_hw.frontend.nnef.rules import Rules
 from nnef_hw.frontend.nnef.syntax import (
     Declaration,
     Expression,
@@ -20,7 +21,7 @@ __all__ = ["check_declaration"]
 
 
 def check_declaration(
-    declaration: Declaration, type_of: Callable[[Expression], Type]
+    declaration: Declaration, type_of: Callable[[Expression], Type], rules: Rules
 ) -> Iterator[ModelError]:
     """Yield what is wrong with a fragment's parameters and results.
 
@@ -41,7 +42,8 @@ def check_declaration(
                 item.location,
             )
         seen[item.name] = item
-        yield from _check_tuples(name, item)
+        if not rules.attribute_results:
+            yield from _check_tuples(name, item)
     for parameter in declaration.parameters:
         if not has_tensor(parameter.type):
             attribute = attribute or parameter
@@ -54,7 +56,7 @@ def check_declaration(
             )
         yield from _check_default(name, parameter, type_of)
     for result in declaration.results:
-        yield from _check_result(name, result)
+        yield from _check_result(name, result, rules)
     yield from _check_generic(declaration)
 
 
@@ -89,9 +91,9 @@ def _check_default(
         )
 
 
-def _check_result(fragment: str, result: Parameter) -> Iterator[ModelError]:
+def _check_result(fragment: str, result: Parameter, rules: Rules) -> Iterator[ModelError]:
     for part in type_parts(result.type):
-        if isinstance(part, PrimitiveType):
+        if isinstance(part, PrimitiveType) and not rules.attribute_results:
             yield _error(
                 fragment,
                 f"the result {result.name!r} is {result.type}, but results must be tensors",

@@ -12,6 +12,7 @@ from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError
 from nnef_hw.frontend.builder import Builder
 from nnef_hw.frontend.nnef.binding import match
 from nnef_hw.frontend.nnef.coercion import coerced, plain
+from nnef_hw.frontend.nnef.custom import check_custom
 from nnef_hw.frontend.nnef.expressions import METHODS, unpack
 from nnef_hw.frontend.nnef.library import load_library
 from nnef_hw.frontend.nnef.operators import nearest
@@ -285,12 +286,8 @@ class Evaluator:
             return lowering(call)
         if declaration.body is not None and declaration.name not in self._atoms:
             return self._expanded(call)
-        if is_own and declaration.name not in SHAPE_RULES:
-            raise UnsupportedError(
-                f"the fragment {declaration.name!r} has no body: nobody knows what it computes",
-                remedy="define it, or use operators of the standard",
-                location=location,
-            )
+        if is_own:
+            check_custom(declaration, location)
         return self.node(call)
 
     def arguments(

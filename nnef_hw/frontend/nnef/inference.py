@@ -150,9 +150,9 @@ class Inference:
     def _tuple(self, items: Tuple) -> Type:
         types = tuple(map(self._infer, items.items))
         tensors = [has_tensor(kind) for kind in types]
-        if any(tensors):
+        if any(tensors) and not self._rules.attribute_results:
             for item, kind, is_tensor in zip(items.items, types, tensors, strict=True):
-                stands = isinstance(kind, PrimitiveType) and kind is not STRING
+                stands = isinstance(kind, PrimitiveType) and kind != STRING
                 if not is_tensor and not stands:
                     raise ModelError(
                         f"the tuple mixes tensors with an attribute of type {kind}",

@@ -58,6 +58,8 @@ class Rules:
         Whether a fragment of the document may have the name of a library's operator; it wins.
     variables_in_fragments
         Whether ``variable`` may stand in fragments; its label then must differ from call to call.
+    attribute_results
+        Whether fragments may result in attributes, and tuples may hold tensors and attributes.
     shape_of
         Whether ``shape_of`` may be used.
     fold
@@ -84,6 +86,7 @@ class Rules:
     refused: Mapping[str, str] = field(default_factory=dict)
     redefinitions: bool = False
     variables_in_fragments: bool = False
+    attribute_results: bool = False
     shape_of: bool = False
     fold: bool = False
     tract_data: bool = False
@@ -111,6 +114,7 @@ LENIENT = replace(
     extension_lines=False,
     redefinitions=True,
     variables_in_fragments=True,
+    attribute_results=True,
     shape_of=True,
 )
 """Also what version 1.0 and its drafts allowed."""

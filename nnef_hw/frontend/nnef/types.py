@@ -55,7 +55,7 @@ def fits(given: Type, wanted: Type) -> bool:
                 wanted.item == "?" and given.item is not None
             )
         return isinstance(given, PrimitiveType) and (
-            given.name == wanted.item or (wanted.item in {"?", None} and given is not STRING)
+            given.name == wanted.item or (wanted.item in {"?", None} and given != STRING)
         )
     if isinstance(wanted, PrimitiveType):
         return isinstance(given, PrimitiveType) and wanted.name in {given.name, "?"}

@@ -343,6 +343,19 @@ def test_variables_of_one_label_are_updated_together(load_with_state):
     assert result["z"][:, 0, 0].tolist() == [1, 2, 3]
 
 
+def test_provisional_fragments_may_result_in_attributes():
+    text = DOCUMENT.format(
+        fragments="fragment sum_of(items: scalar[]) -> (sum: scalar) "
+        "{ sum = items[0] + sum_of(items = items[1:]) if length_of(items) > 0 else 0.0; }",
+        inputs="x",
+        outputs="y",
+        body="y = x * sum_of(items = [0.5, 1.0, 2.0]);",
+    )
+    graph = lower(parse_document(text, "graph.nnef", lenient=True), rules=LENIENT)
+
+    assert graph.constant("y_y") == 3.5
+
+
 def test_legacy_documents_know_shapes_and_make_variables_in_fragments():
     text = DOCUMENT.replace(
         "extension KHR_enable_fragment_definitions, KHR_enable_operator_expressions;", ""
