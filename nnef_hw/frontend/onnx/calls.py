@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -22,6 +22,7 @@ from nnef_hw.frontend.onnx.model import (
 )
 from nnef_hw.frontend.onnx.tensors import MAX_VOLUME
 from nnef_hw.ir import Tensor
+from nnef_hw.ir.quantization import rearranged
 
 __all__ = ["OnnxCall", "Operand", "Value", "identifier"]
 
@@ -117,10 +118,23 @@ class OnnxCall:
         self._base = identifier(next(filter(None, node.outputs), node.name))
         self.around = around
 
+    def on(self, *inputs: Value | None, since: int | None = None, **attrs: Any) -> OnnxCall:
+        """Return the node with other arguments and attributes; what it makes is this one's."""
+        version = self.node.since if since is None else since
+        node = replace(self.node, attrs={**self.node.attrs, **attrs}, since=version)
+        other = OnnxCall(node, inputs, self.builder, self.location, self.around)
+        other.created = self.created
+        return other
+
     @property
     def since(self) -> int:
         """The version of the operator."""
         return self.node.since
+
+    @property
+    def arguments(self) -> tuple[Value | None, ...]:
+        """All arguments; None for optional ones left out."""
+        return self._inputs
 
     @property
     def inputs(self) -> list[Value]:
@@ -274,7 +288,7 @@ class OnnxCall:
         if tuple(shape) == value.shape:
             return value
         if value.data is not None:
-            return self.constant(value.data.reshape(tuple(shape)), value.type, like=value)
+            return self._moved(value, lambda array: array.reshape(tuple(shape)))
         return self.emit("reshape", value, shape=list(shape), axis_start=0, axis_count=-1)
 
     def transposed(self, value: Value, axes: Sequence[int]) -> Value:
@@ -282,8 +296,19 @@ class OnnxCall:
         if list(axes) == list(range(value.rank)):
             return value
         if value.data is not None:
-            return self.constant(value.data.transpose(tuple(axes)), value.type, like=value)
+            return self._moved(value, lambda array: array.transpose(tuple(axes)))
         return self.emit("transpose", value, axes=list(axes))
+
+    def _moved(self, value: Value, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Value:
+        """Return a constant with its elements elsewhere; its quantization goes with them."""
+        old = value.tensor
+        assert old.data is not None
+        new = self.constant(function(old.data), value.type, like=value)
+        if old.quant is None:
+            return new
+        quant = rearranged(old.quant, old.shape, function)
+        tensor = replace(new.tensor, data=function(old.data), quant=quant)
+        return Value(self.builder.add(tensor), value.type)
 
     def aligned(self, *values: Value) -> list[Value]:
         """Return values of one rank: ONNX aligns shapes at the last dimension, NNEF at the first.

@@ -12,6 +12,7 @@ import numpy as np
 
 from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError, raise_all
 from nnef_hw.frontend.builder import Builder
+from nnef_hw.frontend.onnx.attach import attach_quantization
 from nnef_hw.frontend.onnx.bodies import Bodies
 from nnef_hw.frontend.onnx.calls import OnnxCall, Value, identifier
 from nnef_hw.frontend.onnx.model import (
@@ -23,6 +24,7 @@ from nnef_hw.frontend.onnx.model import (
     OnnxNode,
     as_data,
 )
+from nnef_hw.frontend.onnx.quantized import Quantized, codes, lower_node
 from nnef_hw.frontend.onnx.registry import lowering_of
 from nnef_hw.frontend.onnx.symbols import Symbols
 from nnef_hw.ir import Graph, Tensor
@@ -90,7 +92,7 @@ class _Lowering:
         self._block(graph.nodes, scope)
         raise_all(self._errors)
         outputs = self._outputs(graph, scope)
-        return _without_unused(self._builder.build(outputs))
+        return attach_quantization(_without_unused(self._builder.build(outputs)))
 
     def _name_values(self, graph: OnnxGraph) -> None:
         """Give the model's own values their names before any that are made up here."""
@@ -108,7 +110,7 @@ class _Lowering:
         except NnefHwError as error:
             self._errors.append(error)
             return None
-        tensor = Tensor(self._names[name], shape, element.dtype, location=self._location)
+        tensor = Tensor(self._names.pop(name), shape, element.dtype, location=self._location)
         self._builder.input(tensor)
         if tensor.volume == 0:
             nothing = as_data(np.zeros(shape), element)
@@ -116,7 +118,7 @@ class _Lowering:
         return Value(tensor, element)
 
     def _initializer(self, name: str, constant: Constant) -> Value:
-        free = None if self._depth else self._names.get(name)
+        free = None if self._depth else self._names.pop(name, None)
         unique = free or self._builder.unique(identifier(name))
         data, dtype = constant.data, constant.type.dtype
         label = unique if data.ndim else None
@@ -125,11 +127,10 @@ class _Lowering:
 
     def _outputs(self, graph: OnnxGraph, scope: Scope) -> list[str]:
         """Return the results' names; what is no node's own result is copied."""
+        values = [self.plain(self._argument(scope[name])) for name in graph.outputs]
         own = {name for node in self._builder.nodes for name in node.outputs}
         outputs: list[str] = []
-        for name in graph.outputs:
-            value = scope[name]
-            assert value is not None
+        for name, value in zip(graph.outputs, values, strict=True):
             tensor = value.tensor
             free = self._names.pop(name, None)
             if tensor.name in own - set(outputs):
@@ -183,7 +184,7 @@ class _Lowering:
             raise self._unsupported(node)
         call = OnnxCall(node, inputs, self._builder, self._location, _Surroundings(self, scope))
         start = len(self._builder.nodes)
-        found = lowering(call)
+        found = lower_node(lowering, call)
         results = [found] if isinstance(found, Value) else list(found)
         missing = [
             name
@@ -214,12 +215,13 @@ class _Lowering:
         names: dict[str, str] = {}
         for name, value in zip(call.node.outputs, results, strict=False):
             if name and value is not None and value.tensor.name in call.created - names.keys():
-                free = None if self._depth else self._names.pop(name, None)
+                kept = isinstance(value, Quantized) and name in self._model.graph.outputs
+                free = None if self._depth or kept else self._names.pop(name, None)
                 names[value.tensor.name] = free or self._builder.unique(identifier(name))
         self._rename(names, start)
         tensors = self._builder.tensors
         return [
-            value and Value(tensors[names.get(value.tensor.name, value.tensor.name)], value.type)
+            value and replace(value, tensor=tensors[names.get(old := value.tensor.name, old)])
             for value in results
         ]
 
@@ -274,9 +276,13 @@ class _Lowering:
                 inner[name] = self._initializer(name, constant)
             with self._nested():
                 self._block(graph.nodes, inner)
+            return [self.plain(self._argument(inner[name])) for name in graph.outputs]
         finally:
             self._builder = outer
-        return [self._argument(inner[name]) for name in graph.outputs]
+
+    def plain(self, value: Value) -> Value:
+        """Return a value whose tensor holds it: integers are computed from real numbers."""
+        return codes(self._builder, value)
 
     @contextmanager
     def _nested(self) -> Iterator[None]:
@@ -318,7 +324,8 @@ class _Surroundings:
                     names += self.captured(value)
         own = {item.name for item in graph.inputs}
         found = {name: self._scope.get(name) for name in names if name not in own}
-        return {name: value for name, value in found.items() if value is not None}
+        plain = self._lowering.plain
+        return {name: plain(value) for name, value in found.items() if value is not None}
 
 
 def _resolved(node: OnnxNode, attrs: Mapping[str, Any]) -> OnnxNode:

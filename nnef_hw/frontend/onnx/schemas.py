@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nnef_hw.errors import Location, ModelError, UnsupportedError
+from nnef_hw.frontend.onnx.declarations import MICROSOFT, microsoft_schema
 from nnef_hw.frontend.onnx.model import AttributeReference, Constant, OnnxGraph, OnnxNode
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class Schemas:
             raise UnsupportedError(
                 f"the domain {domain!r} is not imported", remedy="export the model again"
             )
+        if node.domain == MICROSOFT and (own := microsoft_schema(node.op)) is not None:
+            return own
         try:
             schema = self._defs.get_schema(node.op, node.opset, node.domain)
         except self._defs.SchemaError:
