@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nnef_hw.frontend.nnef.conform import declaration_of
+from nnef_hw.frontend.nnef.custom import format_declaration
 from nnef_hw.frontend.nnef.library import load_library
 from nnef_hw.frontend.nnef.literals import (
     KEYWORDS,
@@ -16,14 +17,7 @@ from nnef_hw.frontend.nnef.literals import (
     identifiers,
     unique,
 )
-from nnef_hw.frontend.nnef.syntax import (
-    Array,
-    ArrayType,
-    Declaration,
-    Expression,
-    Literal,
-    Parameter,
-)
+from nnef_hw.frontend.nnef.syntax import ArrayType, Declaration, Parameter
 from nnef_hw.ir import Graph, Node, Stage, Tensor
 
 __all__ = ["format_document", "format_quantization", "inline_literals"]
@@ -104,7 +98,7 @@ class _Writer:
             yield "extension KHR_enable_fragment_definitions;"
         yield ""
         for declaration in custom:
-            yield _declaration(declaration)
+            yield format_declaration(declaration)
         if custom:
             yield ""
 
@@ -193,26 +187,6 @@ def _item(tensor: Tensor, value: Any) -> str:
     if tensor.dtype == "logical":
         return format_value(bool(value))
     return format_value(int(value) if tensor.dtype == "integer" else np.float32(value))
-
-
-def _declaration(declaration: Declaration) -> str:
-    """Return ``fragment NAME(...) -> (...);``, an operator without a body."""
-    generic = "<?>" if declaration.generic else ""
-    parameters = ", ".join(map(_parameter, declaration.parameters))
-    results = ", ".join(map(_parameter, declaration.results))
-    return f"fragment {declaration.name}{generic}( {parameters} ) -> ( {results} );"
-
-
-def _parameter(parameter: Parameter) -> str:
-    default = "" if parameter.default is None else f" = {_literal(parameter.default)}"
-    return f"{parameter.name}: {parameter.type}{default}"
-
-
-def _literal(value: Expression) -> str:
-    if isinstance(value, Array):
-        return f"[{', '.join(map(_literal, value.items))}]"
-    assert isinstance(value, Literal)
-    return format_value(value.value)
 
 
 def format_quantization(graph: Graph, names: Mapping[str, str]) -> str:

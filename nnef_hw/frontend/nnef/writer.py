@@ -109,12 +109,14 @@ class _Packer:
         return label.lower() in {other.lower() for other in others}
 
     def _content(self, tensor: Tensor, data: NDArray[Any]) -> bytes:
-        coded = None if tensor.quant is None else quantized_codes(data, tensor.quant)
-        if coded is not None:
-            codes, signed = coded
-            return _write_integers(codes, signed=signed, quantized=True)
+        is_float = self._graph.stage == Stage.FLOAT
+        if tensor.quant is not None and is_float:
+            coded = quantized_codes(data, tensor.quant)
+            if coded is not None:
+                codes, signed = coded
+                bits = tensor.quant.args["bits"]
+                return _write_integers(codes, signed=signed, quantized=True, least=bits)
         if data.dtype.kind not in "iu":
-            is_float = self._graph.stage == Stage.FLOAT
             return write_tensor(data.astype(np.float32) if is_float and _is_single(data) else data)
         if tensor.dtype == "integer" and tensor.qtype is None:
             return write_tensor(data)
@@ -137,10 +139,16 @@ class _Packer:
         return {"file": name, "dtype": data.dtype.name}
 
 
-def _write_integers(data: NDArray[Any], *, signed: bool, quantized: bool) -> bytes:
-    """Store integers in the least of 8, 16, 32 or 64 bits that holds them: all tools read those."""
+def _write_integers(data: NDArray[Any], *, signed: bool, quantized: bool, least: int = 1) -> bytes:
+    """Store integers in the least of 8, 16, 32 or 64 bits that holds them: all tools read those.
+
+    Parameters
+    ----------
+    least
+        Bits that an item has at least.
+    """
     lo, hi = (int(data.min()), int(data.max())) if data.size else (0, 0)
-    needed = signed_bits(lo, hi) if signed else hi.bit_length()
+    needed = max(signed_bits(lo, hi) if signed else hi.bit_length(), least)
     bits = next(bits for bits in (8, 16, 32, 64) if bits >= needed)
     return write_tensor(
         data.astype(np.int64 if signed else np.uint64), bits=bits, quantized=quantized
