@@ -44,8 +44,12 @@ def pad_border(
     extents = x.shape[lead:]
     shape = [n + p + q for n, (p, q) in zip(extents, padding, strict=True)]
     padded = np.full((*x.shape[:lead], *shape), value, x.dtype)
-    kept = [slice(max(-p, 0), n - max(-q, 0)) for n, (p, q) in zip(extents, padding, strict=True)]
-    place = [slice(max(p, 0), n - max(q, 0)) for n, (p, q) in zip(shape, padding, strict=True)]
+    kept, place = [], []
+    for n, (p, q) in zip(extents, padding, strict=True):
+        first = max(-p, 0)
+        last = max(min(n, n + q), first)
+        kept.append(slice(first, last))
+        place.append(slice(first + p, last + p) if last > first else slice(0))
     padded[_last(lead, place)] = x[_last(lead, kept)]
     return padded
 

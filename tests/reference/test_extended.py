@@ -240,6 +240,7 @@ def test_product_and_last_hits(rng):
     [
         ("einsum", [(2, 3)], {"expr": "ij"}, "expr 'ij' must have 1 terms and a '->'"),
         ("einsum", [(2, 3)], {"expr": "i->i"}, "the term 'i' must have 2 letters like the rank"),
+        ("einsum", [(2,)], {"expr": "\u00e9->\u00e9"}, "must have 1 letters like the rank of 'x0'"),
         ("einsum", [(2, 3)], {"expr": "ii->i"}, "'i' of 'ii->i' is 2 and, for 'x0', 3"),
         ("einsum", [(2, 3)], {"expr": "ij->k"}, "the result 'k' of 'ij->k' must be made of"),
         ("broadcast", [(2, 3)], {"shape": [2, 6]}, "the shape [2, 3] of 'x0' does not extend to"),

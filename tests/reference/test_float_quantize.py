@@ -9,7 +9,7 @@ from nnef_hw.ir import Graph, Node, Quantization, Tensor
 from nnef_hw.reference import run_float
 from nnef_hw.reference.float_quantize import code_range, decode, encode, fake_quantize
 
-VALUES = [-9.0, -1.51, -1.0, -0.5, -0.126, 0.0, 0.01, 0.126, 0.5, 1.0, 1.51, 9.0]
+VALUES = [-9.0, -1.51, -1.0, -0.5, -0.25, -0.126, 0.0, 0.01, 0.126, 0.25, 0.5, 1.0, 1.51, 9.0]
 FLAGS = [(False, False), (True, False), (True, True)]
 LINEAR = [
     *((("zero_point_linear_quantize"), {"zero_point": 3, "scale": 0.1, "bits": 5,

@@ -192,6 +192,16 @@ def test_pad_extends_by_its_border(border, expected):
         assert result.tolist() == found
 
 
+@pytest.mark.parametrize(
+    ("padding", "constant", "edge"),
+    [((-5, 4), [9, 9], [3, 3]), ((4, -5), [9, 9], [1, 1]), ((-3, 1), [9], [3])],
+)
+def test_pad_may_crop_more_than_there_is(padding, constant, edge):
+    x = np.array([1.0, 2.0, 3.0])
+    assert compute("pad", x, padding=[padding], value=9.0).tolist() == constant
+    assert compute("pad", x, padding=[padding], border="replicate").tolist() == edge
+
+
 @pytest.mark.parametrize("transpose", [(False, False), (True, False), (False, True), (True, True)])
 def test_matmul_multiplies_matrices_of_a_batch(transpose, rng):
     a, b = rng.standard_normal((2, 1, 3, 4)), rng.standard_normal((1, 5, 4, 6))

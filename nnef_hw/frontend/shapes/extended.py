@@ -51,7 +51,8 @@ def _einsum(call: Call) -> list[Shape]:
         )
     extents: dict[str, int] = {}
     for term, tensor in zip(terms, call.inputs, strict=True):
-        if not (term.isalpha() or not term) or len(term) != len(tensor.shape):
+        letters = (term.isascii() and term.isalpha()) or not term
+        if not letters or len(term) != len(tensor.shape):
             raise call.error(
                 f"the term {term!r} must have {len(tensor.shape)} letters like the rank of "
                 f"{tensor.name!r}",

@@ -194,6 +194,7 @@ def _slice(call: Call) -> list[Shape]:
     source = call.inputs[0].shape
     axes = check_axes(call, len(source))
     call.attrs["stride"] = call.attrs["stride"] or [1] * len(axes)
+    call.attrs.update(begin=[*call.attrs["begin"]], end=[*call.attrs["end"]])
     for name in ("begin", "end", "stride"):
         if len(call.attrs[name]) != len(axes):
             raise call.error(f"{name} must have {len(axes)} items like axes", at=name)

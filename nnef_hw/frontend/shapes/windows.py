@@ -165,13 +165,21 @@ def _conv(call: Call) -> list[Shape]:
     return [(source[0], kernel[0], *_down(call, source[2:], kernel[2:]))]
 
 
-def _check_output_shape(call: Call, source: Shape, channels: int) -> None:
+def _wanted_shape(call: Call) -> list[int]:
+    """Return the attribute ``output_shape``; an empty one leaves the shape to the window."""
     wanted: list[int] = call.attrs["output_shape"]
-    if wanted and (len(wanted) != len(source) or wanted[:2] != [source[0], channels]):
+    rank = len(call.inputs[0].shape)
+    if wanted and (len(wanted) != rank or any(extent < 1 for extent in wanted)):
         raise call.error(
-            f"output_shape {wanted} must have {len(source)} items and begin with "
-            f"{[source[0], channels]}",
-            at="output_shape",
+            f"output_shape {wanted} must have {rank} positive items", at="output_shape"
+        )
+    return wanted
+
+
+def _check_wanted(call: Call, wanted: Sequence[int], count: int, channels: int) -> None:
+    if wanted and list(wanted[:2]) != [count, channels]:
+        raise call.error(
+            f"output_shape {wanted} must begin with {[count, channels]}", at="output_shape"
         )
 
 
@@ -179,13 +187,13 @@ def _deconv(call: Call) -> list[Shape]:
     _check_ranks(call, "filter")
     source, kernel = call.inputs[0].shape, call.inputs[1].shape
     _window_attrs(call, kernel[2:], _BORDERS)
-    wanted: list[int] = call.attrs["output_shape"]
+    wanted = _wanted_shape(call)
     call.attrs["groups"] = call.attrs["groups"] or (wanted[1:2] or source[1:2])[0]
     channels = kernel[1] * call.attrs["groups"]
     groups = _groups(call, source[1], channels)
     _check_channels(call, "filter", 1, groups, axis=0)
     _check_bias(call, channels)
-    _check_output_shape(call, source, channels)
+    _check_wanted(call, wanted, source[0], channels)
     result = (source[0], channels, *_up(call, source[2:], kernel[2:], wanted[2:]))
     call.attrs["output_shape"] = list(result)
     return [result]
@@ -222,12 +230,12 @@ def _separable_deconv(call: Call) -> list[Shape]:
             f"pixel of {source[1]} channels",
             at="point_filter",
         )
-    wanted: list[int] = call.attrs["output_shape"]
+    wanted = _wanted_shape(call)
     outputs = (wanted[1:2] or [channels * plane[1]])[0]
     if plane[0] != channels or plane[1] != 1 or channels % outputs:
         raise _separable_error(call, f"{channels} and 1, one plane per filter")
     _check_bias(call, outputs)
-    _check_output_shape(call, source, outputs)
+    _check_wanted(call, wanted, source[0], outputs)
     result = (source[0], outputs, *_up(call, source[2:], plane[2:], wanted[2:]))
     call.attrs["output_shape"] = list(result)
     return [result]
@@ -284,10 +292,7 @@ def _unpool(call: Call) -> list[Shape]:
         _check_index(call, source)
     else:
         size = _pool_attrs(call)
-    wanted: list[int] = call.attrs["output_shape"]
-    if wanted and len(wanted) != len(source):
-        raise call.error(f"output_shape must have {len(source)} items", at="output_shape")
-    result = _up(call, source, size, wanted)
+    result = _up(call, source, size, _wanted_shape(call))
     call.attrs["output_shape"] = list(result)
     return [result]
 

@@ -234,7 +234,11 @@ def test_biases_of_every_tool_are_taken(load_model, shape):
             "the window covers 5 elements, but its input has only 4 in window dimension 1",
         ),
         ("y = deconv(x, w);", "the filter 'w' of shape [3, 2, 3, 3] is for 3 input channels, but"),
-        ("y = deconv(x, g, output_shape = [1, 3, 4, 4]);", "have 4 items and begin with [1, 2]"),
+        ("y = deconv(x, g, output_shape = [1, 3, 4, 4]);", "[1, 3, 4, 4] must begin with [1, 2]"),
+        ("y = deconv(x, g, output_shape = [1, 2]);", "[1, 2] must have 4 positive items"),
+        ("y = deconv(x, g, groups = 0, output_shape = [1, 0, 4, 4]);", "4 positive items"),
+        ("y = separable_deconv(x, d, e, output_shape = [1, 0, 4, 4]);", "4 positive items"),
+        ("y = debox(x, size = [1, 1, 1, 1], output_shape = [0]);", "4 positive items"),
         ("y = deconv(x, g, output_shape = [1, 2, 9, 4]);", "9 does not shrink back to 4 in window"),
         (
             "y = max_pool(x, size = [2, 2]);",
