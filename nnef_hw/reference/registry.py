@@ -101,10 +101,11 @@ def evaluate(call: Call) -> tuple[Array, ...]:
         )
     with np.errstate(all="ignore"):
         found = function(call)
-        results = (found,) if isinstance(found, np.ndarray) else tuple(found)
+        # NumPy gives rank-0 results of some functions as numbers
+        results = (found,) if isinstance(found, np.ndarray | np.generic) else tuple(found)
         if not call.dtypes:
             return results
         return tuple(
-            result.astype(NUMPY_DTYPES[dtype], copy=False)
+            np.asarray(result).astype(NUMPY_DTYPES[dtype], copy=False)
             for result, dtype in zip(results, call.dtypes, strict=True)
         )
