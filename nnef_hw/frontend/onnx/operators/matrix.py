@@ -28,7 +28,7 @@ def gemm(call: OnnxCall) -> Value:
         bias = call.constant(0, a.type)
     else:
         bias = c if beta == 1 else _scaled(call, c, beta)
-        (_, bias) = call.aligned(a, bias)
+        bias = call.reshaped(bias, (*[1] * (2 - bias.rank), *bias.shape))
     return call.emit("linear", a, b, bias)
 
 

@@ -1,0 +1,95 @@
+"""Trained networks and exporters' files: the same graph and numbers as from NNEF."""
+
+import tarfile
+
+import numpy as np
+import pytest
+
+from nnef_hw.build.pipeline import fix_model
+from nnef_hw.cli import main
+from nnef_hw.frontend import load
+from nnef_hw.frontend.nnef.digest import structure_hash
+from nnef_hw.quantize import Scheme
+from nnef_hw.reference import run_float
+from nnef_hw.samples import load_samples
+
+NETWORKS = [
+    "digits_mlp", "jvowels_conv1d_tanh", "mlperf_ic_resnet8", "mlperf_ic_resnet8_wide",
+    "mlperf_kws_dscnn", "mlperf_kws_dscnn_savedmodel", "mlperf_sww_ds1d", "mnist_lenet5",
+    "mnist_tiny_cnn", "tflm_hello_world",
+]  # fmt: skip
+BUILDABLE = [name for name in NETWORKS if "resnet" not in name]
+EXPORTS = [
+    "cnn", "gru", "lstm", "misc", "mlp", "ops", "resnetish", "rnn", "twoio", "unetish",
+]  # fmt: skip
+
+
+@pytest.fixture(params=NETWORKS)
+def network(request, zoo):
+    return zoo / request.param
+
+
+def test_zoo_floats_are_as_expected(network):
+    graph = load(network / "model.onnx")
+    samples = load_samples(network / "samples.npz", graph)[:20]
+    found = run_float(graph, samples.inputs)[graph.outputs[0]]
+    expected = np.load(network / "expected.npz")["output"][:20]
+    np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
+
+
+def test_zoo_graphs_are_those_of_nnef(network):
+    onnx, nnef = load(network / "model.onnx"), load(network / "model.nnef.tgz")
+    assert structure_hash(onnx) == structure_hash(nnef)
+
+
+@pytest.mark.parametrize("name", BUILDABLE)
+def test_zoo_fixed_graphs_are_those_of_nnef(name, zoo):
+    hashes = []
+    for model in ("model.onnx", "model.nnef.tgz"):
+        graph = load(zoo / name / model)
+        samples = load_samples(zoo / name / "samples.npz", graph)
+        hashes.append(structure_hash(fix_model(graph, samples[:10], Scheme())[0]))
+    assert hashes[0] == hashes[1]
+
+
+@pytest.fixture(params=EXPORTS)
+def export(request, exports):
+    """Return a model, and its samples and results by name."""
+    folder = exports / request.param
+    graph = load(folder / f"{request.param}.onnx")
+    inputs, outputs = (
+        dict(zip(names, map(np.load, sorted(folder.glob(f"{side}*.npy"))), strict=True))
+        for names, side in ((graph.inputs, "input"), (graph.outputs, "output"))
+    )
+    return graph, inputs, outputs
+
+
+def test_exports_compute_what_torch_does(export):
+    graph, inputs, outputs = export
+    found = run_float(graph, inputs)
+    for name, expected in outputs.items():
+        np.testing.assert_allclose(found[name], expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["cnn", "gru", "lstm", "misc", "ops", "resnetish", "unetish"])
+def test_converted_exports_compute_the_same(name, exports, tmp_path):
+    model, converted = exports / name / f"{name}.onnx", tmp_path / "out.nnef.tgz"
+    assert main(["convert", str(model), str(converted)]) == 0
+    original, result = load(model), load(converted)
+    x = np.load(exports / name / "input.npy")
+    expected, found = (
+        run_float(graph, dict(zip(graph.inputs, [x], strict=True))) for graph in (original, result)
+    )
+    for one, other in zip(original.outputs, result.outputs, strict=True):
+        np.testing.assert_allclose(found[other], expected[one], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["cnn", "resnetish", "unetish"])
+def test_converted_exports_are_what_khronos_reads(name, exports, tmp_path):
+    nnef = pytest.importorskip("nnef", reason="pip install nnef")
+    converted = tmp_path / "out.nnef.tgz"
+    assert main(["convert", str(exports / name / f"{name}.onnx"), str(converted)]) == 0
+    with tarfile.open(converted) as archive:
+        archive.extractall(tmp_path / "out", filter="data")
+    graph = nnef.load_graph(str(tmp_path / "out"))
+    assert [item.name for item in graph.operations][-1] == load(converted).nodes[-1].op
