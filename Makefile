@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= auto
 
-.PHONY: demo test lint types bench clean
+.PHONY: demo test lint types bench bench-frontend clean
 
 demo: $(VENV)/.installed
 	$(BIN)/nnef-hw build examples/digits_cnn/digits_cnn.nnef.tgz --board icebreaker \
@@ -23,6 +23,10 @@ types: $(VENV)/.installed-dev
 # Over an hour: places and routes an ECP5-85F. ARGS="--quick" leaves that out.
 bench: $(VENV)/.installed
 	$(BIN)/python scripts/bench.py $(ARGS)
+
+# How fast models are read. ARGS="--fuzz 10000" loads that many damaged models instead.
+bench-frontend: $(VENV)/.installed
+	$(BIN)/python scripts/bench_frontend.py $(ARGS)
 
 clean:
 	rm -rf build $(VENV)

@@ -99,11 +99,11 @@ def _skip(
     previous = token
     if expected == {END}:
         return None
-    if not _give_up(parser):
-        wanted = expected & _DEFINITIONS
+    wanted = expected & _DEFINITIONS
+    if wanted or not _give_up(parser):
         while token.type != END and token.type not in wanted:
             previous, token = token, next(tokens)
-        return (previous, token) if wanted else None
+        return None if token.type == END else (previous, token)
     stops = {"RBRACE"} if "RBRACE" in parser.accepts() else _DEFINITIONS
     parser.feed_token(Token(_MISTAKE, "", token.start, token.source))
     ends = parser.accepts()

@@ -182,6 +182,12 @@ def test_the_end_of_the_text_is_located_behind_what_was_skipped():
     assert [(e.location.line, e.location.column) for e in info.value.errors] == [(4, 5), (4, 9)]
 
 
+def test_a_document_that_is_cut_by_a_mistake_has_no_other_mistake():
+    text = "version 1.0; x = external(); graph_ = g(x);\n}\n"
+    with pytest.raises(ModelError, match="1:14: expected 'extension', 'fragment' or 'graph'"):
+        parse_document(text, "m")
+
+
 def test_twenty_errors_are_enough():
     with pytest.raises(ErrorGroup) as info:
         parse_body("y = ;\n" * 50 + "}")
