@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.errors import Location, UnsupportedError
 from nnef_hw.frontend.shapes import SHAPE_RULES, Call
 from nnef_hw.ir import Graph, Node, State, Tensor, verify
+from nnef_hw.reference.program import as_array
 from nnef_hw.reference.registry import Call as Evaluation
 from nnef_hw.reference.registry import evaluate
 
@@ -166,7 +166,7 @@ class Builder:
     def _folded(
         self, node: Node, inputs: Sequence[Tensor], results: Sequence[Tensor]
     ) -> list[Tensor]:
-        arguments = tuple(np.asarray(tensor.data) for tensor in inputs)
+        arguments = tuple(as_array(tensor.data, tensor.dtype) for tensor in inputs)
         dtypes = tuple(x.dtype for x in results)
         values = evaluate(
             Evaluation(node, arguments, tuple(x.shape for x in results), dtypes=dtypes)

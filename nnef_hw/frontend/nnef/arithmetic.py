@@ -99,6 +99,11 @@ def _power_of_unit(left: int, right: int) -> float | int:
 
 def _joined(operator: str, left: Any, right: Any, location: Location) -> Any:
     if operator == "+":
+        if len(left) + len(right) > _MAX_LENGTH:
+            raise ModelError(
+                f"{len(left)} and {len(right)} items are more than {_MAX_LENGTH}",
+                location=location,
+            )
         result = left + right
     else:
         if right < 0:

@@ -52,6 +52,7 @@ Names: TypeAlias = "str | Sequence[Names] | None"
 
 _DTYPES: dict[type, str] = {bool: "logical", int: "integer", float: "scalar", str: "string"}
 _MAX_DEPTH = 1000
+_MAX_STEPS = 1 << 18
 
 
 @dataclass(slots=True)
@@ -190,6 +191,7 @@ class Evaluator:
         self._atoms = frozenset() if expand else known_operators() & SHAPE_RULES.keys()
         self._matched: dict[int, tuple[Invocation, dict[str, Expression]]] = {}
         self._annotated: NnefHwError | None = None
+        self._steps = 0
 
     def statement(self, assignment: Assignment, scope: Scope) -> None:
         """Evaluate an assignment and store its values in the scope.
@@ -207,6 +209,22 @@ class Evaluator:
     def evaluate(self, expression: Expression, scope: Scope, names: Names = None) -> Any:
         """Return the value of an expression."""
         return METHODS[type(expression)](self, expression, scope, names)
+
+    def count_step(self, location: Location) -> None:
+        """Count an expansion of a fragment, or a round of a comprehension.
+
+        Raises
+        ------
+        ModelError
+            If there are so many that the document looks like a trap.
+        """
+        self._steps += 1
+        if self._steps > _MAX_STEPS:
+            raise ModelError(
+                f"fragments and comprehensions take more than {_MAX_STEPS} steps",
+                remedy="does a fragment call itself twice?",
+                location=location,
+            )
 
     def declaration(self, name: str, location: Location, *, library: bool = False) -> Declaration:
         """Return the declaration of an operator, or that of a library.
@@ -383,6 +401,7 @@ class Evaluator:
     def _expanded(self, call: Invoked) -> Any:
         declaration, outer = call.declaration, call.scope
         assert declaration.body is not None
+        self.count_step(call.location)
         if outer.depth >= _MAX_DEPTH:
             raise call.error(
                 f"fragments are nested more than {_MAX_DEPTH} deep",

@@ -161,6 +161,7 @@ def _comprehension(
     result: list[Any] = []
     try:
         for items in zip(*sequences, strict=True):
+            evaluator.count_step(comprehension.location)
             for target, item in zip(targets, items, strict=True):
                 unpack(evaluator, target, item, scope)
             if comprehension.condition is None or evaluator.evaluate(

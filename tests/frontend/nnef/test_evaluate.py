@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nnef_hw.errors import ModelError
-from nnef_hw.frontend.nnef import load_nnef
+from nnef_hw.frontend.nnef import evaluate, load_nnef
 from nnef_hw.frontend.nnef.lower import lower
 from nnef_hw.frontend.nnef.parser import parse_document
 from nnef_hw.frontend.nnef.rules import LENIENT
@@ -217,6 +217,30 @@ def test_recursion_may_be_deep():
     graph = graph_of("y, z = steps(x, 0.0, left = 900);", outputs="y, z", fragments=RECURSIVE)
 
     assert len(graph.nodes) == 900
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("y = f(x, n = 40);", "fragments and comprehensions take more than 1000 steps"),
+        ("y = g(x, s = 'a', n = 40);", "1048576 and 1048576 items are more than 1048576"),
+        (
+            "y = x * scalar([for i in [0] * 99 yield length_of([for j in [0] * 99 yield j])][0]);",
+            "fragments and comprehensions take more than 1000 steps",
+        ),
+    ],
+    ids=["doubling", "growing", "nested loops"],
+)
+def test_documents_cannot_run_for_ever(monkeypatch, body, reason):
+    monkeypatch.setattr(evaluate, "_MAX_STEPS", 1000)
+    with pytest.raises(ModelError, match=reason):
+        graph_of(
+            body,
+            fragments="fragment f(a: tensor<scalar>, n: integer) -> (b: tensor<scalar>) "
+            "{ b = f(f(a, n = n - 1), n = n - 1) if n > 0 else a; } "
+            "fragment g(a: tensor<scalar>, s: string, n: integer) -> (b: tensor<scalar>) "
+            "{ b = g(a, s = s + s, n = n - 1) if n > 0 else a; }",
+        )
 
 
 def test_nodes_of_fragments_are_located_in_the_graph():
