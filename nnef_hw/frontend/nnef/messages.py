@@ -44,6 +44,7 @@ _PHRASES = [
     ({"RBRACE", "IDENTIFIER"}, "an assignment"),
 ]
 _HIDDEN = {"NUMBER", "STRING", "IDENTIFIER", "LPAR", "LSQB", "PRIMITIVE", "ANY", "IN"}
+_BRACES = ({"LBRACE"}, {"RBRACE"})
 _CLOSING = {";", ")", "]", "}"}
 # If this type is expected, behind this text, instead of that text.
 _REMEDIES = [
@@ -112,7 +113,7 @@ def explain(
         )
     place = token.location
     if previous is not None and (
-        token.type == END or expected & {"SEMICOLON", "RPAR", "RSQB"} or expected == {"RBRACE"}
+        token.type == END or expected & {"SEMICOLON", "RPAR", "RSQB"} or expected in _BRACES
     ):
         place = token.source.locate(previous.end)
     words = "nothing after the graph" if expected == {END} else _describe(expected)

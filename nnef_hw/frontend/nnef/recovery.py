@@ -9,7 +9,7 @@ from typing import Any
 from lark.exceptions import UnexpectedToken
 
 from nnef_hw.frontend.nnef.messages import explain
-from nnef_hw.frontend.nnef.scanner import END, UNTERMINATED, Token
+from nnef_hw.frontend.nnef.scanner import END, INVALID, UNTERMINATED, Token
 
 __all__ = ["MAX_ERRORS", "recover"]
 
@@ -69,8 +69,10 @@ def recover(
 
 def _missing(parser: Any, previous: Token | None, token: Token, expected: set[str]) -> str | None:
     """Return the type of the token that is missing before this one, None if no single one is."""
-    if previous is None:
+    if previous is None or token.type in {INVALID, UNTERMINATED}:
         return None
+    if "LBRACE" in expected and token.type in {"IDENTIFIER", "LPAR", "LSQB"}:
+        return "LBRACE"
     if "SEMICOLON" in expected:
         is_next_line = "\n" in token.source[previous.end : token.start]
         ends_body = token.type == "RBRACE" and _innermost(parser, {"LBRACE"})

@@ -176,6 +176,46 @@ graph g(x) -> y
     ]  # fmt: skip
 
 
+DOCUMENT = """version 1.0;
+extension KHR_a KHR_b;
+fragment f<? = scalar>(x: tensor<?>, axes: integer[] = [0, 1]) -> (y: scalar, z: tensor<?>[])
+{
+    y, [a, b] = g<integer>(x, axes = [for i in axes if i > 0 yield -i + 2]);
+    z = [a if b else c, d[1:], e[0]];
+}
+fragment g(x: scalar) -> (y: scalar);
+graph net(x) -> (y)
+{
+    x = external(shape = [1, 2]);
+    (y, z) = max(x, size = [(1, 2)], border = 'constant');
+}
+"""
+LEXEMES = list(re.finditer(r"\w+(?:\.\d)?|'\w+'|->|[^\s\w]", DOCUMENT))
+
+
+def count_messages(text):
+    try:
+        parse_document(text, "m")
+    except ErrorGroup as group:
+        return len(group.errors)
+    except ModelError:
+        return 1
+    return 0
+
+
+@pytest.mark.parametrize("change", ["", "{0} {0}", "@"], ids=["deleted", "doubled", "replaced"])
+def test_one_wrong_lexeme_is_one_message(change):
+    counts = {
+        lexeme: count_messages(
+            DOCUMENT[: lexeme.start()] + change.format(lexeme[0]) + DOCUMENT[lexeme.end() :]
+        )
+        for lexeme in LEXEMES
+    }
+    assert sum(counts.values()) > 0.8 * len(counts)
+    assert all(count <= 1 for lexeme, count in counts.items() if lexeme[0] not in {"{", "}"})
+    assert max(counts.values()) <= 2
+
+
 def test_the_end_of_the_text_is_located_behind_what_was_skipped():
     with pytest.raises(ErrorGroup) as info:
         parse_body("y = 'abc\n")
