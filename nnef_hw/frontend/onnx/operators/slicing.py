@@ -113,8 +113,7 @@ def pad(call: OnnxCall) -> Value:
     if not any(map(any, padding)):
         return x
     border = _BORDERS[mode]
-    value = float(value) if x.type.dtype == "scalar" else value
-    return call.emit("pad", x, padding=padding, border=border, value=value)
+    return call.emit("pad", x, padding=padding, border=border, value=float(value))
 
 
 def _wrapped(call: OnnxCall, x: Value, padding: list[tuple[int, int]]) -> Value:
