@@ -9,7 +9,20 @@ from operators import compute
 
 from nnef_hw.errors import ModelError
 from nnef_hw.frontend.nnef.library import load_library
-from nnef_hw.frontend.shapes.extended import EXTENDED_RULES
+from nnef_hw.frontend.shapes.extended import DEFAULTS, EXTENDED_RULES
+
+
+def test_defaults_are_those_of_the_declarations():
+    declared = {
+        name: {
+            parameter.name: parameter.default.value
+            for parameter in declaration.parameters
+            if parameter.default is not None
+        }
+        for name, declaration in load_library("extended").items()
+    }
+    assert {name: values for name, values in declared.items() if values} == DEFAULTS
+
 
 INTEGERS = np.array([-7, -3, -1, 0, 1, 2, 5, 12])
 

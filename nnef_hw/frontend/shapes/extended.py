@@ -16,7 +16,7 @@ from nnef_hw.frontend.shapes.common import (
     same,
 )
 
-__all__ = ["EXTENDED_RULES"]
+__all__ = ["DEFAULTS", "EXTENDED_RULES"]
 
 Rule = Callable[[Call], list[Shape]]
 
@@ -29,14 +29,35 @@ INTERPOLATIONS = ("nearest", "linear", "cubic")
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
-def _with_defaults(rule: Rule, **defaults: Any) -> Rule:
-    """Complete the attributes, which callers may leave out, before the rule sees them."""
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "is_inf": {"positive": True, "negative": True},
+    "mod": {"fmod": False},
+    "gather_nd": {"batch_dims": 0},
+    "scatter_elements": {"reduction": "none"},
+    "scatter_nd": {"reduction": "none"},
+    "resize": {
+        "coordinates": "half_pixel",
+        "interpolation": "nearest",
+        "rounding": "round_prefer_floor",
+        "cubic_coefficient": -0.75,
+        "exclude_outside": False,
+        "antialias": False,
+    },
+    "topk": {"largest": True},
+    "trilu": {"k": 0, "upper": True},
+    "cumsum": {"exclusive": False, "reverse": False},
+}
+"""Attributes that callers may leave out."""
+
+
+def _completed(op: str, rule: Rule) -> Rule:
+    """Complete the attributes before the rule sees them."""
 
     def completed(call: Call) -> list[Shape]:
-        call.attrs.update({**defaults, **call.attrs})
+        call.attrs.update({**DEFAULTS[op], **call.attrs})
         return rule(call)
 
-    return completed
+    return completed if op in DEFAULTS else rule
 
 
 def _einsum(call: Call) -> list[Shape]:
@@ -198,31 +219,22 @@ def _cumsum(call: Call) -> list[Shape]:
     return same(call)
 
 
-EXTENDED_RULES: dict[str, Rule] = {
-    **dict.fromkeys(("erf", "round_even", "is_nan", "bit_not"), same),
+_RULES: dict[str, Rule] = {
+    **dict.fromkeys(("erf", "round_even", "is_nan", "is_inf", "bit_not"), same),
     **dict.fromkeys(
-        ("xor", "bit_and", "bit_or", "bit_xor", "shift_left", "shift_right"), elementwise
+        ("xor", "mod", "bit_and", "bit_or", "bit_xor", "shift_left", "shift_right"), elementwise
     ),
     **dict.fromkeys(("product_reduce", "argmax_reduce_last", "argmin_reduce_last"), reduced),
-    "is_inf": _with_defaults(same, positive=True, negative=True),
-    "mod": _with_defaults(elementwise, fmod=False),
     "einsum": _einsum,
     "broadcast": _broadcast_to,
     "gather_elements": _gather_elements,
-    "gather_nd": _with_defaults(_gather_nd, batch_dims=0),
-    "scatter_elements": _with_defaults(_scatter_elements, reduction="none"),
-    "scatter_nd": _with_defaults(_scatter_nd, reduction="none"),
-    "resize": _with_defaults(
-        _resize,
-        coordinates="half_pixel",
-        interpolation="nearest",
-        rounding="round_prefer_floor",
-        cubic_coefficient=-0.75,
-        exclude_outside=False,
-        antialias=False,
-    ),
-    "topk": _with_defaults(_topk, largest=True),
+    "gather_nd": _gather_nd,
+    "scatter_elements": _scatter_elements,
+    "scatter_nd": _scatter_nd,
+    "resize": _resize,
+    "topk": _topk,
     "one_hot": _one_hot,
-    "trilu": _with_defaults(_trilu, k=0, upper=True),
-    "cumsum": _with_defaults(_cumsum, exclusive=False, reverse=False),
+    "trilu": _trilu,
+    "cumsum": _cumsum,
 }
+EXTENDED_RULES = {op: _completed(op, rule) for op, rule in _RULES.items()}
