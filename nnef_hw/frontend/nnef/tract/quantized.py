@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from nnef_hw.frontend.nnef.evaluate import Invoked
+from nnef_hw.frontend.nnef.evaluate import Invoked, Names
 from nnef_hw.frontend.nnef.tract.datum import datum_type
 from nnef_hw.frontend.nnef.tract.products import legacy_expression
 from nnef_hw.frontend.nnef.tract.values import cast, numbers
@@ -42,16 +42,17 @@ def _bias(call: Invoked) -> Tensor:
     return result
 
 
-def _result(call: Invoked, real: Tensor, parameter: str) -> Tensor:
-    """Return the result in its type: real numbers with a quantization, or integer codes."""
+def _typed(call: Invoked, parameter: str, make: Callable[[Names], Tensor]) -> Tensor:
+    """Return a result, made under these names, in its type.
+
+    Real numbers have the quantization that the type contains; of an integer type are codes.
+    """
     name = call.values[parameter]
-    if not name:
-        return real
-    dtype, quant = datum_type(call, parameter)
-    if quant is not None:
-        return call.evaluator.builder.add(replace(real, quant=quant))
+    dtype, quant = datum_type(call, parameter) if name else ("scalar", None)
     if dtype != "integer":
-        return real
+        result = make(call.names)
+        return result if quant is None else call.evaluator.builder.add(replace(result, quant=quant))
+    real = make(None)
     steps = call.call("round_even", call.call("div", real, float(numbers(call, "c_scale"))))
     codes = call.call("add", steps, float(numbers(call, "c0")))
     match = _INTEGER.fullmatch(name)
@@ -67,8 +68,8 @@ def _matmul(call: Invoked) -> Tensor:
     right = _real(call, call.values["B"], "B", "b")
     expression = legacy_expression(call, len(left.shape))
     product = call.call("einsum", [left, right], expr=expression)
-    real = call.call("add", product, _bias(call), names=call.names)
-    return _result(call, real, "output_type")
+    bias = _bias(call)
+    return _typed(call, "output_type", lambda names: call.call("add", product, bias, names=names))
 
 
 def _einsum(call: Invoked) -> Tensor:
@@ -89,8 +90,7 @@ def _einsum(call: Invoked) -> Tensor:
         bias = call.call(
             "unsqueeze", bias, axes=[axis for axis, x in enumerate(out) if x not in letters]
         )
-    real = call.call("add", product, bias, names=call.names)
-    return _result(call, real, "output")
+    return _typed(call, "output", lambda names: call.call("add", product, bias, names=names))
 
 
 def _conv(call: Invoked) -> Tensor:
@@ -99,8 +99,12 @@ def _conv(call: Invoked) -> Tensor:
     source = _real(call, values["input"], "input", "a")
     kernel = _real(call, values["filter"], "filter", "b")
     groups = values["group"] if values["group"] != 1 else values["groups"]
-    real = call.call("conv", source, kernel, _bias(call), groups=groups, names=call.names, **attrs)
-    return _result(call, real, "output_dt")
+    bias = _bias(call)
+    return _typed(
+        call,
+        "output_dt",
+        lambda names: call.call("conv", source, kernel, bias, groups=groups, names=names, **attrs),
+    )
 
 
 QUANTIZED: Mapping[str, Callable[[Invoked], Any]] = {

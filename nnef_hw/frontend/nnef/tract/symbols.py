@@ -74,7 +74,7 @@ def symbol_values(document: Document, dims: Mapping[str, int]) -> dict[str, Any]
             f"{', '.join(map(repr, missing))}",
             remedy=f"give {'them values' if len(missing) > 1 else 'it a value'}: {flags}",
         )
-    raise_all(list(_violations(document, dims)))
+    raise_all(list(_violations(document, dims, declared)))
     return {**_CONSTANTS, **dims}
 
 
@@ -113,7 +113,9 @@ def _in_shapes(document: Document) -> Iterator[str]:
                         yield part.name
 
 
-def _violations(document: Document, dims: Mapping[str, int]) -> Iterator[NnefHwError]:
+def _violations(
+    document: Document, dims: Mapping[str, int], declared: set[str]
+) -> Iterator[NnefHwError]:
     for extension in document.extensions:
         # "scenario: assertion" holds in a scenario that somebody may choose
         if extension.names[0].name != "tract_assert" or ":" in extension.text:
@@ -121,7 +123,9 @@ def _violations(document: Document, dims: Mapping[str, int]) -> Iterator[NnefHwE
         try:
             tree = ast.parse(re.sub(r"(?<![<>=!])=(?!=)", "==", extension.text), mode="eval")
             names = {part.id for part in ast.walk(tree) if isinstance(part, ast.Name)}
-            if names <= dims.keys() and not _value(tree.body, dims):
+            if not names <= dims.keys() | declared:
+                yield _not_understood(extension)
+            elif names <= dims.keys() and not _value(tree.body, dims):
                 shown = ", ".join(f"{name} = {dims[name]}" for name in sorted(names))
                 yield ModelError(
                     f"the model asserts {extension.text}, but {shown}",

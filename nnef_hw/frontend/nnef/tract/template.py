@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from nnef_hw.errors import Location, ModelError, UnsupportedError
+from nnef_hw.errors import Location, ModelError
 from nnef_hw.frontend.nnef.archive import Archive
 
 __all__ = ["rendered"]
@@ -20,22 +20,15 @@ def rendered(text: str, archive: Archive, where: Location) -> str:
 
     Raises
     ------
-    UnsupportedError
-        If the package jinja2 is not installed.
     ModelError
         If the template, or a JSON file, is wrong.
     """
     if "{{" not in text and "{%" not in text:
         return text
-    try:
-        from jinja2 import StrictUndefined, TemplateError
-        from jinja2.sandbox import ImmutableSandboxedEnvironment
-    except ImportError:
-        raise UnsupportedError(
-            "the document is a template, which needs the package jinja2",
-            remedy="pip install jinja2",
-            location=where,
-        ) from None
+    # hardly any document is one, and the import takes longer than reading most models
+    from jinja2 import StrictUndefined, TemplateError
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
     try:
         return environment.from_string(text).render(_resources(archive))

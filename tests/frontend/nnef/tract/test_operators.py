@@ -1,0 +1,79 @@
+"""Every operator of tract against NumPy, and against tract where it is installed."""
+
+import re
+
+import numpy as np
+import pytest
+from tract_operators import CASES, NOT_COMPARED, POOL, TYPES
+
+from nnef_hw.frontend.nnef.lower import lower
+from nnef_hw.frontend.nnef.parser import parse_document
+from nnef_hw.frontend.nnef.tract import TRACT
+from nnef_hw.reference import run_float
+
+NUMPY = {"i8": np.int8, "i64": np.int64}
+REGISTRIES = ("core", "transformers", "extra", "onnx")
+
+
+def document_of(call):
+    """Return a document of one invocation, and the names of its inputs."""
+    words = re.findall(r"\b(\w+)\b(?! = )", call)
+    inputs = list(dict.fromkeys(word for word in words if word in POOL))
+    pair = re.match(r"tract_core_(topk|lstm_epilogue|gru_seq)\(", call)
+    outputs = "first, second" if pair else "first"
+    lines = [f"extension tract_registry tract_{name};" for name in REGISTRIES]
+    externals = [
+        f"{name} = tract_core_external(shape = {list(POOL[name])}, "
+        f"datum_type = '{TYPES.get(name, 'f32')}');"
+        for name in inputs
+    ]
+    return (
+        f"version 1.0; {''.join(lines)} graph net({', '.join(inputs)}) -> ({outputs})"
+        f"{{ {''.join(externals)} {outputs} = {call}; }}"
+    ), inputs
+
+
+def sample(rng, name):
+    if name in TYPES and name != "flag":
+        return rng.integers(-4, 5, POOL[name]).astype(NUMPY[TYPES[name]])
+    if name == "flag":
+        return rng.random(POOL[name]) < 0.7
+    values = rng.normal(size=POOL[name]).astype(np.float32)
+    return np.abs(values) + 0.1 if name == "u" else values
+
+
+@pytest.fixture
+def inputs(rng):
+    return {name: sample(rng, name) for name in POOL}
+
+
+def compute(text, inputs):
+    graph = lower(parse_document(text, "graph.nnef"), rules=TRACT)
+    found = run_float(graph, {name: inputs[name] for name in graph.inputs})
+    return [found[name] for name in graph.outputs]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operator_computes_its_formula(name, inputs):
+    call, expected = CASES[name]
+    text, names = document_of(call)
+    wanted = expected(*(np.asarray(inputs[name], float) if inputs[name].dtype.kind == "f"
+                        else inputs[name] for name in names))  # fmt: skip
+
+    found = compute(text, inputs)
+
+    for value, other in zip(found, wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
+        np.testing.assert_allclose(value, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(CASES.keys() - NOT_COMPARED.keys()))
+def test_operator_computes_what_tract_computes(name, inputs, tmp_path):
+    tract = pytest.importorskip("tract")
+    text, names = document_of(CASES[name][0])
+    (tmp_path / "graph.nnef").write_text(text)
+    reader = tract.nnef().with_tract_extra().with_tract_transformers().with_onnx()
+
+    results = reader.load(tmp_path).into_runnable().run([inputs[name] for name in names])
+
+    for value, other in zip(compute(text, inputs), results, strict=True):
+        np.testing.assert_allclose(value, other.to_numpy(), rtol=1e-4, atol=1e-5)
