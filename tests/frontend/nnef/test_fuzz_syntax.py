@@ -1,5 +1,6 @@
 """Random valid documents mean what they say, and damaged ones are errors with a place."""
 
+import os
 import tarfile
 
 import pytest
@@ -11,8 +12,13 @@ from nnef_hw.errors import ErrorGroup, NnefHwError
 from nnef_hw.frontend.nnef import syntax
 from nnef_hw.frontend.nnef.parser import parse_document
 
+# With more examples than in the suite they are other ones each time.
+EXAMPLES = int(os.environ.get("NNEF_HW_FUZZ_EXAMPLES", "300"))
 FUZZ = settings(
-    max_examples=300, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=EXAMPLES,
+    derandomize=EXAMPLES == 300,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
 )
 
 
