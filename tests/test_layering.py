@@ -79,7 +79,7 @@ def test_every_layer_has_a_rule():
         ("nnef_hw.run.link", ("amaranth", "lark")),
         ("nnef_hw.schedule", ("amaranth",)),
         ("nnef_hw.quantize", ("amaranth",)),
-        ("nnef_hw.frontend", ("amaranth",)),
+        ("nnef_hw.frontend", ("amaranth", "onnx")),
     ],
 )
 def test_importing_does_not_load(module, absent):
