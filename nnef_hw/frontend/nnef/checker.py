@@ -34,7 +34,7 @@ from nnef_hw.frontend.nnef.syntax import (
     TupleType,
     Type,
 )
-from nnef_hw.frontend.nnef.types import INTEGER, UNKNOWN, fits
+from nnef_hw.frontend.nnef.types import INTEGER, UNKNOWN, fits_inside
 from nnef_hw.frontend.nnef.walk import identifiers, walk
 
 __all__ = ["Findings", "check_document"]
@@ -200,7 +200,7 @@ class _Checker:
                 )
                 continue
             given = inference.types.get(result.name, UNKNOWN)
-            if not fits(given, result.type):
+            if not fits_inside(given, result.type):
                 yield ModelError(
                     f"fragment {declaration.name!r}: its result {result.name!r} is declared as "
                     f"{result.type}, but {given} is assigned",

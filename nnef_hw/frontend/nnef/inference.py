@@ -42,6 +42,7 @@ from nnef_hw.frontend.nnef.types import (
     UNKNOWN,
     common_type,
     fits,
+    fits_inside,
     has_tensor,
     substituted,
 )
@@ -248,16 +249,22 @@ class Inference:
         )
 
     def _comprehension(self, comprehension: Comprehension) -> Type:
-        hidden = dict(self.types)
+        items = [self._iterated(sequence) for _, sequence in comprehension.iterators]
+        variables: dict[str, Type] = {}
+        for (target, _), item in zip(comprehension.iterators, items, strict=True):
+            variables.update(unpacked(target, item))
+        hidden = {name: self.types.get(name) for name in variables}
+        self.types.update(variables)
         try:
-            items = [self._iterated(sequence) for _, sequence in comprehension.iterators]
-            for (target, _), item in zip(comprehension.iterators, items, strict=True):
-                self.types.update(unpacked(target, item))
             if comprehension.condition is not None:
                 self._expect_logical(comprehension.condition)
             value = self._infer(comprehension.value)
         finally:
-            self.types = hidden
+            for name, kind in hidden.items():
+                if kind is None:
+                    del self.types[name]
+                else:
+                    self.types[name] = kind
         return UNKNOWN if value is UNKNOWN else ArrayType(value)
 
     def _iterated(self, sequence: Expression) -> Type:
@@ -434,7 +441,8 @@ class Inference:
             if dtype is not None and dtype != "unknown":
                 wanted = substituted(wanted, dtype)
             kind = types[parameter.name]
-            if not fits(kind, wanted):
+            agrees = fits_inside if dtype == "?" else fits
+            if not agrees(kind, wanted):
                 raise mismatch(
                     title,
                     shown.get(parameter.name, repr(parameter.name)),

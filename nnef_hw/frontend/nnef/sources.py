@@ -149,6 +149,11 @@ def update(call: Invoked) -> Tensor:
         raise call.error(
             "only a variable can be updated", "its first argument is the result of variable(...)"
         )
+    if target.name in states:
+        raise call.error(
+            f"the variable {target.name!r} is updated twice",
+            "a variable takes one value for the next inference",
+        )
     value = call.tensor("value")
     if value.shape != target.shape:
         raise call.error(
@@ -162,12 +167,6 @@ def update(call: Invoked) -> Tensor:
     sharing = [
         other for other in evaluator.variables.values() if (other.label or "").casefold() == label
     ]
-    for other in sharing:
-        if other.name in states:
-            raise call.error(
-                f"the variable {target.name!r} is updated twice",
-                "a variable takes one value for the next inference",
-            )
     for other in sharing:
         states[other.name] = State(target.data, value.name, target.label)
     return value

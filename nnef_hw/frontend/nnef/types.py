@@ -16,6 +16,7 @@ __all__ = [
     "UNKNOWN",
     "common_type",
     "fits",
+    "fits_inside",
     "has_tensor",
     "is_generic",
     "substituted",
@@ -30,6 +31,8 @@ EMPTY = ArrayType(PrimitiveType("nothing"))
 """Type of the literal ``[]``: it stands for every array."""
 UNKNOWN = PrimitiveType("unknown")
 """Type of an expression that is wrong and was reported: it fits everywhere."""
+
+_OPAQUE = "opaque"
 
 PRIMITIVES: dict[type, PrimitiveType] = {
     bool: LOGICAL,
@@ -66,6 +69,14 @@ def fits(given: Type, wanted: Type) -> bool:
         and len(given.items) == len(wanted.items)
         and all(map(fits, given.items, wanted.items))
     )
+
+
+def fits_inside(given: Type, wanted: Type) -> bool:
+    """Whether :func:`fits` holds in the body of a generic fragment.
+
+    There ``?`` is one data-type, though an unknown one: only what is of type ``?`` itself fits.
+    """
+    return fits(substituted(given, _OPAQUE), substituted(wanted, _OPAQUE))
 
 
 def common_type(left: Type, right: Type) -> Type | None:
@@ -116,6 +127,8 @@ def is_generic(kind: Type) -> bool:
 
 def substituted(kind: Type, dtype: str) -> Type:
     """Return a type with a data-type in place of ``?``."""
+    if kind is EMPTY:
+        return kind
     if isinstance(kind, PrimitiveType):
         return PrimitiveType(dtype) if kind.name == "?" else kind
     if isinstance(kind, TensorType):

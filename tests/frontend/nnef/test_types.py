@@ -6,6 +6,7 @@ from nnef_hw.frontend.nnef.types import (
     UNKNOWN,
     common_type,
     fits,
+    fits_inside,
     has_tensor,
     is_generic,
     substituted,
@@ -81,6 +82,13 @@ def test_tuples_meet_item_by_item():
 
     assert common_type(left, right) == type_of("(tensor<scalar>, tensor<scalar>)")
     assert common_type(left, type_of("(scalar, string)")) is None
+
+
+def test_in_a_generic_body_the_type_is_one_of_its_own():
+    assert fits(type_of("scalar"), type_of("tensor<?>"))
+    assert not fits_inside(type_of("scalar"), type_of("tensor<?>"))
+    assert fits_inside(type_of("?"), type_of("tensor<?>"))
+    assert fits_inside(type_of("[]"), type_of("?[]"))
 
 
 def test_what_is_wrong_already_fits_everywhere():

@@ -159,6 +159,16 @@ def test_keys_of_the_quantization_file_are_tensors_of_the_graph(load_document, t
     assert load_document().tensor("y").quant.op == "linear_quantize"
 
 
+def test_keys_of_tensors_whose_statement_is_wrong_are_no_further_error(load_document, tmp_path):
+    (tmp_path / "graph.quant").write_text('"q": linear_quantize(min = 0.0, max = 1.0, bits = 8);')
+
+    expect_error(
+        load_document,
+        "7:13: the operator '+': its right side must be tensor<scalar>, not the integer 1",
+        body="q = x + 1; y = relu(q);",
+    )
+
+
 def test_independent_errors_are_found_in_one_run_and_consequences_are_not(load_document, tmp_path):
     (tmp_path / "graph.quant").write_text('"y": unknown_quantize(bits = 8);')
     with pytest.raises(ErrorGroup) as info:
