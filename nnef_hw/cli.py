@@ -127,7 +127,7 @@ def _quantize(options: argparse.Namespace) -> int:
         used = 0 if samples is None else len(samples.split()[0])
         _print_json({
             "model": graph.name,
-            "output": str(options.output),
+            "output": options.output,
             "calibration_samples": used,
             "hash": graph_hash(fixed),
         })
@@ -340,7 +340,9 @@ def _parser() -> argparse.ArgumentParser:
         "quantize", _quantize, "turn a float model into the integers of the hardware", "model"
     )
     sub.add_argument("--calibrate", type=Path, metavar="S.npz", help="representative inputs")
-    sub.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.nnef.tgz")
+    sub.add_argument(
+        "-o", "--output", required=True, metavar="OUT", help="NAME.nnef.tgz, or NAME/ for a folder"
+    )
     _add_widths(sub)
 
     sub = add("build", _build, "build the accelerator, simulate it, make the bitstream", "model")

@@ -92,6 +92,20 @@ def test_other_tools_read_plain_nnef(path):
     assert "    y = copy(s);  # requantize in fixed.json\n" in text
 
 
+def test_khronos_parser_takes_the_text_and_the_codes(graph, path):
+    khronos = pytest.importorskip("nnef", reason="pip install nnef-hw[crosscheck]")
+    read = khronos.load_graph(str(path))
+
+    assert [operation.name for operation in read.operations][-4:] == [
+        "conv",
+        "relu",
+        "sigmoid",
+        "copy",
+    ]
+    np.testing.assert_array_equal(read.tensors["w"].data, graph.constant("w"))
+    assert read.tensors["w"].quantization["bits"] == 4
+
+
 def test_quantization_file_has_a_line_per_tensor(path):
     lines = open_archive(path).read("graph.quant").decode().splitlines()
 

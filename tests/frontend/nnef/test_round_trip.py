@@ -7,6 +7,7 @@ import pytest
 from random_graphs import OPERATORS, RandomGraph
 
 from nnef_hw.frontend.nnef import load_nnef, save_nnef
+from nnef_hw.frontend.nnef.expand import expand_compounds
 from nnef_hw.reference import run_float
 
 
@@ -86,14 +87,15 @@ def test_random_graph_comes_back(seed, tmp_path):
     round_trip(net, tmp_path / "m", rng)
 
 
+@pytest.mark.parametrize("expand", [False, True], ids=["flat", "primitives"])
 @pytest.mark.parametrize("op", OPERATORS)
-def test_khronos_parser_takes_operator(op, tmp_path):
+def test_khronos_parser_takes_operator(op, expand, tmp_path):
     khronos = pytest.importorskip("nnef", reason="pip install nnef-hw[crosscheck]")
     net = RandomGraph(rng_of(op))
     for _ in range(3):
         net.apply(op)
     net.keep_state()
-    graph = net.build()
+    graph = expand_compounds(net.build()) if expand else net.build()
     save_nnef(graph, tmp_path / "m")
     read = khronos.load_graph(str(tmp_path / "m"))
     names = {item.name for item in read.tensors.values()}
