@@ -91,20 +91,10 @@ def explain(
     bracket
         The innermost bracket that is open.
     """
+    if token.type in {INVALID, UNTERMINATED}:
+        return _unreadable(token)
     if "OPERATOR" in expected:
         expected = expected - _AFTER_VALUE
-    if token.type == UNTERMINATED:
-        return ModelError(
-            "the string has no end on its line",
-            remedy=f"close it with {token.text[0]}",
-            location=token.location,
-        )
-    if token.type == INVALID:
-        return ModelError(
-            f"the character {token.text!r} means nothing in NNEF",
-            remedy=_REPLACEMENTS.get(token.text, "remove it"),
-            location=token.location,
-        )
     if previous is None and token.type == END:
         return ModelError(
             "the document is empty",
@@ -132,6 +122,16 @@ def explain(
     if is_late:
         return ModelError(reason, remedy=remedy, location=place)
     return ModelError(f"{reason}, found {token.text!r}", remedy=remedy, location=token.location)
+
+
+def _unreadable(token: Token) -> ModelError:
+    if token.type == UNTERMINATED:
+        reason = "the string has no end on its line"
+        remedy = f"close it with {token.text[0]}"
+    else:
+        reason = f"the character {token.text!r} means nothing in NNEF"
+        remedy = _REPLACEMENTS.get(token.text, "remove it")
+    return ModelError(reason, remedy=remedy, location=token.location)
 
 
 def _describe(expected: set[str]) -> str:
@@ -162,7 +162,7 @@ def _after(previous: Token | None, expected: set[str]) -> str:
 
 def _remedy(previous: Token | None, token: Token, expected: set[str]) -> str | None:
     if previous is None:
-        return "begin the document with: version 1.0;"
+        return "begin the document with: version 1.0;" if "VERSION" in expected else None
     if expected == {END} or (token.text == "}" and "FRAGMENT" in expected):
         return "remove it"
     if "IDENTIFIER" in expected and token.text.isidentifier() and token.type != "IDENTIFIER":

@@ -113,9 +113,22 @@ def read_documents(folder):
     return texts
 
 
+def read_examples(folder):
+    """Return the examples of the Khronos group and the fragments that torch_to_nnef pastes."""
+    examples = sorted(folder.glob("khronos-examples/*/*.txt"))
+    fragments = sorted(folder.glob("torch_to_nnef-fragments/*.nnef"))
+    texts = [path.read_text() for path in examples if path.stem != "layers"]
+    libraries = [path.read_text() for path in examples if path.stem == "layers"]
+    libraries += [path.read_text() for path in fragments if ".tmpl" not in path.suffixes]
+    return [
+        *texts,
+        *(f"version 1.0;\n{library}\ngraph g(x) -> (y) {{}}" for library in libraries),
+    ]
+
+
 @pytest.fixture(scope="module")
 def real_documents(suites, exports):
-    return read_documents(suites) + read_documents(exports)
+    return read_documents(suites) + read_documents(exports) + read_examples(suites)
 
 
 def test_documents_of_others_survive_a_round_trip(real_documents):
