@@ -256,3 +256,30 @@ def test_one_dimensional_and_transposed_filters_keep_their_codes(rng):
     for tensor in filters:
         np.testing.assert_array_equal(fake_quantize(tensor.data, tensor.quant), tensor.data)
     assert_same_values(graph, result, rng)
+
+
+def test_functions_keep_their_quantization_in_front_of_a_reshape(rng):
+    builder = GraphBuilder()
+    builder.input("x", (1, 2, 4, 4))
+    builder.conv("x", rng.normal(size=(3, 2, 1, 1)), np.zeros((1, 3)), name="c")
+    builder.reshape("c", [1, 48], name="r")
+    builder.op("tanh", "r", name="t")
+    builder.op("linear", "t", rng.normal(size=(2, 48)), np.zeros((1, 2)), name="y")
+    graph = with_quants(builder.build(), c=COARSE, t=FINE)
+    result = simplify(graph)
+
+    assert [node.op for node in result.nodes] == ["conv", "tanh", "conv", "reshape"]
+    assert same_quantization(quants_of(result)[result.nodes[1].name], FINE)
+    assert_same_values(graph, result, rng)
+
+
+def test_rows_of_biases_keep_their_codes(rng):
+    builder = GraphBuilder()
+    builder.input("x", (1, 2, 4, 4))
+    builder.constant("b", np.array([3, -4, 5]) * SCALES)
+    builder.conv("x", rng.normal(size=(3, 2, 1, 1)), "b", name="y")
+    quant = Quantization(COARSE.op, {**COARSE.args, "scale": SCALES})
+    graph = simplify(with_quants(builder.build(), b=quant))
+    tensor = graph.tensor(graph.nodes[0].inputs[2])
+
+    assert encode(tensor.data, tensor.quant).tolist() == [[3, -4, 5]]
