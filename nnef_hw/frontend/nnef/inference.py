@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from types import MappingProxyType
 
 from nnef_hw.errors import Location, ModelError, UnsupportedError
 from nnef_hw.frontend.nnef.agreement import deduced_dtype, mismatch, unpacked
 from nnef_hw.frontend.nnef.binding import match
 from nnef_hw.frontend.nnef.expressions import BINARY_OPERATORS, UNARY_OPERATORS
+from nnef_hw.frontend.nnef.language_types import (
+    binary_type,
+    builtin_type,
+    contained_type,
+    range_type,
+    subscript_type,
+    unary_type,
+)
 from nnef_hw.frontend.nnef.operators import nearest
 from nnef_hw.frontend.nnef.rules import Rules
 from nnef_hw.frontend.nnef.syntax import (
@@ -34,10 +42,8 @@ from nnef_hw.frontend.nnef.syntax import (
 )
 from nnef_hw.frontend.nnef.types import (
     EMPTY,
-    INTEGER,
     LOGICAL,
     PRIMITIVES,
-    SCALAR,
     STRING,
     UNKNOWN,
     common_type,
@@ -49,9 +55,6 @@ from nnef_hw.frontend.nnef.types import (
 
 __all__ = ["Inference"]
 
-_LOGICAL_OPERATORS = {"&&", "||"}
-_EQUALITY_OPERATORS = {"==", "!="}
-_COMPARISON_OPERATORS = {"<", "<=", ">", ">="}
 _NO_WORDS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -164,64 +167,38 @@ class Inference:
 
     def _unary(self, unary: Unary) -> Type:
         operand = self._infer(unary.operand)
-        if operand is UNKNOWN:
-            return UNKNOWN
         if isinstance(operand, TensorType):
-            return self._operation(UNARY_OPERATORS[unary.operator], unary, [unary.operand])
-        allowed = (LOGICAL,) if unary.operator == "!" else (INTEGER, SCALAR)
-        if operand not in allowed:
-            raise ModelError(
-                f"{unary.operator!r} takes {' or '.join(map(str, allowed))}, not {operand}",
-                remedy="compare numbers: x == 0" if unary.operator == "!" else "invert it with '!'",
-                location=unary.location,
+            return self._operation(
+                UNARY_OPERATORS[unary.operator], unary, [(unary.operand, operand)]
             )
-        return operand
+        return unary_type(unary, operand)
 
     def _binary(self, binary: Binary) -> Type:
-        operator = binary.operator
         left, right = self._infer(binary.left), self._infer(binary.right)
         if left is UNKNOWN or right is UNKNOWN:
             return UNKNOWN
-        if operator == "in":
-            return self._contained(binary, left, right)
+        if binary.operator == "in":
+            return contained_type(binary, left, right)
         if isinstance(left, TensorType) or isinstance(right, TensorType):
-            sides = [binary.left, binary.right]
-            return self._operation(BINARY_OPERATORS[operator], binary, sides)
-        result = _primitive_result(operator, left, right) or _joined(operator, left, right)
-        if result is None:
-            mixed = {left, right} == {INTEGER, SCALAR}
-            raise ModelError(
-                f"{operator!r} does not take {left} and {right}",
-                remedy="convert one: scalar(...) or integer(...)"
-                if mixed
-                else "see the table of operators in section 3.3.3 of the specification",
-                location=binary.location,
-            )
-        return result
+            sides = [(binary.left, left), (binary.right, right)]
+            return self._operation(BINARY_OPERATORS[binary.operator], binary, sides)
+        return binary_type(binary, left, right)
 
-    def _contained(self, binary: Binary, left: Type, right: Type) -> Type:
-        if not isinstance(right, ArrayType):
-            raise ModelError(
-                f"'in' looks into arrays, not into {right}",
-                remedy="write it in brackets: [...]",
-                location=binary.right.location,
-            )
-        if right is not EMPTY and common_type(left, right.item) is None:
-            raise ModelError(
-                f"{left} can never be in {right}",
-                remedy="both sides need the same type",
-                location=binary.location,
-            )
-        return LOGICAL
-
-    def _operation(self, op: str, node: Unary | Binary, sides: list[Expression]) -> Type:
+    def _operation(
+        self, op: str, node: Unary | Binary, sides: Sequence[tuple[Expression, Type]]
+    ) -> Type:
         """Check an operator on tensors like the invocation it stands for."""
         declaration = self._declarations[op]
-        given = dict(zip((item.name for item in declaration.parameters), sides, strict=True))
-        title = f"the operator {node.operator!r}"
+        names = [item.name for item in declaration.parameters]
         words = ["its operand"] if len(sides) == 1 else ["its left side", "its right side"]
-        shown = dict(zip(given, words, strict=True))
-        return self._result(declaration, given, None, title, node.location, shown)
+        return self._result(
+            declaration,
+            dict(zip(names, sides, strict=True)),
+            None,
+            f"the operator {node.operator!r}",
+            node.location,
+            dict(zip(names, words, strict=True)),
+        )
 
     def _conditional(self, conditional: Conditional) -> Type:
         self._expect_logical(conditional.condition)
@@ -280,91 +257,16 @@ class Inference:
         return kind.item
 
     def _subscript(self, subscript: Subscript) -> Type:
-        sequence = self._infer(subscript.sequence)
-        if isinstance(sequence, TupleType):
-            return self._tuple_item(subscript, sequence)
-        index = self._infer(subscript.index)
-        if index is not UNKNOWN and index != INTEGER:
-            raise ModelError(
-                f"an index must be integer, not {index}",
-                remedy="convert it: integer(...)",
-                location=subscript.index.location,
-            )
-        if sequence is UNKNOWN or sequence is EMPTY:
-            return UNKNOWN
-        if isinstance(sequence, ArrayType):
-            return sequence.item
-        if sequence == STRING:
-            return STRING
-        raise _no_items(sequence, subscript.location)
-
-    def _tuple_item(self, subscript: Subscript, sequence: TupleType) -> Type:
-        index = subscript.index
-        if not isinstance(index, Literal) or type(index.value) is not int:
-            raise ModelError(
-                "the index of a tuple must be an integer literal",
-                remedy="its items may have different types; unpack it: a, b = ...",
-                location=index.location,
-            )
-        if not 0 <= index.value < len(sequence.items):
-            raise ModelError(
-                f"the index {index.value} is outside of the {len(sequence.items)} items of the "
-                "tuple",
-                remedy=f"indices are 0 to {len(sequence.items) - 1}",
-                location=index.location,
-            )
-        return sequence.items[index.value]
+        sequence, index = self._infer(subscript.sequence), self._infer(subscript.index)
+        return subscript_type(subscript, sequence, index)
 
     def _range(self, part: Range) -> Type:
-        sequence = self._infer(part.sequence)
-        for bound in (part.begin, part.end):
-            kind = INTEGER if bound is None else self._infer(bound)
-            if bound is not None and kind is not UNKNOWN and kind != INTEGER:
-                raise ModelError(
-                    f"the bound of a range must be integer, not {kind}",
-                    remedy="convert it: integer(...)",
-                    location=bound.location,
-                )
-        if isinstance(sequence, TupleType):
-            raise ModelError(
-                "a tuple has no ranges",
-                remedy="its items may have different types; unpack it: a, b = ...",
-                location=part.location,
-            )
-        if sequence is UNKNOWN or isinstance(sequence, ArrayType) or sequence == STRING:
-            return sequence
-        raise _no_items(sequence, part.location)
+        bounds = [None if bound is None else self._infer(bound) for bound in (part.begin, part.end)]
+        return range_type(part, self._infer(part.sequence), bounds)
 
     def _builtin(self, builtin: Builtin) -> Type:
         kind = self._infer(builtin.argument)
-        function = builtin.function
-        if function == "shape_of":
-            if not self._rules.shape_of:
-                raise ModelError(
-                    "shape_of is deprecated: shapes are not known to the language",
-                    remedy="pass the extents as attributes, or load the model leniently",
-                    location=builtin.location,
-                )
-            return ArrayType(INTEGER)
-        if function in {"length_of", "range_of"}:
-            if kind is not UNKNOWN and kind != STRING and not isinstance(kind, ArrayType):
-                raise ModelError(
-                    f"{function} takes arrays and strings, not {kind}",
-                    remedy="the extents of tensors are not known to the language"
-                    if isinstance(kind, TensorType)
-                    else "write an array: [...]",
-                    location=builtin.argument.location,
-                )
-            return INTEGER if function == "length_of" else ArrayType(INTEGER)
-        if not isinstance(kind, PrimitiveType):
-            raise ModelError(
-                f"{function}() takes a primitive value, not {kind}",
-                remedy=f"convert tensors with cast<{function}>(...)"
-                if isinstance(kind, TensorType)
-                else "convert its items one by one",
-                location=builtin.argument.location,
-            )
-        return PrimitiveType(function)
+        return builtin_type(builtin, kind, shape_of=self._rules.shape_of)
 
     def _invocation(self, invocation: Invocation) -> Type:
         op = invocation.operator
@@ -381,7 +283,8 @@ class Inference:
         self._check_place(invocation)
         title = f"{op} {self._root!r}"
         positional = self._rules.positional_attributes
-        given = match(invocation, declaration, title, positional=positional)
+        matched = match(invocation, declaration, title, positional=positional)
+        given = {name: (value, self._infer(value)) for name, value in matched.items()}
         dtype = self._explicit_dtype(invocation, declaration, title)
         if isinstance(declaration.results[0].type, ArrayType):
             self.arrays.append(invocation)
@@ -424,14 +327,14 @@ class Inference:
     def _result(
         self,
         declaration: Declaration,
-        given: Mapping[str, Expression],
+        given: Mapping[str, tuple[Expression, Type]],
         dtype: str | None,
         title: str,
         location: Location,
         shown: Mapping[str, str] = _NO_WORDS,
     ) -> Type:
         """Check arguments against their parameters and return the type of the results."""
-        types = {name: self._infer(value) for name, value in given.items()}
+        types = {name: kind for name, (_, kind) in given.items()}
         if declaration.generic and dtype is None:
             dtype = deduced_dtype(declaration, types, title, location)
         for parameter in declaration.parameters:
@@ -440,16 +343,13 @@ class Inference:
             wanted = parameter.type
             if dtype is not None and dtype != "unknown":
                 wanted = substituted(wanted, dtype)
-            kind = types[parameter.name]
+            value, kind = given[parameter.name]
             agrees = fits_inside if dtype == "?" else fits
             if not agrees(kind, wanted):
-                raise mismatch(
-                    title,
-                    shown.get(parameter.name, repr(parameter.name)),
-                    given[parameter.name],
-                    kind,
-                    wanted,
-                )
+                what = shown.get(parameter.name, repr(parameter.name))
+                raise mismatch(title, what, value, kind, wanted)
+        if dtype == "unknown":
+            return UNKNOWN
         results = [
             result.type if dtype is None else substituted(result.type, dtype)
             for result in declaration.results
@@ -471,37 +371,3 @@ _METHODS: dict[type, Callable[..., Type]] = {
     Builtin: Inference._builtin,
     Invocation: Inference._invocation,
 }
-
-
-def _primitive_result(operator: str, left: Type, right: Type) -> Type | None:
-    if left != right or not isinstance(left, PrimitiveType):
-        return None
-    if operator in _LOGICAL_OPERATORS:
-        return LOGICAL if left == LOGICAL else None
-    if operator in _EQUALITY_OPERATORS:
-        return LOGICAL
-    if left not in {INTEGER, SCALAR}:
-        return None
-    return LOGICAL if operator in _COMPARISON_OPERATORS else left
-
-
-def _joined(operator: str, left: Type, right: Type) -> Type | None:
-    """Return the type of arrays and strings that are concatenated or repeated."""
-    if operator == "*" and right == INTEGER and (left == STRING or isinstance(left, ArrayType)):
-        return left
-    if operator == "+" and left == STRING and right == STRING:
-        return STRING
-    if operator == "+" and isinstance(left, ArrayType) and isinstance(right, ArrayType):
-        return common_type(left, right)
-    return None
-
-
-def _no_items(kind: Type, where: Location) -> ModelError:
-    is_tensor = isinstance(kind, TensorType)
-    return ModelError(
-        f"{kind} has no items to take",
-        remedy="take parts of a tensor with slice(...) or split(...)"
-        if is_tensor
-        else "arrays, strings and tuples have items",
-        location=where,
-    )

@@ -219,6 +219,12 @@ def test_recursion_may_be_deep():
     assert len(graph.nodes) == 900
 
 
+def test_long_expressions_take_no_longer_than_short_ones():
+    graph = graph_of(f"y = {' + '.join(['x'] * 90)};")
+
+    assert len(graph.nodes) == 89
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from nnef_hw.frontend.nnef import load_nnef
 from nnef_hw.frontend.nnef.expand import expand_compounds
 from nnef_hw.frontend.nnef.operators import standard_operators
 from nnef_hw.frontend.shapes import SHAPE_RULES
@@ -96,6 +97,15 @@ def test_gelu_is_only_approximated_by_its_definition(load_model, rng):
 
 def test_every_compound_with_a_shape_rule_is_compared():
     assert compounds() & SHAPE_RULES.keys() - CASES.keys() == {"gelu"}
+
+
+def test_quantizations_stay(write_model):
+    path = write_model("y = sigmoid(x);")
+    (path / "graph.quant").write_text('"y": linear_quantize(min = 0.0, max = 1.0, bits = 8);')
+    expanded = expand_compounds(load_nnef(path))
+
+    assert expanded.nodes[-1].op == "div"
+    assert expanded.tensor("y").quant.op == "linear_quantize"
 
 
 def test_primitives_keep_names_and_data(load_model, rng):
