@@ -20,7 +20,7 @@ from nnef_hw.frontend.onnx.model import (
     OnnxNode,
     as_data,
 )
-from nnef_hw.frontend.onnx.tensors import MAX_VOLUME
+from nnef_hw.frontend.onnx.tensors import MAX_VOLUME, is_possible
 from nnef_hw.ir import Tensor
 from nnef_hw.ir.quantization import rearranged
 
@@ -185,7 +185,16 @@ class OnnxCall:
     def integers(self, index: int, what: str) -> list[int] | None:
         """Return an optional list of constant integers, see :meth:`known`."""
         data = self.known(index, what)
+        if data is not None and data.dtype.kind == "f":
+            raise self.error(f"{what} {self.required(index).tensor.name!r} are no integers")
         return None if data is None else [int(item) for item in data.reshape(-1)]
+
+    def integer(self, index: int, what: str) -> int:
+        """Return a constant integer, of whatever type, see :meth:`known`."""
+        number = self.number(index, what)
+        if not math.isfinite(number):
+            raise self.error(f"{what} is {number}")
+        return int(number)
 
     def number(self, index: int, what: str) -> Any:
         """Return a constant number, see :meth:`known`."""
@@ -254,7 +263,7 @@ class OnnxCall:
         except (ArithmeticError, LookupError, ValueError) as error:
             raise self.error(f"{op} cannot be computed: {error}") from None
         for tensor in tensors:
-            if math.prod(tensor.shape) > MAX_VOLUME:
+            if not is_possible(tensor.shape):
                 raise self.error(
                     f"the result has shape {list(tensor.shape)}, over {MAX_VOLUME} elements",
                     "no supported device holds it",

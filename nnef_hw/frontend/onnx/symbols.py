@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from nnef_hw.errors import Location, ModelError, UnsupportedError, UsageError
 from nnef_hw.frontend.onnx.model import ElementType, OnnxInput, OnnxModel
-from nnef_hw.frontend.onnx.tensors import MAX_VOLUME
+from nnef_hw.frontend.onnx.tensors import MAX_VOLUME, is_possible
 
 __all__ = ["Symbols"]
 
@@ -85,7 +84,7 @@ class Symbols:
             extent if isinstance(extent, int) else self._values[_symbol(item, axis)]
             for axis, extent in enumerate(item.shape)
         )
-        if any(extent < 0 for extent in shape) or math.prod(shape) > MAX_VOLUME:
+        if not is_possible(shape):
             raise ModelError(
                 f"the input {name!r} has shape {list(shape)}",
                 remedy=f"extents must be positive, and their product at most {MAX_VOLUME}",

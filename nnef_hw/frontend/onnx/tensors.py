@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,14 @@ from nnef_hw.frontend.onnx.model import ELEMENT_TYPES, Constant, ElementType, as
 if TYPE_CHECKING:
     from onnx import SparseTensorProto, TensorProto
 
-__all__ = ["MAX_GENERATED", "MAX_VOLUME", "decode_sparse_tensor", "decode_tensor"]
+__all__ = [
+    "MAX_GENERATED",
+    "MAX_VOLUME",
+    "decode_sparse_tensor",
+    "decode_tensor",
+    "is_possible",
+    "type_name",
+]
 
 MAX_VOLUME = 1 << 28
 """Elements of a tensor; no supported device holds more."""
@@ -30,6 +37,11 @@ _RAW = {
     "int32": "<i4", "uint64": "<u8", "int64": "<i8",
 }  # fmt: skip
 _EXTERNAL = 1
+
+
+def is_possible(shape: Sequence[int], most: int = MAX_VOLUME) -> bool:
+    """Whether extents are not negative, and neither one nor their product is too large."""
+    return all(0 <= extent <= most for extent in shape) and math.prod(shape) <= most
 
 
 def decode_tensor(proto: TensorProto, folder: Path) -> Constant:
@@ -53,7 +65,7 @@ def decode_tensor(proto: TensorProto, folder: Path) -> Constant:
         raise UnsupportedError(f"the tensor {name!r} has the {type_name(proto.data_type)}")
     shape = tuple(proto.dims)
     volume = math.prod(shape)
-    if any(extent < 0 for extent in shape) or volume > MAX_VOLUME:
+    if not is_possible(shape):
         raise ModelError(
             f"the tensor {name!r} has shape {list(shape)}",
             remedy=f"extents must not be negative, and their product at most {MAX_VOLUME}",
@@ -82,7 +94,7 @@ def decode_sparse_tensor(proto: SparseTensorProto, folder: Path) -> Constant:
     values = decode_tensor(proto.values, folder)
     indices = decode_tensor(proto.indices, folder).data
     name, shape = proto.values.name or "?", tuple(proto.dims)
-    if any(extent < 0 for extent in shape) or math.prod(shape) > MAX_VOLUME:
+    if not is_possible(shape):
         raise ModelError(f"the sparse tensor {name!r} has shape {list(shape)}")
     if indices.ndim == 2 and indices.shape[1] == len(shape) and math.prod(shape):
         inside = ((indices >= 0) & (indices < shape)).all()

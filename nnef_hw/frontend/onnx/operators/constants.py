@@ -10,13 +10,13 @@ import numpy as np
 from nnef_hw.frontend.onnx.calls import OnnxCall, Value
 from nnef_hw.frontend.onnx.model import ELEMENT_TYPES, FLOAT32, INT64, Constant, ElementType
 from nnef_hw.frontend.onnx.registry import lowers
-from nnef_hw.frontend.onnx.tensors import MAX_GENERATED
+from nnef_hw.frontend.onnx.tensors import MAX_GENERATED, is_possible
 
 __all__: list[str] = []
 
 
 def _checked(call: OnnxCall, shape: list[int]) -> list[int]:
-    if any(extent < 0 for extent in shape) or math.prod(shape) > MAX_GENERATED:
+    if not is_possible(shape, MAX_GENERATED):
         raise call.error(
             f"the shape {shape} is not possible", f"at most {MAX_GENERATED} elements are supported"
         )

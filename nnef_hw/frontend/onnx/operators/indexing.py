@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from nnef_hw.frontend.onnx.calls import OnnxCall, Value
@@ -78,7 +76,7 @@ def scatter_nd(call: OnnxCall) -> Value:
 def one_hot(call: OnnxCall) -> Value:
     """One-hot code; indices outside of -depth..depth - 1 give ``off`` everywhere."""
     indices, values = call.required(0), call.required(2)
-    depth = int(call.number(1, "the depth"))
+    depth = call.integer(1, "the depth")
     if values.shape != (2,):
         raise call.error(f"the values have shape {list(values.shape)}, not [2]")
     off, on = (
@@ -93,7 +91,7 @@ def one_hot(call: OnnxCall) -> Value:
 def topk(call: OnnxCall) -> list[Value]:
     x = call.required(0)
     axis = call.axis(call.attr("axis"), x.rank)
-    k = call.attr("k") if call.since == 1 else int(call.number(1, "k"))
+    k = call.attr("k") if call.since == 1 else call.integer(1, "k")
     largest = bool(call.attr("largest", 1))
     return call.emit_many("topk", x, elements=(x.type, INT64), k=k, axis=axis, largest=largest)
 
@@ -101,14 +99,14 @@ def topk(call: OnnxCall) -> list[Value]:
 @lowers("CumSum", 11, 14)
 def cumsum(call: OnnxCall) -> Value:
     x = call.required(0)
-    axis = call.axis(int(call.number(1, "the axis")), x.rank)
+    axis = call.axis(call.integer(1, "the axis"), x.rank)
     exclusive, reverse = bool(call.attr("exclusive")), bool(call.attr("reverse"))
     return call.emit("cumsum", x, axis=axis, exclusive=exclusive, reverse=reverse)
 
 
 @lowers("Trilu", 14)
 def trilu(call: OnnxCall) -> Value:
-    k: Any = call.optional_number(1, "k") or 0
+    k = 0 if call.input(1) is None else call.integer(1, "k")
     return call.emit("trilu", call.required(0), k=k, upper=bool(call.attr("upper")))
 
 

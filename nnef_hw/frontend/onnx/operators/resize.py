@@ -13,6 +13,7 @@ from nnef_hw.frontend.onnx.calls import OnnxCall, Value
 from nnef_hw.frontend.onnx.model import BOOL
 from nnef_hw.frontend.onnx.operators.matrix import matmul
 from nnef_hw.frontend.onnx.registry import lowers
+from nnef_hw.frontend.onnx.tensors import is_possible
 
 __all__: list[str] = []
 
@@ -182,6 +183,8 @@ def _cropped(
     """Resample a constant region: a product with a matrix of weights along each axis."""
     if sampling.interpolation == "cubic" or sampling.antialias:
         raise call.unsupported("tf_crop_and_resize is supported for linear and nearest only")
+    if not is_possible(sizes):
+        raise call.error(f"the extents {sizes} are not possible")
     if len(regions) != 2 * len(axes) or min(sizes) < 1:
         raise call.error(f"{len(regions)} numbers are given for the regions of {len(axes)} axes")
     inside = np.ones([1] * x.rank, bool)

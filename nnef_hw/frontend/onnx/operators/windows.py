@@ -12,7 +12,7 @@ import numpy as np
 from nnef_hw.frontend.onnx.calls import OnnxCall, Value
 from nnef_hw.frontend.onnx.model import ELEMENT_TYPES, INT64
 from nnef_hw.frontend.onnx.registry import lowers
-from nnef_hw.frontend.onnx.tensors import MAX_GENERATED
+from nnef_hw.frontend.onnx.tensors import MAX_GENERATED, is_possible
 
 __all__: list[str] = []
 
@@ -311,7 +311,7 @@ def max_unpool(call: OnnxCall) -> Value:
     shape = [*x.shape[:2], *natural] if given is None else given
     if len(shape) != x.rank or min(shape) < 1:
         raise call.error(f"the output shape {shape} does not fit rank {x.rank}")
-    if math.prod(shape) > MAX_GENERATED:
+    if not is_possible(shape, MAX_GENERATED):
         raise call.error(f"the output shape {shape} has more than {MAX_GENERATED} elements")
     if shape[2:] != natural:
         raise call.unsupported(f"the output shape {shape[2:]} is not the window's {natural}")
