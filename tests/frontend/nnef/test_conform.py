@@ -76,6 +76,18 @@ def test_constant_of_another_type_is_converted():
     assert (tensor.name, tensor.dtype, tensor.data.dtype) == ("y_y", "scalar", np.float64)
 
 
+def test_constant_that_others_read_keeps_its_type():
+    builder = Builder("net")
+    x = builder.input(Tensor("x", (2,), "integer"))
+    three = builder.constant("three", np.asarray(3))
+    builder.node("add", [x, three], {}, ["y"], ["integer"])
+    builder.node("bit_and", [x, three], {}, ["z"], ["integer"])
+    written = conform(builder.build(["y", "z"]))
+    verify(written)
+    assert written.tensor("three").dtype == "integer"
+    assert written.tensor("three_scalar").dtype == "scalar"
+
+
 def test_outputs_are_results_of_their_own():
     builder = Builder("net")
     x = builder.input(Tensor("x", (2,)))

@@ -37,14 +37,13 @@ def test_zero_point_codes_are_the_integers_of_the_scheme(bits, signed, symmetric
     highest = (1 << (bits - 1)) - 1 if signed else (1 << bits) - 1
     lowest = -highest - (not symmetric) if signed else 0
     codes = np.linspace(lowest, highest, 7).round().astype(np.int64)
-    found = quantized_codes((codes - 3) * 0.1, zero_point(bits, signed, symmetric))
+    scheme = zero_point(bits, signed, symmetric)
+    found = quantized_codes((codes - 3) * 0.1, scheme)
     assert found is not None
     np.testing.assert_array_equal(found[0], codes)
     assert found[1] == signed
-    assert (
-        quantized_codes(np.array([(highest + 1 - 3) * 0.1]), zero_point(bits, signed, symmetric))
-        is None
-    )
+    for outside in (lowest - 1, highest + 1):
+        assert quantized_codes(np.array([(outside - 3) * 0.1]), scheme) is None
 
 
 @pytest.mark.parametrize("bits", [2, 8, 16])
@@ -110,7 +109,7 @@ def test_numbers_between_codes_are_stored_as_they_are(tmp_path):
 def test_canonical_graph_keeps_quantization(tmp_path):
     quantization = zero_point(8, True, False, scale=np.array([0.1, 0.25]))
     relu = Node("relu", ("x",), ("y",))
-    graph = replace(model(np.full((2, 1), 0.2), quantization), nodes=(relu,), stage=Stage.CANONICAL)
+    graph = replace(model(np.full((2, 1), 0.5), quantization), nodes=(relu,), stage=Stage.CANONICAL)
     save_nnef(graph, tmp_path / "m")
     quant = load_nnef(tmp_path / "m").tensor("w").quant
     assert quant.op == quantization.op

@@ -166,6 +166,25 @@ def test_short_constants_stand_in_the_text(values, expected, tmp_path):
     assert f"k = constant<{dtype}>(shape = {list(values.shape)}, value = {expected});" in text
 
 
+@pytest.mark.parametrize(
+    ("value", "second", "written"),
+    [
+        (0.5, "x", "y = max(x, 0.5);"),
+        (0.5, "y_y", "y = max(x, y_y);"),
+        (0.1, "x", "y = max(x, y_y);"),
+    ],
+    ids=["literal", "read twice", "no literal"],
+)
+def test_number_stands_in_its_invocation(value, second, written, tmp_path):
+    tensors = [Tensor("x", (1,)), Tensor("y_y", (), data=np.asarray(value)), Tensor("y", (1,))]
+    nodes = (Node("max", ("x", "y_y"), ("y",)), Node("max", ("y", second), ("z",)))
+    table = {tensor.name: tensor for tensor in (*tensors, Tensor("z", (1,)))}
+    save_nnef(Graph("net", ("x",), ("z",), table, nodes), tmp_path / "m")
+
+    assert written in (tmp_path / "m" / "graph.nnef").read_text()
+    assert load_nnef(tmp_path / "m").constant("y_y") == value
+
+
 def test_double_floats_that_are_single_ones_take_four_bytes(tmp_path):
     weights = Tensor("w", (2,), data=np.array([0.5, -3.0]), label="w")
     save_nnef(graph_of(weights), tmp_path / "m.tar")
