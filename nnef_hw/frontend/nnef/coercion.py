@@ -15,7 +15,7 @@ from nnef_hw.frontend.nnef.syntax import (
 from nnef_hw.ir import Tensor
 
 if TYPE_CHECKING:
-    from nnef_hw.frontend.nnef.evaluate import Invoked
+    from nnef_hw.frontend.nnef.invocation import Invoked
 
 __all__ = ["coerced", "plain"]
 

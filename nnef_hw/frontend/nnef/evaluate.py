@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from nnef_hw.frontend.nnef.binding import match
 from nnef_hw.frontend.nnef.coercion import coerced, plain
 from nnef_hw.frontend.nnef.custom import check_custom
 from nnef_hw.frontend.nnef.expressions import METHODS, unpack
+from nnef_hw.frontend.nnef.invocation import Invoked, Names, Scope, first_name
 from nnef_hw.frontend.nnef.library import load_library
 from nnef_hw.frontend.nnef.operators import nearest
 from nnef_hw.frontend.nnef.sources import literal_data
@@ -30,7 +30,6 @@ from nnef_hw.frontend.nnef.syntax import (
     Type,
 )
 from nnef_hw.frontend.nnef.types import is_generic
-from nnef_hw.frontend.nnef.walk import identifiers
 from nnef_hw.frontend.shapes import SHAPE_RULES
 from nnef_hw.ir import Tensor
 from nnef_hw.reference.registry import known_operators
@@ -39,116 +38,11 @@ if TYPE_CHECKING:
     from nnef_hw.frontend.nnef.rules import Rules
     from nnef_hw.frontend.nnef.sources import VariableData
 
-__all__ = [
-    "Evaluator",
-    "Invoked",
-    "Names",
-    "Scope",
-    "identifiers",
-]
-
-Names: TypeAlias = "str | Sequence[Names] | None"
-"""What the tensors of a value shall be called: a name, names of the items, or as may be."""
+__all__ = ["Evaluator"]
 
 _DTYPES: dict[type, str] = {bool: "logical", int: "integer", float: "scalar", str: "string"}
 _MAX_DEPTH = 1000
 _MAX_STEPS = 1 << 18
-
-
-@dataclass(slots=True)
-class Scope:
-    """The identifiers of a body while it is evaluated.
-
-    Parameters
-    ----------
-    values
-        Tensors (:class:`~nnef_hw.ir.Tensor`), numbers, strings, logicals, lists and tuples.
-    location
-        The statement of the graph that is evaluated: where nodes come from.
-    prefix
-        What the names of its own tensors begin with; empty in the graph.
-    results
-        Names for the results of the fragment.
-    dtype
-        What ``?`` stands for.
-    root
-        What the names of tensors without an identifier begin with.
-    library
-        Whether the body is a library's: the document's fragments are not known there.
-    """
-
-    values: dict[str, Any]
-    location: Location | None = None
-    prefix: str = ""
-    results: Mapping[str, Names] = field(default_factory=dict)
-    dtype: str | None = None
-    root: str = ""
-    depth: int = 0
-    library: bool = False
-
-
-@dataclass(slots=True)
-class Invoked:
-    """An invocation with evaluated arguments: what lowerings work on.
-
-    Parameters
-    ----------
-    values
-        All arguments by parameter name, defaults included.
-    dtype
-        What ``?`` stands for; None if the operator is not generic.
-    names
-        Wanted names of the results.
-    places
-        Location of each argument that was given.
-    """
-
-    evaluator: Evaluator
-    declaration: Declaration
-    values: dict[str, Any]
-    dtype: str | None
-    names: Names
-    places: Mapping[str, Location]
-    location: Location
-    scope: Scope
-
-    @property
-    def op(self) -> str:
-        """The operator's name."""
-        return self.declaration.name
-
-    @property
-    def name(self) -> str:
-        """The first result's wanted name."""
-        return _first(self.names) or f"{self.scope.root}_{self.op}"
-
-    def error(self, reason: str, remedy: str | None = None, *, at: str = "") -> ModelError:
-        """Make an error about this invocation, or about its argument ``at``."""
-        return ModelError(
-            f"{self.op} {self.name!r}: {reason}",
-            remedy=remedy,
-            location=self.places.get(at, self.location),
-        )
-
-    def tensor(self, parameter: str, name: str | None = None) -> Tensor:
-        """Return a tensor argument; a literal becomes a constant named after the parameter."""
-        where = self.places.get(parameter, self.location)
-        wanted = f"{name or self.name}_{parameter}"
-        return self.evaluator.tensor(self.values[parameter], wanted, where, self.dtype)
-
-    def node(self) -> Any:
-        """Return the results of the operator's own node, which takes the values as they are now."""
-        return self.evaluator.node(self)
-
-    def call(self, op: str, *arguments: Any, names: Names = None, **attrs: Any) -> Any:
-        """Invoke a library's operator; parameters that are left out have their defaults."""
-        evaluator = self.evaluator
-        declaration = evaluator.declaration(op, self.location, library=True)
-        given = dict(zip((item.name for item in declaration.parameters), arguments, strict=False))
-        given |= attrs
-        return evaluator.invoke(
-            declaration, given, None, names, self.places, self.location, self.scope
-        )
 
 
 class Evaluator:
@@ -202,7 +96,7 @@ class Evaluator:
             If it is wrong.
         """
         names = self._target_names(assignment.target, scope)
-        scope.root = _first(names) or scope.prefix
+        scope.root = first_name(names) or scope.prefix
         value = self.evaluate(assignment.value, scope, names)
         unpack(self, assignment.target, value, scope)
 
@@ -315,7 +209,7 @@ class Evaluator:
         known = self._matched.get(id(invocation))
         if known is not None:
             return known[1]
-        name = _first(names) or f"{scope.root}_{declaration.name}"
+        name = first_name(names) or f"{scope.root}_{declaration.name}"
         title = f"{declaration.name} {name!r}"
         positional = self.rules.positional_attributes
         matched = match(
@@ -393,7 +287,7 @@ class Evaluator:
         results = call.declaration.results
         names = call.names
         if isinstance(names, list) and (is_array or len(names) == len(results)):
-            return [_first(part) or call.name for part in names]
+            return [first_name(part) or call.name for part in names]
         if len(results) == 1:
             return [call.name]
         return [f"{call.name}_{result.name}" for result in results]
@@ -463,12 +357,6 @@ class Evaluator:
         return [
             self.nested(item, location) if isinstance(item, list) else plain(item) for item in value
         ]
-
-
-def _first(names: Names) -> str | None:
-    while names is not None and not isinstance(names, str):
-        names = names[0] if names else None
-    return names
 
 
 def _parts(value: Any) -> Iterator[Any]:

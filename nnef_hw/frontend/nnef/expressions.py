@@ -24,11 +24,13 @@ from nnef_hw.frontend.nnef.syntax import (
     Tuple,
     Unary,
 )
+from nnef_hw.frontend.nnef.unchecked import as_index, as_operand, as_sequence
 from nnef_hw.frontend.nnef.walk import identifiers
 from nnef_hw.ir import Tensor
 
 if TYPE_CHECKING:
-    from nnef_hw.frontend.nnef.evaluate import Evaluator, Names, Scope
+    from nnef_hw.frontend.nnef.evaluate import Evaluator
+    from nnef_hw.frontend.nnef.invocation import Names, Scope
 
 __all__ = ["BINARY_OPERATORS", "METHODS", "UNARY_OPERATORS", "unpack"]
 
@@ -90,6 +92,8 @@ def _items(
 
 def _unary(evaluator: Evaluator, unary: Unary, scope: Scope, names: Names) -> Any:
     value = evaluator.evaluate(unary.operand, scope)
+    if not evaluator.rules.typed:
+        value = as_operand(evaluator, value, unary.operator, unary.operand.location)
     if isinstance(value, Tensor):
         op = UNARY_OPERATORS[unary.operator]
         return _operation(evaluator, op, [value], [unary.operand], unary.location, scope, names)
@@ -103,7 +107,11 @@ def _binary(evaluator: Evaluator, binary: Binary, scope: Scope, names: Names) ->
         return left
     right = evaluator.evaluate(binary.right, scope)
     if operator == "in":
-        return any(_same(left, item) for item in right)
+        items = as_sequence(plain(right), binary.right.location)
+        return any(_same(left, item) for item in items)
+    if not evaluator.rules.typed:
+        left = as_operand(evaluator, left, operator, binary.left.location)
+        right = as_operand(evaluator, right, operator, binary.right.location)
     if isinstance(left, Tensor) or isinstance(right, Tensor):
         op = BINARY_OPERATORS[operator]
         sides = [binary.left, binary.right]
@@ -143,7 +151,10 @@ def _comprehension(
     evaluator: Evaluator, comprehension: Comprehension, scope: Scope, names: Names
 ) -> list[Any]:
     targets = [target for target, _ in comprehension.iterators]
-    sequences = [plain(evaluator.evaluate(item, scope)) for _, item in comprehension.iterators]
+    sequences = [
+        as_sequence(plain(evaluator.evaluate(item, scope)), item.location)
+        for _, item in comprehension.iterators
+    ]
     lengths = {len(sequence) for sequence in sequences}
     if len(lengths) > 1:
         shown = " and ".join(str(len(sequence)) for sequence in sequences)
@@ -179,8 +190,10 @@ def _comprehension(
 
 
 def _subscript(evaluator: Evaluator, subscript: Subscript, scope: Scope, names: Names) -> Any:
-    sequence = plain(evaluator.evaluate(subscript.sequence, scope))
+    value = plain(evaluator.evaluate(subscript.sequence, scope))
+    sequence = as_sequence(value, subscript.sequence.location)
     index = plain(evaluator.evaluate(subscript.index, scope))
+    index = as_index(index, subscript.index.location)
     if not 0 <= index < len(sequence):
         raise ModelError(
             f"the index {index} is outside of {_counted(sequence)}",
@@ -191,9 +204,13 @@ def _subscript(evaluator: Evaluator, subscript: Subscript, scope: Scope, names: 
 
 
 def _range(evaluator: Evaluator, part: Range, scope: Scope, names: Names) -> Any:
-    sequence = plain(evaluator.evaluate(part.sequence, scope))
-    begin = 0 if part.begin is None else plain(evaluator.evaluate(part.begin, scope))
-    end = len(sequence) if part.end is None else plain(evaluator.evaluate(part.end, scope))
+    sequence = as_sequence(plain(evaluator.evaluate(part.sequence, scope)), part.sequence.location)
+    begin, end = (
+        default
+        if bound is None
+        else as_index(plain(evaluator.evaluate(bound, scope)), bound.location)
+        for bound, default in ((part.begin, 0), (part.end, len(sequence)))
+    )
     for bound in (begin, end):
         if not 0 <= bound <= len(sequence):
             raise ModelError(
@@ -209,10 +226,11 @@ def _builtin(evaluator: Evaluator, builtin: Builtin, scope: Scope, names: Names)
     if builtin.function == "shape_of":
         return list(value.shape) if isinstance(value, Tensor) else []
     value = plain(value)
-    if builtin.function == "length_of":
-        return len(value)
-    if builtin.function == "range_of":
-        return list(range(len(value)))
+    if builtin.function in {"length_of", "range_of"}:
+        length = len(as_sequence(value, builtin.argument.location))
+        return length if builtin.function == "length_of" else list(range(length))
+    if not evaluator.rules.typed and not isinstance(value, str):
+        value = plain(as_operand(evaluator, value, builtin.function, builtin.argument.location))
     return arithmetic.cast(builtin.function, value, builtin.location)
 
 

@@ -12,7 +12,8 @@ from typing import Any
 from nnef_hw.errors import ModelError, NnefHwError, raise_all
 from nnef_hw.frontend.builder import Builder
 from nnef_hw.frontend.nnef.checker import Findings, check_document
-from nnef_hw.frontend.nnef.evaluate import Evaluator, Scope
+from nnef_hw.frontend.nnef.evaluate import Evaluator
+from nnef_hw.frontend.nnef.invocation import Scope
 from nnef_hw.frontend.nnef.operators import nearest
 from nnef_hw.frontend.nnef.quant_file import QuantizationLine
 from nnef_hw.frontend.nnef.rules import STRICT, Rules

@@ -45,6 +45,7 @@ def load_nnef(
     """
     archive = open_archive(Path(path))
     if FIXED_FILE in archive:
+        refuse_symbols(dims or {})
         return read_fixed(archive)
     document = _read_document(archive, lenient=lenient)
     rules = _rules_of(document, lenient=lenient)

@@ -11,7 +11,7 @@ from nnef_hw.frontend.nnef.sources import SOURCES
 from nnef_hw.frontend.nnef.syntax import Document
 
 if TYPE_CHECKING:
-    from nnef_hw.frontend.nnef.evaluate import Invoked
+    from nnef_hw.frontend.nnef.invocation import Invoked
 
 __all__ = ["LENIENT", "STRICT", "Lowering", "Rules"]
 

@@ -15,7 +15,7 @@ from nnef_hw.frontend.shapes import Call
 from nnef_hw.ir import State, Tensor
 
 if TYPE_CHECKING:
-    from nnef_hw.frontend.nnef.evaluate import Invoked
+    from nnef_hw.frontend.nnef.invocation import Invoked
 
 __all__ = ["SOURCES", "NoData", "VariableData", "literal_data", "positive_shape"]
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.frontend.builder import Builder
-from nnef_hw.frontend.nnef.evaluate import Evaluator, Invoked, Scope
+from nnef_hw.frontend.nnef.evaluate import Evaluator
+from nnef_hw.frontend.nnef.invocation import Invoked, Scope
 from nnef_hw.frontend.nnef.library import load_library
 from nnef_hw.frontend.nnef.operators import nearest
 from nnef_hw.frontend.nnef.syntax import Declaration

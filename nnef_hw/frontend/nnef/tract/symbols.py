@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from nnef_hw.errors import ModelError, NnefHwError, UnsupportedError, UsageError, raise_all
-from nnef_hw.frontend.nnef.evaluate import identifiers
 from nnef_hw.frontend.nnef.operators import nearest
 from nnef_hw.frontend.nnef.syntax import Document, Extension, Identifier, Invocation
-from nnef_hw.frontend.nnef.walk import walk
+from nnef_hw.frontend.nnef.walk import identifiers, walk
 
 __all__ = ["symbol_values"]
 

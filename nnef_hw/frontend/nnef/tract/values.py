@@ -9,11 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.frontend.nnef.evaluate import Invoked
+from nnef_hw.frontend.nnef.invocation import Invoked
 from nnef_hw.frontend.nnef.library import load_library
 from nnef_hw.ir import Tensor
 
-__all__ = ["as_standard", "cast", "extents", "indices", "is_given", "numbers", "promote", "tensors"]
+__all__ = [
+    "as_standard",
+    "cast",
+    "extents",
+    "indices",
+    "is_given",
+    "number",
+    "numbers",
+    "promote",
+    "tensors",
+]
 
 _NUMPY = {"scalar": np.float32, "integer": np.int64, "logical": np.bool_}
 _PRIMITIVES = {bool: "logical", int: "integer", float: "scalar"}
