@@ -68,7 +68,7 @@ def _check(options: argparse.Namespace) -> int:
     else:
         for problem in result["problems"]:
             print(f"nnef-hw: {problem}", file=sys.stderr)
-        print(check_verdict(result))
+        print(check_verdict(options.model, result))
     return 2 if result["problems"] else 0
 
 
@@ -309,7 +309,7 @@ def _parser() -> argparse.ArgumentParser:
             "--json", action="store_true", help="print one JSON object and nothing else"
         )
         if model:
-            kinds = "NNEF archive or folder" if model == "model" else "a build's folder"
+            kinds = "NNEF archive, folder, ONNX file" if model == "model" else "a build's folder"
             sub.add_argument(model, type=Path, metavar=model.upper(), help=kinds)
         if model == "model":
             _add_reading(sub)

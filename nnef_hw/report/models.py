@@ -65,9 +65,10 @@ def check_file(
     }
 
 
-def check_verdict(result: Mapping[str, Any]) -> str:
+def check_verdict(path: Path, result: Mapping[str, Any]) -> str:
     """Sum up what :func:`check_file` found in a line."""
-    validity = {True: "valid NNEF", False: "not valid NNEF", None: "cannot be read"}
+    language = "ONNX" if path.suffix == ".onnx" else "NNEF"
+    validity = {True: f"valid {language}", False: f"not valid {language}", None: "cannot be read"}
     count = len(result["problems"])
     verdict = f"{count} problem{'s' * (count > 1)}" if count else "can be built (streaming)"
     return f"{result['model']}: {validity[result['valid']]}; {verdict}"
@@ -153,7 +154,8 @@ def _remarks(description: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         )
     if description["quantized"]:
         ops = ", ".join(sorted(set(description["quantized"].values())))
-        yield "quantized", f"{len(description['quantized'])} tensors ({ops})"
+        count = len(description["quantized"])
+        yield "quantized", f"{count} tensor{'s' * (count > 1)} ({ops})"
     if description["extended_operators"]:
         yield "not in NNEF 1.0.5", ", ".join(description["extended_operators"])
 

@@ -1,7 +1,8 @@
 import re
 
+import numpy as np
 import pytest
-from cli_cases import MODEL, WRONG_MODELS, Result
+from cli_cases import MODEL, WRONG_MODELS, Result, write_model
 
 
 def test_check(cli, tiny):
@@ -23,6 +24,40 @@ def test_inspect(cli, tiny):
     by_name = {layer["name"]: layer for layer in value["layers"]}
     assert by_name["conv1"]["macs"] == 16 * 3 * 9
     assert re.search(r"tiny\.nnef\.tgz/graph\.nnef:14:\d+$", by_name["scores"]["location"])
+
+
+def test_inspect_tells_what_is_special(cli, tmp_path):
+    model = write_model(
+        tmp_path / "m",
+        "h = variable<scalar>(shape = [1, 2, 4, 4], label = 'h');",
+        "e = erf(x);",
+        "y = add(e, h);",
+        "n = update(h, y);",
+        h=np.zeros((1, 2, 4, 4)),
+    )
+    text = (model / "graph.nnef").read_text()
+    erf = "fragment erf(x: tensor<scalar>) -> (y: tensor<scalar>);"
+    head = f"version 1.0;\nextension KHR_enable_fragment_definitions;\n{erf}\n"
+    (model / "graph.nnef").write_text(text.replace("version 1.0;\n", head))
+    (model / "graph.quant").write_text('"e": linear_quantize(min = -1.0, max = 1.0, bits = 8);\n')
+    value = cli("inspect", model, "--json").json
+    assert value["format"] == "NNEF 1.0.5"
+    assert value["states"] == {"h": [1, 2, 4, 4]}
+    assert value["quantized"] == {"e": "linear_quantize"}
+    assert value["extended_operators"] == ["erf"]
+    out = cli("inspect", model).out
+    assert out.startswith("net (NNEF 1.0.5, float): x [1, 2, 4, 4] -> y [1, 2, 4, 4]\n")
+    assert "states: h [1, 2, 4, 4]\n" in out
+    assert "quantized: 1 tensor (linear_quantize)\n" in out
+    assert "not in NNEF 1.0.5: erf\n" in out
+
+
+def test_loops_count_once_for_each_step(cli, exports):
+    value = cli("inspect", exports / "rnn" / "rnn.tract.nnef.tgz", "--json").json
+    (loop, *_) = (layer for layer in value["layers"] if layer["op"] == "scan")
+    assert value["extended_operators"] == ["scan"]
+    assert loop["macs"] == 9 * 6 * 6
+    assert value["macs"] == 9 * 6 * 6 + 9 * 4 * 6
 
 
 @pytest.mark.parametrize(("make", "match"), WRONG_MODELS.values(), ids=WRONG_MODELS)

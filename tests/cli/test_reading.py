@@ -96,6 +96,10 @@ def test_two_values_of_a_symbol_are_refused(refused, model):
     refused("check", path, "--dim", "B=1", "--dim", "B=2", match="--dim B is given as 1 and as 2")
 
 
+def test_quantized_model_has_no_symbols(refused, built):
+    refused("check", built / "model.nnef.tgz", "--dim", "B=1", match="has no symbol 'B'; leave out")
+
+
 def test_options_mean_nothing_to_a_build(refused, built, tmp_path):
     options = ("--input", built.parent / "bare.npz", "--output", tmp_path / "y.npz")
     refused("run", built, *options, "--lenient", match="is a build: its model was read already")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from nnef_hw.errors import ErrorGroup, ModelError, NnefHwError, raise_all
+from nnef_hw.errors import ErrorGroup, ModelError, NnefHwError, UsageError, raise_all
 from nnef_hw.frontend.nnef.archive import Archive, open_archive
 from nnef_hw.frontend.nnef.fixed import FIXED_FILE, read_fixed
 from nnef_hw.frontend.nnef.integer_bias import scale_integer_biases
@@ -45,7 +45,10 @@ def load_nnef(
     """
     archive = open_archive(Path(path))
     if FIXED_FILE in archive:
-        refuse_symbols(dims or {})
+        if dims:
+            raise UsageError(
+                f"the quantized model has no symbol {next(iter(dims))!r}", remedy="leave out --dim"
+            )
         return read_fixed(archive)
     document = _read_document(archive, lenient=lenient)
     rules = _rules_of(document, lenient=lenient)
