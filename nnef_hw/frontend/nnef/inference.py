@@ -298,7 +298,8 @@ class Inference:
         if self.fragment is not None and op in forbidden:
             raise ModelError(
                 f"{op} must not be used in fragment {self.fragment.name!r}",
-                remedy="use it in the graph and pass the tensor to the fragment",
+                remedy="use it in the graph and pass the tensor to the fragment"
+                + (", or read legacy NNEF with --lenient" if op == "variable" else ""),
                 location=invocation.location,
             )
 

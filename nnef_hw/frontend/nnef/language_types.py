@@ -141,7 +141,7 @@ def builtin_type(builtin: Builtin, kind: Type, *, shape_of: bool) -> Type:
         if not shape_of:
             raise ModelError(
                 "shape_of is deprecated: shapes are not known to the language",
-                remedy="pass the extents as attributes, or load the model leniently",
+                remedy="pass the extents as attributes, or read legacy NNEF with --lenient",
                 location=builtin.location,
             )
         return ArrayType(INTEGER)
