@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,10 @@ from nnef_hw.reference.registry import NUMPY_DTYPES
 
 __all__ = ["conform", "declaration_of"]
 
+_MAX_RANK = 8
 
+
+@cache
 def declaration_of(op: str) -> Declaration | None:
     """Return the declaration of an operator of the standard or beyond it; None if unknown."""
     for library in (load_library("standard"), load_library("extended")):
@@ -66,7 +70,15 @@ def _problems(graph: Graph) -> Iterator[NnefHwError]:
                 )
     sources = {*graph.inputs, *graph.states}
     for name, tensor in graph.tensors.items():
-        if 0 in tensor.shape and (tensor.data is not None or name in sources):
+        is_source = tensor.data is not None or name in sources
+        if is_source and len(tensor.shape) > _MAX_RANK:
+            yield UnsupportedError(
+                f"tensor {name!r} of rank {len(tensor.shape)} cannot be written: "
+                f"tensor files have at most {_MAX_RANK} dimensions",
+                remedy="reshape it where it is used",
+                location=tensor.location,
+            )
+        if is_source and 0 in tensor.shape:
             yield UnsupportedError(
                 f"tensor {name!r} of shape {list(tensor.shape)} cannot be written: "
                 "shapes in NNEF are positive",

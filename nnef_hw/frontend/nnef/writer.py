@@ -57,6 +57,7 @@ class _Packer:
         self._graph = graph
         self._members: dict[str, bytes] = {}
         self._labels: dict[str, str] = {}
+        self._spelling: dict[str, str] = {}
         self._names = identifiers(graph.tensors)
 
     def pack(self) -> dict[str, bytes]:
@@ -97,16 +98,15 @@ class _Packer:
         wanted = re.sub(r"[^A-Za-z0-9_\-./]", "_", tensor.label or self._names[tensor.name])
         wanted = "/".join(part for part in wanted.split("/") if part not in {"", ".", ".."}) or "_"
         label, count = wanted, 0
-        while self._members.get(f"{label}.dat", content) != content or self._differs(label):
+        # Labels that differ in upper and lower case only are the same file on some systems.
+        while (
+            self._spelling.setdefault(label.lower(), label) != label
+            or self._members.get(f"{label}.dat", content) != content
+        ):
             count += 1
             label = f"{wanted}_{count}"
         self._members[f"{label}.dat"] = content
         self._labels[tensor.name] = label
-
-    def _differs(self, label: str) -> bool:
-        """Whether another label is the same but for upper and lower case."""
-        others = set(self._labels.values()) - {label}
-        return label.lower() in {other.lower() for other in others}
 
     def _content(self, tensor: Tensor, data: NDArray[Any]) -> bytes:
         is_float = self._graph.stage == Stage.FLOAT

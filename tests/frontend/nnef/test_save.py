@@ -206,11 +206,15 @@ def test_double_floats_that_are_single_ones_take_four_bytes(tmp_path):
             re.escape("tensor 'k' of shape [0, 3] cannot be written: shapes in NNEF are positive"),
         ),
         (
+            graph_of(Tensor("k", (1,) * 9, data=np.ones((1,) * 9))),
+            "tensor 'k' of rank 9 cannot be written: tensor files have at most 8 dimensions",
+        ),
+        (
             replace(graph_of(Tensor("k", (1,), data=np.ones(1))), inputs=(), outputs=("k",)),
             "the graph 'net' has no inputs",
         ),
     ],
-    ids=["operator", "loop", "attribute", "empty tensor", "no inputs"],
+    ids=["operator", "loop", "attribute", "empty tensor", "rank", "no inputs"],
 )
 def test_what_nnef_cannot_say_is_refused(graph, message, tmp_path):
     graph = replace(graph, nodes=graph.nodes if graph.inputs else ())
