@@ -253,7 +253,45 @@ def _compounds(inner):
         _build(syntax.Array, _few(inner)),
         _build(syntax.Tuple, _few(inner, least=2)),
         _build(syntax.Invocation, names, st.none() | dtypes, _few(arguments)),
-        _build(syntax.Unary, st.sampled_from("+-!"), inner).filter(_is_not_literal),
+        st.builds(_make_unary, st.sampled_from("+-!"), inner),
+        _build(syntax.Binary, st.sampled_from(sorted(LEVELS)), inner, inner),
+        _build(syntax.Conditional, inner, inner, inner),
+        _build(syntax.Comprehension, _few(st.tuples(targets, inner), least=1), optional, inner),
+        _build(syntax.Subscript, inner, inner),
+        _build(syntax.Range, inner, optional, optional),
+        _build(syntax.Builtin, st.sampled_from(builtins), inner),
+    )
+
+
+def _make_unary(operator, value):
+    """Return an operation; a minus before a literal would be part of the literal."""
+    if isinstance(value, syntax.Literal):
+        operator = operator.replace("-", "!")
+    return syntax.Unary(operator, value, NOWHERE)
+
+
+expressions = st.recursive(
+    literals,
+    lambda inner: _build(syntax.Array, _few(inner)) | _build(syntax.Tuple, _few(inner, least=2)),
+    max_leaves=4,
+)
+targets = st.recursive(
+    identifiers,
+    lambda inner: _build(syntax.Array, _few(inner)) | _build(syntax.Tuple, _few(inner, least=2)),
+    max_leaves=4,
+)
+
+
+def _compounds(inner):
+    """Return all expressions that are made of others."""
+    optional = st.none() | inner
+    builtins = ["shape_of", "length_of", "range_of", "integer", "scalar", "logical", "string"]
+    arguments = _build(syntax.Argument, st.none() | names, inner)
+    return st.one_of(
+        _build(syntax.Array, _few(inner)),
+        _build(syntax.Tuple, _few(inner, least=2)),
+        _build(syntax.Invocation, names, st.none() | dtypes, _few(arguments)),
+        st.builds(_make_unary, st.sampled_from("+-!"), inner),
         _build(syntax.Binary, st.sampled_from(sorted(LEVELS)), inner, inner),
         _build(syntax.Conditional, inner, inner, inner),
         _build(syntax.Comprehension, _few(st.tuples(targets, inner), least=1), optional, inner),

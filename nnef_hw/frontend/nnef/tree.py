@@ -6,10 +6,10 @@ import math
 import re
 from typing import Any, TypeAlias
 
-from nnef_hw.errors import ModelError
+from nnef_hw.errors import Location, ModelError
 from nnef_hw.frontend.nnef import syntax
 from nnef_hw.frontend.nnef.nesting import MAX_DEPTH, check_depth
-from nnef_hw.frontend.nnef.scanner import Token
+from nnef_hw.frontend.nnef.scanner import Source, Token
 
 __all__ = ["TREE_BUILDER"]
 
@@ -185,8 +185,7 @@ class _TreeBuilder:
             _report(token, "the number is too long", "shorten it")
         else:
             value = int(text) if text.isdecimal() else float(text)
-            limit = _MAX_INTEGER + (value == _MAX_INTEGER + 1 and _follows_minus(token))
-            if value > limit if isinstance(value, int) else math.isinf(value):
+            if value > _MAX_INTEGER if isinstance(value, int) else math.isinf(value):
                 _report(token, f"the number {text} is too large")
         return syntax.Literal(value, where)
 
@@ -288,16 +287,22 @@ def _apply(pending: tuple[int, Token], operands: list[syntax.Expression]) -> Non
     operator, where = token.text, token.location
     operand = operands.pop()
     if precedence != _UNARY_PRECEDENCE:
-        if isinstance(operand, syntax.Literal) and operand.value == _MAX_INTEGER + 1:
-            reason = f"the number {operand.value} is too large"
-            token.source.errors.append(ModelError(reason, location=operand.location))
         operands.append(syntax.Binary(operator, operands.pop(), operand, where))
         return
     value = operand.value if isinstance(operand, syntax.Literal) else None
     if operator == "-" and isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, int) and value > _MAX_INTEGER:
+            _take_back(token.source, operand.location)
+        if isinstance(value, int) and not -_MAX_INTEGER - 1 <= -value <= _MAX_INTEGER:
+            _report(token, f"the number {abs(value)} is too large")
         operands.append(syntax.Literal(-value, where))
     else:
         operands.append(syntax.Unary(operator, operand, where))
+
+
+def _take_back(source: Source, where: Location) -> None:
+    """Forget that a number is too large: with its minus it may not be."""
+    source.errors = [error for error in source.errors if error.location != where]
 
 
 def _check_literal(default: syntax.Expression, name: Token) -> None:
@@ -319,10 +324,6 @@ def _name(token: Token) -> syntax.Identifier:
         if not token.source.is_tract:
             _report(token, "escaped names are not NNEF but an extension of tract", "rename it")
     return syntax.Identifier(text, token.location)
-
-
-def _follows_minus(token: Token) -> bool:
-    return token.source[: token.start].rstrip().endswith("-")
 
 
 def _report(token: Token, reason: str, remedy: str | None = None) -> None:

@@ -70,6 +70,7 @@ def parse_body(body):
         ("y = f(a = 1e999);}", "graph.nnef:4:11: the number 1e999 is too large"),
         ("y = f(a = 9223372036854775808);}", "the number 9223372036854775808 is too large"),
         ("y = f(a = 1 - 9223372036854775808);}", "number 9223372036854775808 is too large"),
+        ("y = f(a = --9223372036854775808);}", "4:11: the number 9223372036854775808 is too la"),
         ("y = f(a = -9223372036854775809);}", "number 9223372036854775809 is too large"),
         ("y = f(a = " + "1" * 500 + ");}", "graph.nnef:4:11: the number is too long; shorten it"),
         ("y = x, x;}", "4:5: a tuple of values stands in parentheses; write (a, b)"),

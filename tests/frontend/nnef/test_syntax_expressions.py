@@ -139,6 +139,8 @@ def test_generic_invocations(dtype, gap):
         ("0.1", 0.1),
         ("-1e-320", -1e-320),
         ("- 5", -5),
+        ("-# one bit more\n9223372036854775808", -(2**63)),
+        ("--9223372036854775808.0", 2.0**63),
     ],
 )
 def test_integers_have_64_bits_and_scalars_are_doubles(text, number):
