@@ -85,12 +85,17 @@ def _inspect(options: argparse.Namespace) -> int:
 
 def _convert(options: argparse.Namespace) -> int:
     from nnef_hw.frontend import load, save
+    from nnef_hw.frontend.nnef.expand import expand_compounds
+    from nnef_hw.ir import Stage
     from nnef_hw.passes import UnrollScan
 
     graph = UnrollScan()(load(options.model, **_reading(options)))
     if options.expand:
-        from nnef_hw.frontend.nnef.expand import expand_compounds
-
+        if graph.stage != Stage.FLOAT:
+            raise UsageError(
+                f"{str(options.model)!r} is a model of hardware operators, which have no primitives",
+                remedy="leave out --expand, or expand the float model",
+            )
         graph = expand_compounds(graph)
     save(graph, options.output)
     if options.json:

@@ -36,6 +36,13 @@ def test_expanded_model_is_made_of_primitives(cli, tmp_path, rng):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+def test_quantized_model_is_not_expanded(refused, built):
+    model = built / "model.nnef.tgz"
+    refused(
+        "convert", model, "out.nnef.tgz", "--expand", match="holds the operators of the hardware"
+    )
+
+
 def test_folder_of_something_else_is_refused(refused, tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "todo.txt").write_text("mine")
