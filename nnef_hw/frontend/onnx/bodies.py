@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.frontend.onnx.calls import Value
+from nnef_hw.frontend.onnx.checks import check_function
 from nnef_hw.frontend.onnx.model import ELEMENT_TYPES, OnnxFunction, OnnxNode
 from nnef_hw.frontend.onnx.protobuf import Decoder
 from nnef_hw.frontend.onnx.registry import lowering_of
@@ -40,6 +43,7 @@ class Bodies:
     def body(self, node: OnnxNode, inputs: Sequence[Value | None]) -> OnnxFunction | None:
         """Return the body for the types and shapes of a node's arguments; None if it has none."""
         from onnx import FunctionProto, defs
+        from onnx import __version__ as onnx_version
 
         schema = defs.get_schema(node.op, node.opset, node.domain)
         if schema.has_function:
@@ -52,8 +56,16 @@ class Bodies:
             )
         if not proto:
             return None
-        function = FunctionProto.FromString(proto)
-        return self._decoder.function(function, {node.domain: node.opset, "": version})
+        function = self._decoder.function(FunctionProto.FromString(proto), {"": version})
+        problems: list[NnefHwError] = []
+        # bodies leave out what computes optional results that nobody wants
+        check_function(replace(function, outputs=()), node.op, problems)
+        if problems:
+            raise UnsupportedError(
+                f"{node.label} of opset {node.opset}: what onnx {onnx_version} replaces it by does "
+                "not fit these arguments"
+            )
+        return function
 
 
 def _version(versions: Sequence[int], opset: int) -> int:

@@ -7,7 +7,7 @@ from collections import ChainMap
 from nnef_hw.errors import Location, ModelError, NnefHwError
 from nnef_hw.frontend.onnx.model import OnnxFunction, OnnxGraph, OnnxModel, OnnxNode
 
-__all__ = ["check_structure"]
+__all__ = ["check_function", "check_structure"]
 
 Definitions = ChainMap[str, str]
 
@@ -18,6 +18,11 @@ def check_structure(model: OnnxModel, errors: list[NnefHwError]) -> None:
     checker.graph(model.graph, ChainMap())
     for function in model.functions.values():
         checker.function(function)
+
+
+def check_function(function: OnnxFunction, path: str, errors: list[NnefHwError]) -> None:
+    """Check a function as :func:`check_structure` does."""
+    _Checker(Location(path), errors).function(function)
 
 
 class _Checker:

@@ -26,6 +26,7 @@ __all__ = [
     "OnnxInput",
     "OnnxModel",
     "OnnxNode",
+    "as_data",
 ]
 
 FunctionKey = tuple[str, str, str]
