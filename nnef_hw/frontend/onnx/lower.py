@@ -129,12 +129,13 @@ class _Lowering:
         """Return the results' names; what is no node's own result is copied."""
         values = [self.plain(self._argument(scope[name])) for name in graph.outputs]
         own = {name for node in self._builder.nodes for name in node.outputs}
+        found: dict[str, str] = {}
         outputs: list[str] = []
         for name, value in zip(graph.outputs, values, strict=True):
             tensor = value.tensor
             free = self._names.pop(name, None)
-            if tensor.name in own - set(outputs):
-                own.discard(tensor.name)
+            if tensor.name in own - found.keys():
+                found[tensor.name] = free or tensor.name
                 outputs.append(free or tensor.name)
                 self._rename({tensor.name: free} if free else {})
                 continue
@@ -143,7 +144,8 @@ class _Lowering:
             if tensor.data is not None:
                 self._builder.add(replace(tensor, name=wanted))
             else:
-                self._builder.node("copy", [tensor], {}, [wanted], [tensor.dtype])
+                source = self._builder.tensors[found.get(tensor.name, tensor.name)]
+                self._builder.node("copy", [source], {}, [wanted], [source.dtype])
         return outputs
 
     def _block(self, nodes: Sequence[OnnxNode], scope: Scope) -> None:

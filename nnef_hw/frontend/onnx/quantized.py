@@ -36,8 +36,8 @@ _KNOWING = {"DequantizeLinear", "QuantizeLinear", "QLinearConv", "QLinearMatMul"
 
 _MOVING = {
     "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND",
-    "Identity", "MaxPool", "Reshape", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile",
-    "Transpose", "Unsqueeze",
+    "Identity", "MaxPool", "ReduceMax", "ReduceMin", "Reshape", "Slice", "SpaceToDepth", "Split",
+    "Squeeze", "Tile", "Transpose", "Unsqueeze",
 }  # fmt: skip
 """Operators whose results are codes of their arguments."""
 
@@ -140,7 +140,7 @@ def lower_node(lowering: Lowering, call: OnnxCall) -> Value | Sequence[Value | N
     knowing = call.node.domain == MICROSOFT or op in _KNOWING
     if not found or knowing:
         return lowering(call)
-    if op in _MOVING | _COMPARING and _are_alike(op, values, found):
+    if _moves(call) and _are_alike(op, values, found):
         real = [value.real if isinstance(value, Quantized) else value for value in values]
         results = lowering(call.on(*real))
         listed = [results] if isinstance(results, Value) else results
@@ -156,6 +156,15 @@ def lower_node(lowering: Lowering, call: OnnxCall) -> Value | Sequence[Value | N
     if op == "Pad" and values[0] is found[0] and found[0].coding.scale.size == 1:
         return _padded(lowering, call, found[0])
     return lowering(call.on(*(value and codes(call.builder, value) for value in values)))
+
+
+def _moves(call: OnnxCall) -> bool:
+    """Whether an operator does the same to codes and to the numbers they stand for."""
+    op = call.node.op
+    if op in {"Resize", "Upsample"}:
+        cropped = call.attr("coordinate_transformation_mode") == "tf_crop_and_resize"
+        return call.attr("mode") == "nearest" and not cropped
+    return op in _MOVING | _COMPARING
 
 
 def _are_alike(op: str, values: Sequence[Value | None], found: Sequence[Quantized]) -> bool:
@@ -185,7 +194,8 @@ def _clipped(call: OnnxCall) -> Value | None:
     least, most = x.type.limits
     lo = call.optional_number(1, "the minimum")
     hi = call.optional_number(2, "the maximum")
-    limits = max(least, least if lo is None else lo), min(most, most if hi is None else hi)
+    top = most if hi is None else min(hi, most)
+    limits = min(top, least if lo is None else max(lo, least)), top
     if x.data is not None:
         clipped = call.constant(np.clip(x.data, *limits), x.type, like=x)
         return _Narrow(clipped.tensor, x.type, limits)

@@ -91,8 +91,10 @@ def qgemm(call: OnnxCall) -> Value:
 
 @lowers("QLinearConcat", 1, domain=MICROSOFT)
 def qlinear_concat(call: OnnxCall) -> Value:
-    indices = range(2, len(call.arguments), 3)
-    parts = [argument(call, index)[0] for index in indices]
+    count = len(call.arguments)
+    if count < 5 or count % 3 != 2:
+        raise call.error("its inputs are not triples of codes, scale and zero point")
+    parts = [argument(call, index)[0] for index in range(2, count, 3)]
     axis = call.axis(call.attr("axis"), parts[0].rank)
     return quantized_result(call, call.emit("concat", *parts, axis=axis), 0, call.required(2).type)
 

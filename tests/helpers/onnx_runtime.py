@@ -1,0 +1,131 @@
+"""What onnxruntime computes, and the models that its static quantization makes."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+
+from nnef_hw.frontend.onnx.calls import identifier
+from nnef_hw.reference.float_quantize import decode
+from nnef_hw.reference.program import Step, as_array
+
+
+def run_onnxruntime(model, inputs, *, fused=True):
+    """Return the outputs by name of a model, which is a path or a message.
+
+    Parameters
+    ----------
+    inputs
+        Samples [N, ...] of each input; they are run one after the other.
+    fused
+        Whether operators between quantizations become operators on integers, as by default;
+        otherwise they are computed in float32.
+    """
+    import onnx
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    if not fused:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    content = model.SerializeToString() if isinstance(model, onnx.ModelProto) else str(model)
+    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    names = [item.name for item in session.get_inputs()]
+    results = [
+        session.run(None, {n: x[np.newaxis] for n, x in zip(names, sample, strict=True)})
+        for sample in zip(*inputs, strict=True)
+    ]
+    outputs = [item.name for item in session.get_outputs()]
+    return {
+        name: np.concatenate(values)
+        for name, values in zip(outputs, zip(*results, strict=True), strict=True)
+    }
+
+
+def quantize(source, path, samples, *, style="QDQ", activations="QUInt8", **options):
+    """Quantize a model of one input with samples [N, ...]; return the path of the result."""
+    import onnx
+    from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
+
+    name = onnx.load(source).graph.input[0].name
+    weights = QuantType[options.pop("weights", "QInt8")]
+    logging.disable(logging.WARNING)
+    try:
+        quantize_static(
+            source,
+            path,
+            _Samples(name, samples),
+            quant_format=QuantFormat[style],
+            activation_type=QuantType[activations],
+            weight_type=weights,
+            **options,
+        )
+    finally:
+        logging.disable(logging.NOTSET)
+    return path
+
+
+class _Samples:
+    """A ``CalibrationDataReader``."""
+
+    def __init__(self, name, samples):
+        self._feeds = iter([{name: sample[np.newaxis]} for sample in samples])
+
+    def get_next(self):
+        return next(self._feeds, None)
+
+
+def compare_layers(graph, path, x, *, fused=True):
+    """Yield what each quantized layer computes from the codes that onnxruntime has before it.
+
+    Yields
+    ------
+    (node, exact, codes)
+        The layer's exact results in steps of its quantization, and onnxruntime's codes.
+    """
+    import onnx
+
+    model = onnx.load(path)
+    tensors = _quantized_tensors(graph, model)
+    for name in tensors.keys() - {item.name for item in model.graph.output}:
+        model.graph.output.append(onnx.ValueInfoProto(name=name))
+    results = run_onnxruntime(model, [x], fused=fused)
+    found = {tensors[name]: results[name].astype(np.int64) for name in tensors}
+    exact = {name: replace(tensor, quant=None) for name, tensor in graph.tensors.items()}
+    plain = graph.replaced(tensors=exact)
+    values = {
+        name: as_array(tensor.data, tensor.dtype)
+        for name, tensor in graph.tensors.items()
+        if tensor.data is not None
+    }
+    for node in (None, *graph.nodes):
+        new = dict.fromkeys(graph.inputs, x)
+        if node is not None:
+            new = Step.of(plain, node).run(values, batch=len(x))
+        for name, value in new.items():
+            quant = graph.tensor(name).quant
+            if name in found:
+                codes = found[name].reshape(value.shape)
+                yield node, value / quant.args["scale"] + quant.args["zero_point"], codes
+                value = decode(codes, quant)
+            values[name] = value
+
+
+def _quantized_tensors(graph, model):
+    """Return the Graph's name of each value of codes in a model whose scale the Graph has."""
+    names = {}
+    for node in model.graph.node:
+        if node.op_type == "QuantizeLinear" or node.op_type.startswith(("QLinear", "QGemm")):
+            (code,) = node.output
+            around = [code, node.input[0]] if node.op_type == "QuantizeLinear" else [code]
+            around += [
+                reader.output[0]
+                for reader in model.graph.node
+                if code in reader.input and reader.op_type == "DequantizeLinear"
+            ]
+            found = (graph.tensors.get(identifier(name)) for name in around)
+            names[code] = next(x.name for x in found if x is not None and x.quant is not None)
+    return names
