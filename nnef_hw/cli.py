@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 import nnef_hw
 from nnef_hw.errors import ErrorGroup, NnefHwError, UsageError
@@ -93,7 +92,7 @@ def _convert(options: argparse.Namespace) -> int:
     if options.expand:
         if graph.stage != Stage.FLOAT:
             raise UsageError(
-                f"{str(options.model)!r} is a model of hardware operators, which have no primitives",
+                f"{str(options.model)!r} is quantized: its operators are those of the hardware",
                 remedy="leave out --expand, or expand the float model",
             )
         graph = expand_compounds(graph)
@@ -236,53 +235,27 @@ def _print_json(value: Any) -> None:
 
 
 def _print_result(options: argparse.Namespace, result: dict[str, Any]) -> None:
-    """Print a flat result as lines of key and value; lists of objects as tables."""
+    from nnef_hw.report.tables import result_tables
+
     if options.json:
         _print_json(result)
-        return
-    console = _console()
-    table = Table(box=None, show_header=False, pad_edge=False)
-    for key, value in result.items():
-        if isinstance(value, dict):
-            value = ", ".join(f"{k} {_text(v)}" for k, v in value.items() if v is not None)
-        if value is not None and not isinstance(value, list):
-            table.add_row(key.replace("_", " "), _text(value))
-    console.print(table)
-    for value in result.values():
-        if isinstance(value, list) and value:
-            console.print(_rows_table(value))
+    else:
+        for table in result_tables(result):
+            _console().print(table)
 
 
 def _print_rows(options: argparse.Namespace, title: str, rows: list[dict[str, Any]]) -> None:
+    from nnef_hw.report.tables import rows_table
+
     if options.json:
         _print_json({title: rows})
     else:
-        _console().print(_rows_table(rows))
+        _console().print(rows_table(rows))
 
 
 def _console() -> Console:
     """Return standard output; in a pipe it has room for whole tables."""
     return Console() if sys.stdout.isatty() else Console(width=PIPE_WIDTH)
-
-
-def _rows_table(rows: list[dict[str, Any]]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    keys = [key for key in rows[0] if any(row[key] not in ("", None) for row in rows)]
-    for key in keys:
-        table.add_column(key.replace("_", " "), overflow="fold")
-    for row in rows:
-        table.add_row(*(_text(row[key]) for key in keys))
-    return table
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.5g}"
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _write_npz(path: Path, arrays: dict[str, Any]) -> None:

@@ -39,7 +39,11 @@ def test_expanded_model_is_made_of_primitives(cli, tmp_path, rng):
 def test_quantized_model_is_not_expanded(refused, built):
     model = built / "model.nnef.tgz"
     refused(
-        "convert", model, "out.nnef.tgz", "--expand", match="holds the operators of the hardware"
+        "convert",
+        model,
+        "out.nnef.tgz",
+        "--expand",
+        match="is quantized: its operators are those of the hardware",
     )
 
 
