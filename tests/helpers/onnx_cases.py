@@ -18,8 +18,12 @@ SHAPE_INPUTS = {
     "Pad": [1, 2, 3], "Range": [0, 1, 2], "Reshape": [1], "Resize": [1, 2, 3],
     "ReverseSequence": [1], "Slice": [1, 2, 3, 4], "Split": [1], "Squeeze": [1], "Tile": [1],
     "TopK": [1], "Trilu": [1], "Unsqueeze": [1], "Upsample": [1],
+    "ConvInteger": [2, 3], "DequantizeLinear": [1, 2], "MatMulInteger": [2, 3],
+    "QLinearConv": [1, 2, 4, 5, 6, 7], "QLinearMatMul": [1, 2, 4, 5, 6, 7],
+    "QuantizeLinear": [1, 2],
 }  # fmt: skip
-"""Inputs that decide on shapes: the cases give them at run time, hardware needs them before."""
+"""Inputs that decide on shapes or quantization: the cases give them at run time, hardware needs
+them before."""
 
 
 @cache
@@ -82,8 +86,10 @@ def with_constant_shapes(model, inputs):
     fixed.CopyFrom(model)
     for item in list(fixed.graph.input):
         if item.name in wanted & values.keys():
-            array = onnx.numpy_helper.from_array(np.asarray(values.pop(item.name)), item.name)
-            fixed.graph.initializer.append(array)
+            array, element = np.asarray(values.pop(item.name)), item.type.tensor_type.elem_type
+            fixed.graph.initializer.append(
+                onnx.helper.make_tensor(item.name, element, array.shape, array.reshape(-1))
+            )
             fixed.graph.input.remove(item)
     return fixed, values
 
