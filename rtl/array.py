@@ -10,6 +10,7 @@ from nnef_hw.blockram import tile_memory
 from nnef_hw.rtl.linebuffer import window_layout
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.multiplier import ProductPair
+from nnef_hw.rtl.primitives import masked_sum
 
 __all__ = ["SystolicArray", "sum_layout"]
 
@@ -166,9 +167,10 @@ class SystolicArray(wiring.Component):
                                      reset_less=True)
                 result = Signal(signed(self.acc_bits), name=f"result{group}_{row}",
                                 reset_less=True)
+                added = masked_sum(m, platform, ~first[group + sum_stage], accumulator, total,
+                                   name=f"added{group}_{row}")
                 with m.If(taken[group + sum_stage]):
-                    m.d.sync += accumulator.eq(
-                        Mux(first[group + sum_stage], 0, accumulator) + total)
+                    m.d.sync += accumulator.eq(added)
                 results.append((result, accumulator, capture, shift, load))
             shifts.append(shift)
             loads.append(load)

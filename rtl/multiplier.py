@@ -1,15 +1,12 @@
 """Products of codes and weights: in DSP blocks of the device, or in LUTs."""
 
-from pathlib import Path
-
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["PRIMITIVES", "ProductPair"]
+from nnef_hw.rtl.primitives import lut_product
 
-PRIMITIVES = Path(__file__).with_name("primitives.v")
-"""Verilog of the modules that :class:`ProductPair` instantiates, behavioural in simulation."""
+__all__ = ["ProductPair"]
 
 
 class ProductPair(wiring.Component):
@@ -77,5 +74,6 @@ class ProductPair(wiring.Component):
         for n, (x, w, p) in enumerate([(self.x0, self.w0, self.p0), (self.x1, self.w1, self.p1)]):
             x_register = Signal.like(x, name=f"x{n}_register", reset_less=True)
             w_register = Signal.like(w, name=f"w{n}_register", reset_less=True)
-            m.d.sync += [x_register.eq(x), w_register.eq(w), p.eq(x_register * w_register)]
+            product = lut_product(m, platform, x_register, w_register, name=f"product{n}")
+            m.d.sync += [x_register.eq(x), w_register.eq(w), p.eq(product)]
         return m

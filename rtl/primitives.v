@@ -70,3 +70,111 @@ module nnef_hw_product #(parameter X_SIGNED = 1'b0) (
     );
 endmodule
 `endif
+// operand * digits in LUTs, combinational and exact. Digits are unsigned, or signed: the top one
+// then counts negatively.
+module nnef_hw_lut_product #(
+    parameter DIGITS = 8, parameter SIGNED = 0, parameter WIDTH = 8
+) (
+    input [DIGITS-1:0] digits,
+    input signed [WIDTH-1:0] operand,
+    output signed [WIDTH+DIGITS-1:0] product
+);
+`ifdef NNEF_HW_ECP5
+    localparam LEAF = 2;
+`else
+    localparam LEAF = 4;
+`endif
+    generate
+        if (DIGITS > LEAF) begin : halves
+            // the low half has a multiple of LEAF digits, at least half of them
+            localparam LOW = (DIGITS + 2 * LEAF - 1) / (2 * LEAF) * LEAF;
+            wire signed [WIDTH+LOW-1:0] low;
+            wire signed [WIDTH+DIGITS-LOW-1:0] high;
+            nnef_hw_lut_product #(.DIGITS(LOW), .WIDTH(WIDTH))
+                low_half (.digits(digits[LOW-1:0]), .operand(operand), .product(low));
+            nnef_hw_lut_product #(.DIGITS(DIGITS - LOW), .SIGNED(SIGNED), .WIDTH(WIDTH))
+                high_half (.digits(digits[DIGITS-1:LOW]), .operand(operand), .product(high));
+            wire signed [WIDTH-1:0] carried = low >>> LOW;
+            wire signed [WIDTH+DIGITS-LOW-1:0] upper = carried + high;
+            assign product = {upper, low[LOW-1:0]};
+        end else begin : leaf
+`ifdef NNEF_HW_ECP5
+            wire signed [WIDTH+1:0] single = operand;
+            if (DIGITS == 2) begin : pair
+                wire signed [WIDTH+1:0] twice = single <<< 1;
+                nnef_hw_masked_sum #(.INVERTED(SIGNED), .WIDTH(WIDTH + 2)) sum (
+                    .a(digits[SIGNED ? 1 : 0]), .b(SIGNED ? twice : single),
+                    .c(digits[SIGNED ? 0 : 1]), .d(SIGNED ? single : twice), .sum(product)
+                );
+            end else
+                assign product = digits[0] ? (SIGNED ? -single : single) : 0;
+`else
+            nnef_hw_multiply_add #(.DIGITS(DIGITS), .SIGNED(SIGNED), .WIDTH(WIDTH), .SUM(WIDTH + DIGITS))
+                sum (.base({(WIDTH + DIGITS){1'b0}}), .digits(digits), .operand(operand), .sum(product));
+`endif
+        end
+    endgenerate
+endmodule
+
+// base + operand * digits modulo 2**SUM, combinational, of few digits.
+module nnef_hw_multiply_add #(
+    parameter DIGITS = 4, parameter SIGNED = 0, parameter WIDTH = 8, parameter SUM = 12
+) (
+    input signed [SUM-1:0] base,
+    input [DIGITS-1:0] digits,
+    input signed [WIDTH-1:0] operand,
+    output signed [SUM-1:0] sum
+);
+`ifdef NNEF_HW_ECP5
+    wire signed [WIDTH+DIGITS-1:0] product;
+    nnef_hw_lut_product #(.DIGITS(DIGITS), .SIGNED(SIGNED), .WIDTH(WIDTH))
+        products (.digits(digits), .operand(operand), .product(product));
+    assign sum = base + product;
+`else
+    // one LUT4 and its carry per bit and digit: the digit selects between the sum and what was
+    wire signed [SUM-1:0] partial [0:DIGITS];
+    assign partial[0] = base;
+    genvar n;
+    generate
+        for (n = 0; n < DIGITS; n = n + 1) begin : steps
+            wire signed [SUM-1:n] kept = partial[n][SUM-1:n];
+            wire signed [SUM-1:n] grown = SIGNED && n == DIGITS - 1 ? kept - operand : kept + operand;
+            assign partial[n+1][SUM-1:n] = digits[n] ? grown : kept;
+            if (n > 0) assign partial[n+1][n-1:0] = partial[n][n-1:0];
+        end
+    endgenerate
+    assign sum = partial[DIGITS];
+`endif
+endmodule
+
+// (a ? b : 0) + (c ? d : 0) modulo 2**WIDTH; INVERTED: -(a ? b : 0) + (c ? d : 0).
+module nnef_hw_masked_sum #(parameter INVERTED = 0, parameter WIDTH = 8) (
+    input a, c,
+    input [WIDTH-1:0] b, d,
+    output [WIDTH-1:0] sum
+);
+`ifdef NNEF_HW_ECP5
+    // A CCU2C adds A & B to C & D in one cell: where the sum of two bits is 0 the carry is the first
+    // addend, and that is what INIT[3:0] has to be.
+    localparam PAIRS = (WIDTH + 1) / 2;
+    localparam [15:0] INIT = INVERTED ? 16'h8777 : 16'h7888;
+    wire [2*PAIRS-1:0] first = b, second = d;
+    wire [2*PAIRS-1:0] s;
+    wire [PAIRS:0] carry;
+    assign carry[0] = INVERTED;
+    assign sum = s[WIDTH-1:0];
+    genvar n;
+    generate
+        for (n = 0; n < PAIRS; n = n + 1) begin : bits
+            CCU2C #(.INIT0(INIT), .INIT1(INIT), .INJECT1_0("NO"), .INJECT1_1("NO")) cell_pair (
+                .CIN(carry[n]), .COUT(carry[n+1]),
+                .A0(a), .B0(first[2*n]), .C0(c), .D0(second[2*n]), .S0(s[2*n]),
+                .A1(a), .B1(first[2*n+1]), .C1(c), .D1(second[2*n+1]), .S1(s[2*n+1])
+            );
+        end
+    endgenerate
+`else
+    wire [WIDTH-1:0] masked = c ? d : 0;
+    assign sum = INVERTED ? (a ? masked - b : masked) : (a ? masked + b : masked);
+`endif
+endmodule

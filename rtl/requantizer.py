@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.numerics import signed_bits
 from nnef_hw.rtl.array import sum_layout
+from nnef_hw.rtl.primitives import multiply_add
 from nnef_hw.rtl.stream import beat_layout
 
 __all__ = ["Requantizer"]
@@ -100,9 +101,10 @@ class Requantizer(wiring.Component):
             take.eq(self.i.valid & self.i.ready),
         ]
 
-        partial = Mux(step == 0, 0, product)
-        for bit in range(digit_bits):
-            partial = partial + (Mux(digits[bit], operand, 0) << bit)
+        partial = multiply_add(
+            m, platform, Mux(step == 0, 0, product), digits[:digit_bits], operand,
+            width=operand_bits + digit_bits + 1, name="partial",
+        )
         with m.If(front):
             m.d.sync += product_valid.eq(busy & finishing)
             with m.If(busy):

@@ -7,7 +7,7 @@ from typing import Any
 
 from amaranth.back import verilog
 
-from nnef_hw.rtl.multiplier import PRIMITIVES
+from nnef_hw.rtl.primitives import PRIMITIVES
 
 __all__ = ["VerilogOutput", "to_verilog"]
 

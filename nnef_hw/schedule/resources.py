@@ -44,12 +44,12 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
             "fixed": 0.0,
         },
         "array": {
-            "sum bits": 2.93, "kept bits": 1.05, "tree bits": 0.92, "hop bits": 1.34,
-            "address bits": 1.62, "memory rows": 0.82, "table": 2.1, "fixed": 32.0,
+            "sum bits": 2.06, "kept bits": 1.07, "tree bits": 0.9, "hop bits": 1.32,
+            "address bits": 2.06, "memory rows": 1.06, "table": 2.1, "fixed": 30.1,
         },
         "requantizer": {
-            "sum bits": 3.85, "digit bits": 2.6, "short table": 0.67, "long table": 1.9,
-            "fixed": 83.8,
+            "sum bits": 2.79, "digit bits": 1.04, "short table": 0.92, "long table": 1.92,
+            "fixed": 87.1,
         },
         "pack": {"register bits": 1.08, "decoded bits": 0.87, "counter bits": 1.79, "fixed": 4.6},
         "pool": {"code bits": 3.74, "fixed": 11.5},
@@ -67,12 +67,12 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
             "fixed": 0.0,
         },
         "array": {
-            "sum bits": 3.2, "kept bits": 0.05, "tree bits": 1.22, "hop bits": 0.06,
-            "address bits": 0.0, "memory rows": 1.38, "table": 1.35, "fixed": 12.1,
+            "sum bits": 2.3, "kept bits": 0.81, "tree bits": 1.27, "hop bits": 0.01,
+            "address bits": 0.0, "memory rows": 1.37, "table": 1.2, "fixed": 12.1,
         },
         "requantizer": {
-            "sum bits": 3.98, "digit bits": 4.34, "short table": 0.72, "long table": 1.56,
-            "fixed": 94.7,
+            "sum bits": 4.31, "digit bits": 1.06, "short table": 0.49, "long table": 1.51,
+            "fixed": 89.8,
         },
         "pack": {"register bits": 1.6, "decoded bits": 0.0, "counter bits": 2.89, "fixed": 0.0},
         "pool": {"code bits": 2.65, "fixed": 6.0},

@@ -1,0 +1,58 @@
+"""Arithmetic that maps to fewer LUTs as modules of ``primitives.v`` than as operators.
+
+Without a platform, in Amaranth's own simulator, the functions return plain expressions.
+"""
+
+from pathlib import Path
+
+from amaranth import *
+
+__all__ = ["PRIMITIVES", "lut_product", "masked_sum", "multiply_add"]
+
+PRIMITIVES = Path(__file__).with_name("primitives.v")
+"""Verilog of the modules, behavioural in simulation."""
+
+
+def lut_product(m, platform, digits, operand, *, name):
+    """Return ``digits * operand``: ``digits`` of any signedness, ``operand`` signed."""
+    if platform is None:
+        return digits * operand
+    product = Signal(signed(len(digits) + len(operand)), name=name)
+    m.submodules[name] = Instance(
+        "nnef_hw_lut_product",
+        p_DIGITS=len(digits), p_SIGNED=int(digits.shape().signed), p_WIDTH=len(operand),
+        i_digits=digits, i_operand=operand, o_product=product,
+    )
+    return product
+
+
+def multiply_add(m, platform, base, digits, operand, *, width, name):
+    """Return ``base + digits * operand`` in ``width`` bits, signed; ``digits`` unsigned and few."""
+    total = Signal(signed(width), name=name)
+    if platform is None:
+        m.d.comb += total.eq(base + digits * operand)
+        return total
+    start = Signal(signed(width), name=f"{name}_base")
+    m.d.comb += start.eq(base)
+    m.submodules[name] = Instance(
+        "nnef_hw_multiply_add",
+        p_DIGITS=len(digits), p_WIDTH=len(operand), p_SUM=width,
+        i_base=start, i_digits=digits, i_operand=operand, o_sum=total,
+    )
+    return total
+
+
+def masked_sum(m, platform, keep, kept, added, *, name):
+    """Return ``(kept if keep else 0) + added`` in the width of ``kept``, signed."""
+    total = Signal(signed(len(kept)), name=name)
+    if platform is None:
+        m.d.comb += total.eq(Mux(keep, kept, 0) + added)
+        return total
+    extended = Signal.like(total, name=f"{name}_added")
+    m.d.comb += extended.eq(added)
+    m.submodules[name] = Instance(
+        "nnef_hw_masked_sum",
+        p_WIDTH=len(kept),
+        i_a=keep, i_b=kept, i_c=Const(1, 1), i_d=extended, o_sum=total,
+    )
+    return total

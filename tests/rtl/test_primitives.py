@@ -1,0 +1,83 @@
+"""Modules of primitives.v as behaviour, and as the cells of each family that they instantiate."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pyosys
+import pytest
+
+from nnef_hw.rtl.primitives import PRIMITIVES
+from nnef_hw.sim.verilator import build_model
+
+ECP5_CELLS = Path(pyosys.__file__).parent / "share" / "ecp5"
+TOP = """
+module top (
+    input [{digits}-1:0] digits, input [{width}-1:0] operand, input [31:0] base,
+    output signed [31:0] product, sum, masked, inverted
+);
+    wire signed [{digits}+{width}-1:0] exact;
+    assign product = exact;
+    nnef_hw_lut_product #(.DIGITS({digits}), .SIGNED({signed}), .WIDTH({width}))
+        a (.digits(digits), .operand(operand), .product(exact));
+    nnef_hw_multiply_add #(.DIGITS({digits}), .SIGNED({signed}), .WIDTH({width}), .SUM(32))
+        b (.base(base), .digits(digits), .operand(operand), .sum(sum));
+    nnef_hw_masked_sum #(.WIDTH(32))
+        c (.a(digits[0]), .b(base), .c(operand[0]), .d(product), .sum(masked));
+    nnef_hw_masked_sum #(.INVERTED(1), .WIDTH(32))
+        d (.a(digits[0]), .b(base), .c(operand[0]), .d(product), .sum(inverted));
+endmodule
+"""
+HARNESS = """
+#include "Vtop.h"
+static int sign_extend(unsigned value, int bits) {{
+    return int(value << (32 - bits)) >> (32 - bits);
+}}
+int main() {{
+    Vtop top;
+    unsigned base = 1;
+    for (unsigned d = 0; d < 1u << {digits}; ++d)
+        for (unsigned w = 0; w < 1u << {width}; ++w) {{
+            base = base * 1664525u + 1013904223u;
+            top.digits = d; top.operand = w; top.base = base;
+            top.eval();
+            int digits = {signed} ? sign_extend(d, {digits}) : int(d);
+            unsigned product = unsigned(digits * sign_extend(w, {width}));
+            unsigned kept = d & 1 ? base : 0, added = w & 1 ? product : 0;
+            if (top.product != product || top.sum != base + product
+                || top.masked != added + kept || top.inverted != added - kept) {{
+                std::printf("wrong for digits %u, operand %u, base %u", d, w, base);
+                return 1;
+            }}
+        }}
+}}
+"""
+
+
+def cell_models(*names):
+    """Return modules of yosys's own models."""
+    text = "".join(path.read_text() for path in sorted(ECP5_CELLS.glob("*_sim.vh")))
+    return "".join(
+        re.search(rf"^ *module {name}\b.*?^endmodule$", text, re.DOTALL | re.MULTILINE)[0] + "\n"
+        for name in names
+    )
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("family", ["behaviour", "ecp5"])
+@pytest.mark.parametrize("signed", [0, 1])
+@pytest.mark.parametrize(("digits", "width"), [(8, 8), (7, 5), (4, 3), (3, 8), (1, 6)])
+def test_every_operand(digits, width, signed, family, tmp_path):
+    values = {"digits": digits, "width": width, "signed": signed}
+    harness = tmp_path / "main.cpp"
+    harness.write_text(HARNESS.format(**values))
+    verilog = TOP.format(**values) + PRIMITIVES.read_text()
+    defines = []
+    if family == "ecp5":
+        verilog += cell_models("CCU2C", "LUT2", "LUT4")
+        defines = ["NNEF_HW_ECP5", "YOSYS"]
+
+    model = build_model(verilog, harness=harness, defines=defines)
+
+    result = subprocess.run([model.executable], capture_output=True, text=True)
+    assert (result.stdout, result.returncode) == ("", 0)
