@@ -1,6 +1,7 @@
 """Operators of tract: how they are called, and what NumPy says they make."""
 
 import math
+import re
 
 import numpy as np
 
@@ -14,6 +15,26 @@ POOL = {
 """Inputs by name, with their shapes; ``u`` is positive."""
 TYPES = {"n": "i64", "k": "i64", "q8": "i8", "flag": "bool"}
 """Those that are no floats, with tract's names of their types."""
+
+REGISTRIES = ("core", "transformers", "extra", "onnx")
+
+
+def document_of(call):
+    """Return a document of one invocation, and the names of its inputs."""
+    words = re.findall(r"\b(\w+)\b(?! = )", call)
+    inputs = list(dict.fromkeys(word for word in words if word in POOL))
+    pair = re.match(r"tract_core_(topk|lstm_epilogue|gru_seq)\(", call)
+    outputs = "first, second" if pair else "first"
+    lines = [f"extension tract_registry tract_{name};" for name in REGISTRIES]
+    externals = [
+        f"{name} = tract_core_external(shape = {list(POOL[name])}, "
+        f"datum_type = '{TYPES.get(name, 'f32')}');"
+        for name in inputs
+    ]
+    return (
+        f"version 1.0; {''.join(lines)} graph net({', '.join(inputs)}) -> ({outputs})"
+        f"{{ {''.join(externals)} {outputs} = {call}; }}"
+    ), inputs
 
 
 def sigmoid(x):

@@ -160,8 +160,7 @@ class Evaluator:
         if isinstance(value, str | tuple):
             raise ModelError(f"{name!r} must be a tensor, not {value!r}", location=location)
         if isinstance(value, list):
-            data = np.asarray(self.nested(value, location))
-            return self.builder.constant(name, data, location=location)
+            return self.builder.constant(name, self._array(value, location), location=location)
         data = literal_data(value, _DTYPES[type(value)], location)
         return self.builder.constant(name, data, location=location)
 
@@ -352,11 +351,24 @@ class Evaluator:
         assert isinstance(target, Array | Tuple)
         return [self._target_names(item, scope) for item in target.items]
 
-    def nested(self, value: list[Any], location: Location) -> Any:
-        """Return nested lists of numbers; constants of rank 0 in them count as numbers."""
-        return [
-            self.nested(item, location) if isinstance(item, list) else plain(item) for item in value
-        ]
+    @staticmethod
+    def _array(value: list[Any], location: Location) -> Any:
+        """Return nested lists of numbers as an array; constants in them count as numbers."""
+        try:
+            data = np.asarray(_nested(value))
+        except ValueError:
+            data = np.asarray(None)
+        if data.dtype.kind not in "biuf" or not data.size:
+            raise ModelError(
+                "an array that stands for a tensor must hold numbers",
+                remedy="nested arrays must be of one length; join tensors by stack or concat",
+                location=location,
+            )
+        return data
+
+
+def _nested(value: Any) -> Any:
+    return [_nested(item) for item in value] if isinstance(value, list) else plain(value)
 
 
 def _parts(value: Any) -> Iterator[Any]:

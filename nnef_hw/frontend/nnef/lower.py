@@ -145,6 +145,12 @@ class _Lowering:
         if isinstance(value, Tensor):
             value = renamed.get(value.name, value)
         own = name in self._own_tensors
+        if own and isinstance(value, str | tuple):
+            raise ModelError(
+                f"{name!r} is a {'string' if isinstance(value, str) else 'tuple'}, no tensor",
+                remedy="only tensors are results of a graph, or quantized",
+                location=target.location,
+            )
         if isinstance(value, bool | int | float) or (isinstance(value, list) and own):
             value = self._evaluator.tensor(value, name, target.location)
         if isinstance(value, Tensor) and value.name != name:

@@ -13,6 +13,7 @@ __all__ = ["ELEMENTWISE"]
 
 _ARITHMETIC = ("add", "sub", "mul", "div", "pow", "min", "max")
 _COMPARISONS = ("lt", "gt", "le", "ge", "eq", "ne")
+_SHIFTS = {"tract_shl": "shift_left", "tract_shr": "shift_right"}
 _BITWISE = {"tract_core_bitand": "and", "tract_core_bitor": "or", "tract_core_bitxor": "xor"}
 
 
@@ -45,13 +46,26 @@ def _concat(call: Invoked) -> Any:
 
 def _bitwise(call: Invoked) -> Any:
     op, dtype = _BITWISE[call.op], promote(call, "x", "y")
+    _check_bits(call, dtype)
     name = op if dtype == "logical" else f"bit_{op}"
     return call.call(name, call.tensor("x"), call.tensor("y"), names=call.names)
 
 
 def _bitwise_not(call: Invoked) -> Any:
     x: Tensor = call.tensor("x")
+    _check_bits(call, x.dtype)
     return call.call("not" if x.dtype == "logical" else "bit_not", x, names=call.names)
+
+
+def _shift(call: Invoked) -> Any:
+    _check_bits(call, promote(call, "x", "y"))
+    x, y = (cast(call, call.tensor(parameter), "integer") for parameter in ("x", "y"))
+    return call.call(_SHIFTS[call.op], x, y, names=call.names)
+
+
+def _check_bits(call: Invoked, dtype: str) -> None:
+    if dtype == "scalar":
+        raise call.error("scalars have no bits", "cast them: tract_core_cast(x, to = 'i64')")
 
 
 ELEMENTWISE: Mapping[str, Callable[[Invoked], Any]] = {
@@ -59,6 +73,7 @@ ELEMENTWISE: Mapping[str, Callable[[Invoked], Any]] = {
     **dict.fromkeys(_COMPARISONS, _comparison),
     **dict.fromkeys(_BITWISE, _bitwise),
     "tract_core_bitnot": _bitwise_not,
+    **dict.fromkeys(_SHIFTS, _shift),
     "select": _select,
     "concat": _concat,
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.frontend.builder import Builder
+from nnef_hw.frontend.nnef.coercion import plain
 from nnef_hw.frontend.nnef.evaluate import Evaluator
 from nnef_hw.frontend.nnef.invocation import Invoked, Scope
 from nnef_hw.frontend.nnef.library import load_library
@@ -80,14 +81,30 @@ def _scan(call: Invoked) -> Any:
         name = _found(call, label, parameters, "state")
         next_value = _found(call, result, results, "state")
         loop.states[name] = (_tensor(call, value, name), next_value)
-    for label, kind, axis, *step in values["output"]:
+    for label, *place in values["output"]:
         name = _found(call, label, results, "output")
-        loop.outputs.append((name, kind, axis, step[0] if step else 1))
+        loop.outputs.append((name, *_place(call, place)))
     return _run(call, loop)
 
 
-def _found(call: Invoked, label: str, known: set[str], parameter: str) -> str:
+def _place(call: Invoked, place: list[Any]) -> tuple[str, int, int]:
+    """Return what is behind the label of an output: kind, axis and step; old files have no step."""
+    match [plain(item) for item in place]:
+        case [str(kind), int(axis)]:
+            return kind, axis, 1
+        case [str(kind), int(axis), int(step)]:
+            return kind, axis, step
+    raise call.error(
+        f"an output is described by {place}",
+        "write (result, 'full' or 'last', axis, step)",
+        at="output",
+    )
+
+
+def _found(call: Invoked, label: Any, known: set[str], parameter: str) -> str:
     """Return the identifier in the fragment that a label of the loop means."""
+    if not isinstance(label, str):
+        raise call.error(f"{label!r} is no name", at=parameter)
     for name in (label, identifier_of(label)):
         if name in known:
             return name

@@ -10,7 +10,7 @@ from typing import Any
 from nnef_hw.frontend.nnef.invocation import Invoked, Names
 from nnef_hw.frontend.nnef.tract.datum import datum_type
 from nnef_hw.frontend.nnef.tract.products import legacy_expression
-from nnef_hw.frontend.nnef.tract.values import cast, numbers
+from nnef_hw.frontend.nnef.tract.values import cast, number
 from nnef_hw.ir import Tensor
 
 __all__ = ["QUANTIZED"]
@@ -23,12 +23,12 @@ def _real(call: Invoked, value: Any, parameter: str, side: str) -> Tensor:
     tensor = call.evaluator.tensor(value, f"{call.name}_{parameter}", call.location)
     if tensor.quant is not None:
         return tensor
-    zero, scale = (numbers(call, f"{side}{key}") for key in ("0", "_scale"))
+    zero, scale = (float(number(call, f"{side}{key}")) for key in ("0", "_scale"))
     if tensor.data is not None:
-        data = (tensor.data - zero.astype(float)) * scale
+        data = (tensor.data - zero) * scale
         return call.evaluator.builder.constant(f"{tensor.name}_real", data, location=call.location)
-    shifted = call.call("sub", cast(call, tensor, "scalar"), float(zero))
-    result: Tensor = call.call("mul", shifted, float(scale))
+    shifted = call.call("sub", cast(call, tensor, "scalar"), zero)
+    result: Tensor = call.call("mul", shifted, scale)
     return result
 
 
@@ -37,8 +37,8 @@ def _bias(call: Invoked) -> Tensor:
     bias = call.tensor("bias")
     if bias.dtype == "scalar":
         return bias
-    step = numbers(call, "a_scale") * numbers(call, "b_scale")
-    result: Tensor = call.call("mul", cast(call, bias, "scalar"), float(step))
+    step = float(number(call, "a_scale") * number(call, "b_scale"))
+    result: Tensor = call.call("mul", cast(call, bias, "scalar"), step)
     return result
 
 
@@ -53,8 +53,8 @@ def _typed(call: Invoked, parameter: str, make: Callable[[Names], Tensor]) -> Te
         result = make(call.names)
         return result if quant is None else call.evaluator.builder.add(replace(result, quant=quant))
     real = make(None)
-    steps = call.call("round_even", call.call("div", real, float(numbers(call, "c_scale"))))
-    codes = call.call("add", steps, float(numbers(call, "c0")))
+    steps = call.call("round_even", call.call("div", real, float(number(call, "c_scale"))))
+    codes = call.call("add", steps, float(number(call, "c0")))
     match = _INTEGER.fullmatch(name)
     if match:
         bits = int(match[2])
@@ -75,16 +75,16 @@ def _matmul(call: Invoked) -> Tensor:
 def _einsum(call: Invoked) -> Tensor:
     """Multiply; behind the factors' terms the expression has those of bias and six numbers."""
     terms, _, out = call.values["expr"].replace(" ", "").partition("->")
-    first, second, *others = terms.split(",")
-    if len(call.values["inputs"]) != 2:
-        raise call.error("it multiplies two tensors", at="inputs")
+    factors = terms.split(",")
+    if len(call.values["inputs"]) != 2 or len(factors) < 2:
+        raise call.error("it multiplies two tensors", at="expr")
     left, right = (
         _real(call, value, "inputs", side)
         for value, side in zip(call.values["inputs"], "ab", strict=True)
     )
-    product = call.call("einsum", [left, right], expr=f"{first},{second}->{out}")
+    product = call.call("einsum", [left, right], expr=f"{factors[0]},{factors[1]}->{out}")
     bias = _bias(call)
-    letters = others[0] if others else ""
+    letters = factors[2] if len(factors) > 2 else ""
     if letters:
         bias = call.call("transpose", bias, axes=[letters.index(x) for x in out if x in letters])
         bias = call.call(

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.frontend.nnef.invocation import Invoked
-from nnef_hw.frontend.nnef.tract.values import is_given, numbers
+from nnef_hw.frontend.nnef.tract.values import extents, is_given, numbers
 from nnef_hw.ir import Tensor
 
 __all__ = ["SAMPLING"]
 
+_MAX_SCALE = 1 << 16
 _LETTERS = "abcdefghijklmnop"
 
 
@@ -32,9 +33,11 @@ def _resize(call: Invoked) -> Any:
         )
     if has_scales:
         scale = [float(value) for value in values]
+        if not all(0 < value <= _MAX_SCALE for value in scale):
+            raise call.error(f"scales {scale} must be positive", at="scales")
         size = [int(np.float32(old * value)) for old, value in zip(source, scale, strict=True)]
     else:
-        size = [int(value) for value in values]
+        size = extents(call, "sizes")
         scale = [new / old for new, old in zip(size, source, strict=True)]
     attrs = {
         "size": size,

@@ -11,10 +11,12 @@ import numpy as np
 from nnef_hw.frontend.nnef import sources
 from nnef_hw.frontend.nnef.invocation import Invoked
 from nnef_hw.frontend.nnef.tract.datum import datum_type
-from nnef_hw.frontend.nnef.tract.values import as_standard, cast, extents, indices, numbers
+from nnef_hw.frontend.nnef.tract.values import as_standard, cast, extents, indices, number
 from nnef_hw.ir import Tensor
 
 __all__ = ["SHAPES"]
+
+_MAX_RANGE = 1 << 24
 
 
 def _external(call: Invoked) -> Tensor:
@@ -54,15 +56,20 @@ def _shape_of(call: Invoked) -> Tensor:
 
 
 def _range(call: Invoked) -> Tensor:
-    start, end, step = (numbers(call, key).item() for key in ("start", "end", "step"))
-    data = np.arange(start, end, step) if step else np.zeros(0)
-    if not data.size:
-        raise call.error(f"there is nothing from {start} to {end} with step {step}", at="end")
+    start, end, step = (number(call, key) for key in ("start", "end", "step"))
+    count = (end - start) / step if step else 0
+    if not 0 < count <= _MAX_RANGE:
+        raise call.error(
+            f"there are no numbers, or too many, from {start} to {end} with step {step}", at="end"
+        )
+    data = np.arange(start, end, step)
     return call.evaluator.builder.constant(call.name, data, location=call.location)
 
 
 def _broadcast(call: Invoked) -> Any:
     shape, tensor = extents(call, "shape"), call.tensor("input")
+    if any(extent < 1 for extent in shape):
+        raise call.error(f"shape {shape} must be positive", at="shape")
     missing = len(shape) - len(tensor.shape)
     if missing > 0:
         tensor = call.call("unsqueeze", tensor, axes=list(range(missing)))

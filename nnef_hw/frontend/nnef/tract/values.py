@@ -54,6 +54,20 @@ def numbers(call: Invoked, parameter: str) -> NDArray[Any]:
     return data
 
 
+def number(call: Invoked, parameter: str) -> Any:
+    """Return an argument that must be one constant number.
+
+    Raises
+    ------
+    ModelError
+        If it is not.
+    """
+    data = numbers(call, parameter)
+    if data.size != 1:
+        raise call.error(f"{parameter!r} must be one number, not {data.size}", at=parameter)
+    return data.item()
+
+
 def extents(call: Invoked, parameter: str) -> list[int]:
     """Return an array of integers some of which may be tensors of one or several integers.
 
@@ -64,7 +78,7 @@ def extents(call: Invoked, parameter: str) -> list[int]:
     """
     result: list[int] = []
     for value in _flat(call, parameter, call.values[parameter]):
-        if value != int(value):
+        if not isinstance(value, int | float) or not float(value).is_integer():
             raise call.error(f"{parameter!r} has the item {value}, no integer", at=parameter)
         result.append(int(value))
     return result

@@ -1,10 +1,8 @@
 """Every operator of tract against NumPy, and against tract where it is installed."""
 
-import re
-
 import numpy as np
 import pytest
-from tract_operators import CASES, NOT_COMPARED, POOL, TYPES
+from tract_operators import CASES, NOT_COMPARED, POOL, TYPES, document_of
 
 from nnef_hw.frontend.nnef.lower import lower
 from nnef_hw.frontend.nnef.parser import parse_document
@@ -12,25 +10,6 @@ from nnef_hw.frontend.nnef.tract import TRACT
 from nnef_hw.reference import run_float
 
 NUMPY = {"i8": np.int8, "i64": np.int64}
-REGISTRIES = ("core", "transformers", "extra", "onnx")
-
-
-def document_of(call):
-    """Return a document of one invocation, and the names of its inputs."""
-    words = re.findall(r"\b(\w+)\b(?! = )", call)
-    inputs = list(dict.fromkeys(word for word in words if word in POOL))
-    pair = re.match(r"tract_core_(topk|lstm_epilogue|gru_seq)\(", call)
-    outputs = "first, second" if pair else "first"
-    lines = [f"extension tract_registry tract_{name};" for name in REGISTRIES]
-    externals = [
-        f"{name} = tract_core_external(shape = {list(POOL[name])}, "
-        f"datum_type = '{TYPES.get(name, 'f32')}');"
-        for name in inputs
-    ]
-    return (
-        f"version 1.0; {''.join(lines)} graph net({', '.join(inputs)}) -> ({outputs})"
-        f"{{ {''.join(externals)} {outputs} = {call}; }}"
-    ), inputs
 
 
 def sample(rng, name):
