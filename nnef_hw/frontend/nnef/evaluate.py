@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +56,8 @@ class Evaluator:
         Where variables' data come from.
     symbols
         The identifiers that need no assignment, in the graph and in the document's fragments.
+    quantized
+        Names of the tensors that the quantization file describes.
     expand
         Whether every operator with a body is replaced by it, also what the float reference knows.
     """
@@ -68,10 +70,12 @@ class Evaluator:
         data: VariableData,
         *,
         symbols: Mapping[str, Any] | None = None,
+        quantized: Collection[str] = (),
         expand: bool = False,
     ) -> None:
         self.builder = builder
         self.symbols = symbols or {}
+        self.quantized = quantized
         self.rules = rules
         self.fragments = fragments
         self.data = data

@@ -94,7 +94,9 @@ class _Lowering:
         }
         self._builder = Builder(self._graph.name, fold=rules.fold)
         fragments = {item.name: item for item in document.fragments}
-        self._evaluator = Evaluator(self._builder, rules, fragments, data, symbols=symbols)
+        self._evaluator = Evaluator(
+            self._builder, rules, fragments, data, symbols=symbols, quantized=lines.keys()
+        )
         self._scope = Scope({})
         self._unknown: set[str] = set()
 

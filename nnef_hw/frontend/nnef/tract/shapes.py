@@ -29,6 +29,11 @@ def _cast(call: Invoked) -> Tensor:
     """Convert to a type; without one, the quantization file says how to quantize the result."""
     builder, tensor = call.evaluator.builder, call.tensor("input")
     if not call.values["to"]:
+        if call.name not in call.evaluator.quantized:
+            raise call.error(
+                f"it has no type, and graph.quant has no line for {call.name!r}",
+                "write to = 'f32', or say how the result is quantized",
+            )
         return _copy(call, tensor)
     dtype, quant = datum_type(call, "to")
     result = cast(call, tensor, dtype, call.name)
