@@ -27,6 +27,11 @@ def test_nodes_keep_names_and_say_where_they_stand(read):
     assert graph.nodes[1].location.text == "Tanh 'y'"
 
 
+def test_attributes_are_the_decimal_numbers_their_author_wrote(read):
+    graph = read("net (float[1,4] x) => (float[1,4] y) { y = LeakyRelu <alpha = 0.1> (x) }")
+    assert graph.nodes[0].attrs == {"alpha": 0.1}
+
+
 def test_names_become_identifiers(read, parse):
     model = parse(RELU)
     model.graph.input[0].name = model.graph.node[0].input[0] = "serving/in:0"

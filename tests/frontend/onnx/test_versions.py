@@ -93,6 +93,7 @@ CASES = {
     "einsum_implicit": (12, "Einsum", [X2, array(4, 2)], {"equation": "ij, jk"}),
     "einsum_ellipsis": (12, "Einsum", [X3, array(4, 2)], {"equation": "...ij,jk->...ik"}),
     "matmul_ranks": (13, "MatMul", [array(2, 1, 3, 4), X3.transpose(0, 2, 1)], {}),
+    "matmul_of_a_vector": (13, "MatMul", [array(4), array(2, 4, 3)], {}),
     "gemm": (13, "Gemm", [X2, X2, array(3, 1)], {"transB": 1, "alpha": 0.5, "beta": 2.0}),
     "gemm_of_columns": (13, "Gemm", [X2, array(3, 2)], {"transA": 1}),
     "mod_of_floats": (13, "Mod", [X2, TWO], {"fmod": 1}),
