@@ -115,7 +115,8 @@ def compare_layers(graph, path, x, *, fused=True):
 
 
 def _quantized_tensors(graph, model):
-    """Return the Graph's name of each value of codes in a model whose scale the Graph has."""
+    """Return the Graph's name of each value of codes in a model that the Graph quantizes."""
+    quantized = {name for name, x in graph.tensors.items() if x.quant and x.data is None}
     names = {}
     for node in model.graph.node:
         if node.op_type == "QuantizeLinear" or node.op_type.startswith(("QLinear", "QGemm")):
@@ -126,6 +127,7 @@ def _quantized_tensors(graph, model):
                 for reader in model.graph.node
                 if code in reader.input and reader.op_type == "DequantizeLinear"
             ]
-            found = (graph.tensors.get(identifier(name)) for name in around)
-            names[code] = next(x.name for x in found if x is not None and x.quant is not None)
+            for name in quantized.intersection(map(identifier, around)):
+                names[code] = name
+    assert quantized == set(names.values())
     return names

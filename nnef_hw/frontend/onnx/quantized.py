@@ -393,5 +393,6 @@ def _aligned(coding: Coding, rank: int) -> list[NDArray[Any]]:
 
 
 def _plain(array: NDArray[Any]) -> Any:
-    """Return the only item of an array as a number, else the array."""
-    return array.item() if array.size == 1 else array
+    """Return an array all of whose items are the same as a number."""
+    first = array.flat[0]
+    return first.item() if (array == first).all() else array

@@ -84,11 +84,13 @@ def test_layers_compute_the_codes_of_onnxruntime(name, style, open_network):
         ("mnist_lenet5", 0, 1.0),
         ("jvowels_conv1d_tanh", 1, 0.98),
         ("mlperf_kws_dscnn", 1, 0.9),
+        # With one scale before and behind its average, the means of 64 codes are often halves.
+        ("mlperf_ic_resnet8", 20, 0.8),
     ],
 )
 def test_results_are_those_of_onnxruntime(name, style, most, share, open_network):
     path, x = open_network(name, style)
-    graph, x = load(path), x[:32]
+    graph, x = load(path), x[:16]
     (result,) = graph.outputs
     (expected,) = run_onnxruntime(path, [x]).values()
     found = run_float(graph, {graph.inputs[0]: x})[result]
