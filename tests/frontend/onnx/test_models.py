@@ -4,6 +4,7 @@ import tarfile
 
 import numpy as np
 import pytest
+from pass_list import PassList
 
 from nnef_hw.build.pipeline import fix_model
 from nnef_hw.cli import main
@@ -22,6 +23,8 @@ BUILDABLE = [name for name in NETWORKS if "resnet" not in name]
 EXPORTS = [
     "cnn", "gru", "lstm", "misc", "mlp", "ops", "resnetish", "rnn", "twoio", "unetish",
 ]  # fmt: skip
+OPERATORS = PassList("khronos-nnef-tools-ops")
+"""Models of Khronos's converter for its own tests."""
 
 
 @pytest.fixture(params=NETWORKS)
@@ -93,3 +96,16 @@ def test_converted_exports_are_what_khronos_reads(name, exports, tmp_path):
         archive.extractall(tmp_path / "out", filter="data")
     graph = nnef.load_graph(str(tmp_path / "out"))
     assert [item.name for item in graph.operations][-1] == load(converted).nodes[-1].op
+
+
+@pytest.mark.parametrize("name", [*OPERATORS.passing, *OPERATORS.exceptions])
+def test_single_operators_compute_what_onnxruntime_does(name, suites):
+    folder = suites / "khronos-nnef-tools-ops" / name
+    if not (folder / "io.npz").exists():
+        pytest.skip("the suite has no samples of it")
+    graph, samples = load(folder / "model.onnx"), np.load(folder / "io.npz")
+    found = run_float(graph, {key: samples[f"in_{key}"] for key in graph.inputs})
+    for output in graph.outputs:
+        expected = samples[f"out_{output}"]
+        result = found[output].reshape(expected.shape)
+        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)
