@@ -35,9 +35,9 @@ _KNOWING = {"DequantizeLinear", "QuantizeLinear", "QLinearConv", "QLinearMatMul"
 """Standard operators that take quantized values as they are."""
 
 _MOVING = {
-    "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND",
-    "Identity", "MaxPool", "ReduceMax", "ReduceMin", "Reshape", "Slice", "SpaceToDepth", "Split",
-    "Squeeze", "Tile", "Transpose", "Unsqueeze",
+    "Concat", "DepthToSpace", "Dropout", "Expand", "Flatten", "Gather", "GatherElements",
+    "GatherND", "Identity", "MaxPool", "ReduceMax", "ReduceMin", "Reshape", "Slice",
+    "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze",
 }  # fmt: skip
 """Operators whose results are codes of their arguments."""
 
@@ -249,6 +249,8 @@ def read_coding(
     if steps is None:
         raise call.error(f"input {scale}, the scale, is missing")
     scales = steps.data.astype(np.float64)
+    if not scales.size:
+        raise call.error("there is no scale")
     if not (np.isfinite(scales).all() and (scales > 0).all()):
         wrong = scales[~(np.isfinite(scales) & (scales > 0))].flat[0]
         raise call.error(f"a scale is {wrong:g}", "scales must be positive and finite")
@@ -285,7 +287,8 @@ def _placing(
                 f"the shape {list(shape)}",
                 f"the scales must have shape {expected}",
             )
-        return lambda array: np.repeat(array, block, axis).take(range(shape[axis]), axis)
+        indices = np.arange(shape[axis]) // block
+        return lambda array: array.take(indices, axis)
     if given != (shape[axis],):
         raise call.error(
             f"scales of shape {list(given)} do not fit axis {axis} of the shape {list(shape)}",

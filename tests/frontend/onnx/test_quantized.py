@@ -178,6 +178,18 @@ class TestCodes:
         found = run_float(graph, {"x": np.array([[0.0, 0.5, 1.0, 999.0]])})["y"]
         assert found.tolist() == [expected]
 
+    def test_what_lies_between_two_codes_is_cut_off(self, read, rng):
+        pytest.importorskip("onnxruntime", reason="pip install nnef-hw[crosscheck]")
+        model = net(
+            'q = Q(x) r = Resize <mode = "linear"> (q, , scales) y = D(r)',
+            ", float[4] scales = {1, 1, 2, 2}",
+            shape="1,2,4,4",
+            results="float[1,2,8,8] y",
+        )
+        x = rng.uniform(-9, 99, (3, 2, 4, 4)).astype(np.float32)
+        found = run_float(read(model), {"x": x})["y"]
+        np.testing.assert_array_equal(found, run_onnxruntime(model, [x])["y"])
+
     def test_indices_of_the_greatest_code(self, read, rng):
         graph = read(net("q = Q(x) y = ArgMax <axis = 1> (q)", results="int64[1,1] y"))
         assert ops(graph) == ["argmax_reduce"]

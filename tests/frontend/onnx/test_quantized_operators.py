@@ -171,6 +171,12 @@ MISTAKES = {
         ModelError,
         "the codes are float, not integers",
     ),
+    "no-scale": ("q = QuantizeLinear(x, nothing) y = D(q)", ModelError, "there is no scale"),
+    "real-bias": (
+        f"q = Q(x) p = {MS}.QGemm(q, s, z, w, s, z, below, s, z) y = D(p)",
+        ModelError,
+        "the codes are float, not integers",
+    ),
     "real-codes": ("y = D(x)", ModelError, "the codes are float, not integers"),
     "several-scales": (
         f"q = Q(x) p = {MS}.QLinearAdd(q, s, z, q, s4, z4, s, z) y = D(p)",
@@ -209,6 +215,7 @@ MISTAKES = {
 def test_what_is_wrong_is_said(read, body, error, reason):
     extra = """, float s0 = {0}, float below = {-2}, float[2] s2 = {1, 2}, uint8[2] z2 = {1, 2},
         float[4] s4 = {1, 2, 3, 4}, uint8[4] z4 = {0, 0, 0, 0}, float[1,3] s13 = {1, 2, 3},
-        uint8[1,3] z13 = {0, 0, 0}, int8 n = {0}"""
+        uint8[1,3] z13 = {0, 0, 0}, int8 n = {0}, uint8[4,1] w = {1, 2, 3, 4},
+        float[0] nothing = {}"""
     with pytest.raises(error, match=re.escape(reason)):
         read(net(body, extra))

@@ -13,7 +13,7 @@ from nnef_hw.frontend.onnx.operators.matrix import gemm
 from nnef_hw.frontend.onnx.operators.normalization import softmax
 from nnef_hw.frontend.onnx.operators.quantization import (
     argument,
-    product_coding,
+    product_bias,
     quantized_result,
 )
 from nnef_hw.frontend.onnx.operators.windows import average_pool, global_average_pool
@@ -76,14 +76,10 @@ for _name, _function in {
 @lowers("QGemm", 1, domain=MICROSOFT)
 def qgemm(call: OnnxCall) -> Value:
     """Lower a linear layer; without a scale of its result this is real."""
-    (a, a_coding), b, c = argument(call, 0), call.required(3), call.input(6)
+    (a, a_coding), b = argument(call, 0), call.required(3)
     coding = read_coding(call, b.shape, b.type, 4, 5, axis=0 if call.attr("transB") else 1)
     coding = replace(coding, scale=coding.scale * call.attr("alpha"))
-    if c is not None:
-        sums = product_coding(a_coding, coding)
-        layout = (1,) * (c.rank - 1) + (-1,) if sums.scale.size > 1 else ()
-        scale, zero_point = sums.scale.reshape(layout), sums.zero_point.reshape(layout)
-        c = dequantized(call, c, replace(sums, scale=scale, zero_point=zero_point), FLOAT32)
+    c = product_bias(call, 6, a_coding, coding)
     b = dequantized(call, b, coding, FLOAT32)
     result = gemm(call.on(a, b, c, alpha=1.0, beta=1.0))
     return result if call.input(7) is None else quantized_result(call, result, 7, a_coding.element)

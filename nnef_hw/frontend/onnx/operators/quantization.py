@@ -18,7 +18,7 @@ from nnef_hw.frontend.onnx.quantized import (
 from nnef_hw.frontend.onnx.registry import lowers
 from nnef_hw.frontend.onnx.tensors import type_name
 
-__all__ = ["argument", "product_coding", "quantized_result"]
+__all__ = ["argument", "product_bias", "quantized_result"]
 
 _UINT8, _INT32 = ELEMENT_TYPES[2], ELEMENT_TYPES[6]
 
@@ -47,7 +47,8 @@ def dequantize_linear(call: OnnxCall) -> Value:
     x = call.required(0)
     _check_integers(call, x.type)
     coding = _axis_coding(call, x, x.type)
-    return dequantized(call, x, coding, call.required(1).type)
+    element = ELEMENT_TYPES.get(call.attr("output_dtype", 0), call.required(1).type)
+    return dequantized(call, x, coding, element)
 
 
 def _check_integers(call: OnnxCall, element: ElementType) -> None:
@@ -103,10 +104,20 @@ def quantized_result(call: OnnxCall, value: Value, scale: int, element: ElementT
     return quantized(call, value, coding)
 
 
-def product_coding(x: Coding, weights: Coding) -> Coding:
-    """Return what the sums of products of codes stand for, and so the codes of a bias."""
+def product_bias(call: OnnxCall, index: int, x: Coding, weights: Coding) -> Value | None:
+    """Return an optional bias, whose codes are steps of products of codes.
+
+    Its last dimension belongs to the output channels, and so do the scales of the weights.
+    """
+    bias = call.input(index)
+    if bias is None:
+        return None
+    _check_integers(call, bias.type)
     scale = x.scale * weights.scale
-    return Coding(scale, np.zeros(scale.shape, np.int64), _INT32, _INT32.limits)
+    layout = (1,) * (bias.rank - 1) + (-1,) if scale.size > 1 else ()
+    scale = scale.reshape(layout)
+    coding = Coding(scale, np.zeros(scale.shape, np.int64), bias.type, bias.type.limits)
+    return dequantized(call, bias, coding, FLOAT32)
 
 
 @lowers("QLinearConv", 10)
@@ -116,9 +127,7 @@ def qlinear_conv(call: OnnxCall) -> Value:
         raise call.unsupported("channels_last is set", "quantize it in the order N, C, H, W")
     x, x_coding = argument(call, 0)
     weights, coding = argument(call, 3, axis=0)
-    bias = call.input(8)
-    if bias is not None:
-        bias = dequantized(call, bias, product_coding(x_coding, coding), FLOAT32)
+    bias = product_bias(call, 8, x_coding, coding)
     return quantized_result(call, conv(call.on(x, weights, bias)), 6, call.required(0).type)
 
 
