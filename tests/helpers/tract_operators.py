@@ -10,9 +10,9 @@ POOL = {
     "a": (1, 4, 6), "b": (1, 2, 4, 4), "s6": (6,), "pre": (2, 8), "c": (2, 2), "g": (2, 6),
     "r": (6, 2), "w": (6, 3), "bias": (1, 12), "t": (2, 5, 3), "h0": (2, 1, 2),
     "q4": (1, 4, 3, 2), "k4": (1, 2, 5, 2), "grid": (1, 3, 3, 2), "kernel": (4, 2, 2, 2),
-    "grouped": (4, 1, 2, 2), "q8": (1, 1, 3),
+    "grouped": (4, 1, 2, 2), "q8": (1, 1, 3), "k1": (1, 3), "rows": (3, 3), "s2": (1, 1, 3),
 }  # fmt: skip
-"""Inputs by name, with their shapes; ``u`` is positive."""
+"""Inputs by name, with their shapes; ``u`` and ``k1`` are positive."""
 TYPES = {"n": "i64", "k": "i64", "q8": "i8", "flag": "bool"}
 """Those that are no floats, with tract's names of their types."""
 
@@ -99,7 +99,15 @@ def running(x, state, function, alpha=0.9):
 
 
 def unit(x, state, alpha):
-    state = np.maximum(abs(x), 1e-14) * (1 - alpha) + state * alpha
+    return divided(x, abs(x), state, alpha)
+
+
+def complex_unit(x, state, alpha):
+    return divided(x, np.sqrt((x**2).sum(-1, keepdims=True)), state, alpha)
+
+
+def divided(x, norm, state, alpha):
+    state = np.maximum(norm, 1e-14) * (1 - alpha) + state * alpha
     return state, x / np.sqrt(state)
 
 
@@ -152,6 +160,8 @@ CASES = {
     "arithmetic": ("(n + k) / 2 - n * 3", lambda n, k: np.trunc((n + k) / 2) - n * 3),
     "integer_meets_scalar": ("n * 0.5 + x", lambda n, x: n * 0.5 + x),
     "comparison": ("select(n >= 0, n, k)", lambda n, k: np.where(n >= 0, n, k)),
+    "select_by_integer": ("select(n, x, 0.0)", lambda n, x: np.where(n != 0, x, 0)),
+    "logicals_are_counted": ("flag + flag", lambda flag: flag * 2),
     "square": ("square(x) + recip(u)", lambda x, u: x**2 + 1 / u),
     "erf": ("tract_core_erf(x)", erf),
     "round_even": ("tract_core_round_even(x * 2.5)", lambda x: np.rint(x * 2.5)),
@@ -230,6 +240,10 @@ CASES = {
             for first, second, bias in [(0, 1, 2), (2, 3, 3)]], 1), 0.75, 3)),
     "deconv": ("deconv(b, kernel, stride = [2, 2], padding = [(0, 0), (0, 0)])",
                lambda b, kernel: transposed_conv(b, kernel)),
+    "deconv_constant": (
+        "deconv(s2, [[[1.0, 2.0]], [[3.0, 4.0]]], 0.0, stride = [2], padding = [(0, 0)])",
+        lambda s2: np.stack([s2[:, 0, :, None] * [1, 2], s2[:, 0, :, None] * [3, 4]], 1)
+        .reshape(1, 2, 6)),
     "deconv_groups": (
         "deconv(b, grouped, stride = [2, 2], padding = [(0, 0), (0, 0)], groups = 2)",
         lambda b, grouped: transposed_conv(b, grouped, 2)),
@@ -245,6 +259,10 @@ CASES = {
         ("tract_core_resize(b, sizes = [1, 2, 8, 4], interpolator = 'nearest',"
         " coord_transformer = 'asymmetric', nearest_mode = 'floor')"),
         lambda b: np.repeat(b, 2, 2)),
+    "onnx_resize": (
+        ("tract_onnx_resize(b, scales = [1.0, 1.0, 1.0, 2.0], interpolator = 'nearest',"
+         " coord_transformer = 'asymmetric', nearest_mode = 'floor')"),
+        lambda b: np.repeat(b, 2, 3)),
     "lstm_epilogue": ("tract_core_lstm_epilogue(pre, c, hidden = 2)", lstm_epilogue),
     "gru_epilogue": ("tract_core_gru_epilogue(g, g, c, hidden = 2)",
                      lambda g, c: gru_step(g, g, c)),
@@ -255,6 +273,14 @@ CASES = {
         ("tract_core_gru_seq(x = t, w = w, r = r, b = bias, initial_h = h0, hidden = 2, chunk = -1,"
         " has_bias = 1, reset_every_turn = 0, emit_y = 1, projected = 0)"),
         lambda *inputs: gru_sequence(*inputs, step=-1)),
+    "gru_seq_without_bias": (
+        ("tract_core_gru_seq(x = t, w = w, r = r, initial_h = h0, hidden = 2, chunk = 1,"
+         " has_bias = 0)"),
+        lambda t, w, r, h0: gru_sequence(t, w, r, np.zeros((1, 12)), h0)),
+    "exp_unit_norm_complex": (
+        ("tract_extra_exp_unit_norm(q4, k1, axis = 1, alpha = 0.9, stateless = true,"
+         " complex = true)"),
+        lambda q4, k1: running(q4, k1[..., None], complex_unit)),
     "exp_unit_norm": ("tract_extra_exp_unit_norm(t, u, axis = 1, alpha = 0.9, stateless = true)",
                       lambda t, u: running(t, u, unit)),
     "exp_mean_norm": (
@@ -267,6 +293,12 @@ CASES = {
         ("tract_transformers_sdpa(q4, k4, k4, datum_type = 'f32', acc_datum_type = 'f32',"
         " is_causal = true, scale = 0.7)"),
         lambda q4, k4: attention(q4, k4, k4, causal(3, 5), 0.7)),
+    "sdpa_mask": (
+        ("tract_transformers_sdpa(q4, q4, q4, rows, datum_type = 'f32', acc_datum_type = 'f32',"
+         " is_causal = false)"), lambda q4, rows: attention(q4, q4, q4, rows)),
+    "softmax_of_masked": (
+        "tract_transformers_scaled_masked_softmax(x, y, scale = 0.5, post_softmax_mask = false)",
+        lambda x, y: softmax(x / 2 + y)),
     "masked_softmax": (
         "tract_transformers_scaled_masked_softmax(x, flag, scale = 0.5, post_softmax_mask = true)",
         lambda x, flag: np.nan_to_num(softmax(np.where(flag, x / 2, -1e30)) * flag)),
@@ -291,6 +323,9 @@ CASES = {
 NOT_COMPARED = {
     "arithmetic": "tract's result is a dimension, which it does not hand out",
     "integer_meets_scalar": "tract makes 0 of 0.5 here",
+    "select_by_integer": "tract takes logicals only",
+    "logicals_are_counted": "tract does not add logicals",
+    "gru_seq_without_bias": "tract 0.23.9 stops the process",
     "shift": "tract takes the 3 for a dimension and does not shift by it",
     "slice_to_end": "tract 0.23.9 fails at a negative begin",
 }

@@ -183,6 +183,28 @@ def test_codes_with_explicit_scales_are_real_numbers_in_between(load_tract):
     assert y.tolist() == [[(2 * 0 + 1 * 2 + 2) * 2 + 3, (2 * 1 + 1 * 3 + 2) * 2 + 3]]
 
 
+def test_the_scales_of_a_deconv_filter_are_those_of_its_outputs(tmp_path, rng):
+    codes = rng.integers(-9, 9, (3, 2, 2, 2)).astype(np.int8)
+    (tmp_path / "w.dat").write_bytes(write_tensor(codes))
+    (tmp_path / "graph.quant").write_text(
+        '"w": zero_point_linear_quantize(zero_point = [0, 0, 0], scale = [0.5, 1.0, 2.0],'
+        " bits = 8, signed = true, symmetric = false);"
+    )
+    (tmp_path / "graph.nnef").write_text(
+        "version 1.0; extension tract_registry tract_core; graph g(x) -> (y) {"
+        "x = external(shape = [1, 2, 1, 1]); w = variable(label = 'w', shape = [3, 2, 2, 2]);"
+        "y = deconv(x, w, stride = [2, 2], padding = [(0, 0), (0, 0)]); }"
+    )
+
+    graph = load(tmp_path)
+    (y,) = run(graph, np.reshape([1.0, 10.0], (1, 2, 1, 1)))
+
+    real = codes * np.reshape([0.5, 1, 2], (3, 1, 1, 1))
+    np.testing.assert_allclose(y[0], real[:, 0] + 10 * real[:, 1])
+    quant = graph.tensor(graph.nodes[0].inputs[1]).quant
+    assert quant.args["scale"].tolist() == [[0.5, 1, 2]]
+
+
 def test_a_template_is_filled_in_from_json_files(tmp_path):
     (tmp_path / "net.json").write_text(json.dumps({"width": 5}))
     (tmp_path / "graph.nnef").write_text(
@@ -247,6 +269,17 @@ def test_operators_out_of_reach_are_refused_with_a_reason(load_tract, operator):
     ("y = tract_shl(x, 1);", "scalars have no bits"),
     ("y = tract_core_bitand(x, 1);", "scalars have no bits"),
     ("y = tract_core_resize(x, [-1.0, 1.0]);", "must be positive"),
+    ("y = tract_transformers_sdpa(x, x, x);", "must all have rank 3 or 4, not 2"),
+    ("y = tract_core_matmul(x, x, axes = [0, 1, 2, 3, 4, 5]);", "must be six numbers in 0..1"),
+    ("y = tract_core_einsum_q([x], expr = 'a->a');", "it multiplies two tensors"),
+    ("y = tract_core_resize(x, [2.0, 3.0], sizes = [2, 2]);", "give either scales or sizes"),
+    ("y = tract_onnx_resize(x, [1.0, 1.0], coord_transformer = 'tf_crop_and_resize');",
+     "'tf_crop_and_resize' is not supported"),
+    ("y = deconv(x, x);", "both have batch, channels and spatial dimensions"),
+    ("y = tract_core_gru_seq(x, x, x, x, x, hidden = 3, projected = 1);",
+     "projected = True is not supported"),
+    ("y = tract_extra_exp_mean_norm(x, x, axis = 0, alpha = 0.5, skip = 1, scaling_factor = 1.0);",
+     "skip = 1 is not supported"),
     ("y = relu(x, slope = 1.0);", "there is no argument 'slope'"),
     ("y = tract_core_cast('x', to = 'f32');", "must be tensor<>, not 'x'"),
 ])  # fmt: skip

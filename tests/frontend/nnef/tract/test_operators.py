@@ -18,7 +18,7 @@ def sample(rng, name):
     if name == "flag":
         return rng.random(POOL[name]) < 0.7
     values = rng.normal(size=POOL[name]).astype(np.float32)
-    return np.abs(values) + 0.1 if name == "u" else values
+    return np.abs(values) + 0.1 if name in {"u", "k1"} else values
 
 
 @pytest.fixture
