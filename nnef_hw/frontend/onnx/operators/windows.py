@@ -33,11 +33,6 @@ class _Window:
     extra: list[int]
 
     @property
-    def reach(self) -> list[int]:
-        """Extents that one window covers."""
-        return [(k - 1) * d + 1 for k, d in zip(self.size, self.dilation, strict=True)]
-
-    @property
     def extended(self) -> Padding:
         """Padding with what ``ceil_mode`` adds."""
         return [(p, q + e) for (p, q), e in zip(self.padding, self.extra, strict=True)]
@@ -49,21 +44,16 @@ def _same(call: OnnxCall, total: int) -> tuple[int, int]:
     return (total - less, less) if call.attr("auto_pad") == "SAME_LOWER" else (less, total - less)
 
 
-def _lists(call: OnnxCall, x: Value, size: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return strides and dilations."""
+def _steps(call: OnnxCall, x: Value, size: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
+    """Return strides, dilations, and the extents that one window covers."""
     rank = x.rank - 2
     if rank < 1 or len(size) != rank:
         raise call.error(f"a window of {list(size)} does not fit the shape {list(x.shape)}")
-    lists = []
-    for name, values in (
-        ("kernel_shape", size),
-        *((key, call.attr(key)) for key in ("strides", "dilations")),
-    ):
-        values = [1] * rank if values is None else list(values)
+    stride, dilation = (call.attr(key) or [1] * rank for key in ("strides", "dilations"))
+    for name, values in (("kernel_shape", size), ("strides", stride), ("dilations", dilation)):
         if len(values) != rank or min(values) < 1:
-            raise call.error(f"{name} {values} must have {rank} positive items")
-        lists.append(values)
-    return lists[1], lists[2]
+            raise call.error(f"{name} {list(values)} must have {rank} positive items")
+    return stride, dilation, [(k - 1) * d + 1 for k, d in zip(size, dilation, strict=True)]
 
 
 def _explicit(call: OnnxCall, rank: int) -> Padding:
@@ -75,9 +65,8 @@ def _explicit(call: OnnxCall, rank: int) -> Padding:
 
 def _window(call: OnnxCall, x: Value, size: Sequence[int]) -> _Window:
     """Return a window with explicit padding."""
-    stride, dilation = _lists(call, x, size)
+    stride, dilation, reach = _steps(call, x, size)
     rank, extents = len(stride), x.shape[2:]
-    reach = [(k - 1) * d + 1 for k, d in zip(size, dilation, strict=True)]
     extra = [0] * rank
     if call.attr("auto_pad") in {"SAME_UPPER", "SAME_LOWER"}:
         padding = [
@@ -141,8 +130,7 @@ def conv_transpose(call: OnnxCall) -> Value:
     """Transposed convolution; where ONNX pads the output, the bias goes into the padding too."""
     x, weights = call.required(0), call.required(1)
     size = call.attr("kernel_shape", list(weights.shape[2:]))
-    stride, dilation = _lists(call, x, size)
-    reach = [(k - 1) * d + 1 for k, d in zip(size, dilation, strict=True)]
+    stride, dilation, reach = _steps(call, x, size)
     full = [(n - 1) * s + r for n, s, r in zip(x.shape[2:], stride, reach, strict=True)]
     padding = _output_padding(call, x, stride, full)
     shape = [f - p - q for f, (p, q) in zip(full, padding, strict=True)]
@@ -224,9 +212,9 @@ def _numbered(call: OnnxCall, x: Value) -> Value:
     """Return every element's index in the flat tensor: what ONNX has for the index of a maximum."""
     numbers = np.arange(x.volume).reshape(x.shape)
     if call.attr("storage_order"):
-        columns = np.arange(int(np.prod(x.shape[2:]))).reshape(x.shape[2:][::-1]).T
-        first = np.arange(x.volume).reshape(*x.shape[:2], -1)[..., :1]
-        numbers = first.reshape(*x.shape[:2], *[1] * (x.rank - 2)) + columns
+        columns = np.arange(math.prod(x.shape[2:])).reshape(x.shape[2:][::-1]).T
+        first = numbers.reshape(*x.shape[:2], -1)[..., 0]
+        numbers = first.reshape(*first.shape, *[1] * columns.ndim) + columns
     return call.constant(numbers, _EXACT)
 
 
@@ -300,7 +288,7 @@ def max_unpool(call: OnnxCall) -> Value:
     """Put maxima back to where they came from: indices count in the flat output."""
     x, indices = call.required(0), call.required(1)
     given = call.integers(2, "the output shape")
-    stride, _ = _lists(call, x, call.attr("kernel_shape"))
+    stride, *_ = _steps(call, x, call.attr("kernel_shape"))
     rank = x.rank - 2
     natural = [
         (n - 1) * s + k - p - q
