@@ -112,13 +112,10 @@ def _from_sizes(
 
 
 def _extents(call: OnnxCall, x: Value, scales: list[float]) -> list[int]:
-    """Return the extents that scales give: a product of 32-bit floats, 0.7 of 10 is 7."""
+    """Return the extents that scales give, as onnx's shape inference does."""
     if len(scales) != x.rank or not all(0 < scale < _MAX_SCALE for scale in scales):
         raise call.error(f"the scales {scales} do not fit the shape {list(x.shape)}")
-    return [
-        math.floor(np.float32(extent) * np.float32(scale))
-        for extent, scale in zip(x.shape, scales, strict=True)
-    ]
+    return [math.floor(extent * scale) for extent, scale in zip(x.shape, scales, strict=True)]
 
 
 def _resized(
