@@ -219,12 +219,10 @@ def test_resizing_by_whole_factors_is_standard(
     np.testing.assert_allclose(run_float(graph, {"x0": x})["y0"], expected, rtol=1e-5, atol=1e-5)
 
 
-def test_extents_are_scaled_as_by_shape_inference(make_node, read):
+def test_extents_are_scaled_in_32_bits(make_node, read):
     scales = np.array([1, 1, 0.7, 0.7], np.float32)
     model = make_node("Resize", array(1, 1, 10, 10), None, scales, constant=[2], mode="linear")
-    inferred = onnx.shape_inference.infer_shapes(model).graph.output[0].type.tensor_type.shape
-    shape = read(model).tensor("y0").shape
-    assert shape == tuple(extent.dim_value for extent in inferred.dim) == (1, 1, 6, 6)
+    assert read(model).tensor("y0").shape == (1, 1, 7, 7)
 
 
 def test_negative_indices_of_the_run_count_from_the_end(make_node, read):

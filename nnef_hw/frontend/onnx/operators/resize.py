@@ -112,10 +112,17 @@ def _from_sizes(
 
 
 def _extents(call: OnnxCall, x: Value, scales: list[float]) -> list[int]:
-    """Return the extents that scales give, as onnx's shape inference does."""
+    """Return the extents that scales give.
+
+    The product is one of 32-bit floats, as in onnxruntime and PyTorch: 0.7 of 10 is 7. In double
+    precision, which onnx's own shape inference computes in, it would be 6.
+    """
     if len(scales) != x.rank or not all(0 < scale < _MAX_SCALE for scale in scales):
         raise call.error(f"the scales {scales} do not fit the shape {list(x.shape)}")
-    return [math.floor(extent * scale) for extent, scale in zip(x.shape, scales, strict=True)]
+    return [
+        math.floor(np.float32(extent) * np.float32(scale))
+        for extent, scale in zip(x.shape, scales, strict=True)
+    ]
 
 
 def _resized(
