@@ -75,12 +75,13 @@ def given_weights(tensor: Tensor) -> tuple[NDArray[np.int64], QType] | None:
 
     None if it has no quantization, or one that the hardware has no codes for (a warning says so):
     logarithmic steps, steps none of which is 0, more than 8 bits, scales that vary within an
-    output channel. Its real numbers are then quantized anew.
+    output channel. Its real numbers are then quantized anew. Zero points are taken off the codes,
+    which then have up to 9 bits.
 
     Raises
     ------
     UnsupportedError
-        If the zero point is not 0.
+        If a zero point is so far off that they have more.
     """
     quant = tensor.quant
     if quant is None or tensor.data is None:
@@ -91,20 +92,20 @@ def given_weights(tensor: Tensor) -> tuple[NDArray[np.int64], QType] | None:
         _log.warning("the codes of %s have no counterpart in hardware: it is quantized anew",
                      tensor.name)  # fmt: skip
         return None
-    if np.any(steps[1]):
-        shown = np.unique(steps[1]).tolist()
-        raise UnsupportedError(
-            f"the filter {tensor.name!r} is quantized with zero point "
-            f"{', '.join(map(str, shown))}: the hardware multiplies codes",
-            remedy="quantize weights symmetrically, with zero point 0",
-            location=tensor.location,
-        )
-    codes = encode(tensor.data, quant)
+    codes = encode(tensor.data, quant) - _aligned(steps[1], tensor.data.ndim)
     # Unsigned codes need a sign bit more, unless the highest ones are not used.
     bits = quant.args["bits"]
     used = signed_bits(int(codes.min()), int(codes.max()))
-    narrow = bool(quant.args.get("signed") and quant.args.get("symmetric"))
-    return codes, QType(max(bits, used), True, scales, narrow=narrow and bits > 1)
+    if used > _WEIGHT_BITS + 1:
+        shown = ", ".join(map(str, np.unique(steps[1]).tolist()))
+        raise UnsupportedError(
+            f"the filter {tensor.name!r} is quantized with zero point {shown}: without it, its "
+            f"codes have {used} bits",
+            remedy="quantize weights with a zero point that is one of their codes",
+            location=tensor.location,
+        )
+    narrow = quant.args.get("signed") and quant.args.get("symmetric") and not np.any(steps[1])
+    return codes, QType(max(bits, used), True, scales, narrow=bool(narrow) and bits > 1)
 
 
 def given_bias(tensor: Tensor, scale: NDArray[np.float64]) -> NDArray[np.int64] | None:

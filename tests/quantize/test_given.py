@@ -217,8 +217,7 @@ def test_logarithmic_activations_need_samples(network, caplog):
 @pytest.mark.parametrize(
     ("name", "quant", "message"),
     [
-        ("w1", zero_point(0.1, 3), "the filter 'w1' is quantized with zero point 3: the hardware"),
-        ("w1", zero_point(STEPS, np.array([0, 0, 1])), "with zero point 0, 1: the hardware"),
+        ("w1", zero_point(0.1, 900), "with zero point 900: without it, its codes have 11 bits"),
         ("x", unsigned(np.array([[0.1, 0.2]])), "'x' is quantized with a scale for each channel"),
         ("x", unsigned(0.1, bits=17), "'x' is quantized to 17 bits with zero point 0; use 2 to 16"),
         ("x", unsigned(0.1, 256), "zero point 256; use 2 to 16 bits, and a zero point in 0..255"),
@@ -228,6 +227,18 @@ def test_formats_without_hardware_are_refused(network, name, quant, message):
     graph = simplify(quantized(network, **{**GIVEN, name: quant}))
     with pytest.raises(UnsupportedError, match=re.escape(message)):
         quantize(graph, None)
+
+
+@pytest.mark.parametrize(
+    "zero", [100, -128, np.array([0, 5, -100])], ids=["one", "lowest code", "channels"]
+)
+def test_zero_points_of_filters_are_taken_off_their_codes(network, zero):
+    fixed = quantize(simplify(quantized(network, **{**GIVEN, "w1": zero_point(STEPS, zero)})), None)
+    tensor = fixed.tensor(fixed.nodes[0].inputs[1])
+
+    offset = np.reshape(zero, (-1, 1, 1, 1))
+    np.testing.assert_array_equal(tensor.data, network.constant("w1") - offset)
+    assert (tensor.qtype.bits, tensor.qtype.zero_point, tensor.qtype.narrow) == (9, 0, False)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ STYLES = {
         "style": "QOperator", "activations": "QInt8", "per_channel": True,
     },
 }  # fmt: skip
+WITH_ZERO_POINTS = {"uint8-weights": {"style": "QOperator", "weights": "QUInt8"}}
 CHAINS = ("digits_mlp", "mnist_tiny_cnn", "mnist_lenet5")
 DEEP = ("mlperf_kws_dscnn", "mlperf_ic_resnet8")
 TABLES = {"softmax", "tanh"}
@@ -46,7 +47,7 @@ def open_network(zoo, tmp_path_factory):
         graph = load(source)
         x = x.reshape(len(x), *graph.tensor(graph.inputs[0]).shape[1:])
         path = tmp_path_factory.mktemp(name) / f"{style}.onnx"
-        return quantize(source, path, x[:16], **STYLES[style]), x[16:]
+        return quantize(source, path, x[:16], **{**STYLES, **WITH_ZERO_POINTS}[style]), x[16:]
 
     return quantize_network
 
@@ -120,7 +121,7 @@ def test_fixed_networks_need_no_samples(name, style, mult_bits, share, open_netw
 @pytest.mark.parametrize(
     ("name", "style", "board"),
     [
-        ("digits_mlp", "qoperator", "icebreaker"),
+        ("digits_mlp", "uint8-weights", "icebreaker"),
         ("mnist_tiny_cnn", "qdq-int8-channels", "icebreaker"),
     ],
 )
