@@ -5,7 +5,10 @@ import pytest
 from onnx_runtime import run_onnxruntime
 from quantized_text import message, net
 
-from nnef_hw.reference import run_float
+from nnef_hw.build.pipeline import fix_model
+from nnef_hw.errors import SampleError
+from nnef_hw.numerics import QType
+from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
 from nnef_hw.reference.float_quantize import encode
 
 onnx = pytest.importorskip("onnx", reason="pip install nnef-hw[onnx]")
@@ -311,3 +314,46 @@ class TestWeights:
         body = "q, qs, qz = DynamicQuantizeLinear(w) d = DequantizeLinear(q, qs, qz) y = Mul(x, d)"
         filters = weights(read(net(body, ", float[1,4] w = {-1.0, 0.0, 0.5, 1.55}")))
         np.testing.assert_allclose(filters.data, [[-1.0, 0.0, 0.5, 1.55]])
+
+
+class TestBuilding:
+    NARROW = """net (float[1,6] x) => (float[1,3] y) <
+        float s = {0.125}, int8 n = {0}, float t = {0.25}, uint8 z = {0}, float r = {0.5},
+        int8[4,6] w1 = {-9, 7, 3, -2, 0, 1, 5, -5, 2, 2, -3, 7, 1, 1, -7, 4, 0, -1, 6, -6, 3, 2, 1, 0
+        },
+        int8[3,4] w2 = {1, -2, 3, -4, 5, -6, 7, -8, 7, 6, -5, 4}, int32[4] b1 = {3, -40, 0, 9},
+        float u = {0.0625}, float us = {0.0078125}, int8 lo = {-8}, int8 low = {-7}, int8 hi = {7},
+        uint8 nil = {0}, uint8 top = {15}> {
+        xq = QuantizeLinear (x, s, n) xc = Clip (xq, lo, hi) xd = DequantizeLinear (xc, s, n)
+        wc = Clip (w1, low, hi) wd = DequantizeLinear (wc, u, n)
+        bd = DequantizeLinear (b1, us)
+        h = Gemm <transB = 1> (xd, wd, bd) a = Relu (h)
+        aq = QuantizeLinear (a, t, z) ac = Clip (aq, nil, top) ad = DequantizeLinear (ac, t, z)
+        vc = Clip (w2, lo, hi) vd = DequantizeLinear (vc, u, n)
+        o = Gemm <transB = 1> (ad, vd)
+        oq = QuantizeLinear (o, r, n) y = DequantizeLinear (oq, r, n)
+    }"""
+
+    def test_narrow_formats_reach_the_fixed_network(self, read, rng):
+        graph = read(message(self.NARROW))
+        fixed, _ = fix_model(graph, None)
+        formats = [fixed.tensor(name).qtype for name in ("x", "a", "y")]
+        assert formats == [QType(4, True, 0.125), QType(4, False, 0.25), QType(8, True, 0.5)]
+        filters = [fixed.tensor(node.inputs[1]) for node in fixed.nodes]
+        assert [(x.qtype.bits, x.qtype.narrow) for x in filters] == [(4, True), (4, False)]
+        assert filters[0].data[0, :2].tolist() == [-7, 7]
+        biases = [fixed.constant(node.inputs[2]).tolist() for node in fixed.nodes]
+        assert biases == [[[3, -40, 0, 9]], [[0, 0, 0]]]
+
+        x = rng.uniform(-1.2, 1.2, (200, 6))
+        codes = run_fixed(fixed, quantize_inputs(fixed, {"x": x}))
+        real = run_float(graph, {"x": x})["y"]
+        # Steps that are powers of 2 have exact multipliers.
+        np.testing.assert_array_equal(dequantize_outputs(fixed, codes)["y"], real)
+
+    def test_results_without_quantization_need_samples(self, read):
+        graph = read(
+            message(self.NARROW.replace("o = Gemm", "y = Gemm").partition("oq =")[0] + "}")
+        )
+        with pytest.raises(SampleError, match="does not say how to quantize y and no samples"):
+            fix_model(graph, None)
