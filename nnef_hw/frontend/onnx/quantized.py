@@ -68,7 +68,7 @@ class Coding:
     def quantization(self) -> Quantization | None:
         """The same as a line of ``graph.quant``; None if no number of bits has these limits."""
         lo, hi = self.limits
-        bits = (hi - lo).bit_length()
+        bits = max((hi - lo).bit_length(), 1)
         signed = lo < 0
         ranges = {
             (0, (1 << bits) - 1): False,
@@ -188,8 +188,9 @@ def _padded(lowering: Lowering, call: OnnxCall, x: Quantized) -> Value:
 def _clipped(call: OnnxCall) -> Value | None:
     """Return codes of fewer bits than their type has; None if they are no codes or not limited."""
     x, *limiting = call.arguments
-    is_known = all(value is None or value.data is not None for value in limiting)
-    if x is None or x.type.dtype != "integer" or call.since < 11 or not is_known:
+    if x is None or x.type.dtype != "integer" or call.since < 11:
+        return None
+    if any(value and (value.data is None or value.type != x.type) for value in limiting):
         return None
     least, most = x.type.limits
     lo = call.optional_number(1, "the minimum")

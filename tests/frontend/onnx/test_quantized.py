@@ -129,12 +129,17 @@ class TestActivations:
         codes = np.clip(np.rint(-x / 0.5) - 4, least, most)
         np.testing.assert_allclose(run_float(graph, {"x": x})["y"], (codes + 4) * 0.5)
 
-    def test_a_clip_to_no_number_of_bits_clamps(self, read):
+    @pytest.mark.parametrize(
+        ("least", "most", "expected"),
+        [(0, 9, [3.0, -1.5, 2.0, 0.0]), (5, 5, [1.0] * 4), (9, 5, [1.0] * 4)],
+        ids=["odd", "one-code", "crossed"],
+    )
+    def test_a_clip_to_no_number_of_bits_clamps(self, read, least, most, expected):
         body = "a = Neg(x) q = Q(a) c = Clip(q, lo, hi) y = D(c)"
-        graph = read(net(body, ", uint8 lo = {0}, uint8 hi = {9}"))
+        graph = read(net(body, f", uint8 lo = {{{least}}}, uint8 hi = {{{most}}}"))
         assert ops(graph) == ["neg", "clamp"]
         found = run_float(graph, {"x": np.array([[-9.0, 9.0, -2.0, 0.0]])})["y"]
-        assert found.tolist() == [[3.0, -1.5, 2.0, 0.0]]
+        assert found.tolist() == [expected]
 
     def test_channels_may_have_scales_of_their_own(self, read):
         extra = ", float[4] cs = {0.5, 1.0, 2.0, 4.0}, int8[4] cz = {0, 1, 2, 3}"
@@ -319,7 +324,8 @@ class TestWeights:
 class TestBuilding:
     NARROW = """net (float[1,6] x) => (float[1,3] y) <
         float s = {0.125}, int8 n = {0}, float t = {0.25}, uint8 z = {0}, float r = {0.5},
-        int8[4,6] w1 = {-9, 7, 3, -2, 0, 1, 5, -5, 2, 2, -3, 7, 1, 1, -7, 4, 0, -1, 6, -6, 3, 2, 1, 0
+        int8[4,6] w1 = {
+            -9, 7, 3, -2, 0, 1, 5, -5, 2, 2, -3, 7, 1, 1, -7, 4, 0, -1, 6, -6, 3, 2, 1, 0
         },
         int8[3,4] w2 = {1, -2, 3, -4, 5, -6, 7, -8, 7, 6, -5, 4}, int32[4] b1 = {3, -40, 0, 9},
         float u = {0.0625}, float us = {0.0078125}, int8 lo = {-8}, int8 low = {-7}, int8 hi = {7},

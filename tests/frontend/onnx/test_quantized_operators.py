@@ -177,6 +177,11 @@ MISTAKES = {
         ModelError,
         "the codes are float, not integers",
     ),
+    "bias-shape": (
+        f"q = Q(x) p = {MS}.QGemm(q, s, z, w44, s4, z4, b2, s, z) y = D(p)",
+        ModelError,
+        "a bias of shape [2] does not fit 4 scales",
+    ),
     "real-codes": ("y = D(x)", ModelError, "the codes are float, not integers"),
     "several-scales": (
         f"q = Q(x) p = {MS}.QLinearAdd(q, s, z, q, s4, z4, s, z) y = D(p)",
@@ -216,6 +221,7 @@ def test_what_is_wrong_is_said(read, body, error, reason):
     extra = """, float s0 = {0}, float below = {-2}, float[2] s2 = {1, 2}, uint8[2] z2 = {1, 2},
         float[4] s4 = {1, 2, 3, 4}, uint8[4] z4 = {0, 0, 0, 0}, float[1,3] s13 = {1, 2, 3},
         uint8[1,3] z13 = {0, 0, 0}, int8 n = {0}, uint8[4,1] w = {1, 2, 3, 4},
-        float[0] nothing = {}"""
+        float[0] nothing = {}, int32[2] b2 = {1, 2},
+        uint8[4,4] w44 = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}"""
     with pytest.raises(error, match=re.escape(reason)):
         read(net(body, extra))

@@ -114,6 +114,8 @@ def product_bias(call: OnnxCall, index: int, x: Coding, weights: Coding) -> Valu
         return None
     _check_integers(call, bias.type)
     scale = x.scale * weights.scale
+    if scale.size > 1 and bias.shape[-1:] != (scale.size,):
+        raise call.error(f"a bias of shape {list(bias.shape)} does not fit {scale.size} scales")
     layout = (1,) * (bias.rank - 1) + (-1,) if scale.size > 1 else ()
     scale = scale.reshape(layout)
     coding = Coding(scale, np.zeros(scale.shape, np.int64), bias.type, bias.type.limits)
