@@ -1,14 +1,16 @@
 """Operators on codes, against onnxruntime; and what is wrong with quantized models."""
 
 import logging
+import random
 import re
+from contextlib import suppress
 
 import numpy as np
 import pytest
 from onnx_runtime import run_onnxruntime
 from quantized_text import message, net
 
-from nnef_hw.errors import ModelError, UnsupportedError
+from nnef_hw.errors import ModelError, NnefHwError, UnsupportedError
 from nnef_hw.reference import run_float
 
 onnx = pytest.importorskip("onnx", reason="pip install nnef-hw[onnx]")
@@ -225,3 +227,52 @@ def test_what_is_wrong_is_said(read, body, error, reason):
         uint8[4,4] w44 = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}"""
     with pytest.raises(error, match=re.escape(reason)):
         read(net(body, extra))
+
+
+MIXED = f"""q = Q(x) r = QLinearMatMul(q, s, z, w44, s4, z4, t, u) c = Clip(r, z, h)
+    a = {MS}.QLinearAdd(q, s, z, c, t, u, s, z) m = MaxPool <kernel_shape = [1]> (a3)
+    k = {MS}.QLinearConcat <axis = 1> (s, z, a, s, z, q, s, z) p = Pad(k, pads, z)
+    g = {MS}.QGemm <transB = 1> (a, s, z, w44, s, z, b4, t, u) e = E(g)
+    f = QuantizeLinear(e, s4, z4) d = DequantizeLinear(f, s4, z4)
+    i = MatMulInteger(q, w44, z) j = Cast <to = 1> (i) y = Add(d, j)"""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_changed_models_give_a_graph_or_an_error_of_ours(read, seed):
+    rng = random.Random(seed)
+    extra = """, float[4] s4 = {1, 2, 3, 4}, uint8[4] z4 = {0, 1, 2, 3}, uint8 h = {15},
+        uint8[4,4] w44 = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
+        uint8[1,1,4] a3 = {1, 2, 3, 4}, int64[4] pads = {0, 1, 0, 1}, int32[4] b4 = {1, -2, 3, 4}"""
+    whole = net(MIXED, extra)
+    read(whole)
+    loaded = 0
+    for _ in range(60):
+        model = onnx.ModelProto()
+        model.CopyFrom(whole)
+        node, other = rng.choice(model.graph.node), rng.choice(model.graph.node)
+        tensor = rng.choice(model.graph.initializer)
+        change = rng.randrange(5)
+        if change == 0:
+            node.input[rng.randrange(len(node.input))] = rng.choice([
+                "",
+                "s",
+                "z",
+                "s4",
+                "w44",
+                "b4",
+            ])
+        elif change == 1:
+            del node.input[rng.randrange(len(node.input))]
+        elif change == 2:
+            name, value = rng.choice(["axis", "block_size", "alpha"]), rng.choice([-3, 2**40, 0.5])
+            node.attribute.append(onnx.helper.make_attribute(name, value))
+        elif change == 3:
+            node.op_type, node.domain = other.op_type, other.domain
+        else:
+            array = onnx.numpy_helper.to_array(tensor).reshape(-1)
+            array = rng.choice([-array, array[:0], array * 0, np.repeat(array, 2), array[:1]])
+            tensor.CopyFrom(onnx.numpy_helper.from_array(array.copy(), tensor.name))
+        with suppress(NnefHwError):
+            read(model)
+            loaded += 1
+    assert 0 < loaded < 60
