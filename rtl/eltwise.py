@@ -1,0 +1,237 @@
+"""Element-wise operators of two activation streams."""
+
+from typing import Any, NamedTuple
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.numerics import signed_bits
+from nnef_hw.rtl.stream import beat_layout
+
+__all__ = ["EltwiseExtremum", "EltwiseSum"]
+
+TABLE_INPUTS = 4
+"""Inputs of a LUT."""
+
+
+class Term(NamedTuple):
+    """Part of a sum: ``value * 2**exponent``, with the bounds of ``value``."""
+
+    exponent: int
+    lo: int
+    hi: int
+    value: Any
+
+
+class EltwiseSum(wiring.Component):
+    """Add or subtract two streams of different scales.
+
+    Golden model: ``clip((((a - za) * ma + (b - zb) * mb + 2**(shift-1)) >> shift) + zero_point,
+    lo, hi)`` for every code; a negative ``mb`` subtracts, a higher ``lo`` is a fused ReLU.
+
+    One beat per cycle. The products are not multiplied: every four bits of the two codes address a
+    table of the sums of their constants, one LUT per bit of the table, and a pipelined tree adds
+    the tables. Zero points and rounding are in the tables. A stage waits only if the next one does.
+
+    Both streams carry frames of the same length: ``last`` comes with the same beats, and that of
+    ``a`` is passed on.
+
+    Parameters
+    ----------
+    mult : tuple[int, int]
+        ``ma`` and ``mb``, signed.
+    shift : int
+        Right shift in bits, at least 1.
+    in_zero_points : tuple[int, int]
+        ``za`` and ``zb``.
+    zero_point, lo, hi : int
+        Of the output codes.
+    in_bits, in_signed : tuple[int, int], tuple[bool, bool]
+        Formats of the codes of ``a`` and ``b``.
+    out_bits, out_signed : int, bool
+        Format of the output codes.
+    lanes : int
+        Codes per beat.
+
+    Members
+    -------
+    a, b : In(stream.Signature(beat_layout))
+    o : Out(stream.Signature(beat_layout))
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from an accepted pair of beats to its ``o.valid``.
+    """
+
+    def __init__(self, *, mult, shift, in_zero_points, zero_point, lo, hi, in_bits, in_signed,
+                 out_bits, out_signed, lanes):
+        if shift < 1:
+            raise ValueError(f"EltwiseSum shift must be at least 1, not {shift!r}")
+        lowest = -(1 << out_bits - 1) if out_signed else 0
+        highest = lowest + (1 << out_bits) - 1
+        if not lowest <= lo <= hi <= highest:
+            raise ValueError(f"EltwiseSum limits {lo!r}..{hi!r} must be a range within "
+                             f"{lowest}..{highest}")
+        self.mult = mult
+        self.shift = shift
+        self.lo = lo
+        self.hi = hi
+        self.in_bits = in_bits
+        self.in_signed = in_signed
+        self.lanes = lanes
+        # Everything that does not depend on the codes.
+        self.constant = (1 << shift - 1) + (zero_point << shift) - sum(
+            z * factor for z, factor in zip(in_zero_points, mult, strict=True))
+        tables = -(-sum(in_bits) // TABLE_INPUTS)
+        self.latency = 2 + (tables - 1).bit_length()
+        a_layout, b_layout = (beat_layout(bits=bits, signed=signed, lanes=lanes)
+                              for bits, signed in zip(in_bits, in_signed, strict=True))
+        super().__init__({
+            "a": In(stream.Signature(a_layout)),
+            "b": In(stream.Signature(b_layout)),
+            "o": Out(stream.Signature(beat_layout(bits=out_bits, signed=out_signed, lanes=lanes))),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        first, *middle, final = _join(m, self.a, self.b, self.o, stages=self.latency)
+        for lane in range(self.lanes):
+            terms = self._tables(m, lane, first)
+            for level, enable in enumerate(middle):
+                terms = _add_neighbours(m, terms, enable, name=f"sum{lane}_{level}")
+            [total] = terms
+            rounded = total.value >> self.shift
+            clipped = Mux(rounded < self.lo, self.lo, Mux(rounded > self.hi, self.hi, rounded))
+            with m.If(final):
+                m.d.sync += self.o.payload.data[lane].eq(clipped)
+        return m
+
+    def _tables(self, m, lane, enable):
+        """Look up the sums of the constants of a lane's code bits, four bits at a time."""
+        inputs = []
+        for port, mult, bits, is_signed in zip((self.a, self.b), self.mult, self.in_bits,
+                                               self.in_signed, strict=True):
+            code = port.payload.data[lane]
+            for n in range(bits):
+                weight = -mult if is_signed and n == bits - 1 else mult
+                inputs.append((n, weight, code[n]))
+        inputs.sort(key=lambda item: item[0])
+        groups = [inputs[n:n + TABLE_INPUTS] for n in range(0, len(inputs), TABLE_INPUTS)]
+        exponents = [group[0][0] for group in groups]
+
+        terms = []
+        for n, (group, exponent) in enumerate(zip(groups, exponents, strict=True)):
+            # Every table takes the bits of the constant that lie below the next one's.
+            constant = self.constant >> exponent
+            if n + 1 < len(groups):
+                constant &= (1 << exponents[n + 1] - exponent) - 1
+            entries = [
+                constant + sum(weight << position - exponent
+                               for bit, (position, weight, _) in enumerate(group)
+                               if select >> bit & 1)
+                for select in range(1 << len(group))
+            ]
+            lo, hi = min(entries), max(entries)
+            width = signed_bits(lo, hi)
+            packed = sum((entry & (1 << width) - 1) << width * index
+                         for index, entry in enumerate(entries))
+            contents = Const(packed, width * len(entries))
+            value = Signal(signed(width), name=f"table{lane}_{n}", reset_less=True)
+            select = Cat(code_bit for _, _, code_bit in group)
+            with m.If(enable):
+                m.d.sync += value.eq(contents.word_select(select, width))
+            terms.append(Term(exponent, lo, hi, value))
+        return terms
+
+
+class EltwiseExtremum(wiring.Component):
+    """Lane-wise maximum or minimum of two streams of one format; golden model: ``max``, ``min``.
+
+    One beat per cycle. Both streams carry frames of the same length: ``last`` comes with the same
+    beats, and that of ``a`` is passed on.
+
+    Parameters
+    ----------
+    greatest : bool
+        The maximum, else the minimum.
+    bits, signed, lanes : int, bool, int
+        Format of all beats.
+
+    Members
+    -------
+    a, b : In(stream.Signature(beat_layout))
+    o : Out(stream.Signature(beat_layout))
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from an accepted pair of beats to its ``o.valid``.
+    """
+
+    latency = 1
+
+    def __init__(self, *, greatest, bits, signed, lanes):
+        self.greatest = greatest
+        self.lanes = lanes
+        layout = beat_layout(bits=bits, signed=signed, lanes=lanes)
+        super().__init__({
+            "a": In(stream.Signature(layout)),
+            "b": In(stream.Signature(layout)),
+            "o": Out(stream.Signature(layout)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        [enable] = _join(m, self.a, self.b, self.o, stages=self.latency)
+        for lane in range(self.lanes):
+            a, b = self.a.payload.data[lane], self.b.payload.data[lane]
+            greater, less = (a, b) if self.greatest else (b, a)
+            with m.If(enable):
+                m.d.sync += self.o.payload.data[lane].eq(Mux(greater > less, a, b))
+        return m
+
+
+def _join(m, a, b, o, *, stages):
+    """Accept beats of both streams together; return the enable of every stage of a pipeline.
+
+    The registers of stage n take what comes in while their enable is set; ``valid`` and ``last``
+    accompany them, and the last stage is ``o``.
+    """
+    valid = [*(Signal(name=f"valid{n}") for n in range(stages - 1)), o.valid]
+    last = [*(Signal(name=f"last{n}", reset_less=True) for n in range(stages - 1)), o.payload.last]
+    enables = [Signal(name=f"enable{n}") for n in range(stages)]
+    following = o.ready
+    for n in reversed(range(stages)):
+        m.d.comb += enables[n].eq(~valid[n] | following)
+        following = enables[n]
+    m.d.comb += [
+        a.ready.eq(enables[0] & b.valid),
+        b.ready.eq(enables[0] & a.valid),
+    ]
+    came, came_last = a.valid & b.valid, a.payload.last
+    for n, enable in enumerate(enables):
+        with m.If(enable):
+            m.d.sync += [valid[n].eq(came), last[n].eq(came_last)]
+        came, came_last = valid[n], last[n]
+    return enables
+
+
+def _add_neighbours(m, terms, enable, *, name):
+    """Register the sums of neighbouring terms, whose exponents ascend; an odd one waits."""
+    sums = []
+    for n in range(0, len(terms), 2):
+        total = terms[n]
+        if n + 1 < len(terms):
+            low, high = terms[n:n + 2]
+            apart = high.exponent - low.exponent
+            upper = (low.value >> apart) + high.value
+            total = Term(low.exponent, low.lo + (high.lo << apart), low.hi + (high.hi << apart),
+                         Cat(low.value[:apart], upper))
+        register = Signal(signed(signed_bits(total.lo, total.hi)), name=f"{name}_{n // 2}",
+                          reset_less=True)
+        with m.If(enable):
+            m.d.sync += register.eq(total.value)
+        sums.append(total._replace(value=register))
+    return sums
