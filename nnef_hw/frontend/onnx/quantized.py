@@ -6,30 +6,21 @@ for all others the codes are computed. A tensor's ``quant`` says how its real nu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nnef_hw.frontend.builder import Builder
 from nnef_hw.frontend.onnx.calls import OnnxCall, Value
+from nnef_hw.frontend.onnx.coding import Coding
 from nnef_hw.frontend.onnx.declarations import MICROSOFT
-from nnef_hw.frontend.onnx.model import FLOAT32, Constant, ElementType
+from nnef_hw.frontend.onnx.model import FLOAT32, ElementType
 from nnef_hw.frontend.onnx.registry import Lowering
-from nnef_hw.ir import Quantization
 from nnef_hw.reference.float_quantize import decode
 
-__all__ = [
-    "Coding",
-    "Quantized",
-    "codes",
-    "dequantized",
-    "lower_node",
-    "quantized",
-    "read_coding",
-]
+__all__ = ["Quantized", "codes", "dequantized", "lower_node", "quantized"]
 
 _KNOWING = {"DequantizeLinear", "QuantizeLinear", "QLinearConv", "QLinearMatMul"}
 """Standard operators that take quantized values as they are."""
@@ -43,60 +34,6 @@ _MOVING = {
 
 _COMPARING = {"ArgMax", "ArgMin"}
 """Operators whose results are the same for codes and for the numbers they stand for."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Coding:
-    """How integers stand for real numbers: ``scale * (code - zero_point)``.
-
-    Parameters
-    ----------
-    scale, zero_point
-        float64 and int64, of one shape that broadcasts from the tensor's first dimension.
-    element
-        ONNX's type of the codes.
-    limits
-        Least and greatest code.
-    """
-
-    scale: NDArray[np.float64]
-    zero_point: NDArray[np.int64]
-    element: ElementType
-    limits: tuple[int, int]
-
-    @property
-    def quantization(self) -> Quantization | None:
-        """The same as a line of ``graph.quant``; None if no number of bits has these limits."""
-        lo, hi = self.limits
-        bits = max((hi - lo).bit_length(), 1)
-        signed = lo < 0
-        ranges = {
-            (0, (1 << bits) - 1): False,
-            (-(1 << (bits - 1)), (1 << (bits - 1)) - 1): False,
-            (1 - (1 << (bits - 1)), (1 << (bits - 1)) - 1): True,
-        }
-        if (lo, hi) not in ranges:
-            return None
-        return Quantization(
-            "zero_point_linear_quantize",
-            {
-                "zero_point": _plain(self.zero_point),
-                "scale": _plain(self.scale),
-                "bits": bits,
-                "signed": signed,
-                "symmetric": ranges[lo, hi],
-            },
-        )
-
-    def same_steps(self, other: Coding) -> bool:
-        """Whether both map a code to the same number."""
-        return np.array_equal(self.scale, other.scale) and np.array_equal(
-            self.zero_point, other.zero_point
-        )
-
-    def real(self, code: int) -> float:
-        """Return the number that a code stands for; there is one scale."""
-        return float((code - self.zero_point.item()) * self.scale.item())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,9 +83,9 @@ def lower_node(lowering: Lowering, call: OnnxCall) -> Value | Sequence[Value | N
         listed = [results] if isinstance(results, Value) else results
         if op in _COMPARING:
             return listed
-        like = found[0]
+        coding = replace(found[0].coding, limits=found[0].type.limits)
         return [
-            Quantized(value.tensor, like.type, like.coding)
+            Quantized(value.tensor, coding.element, coding)
             if value is not None and value.type == FLOAT32
             else value
             for value in listed
@@ -192,11 +129,10 @@ def _clipped(call: OnnxCall) -> Value | None:
         return None
     if any(value and (value.data is None or value.type != x.type) for value in limiting):
         return None
-    least, most = x.type.limits
     lo = call.optional_number(1, "the minimum")
     hi = call.optional_number(2, "the maximum")
-    top = most if hi is None else min(hi, most)
-    limits = min(top, least if lo is None else max(lo, least)), top
+    least, most = (code if lo is None else max(code, lo) for code in _limits(x))
+    limits = (least, most) if hi is None else (min(least, hi), min(most, hi))
     if x.data is not None:
         clipped = call.constant(np.clip(x.data, *limits), x.type, like=x)
         return _Narrow(clipped.tensor, x.type, limits)
@@ -210,106 +146,6 @@ def _clipped(call: OnnxCall) -> Value | None:
     return Quantized(clamped.tensor, x.type, x.coding)
 
 
-def read_coding(
-    call: OnnxCall,
-    shape: Sequence[int],
-    element: ElementType,
-    scale: int,
-    zero_point: int | None,
-    axis: int | None = None,
-    *,
-    block: int = 0,
-    whole: bool = False,
-) -> Coding:
-    """Return what a scale and a zero point among a node's arguments say.
-
-    Parameters
-    ----------
-    shape
-        Of the tensor they belong to.
-    element
-        Of its codes.
-    scale, zero_point
-        Indices of the arguments; no zero point, or none given, is 0.
-    axis
-        Which dimension a vector belongs to; any other form is an error if it is None.
-    block
-        How many neighbours along the axis share a scale; 0: all that a vector's item belongs to.
-    whole
-        Whether scales may have the tensor's rank, with extent 1 where they are shared.
-
-    Raises
-    ------
-    UnsupportedError
-        If they are computed when the network runs.
-    ModelError
-        If they do not fit the tensor or each other.
-    """
-    steps = _constant(call, scale, "scale")
-    zeros = None if zero_point is None else _constant(call, zero_point, "zero point")
-    if steps is None:
-        raise call.error(f"input {scale}, the scale, is missing")
-    scales = steps.data.astype(np.float64)
-    if not scales.size:
-        raise call.error("there is no scale")
-    if not (np.isfinite(scales).all() and (scales > 0).all()):
-        wrong = scales[~(np.isfinite(scales) & (scales > 0))].flat[0]
-        raise call.error(f"a scale is {wrong:g}", "scales must be positive and finite")
-    if zeros is None:
-        zeros = Constant(np.zeros(scales.shape, np.int64), element)
-    if zeros.type != element:
-        raise call.error(f"the zero point is {zeros.type.name}, but the codes are {element.name}")
-    if zeros.data.size != scales.size:
-        raise call.error(f"there are {scales.size} scales, but {zeros.data.size} zero points")
-    fits = len(scales.shape) == len(shape) > 1 and all(
-        s in {1, n} for s, n in zip(scales.shape, shape, strict=True)
-    )
-    zero_points = zeros.data.reshape(scales.shape)
-    if not (whole and fits):
-        place = _placing(call, scales.shape, shape, axis, block)
-        scales, zero_points = place(scales), place(zero_points)
-    return Coding(scales, zero_points, element, element.limits)
-
-
-def _placing(
-    call: OnnxCall, given: tuple[int, ...], shape: Sequence[int], axis: int | None, block: int
-) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """Return a function that lays scales out so that they broadcast from the first dimension."""
-    if int(np.prod(given)) == 1 and not block:
-        return lambda array: array.reshape(())
-    if axis is None:
-        raise call.error(f"there are scales of shape {list(given)}, not one")
-    axis = call.axis(axis, len(shape))
-    if block:
-        expected = [-(-n // block) if k == axis else n for k, n in enumerate(shape)]
-        if list(given) != expected:
-            raise call.error(
-                f"scales of shape {list(given)} do not fit blocks of {block} along axis {axis} of "
-                f"the shape {list(shape)}",
-                f"the scales must have shape {expected}",
-            )
-        indices = np.arange(shape[axis]) // block
-        return lambda array: array.take(indices, axis)
-    if given != (shape[axis],):
-        raise call.error(
-            f"scales of shape {list(given)} do not fit axis {axis} of the shape {list(shape)}",
-            f"give one scale, or {shape[axis]}",
-        )
-    return lambda array: array.reshape((1,) * axis + given)
-
-
-def _constant(call: OnnxCall, index: int, what: str) -> Constant | None:
-    value = call.input(index)
-    if value is None:
-        return None
-    if value.data is None:
-        raise call.unsupported(
-            f"the {what} {value.tensor.name!r} is computed when the network runs",
-            "quantize the network statically, as onnxruntime's quantize_static does",
-        )
-    return Constant(value.data, value.type)
-
-
 def quantized(call: OnnxCall, value: Value, coding: Coding) -> Value:
     """Return real numbers as codes; constants become constant codes, as onnxruntime rounds them.
 
@@ -317,7 +153,7 @@ def quantized(call: OnnxCall, value: Value, coding: Coding) -> Value:
     """
     element = coding.element
     if value.data is not None:
-        scale, zero_point = _aligned(coding, value.rank)
+        scale, zero_point = coding.aligned(value.rank)
         # onnxruntime divides in float32
         steps = np.rint(value.data.astype(np.float32) / scale.astype(np.float32))
         data = np.clip(steps.astype(np.float64) + zero_point, *coding.limits)
@@ -351,20 +187,27 @@ def dequantized(call: OnnxCall, value: Value, coding: Coding, element: ElementTy
 def _decoded(call: OnnxCall, value: Value, coding: Coding, element: ElementType) -> Value:
     data, label = value.data, value.tensor.label
     assert data is not None
-    coding = replace(coding, limits=value.limits if isinstance(value, _Narrow) else coding.limits)
+    # Unsigned codes with the middle for 0 are signed ones with 0, which hardware has weights of.
     middle = 1 << (coding.element.bits - 1)
-    if not coding.element.signed and (coding.zero_point == middle).all():
-        # The same codes without a zero point, which hardware has no weights with.
-        lo, hi = coding.limits
-        zeros, limits = np.zeros_like(coding.zero_point), (lo - middle, hi - middle)
-        data, coding = data - middle, replace(coding, zero_point=zeros, limits=limits)
-    quant = coding.quantization or replace(coding, limits=coding.element.limits).quantization
-    assert quant is not None
+    is_middle = not coding.element.signed and (coding.zero_point == middle).all()
+    offset = middle if is_middle else 0
+    forms = [
+        replace(coding, zero_point=coding.zero_point - offset, limits=(lo - offset, hi - offset))
+        for lo, hi in (_limits(value), coding.limits)
+    ]
+    quant = next(filter(None, (form.quantization for form in forms)))
     name = value.tensor.name
-    tensor = call.builder.constant(name, decode(data, quant), location=call.location)
+    tensor = call.builder.constant(name, decode(data - offset, quant), location=call.location)
     tensor = replace(tensor, label=label or name if data.ndim else None, quant=quant)
     call.created.add(tensor.name)
     return Value(call.builder.add(tensor), element)
+
+
+def _limits(value: Value) -> tuple[int, int]:
+    """Return the least and the greatest integer that a value may have."""
+    if isinstance(value, Quantized):
+        return value.coding.limits
+    return value.limits if isinstance(value, _Narrow) else value.type.limits
 
 
 def codes(builder: Builder, value: Value) -> Value:
@@ -388,15 +231,3 @@ def codes(builder: Builder, value: Value) -> Value:
     (tensor,) = builder.node("clamp", [tensor, constant(lo), constant(hi)], {}, name)
     (tensor,) = builder.node("cast", [tensor], {}, name, ["integer"])
     return Value(tensor, value.type)
-
-
-def _aligned(coding: Coding, rank: int) -> list[NDArray[Any]]:
-    """Return scale and zero point with as many dimensions as a tensor."""
-    arrays = (coding.scale, coding.zero_point)
-    return [array.reshape(array.shape + (1,) * (rank - array.ndim)) for array in arrays]
-
-
-def _plain(array: NDArray[Any]) -> Any:
-    """Return an array all of whose items are the same as a number."""
-    first = array.flat[0]
-    return first.item() if (array == first).all() else array

@@ -141,6 +141,20 @@ class TestActivations:
         found = run_float(graph, {"x": np.array([[-9.0, 9.0, -2.0, 0.0]])})["y"]
         assert found.tolist() == [expected]
 
+    def test_limits_of_codes_add_up(self, read):
+        body = """q = Q(x) c = Clip(q, lo, hi) b = Clip(c, none, top)
+            a = Concat <axis = 0> (b, q) y = D(a)"""
+        extra = ", uint8 lo = {2}, uint8 hi = {15}, uint8 none = {0}, uint8 top = {63}"
+        graph = read(net(body, extra, results="float[2,4] y"))
+        found = run_float(graph, {"x": np.array([[-9.0, 9.0, 99.0, 0.0]])})["y"]
+        assert found[0].tolist() == [[-0.5, 6.0, 6.0, 0.0], [-1.5, 9.0, 99.0, 0.0]]
+
+    def test_codes_beside_clipped_ones_are_not_clipped(self, read):
+        body = "q = Q(x) c = Clip(q, lo, hi) y = Concat <axis = 0> (c, q)"
+        graph = read(net(body, ", uint8 lo = {0}, uint8 hi = {15}", results="uint8[2,4] y"))
+        found = run_float(graph, {"x": np.array([[-9.0, 9.0, 99.0, 0.0]])})["y"]
+        assert found[0].tolist() == [[0, 15, 15, 3], [0, 21, 201, 3]]
+
     def test_channels_may_have_scales_of_their_own(self, read):
         extra = ", float[4] cs = {0.5, 1.0, 2.0, 4.0}, int8[4] cz = {0, 1, 2, 3}"
         body = "q = QuantizeLinear(x, cs, cz) y = DequantizeLinear(q, cs, cz)"
@@ -307,6 +321,21 @@ class TestWeights:
         assert filters.label == "w"
         assert (filters.quant.args["bits"], filters.quant.args["symmetric"]) == (bits, symmetric)
         np.testing.assert_array_equal(filters.data, [np.array(kept) * 0.25])
+
+    @pytest.mark.parametrize(
+        ("least", "most", "bits"), [(120, 135, 4), (121, 135, 4), (100, 140, 8)]
+    )
+    def test_unsigned_codes_may_be_clipped_around_the_middle(self, read, least, most, bits):
+        graph = read(net(
+            "c = Clip(w, lo, hi) d = DequantizeLinear(c, t, h) y = Mul(x, d)",
+            f""", uint8[1,4] w = {{0, 255, 126, 129}}, uint8 h = {{128}},
+            uint8 lo = {{{least}}}, uint8 hi = {{{most}}}""",
+        ))  # fmt: skip
+        filters = weights(graph)
+        assert (filters.quant.args["bits"], filters.quant.args["signed"]) == (bits, True)
+        codes = [least - 128, most - 128, -2, 1]
+        assert encode(filters.data, filters.quant).tolist() == [codes]
+        np.testing.assert_array_equal(filters.data, [np.array(codes) * 0.25])
 
     def test_blocks_have_a_scale_each(self, read):
         body = "d = DequantizeLinear <axis = 1, block_size = 2> (w, bs) y = Mul(x, d)"

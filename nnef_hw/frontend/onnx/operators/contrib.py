@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from nnef_hw.frontend.onnx.calls import OnnxCall, Value
+from nnef_hw.frontend.onnx.coding import read_coding
 from nnef_hw.frontend.onnx.declarations import MICROSOFT
 from nnef_hw.frontend.onnx.model import FLOAT32
 from nnef_hw.frontend.onnx.operators.matrix import gemm
@@ -17,7 +18,7 @@ from nnef_hw.frontend.onnx.operators.quantization import (
     quantized_result,
 )
 from nnef_hw.frontend.onnx.operators.windows import average_pool, global_average_pool
-from nnef_hw.frontend.onnx.quantized import dequantized, read_coding
+from nnef_hw.frontend.onnx.quantized import dequantized
 from nnef_hw.frontend.onnx.registry import add_lowering, lowers
 
 __all__: list[str] = []

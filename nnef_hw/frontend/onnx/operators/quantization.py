@@ -5,16 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from nnef_hw.frontend.onnx.calls import OnnxCall, Value
+from nnef_hw.frontend.onnx.coding import Coding, read_coding
 from nnef_hw.frontend.onnx.declarations import MICROSOFT
 from nnef_hw.frontend.onnx.model import ELEMENT_TYPES, FLOAT32, ElementType
 from nnef_hw.frontend.onnx.operators.matrix import matmul
 from nnef_hw.frontend.onnx.operators.windows import conv
-from nnef_hw.frontend.onnx.quantized import (
-    Coding,
-    dequantized,
-    quantized,
-    read_coding,
-)
+from nnef_hw.frontend.onnx.quantized import dequantized, quantized
 from nnef_hw.frontend.onnx.registry import lowers
 from nnef_hw.frontend.onnx.tensors import type_name
 
