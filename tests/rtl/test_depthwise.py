@@ -1,0 +1,321 @@
+# amaranth: UnusedElaboratable=no
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.numerics import Requant
+from nnef_hw.rtl.depthwise import DepthwiseArray
+from nnef_hw.rtl.linebuffer import LineBuffer
+from nnef_hw.rtl.parallel import ParallelLineBuffer
+from nnef_hw.rtl.requantizer import Requantizer
+from nnef_hw.sim.pysim import run_streams
+from nnef_hw.window import Window
+
+
+@dataclass(frozen=True)
+class Shape:
+    """An array and the formats it works on."""
+
+    channels: int
+    positions: int
+    lanes: int = 1
+    taps: int = 1
+    drains: int = 1
+    kept_passes: int = 2
+    x_bits: int = 8
+    x_signed: bool = False
+    w_bits: int = 8
+    acc_bits: int = 22
+    weight_style: str = "block"
+
+    def build(self, weights, ram, *, in_dsp=False):
+        options = {name: value for name, value in vars(self).items()
+                   if name not in {"channels", "positions"}}  # fmt: skip
+        return DepthwiseArray(weights=weights, ram=ram, in_dsp=in_dsp, **options)
+
+    def random(self, rng, pixels):
+        """Weights [channel, position] and codes [pixel, channel, position], extremes first."""
+        top = (1 << self.w_bits - 1) - 1
+        lo = -(1 << self.x_bits - 1) if self.x_signed else 0
+        hi = lo + (1 << self.x_bits) - 1
+        weights = rng.integers(-top - 1, top + 1, (self.channels, self.positions))
+        codes = rng.integers(lo, hi + 1, (pixels, self.channels, self.positions))
+        weights[0], weights[-1] = top, -top - 1
+        codes[0], codes[1] = hi, lo
+        return weights, codes
+
+    @property
+    def blocks(self):
+        return -(-self.channels // self.lanes)
+
+    @property
+    def words(self):
+        return -(-self.positions // self.taps)
+
+    def items(self, codes, frame, filling):
+        """Words of all passes; ``filling`` stands in absent channels and positions."""
+        pixels = len(codes)
+        padded = np.full(
+            (pixels, self.blocks * self.lanes, self.words * self.taps), filling, codes.dtype
+        )
+        padded[:, : self.channels, : self.positions] = codes
+        order = padded.reshape(pixels, self.blocks, self.lanes, self.words, self.taps)
+        return [
+            {
+                "data": order[pixel, block, :, word].T.reshape(-1).tolist(),
+                "last": word == self.words - 1,
+                "end": word == self.words - 1 and block == self.blocks - 1
+                and pixel % frame == frame - 1,
+            }
+            for pixel, block, word in np.ndindex(pixels, self.blocks, self.words)
+        ]  # fmt: skip
+
+    def streams(self, values):
+        """Split [pixel, channel] among the drains, in the order of each."""
+        per_drain = self.lanes // self.drains if self.drains > 1 else 1
+        share = values.reshape(len(values), -1, self.drains, per_drain)
+        return {f"o{n}": share[:, :, n].reshape(-1).tolist() for n in range(self.drains)}
+
+
+SHAPES = {
+    "one_lane": Shape(5, 9),
+    "one_channel": Shape(1, 4),
+    "several_lanes": Shape(6, 9, lanes=3, x_signed=True),
+    "absent_lanes": Shape(7, 4, lanes=3),
+    "one_block": Shape(4, 9, lanes=4, w_bits=5),
+    "parallel_taps": Shape(4, 9, lanes=2, taps=3),
+    "absent_taps": Shape(5, 9, lanes=2, taps=4, x_signed=True),
+    "whole_window": Shape(6, 9, taps=9, kept_passes=12),
+    "whole_window_of_all_lanes": Shape(3, 4, lanes=3, taps=4, drains=3, kept_passes=9),
+    "point": Shape(5, 1, lanes=2),
+    "two_drains": Shape(8, 3, lanes=4, drains=2, kept_passes=4),
+    "drain_per_lane": Shape(6, 2, lanes=3, drains=3, kept_passes=5),
+    "one_kept_pass": Shape(6, 3, lanes=2, kept_passes=1),
+    "one_kept_pass_two_drains": Shape(4, 9, lanes=2, drains=2, kept_passes=1),
+    "narrow": Shape(4, 4, lanes=2, x_bits=2, w_bits=2, acc_bits=7),
+    "wide_codes": Shape(3, 5, lanes=3, x_bits=16, acc_bits=30),
+    "wrapping_sums": Shape(4, 20, lanes=2, acc_bits=12),
+    "weights_in_logic": Shape(6, 5, lanes=2, weight_style="logic"),
+    "weights_over_several_rams": Shape(12, 11, lanes=3),
+}
+
+
+def golden(shape, weights, codes):
+    """Sums [pixel, channel]."""
+    half = 1 << shape.acc_bits - 1
+    return ((codes * weights).sum(axis=2) + half) % (2 * half) - half
+
+
+def check(shape, ram, rng, *, pixels=4, frame=2, stall=0.0):
+    """Drive frames of ``frame`` pixels and compare the sums and framing of every drain."""
+    weights, codes = shape.random(rng, pixels)
+    array = shape.build(weights, ram)
+    sums = shape.streams(golden(shape, weights, codes))
+    run = run_streams(
+        array, {"i": shape.items(codes, frame, filling=codes.max())},
+        {name: len(values) for name, values in sums.items()}, rng=rng, stall=stall,
+    )  # fmt: skip
+    assert {name: [item.acc for item in items] for name, items in run.items.items()} == sums
+    per_frame = frame * shape.channels // shape.drains
+    for items in run.items.values():
+        ends = [n for n, item in enumerate(items) if item.last]
+        assert ends == list(range(per_frame - 1, len(items), per_frame))
+    return array, run
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_sums_of_products(shape, stall, ram, rng):
+    check(shape, ram, rng, stall=stall)
+
+
+@pytest.mark.parametrize("kept_passes", [1, 2, 3, 4])
+@pytest.mark.parametrize("name", ["absent_lanes", "two_drains", "point"])
+def test_any_number_of_kept_passes(name, kept_passes, stall, ram, rng):
+    check(replace(SHAPES[name], kept_passes=kept_passes), ram, rng, pixels=9, stall=stall)
+
+
+def test_wrapping_sums_do_wrap(rng):
+    shape = SHAPES["wrapping_sums"]
+    weights, codes = shape.random(rng, 4)
+    assert np.abs((codes * weights).sum(axis=2)).max() >= 1 << shape.acc_bits - 1
+
+
+def predict(shape, latency, pixels):
+    """Cycles in which words are taken and in which each drain gives sums; nothing else stalls."""
+    taken, given, left = [], [], []
+    cycle = -1
+    for index in range(pixels * shape.blocks):
+        for word in range(shape.words):
+            cycle += 1
+            if word == shape.words - 1 and index >= shape.kept_passes:
+                cycle = max(cycle, left[index - shape.kept_passes] + 1)
+            taken.append(cycle)
+        present = min(shape.lanes, shape.channels - index % shape.blocks * shape.lanes)
+        start = max(cycle + latency, left[-1] + 1 if left else 0)
+        given += range(start, start + present // shape.drains)
+        left.append(given[-1])
+    return taken, given
+
+
+@pytest.mark.parametrize("kept_passes", [1, 2, 3, 12])
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_cycles(shape, kept_passes, ram, rng):
+    shape = replace(shape, kept_passes=kept_passes)
+    array, run = check(shape, ram, rng, pixels=6)
+    taken, given = predict(shape, array.latency, 6)
+    assert run.in_cycles["i"] == taken
+    assert run.out_cycles == {f"o{n}": given for n in range(shape.drains)}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["several_lanes", "one_block", "whole_window", "whole_window_of_all_lanes", "two_drains",
+     "drain_per_lane"],
+)  # fmt: skip
+def test_takes_a_word_in_every_cycle(name, ram, rng):
+    _, run = check(SHAPES[name], ram, rng, pixels=20)
+    assert (np.diff(run.in_cycles["i"]) == 1).all()
+
+
+@pytest.mark.parametrize(("kept_passes", "period"), [(10, 1), (9, 10 / 9), (5, 2), (1, 9)])
+def test_the_period_of_a_pass_follows_from_the_kept_ones(kept_passes, period, ram, rng):
+    shape = replace(SHAPES["whole_window"], kept_passes=kept_passes)
+    array, run = check(shape, ram, rng, pixels=30)
+    assert array.latency == (9 if kept_passes > 1 else 8)
+    steady = run.in_cycles["i"][-1] - run.in_cycles["i"][-1 - 9 * kept_passes]
+    assert steady == 9 * kept_passes * period
+
+
+class Chain(wiring.Component):
+    """Components one after the other; the last one may be an array of one drain."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+        self.head, self.tail = parts[0], parts[-1]
+        super().__init__({
+            "i": In(self.head.i.signature.flip()),
+            "o": Out(output(self.tail).signature),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        for n, part in enumerate(self.parts):
+            m.submodules[f"part{n}"] = part
+        wiring.connect(m, wiring.flipped(self.i), self.head.i)
+        for before, after in zip(self.parts, self.parts[1:], strict=False):
+            wiring.connect(m, output(before), after.i)
+        wiring.connect(m, output(self.tail), wiring.flipped(self.o))
+        return m
+
+
+def output(part):
+    return part.o0 if isinstance(part, DepthwiseArray) else part.o
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize(
+    ("name", "in_dsp", "engine"),
+    [
+        ("absent_taps", True, "cocotb"),
+        ("absent_lanes", False, "verilator"),
+        ("whole_window", True, "verilator"),
+    ],
+)
+def test_verilog(name, in_dsp, engine, drive, ram, rng):
+    shape = SHAPES[name]
+    weights, codes = shape.random(rng, 6)
+    array = Chain(shape.build(weights, ram, in_dsp=in_dsp))
+    sums = golden(shape, weights, codes).reshape(-1)
+    items = shape.items(codes, 2, filling=codes.max())
+    run = drive(array, items, len(sums), stall=0.5, engine=engine)
+    assert [item.acc for item in run.items] == sums.tolist()
+
+
+def image_beats(images, lanes):
+    """Beats of images [frame, row, column, channel]."""
+    frame = images[0].size // lanes
+    return [
+        {"data": beat, "last": n % frame == frame - 1}
+        for n, beat in enumerate(images.reshape(-1, lanes).tolist())
+    ]
+
+
+def convolve(images, weights, window, zero_point):
+    """Depthwise convolution, straight from its definition: sums [frame * row * column, channel]."""
+    padded = np.pad(
+        images, ((0, 0), *window.padding, (0, 0)), constant_values=zero_point
+    )  # fmt: skip
+    height, width = window.kernel
+    rows, columns = window.stride
+    return np.array([
+        [(image[y : y + height, x : x + width, c].reshape(-1) * weights[c]).sum()
+         for c in range(len(weights))]
+        for image in padded
+        for y in range(0, window.out_height * rows, rows)
+        for x in range(0, window.out_width * columns, columns)
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("parallel", [False, True], ids=["serial", "parallel"])
+@pytest.mark.parametrize("stride", [(1, 1), (2, 1)])
+def test_convolves_what_line_buffers_give(parallel, stride, stall, drive, ram, rng):
+    channels, lanes = (2, 2) if parallel else (6, 2)
+    blocks = channels // lanes
+    window = Window(4, 3, blocks, (3, 3), stride, padding=((1, 1), (1, 1)), passes=blocks,
+                    by_channel=not parallel)  # fmt: skip
+    shape = Shape(channels, 9, lanes=lanes, taps=9 if parallel else 1)
+    weights, _ = shape.random(rng, 2)
+    images = rng.integers(0, 256, (2, 4, 3, channels))
+    options = {"window": window, "bits": 8, "signed": False, "lanes": lanes, "pad_code": 9}
+    buffer = (
+        ParallelLineBuffer(**options, ram=ram)
+        if parallel
+        else LineBuffer(**options, depth=64, ram=ram)
+    )
+    sums = convolve(images, weights, window, 9).reshape(-1)
+    chain = Chain(buffer, shape.build(weights, ram))
+    run = drive(chain, image_beats(images, lanes), len(sums), stall=stall)
+    assert [item.acc for item in run.items] == sums.tolist()
+    assert [n for n, item in enumerate(run.items) if item.last] == [
+        len(sums) // 2 - 1, len(sums) - 1,
+    ]  # fmt: skip
+
+
+def test_full_use_in_front_of_a_requantizer(drive, ram, rng):
+    shape = Shape(6, 9, lanes=3, kept_passes=2)
+    weights, codes = shape.random(rng, 20)
+    requantizer = Requantizer(
+        requant=Requant((5,), 16, 0, 0, 255, mult_bits=3), bias=[0], in_bits=22, acc_bits=22,
+        digit_bits=1, bits=8, signed=False,
+    )  # fmt: skip
+    assert shape.lanes * requantizer.interval == shape.words
+    chain = Chain(shape.build(weights, ram), requantizer)
+    items = shape.items(codes, 2, filling=0)
+    run = drive(chain, items, codes.shape[0] * shape.channels)
+    assert (np.diff(run.in_cycles) == 1).all()
+
+
+REFUSED = {
+    "DepthwiseArray lanes must be in 1..6, not 7": {"lanes": 7},
+    "DepthwiseArray lanes must be in 1..6, not 0": {"lanes": 0},
+    "DepthwiseArray taps must be in 1..9, not 10": {"taps": 10},
+    "DepthwiseArray taps must be in 1..9, not 0": {"taps": 0},
+    "DepthwiseArray drains must divide 3 lanes, not 2": {"drains": 2},
+    "DepthwiseArray drains must divide 3 lanes, not 0": {"drains": 0},
+    "DepthwiseArray with 2 drains needs lanes that divide 6 channels, not 4": {
+        "lanes": 4, "drains": 2,
+    },
+    "DepthwiseArray kept_passes must be at least 1, not 0": {"kept_passes": 0},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("message", "change"), REFUSED.items())
+def test_refuses_what_makes_no_array(message, change, ram):
+    shape = replace(Shape(6, 9, lanes=3), **change)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        shape.build(np.zeros((6, 9), int), ram)
