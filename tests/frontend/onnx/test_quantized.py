@@ -144,10 +144,10 @@ class TestActivations:
     def test_limits_of_codes_add_up(self, read):
         body = """q = Q(x) c = Clip(q, lo, hi) b = Clip(c, none, top)
             a = Concat <axis = 0> (b, q) y = D(a)"""
-        extra = ", uint8 lo = {2}, uint8 hi = {15}, uint8 none = {0}, uint8 top = {63}"
+        extra = ", uint8 lo = {0}, uint8 hi = {15}, uint8 none = {0}, uint8 top = {63}"
         graph = read(net(body, extra, results="float[2,4] y"))
         found = run_float(graph, {"x": np.array([[-9.0, 9.0, 99.0, 0.0]])})["y"]
-        assert found[0].tolist() == [[-0.5, 6.0, 6.0, 0.0], [-1.5, 9.0, 99.0, 0.0]]
+        assert found[0].tolist() == [[-1.5, 6.0, 6.0, 0.0], [-1.5, 9.0, 99.0, 0.0]]
 
     def test_codes_beside_clipped_ones_are_not_clipped(self, read):
         body = "q = Q(x) c = Clip(q, lo, hi) y = Concat <axis = 0> (c, q)"
