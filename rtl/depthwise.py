@@ -201,12 +201,12 @@ class DepthwiseArray(wiring.Component):
     def _drain(self, m, accept, sums, *, capture, end):
         """Let the sums of pass after pass leave; hold back a last word until they can be kept."""
         per_drain = self.lanes // self.drains
-        kept = Signal(range(self.kept_passes + 1))
         holding = Signal()
         load = Signal()
         done = Signal()
+        kept = _count(m, accept & self.i.payload.last, holding & done, most=self.kept_passes,
+                      name="kept")
         m.d.comb += self.i.ready.eq(~self.i.payload.last | (kept != self.kept_passes))
-        m.d.sync += kept.eq(kept + (accept & self.i.payload.last) - (holding & done))
         with m.If(load | done):
             m.d.sync += holding.eq(load)
 
@@ -227,23 +227,28 @@ class DepthwiseArray(wiring.Component):
                        for n in range(per_drain)]
             leaving_end = Signal(name=f"leaving_end{drain}", reset_less=True)
             pending = Signal(range(per_drain + 1), name=f"pending{drain}")
-            shift = Signal(name=f"shift{drain}")
+            final = Signal(name=f"final{drain}")
+            free = Signal(name=f"free{drain}")
             m.d.comb += [
                 port.valid.eq(pending != 0),
                 port.payload.acc.eq(leaving[0]),
-                port.payload.last.eq(leaving_end & (pending == 1)),
-                shift.eq(port.valid & port.ready),
+                port.payload.last.eq(leaving_end & final),
+                final.eq(pending <= 1),
+                free.eq(~port.valid | port.ready),
             ]
-            emptied.append((pending == 0) | (shift & (pending == 1)))
-            with m.If(shift):
-                m.d.sync += pending.eq(pending - 1)
+            emptied.append(final & free)
             with m.If(load):
-                m.d.sync += [pending.eq(present), leaving_end.eq(kept_sums[-1])]
-            for n, register in enumerate(leaving):
-                total = kept_sums.word_select(drain * per_drain + n, self.acc_bits)
-                following = leaving[n + 1] if n + 1 < per_drain else register
-                with m.If(load | shift):
-                    m.d.sync += register.eq(Mux(load, total, following))
+                m.d.sync += pending.eq(present)
+            with m.Elif(port.valid & port.ready):
+                m.d.sync += pending.eq(pending - 1)
+            # What comes next is known early; only whether it comes now depends on ``ready``.
+            with m.If(free):
+                for n, register in enumerate(leaving):
+                    total = kept_sums.word_select(drain * per_drain + n, self.acc_bits)
+                    following = leaving[n + 1] if n + 1 < per_drain else total
+                    m.d.sync += register.eq(Mux(final, total, following))
+                with m.If(final):
+                    m.d.sync += leaving_end.eq(kept_sums[-1])
         m.d.comb += done.eq(reduce(and_, emptied))
 
     def _queue(self, m, item, push, pop):
@@ -252,8 +257,7 @@ class DepthwiseArray(wiring.Component):
         It never runs over: a pass is admitted only when there is room.
         """
         depth = self.kept_passes - 1
-        level = Signal(range(depth + 1))
-        m.d.sync += level.eq(level + push - pop)
+        level = _count(m, push, pop, most=depth, name="level")
         if depth == 1:
             slot = Signal(len(item), name="waiting", reset_less=True)
             with m.If(push):
@@ -287,3 +291,11 @@ class DepthwiseArray(wiring.Component):
 def _next(position, count):
     """Return the position that follows, modulo ``count``."""
     return Mux(position == count - 1, 0, position + 1)
+
+
+def _count(m, more, less, *, most, name):
+    """Return how many have come and not gone."""
+    count = Signal(range(most + 1), name=name)
+    with m.If(more != less):
+        m.d.sync += count.eq(Mux(more, count + 1, count - 1))
+    return count

@@ -7,6 +7,7 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.sim import Simulator
 
 from nnef_hw.errors import CheckError
 from nnef_hw.rtl.eltwise import EltwiseExtremum, EltwiseSum
@@ -158,6 +159,24 @@ def test_takes_nothing_while_one_stream_has_nothing(component, alone, rng):
     other = "b" if alone == "a" else "a"
     with pytest.raises(CheckError, match=f"{alone} took 0 of 3"):
         run_streams(component, {alone: beats, other: []}, {"o": 1}, rng=rng, idle_limit=50)
+
+
+@pytest.mark.parametrize("component", COMPONENTS.values(), ids=COMPONENTS)
+def test_every_stage_fills_while_the_output_waits(component):
+    async def bench(ctx):
+        ctx.set(component.a.valid, 1)
+        ctx.set(component.b.valid, 1)
+        accepted = 0
+        for _ in range(20):
+            assert ctx.get(component.a.ready) == ctx.get(component.b.ready)
+            accepted += ctx.get(component.a.ready)
+            await ctx.tick()
+        assert accepted == component.latency
+
+    simulator = Simulator(component)
+    simulator.add_clock(1e-8)
+    simulator.add_testbench(bench)
+    simulator.run()
 
 
 class Diamond(wiring.Component):
