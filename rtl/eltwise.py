@@ -7,9 +7,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.numerics import signed_bits
+from nnef_hw.rtl.array import sum_layout
+from nnef_hw.rtl.primitives import lut_product
 from nnef_hw.rtl.stream import beat_layout
 
-__all__ = ["EltwiseExtremum", "EltwiseSum"]
+__all__ = ["EltwiseExtremum", "EltwiseProduct", "EltwiseSum"]
 
 TABLE_INPUTS = 4
 """Inputs of a LUT."""
@@ -144,6 +146,65 @@ class EltwiseSum(wiring.Component):
                 m.d.sync += value.eq(contents.word_select(select, width))
             terms.append(Term(exponent, lo, hi, value))
         return terms
+
+
+class EltwiseProduct(wiring.Component):
+    """Multiply two streams of one-code beats, in LUTs; a :class:`.Requantizer` follows.
+
+    Golden model: ``(a - za) * (b - zb)`` for every code, exact.
+
+    One beat per cycle; a stage waits only if the next one does. Both streams carry frames of the
+    same length: ``last`` comes with the same beats, and that of ``a`` is passed on.
+
+    Parameters
+    ----------
+    in_zero_points : tuple[int, int]
+        ``za`` and ``zb``.
+    in_bits, in_signed : tuple[int, int], tuple[bool, bool]
+        Formats of the codes of ``a`` and ``b``.
+
+    Members
+    -------
+    a, b : In(stream.Signature(beat_layout))
+    o : Out(stream.Signature(sum_layout))
+        Of ``acc_bits`` bits.
+
+    Attributes
+    ----------
+    acc_bits : int
+        Width that every product fits.
+    latency : int
+        Cycles from an accepted pair of beats to its ``o.valid``.
+    """
+
+    latency = 2
+
+    def __init__(self, *, in_zero_points, in_bits, in_signed):
+        self.in_zero_points = in_zero_points
+        self.difference_bits = []
+        members = {}
+        for name, zero, bits, is_signed in zip("ab", in_zero_points, in_bits, in_signed,
+                                               strict=True):
+            lowest = (-(1 << bits - 1) if is_signed else 0) - zero
+            self.difference_bits.append(signed_bits(lowest, lowest + (1 << bits) - 1))
+            layout = beat_layout(bits=bits, signed=is_signed, lanes=1)
+            members[name] = In(stream.Signature(layout))
+        self.acc_bits = sum(self.difference_bits)
+        super().__init__({**members, "o": Out(stream.Signature(sum_layout(self.acc_bits)))})
+
+    def elaborate(self, platform):
+        m = Module()
+        first, final = _join(m, self.a, self.b, self.o, stages=self.latency)
+        differences = []
+        for name, zero, bits in zip("ab", self.in_zero_points, self.difference_bits, strict=True):
+            difference = Signal(signed(bits), name=f"difference_{name}", reset_less=True)
+            with m.If(first):
+                m.d.sync += difference.eq(getattr(self, name).payload.data[0] - zero)
+            differences.append(difference)
+        product = lut_product(m, platform, *differences, name="product")
+        with m.If(final):
+            m.d.sync += self.o.payload.acc.eq(product)
+        return m
 
 
 class EltwiseExtremum(wiring.Component):

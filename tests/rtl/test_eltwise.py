@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
 from nnef_hw.errors import CheckError
-from nnef_hw.rtl.eltwise import EltwiseExtremum, EltwiseSum
+from nnef_hw.rtl.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
 from nnef_hw.rtl.fork import Fork
 from nnef_hw.rtl.stream import Fifo, beat_layout
 from nnef_hw.sim.pysim import run_streams
@@ -146,7 +146,39 @@ def test_extremum(bits, signed, greatest, lanes, stall, rng):
         check_cycles(run, component.latency)
 
 
+PRODUCTS = {
+    "signed": ((-3, 5), (8, 8), (True, True)),
+    "no_zero_point": ((0, 0), (8, 8), (True, True)),
+    "far_zero_points": ((127, -128), (8, 8), (True, True)),
+    "unsigned": ((128, 255), (8, 8), (False, False)),
+    "one_of_each_sign": ((0, 7), (8, 5), (False, True)),
+    "narrow": ((1, 0), (2, 2), (False, False)),
+    "sixteen_bits": ((-20000, 9), (16, 8), (True, False)),
+}
+
+
+def product_streams(zero_points, bits, signed, rng):
+    """Component, beats of both streams, and products; all pairs of the ends of the ranges first."""
+    component = EltwiseProduct(in_zero_points=zero_points, in_bits=bits, in_signed=signed)
+    ranges = [code_range(*fmt) for fmt in zip(bits, signed, strict=True)]
+    pairs = [(a, b) for a in (*ranges[0], zero_points[0]) for b in (*ranges[1], zero_points[1])]
+    pairs += [tuple(int(rng.integers(lo, hi + 1)) for lo, hi in ranges) for _ in range(50)]
+    products = [(a - zero_points[0]) * (b - zero_points[1]) for a, b in pairs]
+    return component, *frames(pairs, 1), products
+
+
+@pytest.mark.parametrize("formats", PRODUCTS.values(), ids=PRODUCTS)
+def test_product(formats, stall, rng):
+    component, a, b, products = product_streams(*formats, rng)
+    run = run_streams(component, {"a": a, "b": b}, {"o": len(a)}, rng=rng, stall=stall)
+    assert [item.acc for item in run.items["o"]] == products
+    assert [item.last for item in run.items["o"]] == [beat["last"] for beat in a]
+    if not stall:
+        check_cycles(run, component.latency)
+
+
 COMPONENTS = {
+    "product": EltwiseProduct(in_zero_points=(1, 2), in_bits=(8, 8), in_signed=(True, True)),
     "sum": CASES["typical"].build(),
     "max": EltwiseExtremum(greatest=True, bits=8, signed=True, lanes=1),
 }
@@ -180,25 +212,25 @@ def test_every_stage_fills_while_the_output_waits(component):
 
 
 class Diamond(wiring.Component):
-    """Pairs of beats are forked, each branch keeps its half, and the sum joins them again."""
+    """Pairs of beats are forked, each branch keeps its half, and the operator joins them again."""
 
-    def __init__(self, case, lanes):
-        self.add = case.build(lanes)
+    def __init__(self, operator):
+        self.operator = operator
         pair = data.StructLayout({
-            "a": self.add.a.payload.shape(), "b": self.add.b.payload.shape(),
+            "a": operator.a.payload.shape(), "b": operator.b.payload.shape(),
         })  # fmt: skip
         super().__init__({
             "i": In(stream.Signature(pair)),
-            "o": Out(self.add.o.signature),
+            "o": Out(operator.o.signature),
         })
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.fork = fork = Fork(self.i.payload.shape(), branches=2)
-        m.submodules.add = self.add
+        m.submodules.operator = self.operator
         wiring.connect(m, wiring.flipped(self.i), fork.i)
         for name, branch, depth in (("a", fork.o0, 2), ("b", fork.o1, 5)):
-            port = getattr(self.add, name)
+            port = getattr(self.operator, name)
             m.submodules[f"fifo_{name}"] = fifo = Fifo(port.payload.shape(), depth=depth)
             m.d.comb += [
                 fifo.i.valid.eq(branch.valid),
@@ -206,7 +238,7 @@ class Diamond(wiring.Component):
                 branch.ready.eq(fifo.i.ready),
             ]
             wiring.connect(m, fifo.o, port)
-        wiring.connect(m, self.add.o, wiring.flipped(self.o))
+        wiring.connect(m, self.operator.o, wiring.flipped(self.o))
         return m
 
 
@@ -218,9 +250,18 @@ def test_verilog_of_a_fork_and_a_sum(name, engine, drive, rng):
     case = CASES[name]
     a, b = frames(case.stimulus(rng), 2)
     items = [{"a": left, "b": right} for left, right in zip(a, b, strict=True)]
-    run = drive(Diamond(case, 2), items, len(items), stall=0.5, engine=engine)
+    run = drive(Diamond(case.build(2)), items, len(items), stall=0.5, engine=engine)
     assert [list(item.data) for item in run.items] == expected(case.golden, a, b)
     assert [item.last for item in run.items] == [beat["last"] for beat in a]
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("name", ["signed", "sixteen_bits"])
+def test_verilog_of_a_fork_and_a_product(name, drive, rng):
+    component, a, b, products = product_streams(*PRODUCTS[name], rng)
+    items = [{"a": left, "b": right} for left, right in zip(a, b, strict=True)]
+    run = drive(Diamond(component), items, len(items), stall=0.5, engine="verilator")
+    assert [item.acc for item in run.items] == products
 
 
 def test_streams_have_the_formats_of_their_codes():
