@@ -17,11 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "MAX_PRODUCT_BITS",
     "MAX_SHIFT",
+    "AddRequant",
     "QType",
     "Requant",
     "SOFTMAX_QTYPE",
     "accumulator_range",
     "argmax_codes",
+    "choose_add_requant",
     "choose_requant",
     "exp_table",
     "fold_zero_point",
@@ -185,15 +187,13 @@ class Requant:
         """
         values = np.asarray(acc, np.int64)
         mult = np.asarray(self.mult, np.int64)
-        if values.size and int(np.abs(values).max()) * max(self.mult) >= 1 << MAX_PRODUCT_BITS:
+        if _magnitude(values) * max(self.mult) >= 1 << MAX_PRODUCT_BITS:
             raise OverflowError(f"requantize product reaches 2**{MAX_PRODUCT_BITS}")
         if mult.size > 1:
             shape = [1] * values.ndim
             shape[axis] = mult.size
             mult = mult.reshape(shape)
-        scaled = (values * mult + (1 << (self.shift - 1))) >> self.shift
-        result: IntArray = np.clip(scaled + self.zero_point, self.lo, self.hi)
-        return result
+        return _rescale(np.asarray(values * mult), self)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -210,6 +210,18 @@ class Requant:
     def from_json(cls, value: dict[str, Any]) -> Requant:
         """Inverse of :meth:`to_json`."""
         return cls(**{**value, "mult": tuple(value["mult"])})
+
+
+def _magnitude(values: IntArray) -> int:
+    return max(int(values.max()), -int(values.min())) if values.size else 0
+
+
+def _rescale(products: IntArray, requant: Requant | AddRequant) -> IntArray:
+    """Shift with rounding, add the zero point and clip, all in place."""
+    products += 1 << (requant.shift - 1)
+    products >>= requant.shift
+    products += requant.zero_point
+    return products.clip(requant.lo, requant.hi, out=products)
 
 
 def choose_requant(
@@ -247,6 +259,124 @@ def choose_requant(
                 mult_bits=mult_bits,
             )
     raise ValueError(f"requantize factor {float(real.max())!r} is too large for {mult_bits} bits")
+
+
+@dataclass(frozen=True, slots=True)
+class AddRequant:
+    """Add two operands of different steps and map the sum onto activation codes.
+
+    ``acc = a * mult[0] + b * mult[1]`` of two differences ``code - zero_point``, then
+    ``q = clip(floor((acc + 2**(shift-1)) / 2**shift) + zero_point, lo, hi)``: exact halves round
+    up (design section 4). A difference has one negative mult. A fused ReLU is only a higher
+    ``lo``.
+
+    Parameters
+    ----------
+    mult
+        Signed multipliers of both operands, of magnitude ``0..2**mult_bits - 1``.
+    shift
+        Right shift in bits, ``1..46``.
+    zero_point, lo, hi
+        Of the output codes.
+    mult_bits
+        Width of the multipliers' magnitude.
+    """
+
+    mult: tuple[int, int]
+    shift: int
+    zero_point: int
+    lo: int
+    hi: int
+    mult_bits: int = 16
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.shift <= MAX_SHIFT:
+            raise ValueError(f"add shift must be in 1..{MAX_SHIFT}, not {self.shift}")
+        if len(self.mult) != 2:
+            raise ValueError(f"add has two mults, not {len(self.mult)}")
+        for mult in self.mult:
+            if abs(mult) >= 1 << self.mult_bits:
+                top = (1 << self.mult_bits) - 1
+                raise ValueError(f"add mult must be in {-top}..{top}, not {mult}")
+        if self.lo > self.hi:
+            raise ValueError(f"add range {self.lo}..{self.hi} is empty")
+
+    def apply(self, a: ArrayLike, b: ArrayLike) -> IntArray:
+        """Return the codes of the sum of two arrays of differences, which are broadcast.
+
+        Raises
+        ------
+        OverflowError
+            If ``|a * mult[0]| + |b * mult[1]|`` reaches ``2**62``.
+        """
+        operands = np.asarray(a, np.int64), np.asarray(b, np.int64)
+        bound = sum(_magnitude(x) * abs(mult) for x, mult in zip(operands, self.mult, strict=True))
+        if bound >= 1 << MAX_PRODUCT_BITS:
+            raise OverflowError(f"add accumulator reaches 2**{MAX_PRODUCT_BITS}")
+        acc = operands[0] * self.mult[0] + operands[1] * self.mult[1]
+        return _rescale(np.asarray(acc), self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "mult": list(self.mult),
+            "shift": self.shift,
+            "zero_point": self.zero_point,
+            "lo": self.lo,
+            "hi": self.hi,
+            "mult_bits": self.mult_bits,
+        }
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> AddRequant:
+        """Inverse of :meth:`to_json`."""
+        first, second = value["mult"]
+        return cls(**{**value, "mult": (first, second)})
+
+
+def choose_add_requant(
+    factors: tuple[float, float],
+    output: QType,
+    *,
+    mult_bits: int = 16,
+    lo: int | None = None,
+    hi: int | None = None,
+    operand_bits: int = 17,
+) -> AddRequant:
+    """Find both mults and the shift for signed real factors ``+-scale_in / scale_out``.
+
+    A mult is ``floor(|factor| * 2**shift + 0.5)`` with the factor's sign. The shift is the largest
+    for which both fit ``mult_bits`` and the sum stays below ``2**62``. Equal scales give equal
+    mults; a factor of 1 gives ``2**shift``, which is exact.
+
+    Parameters
+    ----------
+    operand_bits
+        Width of the differences ``code - zero_point``, their sign included.
+
+    Raises
+    ------
+    ValueError
+        If a factor is not finite, or too large for any shift.
+    """
+    real = np.asarray(factors, np.float64)
+    if not np.isfinite(real).all():
+        raise ValueError(f"add factors must be finite, not {real.tolist()}")
+    for shift in range(MAX_SHIFT, 0, -1):
+        magnitude = np.floor(np.abs(real) * 2.0**shift + 0.5)
+        if magnitude.max() >= 1 << mult_bits:
+            continue
+        first, second = (int(m) for m in np.copysign(magnitude, real))
+        if (abs(first) + abs(second)) << (operand_bits - 1) < 1 << MAX_PRODUCT_BITS:
+            return AddRequant(
+                mult=(first, second),
+                shift=shift,
+                zero_point=output.zero_point,
+                lo=output.lo if lo is None else lo,
+                hi=output.hi if hi is None else hi,
+                mult_bits=mult_bits,
+            )
+    raise ValueError(f"add factor {float(np.abs(real).max())!r} is too large for {mult_bits} bits")
 
 
 def fold_zero_point(bias: ArrayLike, weights: ArrayLike, zero_point: int) -> IntArray:

@@ -8,7 +8,8 @@ from nnef_hw.build.synthesis import SynthesisResult
 from nnef_hw.ir import Graph
 from nnef_hw.run.link import MAX_PAYLOAD
 from nnef_hw.schedule import Block, Plan
-from nnef_hw.schedule.layers import Chain, ConvLayer, Layer, image_shape
+from nnef_hw.schedule.layers import Chain, ConvLayer, Layer
+from nnef_hw.schedule.support import image_shape
 from nnef_hw.schedule.targets import Target
 
 __all__ = ["make_report"]

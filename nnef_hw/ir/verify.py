@@ -4,11 +4,15 @@ Stages and the attributes they add:
 
 * ``float``: any NNEF operator, attributes complete.
 * ``canonical``: operators of :data:`CANONICAL_OPS` only. ``conv`` and ``linear`` carry
-  ``activation``: None or ``"relu"``. A ``linear`` behind a flatten is a ``conv`` whose filter
-  covers the whole image, followed by a ``reshape`` of a [1, C, 1, 1] tensor.
-* ``fixed``: every activation has a QType; constants are integer codes. ``conv``, ``linear``
-  and ``avg_pool`` carry ``requant`` (:class:`~nnef_hw.numerics.Requant`); table operators and
+  ``activation``: None or ``"relu"``; ``add`` and ``sub`` carry it if it is ``"relu"``. A
+  ``linear`` behind a flatten is a ``conv`` whose filter covers the whole image, followed by a
+  ``reshape`` of a [1, C, 1, 1] tensor. Operands of :data:`ARITHMETIC_OPS` are two activations of
+  one shape, or one and a constant with one value, or one for each channel.
+* ``fixed``: every activation has a QType; constants are integer codes. ``conv``, ``linear``,
+  ``avg_pool`` and ``mul`` carry ``requant`` (:class:`~nnef_hw.numerics.Requant`), ``add`` and
+  ``sub`` an :class:`~nnef_hw.numerics.AddRequant` under that name; table operators and
   ``softmax`` carry ``table`` (int64 array; indexed by ``code - lo``, or by ``max - code``).
+  Operands and result of ``max``, ``min`` and ``concat`` have one QType.
   A filter keeps shape [outC, inC, ...], a bias has shape [1, outC] in int32 codes at
   ``scale_in * scale_w[c]`` without any zero point folded in.
 """
@@ -18,9 +22,9 @@ from __future__ import annotations
 import numpy as np
 
 from nnef_hw.ir.graph import Graph, Node, Stage
-from nnef_hw.numerics import Requant
+from nnef_hw.numerics import AddRequant, Requant
 
-__all__ = ["CANONICAL_OPS", "TABLE_OPS", "verify"]
+__all__ = ["ARITHMETIC_OPS", "CANONICAL_OPS", "ONE_FORMAT_OPS", "TABLE_OPS", "verify"]
 
 TABLE_OPS = frozenset({
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "clamp", "cos", "cosh",
@@ -30,15 +34,26 @@ TABLE_OPS = frozenset({
 })  # fmt: skip
 """Functions of one activation: a table of every code's result in the fixed stage."""
 
-CANONICAL_OPS = TABLE_OPS | {
-    "argmax_reduce",
-    "avg_pool",
-    "conv",
-    "linear",
-    "max_pool",
-    "reshape",
-    "softmax",
-}
+ARITHMETIC_OPS = frozenset({"add", "max", "min", "mul", "sub"})
+"""Functions of two operands, element by element."""
+
+ONE_FORMAT_OPS = frozenset({"concat", "max", "min"})
+"""Operators that hand codes on: operands and result have one QType in the fixed stage."""
+
+CANONICAL_OPS = (
+    TABLE_OPS
+    | ARITHMETIC_OPS
+    | {
+        "argmax_reduce",
+        "avg_pool",
+        "concat",
+        "conv",
+        "linear",
+        "max_pool",
+        "reshape",
+        "softmax",
+    }
+)
 
 
 def verify(graph: Graph) -> None:
@@ -73,14 +88,24 @@ def verify(graph: Graph) -> None:
             assert tensor.data.shape == tensor.shape, f"{tensor.name}: data has another shape"
 
 
+_REQUANTS = {
+    **dict.fromkeys(("avg_pool", "conv", "linear", "mul"), Requant),
+    **dict.fromkeys(("add", "sub"), AddRequant),
+}
+
+
 def _verify_fixed(graph: Graph, node: Node) -> None:
     for name in (*node.inputs, *node.outputs):
         tensor = graph.tensor(name)
         assert tensor.qtype is not None, f"{name}: no QType in a fixed graph"
         if tensor.data is not None:
             assert np.issubdtype(tensor.data.dtype, np.integer), f"{name}: constant is not integer"
-    if node.op in {"conv", "linear", "avg_pool"}:
-        assert isinstance(node.attrs.get("requant"), Requant), f"{node.name}: no requant"
+    if node.op in _REQUANTS:
+        kind = _REQUANTS[node.op]
+        assert isinstance(node.attrs.get("requant"), kind), f"{node.name}: no requant"
+    if node.op in ONE_FORMAT_OPS:
+        formats = {graph.tensor(name).qtype for name in (*node.inputs, *node.outputs)}
+        assert len(formats) == 1, f"{node.name}: operands have {len(formats)} formats"
     if node.op in TABLE_OPS or node.op == "softmax":
         table = node.attrs.get("table")
         source = graph.tensor(node.inputs[0]).qtype

@@ -1,4 +1,4 @@
-"""Find everything in a simplified graph that no hardware exists for."""
+"""Find everything in a simplified graph that has no fixed-point counterpart."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from nnef_hw.errors import NnefHwError, UnsupportedError, raise_all
 from nnef_hw.ir import Graph, Node, Stage
-from nnef_hw.ir.verify import CANONICAL_OPS, TABLE_OPS
-from nnef_hw.passes.editor import is_trivial
+from nnef_hw.ir.verify import ARITHMETIC_OPS, CANONICAL_OPS, TABLE_OPS
+from nnef_hw.passes.editor import channel_values, is_trivial
 
 __all__ = ["CheckSupported", "refuse_states"]
 
@@ -111,7 +111,7 @@ def _missing(graph: Graph, node: Node) -> Problem:
             f"it is a loop of {steps} steps, which no hardware exists for",
             "use a network without recurrent layers",
         )
-    default = "use convolutions, linear layers, pools and functions of one tensor"
+    default = "use convolutions, linear layers, pools, functions and arithmetic"
     return "this operator is not supported", _REMEDIES.get(node.op, default)
 
 
@@ -172,8 +172,6 @@ def _window(graph: Graph, node: Node) -> Iterator[Problem]:
     if len(shape) != 4 or shape[0] != 1:
         yield f"its input has shape {list(shape)}", "use [1, C, L] or [1, C, H, W]"
         return
-    if not is_trivial(node.attrs["dilation"], 1):
-        yield f"dilation {list(node.attrs['dilation'])} is not supported", "use 1"
     if any(p < 0 for pair in node.attrs["padding"] for p in pair):
         yield f"padding {node.attrs['padding']} crops the input", "use padding of 0 or more"
 
@@ -197,6 +195,35 @@ def _pool(graph: Graph, node: Node) -> Iterator[Problem]:
     for key, trivial in (("size", 1), ("stride", 1), ("padding", (0, 0))):
         if not is_trivial(node.attrs[key][:2], trivial):
             yield f"{key} {node.attrs[key]} reaches over batch or channels", "use rows and columns"
+
+
+def _arithmetic(graph: Graph, node: Node) -> Iterator[Problem]:
+    result = graph.tensor(node.outputs[0]).shape
+    yield from _image(result)
+    for name in node.inputs:
+        tensor = graph.tensor(name)
+        if tensor.data is None and tensor.shape != result:
+            yield (
+                f"its input {name!r} has shape {list(tensor.shape)}, its result {list(result)}",
+                "use activations of equal shapes",
+            )
+        elif tensor.data is not None and channel_values(tensor.data, result) is None:
+            yield (
+                f"its constant {name!r} of shape {list(tensor.shape)} varies within a channel",
+                "use one number, or one for each channel",
+            )
+
+
+def _concat(graph: Graph, node: Node) -> Iterator[Problem]:
+    result = graph.tensor(node.outputs[0]).shape
+    yield from _image(result)
+    if node.attrs["axis"] != 1:
+        yield f"axis {node.attrs['axis']} is not supported", "use axis = 1"
+
+
+def _image(shape: tuple[int, ...]) -> Iterator[Problem]:
+    if len(shape) not in {2, 4} or shape[0] != 1:
+        yield f"its result has shape {list(shape)}", "use [1, C], [1, C, L] or [1, C, H, W]"
 
 
 def _axis_one(graph: Graph, node: Node) -> Iterator[Problem]:
@@ -223,8 +250,10 @@ def _stream_order(shape: tuple[int, ...]) -> list[int]:
 
 
 _CHECKS: dict[str, Callable[[Graph, Node], Iterator[Problem]]] = {
+    **dict.fromkeys(ARITHMETIC_OPS, _arithmetic),
     "argmax_reduce": _axis_one,
     "avg_pool": _pool,
+    "concat": _concat,
     "conv": _conv,
     "linear": _linear,
     "max_pool": _pool,

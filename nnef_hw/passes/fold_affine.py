@@ -162,7 +162,7 @@ def _emit_depthwise(
         "stride": [1, 1],
         "dilation": [1, 1],
         "groups": channels,
-        "activation": None,
+        "activation": node.attrs.get("activation"),
     }
     if len(shape) == 4:
         editor.emit(Node("conv", (source, weights, bias), (name,), attrs, node.location))

@@ -1,4 +1,4 @@
-"""Fuse ReLU into the layer before it, where it costs nothing."""
+"""Fuse ReLU into the operator before it, where it costs nothing."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ __all__ = ["FuseActivation"]
 
 @dataclass(frozen=True, slots=True)
 class FuseActivation:
-    """Give a ``conv`` or ``linear`` that only a ``relu`` reads ``activation = "relu"``.
+    """Give an operator of sums that only a ``relu`` reads ``activation = "relu"``.
 
-    The layer computes the ReLU's result under its name and keeps its own location.
-    Left alone: layers whose sum others read too, or that is a graph output, or is quantized in
-    another way than the ReLU's result.
+    These are ``conv``, ``linear``, ``add`` and ``sub``. The operator computes the ReLU's result
+    under its name and keeps its own location.
+    Left alone: sums that others read too, or that are a graph output, or are quantized in another
+    way than the ReLU's result.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -27,7 +28,8 @@ class FuseActivation:
             before = editor.emitted(node.inputs[0]) if node.op == "relu" else None
             if (
                 before is None
-                or before.op not in {"conv", "linear"}
+                or before.op not in {"conv", "linear", "add", "sub"}
+                or before.attrs.get("activation") is not None
                 or not editor.has_one_use(node.inputs[0])
                 or not _fits(editor, before.name, node.name)
             ):

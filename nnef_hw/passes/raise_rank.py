@@ -1,59 +1,72 @@
-"""Turn one-dimensional windows into two-dimensional ones."""
+"""Turn operators on one-dimensional images into ones on two-dimensional images."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 from nnef_hw.ir import Graph, Node
-from nnef_hw.ir.verify import TABLE_OPS
+from nnef_hw.ir.verify import ARITHMETIC_OPS, TABLE_OPS
 from nnef_hw.passes.editor import Editor, reshape_node
 
 __all__ = ["RaiseRank"]
 
-_OPS = TABLE_OPS | {"avg_pool", "batch_normalization", "conv", "max_pool"}
+_ALIGNED_OPS = ARITHMETIC_OPS | {"concat", "div"}
+_OPS = TABLE_OPS | _ALIGNED_OPS | {"avg_pool", "batch_normalization", "conv", "max_pool"}
+_RANK = 3
 
 
 @dataclass(frozen=True, slots=True)
 class RaiseRank:
-    """Compute windows and functions of [1, C, L] tensors on [1, C, L, 1] between reshapes.
+    """Compute operators of [1, C, L] tensors on [1, C, L, 1] between reshapes.
 
-    Left alone: computed filters, operators that are no windows and no functions of an activation.
+    Windows, functions, arithmetic and ``concat``. Left alone: other operators, computed filters,
+    operands of different ranks.
     """
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""
         editor = Editor(graph)
         for node in graph.nodes:
-            computed = node.op == "conv" and editor.data(node.inputs[1]) is None
-            if node.op not in _OPS or len(editor.shape(node.inputs[0])) != 3 or computed:
+            if not _can_raise(editor, node):
                 editor.keep(node)
                 continue
-            source, result = node.inputs[0], node.outputs[0]
-            x, y = editor.tensors[editor.resolve(source)], editor.tensors[result]
-            image_in = editor.activation(f"{result}_image", (*x.shape, 1), x)
+            result = node.outputs[0]
+            y = editor.tensors[result]
             image_out = editor.activation(f"{result}_2d", (*y.shape, 1), y)
             new = replace(
                 _raised(node),
-                inputs=(image_in, *_constants(editor, node)),
+                inputs=tuple(
+                    _operand(editor, node, position) for position in range(len(node.inputs))
+                ),
                 outputs=(image_out,),
             )
-            editor.emit(
-                reshape_node(source, image_in, (*x.shape, 1), node),
-                new,
-                reshape_node(image_out, result, y.shape, node),
-            )
+            editor.emit(new, reshape_node(image_out, result, y.shape, node))
         return editor.finish()
 
 
-def _constants(editor: Editor, node: Node) -> tuple[str, ...]:
-    if node.op != "conv":
-        return node.inputs[1:]
-    data = editor.data(node.inputs[1])
-    if data is None:
-        return node.inputs[1:]
-    like = editor.tensors[editor.resolve(node.inputs[1])]
-    kernel = editor.rearranged(f"{like.name}_2d", like, lambda array: array[..., None])
-    return kernel, node.inputs[2]
+def _can_raise(editor: Editor, node: Node) -> bool:
+    if node.op not in _OPS or len(editor.shape(node.outputs[0])) != _RANK:
+        return False
+    if node.op == "conv" and editor.data(node.inputs[1]) is None:
+        return False
+    operands = node.inputs if node.op in _ALIGNED_OPS else node.inputs[:1]
+    return all(len(editor.shape(name)) == _RANK for name in operands if editor.data(name) is None)
+
+
+def _operand(editor: Editor, node: Node, position: int) -> str:
+    """Return an argument with an axis more, if it has the image's axes."""
+    name = node.inputs[position]
+    tensor = editor.tensors[editor.resolve(name)]
+    if tensor.data is not None:
+        if len(tensor.shape) != _RANK:
+            return name
+        return editor.rearranged(f"{tensor.name}_2d", tensor, lambda array: array[..., None])
+    if position > 0 and node.op not in _ALIGNED_OPS:
+        return name
+    hint = f"{node.outputs[0]}_image"
+    image = editor.activation(hint, (*tensor.shape, 1), tensor)
+    editor.emit(reshape_node(name, image, (*tensor.shape, 1), node))
+    return image
 
 
 def _raised(node: Node) -> Node:

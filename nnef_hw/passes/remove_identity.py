@@ -12,7 +12,7 @@ __all__ = ["RemoveIdentity"]
 
 @dataclass(frozen=True, slots=True)
 class RemoveIdentity:
-    """Remove ``copy``, ``dropout``, and shape, pad and pool operators without an effect.
+    """Remove ``copy``, ``dropout``, and shape, pad, pool and concat operators without an effect.
 
     A removed node's result that is a graph output gives its name to the tensor before it.
     Left alone: an identity between a graph input (or another output) and a graph output, which
@@ -60,7 +60,7 @@ def rename(editor: Editor, source: str, result: str) -> None:
 def _is_identity(graph: Graph, node: Node) -> bool:
     if graph.tensor(node.outputs[0]).quant is not None:
         return False
-    if node.op in {"copy", "dropout"}:
+    if node.op in {"copy", "dropout"} or (node.op == "concat" and len(node.inputs) == 1):
         return True
     if not node.inputs or graph.tensor(node.inputs[0]).shape != graph.tensor(node.outputs[0]).shape:
         return False

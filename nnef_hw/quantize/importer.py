@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,24 +12,23 @@ from numpy.typing import NDArray
 
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.ir import Graph, Node, Stage, Tensor, verify
-from nnef_hw.ir.verify import TABLE_OPS
+from nnef_hw.ir.verify import ARITHMETIC_OPS, ONE_FORMAT_OPS, TABLE_OPS
 from nnef_hw.numerics import (
     SOFTMAX_QTYPE,
     QType,
     Requant,
     accumulator_range,
+    choose_add_requant,
     choose_requant,
     exp_table,
     fold_zero_point,
     signed_bits,
     unary_table,
 )
+from nnef_hw.quantize.one_format import KEEPS_QTYPE
 from nnef_hw.reference import unary_function
 
-__all__ = ["KEEPS_QTYPE", "FixedParams", "LayerParams", "argmax_qtype", "build_fixed"]
-
-KEEPS_QTYPE = frozenset({"max_pool", "reshape"})
-"""Operators whose result has their input's format."""
+__all__ = ["FixedParams", "LayerParams", "argmax_qtype", "build_fixed"]
 
 MAX_TABLE_BITS = 8
 
@@ -59,9 +59,10 @@ class FixedParams:
     Parameters
     ----------
     activations
-        Format of graph inputs and of results of ``conv``, ``linear``, ``avg_pool`` and table
-        operators by tensor name. Others follow: ``softmax`` and ``argmax_reduce`` have formats of
-        their own, ``max_pool`` and ``reshape`` keep their input's.
+        Format of graph inputs, of results and of constant operands of ``add``, ``sub`` and
+        ``mul`` by tensor name. Some follow: ``softmax`` and ``argmax_reduce`` have formats of
+        their own, ``max_pool`` and ``reshape`` keep their input's. Where operands of ``max``,
+        ``min`` and ``concat`` have another format than the result, they are requantized.
     layers
         Integers of each ``conv`` and ``linear`` by node name.
     mult_bits
@@ -117,7 +118,15 @@ class _Builder:
         return qtype
 
     def convert(self, node: Node) -> None:
-        source = self.qtype(node.inputs[0])
+        if node.op in ONE_FORMAT_OPS:
+            node = self._in_one_format(node)
+        elif node.op in ARITHMETIC_OPS:
+            node = self._arithmetic(node)
+        else:
+            node = self._of_one_activation(node, self.qtype(node.inputs[0]))
+        self.nodes.append(node)
+
+    def _of_one_activation(self, node: Node, source: QType) -> Node:
         if node.op in KEEPS_QTYPE:
             self.set_qtype(node.name, source)
         elif node.op == "argmax_reduce":
@@ -136,7 +145,69 @@ class _Builder:
                 node = self._average(node, source, target)
             else:
                 node = self._layer(node, source, target)
-        self.nodes.append(node)
+        return node
+
+    def _in_one_format(self, node: Node) -> Node:
+        """Quantize constants and map codes of operands whose format is not the result's."""
+        target = self.params.activations[node.name]
+        self.set_qtype(node.name, target)
+        operands: dict[str, str] = {}
+        for position, name in enumerate(node.inputs):
+            data = self.tensors[name].data
+            if name in operands:
+                continue
+            if data is not None:
+                operands[name] = self._constant(node, position, target.quantize(data), target)
+            elif self.qtype(name) == target:
+                operands[name] = name
+            else:
+                operands[name] = self._requantized(node, name, target)
+        return replace(node, inputs=tuple(operands[name] for name in node.inputs))
+
+    def _requantized(self, node: Node, name: str, target: QType) -> str:
+        """Emit a table of the codes that another format has for the same numbers."""
+        result, count = f"{name}_in_{node.name}", 2
+        while result in self.tensors:
+            result, count = f"{name}_in_{node.name}_{count}", count + 1
+        table = Node("requantize", (name,), (result,), {}, node.location)
+        self.tensors[result] = replace(self.tensors[name], name=result, quant=None, label=None)
+        self.set_qtype(result, target)
+        _check_table(table, self.qtype(name))
+        entries = unary_table(unary_function(table), self.qtype(name), target)
+        self.nodes.append(table.with_attrs(table=entries))
+        return result
+
+    def _arithmetic(self, node: Node) -> Node:
+        target = self.params.activations[node.name]
+        self.set_qtype(node.name, target)
+        inputs = [self._operand(node, position) for position in (0, 1)]
+        node = replace(node, inputs=tuple(inputs))
+        formats = [self.qtype(name) for name in inputs]
+        first, second = (_scale(qtype) for qtype in formats)
+        limits = [(q.lo - q.zero_point, q.hi - q.zero_point) for q in formats]
+        if node.op == "mul":
+            corners = [a * b for a in limits[0] for b in limits[1]]
+            bits = signed_bits(min(corners), max(corners))
+            factor = first * second / _scale(target)
+            return node.with_attrs(requant=self._requant(node, [factor], target, bits))
+        sign = 1.0 if node.op == "add" else -1.0
+        with _located(node):
+            requant = choose_add_requant(
+                (first / _scale(target), sign * second / _scale(target)),
+                target,
+                mult_bits=self.params.mult_bits,
+                lo=_relu_limit(node, target),
+                operand_bits=max(signed_bits(*pair) for pair in limits),
+            )
+        return node.with_attrs(requant=requant)
+
+    def _operand(self, node: Node, position: int) -> str:
+        name = node.inputs[position]
+        data = self.tensors[name].data
+        if data is None:
+            return name
+        qtype = self.params.activations[name]
+        return self._constant(node, position, qtype.quantize(data), qtype)
 
     def _average(self, node: Node, source: QType, target: QType) -> Node:
         taps = int(np.prod(node.attrs["size"]))
@@ -165,34 +236,19 @@ class _Builder:
         )
         folded = fold_zero_point(bias, weights, source.zero_point)
         limits = accumulator_range(weights, folded, source.lo, source.hi)
-        relu = node.attrs.get("activation") == "relu"
-        requant = self._requant(node, factors, target, signed_bits(*limits), relu=relu)
+        requant = self._requant(node, factors, target, signed_bits(*limits))
         node = replace(node, inputs=(node.inputs[0], *names))
         return node.with_attrs(requant=requant)
 
-    def _requant(
-        self,
-        node: Node,
-        factors: list[float],
-        target: QType,
-        acc_bits: int,
-        *,
-        relu: bool = False,
-    ) -> Requant:
-        try:
+    def _requant(self, node: Node, factors: list[float], target: QType, acc_bits: int) -> Requant:
+        with _located(node):
             return choose_requant(
                 factors,
                 target,
                 mult_bits=self.params.mult_bits,
-                lo=max(target.lo, target.zero_point) if relu else None,
+                lo=_relu_limit(node, target),
                 acc_bits=acc_bits,
             )
-        except ValueError as error:
-            raise UnsupportedError(
-                f"{node.op} {node.name!r}: {error}",
-                remedy="calibrate with samples that use the whole range of every layer",
-                location=node.location,
-            ) from error
 
     def _constant(self, node: Node, position: int, codes: NDArray[np.int64], qtype: QType) -> str:
         old = self.graph.tensor(node.inputs[position])
@@ -205,6 +261,26 @@ class _Builder:
             old, name=name, label=label, dtype="scalar", data=codes, qtype=qtype
         )
         return name
+
+
+def _relu_limit(node: Node, target: QType) -> int | None:
+    """Return the least code of a result behind a fused ReLU, None without one."""
+    if node.attrs.get("activation") != "relu":
+        return None
+    return max(target.lo, target.zero_point)
+
+
+@contextmanager
+def _located(node: Node) -> Iterator[None]:
+    """Give a node's location to what no multiplier can do."""
+    try:
+        yield
+    except ValueError as error:
+        raise UnsupportedError(
+            f"{node.op} {node.name!r}: {error}",
+            remedy="calibrate with samples that use the whole range of every layer",
+            location=node.location,
+        ) from error
 
 
 def _scale(qtype: QType) -> float:

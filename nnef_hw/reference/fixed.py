@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph, Node, Tensor
 from nnef_hw.ir.verify import TABLE_OPS
-from nnef_hw.numerics import QType, Requant, argmax_codes, fold_zero_point, softmax_codes
+from nnef_hw.numerics import (
+    AddRequant,
+    QType,
+    Requant,
+    argmax_codes,
+    fold_zero_point,
+    softmax_codes,
+)
 from nnef_hw.reference.float import check_inputs
 from nnef_hw.reference.windows import convolve, gather_taps, pad_border
 
@@ -26,7 +33,10 @@ Codes = NDArray[np.int64]
 SATURATION_LIMIT = 0.05
 """Share of saturated input values that is logged."""
 
-CHUNK = 32
+_EXACT_IN_SINGLE = 1 << 24
+"""Integers up to here are float32 numbers."""
+
+CHUNK = 16
 """Samples computed at a time: activations of small networks then stay in the cache."""
 
 
@@ -34,7 +44,11 @@ CHUNK = 32
 class _Call:
     graph: Graph
     node: Node
-    x: Codes
+    args: tuple[Codes, ...]
+
+    @property
+    def x(self) -> Codes:
+        return self.args[0]
 
     def attr(self, name: str) -> Any:
         return self.node.attrs[name]
@@ -42,6 +56,18 @@ class _Call:
     @property
     def source(self) -> QType:
         return qtype_of(self.graph.tensor(self.node.inputs[0]))
+
+    def operands(self) -> list[Codes]:
+        """Return all arguments with the result's rank: NNEF broadcasts from the left."""
+        rank = len(self.target.shape)
+        return [x.reshape(x.shape + (1,) * (rank - x.ndim)) for x in self.args]
+
+    def differences(self) -> list[Codes]:
+        """Return the operands less their zero points."""
+        return [
+            x.astype(np.int64) - qtype_of(self.graph.tensor(name)).zero_point
+            for name, x in zip(self.node.inputs, self.operands(), strict=True)
+        ]
 
     @property
     def target(self) -> Tensor:
@@ -116,8 +142,10 @@ def _iterate(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> Iterator[dict[
     for start in range(0, count, CHUNK):
         values = {name: x[start : start + CHUNK] for name, x in arrays.items()}
         for node in graph.nodes:
-            call = _Call(graph, node, values[node.inputs[0]])
-            values[node.outputs[0]] = _OPERATORS[node.op](call)
+            args = tuple(
+                values[name] if name in values else graph.constant(name) for name in node.inputs
+            )
+            values[node.outputs[0]] = _OPERATORS[node.op](_Call(graph, node, args))
         yield values
 
 
@@ -141,30 +169,64 @@ def _check_codes(graph: Graph, name: str, codes: NDArray[Any]) -> NDArray[Any]:
 def _conv(call: _Call) -> Codes:
     weights, bias = _weights(call)
     zero_point = call.source.zero_point
+    dtype = _exact_type(weights, call.source)
     padded = pad_border(call.x, call.attr("padding"), call.attr("border"), zero_point)
     sums = convolve(
-        padded.astype(np.float64),
-        weights.astype(np.float64),
+        padded.astype(dtype),
+        weights.astype(dtype),
         call.attr("stride"),
         call.attr("dilation"),
         call.attr("groups"),
     )
     folded = fold_zero_point(bias, weights, zero_point)
-    return _requantize(call, sums.astype(np.int64) + folded.reshape(1, -1, *[1] * (sums.ndim - 2)))
+    acc = sums.astype(np.int64)
+    acc += folded.reshape(1, -1, *[1] * (sums.ndim - 2))
+    return _requantize(call, acc)
 
 
 def _weights(call: _Call) -> tuple[Codes, Codes]:
     """Return a layer's weights less their zero point (imported ones may have one), and its bias."""
-    weights, bias = (call.graph.tensor(name) for name in call.node.inputs[1:])
-    codes = call.graph.constant(weights.name).astype(np.int64)
-    return codes - qtype_of(weights).zero_point, call.graph.constant(bias.name).astype(np.int64)
+    _, weights, bias = (x.astype(np.int64) for x in call.args)
+    return weights - qtype_of(call.graph.tensor(call.node.inputs[1])).zero_point, bias
+
+
+def _exact_type(weights: Codes, source: QType) -> type[np.floating[Any]]:
+    """Return the fastest float type that holds all sums of products with codes exactly."""
+    magnitude = np.abs(weights).reshape(len(weights), -1).sum(axis=1).max()
+    is_small = int(magnitude) * max(-source.lo, source.hi) <= _EXACT_IN_SINGLE
+    return np.float32 if is_small else np.float64
 
 
 def _linear(call: _Call) -> Codes:
     weights, bias = _weights(call)
-    sums = call.x.astype(np.float64) @ weights.astype(np.float64).T
+    dtype = _exact_type(weights, call.source)
+    sums = call.x.astype(dtype) @ weights.astype(dtype).T
     folded = fold_zero_point(bias, weights, call.source.zero_point)
     return _requantize(call, sums.astype(np.int64) + folded)
+
+
+def _add(call: _Call) -> Codes:
+    requant: AddRequant = call.attr("requant")
+    return requant.apply(*call.differences())
+
+
+def _mul(call: _Call) -> Codes:
+    first, second = call.differences()
+    return _requantize(call, first * second)
+
+
+def _maximum(call: _Call) -> Codes:
+    return np.asarray(np.maximum(*call.operands()))
+
+
+def _minimum(call: _Call) -> Codes:
+    return np.asarray(np.minimum(*call.operands()))
+
+
+def _concat(call: _Call) -> Codes:
+    count = max(map(len, call.args))
+    parts = [np.broadcast_to(x, (count, *x.shape[1:])) for x in call.args]
+    return np.concatenate(parts, axis=call.attr("axis"))
 
 
 def _requantize(call: _Call, acc: Codes) -> Codes:
@@ -210,12 +272,18 @@ def _reshape(call: _Call) -> Codes:
 
 
 _OPERATORS: dict[str, Callable[[_Call], Codes]] = {
+    "add": _add,
     "argmax_reduce": _argmax,
     "avg_pool": _avg_pool,
+    "concat": _concat,
     "conv": _conv,
     "linear": _linear,
+    "max": _maximum,
     "max_pool": _max_pool,
+    "min": _minimum,
+    "mul": _mul,
     "reshape": _reshape,
     "softmax": _softmax,
+    "sub": _add,
     **dict.fromkeys(TABLE_OPS, _table),
 }

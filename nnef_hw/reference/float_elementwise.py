@@ -73,7 +73,8 @@ def _number(x: Array) -> Array:
 
 @operator(*_ARITHMETIC)
 def arithmetic(call: Call) -> Array:
-    return np.asarray(_ARITHMETIC[call.node.op](*align(*map(_number, call.args))))
+    y = np.asarray(_ARITHMETIC[call.node.op](*align(*map(_number, call.args))))
+    return np.maximum(y, 0.0) if call.attr("activation") == "relu" else y
 
 
 @operator(*_COMPARISON)

@@ -129,28 +129,25 @@ def scatter_taps(
 
 
 def convolve(
-    x: NDArray[np.float64],
-    weights: NDArray[np.float64],
+    x: NDArray[Any],
+    weights: NDArray[Any],
     stride: Sequence[int],
     dilation: Sequence[int],
     groups: int = 1,
-) -> NDArray[np.float64]:
+) -> NDArray[Any]:
     """Correlate padded ``x`` [N, C, ...] with ``weights`` [outC, C/groups, ...].
 
-    A product of float64 matrices: exact for integers as long as sums stay below ``2**53``.
+    One product of matrices of floats: exact for integers as long as sums stay below ``2**53``,
+    or ``2**24`` if both are float32. Of the result, pixels of one channel are next to each other.
     """
     count, channels = x.shape[:2]
     out_channels, size = weights.shape[0], weights.shape[2:]
     taps = gather_taps(x, size, stride, dilation)
     extents = taps[0].shape[2:]
-    columns = np.empty((count, channels, len(taps), *extents))
+    columns = np.empty((channels, len(taps), count, *extents), x.dtype)
     for index, tap in enumerate(taps):
-        columns[:, :, index] = tap
+        columns[:, index] = tap.swapaxes(0, 1)
     depth = channels // groups * len(taps)
     kernel = weights.reshape(groups, out_channels // groups, depth)
-    pixels = int(np.prod(extents, dtype=np.int64))
-    if groups == 1 and pixels == 1:
-        flat = columns.reshape(count, depth) @ kernel[0].T
-    else:
-        flat = kernel @ columns.reshape(count, groups, depth, pixels)
-    return np.asarray(flat.reshape(count, out_channels, *extents))
+    flat = kernel @ columns.reshape(groups, depth, -1)
+    return flat.reshape(out_channels, count, *extents).swapaxes(0, 1)

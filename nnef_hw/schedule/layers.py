@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.errors import NnefHwError, UnsupportedError, raise_all
+from nnef_hw.errors import UnsupportedError, raise_all
 from nnef_hw.ir import Graph, Node, Tensor
 from nnef_hw.ir.verify import TABLE_OPS
 from nnef_hw.numerics import QType, Requant, accumulator_range, fold_zero_point, signed_bits
+from nnef_hw.schedule.support import check_streamable, image_shape
 from nnef_hw.window import Window
 
 __all__ = [
@@ -21,8 +22,6 @@ __all__ = [
     "PoolLayer",
     "SoftmaxLayer",
     "TableLayer",
-    "check_streamable",
-    "image_shape",
     "lower",
 ]
 
@@ -127,97 +126,6 @@ class Chain:
     output_tensor: Tensor
     input_image: tuple[int, int, int]
     output_image: tuple[int, int, int]
-
-
-def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
-    """(height, width, channels) of a tensor [1, C], [1, C, L] or [1, C, H, W]; None for others."""
-    if not shape or shape[0] != 1 or not 2 <= len(shape) <= 4:
-        return None
-    channels, *extents = shape[1:]
-    height, width = (*extents, 1, 1)[:2]
-    return height, width, channels
-
-
-def check_streamable(graph: Graph) -> list[NnefHwError]:
-    """List why a canonical or fixed graph cannot be streamed, one error per cause."""
-    errors: list[NnefHwError] = []
-
-    def refuse(reason: str, remedy: str, node: Node | None = None) -> None:
-        location = node.location if node else None
-        errors.append(UnsupportedError(reason, remedy=remedy, location=location))
-
-    for what, names in (("inputs", graph.inputs), ("outputs", graph.outputs)):
-        if len(names) != 1:
-            refuse(
-                f"graph {graph.name!r} has {len(names)} {what}; streaming takes one",
-                "split the model",
-            )
-    for name in (*graph.inputs, *(out for node in graph.nodes for out in node.outputs)):
-        readers = graph.consumers(name)
-        uses = len(readers) + (name in graph.outputs)
-        if uses > 1:
-            refuse(
-                f"tensor {name!r} is read {uses} times; branches are not streamed yet",
-                "use a network whose layers form a chain",
-                readers[0] if readers else None,
-            )
-    for node in graph.nodes:
-        for name in (node.inputs[0], node.outputs[0]):
-            if image_shape(graph.tensor(name).shape) is None and node.op != "reshape":
-                shape = list(graph.tensor(name).shape)
-                refuse(
-                    f"{node.op} {node.name!r}: tensor {name!r} of shape {shape} cannot be streamed",
-                    "use shapes [1, C], [1, C, L] or [1, C, H, W]",
-                    node,
-                )
-        reason = _unsupported_attribute(graph, node)
-        if reason:
-            refuse(f"{node.op} {node.name!r}: {reason[0]}", reason[1], node)
-    return errors
-
-
-def _unsupported_attribute(graph: Graph, node: Node) -> tuple[str, str] | None:
-    attrs = node.attrs
-    if node.op == "conv":
-        if attrs["groups"] != 1:
-            return f"groups = {attrs['groups']} are not streamed yet", "use groups = 1"
-        if attrs["border"] != "constant" and any(map(any, attrs["padding"])):
-            return f"border {attrs['border']!r} is not streamed yet", "use border = 'constant'"
-    if node.op in {"max_pool", "avg_pool"}:
-        padded = any(map(any, attrs["padding"]))
-        if padded and attrs["border"] not in {"constant", "ignore"}:
-            return f"border {attrs['border']!r} is not streamed yet", "use 'constant' or 'ignore'"
-        if padded and node.op == "avg_pool" and attrs["border"] == "ignore":
-            return "border 'ignore' with padding is not streamed yet", "use border = 'constant'"
-    if node.op in {"softmax", "argmax_reduce"} and list(attrs["axes"]) != [1]:
-        return f"axes = {list(attrs['axes'])} are not streamed", "use axes = [1]"
-    if node.op == "reshape" and not (_is_border(graph, node) or _keeps_stream(graph, node)):
-        return "this reshape reorders the stream", "put it first, last, or before a linear"
-    return None
-
-
-def _is_border(graph: Graph, node: Node) -> bool:
-    """Only reshapes stand between this one and the graph's input or output."""
-    before: Node | None = node
-    while before is not None and before.op == "reshape":
-        before = graph.producer(before.inputs[0])
-    if before is None:
-        return True
-    after = node
-    while after.outputs[0] not in graph.outputs:
-        readers = graph.consumers(after.outputs[0])
-        if len(readers) != 1 or readers[0].op != "reshape":
-            return False
-        after = readers[0]
-    return True
-
-
-def _keeps_stream(graph: Graph, node: Node) -> bool:
-    source = image_shape(graph.tensor(node.inputs[0]).shape)
-    target = image_shape(graph.tensor(node.outputs[0]).shape)
-    if source is None or target is None:
-        return False
-    return source == target or (source[2] == target[2] and 1 in source[:2] and 1 in target[:2])
 
 
 def lower(graph: Graph) -> Chain:

@@ -283,10 +283,6 @@ def test_random_networks_keep_their_results(seed, rng):
     check(builder.build(), rng)
 
 
-def unsupported_dilation(b, rng):
-    b.conv("x", rng.standard_normal((4, 3, 3, 3)), dilation=2)
-
-
 def unsupported_border(b, rng):
     b.conv("x", rng.standard_normal((4, 3, 3, 3)), padding=1, border="reflect")
 
@@ -322,7 +318,6 @@ def unsupported_batch_norm(b, rng):
 
 UNSUPPORTED = {
     unsupported_batch_norm: "batch_normalization 'batch_normalization1': this operator is not",
-    unsupported_dilation: "conv 'conv1': dilation [2, 2] is not supported; use 1",
     unsupported_border: "conv 'conv1': border 'reflect' is not supported; use 'constant'",
     unsupported_average: "avg_pool 'avg_pool1': border 'ignore' with padding is not supported",
     unsupported_transpose: "transpose 'transpose1': this operator is not supported; keep tensors",

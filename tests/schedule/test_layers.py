@@ -5,7 +5,7 @@ import pytest
 
 from nnef_hw.errors import ErrorGroup, UnsupportedError, UsageError
 from nnef_hw.schedule import TARGETS, check_streamable, find_target, lower
-from nnef_hw.schedule.layers import image_shape
+from nnef_hw.schedule.support import image_shape
 from nnef_hw.testing import GraphBuilder
 
 
@@ -42,6 +42,29 @@ def grouped():
     g = GraphBuilder()
     x = g.input("x", [1, 4, 3, 3])
     return g.build(g.conv(x, np.ones((4, 2, 2, 2)), name="split", groups=2))
+
+
+def grouped_and_dilated():
+    g = GraphBuilder()
+    x = g.input("x", [1, 4, 5, 5])
+    return g.build(g.conv(x, np.ones((4, 1, 2, 2)), name="wide", groups=4, dilation=2))
+
+
+def residual(op):
+    def network():
+        g = GraphBuilder()
+        x = g.input("x", [1, 3])
+        left = g.op("tanh", x, name="left")
+        operands = {"axis": 1, "shape": [1, 6]} if op == "concat" else {}
+        return g.build(g.op(op, left, g.op("sin", left), name="both", **operands))
+
+    network.__name__ = f"residual_{op}"
+    return network
+
+
+def limits_of_channels():
+    g = GraphBuilder()
+    return g.build(g.op("max", g.input("x", [1, 2]), np.array([[0.1, 0.2]]), name="least"))
 
 
 def reflected():
@@ -94,9 +117,37 @@ REFUSED = {
         ),
     ],
     grouped: ["net.nnef:1: conv 'split': groups = 2 are not streamed yet; use groups = 1"],
-    reflected: [
-        "net.nnef:1: conv 'mirror': border 'reflect' is not streamed yet; use border = 'constant'"
+    grouped_and_dilated: [
+        "net.nnef:1: conv 'wide': groups = 4 are not streamed yet; use groups = 1",
+        "net.nnef:1: conv 'wide': dilation [2, 2] is not streamed yet; use 1",
     ],
+    limits_of_channels: [
+        (
+            "net.nnef:1: max 'least': the streaming architecture has no constant operands yet; "
+            "use one number"
+        )
+    ],
+    **{
+        residual(op): [
+            (
+                "net.nnef:2: tensor 'left' is read 2 times; branches are not streamed yet; "
+                "use a network whose layers form a chain"
+            ),
+            (
+                f"net.nnef:3: {op} 'both': the streaming architecture {verb} no branches yet; "
+                "use a network whose layers form a chain"
+            ),
+        ]
+        for op, verb in {
+            "add": "adds",
+            "concat": "joins",
+            "max": "compares",
+            "min": "compares",
+            "mul": "multiplies",
+            "sub": "subtracts",
+        }.items()
+    },
+    reflected: ["net.nnef:1: conv 'mirror': border 'reflect' is not streamed yet; use 'constant'"],
     replicated_maximum: [
         (
             "net.nnef:1: max_pool 'edge': border 'replicate' is not streamed yet; "
@@ -104,10 +155,7 @@ REFUSED = {
         )
     ],
     average_ignoring_the_border: [
-        (
-            "net.nnef:1: avg_pool 'edge': border 'ignore' with padding is not streamed yet; "
-            "use border = 'constant'"
-        )
+        ("net.nnef:1: avg_pool 'edge': border 'ignore' is not streamed yet; use 'constant'")
     ],
     softmax_over_rows: ["net.nnef:1: softmax 'rows': axes = [2] are not streamed; use axes = [1]"],
     batch_of_two: [

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.errors import Location
 from nnef_hw.ir import Graph, Node, Quantization, Stage, Tensor
-from nnef_hw.numerics import QType, Requant
+from nnef_hw.numerics import AddRequant, QType, Requant
 
 __all__ = ["decode_graph", "encode_graph"]
 
@@ -102,6 +102,8 @@ class _Encoder:
             return {"tuple": [self._value(item, node, key) for item in value]}
         if isinstance(value, Requant):
             return {"requant": value.to_json()}
+        if isinstance(value, AddRequant):
+            return {"add_requant": value.to_json()}
         if isinstance(value, QType):
             return {"qtype": value.to_json()}
         if isinstance(value, np.ndarray):
@@ -185,6 +187,8 @@ def _decode(value: Any, array: Callable[[Any], Array]) -> Any:
         return tuple(_decode(item, array) for item in content)
     if kind == "requant":
         return Requant.from_json(content)
+    if kind == "add_requant":
+        return AddRequant.from_json(content)
     if kind == "qtype":
         return QType.from_json(content)
     if kind == "float":

@@ -1,0 +1,47 @@
+"""Which activations take the format of a later ``max``, ``min`` or ``concat``."""
+
+from __future__ import annotations
+
+from nnef_hw.ir import Graph, Node
+from nnef_hw.ir.verify import ONE_FORMAT_OPS
+
+__all__ = ["KEEPS_QTYPE", "computing_node", "format_owners"]
+
+KEEPS_QTYPE = frozenset({"max_pool", "reshape"})
+"""Operators whose result has their input's format."""
+
+_FIXED_FORMAT = frozenset({"argmax_reduce", "softmax"})
+
+
+def format_owners(graph: Graph) -> dict[str, str]:
+    """Return for activations that only a ``max``, ``min`` or ``concat`` reads the result of it.
+
+    Computed in its format at once, such an operand needs no requantization. Graph inputs and
+    outputs, operands with other readers or a format of their own are left out; their codes are
+    mapped in front of the operator.
+    """
+    owners: dict[str, str] = {}
+    for node in reversed(graph.nodes):
+        if node.op in ONE_FORMAT_OPS or (node.op in KEEPS_QTYPE and node.name in owners):
+            owner = owners.get(node.name, node.name)
+            owners.update((name, owner) for name in node.inputs if _is_free(graph, name))
+    return owners
+
+
+def computing_node(graph: Graph, name: str) -> Node | None:
+    """Return the node whose values a tensor holds, behind those that keep formats."""
+    node = graph.producer(name)
+    while node is not None and node.op in KEEPS_QTYPE:
+        node = graph.producer(node.inputs[0])
+    return node
+
+
+def _is_free(graph: Graph, name: str) -> bool:
+    node, tensor = graph.producer(name), graph.tensor(name)
+    return (
+        node is not None
+        and node.op not in _FIXED_FORMAT
+        and tensor.quant is None
+        and name not in graph.outputs
+        and len(graph.consumers(name)) == 1
+    )

@@ -1,0 +1,119 @@
+"""What the streaming architecture has no hardware for, though the fixed model computes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nnef_hw.errors import NnefHwError, UnsupportedError
+from nnef_hw.ir import Graph, Node
+
+__all__ = ["check_streamable", "image_shape"]
+
+
+def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
+    """(height, width, channels) of a tensor [1, C], [1, C, L] or [1, C, H, W]; None for others."""
+    if not shape or shape[0] != 1 or not 2 <= len(shape) <= 4:
+        return None
+    channels, *extents = shape[1:]
+    height, width = (*extents, 1, 1)[:2]
+    return height, width, channels
+
+
+_CHAIN = "use a network whose layers form a chain"
+_BORDERS = {
+    "avg_pool": ("constant",),
+    "conv": ("constant",),
+    "max_pool": ("constant", "ignore"),
+}
+_OF_BRANCHES = {
+    "add": "adds",
+    "concat": "joins",
+    "max": "compares",
+    "min": "compares",
+    "mul": "multiplies",
+    "sub": "subtracts",
+}
+
+
+def check_streamable(graph: Graph) -> list[NnefHwError]:
+    """List why a canonical or fixed graph cannot be streamed, one error per cause."""
+    errors: list[NnefHwError] = []
+
+    def refuse(reason: str, remedy: str, node: Node | None = None) -> None:
+        location = node.location if node else None
+        errors.append(UnsupportedError(reason, remedy=remedy, location=location))
+
+    for what, names in (("inputs", graph.inputs), ("outputs", graph.outputs)):
+        if len(names) != 1:
+            refuse(
+                f"graph {graph.name!r} has {len(names)} {what}; streaming takes one",
+                "split the model",
+            )
+    for name in (*graph.inputs, *(out for node in graph.nodes for out in node.outputs)):
+        readers = graph.consumers(name)
+        uses = len(readers) + (name in graph.outputs)
+        if uses > 1:
+            refuse(
+                f"tensor {name!r} is read {uses} times; branches are not streamed yet",
+                _CHAIN,
+                readers[0] if readers else None,
+            )
+    for node in graph.nodes:
+        for name in (node.inputs[0], node.outputs[0]):
+            if image_shape(graph.tensor(name).shape) is None and node.op != "reshape":
+                shape = list(graph.tensor(name).shape)
+                refuse(
+                    f"{node.op} {node.name!r}: tensor {name!r} of shape {shape} cannot be streamed",
+                    "use shapes [1, C], [1, C, L] or [1, C, H, W]",
+                    node,
+                )
+        for reason, remedy in _problems(graph, node):
+            refuse(f"{node.op} {node.name!r}: {reason}", remedy, node)
+    return errors
+
+
+def _problems(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    """Yield reasons and remedies."""
+    attrs = node.attrs
+    if node.op in _OF_BRANCHES:
+        if any(graph.tensor(name).data is not None for name in node.inputs):
+            yield "the streaming architecture has no constant operands yet", "use one number"
+        else:
+            yield f"the streaming architecture {_OF_BRANCHES[node.op]} no branches yet", _CHAIN
+    if node.op == "conv" and attrs["groups"] != 1:
+        yield f"groups = {attrs['groups']} are not streamed yet", "use groups = 1"
+    if any(d != 1 for d in attrs.get("dilation", ())):
+        yield f"dilation {list(attrs['dilation'])} is not streamed yet", "use 1"
+    if any(map(any, attrs.get("padding", ()))):
+        allowed = _BORDERS[node.op]
+        if attrs["border"] not in allowed:
+            names = " or ".join(map(repr, allowed))
+            yield f"border {attrs['border']!r} is not streamed yet", f"use {names}"
+    if node.op in {"softmax", "argmax_reduce"} and list(attrs["axes"]) != [1]:
+        yield f"axes = {list(attrs['axes'])} are not streamed", "use axes = [1]"
+    if node.op == "reshape" and not (_is_border(graph, node) or _keeps_stream(graph, node)):
+        yield "this reshape reorders the stream", "put it first, last, or before a linear"
+
+
+def _is_border(graph: Graph, node: Node) -> bool:
+    """Only reshapes stand between this one and the graph's input or output."""
+    before: Node | None = node
+    while before is not None and before.op == "reshape":
+        before = graph.producer(before.inputs[0])
+    if before is None:
+        return True
+    after = node
+    while after.outputs[0] not in graph.outputs:
+        readers = graph.consumers(after.outputs[0])
+        if len(readers) != 1 or readers[0].op != "reshape":
+            return False
+        after = readers[0]
+    return True
+
+
+def _keeps_stream(graph: Graph, node: Node) -> bool:
+    source = image_shape(graph.tensor(node.inputs[0]).shape)
+    target = image_shape(graph.tensor(node.outputs[0]).shape)
+    if source is None or target is None:
+        return False
+    return source == target or (source[2] == target[2] and 1 in source[:2] and 1 in target[:2])
