@@ -29,8 +29,7 @@ class Term(NamedTuple):
 class EltwiseSum(wiring.Component):
     """Add or subtract two streams of different scales.
 
-    Golden model: ``clip((((a - za) * ma + (b - zb) * mb + 2**(shift-1)) >> shift) + zero_point,
-    lo, hi)`` for every code; a negative ``mb`` subtracts, a higher ``lo`` is a fused ReLU.
+    Golden model: :meth:`nnef_hw.numerics.AddRequant.apply` of ``a - za`` and ``b - zb``.
 
     One beat per cycle. The products are not multiplied: every four bits of the two codes address a
     table of the sums of their constants, one LUT per bit of the table, and a pipelined tree adds
@@ -41,14 +40,10 @@ class EltwiseSum(wiring.Component):
 
     Parameters
     ----------
-    mult : tuple[int, int]
-        ``ma`` and ``mb``, signed.
-    shift : int
-        Right shift in bits, at least 1.
+    requant : AddRequant
+        Signed mults, shift, zero point, limits.
     in_zero_points : tuple[int, int]
         ``za`` and ``zb``.
-    zero_point, lo, hi : int
-        Of the output codes.
     in_bits, in_signed : tuple[int, int], tuple[bool, bool]
         Formats of the codes of ``a`` and ``b``.
     out_bits, out_signed : int, bool
@@ -67,25 +62,20 @@ class EltwiseSum(wiring.Component):
         Cycles from an accepted pair of beats to its ``o.valid``.
     """
 
-    def __init__(self, *, mult, shift, in_zero_points, zero_point, lo, hi, in_bits, in_signed,
-                 out_bits, out_signed, lanes):
-        if shift < 1:
-            raise ValueError(f"EltwiseSum shift must be at least 1, not {shift!r}")
+    def __init__(self, *, requant, in_zero_points, in_bits, in_signed, out_bits, out_signed,
+                 lanes):
         lowest = -(1 << out_bits - 1) if out_signed else 0
         highest = lowest + (1 << out_bits) - 1
-        if not lowest <= lo <= hi <= highest:
-            raise ValueError(f"EltwiseSum limits {lo!r}..{hi!r} must be a range within "
+        if not lowest <= requant.lo <= requant.hi <= highest:
+            raise ValueError(f"EltwiseSum limits {requant.lo}..{requant.hi} must lie within "
                              f"{lowest}..{highest}")
-        self.mult = mult
-        self.shift = shift
-        self.lo = lo
-        self.hi = hi
+        self.requant = requant
         self.in_bits = in_bits
         self.in_signed = in_signed
         self.lanes = lanes
         # Everything that does not depend on the codes.
-        self.constant = (1 << shift - 1) + (zero_point << shift) - sum(
-            z * factor for z, factor in zip(in_zero_points, mult, strict=True))
+        self.constant = (1 << requant.shift - 1) + (requant.zero_point << requant.shift) - sum(
+            z * mult for z, mult in zip(in_zero_points, requant.mult, strict=True))
         tables = -(-sum(in_bits) // TABLE_INPUTS)
         self.latency = 2 + (tables - 1).bit_length()
         a_layout, b_layout = (beat_layout(bits=bits, signed=signed, lanes=lanes)
@@ -98,14 +88,15 @@ class EltwiseSum(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        lo, hi = self.requant.lo, self.requant.hi
         first, *middle, final = _join(m, self.a, self.b, self.o, stages=self.latency)
         for lane in range(self.lanes):
             terms = self._tables(m, lane, first)
             for level, enable in enumerate(middle):
                 terms = _add_neighbours(m, terms, enable, name=f"sum{lane}_{level}")
             [total] = terms
-            rounded = total.value >> self.shift
-            clipped = Mux(rounded < self.lo, self.lo, Mux(rounded > self.hi, self.hi, rounded))
+            rounded = total.value >> self.requant.shift
+            clipped = Mux(rounded < lo, lo, Mux(rounded > hi, hi, rounded))
             with m.If(final):
                 m.d.sync += self.o.payload.data[lane].eq(clipped)
         return m
@@ -113,8 +104,8 @@ class EltwiseSum(wiring.Component):
     def _tables(self, m, lane, enable):
         """Look up the sums of the constants of a lane's code bits, four bits at a time."""
         inputs = []
-        for port, mult, bits, is_signed in zip((self.a, self.b), self.mult, self.in_bits,
-                                               self.in_signed, strict=True):
+        for port, mult, bits, is_signed in zip((self.a, self.b), self.requant.mult,
+                                               self.in_bits, self.in_signed, strict=True):
             code = port.payload.data[lane]
             for n in range(bits):
                 weight = -mult if is_signed and n == bits - 1 else mult
@@ -181,27 +172,34 @@ class EltwiseProduct(wiring.Component):
 
     def __init__(self, *, in_zero_points, in_bits, in_signed):
         self.in_zero_points = in_zero_points
-        self.difference_bits = []
+        self.differences = []
         members = {}
         for name, zero, bits, is_signed in zip("ab", in_zero_points, in_bits, in_signed,
                                                strict=True):
             lowest = (-(1 << bits - 1) if is_signed else 0) - zero
-            self.difference_bits.append(signed_bits(lowest, lowest + (1 << bits) - 1))
+            self.differences.append(range(lowest, lowest + (1 << bits)))
             layout = beat_layout(bits=bits, signed=is_signed, lanes=1)
             members[name] = In(stream.Signature(layout))
-        self.acc_bits = sum(self.difference_bits)
+        corners = [a * b for a in self.differences[0][::len(self.differences[0]) - 1]
+                   for b in self.differences[1][::len(self.differences[1]) - 1]]
+        self.acc_bits = signed_bits(min(corners), max(corners))
         super().__init__({**members, "o": Out(stream.Signature(sum_layout(self.acc_bits)))})
 
     def elaborate(self, platform):
         m = Module()
         first, final = _join(m, self.a, self.b, self.o, stages=self.latency)
-        differences = []
-        for name, zero, bits in zip("ab", self.in_zero_points, self.difference_bits, strict=True):
-            difference = Signal(signed(bits), name=f"difference_{name}", reset_less=True)
+        factors = []
+        for name, zero, difference in zip("ab", self.in_zero_points, self.differences,
+                                          strict=True):
+            factor = Signal(difference, name=f"difference_{name}", reset_less=True)
             with m.If(first):
-                m.d.sync += difference.eq(getattr(self, name).payload.data[0] - zero)
-            differences.append(difference)
-        product = lut_product(m, platform, *differences, name="product")
+                m.d.sync += factor.eq(getattr(self, name).payload.data[0] - zero)
+            factors.append(factor)
+        # A factor that is never negative has a digit less.
+        digits, operand = sorted(factors, key=lambda factor: factor.shape().signed)
+        if not operand.shape().signed:
+            operand = Cat(operand, Const(0)).as_signed()
+        product = lut_product(m, platform, digits, operand, name="product")
         with m.If(final):
             m.d.sync += self.o.payload.acc.eq(product)
         return m
