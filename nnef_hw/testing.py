@@ -14,6 +14,8 @@ from nnef_hw.reference.registry import Call, evaluate
 
 __all__ = ["GraphBuilder"]
 
+_DTYPES = {"b": "logical", "i": "integer"}
+
 
 class GraphBuilder:
     """A graph of the float stage, one operator after the other.
@@ -59,9 +61,11 @@ class GraphBuilder:
         )
         location = Location(f"{self.name}.nnef", len(self._nodes) + 1)
         node = Node(op, inputs, (name,), attrs, location)
+        dtype = self._tensors[inputs[0]].dtype
         if shape is None:
-            shape = evaluate(Call(node, tuple(map(self._sample, inputs)), ((),)))[0].shape
-        self._tensors[name] = Tensor(name, tuple(shape), location=location)
+            result = evaluate(Call(node, tuple(map(self._sample, inputs)), ((),)))[0]
+            shape, dtype = result.shape, _DTYPES.get(result.dtype.kind, "scalar")
+        self._tensors[name] = Tensor(name, tuple(shape), dtype, location=location)
         self._nodes.append(node)
         return name
 

@@ -12,7 +12,7 @@ from nnef_hw.codegen.accelerator import Accelerator, module_name, window_weights
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
-from nnef_hw.rtl.multiplier import PRIMITIVES
+from nnef_hw.rtl.primitives import PRIMITIVES
 from nnef_hw.schedule import find_target, lower, schedule
 from nnef_hw.schedule.beats import simulate_beats
 from nnef_hw.schedule.resources import block_resources

@@ -98,9 +98,11 @@ def test_converted_exports_are_what_khronos_reads(export, tmp_path):
 @pytest.mark.parametrize("name", [*OPERATORS.passing, *OPERATORS.exceptions])
 def test_single_operators_compute_what_onnxruntime_does(name, suites):
     folder = suites / "khronos-nnef-tools-ops" / name
+    graph = load(folder / "model.onnx")
     if not (folder / "io.npz").exists():
-        pytest.skip("the suite has no samples of it")
-    graph, samples = load(folder / "model.onnx"), np.load(folder / "io.npz")
+        assert all(graph.tensor(output).volume for output in graph.outputs)
+        return
+    samples = np.load(folder / "io.npz")
     found = run_float(graph, {key: samples[f"in_{key}"] for key in graph.inputs})
     for output in graph.outputs:
         expected = samples[f"out_{output}"]
