@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Quantization
+from nnef_hw.reference.float_quantize import decode, encode
 
 __all__ = ["quantized_codes"]
 
@@ -22,27 +23,11 @@ def quantized_codes(
     None if some number is further from its code's value than a thousandth of a step, or if the
     scheme is not linear: such a variable is stored as real numbers.
     """
-    args = {key: _aligned(value, values.ndim) for key, value in quantization.args.items()}
-    bits, signed = int(args["bits"]), bool(args.get("signed", False))
-    symmetric = bool(args.get("symmetric", False))
-    if quantization.op == "zero_point_linear_quantize":
-        highest = (1 << (bits - 1)) - 1 if signed else (1 << bits) - 1
-        lowest = -highest - (not symmetric) if signed else 0
-        exact = values / args["scale"] + args["zero_point"]
-    elif quantization.op in {"min_max_linear_quantize", "linear_quantize"}:
-        steps = (1 << bits) - 1 - (signed and symmetric)
-        lowest = -(1 << (bits - 1)) + symmetric if signed else 0
-        highest = lowest + steps
-        exact = (values - args["min"]) / (args["max"] - args["min"]) * steps + lowest
-    else:
+    if quantization.op == "logarithmic_quantize":
         return None
-    codes = np.floor(exact + 0.5)
-    is_exact = np.abs(exact - codes) <= _TOLERANCE
-    if not np.all(is_exact & (lowest <= codes) & (codes <= highest)):
+    codes = encode(values, quantization)
+    meant = decode(codes, quantization)
+    step = decode(codes + 1, quantization) - meant
+    if not np.all(np.abs(meant - values) <= _TOLERANCE * step):
         return None
-    return codes.astype(np.int64), signed
-
-
-def _aligned(value: Any, rank: int) -> NDArray[Any]:
-    array = np.asarray(value)
-    return array.reshape(array.shape + (1,) * (rank - array.ndim)) if array.ndim else array
+    return codes, bool(quantization.args.get("signed", False))
