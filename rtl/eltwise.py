@@ -168,7 +168,7 @@ class EltwiseProduct(wiring.Component):
         Cycles from an accepted pair of beats to its ``o.valid``.
     """
 
-    latency = 2
+    latency = 3
 
     def __init__(self, *, in_zero_points, in_bits, in_signed):
         self.in_zero_points = in_zero_points
@@ -187,7 +187,7 @@ class EltwiseProduct(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        first, final = _join(m, self.a, self.b, self.o, stages=self.latency)
+        first, middle, final = _join(m, self.a, self.b, self.o, stages=self.latency)
         factors = []
         for name, zero, difference in zip("ab", self.in_zero_points, self.differences,
                                           strict=True):
@@ -199,9 +199,19 @@ class EltwiseProduct(wiring.Component):
         digits, operand = sorted(factors, key=lambda factor: factor.shape().signed)
         if not operand.shape().signed:
             operand = Cat(operand, Const(0)).as_signed()
-        product = lut_product(m, platform, digits, operand, name="product")
+        # Both halves of the digits at once, then their sum.
+        split = max(1, len(digits) // 4 * 2)
+        upper = digits[split:].as_signed() if digits.shape().signed else digits[split:]
+        products = []
+        for name, half in (("low", digits[:split]), ("high", upper)):
+            product = lut_product(m, platform, half, operand, name=f"{name}_product")
+            register = Signal(product.shape(), name=name, reset_less=True)
+            with m.If(middle):
+                m.d.sync += register.eq(product)
+            products.append(register)
+        low, high = products
         with m.If(final):
-            m.d.sync += self.o.payload.acc.eq(product)
+            m.d.sync += self.o.payload.acc.eq(Cat(low[:split], (low >> split) + high))
         return m
 
 
