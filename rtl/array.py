@@ -53,6 +53,9 @@ class SystolicArray(wiring.Component):
         The device's block RAM, for the weights.
     weight_style : str
         ``"block"`` or ``"logic"``.
+    weight_delay : int
+        Registers between the weight memories and the multipliers, for devices whose block RAMs
+        are slow and far from their multipliers.
 
     Members
     -------
@@ -66,7 +69,7 @@ class SystolicArray(wiring.Component):
     """
 
     def __init__(self, *, weights, rows, group_rows, x_bits, x_signed, w_bits, acc_bits, in_dsp,
-                 ram, weight_style="block", kept_passes=1):
+                 ram, weight_style="block", kept_passes=1, weight_delay=0):
         channels, words, lanes = weights.shape
         if not 1 <= group_rows <= rows <= channels:
             raise ValueError(f"SystolicArray needs group_rows <= rows <= {channels} channels, "
@@ -87,9 +90,11 @@ class SystolicArray(wiring.Component):
         self.in_dsp = in_dsp
         self.ram = ram
         self.weight_style = weight_style
+        self.weight_delay = weight_delay
         self.passes = -(-channels // rows)
         self.tree_depth = (lanes - 1).bit_length()
-        self.latency = 7 + self.tree_depth + (kept_passes > 1 and group_rows < rows)
+        self.latency = (7 + weight_delay + self.tree_depth
+                        + (kept_passes > 1 and group_rows < rows))
         super().__init__({
             "i": In(stream.Signature(window_layout(bits=x_bits, signed=x_signed, lanes=lanes))),
             "o": Out(stream.Signature(sum_layout(acc_bits))),
@@ -125,7 +130,7 @@ class SystolicArray(wiring.Component):
                   for n in range(len(groups) + 1)]
         address_hops = [Signal(range(depth), name=f"address_hop{n}", init=depth - 1)
                         for n in range(len(groups))]
-        stages = len(groups) + 5 + self.tree_depth
+        stages = len(groups) + 5 + self.weight_delay + self.tree_depth
         taken = [Signal(name=f"taken{n}") for n in range(stages)]
         first = [Signal(name=f"first{n}", reset_less=True) for n in range(stages)]
         last = [Signal(name=f"last{n}") for n in range(stages)]
@@ -144,7 +149,7 @@ class SystolicArray(wiring.Component):
             with m.If(address_hops[0] == depth - 1):
                 m.d.sync += address_hops[0].eq(0)
 
-        sum_stage = 3 + self.tree_depth
+        sum_stage = 3 + self.weight_delay + self.tree_depth
         results, shifts, loads = [], [], []
         for group, rows in enumerate(groups):
             weights = TiledMemory(
@@ -157,7 +162,9 @@ class SystolicArray(wiring.Component):
                 weights.read_address.eq(address_hops[group]),
                 weights.read_enable.eq(1),
             ]
-            sums = self._products(m, group, rows, x_hops[group + 1], weights.read_data)
+            codes = self._delayed(m, x_hops[group + 1], name=f"codes{group}")
+            words = self._delayed(m, weights.read_data, name=f"words{group}")
+            sums = self._products(m, group, rows, codes, words)
             capture = Signal(name=f"capture{group}")
             shift = Signal(name=f"shift{group}")
             load = Signal(name=f"load{group}")
@@ -191,6 +198,14 @@ class SystolicArray(wiring.Component):
         for hops in (shifts, loads):
             m.d.sync += [later.eq(earlier) for earlier, later in pairwise(hops)]
         return m
+
+    def _delayed(self, m, value, *, name):
+        """Return the value ``weight_delay`` cycles later."""
+        for n in range(self.weight_delay):
+            register = Signal.like(value, name=f"{name}_{n}", reset_less=True)
+            m.d.sync += register.eq(value)
+            value = register
+        return value
 
     def _products(self, m, group, rows, codes, weights):
         """Instantiate a group's multipliers and adder trees; return one sum per row."""
@@ -230,7 +245,7 @@ class SystolicArray(wiring.Component):
 
         Returns the signals that move sums of the first group from waiting to leaving.
         """
-        capture_stage = 4 + self.tree_depth
+        capture_stage = 4 + self.weight_delay + self.tree_depth
         pass_index = Signal(range(self.passes))
         rest = self.channels - (self.passes - 1) * self.rows
         # Whether a pass is the last of its window, and of its frame, travels with its last word.

@@ -242,12 +242,14 @@ def _arrays(device: Device) -> Iterator[Case]:
             BLOCK, channels=words * lanes, out_channels=channels, lanes=lanes, rows=rows,
             group_rows=group_rows, acc_bits=acc_bits, in_dsp=in_dsp, weight_style=style,
             kept_passes=kept, multipliers=rows * lanes, x_bits=bits, weight_bits=bits,
+            weight_delay=device.weight_delay,
             window=Window(1, 1, words, passes=passes),
         )  # fmt: skip
         array = partial(
             SystolicArray, weights=weights.astype(np.int64), rows=rows, group_rows=group_rows,
             x_bits=bits, x_signed=False, w_bits=bits, acc_bits=acc_bits, in_dsp=in_dsp,
             ram=device.ram, weight_style=style, kept_passes=kept,
+            weight_delay=device.weight_delay,
         )  # fmt: skip
         yield Case("array", block, array)
 

@@ -139,6 +139,7 @@ def _conv_components(block: Block, layer: ConvLayer, device: Device) -> list[tup
         x_bits=block.x_bits, x_signed=block.x_signed, w_bits=block.weight_bits,
         acc_bits=block.acc_bits, in_dsp=block.in_dsp, ram=device.ram,
         weight_style=block.weight_style, kept_passes=block.kept_passes,
+        weight_delay=block.weight_delay,
     )  # fmt: skip
     return [("array", array), ("requantize", _requantizer(block, layer, layer.bias.tolist()))]
 

@@ -147,6 +147,7 @@ def _conv_block(
         lanes=lanes,
         weight_bits=layer.weight_bits,
         acc_bits=layer.acc_bits,
+        weight_delay=device.weight_delay,
         macs=layer.macs,
         multipliers=rows * lanes,
     )

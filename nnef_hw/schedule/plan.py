@@ -58,8 +58,9 @@ class Block:
         Widths of weights and sums; bits of ``mult`` that the requantizer takes per cycle.
     interval
         Cycles per requantized result, 0 without requantizer.
-    in_dsp, weight_style
-        Multipliers in DSP blocks; weights in ``"block"`` RAM or ``"logic"``.
+    in_dsp, weight_style, weight_delay
+        Multipliers in DSP blocks; weights in ``"block"`` RAM or ``"logic"``, and registers
+        between them.
     macs, multipliers
         Multiply-accumulates per frame; multipliers built for them.
     cycles
@@ -92,6 +93,7 @@ class Block:
     interval: int = 0
     in_dsp: bool = False
     weight_style: str = "block"
+    weight_delay: int = 0
     macs: int = 0
     multipliers: int = 0
 
@@ -124,7 +126,8 @@ class Block:
     @property
     def result_latency(self) -> int:
         """Cycles from the last word of a pass to its first sum."""
-        return 7 + self.tree_depth + (self.kept_passes > 1 and self.groups > 1)
+        load = self.kept_passes > 1 and self.groups > 1
+        return 7 + self.weight_delay + self.tree_depth + load
 
     @property
     def utilization(self) -> float | None:

@@ -324,6 +324,8 @@ def _array_ff(block: Block) -> int:
     address = _bits(block.window.passes * block.pass_words)
     ff = block.rows * (block.acc_bits * (1 + block.kept_passes) + _tree_bits(block))
     ff += block.x_bits * block.lanes * (block.groups + 1) + (address + 5) * block.groups
+    word_bits = block.multipliers * block.weight_bits
+    ff += block.weight_delay * (word_bits + block.x_bits * block.lanes * block.groups)
     if not block.in_dsp:
         ff += block.multipliers * 2 * (block.x_bits + block.weight_bits)
     return ff + 25 + 5 * block.tree_depth

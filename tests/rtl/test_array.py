@@ -23,12 +23,14 @@ class Shape:
     w_bits: int = 8
     acc_bits: int = 24
     style: str = "block"
+    weight_delay: int = 0
 
     def build(self, weights, ram, *, in_dsp=False):
         return SystolicArray(
             weights=weights, rows=self.rows, group_rows=self.group_rows, x_bits=self.x_bits,
             x_signed=self.x_signed, w_bits=self.w_bits, acc_bits=self.acc_bits, in_dsp=in_dsp,
             ram=ram, weight_style=self.style, kept_passes=self.kept_passes,
+            weight_delay=self.weight_delay,
         )  # fmt: skip
 
     def random(self, rng, pixels):
@@ -57,6 +59,8 @@ SHAPES = {
     "binary_codes": Shape(6, 4, rows=3, group_rows=1, x_bits=1, w_bits=4, acc_bits=9),
     "wrapping_sums": Shape(6, 20, rows=3, group_rows=2, acc_bits=12),
     "weights_in_logic": Shape(6, 5, lanes=2, rows=3, group_rows=2, style="logic"),
+    "weights_far_away": Shape(8, 6, lanes=2, rows=5, group_rows=2, kept_passes=2, weight_delay=1),
+    "weights_very_far_away": Shape(5, 9, rows=2, group_rows=2, weight_delay=3),
     "weights_over_several_rams": Shape(9, 11, rows=2, group_rows=2),
 }
 
