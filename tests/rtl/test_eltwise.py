@@ -282,6 +282,15 @@ def test_verilog_of_a_fork_and_a_product(name, drive, rng):
     assert [item.acc for item in run.items] == products
 
 
+@pytest.mark.verilator
+def test_verilog_of_a_fork_and_a_minimum(drive, rng):
+    a, b = frames([(-128, 127), (0, -1), *rng.integers(-128, 128, (60, 2)).tolist()], 2)
+    component = EltwiseExtremum(greatest=False, bits=8, signed=True, lanes=2)
+    items = [{"a": left, "b": right} for left, right in zip(a, b, strict=True)]
+    run = drive(Diamond(component), items, len(items), stall=0.5, engine="verilator")
+    assert [list(item.data) for item in run.items] == expected(min, a, b)
+
+
 def test_streams_have_the_formats_of_their_codes():
     add = CASES["unequal_widths"].build(3)
     assert add.a.payload.shape() == beat_layout(bits=8, signed=True, lanes=3)
