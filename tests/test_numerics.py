@@ -7,10 +7,12 @@ import pytest
 from nnef_hw.numerics import (
     MAX_SHIFT,
     SOFTMAX_QTYPE,
+    AddRequant,
     QType,
     Requant,
     accumulator_range,
     argmax_codes,
+    choose_add_requant,
     choose_requant,
     exp_table,
     fold_zero_point,
@@ -69,6 +71,8 @@ def test_formats_survive_json():
         assert QType.from_json(qtype.to_json()) == qtype
     requant = choose_requant([0.1, 0.3], U8)
     assert Requant.from_json(requant.to_json()) == requant
+    addition = choose_add_requant((0.1, -0.3), U8)
+    assert AddRequant.from_json(addition.to_json()) == addition
 
 
 @pytest.mark.parametrize(
@@ -142,6 +146,97 @@ def test_impossible_factors_are_refused(factor):
 def test_too_large_a_factor_is_refused():
     with pytest.raises(ValueError, match="too large for 16 bits"):
         choose_requant(1e6, U8)
+
+
+ADDITIONS = {
+    "sum": AddRequant((3, 40000), shift=17, zero_point=7, lo=0, hi=255),
+    "difference": AddRequant((65535, -65535), shift=16, zero_point=0, lo=-128, hi=127),
+    "relu": AddRequant((-32768, 1), shift=15, zero_point=30, lo=30, hi=255),
+    "one operand without effect": AddRequant((0, 1), shift=1, zero_point=0, lo=-(2**15), hi=2**15),
+    "widest": AddRequant(
+        (2**24 - 1, -(2**24 - 1)), shift=46, zero_point=3, lo=0, hi=255, mult_bits=24
+    ),
+}
+
+
+@pytest.mark.parametrize("requant", ADDITIONS.values(), ids=ADDITIONS)
+def test_addition_is_floor_of_the_exact_sum_plus_half(requant, rng):
+    extremes = [-(2**36), -65535, -255, -1, 0, 1, 255, 65535, 2**36 - 1]
+    numbers = np.array([*extremes, *rng.integers(-255, 256, 12)])
+    a, b = (x.reshape(-1) for x in np.meshgrid(numbers, numbers))
+    found = requant.apply(a, b)
+    for x, y, code in zip(a.tolist(), b.tolist(), found.tolist(), strict=True):
+        exact = Fraction(x * requant.mult[0] + y * requant.mult[1], 2**requant.shift)
+        rounded = (exact + Fraction(1, 2)).__floor__() + requant.zero_point
+        assert code == min(max(rounded, requant.lo), requant.hi)
+
+
+def test_addition_of_halves_rounds_up():
+    requant = AddRequant((1, 1), shift=1, zero_point=0, lo=-100, hi=100)
+    assert requant.apply([-2, -1, 0, 1], [-1, 0, 1, 2]).tolist() == [-1, 0, 1, 2]
+
+
+@pytest.mark.parametrize("mult_bits", [8, 16, 24])
+def test_chosen_addition_is_precise_and_within_its_limits(mult_bits, rng):
+    for _ in range(200):
+        factors = 2.0 ** rng.uniform(-20, 6, 2) * rng.choice([-1, 1], 2)
+        bits = int(rng.integers(3, 40))
+        requant = choose_add_requant(tuple(factors), U8, mult_bits=mult_bits, operand_bits=bits)
+        magnitude = sum(map(abs, requant.mult))
+        assert magnitude << (bits - 1) < 2**62
+        assert max(map(abs, requant.mult)) < 2**mult_bits
+        for mult, factor in zip(requant.mult, factors, strict=True):
+            assert abs(Fraction(mult, 2**requant.shift) - Fraction(factor)) <= Fraction(
+                1, 2 ** (requant.shift + 1)
+            )
+        doubled = np.floor(np.abs(factors) * 2.0 ** (requant.shift + 1) + 0.5)
+        tight = doubled.max() >= 2**mult_bits or int(doubled.sum()) << (bits - 1) >= 2**62
+        assert tight or requant.shift == MAX_SHIFT
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-9, 3e5, 0.1])
+def test_addition_of_equal_formats_is_exact(scale, rng):
+    requant = choose_add_requant((scale / scale, -scale / scale), QType(8, True, scale))
+    a, b = rng.integers(-60, 60, (2, 100))
+    assert requant.mult[0] == -requant.mult[1] == 1 << requant.shift
+    np.testing.assert_array_equal(requant.apply(a, b), a - b)
+
+
+def test_an_operand_of_equal_scale_gets_an_equal_multiplier():
+    first, second = choose_add_requant((0.3, 0.3), U8).mult
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("factors", "message"),
+    [((np.nan, 1.0), "must be finite"), ((np.inf, 1.0), "must be finite"),
+     ((1.0, -1e6), "1000000.0 is too large for 16 bits")],
+    ids=["nan", "infinite", "large"],
+)  # fmt: skip
+def test_impossible_additions_are_refused(factors, message):
+    with pytest.raises(ValueError, match=message):
+        choose_add_requant(factors, U8)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"shift": 0}, "add shift must be in 1..46, not 0"),
+        ({"mult": (1,)}, "add has two mults, not 1"),
+        ({"mult": (1, -65536)}, "add mult must be in -65535..65535, not -65536"),
+        ({"lo": 3, "hi": 2}, "add range 3..2 is empty"),
+    ],
+    ids=["shift", "count", "mult", "range"],
+)
+def test_wrong_additions_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        AddRequant(**{"mult": (1, 1), "shift": 1, "zero_point": 0, "lo": 0, "hi": 1, **arguments})
+
+
+def test_addition_refuses_wide_sums():
+    requant = AddRequant((2**15, 2**15), shift=1, zero_point=0, lo=0, hi=1)
+    with pytest.raises(OverflowError, match=re.escape("2**62")):
+        requant.apply([2**46], [2**46])
 
 
 def test_folded_zero_point_lets_arrays_multiply_raw_codes(rng):

@@ -58,6 +58,10 @@ REFUSED = {
         ),
         "abs 'abs': its input 'argmax_reduce' holds integers",
     ),
+    "join of rows": (
+        network(("concat", [np.ones((1, 2, 3, 4))], {"axis": 2}, "scalar"), shape=(1, 2, 3, 4)),
+        "concat 'concat': axis 2 is not supported; use axis = 1",
+    ),
     "infinite bias": (
         network(
             ("linear", [np.ones((2, 4)), np.full((1, 2), -np.inf)], {}, "scalar"), shape=(1, 4)

@@ -283,6 +283,57 @@ def test_random_networks_keep_their_results(seed, rng):
     check(builder.build(), rng)
 
 
+@pytest.mark.parametrize("op", ["add", "sub"])
+def test_relu_fuses_into_a_sum_of_branches(op, image, rng):
+    y = image.conv("x", rng.standard_normal((3, 3, 3, 3)), padding=1)
+    image.op("relu", image.op(op, "x", y), name="r")
+    graph = check(image.build(), rng, ["conv", op])
+    assert graph.nodes[1].name == "r"
+    assert graph.nodes[1].attrs["activation"] == "relu"
+    assert graph.nodes[1].location.line == 2
+
+
+def test_relu_does_not_fuse_into_a_product(image, rng):
+    image.op("relu", image.op("mul", "x", "x"))
+    check(image.build(), rng, ["mul", "relu"])
+
+
+def test_second_relu_stays_a_no_op_of_the_first(image, rng):
+    y = image.op("relu", image.op("add", "x", "x"))
+    check(image.build(image.op("relu", y)), rng, ["add", "relu"])
+
+
+def test_one_dimensional_branches_gain_an_axis(rng):
+    builder = GraphBuilder()
+    builder.input("x", (1, 3, 8))
+    y = builder.conv("x", rng.standard_normal((3, 3, 3)), padding=1)
+    y = builder.op("relu", builder.op("add", y, "x"))
+    builder.op("max", y, rng.standard_normal((1, 3, 1)))
+    graph = check(builder.build(), rng)
+    assert [node.op for node in graph.nodes if node.op != "reshape"] == ["conv", "add", "max"]
+    assert graph.tensor(graph.nodes[-1].inputs[0]).shape == (1, 3, 8, 1)
+
+
+def test_limits_of_channels_stay_constants(image, rng):
+    image.op("min", "x", np.array([[0.1, 0.2, 0.3]]))
+    check(image.build(), rng, ["min"])
+
+
+def test_dilation_and_groups_stay(image, rng):
+    y = image.conv("x", rng.standard_normal((3, 1, 2, 2)), dilation=2, groups=0)
+    graph = check(image.build(y), rng, ["conv"])
+    assert graph.nodes[0].attrs["groups"] == 3
+    assert list(graph.nodes[0].attrs["dilation"]) == [2, 2]
+
+
+def unsupported_broadcast(b, rng):
+    b.op("mul", "x", b.pool("avg_pool", "x", 6))
+
+
+def unsupported_constant(b, rng):
+    b.op("max", "x", rng.standard_normal((1, 1, 6, 6)))
+
+
 def unsupported_border(b, rng):
     b.conv("x", rng.standard_normal((4, 3, 3, 3)), padding=1, border="reflect")
 
@@ -317,6 +368,14 @@ def unsupported_batch_norm(b, rng):
 
 
 UNSUPPORTED = {
+    unsupported_broadcast: (
+        "mul 'mul2': its input 'avg_pool1' has shape [1, 3, 1, 1], its result [1, 3, 6, 6]; "
+        "use activations of equal shapes"
+    ),
+    unsupported_constant: (
+        "max 'max1': its constant 'max1_arg1' of shape [1, 1, 6, 6] varies within a channel; "
+        "use one number, or one for each channel"
+    ),
     unsupported_batch_norm: "batch_normalization 'batch_normalization1': this operator is not",
     unsupported_border: "conv 'conv1': border 'reflect' is not supported; use 'constant'",
     unsupported_average: "avg_pool 'avg_pool1': border 'ignore' with padding is not supported",

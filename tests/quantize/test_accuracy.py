@@ -43,6 +43,17 @@ def test_trained_networks_keep_their_accuracy(zoo, name):
 
 
 @pytest.mark.zoo
+@pytest.mark.parametrize(
+    ("name", "real_accuracy"), [("mlperf_ic_resnet8", 0.85), ("mlperf_kws_dscnn", 0.87)]
+)
+def test_residual_and_depthwise_networks_keep_their_accuracy(zoo, name, real_accuracy):
+    """Three tenths of a point at most."""
+    real, fixed, count = compare(*open_zoo(zoo / name))
+    assert real >= real_accuracy
+    assert fixed >= real - max(0.003, 1 / count) - 1e-9
+
+
+@pytest.mark.zoo
 def test_regression_keeps_its_error(zoo):
     """Eight output bits of a sine alone have steps of 0.008; its samples come in order."""
     graph, samples = open_zoo(zoo / "tflm_hello_world")
