@@ -13,6 +13,12 @@ __all__ = ["convolve", "gather_taps", "pad_border", "scatter_taps", "window_exte
 
 Padding = Sequence[tuple[int, int]]
 
+_SMALL_PRODUCT = 1 << 18
+"""Multiplications that BLAS libraries do in one thread; waiting for others costs more."""
+
+_LEAST_WIDTH = 4
+"""Columns of a part: with fewer, the overhead of each costs more."""
+
 
 def window_extent(
     extent: int, size: int, stride: int = 1, padding: tuple[int, int] = (0, 0), dilation: int = 1
@@ -137,8 +143,8 @@ def convolve(
 ) -> NDArray[Any]:
     """Correlate padded ``x`` [N, C, ...] with ``weights`` [outC, C/groups, ...].
 
-    One product of matrices of floats: exact for integers as long as sums stay below ``2**53``,
-    or ``2**24`` if both are float32. Of the result, pixels of one channel are next to each other.
+    Products of matrices of floats: exact for integers as long as sums stay below ``2**53``,
+    or ``2**24`` if both are float32.
     """
     count, channels = x.shape[:2]
     out_channels, size = weights.shape[0], weights.shape[2:]
@@ -147,7 +153,18 @@ def convolve(
     columns = np.empty((channels, len(taps), count, *extents), x.dtype)
     for index, tap in enumerate(taps):
         columns[:, index] = tap.swapaxes(0, 1)
-    depth = channels // groups * len(taps)
-    kernel = weights.reshape(groups, out_channels // groups, depth)
-    flat = kernel @ columns.reshape(groups, depth, -1)
+    kernel = weights.reshape(groups, out_channels // groups, -1)
+    flat = _product(kernel, columns.reshape(groups, kernel.shape[2], -1))
     return flat.reshape(out_channels, count, *extents).swapaxes(0, 1)
+
+
+def _product(kernel: NDArray[Any], columns: NDArray[Any]) -> NDArray[Any]:
+    """Multiply matrices [G, rows, depth] and [G, depth, n], in parts that need one thread only."""
+    width = _SMALL_PRODUCT // kernel[0].size
+    if width < _LEAST_WIDTH:
+        return np.asarray(kernel @ columns)
+    y = np.empty((*kernel.shape[:2], columns.shape[2]), columns.dtype)
+    for start in range(0, columns.shape[2], width):
+        part = np.s_[..., start : start + width]
+        np.matmul(kernel, columns[part], out=y[part])
+    return y
