@@ -3,7 +3,14 @@ import shutil
 
 import numpy as np
 import pytest
-from cli_cases import MODEL, SAMPLES, WRONG_MODELS, truncated_archive, write_samples
+from cli_cases import (
+    MODEL,
+    SAMPLES,
+    UNSTREAMED_MODELS,
+    WRONG_MODELS,
+    truncated_archive,
+    write_samples,
+)
 
 from nnef_hw.frontend import save
 from nnef_hw.testing import GraphBuilder
@@ -50,6 +57,23 @@ def test_wrong_model_is_refused(make, match, refused, tmp_path):
         "build", model, "--board", "icebreaker", *calibrate, "--out", tmp_path / "out", match=match
     )
     refused("quantize", model, *calibrate, "-o", tmp_path / "q.nnef.tgz", match=match)
+
+
+@pytest.mark.parametrize(("make", "match"), UNSTREAMED_MODELS.values(), ids=UNSTREAMED_MODELS)
+def test_what_cannot_be_streamed_is_quantized_and_run_but_not_built(
+    make, match, cli, refused, tmp_path
+):
+    model, samples = make(tmp_path), write_samples(tmp_path / "s.npz", [2, 4, 4])
+    calibrate = ("--calibrate", samples)
+    refused(
+        "build", model, "--board", "icebreaker", *calibrate, "--out", tmp_path / "out", match=match
+    )
+    fixed, output = tmp_path / "q.nnef.tgz", tmp_path / "y.npz"
+    assert cli("quantize", model, *calibrate, "-o", fixed).status == 0
+    refused("build", fixed, "--board", "icebreaker", "--out", tmp_path / "out", match=match)
+    result = cli("run", fixed, "--on", "fixed", "--input", samples, "--output", output)
+    assert (result.status, result.err) == (0, "")
+    assert np.load(output)["y"].ndim == 4
 
 
 def test_every_problem_is_a_message(refused, tmp_path):
