@@ -29,7 +29,7 @@ from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.board import DEFAULT_BAUD, check_clock, design_board
 from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.errors import UsageError
+from nnef_hw.errors import UsageError, raise_all
 from nnef_hw.frontend import graph_hash, load, save
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes import simplify
@@ -41,7 +41,7 @@ from nnef_hw.run.rtl import run_rtl
 from nnef_hw.run.simulate import accuracies, random_codes, require_exact, simulation_row
 from nnef_hw.run.streams import to_stream
 from nnef_hw.samples import Samples, load_samples
-from nnef_hw.schedule import Plan, Target, find_target, lower, schedule
+from nnef_hw.schedule import Plan, Target, check_streamable, find_target, lower, schedule
 from nnef_hw.sim.cocotb_bench import write_bench
 from nnef_hw.sim.frames import pack_frames
 from nnef_hw.tools import find_tool
@@ -206,7 +206,9 @@ def _compile(options: BuildOptions, target: Target) -> dict[str, float]:
     )  # fmt: skip
 
     def produce(folder: Path) -> dict[str, float]:
-        fixed, canonical = fix_model(graph, samples, options.scheme)
+        simple = simplify(graph) if graph.stage == Stage.FLOAT else graph
+        raise_all(check_streamable(simple))
+        fixed, canonical = fix_model(simple, samples, options.scheme)
         plan = schedule(fixed, target, clock_mhz=options.clock_mhz, target_fps=options.target_fps)
         _emit(folder, fixed, canonical, plan, samples)
         # Before the new Verilog is in place: an interruption in between costs time, not trust.

@@ -65,9 +65,10 @@ def test_what_cannot_be_streamed_is_quantized_and_run_but_not_built(
 ):
     model, samples = make(tmp_path), write_samples(tmp_path / "s.npz", [2, 4, 4])
     calibrate = ("--calibrate", samples)
-    refused(
-        "build", model, "--board", "icebreaker", *calibrate, "--out", tmp_path / "out", match=match
-    )
+    for options in ((), calibrate):
+        refused(
+            "build", model, "--board", "icebreaker", *options, "--out", tmp_path / "o", match=match
+        )
     fixed, output = tmp_path / "q.nnef.tgz", tmp_path / "y.npz"
     assert cli("quantize", model, *calibrate, "-o", fixed).status == 0
     refused("build", fixed, "--board", "icebreaker", "--out", tmp_path / "out", match=match)
