@@ -79,15 +79,10 @@ module nnef_hw_lut_product #(
     input signed [WIDTH-1:0] operand,
     output signed [WIDTH+DIGITS-1:0] product
 );
-`ifdef NNEF_HW_ECP5
-    localparam LEAF = 2;
-`else
-    localparam LEAF = 4;
-`endif
     generate
-        if (DIGITS > LEAF) begin : halves
-            // the low half has a multiple of LEAF digits, at least half of them
-            localparam LOW = (DIGITS + 2 * LEAF - 1) / (2 * LEAF) * LEAF;
+        if (DIGITS > 2) begin : halves
+            // the low half has an even number of digits, at least half of them
+            localparam LOW = (DIGITS + 3) / 4 * 2;
             wire signed [WIDTH+LOW-1:0] low;
             wire signed [WIDTH+DIGITS-LOW-1:0] high;
             nnef_hw_lut_product #(.DIGITS(LOW), .WIDTH(WIDTH))
@@ -98,7 +93,6 @@ module nnef_hw_lut_product #(
             wire signed [WIDTH+DIGITS-LOW-1:0] upper = carried + high;
             assign product = {upper, low[LOW-1:0]};
         end else begin : leaf
-`ifdef NNEF_HW_ECP5
             wire signed [WIDTH+1:0] single = operand;
             if (DIGITS == 2) begin : pair
                 wire signed [WIDTH+1:0] twice = single <<< 1;
@@ -108,17 +102,13 @@ module nnef_hw_lut_product #(
                 );
             end else
                 assign product = digits[0] ? (SIGNED ? -single : single) : 0;
-`else
-            nnef_hw_multiply_add #(.DIGITS(DIGITS), .SIGNED(SIGNED), .WIDTH(WIDTH), .SUM(WIDTH + DIGITS))
-                sum (.base({(WIDTH + DIGITS){1'b0}}), .digits(digits), .operand(operand), .sum(product));
-`endif
         end
     endgenerate
 endmodule
 
-// base + operand * digits modulo 2**SUM, combinational, of few digits.
+// base + operand * digits modulo 2**SUM, combinational; digits are unsigned.
 module nnef_hw_multiply_add #(
-    parameter DIGITS = 4, parameter SIGNED = 0, parameter WIDTH = 8, parameter SUM = 12
+    parameter DIGITS = 4, parameter WIDTH = 8, parameter SUM = 12
 ) (
     input signed [SUM-1:0] base,
     input [DIGITS-1:0] digits,
@@ -127,23 +117,29 @@ module nnef_hw_multiply_add #(
 );
 `ifdef NNEF_HW_ECP5
     wire signed [WIDTH+DIGITS-1:0] product;
-    nnef_hw_lut_product #(.DIGITS(DIGITS), .SIGNED(SIGNED), .WIDTH(WIDTH))
+    nnef_hw_lut_product #(.DIGITS(DIGITS), .WIDTH(WIDTH))
         products (.digits(digits), .operand(operand), .product(product));
     assign sum = base + product;
 `else
-    // one LUT4 and its carry per bit and digit: the digit selects between the sum and what was
-    wire signed [SUM-1:0] partial [0:DIGITS];
-    assign partial[0] = base;
-    genvar n;
+    // The low digits take one logic cell per bit each: a digit selects between the sum and what
+    // was. The high ones are multiplied beside them, which halves the depth.
+    localparam LOW = DIGITS > 2 ? 2 : DIGITS;
+    wire signed [SUM-1:0] one = digits[0] ? base + operand : base;
+    wire signed [SUM-1:1] upper = one[SUM-1:1];
+    wire signed [SUM-1:0] low;
     generate
-        for (n = 0; n < DIGITS; n = n + 1) begin : steps
-            wire signed [SUM-1:n] kept = partial[n][SUM-1:n];
-            wire signed [SUM-1:n] grown = SIGNED && n == DIGITS - 1 ? kept - operand : kept + operand;
-            assign partial[n+1][SUM-1:n] = digits[n] ? grown : kept;
-            if (n > 0) assign partial[n+1][n-1:0] = partial[n][n-1:0];
-        end
+        if (DIGITS == 1) assign low = one;
+        else assign low = {digits[1] ? upper + operand : upper, one[0]};
+        if (DIGITS > LOW) begin : high
+            wire signed [WIDTH+DIGITS-LOW-1:0] product;
+            nnef_hw_lut_product #(.DIGITS(DIGITS - LOW), .WIDTH(WIDTH))
+                products (.digits(digits[DIGITS-1:LOW]), .operand(operand), .product(product));
+            wire signed [SUM-1:LOW] above = low[SUM-1:LOW];
+            wire signed [SUM-1:LOW] total = above + product;
+            assign sum = {total, low[LOW-1:0]};
+        end else
+            assign sum = low;
     endgenerate
-    assign sum = partial[DIGITS];
 `endif
 endmodule
 

@@ -44,12 +44,12 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
             "fixed": 0.0,
         },
         "array": {
-            "sum bits": 2.06, "kept bits": 1.07, "tree bits": 0.9, "hop bits": 1.32,
-            "address bits": 2.06, "memory rows": 1.06, "table": 2.1, "fixed": 30.1,
+            "sum bits": 2.07, "kept bits": 1.06, "tree bits": 0.89, "hop bits": 1.32,
+            "address bits": 2.11, "memory rows": 1.06, "table": 2.1, "fixed": 29.2,
         },
         "requantizer": {
-            "sum bits": 2.79, "digit bits": 1.04, "short table": 0.92, "long table": 1.92,
-            "fixed": 87.1,
+            "sum bits": 2.86, "digit bits": 1.44, "short table": 0.79, "long table": 1.92,
+            "fixed": 86.2,
         },
         "pack": {"register bits": 1.08, "decoded bits": 0.87, "counter bits": 1.79, "fixed": 4.6},
         "pool": {"code bits": 3.74, "fixed": 11.5},

@@ -20,7 +20,7 @@ module top (
     assign product = exact;
     nnef_hw_lut_product #(.DIGITS({digits}), .SIGNED({signed}), .WIDTH({width}))
         a (.digits(digits), .operand(operand), .product(exact));
-    nnef_hw_multiply_add #(.DIGITS({digits}), .SIGNED({signed}), .WIDTH({width}), .SUM(32))
+    nnef_hw_multiply_add #(.DIGITS({digits}), .WIDTH({width}), .SUM(32))
         b (.base(base), .digits(digits), .operand(operand), .sum(sum));
     nnef_hw_masked_sum #(.WIDTH(32))
         c (.a(digits[0]), .b(base), .c(operand[0]), .d(product), .sum(masked));
@@ -43,8 +43,9 @@ int main() {{
             top.eval();
             int digits = {signed} ? sign_extend(d, {digits}) : int(d);
             unsigned product = unsigned(digits * sign_extend(w, {width}));
+            unsigned grown = base + unsigned(int(d) * sign_extend(w, {width}));
             unsigned kept = d & 1 ? base : 0, added = w & 1 ? product : 0;
-            if (top.product != product || top.sum != base + product
+            if (top.product != product || top.sum != grown
                 || top.masked != added + kept || top.inverted != added - kept) {{
                 std::printf("wrong for digits %u, operand %u, base %u", d, w, base);
                 return 1;
