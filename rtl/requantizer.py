@@ -18,8 +18,8 @@ class Requantizer(wiring.Component):
     Golden model: :meth:`nnef_hw.numerics.Requant.apply` of ``acc + bias[c]``, with c counting
     0..channels-1 over and over.
 
-    Takes one sum per ``interval`` cycles: ``digit_bits`` bits of ``mult`` are multiplied in a cycle
-    with one adder each. Everything waits while ``o`` is stalled.
+    Takes one sum per ``interval`` cycles: ``digit_bits`` bits of ``mult`` are multiplied in a
+    cycle. Everything waits while ``o`` is stalled.
 
     Parameters
     ----------

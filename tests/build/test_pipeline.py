@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cli_cases import tiny_graph
 
 from nnef_hw.build import pipeline
 from nnef_hw.build.pipeline import BuildOptions, build
@@ -22,7 +23,6 @@ from nnef_hw.quantize import quantize
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.simulate import compare
 from nnef_hw.schedule import Plan, find_target
-from nnef_hw.testing import GraphBuilder
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 FILES = {
@@ -42,18 +42,6 @@ def _fixed_sources():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "_package_digest", lambda: "sources")
         yield
-
-
-def tiny_graph(seed=0):
-    """Return a network of a few layers on 6x6 pixels."""
-    rng = np.random.default_rng(seed)
-    net = GraphBuilder("tiny")
-    y = net.input("image", [1, 1, 6, 6])
-    y = net.conv(y, rng.normal(size=(3, 1, 3, 3)), rng.normal(size=(1, 3)), name="conv1")
-    y = net.pool("max_pool", net.op("relu", y, name="relu1"), name="pool1")
-    y = net.reshape(y, [1, 12], name="flat")
-    net.op("linear", y, rng.normal(size=(4, 12)), rng.normal(size=(1, 4)), name="scores")
-    return net.build()
 
 
 def write_samples(path, seed=1):

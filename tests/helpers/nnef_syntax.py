@@ -270,43 +270,6 @@ def _make_unary(operator, value):
     return syntax.Unary(operator, value, NOWHERE)
 
 
-expressions = st.recursive(
-    literals,
-    lambda inner: _build(syntax.Array, _few(inner)) | _build(syntax.Tuple, _few(inner, least=2)),
-    max_leaves=4,
-)
-targets = st.recursive(
-    identifiers,
-    lambda inner: _build(syntax.Array, _few(inner)) | _build(syntax.Tuple, _few(inner, least=2)),
-    max_leaves=4,
-)
-
-
-def _compounds(inner):
-    """Return all expressions that are made of others."""
-    optional = st.none() | inner
-    builtins = ["shape_of", "length_of", "range_of", "integer", "scalar", "logical", "string"]
-    arguments = _build(syntax.Argument, st.none() | names, inner)
-    return st.one_of(
-        _build(syntax.Array, _few(inner)),
-        _build(syntax.Tuple, _few(inner, least=2)),
-        _build(syntax.Invocation, names, st.none() | dtypes, _few(arguments)),
-        st.builds(_make_unary, st.sampled_from("+-!"), inner),
-        _build(syntax.Binary, st.sampled_from(sorted(LEVELS)), inner, inner),
-        _build(syntax.Conditional, inner, inner, inner),
-        _build(syntax.Comprehension, _few(st.tuples(targets, inner), least=1), optional, inner),
-        _build(syntax.Subscript, inner, inner),
-        _build(syntax.Range, inner, optional, optional),
-        _build(syntax.Builtin, st.sampled_from(builtins), inner),
-    )
-
-
-def _is_not_literal(unary):
-    """Tell whether a sign stays an operator: before a number it is part of the literal."""
-    value = unary.operand
-    return not (unary.operator == "-" and isinstance(value, syntax.Literal))
-
-
 expressions = st.recursive(identifiers | literals, _compounds, max_leaves=8)
 types = st.recursive(
     st.builds(syntax.PrimitiveType, dtypes) | st.builds(syntax.TensorType, st.none() | dtypes),

@@ -69,7 +69,7 @@ def test_operators_without_data(folder, index, name, rng):
     (shape,) = case["outputs"].values()
     found = found.reshape(shape) if name in FLATTENED else found
     assert list(found.shape) == shape
-    onnxruntime = pytest.importorskip("onnxruntime")
+    onnxruntime = pytest.importorskip("onnxruntime", reason="pip install nnef-hw[crosscheck]")
     session = onnxruntime.InferenceSession(str(folder / name / "model.onnx"))
     feed = dict(zip((x.name for x in session.get_inputs()), inputs.values(), strict=True))
     assert_equal(found, session.run(None, feed)[0])

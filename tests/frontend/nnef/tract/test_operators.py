@@ -47,7 +47,7 @@ def test_operator_computes_its_formula(name, inputs):
 
 @pytest.mark.parametrize("name", sorted(CASES.keys() - NOT_COMPARED.keys()))
 def test_operator_computes_what_tract_computes(name, inputs, tmp_path):
-    tract = pytest.importorskip("tract")
+    tract = pytest.importorskip("tract", reason="pip install nnef-hw[crosscheck]")
     text, names = document_of(CASES[name][0])
     (tmp_path / "graph.nnef").write_text(text)
     reader = tract.nnef().with_tract_extra().with_tract_transformers().with_onnx()
