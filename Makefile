@@ -22,7 +22,7 @@ lint: $(VENV)/.installed-dev
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
-# Over an hour: places and routes an ECP5-85F. ARGS="--quick" leaves that out.
+# About five minutes. ARGS="--quick" leaves out place and route of the ECP5-85F.
 bench: $(VENV)/.installed
 	$(BIN)/python scripts/bench.py $(ARGS)
 
