@@ -1,0 +1,74 @@
+"""The command build."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from nnef_hw.cli.common import Commands, add_command, console, print_json, reading
+from nnef_hw.cli.quantize import add_scheme, scheme
+
+__all__ = ["add_commands"]
+
+
+def add_commands(commands: Commands) -> None:
+    """Declare the command."""
+    sub = add_command(
+        commands,
+        "build",
+        _build,
+        "build the accelerator, simulate it, make the bitstream",
+        "model",
+    )
+    sub.add_argument("--board", required=True, help="see nnef-hw boards")
+    sub.add_argument("--calibrate", type=Path, metavar="S.npz", help="representative inputs")
+    sub.add_argument("--arch", choices=("auto", "streaming"), default="auto")
+    sub.add_argument("--freq", type=float, metavar="MHZ", help="clock (default: the board's)")
+    sub.add_argument(
+        "--target-fps",
+        type=float,
+        metavar="N",
+        help="the smallest design that reaches N per second",
+    )
+    add_scheme(sub)
+    sub.add_argument("--no-bitstream", action="store_true", help="stop before synthesis")
+    sub.add_argument("--out", type=Path, metavar="DIR", help="default: build/MODEL")
+
+
+def _build(options: argparse.Namespace) -> int:
+    from nnef_hw.build.pipeline import BuildOptions, build
+    from nnef_hw.report import print_report
+
+    path = options.model.resolve()
+    name = path.name.split(".")[0]
+    wanted = BuildOptions(
+        model=options.model,
+        board=options.board,
+        out=options.out or Path("build") / (name if name != "model" else path.parent.name),
+        calibrate=options.calibrate,
+        clock_mhz=options.freq,
+        target_fps=options.target_fps,
+        arch=options.arch,
+        bitstream=not options.no_bitstream,
+        scheme=scheme(options),
+        **reading(options),
+    )
+    errors = Console(stderr=True)
+    with errors.status("starting") as status:
+        report = build(wanted, lambda step: status.update(step))
+    if options.json:
+        print_json(report)
+    else:
+        print_report(report, console())
+        print(f"report: {wanted.out / 'report.html'}")
+    if report["timing_met"] is False:
+        print(
+            f"nnef-hw: timing is not met: {report['fmax_mhz']:.2f} MHz of "
+            f"{report['clock_mhz']:g} MHz; give a lower --freq",
+            file=sys.stderr,
+        )
+        return 1
+    return 0

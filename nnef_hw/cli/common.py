@@ -1,0 +1,117 @@
+"""What the commands share: how they are declared, read a model and print."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rich.console import Console
+
+from nnef_hw.errors import UsageError
+
+__all__ = [
+    "Command",
+    "Commands",
+    "add_command",
+    "console",
+    "print_json",
+    "print_result",
+    "print_rows",
+    "reading",
+]
+
+PIPE_WIDTH = 120
+
+Command: TypeAlias = Callable[[argparse.Namespace], int]
+# argparse has no public name for what add_subparsers returns.
+Commands: TypeAlias = Any
+
+
+def add_command(
+    commands: Commands, name: str, command: Command, summary: str, positional: str = ""
+) -> argparse.ArgumentParser:
+    """Declare a command with ``--json``.
+
+    Parameters
+    ----------
+    positional
+        ``model``, which also gives the options for reading one, or ``build``.
+    """
+    sub: argparse.ArgumentParser = commands.add_parser(
+        name, help=summary, description=summary[:1].upper() + summary[1:]
+    )
+    sub.set_defaults(command=command)
+    sub.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    if positional:
+        kinds = "NNEF archive, folder, ONNX file" if positional == "model" else "a build's folder"
+        sub.add_argument(positional, type=Path, metavar=positional.upper(), help=kinds)
+    if positional == "model":
+        _add_reading(sub)
+    return sub
+
+
+def _add_reading(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--dim",
+        type=_dim,
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="value of a symbol in the model's shapes, e.g. B=1 (repeatable)",
+    )
+    parser.add_argument(
+        "--lenient",
+        action="store_true",
+        help="take legacy NNEF: what 1.0 and its drafts allowed and 1.0.5 does not",
+    )
+
+
+def _dim(text: str) -> tuple[str, int]:
+    name, _, value = text.partition("=")
+    if not name or not value.isdecimal() or not int(value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=N with a positive N")
+    return name, int(value)
+
+
+def reading(options: argparse.Namespace) -> dict[str, Any]:
+    """Return how to read the model, as :func:`nnef_hw.frontend.load` takes it."""
+    dims: dict[str, int] = {}
+    for name, value in options.dim:
+        if dims.setdefault(name, value) != value:
+            raise UsageError(f"--dim {name} is given as {dims[name]} and as {value}")
+    return {"dims": dims, "lenient": options.lenient}
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON object."""
+    print(json.dumps(value, indent=1, sort_keys=True, allow_nan=False))
+
+
+def print_result(options: argparse.Namespace, result: dict[str, Any]) -> None:
+    """Print a result as tables, or as JSON if that is asked for."""
+    from nnef_hw.report.tables import result_tables
+
+    if options.json:
+        print_json(result)
+    else:
+        for table in result_tables(result):
+            console().print(table)
+
+
+def print_rows(options: argparse.Namespace, title: str, rows: list[dict[str, Any]]) -> None:
+    """Print rows as one table, or as a JSON object with the list ``title``."""
+    from nnef_hw.report.tables import rows_table
+
+    if options.json:
+        print_json({title: rows})
+    else:
+        console().print(rows_table(rows))
+
+
+def console() -> Console:
+    """Return standard output; in a pipe it has room for whole tables."""
+    return Console() if sys.stdout.isatty() else Console(width=PIPE_WIDTH)

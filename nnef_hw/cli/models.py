@@ -1,0 +1,70 @@
+"""Commands that look at a model or rewrite it: check, inspect, convert."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from nnef_hw.cli.common import Commands, add_command, console, print_json, reading
+from nnef_hw.errors import UsageError
+
+__all__ = ["add_commands"]
+
+
+def add_commands(commands: Commands) -> None:
+    """Declare the commands of this module."""
+    add_command(commands, "check", _check, "is the model valid, and can it be built?", "model")
+    add_command(commands, "inspect", _inspect, "show layers, shapes, parameters and MACs", "model")
+    sub = add_command(
+        commands, "convert", _convert, "write the model as flat, canonical NNEF", "model"
+    )
+    sub.add_argument(
+        "output", metavar="OUT", help="NAME.nnef.tgz, NAME.nnef.tar, or NAME/ for a folder"
+    )
+    sub.add_argument(
+        "--expand", action="store_true", help="replace compound operators by primitive ones"
+    )
+
+
+def _check(options: argparse.Namespace) -> int:
+    from nnef_hw.report.models import check_file, check_verdict
+
+    result = check_file(options.model, **reading(options))
+    if options.json:
+        print_json(result)
+    else:
+        for problem in result["problems"]:
+            print(f"nnef-hw: {problem}", file=sys.stderr)
+        print(check_verdict(options.model, result))
+    return 2 if result["problems"] else 0
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    from nnef_hw.report.models import inspect_file, print_inspection
+
+    description = inspect_file(options.model, **reading(options))
+    if options.json:
+        print_json(description)
+    else:
+        print_inspection(description, console())
+    return 0
+
+
+def _convert(options: argparse.Namespace) -> int:
+    from nnef_hw.frontend import load, save
+    from nnef_hw.frontend.nnef.expand import expand_compounds
+    from nnef_hw.ir import Stage
+    from nnef_hw.passes import UnrollScan
+
+    graph = UnrollScan()(load(options.model, **reading(options)))
+    if options.expand:
+        if graph.stage != Stage.FLOAT:
+            raise UsageError(
+                f"{str(options.model)!r} is quantized: its operators are those of the hardware",
+                remedy="leave out --expand, or expand the float model",
+            )
+        graph = expand_compounds(graph)
+    save(graph, options.output)
+    if options.json:
+        print_json({"output": options.output})
+    return 0

@@ -1,0 +1,100 @@
+"""Commands that run a model or a build on samples: run, sim, compare."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nnef_hw.cli.common import Commands, add_command, print_json, print_result, reading
+from nnef_hw.errors import UsageError
+
+__all__ = ["add_commands"]
+
+
+def add_commands(commands: Commands) -> None:
+    """Declare the commands of this module."""
+    sub = add_command(
+        commands, "run", _run, "run a model, or a build's hardware, on inputs", "model"
+    )
+    sub.add_argument(
+        "--on",
+        choices=("float", "fixed", "rtl"),
+        default="float",
+        help="real numbers, the fixed-point model, or a build's Verilog (default: float)",
+    )
+    sub.add_argument("--input", type=Path, required=True, metavar="X.npz")
+    sub.add_argument("--output", type=Path, required=True, metavar="Y.npz")
+
+    sub = add_command(commands, "sim", _sim, "run samples through a build's Verilog", "build")
+    sub.add_argument("--samples", type=Path, metavar="S.npz", help="default: random frames")
+    sub.add_argument("--limit", type=int, metavar="N", help="use the first N samples")
+    sub.add_argument(
+        "--stall",
+        type=float,
+        default=0.0,
+        metavar="P",
+        help="probability per cycle that source and sink pause",
+    )
+    sub.add_argument("--trace", type=Path, metavar="OUT.fst", help="write a waveform (.fst, .vcd)")
+
+    sub = add_command(
+        commands, "compare", _compare, "compare float, fixed and RTL on samples", "build"
+    )
+    sub.add_argument("--samples", type=Path, required=True, metavar="S.npz")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from nnef_hw.run.executors import make_executor
+    from nnef_hw.samples import load_samples
+
+    if not options.output.parent.is_dir():
+        raise UsageError(f"there is no folder for the output {str(options.output)!r}")
+    executor = make_executor(options.model, options.on, **reading(options))
+    samples = load_samples(options.input, executor.graph)
+    outputs = executor.run(samples.inputs)
+    _write_npz(options.output, outputs)
+    if options.json:
+        shapes = {name: list(value.shape) for name, value in outputs.items()}
+        print_json({"on": options.on, "output": str(options.output), "shapes": shapes})
+    return 0
+
+
+def _sim(options: argparse.Namespace) -> int:
+    from nnef_hw.run.artifacts import BuildFolder
+    from nnef_hw.run.simulate import require_exact, simulate
+
+    row = simulate(
+        BuildFolder.open(options.build),
+        options.samples,
+        limit=options.limit,
+        stall=options.stall,
+        trace=options.trace,
+    )
+    print_result(options, row)
+    require_exact(row)
+    return 0
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from nnef_hw.run.artifacts import BuildFolder
+    from nnef_hw.run.simulate import compare, require_equal
+
+    result = compare(BuildFolder.open(options.build), options.samples)
+    print_result(options, result)
+    require_equal(result["mismatches"], result["samples"])
+    return 0
+
+
+def _write_npz(path: Path, arrays: dict[str, Any]) -> None:
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        with partial.open("wb") as file:
+            np.savez(file, **arrays)
+        partial.replace(path)
+    except OSError as error:
+        raise UsageError(f"output {str(path)!r} cannot be written: {error.strerror}") from error
+    finally:
+        partial.unlink(missing_ok=True)
