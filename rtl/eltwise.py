@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw.numerics import signed_bits
 from nnef_hw.rtl.array import sum_layout
 from nnef_hw.rtl.primitives import lut_product
-from nnef_hw.rtl.stream import beat_layout
+from nnef_hw.rtl.stream import beat_layout, elastic_stages
 
 __all__ = ["EltwiseExtremum", "EltwiseProduct", "EltwiseSum"]
 
@@ -268,22 +268,16 @@ def _join(m, a, b, o, *, stages):
     The registers of stage n take what comes in while their enable is set; ``valid`` and ``last``
     accompany them, and the last stage is ``o``.
     """
-    valid = [*(Signal(name=f"valid{n}") for n in range(stages - 1)), o.valid]
-    last = [*(Signal(name=f"last{n}", reset_less=True) for n in range(stages - 1)), o.payload.last]
-    enables = [Signal(name=f"enable{n}") for n in range(stages)]
-    following = o.ready
-    for n in reversed(range(stages)):
-        m.d.comb += enables[n].eq(~valid[n] | following)
-        following = enables[n]
+    enables, _ = elastic_stages(m, a.valid & b.valid, o, stages=stages)
     m.d.comb += [
         a.ready.eq(enables[0] & b.valid),
         b.ready.eq(enables[0] & a.valid),
     ]
-    came, came_last = a.valid & b.valid, a.payload.last
-    for n, enable in enumerate(enables):
+    last = [a.payload.last, *(Signal(name=f"last{n}", reset_less=True) for n in range(stages - 1)),
+            o.payload.last]
+    for enable, earlier, later in zip(enables, last, last[1:], strict=False):
         with m.If(enable):
-            m.d.sync += [valid[n].eq(came), last[n].eq(came_last)]
-        came, came_last = valid[n], last[n]
+            m.d.sync += later.eq(earlier)
     return enables
 
 

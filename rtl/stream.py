@@ -1,10 +1,10 @@
-"""Payload shapes of streams, and the FIFO that registers both directions of a handshake."""
+"""Payload shapes of streams, elastic pipelines, and the FIFO that registers both directions."""
 
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Fifo", "beat_layout", "code_shape"]
+__all__ = ["Fifo", "beat_layout", "code_shape", "elastic_stages"]
 
 
 def code_shape(bits, signed):
@@ -21,6 +21,39 @@ def beat_layout(*, bits, signed, lanes):
         "data": data.ArrayLayout(code_shape(bits, signed), lanes),
         "last": 1,
     })
+
+
+def elastic_stages(m, came, o, *, stages):
+    """Let items move through register stages, of which ``o`` is the last; none is skipped.
+
+    A stage takes what comes as soon as it is empty or the next one takes what it holds.
+
+    Parameters
+    ----------
+    m : Module
+        Gets the ``valid`` registers.
+    came : Value
+        An item stands before the first stage; it moves in while ``enables[0]``.
+    o : stream.Interface
+        Its ``valid`` is the last stage's.
+    stages : int
+        How many, at least 1.
+
+    Returns
+    -------
+    enables, valid : list[Signal]
+        Per stage: its registers take what is before them; it holds an item.
+    """
+    valid = [*(Signal(name=f"valid{n}") for n in range(stages - 1)), o.valid]
+    enables = [Signal(name=f"enable{n}") for n in range(stages)]
+    following = o.ready
+    for n in reversed(range(stages)):
+        m.d.comb += enables[n].eq(~valid[n] | following)
+        following = enables[n]
+    for n, enable in enumerate(enables):
+        with m.If(enable):
+            m.d.sync += valid[n].eq(valid[n - 1] if n else came)
+    return enables, valid
 
 
 class Fifo(wiring.Component):
