@@ -12,6 +12,7 @@ BASE = {"errors", "numerics", "window", "blockram"}
 GRAPH = BASE | {"ir"}
 ALLOWED = {
     **dict.fromkeys(BASE, BASE),
+    "manifest": BASE,
     "tools": BASE,
     "ir": GRAPH,
     "frontend": GRAPH | {"frontend", "reference"},
@@ -76,7 +77,7 @@ def test_every_layer_has_a_rule():
 @pytest.mark.parametrize(
     ("module", "absent"),
     [
-        ("nnef_hw.run.link", ("amaranth", "lark")),
+        ("nnef_hw.run", ("amaranth", "lark")),
         ("nnef_hw.schedule", ("amaranth",)),
         ("nnef_hw.quantize", ("amaranth",)),
         ("nnef_hw.frontend", ("amaranth", "onnx")),

@@ -21,9 +21,12 @@ def add_commands(commands: Commands) -> None:
     )
     sub.add_argument(
         "--on",
-        choices=("float", "fixed", "rtl"),
+        choices=("float", "fixed", "rtl", "device"),
         default="float",
-        help="real numbers, the fixed-point model, or a build's Verilog (default: float)",
+        help="real numbers, the fixed-point model, a build's Verilog, or a board (default: float)",
+    )
+    sub.add_argument(
+        "--port", help="serial port of the board; 'sim' simulates the board down to its pins"
     )
     sub.add_argument("--input", type=Path, required=True, metavar="X.npz")
     sub.add_argument("--output", type=Path, required=True, metavar="Y.npz")
@@ -52,7 +55,7 @@ def _run(options: argparse.Namespace) -> int:
 
     if not options.output.parent.is_dir():
         raise UsageError(f"there is no folder for the output {str(options.output)!r}")
-    executor = make_executor(options.model, options.on, **reading(options))
+    executor = make_executor(options.model, options.on, port=options.port, **reading(options))
     samples = load_samples(options.input, executor.graph)
     outputs = executor.run(samples.inputs)
     _write_npz(options.output, outputs)

@@ -9,10 +9,10 @@ from nnef_hw.boards import get_board
 from nnef_hw.boards.core import DEFAULT_BAUD
 from nnef_hw.boards.uart import uart_divider
 from nnef_hw.codegen.accelerator import Accelerator
-from nnef_hw.codegen.manifest import manifest_hash
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph
+from nnef_hw.manifest import manifest_hash
 from nnef_hw.schedule import Plan
 
 __all__ = ["DEFAULT_BAUD", "BoardDesign", "check_clock", "design_board"]

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import Any
 
 from nnef_hw.frontend import graph_hash
 from nnef_hw.ir import Graph
+from nnef_hw.manifest import FORMAT_VERSION
 from nnef_hw.schedule import Plan, Port
 
-__all__ = ["FORMAT_VERSION", "make_manifest", "manifest_hash"]
-
-FORMAT_VERSION = 1
+__all__ = ["make_manifest"]
 
 
 def make_manifest(graph: Graph, plan: Plan, *, generator: str, baud: int) -> dict[str, Any]:
@@ -52,11 +49,6 @@ def make_manifest(graph: Graph, plan: Plan, *, generator: str, baud: int) -> dic
             "board": "board",
         },
     }
-
-
-def manifest_hash(manifest: dict[str, Any]) -> bytes:
-    """Return the 32 bytes by which a board's host recognises the build."""
-    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).digest()
 
 
 def _tensor(graph: Graph, name: str, port: Port) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Executors: one interface to run a network in real numbers, in integers, or in its Verilog."""
+"""Executors: one interface to run a network in real numbers, in integers, or in hardware."""
 
 from __future__ import annotations
 
@@ -16,9 +16,19 @@ from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
 from nnef_hw.run.artifacts import BuildFolder
+from nnef_hw.run.device import open_device
 from nnef_hw.run.rtl import run_rtl
 
-__all__ = ["Executor", "FixedExecutor", "FloatExecutor", "RtlExecutor", "make_executor"]
+__all__ = [
+    "DeviceExecutor",
+    "Executor",
+    "FixedExecutor",
+    "FloatExecutor",
+    "RtlExecutor",
+    "make_executor",
+]
+
+HARDWARE = ("rtl", "device")
 
 
 class Executor(Protocol):
@@ -71,15 +81,38 @@ class RtlExecutor:
         return _in_real_numbers(self.graph, inputs, simulate)
 
 
+class DeviceExecutor:
+    """A build on a board, real or simulated."""
+
+    def __init__(self, build: BuildFolder, port: str) -> None:
+        self.graph = build.fixed
+        self._build = build.path
+        self._port = port
+
+    def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Send every sample over the host link."""
+        outputs: dict[str, NDArray[Any]] = {}
+        with open_device(self._build, self._port, progress=True) as device:
+            outputs.update(device.run(inputs))
+        return outputs
+
+
 def make_executor(
-    path: Path, on: str, *, dims: Mapping[str, int] | None = None, lenient: bool = False
+    path: Path,
+    on: str,
+    *,
+    port: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    lenient: bool = False,
 ) -> Executor:
     """Return the executor for a model file or a build's folder.
 
     Parameters
     ----------
     on
-        ``float``, ``fixed`` or ``rtl``.
+        ``float``, ``fixed``, ``rtl`` or ``device``.
+    port
+        Serial port of the device, or ``sim``.
     dims, lenient
         How to read a model file, see :func:`nnef_hw.frontend.load`.
 
@@ -94,13 +127,18 @@ def make_executor(
             f"{str(path)!r} is a build: its model was read already",
             remedy="leave --dim and --lenient to nnef-hw build",
         )
-    if on == "rtl":
+    if (port is None) == (on == "device"):
+        raise UsageError(
+            "a device needs --port" if port is None else f"--port {port} is for --on device",
+            remedy="name the board's serial port, or 'sim' for the simulated board",
+        )
+    if on in HARDWARE:
         if build is None:
             raise UsageError(
-                f"{str(path)!r} is no build, so there is no Verilog to run",
+                f"{str(path)!r} is no build, so there is no hardware to run",
                 remedy="run nnef-hw build first and give its folder",
             )
-        return RtlExecutor(build)
+        return RtlExecutor(build) if port is None else DeviceExecutor(build, port)
     if on == "fixed":
         graph = build.fixed if build else load(path, dims=dims, lenient=lenient)
         return FixedExecutor(_quantized(graph, path))

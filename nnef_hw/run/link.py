@@ -145,6 +145,13 @@ class Timing:
     pause: float = 0.001
     retries: int = 10
 
+    def scaled(self, factor: float) -> Timing:
+        """Return the times of a board that takes ``factor`` times as long for everything."""
+        return Timing(
+            self.silence * factor, self.reply * factor, self.stall * factor, self.pause,
+            self.retries,
+        )  # fmt: skip
+
 
 def encode_packet(packet: Packet) -> bytes:
     """Bytes of a packet on the line."""
@@ -197,6 +204,11 @@ class Host:
         How long to wait for what.
     sequence
         Number of the last request before this session; any number will do.
+
+    Attributes
+    ----------
+    repeats
+        How often a request had to be sent again.
     """
 
     def __init__(
@@ -205,6 +217,7 @@ class Host:
         self._transport = transport
         self._timing = timing or Timing()
         self._sequence = sequence
+        self.repeats = 0
 
     def open(self, manifest_hash: bytes | None = None) -> Identity:
         """Begin a session: check who answers, then clear accelerator and link.
@@ -327,7 +340,8 @@ class Host:
         """Send a request under a new number until its reply arrives."""
         self._sequence = (self._sequence + 1) & 0xFF
         packet = encode_packet(Packet(kind, self._sequence, argument, payload))
-        for _ in range(self._timing.retries + 1):
+        for attempt in range(self._timing.retries + 1):
+            self.repeats += attempt > 0
             self._transport.write(packet)
             reply = self._await_reply()
             if reply is not None and reply.kind in expect:

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.schedule import Port
-
-__all__ = ["from_stream", "to_stream"]
+__all__ = ["Stream", "from_stream", "to_stream"]
 
 
-def to_stream(codes: NDArray[Any], port: Port) -> NDArray[np.int64]:
+class Stream(Protocol):
+    """Shape of a stream: an image (height, width, channels) in beats of so many channels."""
+
+    @property
+    def image(self) -> tuple[int, int, int]:
+        """Extents of the image."""
+
+    @property
+    def lanes(self) -> int:
+        """Codes per beat."""
+
+    @property
+    def beats(self) -> int:
+        """Beats per frame."""
+
+
+def to_stream(codes: NDArray[Any], port: Stream) -> NDArray[np.int64]:
     """Codes [N, ...] of a graph input as beats [N, beats, lanes]: row, column, channel.
 
     A reshape at the graph's input is done here: any shape with the stream's number of elements will
@@ -27,7 +41,7 @@ def to_stream(codes: NDArray[Any], port: Port) -> NDArray[np.int64]:
     return image.reshape(len(codes), port.beats, port.lanes)
 
 
-def from_stream(beats: NDArray[Any], port: Port, shape: tuple[int, ...]) -> NDArray[np.int64]:
+def from_stream(beats: NDArray[Any], port: Stream, shape: tuple[int, ...]) -> NDArray[np.int64]:
     """Beats [N, beats, lanes] of a graph output as codes [N, *shape[1:]]."""
     height, width, channels = port.image
     image = np.asarray(beats, np.int64).reshape(len(beats), height, width, -1)[..., :channels]

@@ -11,10 +11,11 @@ from nnef_hw.boards import get_board
 from nnef_hw.build.pipeline import fix_model
 from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.board import DEFAULT_BAUD, design_board
-from nnef_hw.codegen.manifest import make_manifest, manifest_hash
+from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.frontend import load
 from nnef_hw.ir import Graph
+from nnef_hw.manifest import manifest_hash
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.link import Host, LinkError, Request, Timing
 from nnef_hw.run.streams import from_stream, to_stream

@@ -1,83 +1,68 @@
 import numpy as np
 import pytest
 
-from nnef_hw.build.pipeline import BuildOptions, build
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load, save
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.reference import run_float
-from nnef_hw.run.executors import FixedExecutor, FloatExecutor, RtlExecutor, make_executor
-from nnef_hw.testing import GraphBuilder
+from nnef_hw.run.executors import make_executor
+
+HARDWARE = {"rtl": {}, "device": {"port": "sim"}}
 
 
-def network(head):
-    """Return a network on 2x5x5 images that ends in ``head``."""
-    rng = np.random.default_rng(3)
-    net = GraphBuilder(head)
-    y = net.input("image", [1, 2, 5, 5])
-    y = net.conv(y, rng.normal(size=(4, 2, 3, 3)), rng.normal(size=(1, 4)), padding=1)
-    y = net.pool("max_pool", net.op("relu", y), 3, stride=2)
-    if head == "image":
-        return net.build(net.op("tanh", y, name="out"))
-    y = net.reshape(y, [1, 16])
-    y = net.op("linear", y, rng.normal(size=(5, 16)) / 4, rng.normal(size=(1, 5)), name="scores")
-    if head == "softmax":
-        net.op("softmax", y, axes=[1], name="out")
-    elif head == "argmax":
-        net.op("argmax_reduce", y, axes=[1], name="out")
-    return net.build()
-
-
-@pytest.fixture(scope="module", params=["image", "linear", "softmax", "argmax"])
-def built(request, tmp_path_factory):
-    """Float graph, inputs, and the build of a network."""
-    folder = tmp_path_factory.mktemp("executors")
-    graph = network(request.param)
-    save(graph, folder / "float.nnef.tgz")
-    inputs = np.random.default_rng(4).uniform(-1, 1, (40, 2, 5, 5))
-    np.savez(folder / "samples.npz", inputs=inputs)
-    build(
-        BuildOptions(
-            folder / "float.nnef.tgz", "icebreaker", folder / "build",
-            calibrate=folder / "samples.npz", bitstream=False,
-        )
-    )  # fmt: skip
-    return graph, {"image": inputs}, folder
+@pytest.fixture(params=["image", "linear", "softmax", "argmax"])
+def built(request, make_build):
+    """The build of a network."""
+    return make_build(request.param)
 
 
 @pytest.mark.verilator
-def test_executors_agree(built):
-    graph, inputs, folder = built
-    (output,) = graph.outputs
-    executors = {on: make_executor(folder / "build", on) for on in ("float", "fixed", "rtl")}
-    assert [type(e) for e in executors.values()] == [FloatExecutor, FixedExecutor, RtlExecutor]
-    results = {on: executor.run(inputs) for on, executor in executors.items()}
-    shape = (40, *graph.tensor(output).shape[1:])
-    for result in results.values():
-        assert result.keys() == {output}
-        assert result[output].shape == shape
-    np.testing.assert_array_equal(results["rtl"][output], results["fixed"][output])
+@pytest.mark.parametrize("on", HARDWARE)
+def test_hardware_computes_the_integers_of_the_model(built, on):
+    expected = make_executor(built.path, "fixed").run(built.inputs)
+    executor = make_executor(built.path, on, **HARDWARE[on])
+    assert executor.graph.stage == "fixed"
+    found = executor.run(built.inputs)
+    assert found.keys() == expected.keys() == {built.output}
+    np.testing.assert_array_equal(found[built.output], expected[built.output])
 
-    real = run_float(graph, inputs)[output]
-    np.testing.assert_allclose(results["float"][output], real, rtol=1e-12, atol=1e-12)
-    found = results["fixed"][output]
-    if graph.name == "argmax":
+
+@pytest.mark.verilator
+def test_fixed_model_is_close_to_the_float_one(built):
+    results = {on: make_executor(built.path, on).run(built.inputs) for on in ("float", "fixed")}
+    shape = (40, *built.graph.tensor(built.output).shape[1:])
+    for result in results.values():
+        assert result[built.output].shape == shape
+    real = run_float(built.graph, built.inputs)[built.output]
+    np.testing.assert_allclose(results["float"][built.output], real, rtol=1e-12, atol=1e-12)
+    found = results["fixed"][built.output]
+    if built.graph.name == "argmax":
         assert (found == real).mean() >= 0.8
     else:
         assert np.abs(found - real).mean() < 0.05 * np.abs(real).max()
 
 
 @pytest.mark.verilator
-def test_build_gives_the_graph_of_each_executor(built):
-    _, _, folder = built
-    assert make_executor(folder / "build", "float").graph.stage == "canonical"
-    for on in ("fixed", "rtl"):
-        assert make_executor(folder / "build", on).graph.stage == "fixed"
+def test_build_gives_the_graph_of_each_executor(make_build):
+    path = make_build("linear").path
+    assert make_executor(path, "float").graph.stage == "canonical"
+    assert make_executor(path, "fixed").graph.stage == "fixed"
 
 
-def test_float_and_fixed_models_without_a_build(tmp_path, rng):
-    graph = network("linear")
+@pytest.mark.verilator
+@pytest.mark.parametrize(
+    ("on", "port", "match"),
+    [("device", None, "a device needs --port; name"), ("rtl", "sim", "--port sim is for --on dev")],
+)
+def test_port_belongs_to_the_device(on, port, match, make_build):
+    with pytest.raises(UsageError, match=match):
+        make_executor(make_build("linear").path, on, port=port)
+
+
+@pytest.mark.verilator
+def test_float_and_fixed_models_without_a_build(make_build, tmp_path, rng):
+    graph = make_build("linear").graph
     inputs = {"image": rng.uniform(-1, 1, (10, 2, 5, 5))}
     fixed = quantize(simplify(graph), inputs)
     save(graph, tmp_path / "float.nnef.tgz")
@@ -93,5 +78,5 @@ def test_float_and_fixed_models_without_a_build(tmp_path, rng):
         make_executor(tmp_path / "float.nnef.tgz", "fixed")
     with pytest.raises(UsageError, match="holds only a quantized model; run it with --on fixed"):
         make_executor(tmp_path / "fixed.nnef.tgz", "float")
-    with pytest.raises(UsageError, match="is no build, so there is no Verilog to run"):
+    with pytest.raises(UsageError, match="is no build, so there is no hardware to run"):
         make_executor(tmp_path / "fixed.nnef.tgz", "rtl")

@@ -1,0 +1,116 @@
+"""A build's manifest, as a host reads it; needs NumPy only."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nnef_hw.errors import UsageError
+from nnef_hw.numerics import QType
+
+__all__ = ["FORMAT_VERSION", "Manifest", "TensorStream", "manifest_hash", "read_manifest"]
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TensorStream:
+    """A tensor at the accelerator's border, and the stream that carries it.
+
+    Parameters
+    ----------
+    name, shape, qtype
+        Of the graph's input or output.
+    image
+        (height, width, channels) in the order of the stream.
+    lanes, beats
+        Codes per beat, beats per frame.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    qtype: QType
+    image: tuple[int, int, int]
+    lanes: int
+    beats: int
+
+    @property
+    def dtype(self) -> str:
+        """NumPy's name of a code on the host link."""
+        kind = "i" if self.qtype.signed else "u"
+        return f"<{kind}{1 if self.qtype.bits <= 8 else 2}"
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> TensorStream:
+        """Read an entry of ``inputs`` or ``outputs``."""
+        height, width, channels = value["image"]
+        return cls(
+            name=value["name"],
+            shape=tuple(value["shape"]),
+            qtype=QType.from_json(value["qtype"]),
+            image=(height, width, channels),
+            lanes=value["lanes"],
+            beats=value["beats"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a host has to know of a build.
+
+    ``hash`` are the 32 bytes by which the board identifies the build; ``cycles_per_inference`` is
+    the interval that the schedule predicts, at ``clock_mhz``.
+    """
+
+    model: str
+    board: str
+    clock_mhz: float
+    cycles_per_inference: int
+    inputs: tuple[TensorStream, ...]
+    outputs: tuple[TensorStream, ...]
+    link: str
+    baud: int
+    hash: bytes
+
+
+def manifest_hash(value: dict[str, Any]) -> bytes:
+    """Return the 32 bytes by which a board's host recognises the build."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()
+
+
+def read_manifest(build: Path) -> Manifest:
+    """Read the manifest in a build's folder.
+
+    Raises
+    ------
+    UsageError
+        If there is none, or it is damaged or of another version.
+    """
+    path = build / "manifest.json"
+    if not path.is_file():
+        raise UsageError(f"{str(build)!r} is no build: it has no manifest.json",
+                         remedy="run nnef-hw build")  # fmt: skip
+    try:
+        value = json.loads(path.read_text())
+        version = value["format"]
+        if version == FORMAT_VERSION:
+            return Manifest(
+                model=value["model"],
+                board=value["board"],
+                clock_mhz=value["clock_mhz"],
+                cycles_per_inference=value["cycles_per_inference"],
+                inputs=tuple(TensorStream.from_json(item) for item in value["inputs"]),
+                outputs=tuple(TensorStream.from_json(item) for item in value["outputs"]),
+                link=value["link"]["kind"],
+                baud=value["link"]["baud"],
+                hash=manifest_hash(value),
+            )
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise UsageError(f"{str(path)!r} is damaged", remedy="run nnef-hw build again") from error
+    raise UsageError(
+        f"{str(path)!r} has format {version}, not {FORMAT_VERSION}",
+        remedy="build with the nnef-hw that runs it",
+    )

@@ -1,0 +1,99 @@
+"""A simulated board behind a pseudo-terminal: a serial port for any program."""
+
+import os
+import select
+import threading
+import time
+import tty
+
+from nnef_hw.errors import NnefHwError, ToolError
+from nnef_hw.sim.board_runner import BoardTransport
+
+__all__ = ["PtyBoard"]
+
+# Simulated seconds per look at the terminal; and of silence, after which the clock stops until
+# the host sends again. A packet that the host cut is forgotten by then.
+_STEP = 50e-6
+_IDLE = 0.1
+_WARM_UP_CYCLES = 20_000
+
+
+class PtyBoard:
+    """Run a board's top in a thread, its UART on a pseudo-terminal.
+
+    To be closed, or used as a context manager.
+
+    Parameters
+    ----------
+    verilog, clk_hz, baud, cache_dir
+        As for :class:`~nnef_hw.sim.board_runner.BoardTransport`.
+
+    Attributes
+    ----------
+    port : str
+        Name of the terminal, to be opened like any serial port.
+    slowness : float
+        How much longer than on the board everything takes; a host must be so much more patient.
+
+    Raises
+    ------
+    ToolError
+        If this system has no pseudo-terminals, or Verilator is missing.
+    """
+
+    def __init__(self, verilog, *, clk_hz, baud, cache_dir=None):
+        if not hasattr(os, "openpty"):
+            raise ToolError("this system has no pseudo-terminals", remedy="use Linux or macOS")
+        self._board = BoardTransport(verilog, clk_hz=clk_hz, baud=baud, cache_dir=cache_dir)
+        begin = time.perf_counter()
+        self._board.advance(_WARM_UP_CYCLES)
+        # twice, because the machine may be busier later
+        seconds = time.perf_counter() - begin
+        self.slowness = max(1.0, 2 * seconds * clk_hz / _WARM_UP_CYCLES)
+        # held open, so that a host may come and go
+        self._master, self._slave = os.openpty()
+        tty.setraw(self._slave)
+        self.port = os.ttyname(self._slave)
+        self._wake, self._stop = os.pipe()
+        self._failure = None
+        self._thread = threading.Thread(target=self._serve, name="board", daemon=True)
+        self._thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Power the board off.
+
+        Raises
+        ------
+        CheckError, ToolError
+            If the simulation has failed meanwhile.
+        """
+        os.write(self._stop, b"x")
+        self._thread.join()
+        for handle in (self._master, self._slave, self._wake, self._stop):
+            os.close(handle)
+        self._board.close()
+        if self._failure is not None:
+            raise self._failure
+
+    def _serve(self):
+        quiet = 0.0
+        try:
+            while True:
+                timeout = 0 if quiet < _IDLE else None
+                ready, _, _ = select.select([self._master, self._wake], [], [], timeout)
+                if self._wake in ready:
+                    return
+                if ready:
+                    self._board.write(os.read(self._master, 4096))
+                    quiet = 0.0
+                received = self._board.read(_STEP)
+                os.write(self._master, received)
+                quiet = 0.0 if received else quiet + _STEP
+        except NnefHwError as failure:
+            self._failure = failure

@@ -1,0 +1,67 @@
+"""Builds of small networks, made once."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nnef_hw.build.pipeline import BuildOptions, build
+from nnef_hw.frontend import save
+from nnef_hw.ir import Graph
+from nnef_hw.testing import GraphBuilder
+
+
+def network(head):
+    """Return a network on 2x5x5 images that ends in ``head``."""
+    rng = np.random.default_rng(3)
+    net = GraphBuilder(head)
+    y = net.input("image", [1, 2, 5, 5])
+    y = net.conv(y, rng.normal(size=(4, 2, 3, 3)), rng.normal(size=(1, 4)), padding=1)
+    y = net.pool("max_pool", net.op("relu", y), 3, stride=2)
+    if head == "image":
+        return net.build(net.op("tanh", y, name="out"))
+    y = net.reshape(y, [1, 16])
+    y = net.op("linear", y, rng.normal(size=(5, 16)) / 4, rng.normal(size=(1, 5)), name="scores")
+    if head == "softmax":
+        net.op("softmax", y, axes=[1], name="out")
+    elif head == "argmax":
+        net.op("argmax_reduce", y, axes=[1], name="out")
+    return net.build()
+
+
+@dataclass(frozen=True)
+class Built:
+    """A float network, inputs for it, and its build."""
+
+    graph: Graph
+    inputs: dict[str, np.ndarray]
+    path: Path
+
+    @property
+    def output(self):
+        """Name of the output."""
+        return self.graph.outputs[0]
+
+
+@pytest.fixture(scope="session")
+def make_build(tmp_path_factory):
+    """Return a function that builds the network of a head for a board, once."""
+    made = {}
+
+    def make(head, board="icebreaker"):
+        if (head, board) not in made:
+            folder = tmp_path_factory.mktemp(f"{head}_{board}")
+            graph = network(head)
+            save(graph, folder / "float.nnef.tgz")
+            inputs = np.random.default_rng(4).uniform(-1, 1, (40, 2, 5, 5))
+            np.savez(folder / "samples.npz", inputs=inputs)
+            options = BuildOptions(
+                folder / "float.nnef.tgz", board, folder / "build",
+                calibrate=folder / "samples.npz", bitstream=False,
+            )  # fmt: skip
+            build(options)
+            made[head, board] = Built(graph, {"image": inputs}, folder / "build")
+        return made[head, board]
+
+    return make

@@ -1,0 +1,233 @@
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tty
+
+import numpy as np
+import pytest
+import serial
+from serial.tools import list_ports, list_ports_common
+
+from nnef_hw.errors import SampleError, UnsupportedError, UsageError
+from nnef_hw.manifest import read_manifest
+from nnef_hw.reference import quantize_inputs, run_fixed
+from nnef_hw.run import LinkError, open_device
+from nnef_hw.run.artifacts import BuildFolder
+from nnef_hw.run.device import Device
+from nnef_hw.run.link import Timing
+from nnef_hw.sim.board_runner import BoardTransport
+from nnef_hw.sim.pty_board import PtyBoard
+
+HASTY = Timing(silence=0.001, reply=0.002, retries=1)
+
+
+@pytest.fixture
+def built(make_build):
+    """A build for an iCEBreaker."""
+    return make_build("linear")
+
+
+@pytest.fixture
+def terminal():
+    """A serial port that nothing is connected to."""
+    master, slave = os.openpty()
+    tty.setraw(slave)
+    yield os.ttyname(slave)
+    os.close(master)
+    os.close(slave)
+
+
+def simulated(built):
+    verilog = (built.path / "board" / "board_top.v").read_text()
+    return {"verilog": verilog, "clk_hz": 24_000_000, "baud": 1_000_000}
+
+
+def with_manifest(built, folder, **changes):
+    """Copy a build's manifest with changes."""
+    value = json.loads((built.path / "manifest.json").read_text())
+    folder.mkdir()
+    (folder / "manifest.json").write_text(json.dumps({**value, **changes}))
+    return folder
+
+
+@pytest.mark.verilator
+def test_batches_one_after_the_other(built):
+    fixed = BuildFolder.open(built.path).fixed
+    codes = quantize_inputs(fixed, built.inputs)
+    expected = run_fixed(fixed, codes)["scores"]
+    images = built.inputs["image"]
+    with PtyBoard(**simulated(built)) as board:
+        timing = Timing().scaled(board.slowness)
+        for _ in range(2):  # a host comes and goes, the board stays
+            with open_device(built.path, board.port, timing=timing) as device:
+                np.testing.assert_array_equal(device.run_codes(codes["image"][:3]), expected[:3])
+                real = fixed.tensor("scores").qtype.dequantize(expected)
+                np.testing.assert_array_equal(device.run(images[3:5])["scores"], real[3:5])
+                np.testing.assert_array_equal(
+                    device.run({"image": images[5:6]})["scores"], real[5:6]
+                )
+                counters = device.counters()
+        assert (counters.frames, counters.damaged) == (6, 0)
+        assert device.host.repeats == 0
+
+
+@pytest.mark.verilator
+def test_host_needs_nothing_but_numpy_and_pyserial(built):
+    program = f"""
+import sys
+for name in ("amaranth", "lark", "rich", "jinja2", "cocotb", "verilator", "onnx", "pyosys"):
+    sys.modules[name] = None
+import numpy
+from nnef_hw.run import open_device
+from nnef_hw.run.link import Timing
+with open_device({str(built.path)!r}, sys.argv[1], timing=Timing().scaled(float(sys.argv[2]))) as b:
+    print(b.run(numpy.zeros([2, 2, 5, 5]))["scores"].shape)
+"""
+    with PtyBoard(**simulated(built)) as board:
+        arguments = [sys.executable, "-c", program, board.port, str(board.slowness)]
+        result = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert (result.stderr, result.stdout) == ("", "(2, 5)\n")
+
+
+@pytest.mark.verilator
+def test_damaged_packets_are_counted_on_both_sides(built):
+    class Line:
+        """Flips a bit in the CRC of every first attempt."""
+
+        def __init__(self, board):
+            self.read = board.read
+            self.board, self.last = board, b""
+
+        def write(self, data):
+            fresh, self.last = data != self.last, data
+            self.board.write(data[:-1] + bytes([data[-1] ^ fresh]))
+
+    fixed = BuildFolder.open(built.path).fixed
+    codes = quantize_inputs(fixed, built.inputs)["image"][:3]
+    timing = Timing(silence=0.012, reply=0.002, stall=0.002, pause=20e-6)
+    with BoardTransport(**simulated(built)) as board:
+        device = Device(read_manifest(built.path), Line(board), timing)
+        found = device.run_codes(codes)
+        np.testing.assert_array_equal(found, run_fixed(fixed, {"image": codes})["scores"])
+        repeats = device.host.repeats
+        assert device.counters().damaged == repeats + 1 > 6
+
+
+@pytest.mark.verilator
+def test_wrong_bitstream_is_named(built, tmp_path):
+    other = with_manifest(built, tmp_path / "other", generator="somebody else")
+    with PtyBoard(**simulated(built)) as board:
+        timing = Timing().scaled(board.slowness)
+        with (
+            pytest.raises(LinkError, match=r"board runs build \w+, not \w+; flash the build first"),
+            open_device(other, board.port, timing=timing),
+        ):
+            pass
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize(
+    ("inputs", "match"),
+    [
+        (np.zeros((3, 2, 5, 4)), r"input 'image' has shape \[3, 2, 5, 4\], not \[N, 2, 5, 5\]"),
+        ({"picture": np.zeros((3, 2, 5, 5))}, "no samples for input 'image'"),
+        (np.full((1, 2, 5, 5), np.nan), "input 'image' holds NaN"),
+        (np.zeros((0, 2, 5, 5)), "there are no samples"),
+    ],
+    ids=["shape", "name", "nan", "none"],
+)
+def test_wrong_samples_are_refused(inputs, match, built):
+    with (
+        open_device(built.path, "sim") as device,
+        pytest.raises(SampleError, match=match),
+    ):
+        device.run(inputs)
+
+
+@pytest.mark.verilator
+def test_silent_board(built, terminal):
+    match = "board does not answer IDENTIFY after 2 attempts; check that it is connected, flashed"
+    with (
+        pytest.raises(LinkError, match=match),
+        open_device(built.path, terminal, timing=HASTY),
+    ):
+        pass
+
+
+@pytest.mark.verilator
+def test_port_that_somebody_has(built, terminal):
+    with (
+        serial.Serial(terminal, exclusive=True),
+        pytest.raises(UsageError, match="is used by another program; close that program"),
+        open_device(built.path, terminal, timing=HASTY),
+    ):
+        pass
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize(
+    ("vendor", "match"),
+    [
+        (0x0403, r'ATTRS\{idVendor\}=="0403", TAG\+="uaccess"\' into /etc/udev/rules.d/70-nnef-hw'),
+        (None, r'KERNEL=="ttyUSB\*\|ttyACM\*"'),
+    ],
+    ids=["usb", "other"],
+)
+def test_port_without_permission_gives_the_udev_rule(vendor, match, built, monkeypatch):
+    def refuse(*_, **__):
+        raise serial.SerialException(errno.EACCES, "could not open port")
+
+    port = list_ports_common.ListPortInfo("/dev/ttyUSB7")
+    port.vid = vendor
+    monkeypatch.setattr(serial, "Serial", refuse)
+    monkeypatch.setattr(list_ports, "comports", lambda: [port])
+    with (
+        pytest.raises(UsageError, match="may not be opened by this user") as error,
+        open_device(built.path, "/dev/ttyUSB7"),
+    ):
+        pass
+    assert error.match(match)
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize(
+    ("port", "match"),
+    [
+        ("/dev/ttyUSB77", "'/dev/ttyUSB77' does not exist; "),
+        ("/dev/null", r"'/dev/null' is no serial port: .*nappropriate ioctl"),
+    ],
+)
+def test_port_that_is_none(port, match, built):
+    with pytest.raises(UsageError, match=match), open_device(built.path, port):
+        pass
+
+
+@pytest.mark.verilator
+def test_link_carries_one_tensor_each_way(built, tmp_path):
+    manifest = json.loads((built.path / "manifest.json").read_text())
+    build = with_manifest(built, tmp_path / "two", inputs=manifest["inputs"] * 2)
+    with (
+        pytest.raises(UnsupportedError, match="has 2 inputs, the link carries one; run it with"),
+        BoardTransport(**simulated(built)) as board,
+    ):
+        Device(read_manifest(build), board)
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda path: path.unlink(), "is no build: it has no manifest.json"),
+        (lambda path: path.write_text("{"), "manifest.json' is damaged; run nnef-hw build again"),
+        (lambda path: path.write_text('{"format": 99}'), "has format 99, not 1"),
+    ],
+    ids=["none", "damaged", "version"],
+)
+def test_manifest_that_cannot_be_read(change, match, built, tmp_path):
+    shutil.copy(built.path / "manifest.json", tmp_path)
+    change(tmp_path / "manifest.json")
+    with pytest.raises(UsageError, match=match), open_device(tmp_path, "sim"):
+        pass
