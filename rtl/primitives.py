@@ -26,18 +26,26 @@ def lut_product(m, platform, digits, operand, *, name):
     return product
 
 
-def multiply_add(m, platform, base, digits, operand, *, width, name):
-    """Return ``base + digits * operand`` in ``width`` bits, signed; ``digits`` unsigned and few."""
+def multiply_add(m, platform, base, digits, operand, *, width, name, select=None, other=0):
+    """Return ``(other if select else base) + digits * operand`` in ``width`` bits, signed.
+
+    ``digits`` are unsigned and few. Without ``select`` it is ``base + digits * operand``.
+    """
     total = Signal(signed(width), name=name)
     if platform is None:
-        m.d.comb += total.eq(base + digits * operand)
+        start = base if select is None else Mux(select, other, base)
+        m.d.comb += total.eq(start + digits * operand)
         return total
-    start = Signal(signed(width), name=f"{name}_base")
-    m.d.comb += start.eq(base)
+    addends = {"base": base, "other": other}
+    for addend, value in addends.items():
+        addends[addend] = Signal(signed(width), name=f"{name}_{addend}")
+        m.d.comb += addends[addend].eq(value)
     m.submodules[name] = Instance(
         "nnef_hw_multiply_add",
         p_DIGITS=len(digits), p_WIDTH=len(operand), p_SUM=width,
-        i_base=start, i_digits=digits, i_operand=operand, o_sum=total,
+        p_SELECTED=int(select is not None), i_select=Const(0) if select is None else select,
+        i_base=addends["base"], i_other=addends["other"],
+        i_digits=digits, i_operand=operand, o_sum=total,
     )
     return total
 

@@ -106,11 +106,13 @@ module nnef_hw_lut_product #(
     endgenerate
 endmodule
 
-// base + operand * digits modulo 2**SUM, combinational; digits are unsigned.
+// (select ? other : base) + operand * digits modulo 2**SUM, combinational; digits are unsigned.
+// SELECTED = 0: select is 0.
 module nnef_hw_multiply_add #(
-    parameter DIGITS = 4, parameter WIDTH = 8, parameter SUM = 12
+    parameter DIGITS = 4, parameter WIDTH = 8, parameter SUM = 12, parameter SELECTED = 0
 ) (
-    input signed [SUM-1:0] base,
+    input select,
+    input signed [SUM-1:0] base, other,
     input [DIGITS-1:0] digits,
     input signed [WIDTH-1:0] operand,
     output signed [SUM-1:0] sum
@@ -119,12 +121,20 @@ module nnef_hw_multiply_add #(
     wire signed [WIDTH+DIGITS-1:0] product;
     nnef_hw_lut_product #(.DIGITS(DIGITS), .WIDTH(WIDTH))
         products (.digits(digits), .operand(operand), .product(product));
-    assign sum = base + product;
+    wire signed [SUM-1:0] extended = product;
+    generate
+        if (SELECTED)
+            nnef_hw_selected_sum #(.WIDTH(SUM)) selected
+                (.a(extended), .select(select), .b(other), .c(base), .sum(sum));
+        else
+            assign sum = base + extended;
+    endgenerate
 `else
     // The low digits take one logic cell per bit each: a digit selects between the sum and what
     // was. The high ones are multiplied beside them, which halves the depth.
     localparam LOW = DIGITS > 2 ? 2 : DIGITS;
-    wire signed [SUM-1:0] one = digits[0] ? base + operand : base;
+    wire signed [SUM-1:0] start = SELECTED && select ? other : base;
+    wire signed [SUM-1:0] one = digits[0] ? start + operand : start;
     wire signed [SUM-1:1] upper = one[SUM-1:1];
     wire signed [SUM-1:0] low;
     generate
@@ -142,6 +152,34 @@ module nnef_hw_multiply_add #(
     endgenerate
 `endif
 endmodule
+
+`ifdef NNEF_HW_ECP5
+// a + (select ? b : c) modulo 2**WIDTH, in one cell per two bits.
+module nnef_hw_selected_sum #(parameter WIDTH = 8) (
+    input select,
+    input [WIDTH-1:0] a, b, c,
+    output [WIDTH-1:0] sum
+);
+    // INIT[3:0] is the carry where the sum of two bits is 0: the first addend.
+    localparam PAIRS = (WIDTH + 1) / 2;
+    localparam [15:0] INIT = 16'h596a;
+    wire [2*PAIRS-1:0] first = a, set = b, clear = c;
+    wire [2*PAIRS-1:0] s;
+    wire [PAIRS:0] carry;
+    assign carry[0] = 1'b0;
+    assign sum = s[WIDTH-1:0];
+    genvar n;
+    generate
+        for (n = 0; n < PAIRS; n = n + 1) begin : bits
+            CCU2C #(.INIT0(INIT), .INIT1(INIT), .INJECT1_0("NO"), .INJECT1_1("NO")) cell_pair (
+                .CIN(carry[n]), .COUT(carry[n+1]),
+                .A0(first[2*n]), .B0(select), .C0(set[2*n]), .D0(clear[2*n]), .S0(s[2*n]),
+                .A1(first[2*n+1]), .B1(select), .C1(set[2*n+1]), .D1(clear[2*n+1]), .S1(s[2*n+1])
+            );
+        end
+    endgenerate
+endmodule
+`endif
 
 // (a ? b : 0) + (c ? d : 0) modulo 2**WIDTH; INVERTED: -(a ? b : 0) + (c ? d : 0).
 module nnef_hw_masked_sum #(parameter INVERTED = 0, parameter WIDTH = 8) (

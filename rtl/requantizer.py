@@ -1,15 +1,28 @@
-"""Requantizer: narrows sums to activation codes with a serial multiplication."""
+"""Requantizer: narrows sums to activation codes with a serial or pipelined multiplication."""
+
+from dataclasses import dataclass
 
 from amaranth import *
-from amaranth.lib import stream, wiring
+from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.numerics import signed_bits
 from nnef_hw.rtl.array import sum_layout
 from nnef_hw.rtl.primitives import multiply_add
-from nnef_hw.rtl.stream import beat_layout
+from nnef_hw.rtl.stream import Fifo, beat_layout
 
 __all__ = ["Requantizer"]
+
+
+@dataclass
+class _Item:
+    """What a stage hands to the next one; ``mult`` holds the digits that are left."""
+
+    valid: Value
+    last: Value
+    operand: Value
+    mult: Value
+    product: Value
 
 
 class Requantizer(wiring.Component):
@@ -18,8 +31,15 @@ class Requantizer(wiring.Component):
     Golden model: :meth:`nnef_hw.numerics.Requant.apply` of ``acc + bias[c]``, with c counting
     0..channels-1 over and over.
 
-    Takes one sum per ``interval`` cycles: ``digit_bits`` bits of ``mult`` are multiplied in a
-    cycle. Everything waits while ``o`` is stalled.
+    ``stages`` multipliers stand in a row; each takes ``digit_bits`` bits of ``mult`` per cycle and
+    hands its sum on after ``interval`` cycles. With an interval of 1 a sum enters and a code leaves
+    in every cycle.
+
+    A :class:`~nnef_hw.rtl.stream.Fifo` of two codes ends the pipeline. Everything before it moves
+    in step, in the cycles in which that FIFO is not full, so ``i.ready`` and ``o.valid`` come from
+    registers. In such cycles, and counting only them, a sum is accepted, ``interval`` or more
+    after the one before it, and its code enters the FIFO ``latency - 1`` after it. ``stages + 2``
+    sums are inside at most, one more if the interval is 2, and two more if it is 1.
 
     Parameters
     ----------
@@ -32,7 +52,9 @@ class Requantizer(wiring.Component):
     acc_bits : int
         Width of ``sum + bias``, signed.
     digit_bits : int
-        Bits of ``mult`` per cycle.
+        Bits of ``mult`` per stage and cycle; each of them is one more adder in a row.
+    stages : int
+        Multipliers in a row, at most one per digit.
     bits, signed : int, bool
         Format of the output codes.
 
@@ -49,18 +71,23 @@ class Requantizer(wiring.Component):
         Cycles from an accepted ``i`` to the matching ``o.valid``.
     """
 
-    def __init__(self, *, requant, bias, in_bits, acc_bits, digit_bits, bits, signed):
+    def __init__(self, *, requant, bias, in_bits, acc_bits, digit_bits, bits, signed, stages=1):
         if not 1 <= digit_bits <= requant.mult_bits:
-            raise ValueError(f"Requantizer digit_bits must be in 1..{requant.mult_bits}, "
-                             f"not {digit_bits!r}")
+            raise ValueError(
+                f"Requantizer digit_bits must be in 1..{requant.mult_bits}, not {digit_bits!r}"
+            )
         if len(requant.mult) not in {1, len(bias)}:
             raise ValueError(f"Requantizer has {len(requant.mult)} mult for {len(bias)} biases")
+        digits = -(-max(requant.mult).bit_length() // digit_bits)
+        if not 1 <= stages <= digits:
+            raise ValueError(f"Requantizer stages must be in 1..{digits}, not {stages!r}")
         self.requant = requant
         self.bias = list(bias)
         self.acc_bits = acc_bits
         self.digit_bits = digit_bits
-        self.interval = -(-max(requant.mult).bit_length() // digit_bits)
-        self.latency = self.interval + 3
+        self.stages = stages
+        self.interval = -(-digits // stages)
+        self.latency = stages * self.interval + 3
         super().__init__({
             "i": In(stream.Signature(sum_layout(in_bits))),
             "o": Out(stream.Signature(beat_layout(bits=bits, signed=signed, lanes=1))),
@@ -68,105 +95,144 @@ class Requantizer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        requant, digit_bits, interval = self.requant, self.digit_bits, self.interval
-        product_shift = digit_bits * interval
+        requant = self.requant
+        product_shift = self.stages * self.interval * self.digit_bits
         # Scaling the sum up by 2**extra leaves a bit to round at, even where shift <= mult's width.
         extra = max(0, product_shift + 1 - requant.shift)
         final_shift = requant.shift + extra - product_shift
-        operand_bits = self.acc_bits + extra
 
-        bias, mult = self._channel_constants(m)
-        operand = Signal(signed(operand_bits), reset_less=True)
-        digits = Signal(product_shift, reset_less=True)
-        product = Signal(signed(operand_bits + 1), reset_less=True)
-        step = Signal(range(interval))
-        busy = Signal()
-        operand_last = Signal()
-        product_valid = Signal()
-        product_last = Signal()
+        m.submodules.codes = codes = Fifo(self.o.payload.shape())
+        wiring.connect(m, codes.o, wiring.flipped(self.o))
+        advance = codes.i.ready
+
+        take = Signal()
+        m.d.comb += take.eq(self.i.valid & self.i.ready)
+        bias, mult = self._channel_constants(m, take)
+        item = _Item(
+            valid=self.i.valid,
+            last=self.i.payload.last,
+            operand=((self.i.payload.acc + bias) << extra)[: self.acc_bits + extra].as_signed(),
+            mult=Cat(mult, Const(0, product_shift))[:product_shift],
+            product=Const(0),
+        )
+        for n in range(self.stages):
+            is_open, item = self._stage(m, platform, n, item, advance)
+            if n == 0:
+                m.d.comb += self.i.ready.eq(advance & is_open)
+
+        finished = Signal()
+        finished_last = Signal()
         rounded_valid = Signal()
         rounded_last = Signal()
-        front = Signal()
-        middle = Signal()
-        back = Signal()
-        finishing = Signal()
-        take = Signal()
-
-        m.d.comb += [
-            back.eq(~self.o.valid | self.o.ready),
-            middle.eq(~rounded_valid | back),
-            front.eq(~product_valid | middle),
-            finishing.eq(step == interval - 1),
-            self.i.ready.eq(front & (~busy | finishing)),
-            take.eq(self.i.valid & self.i.ready),
-        ]
-
-        partial = multiply_add(
-            m, platform, Mux(step == 0, 0, product), digits[:digit_bits], operand,
-            width=operand_bits + digit_bits + 1, name="partial",
-        )
-        with m.If(front):
-            m.d.sync += product_valid.eq(busy & finishing)
-            with m.If(busy):
-                m.d.sync += [
-                    product.eq(partial >> digit_bits),
-                    digits.eq(digits >> digit_bits),
-                    step.eq(Mux(finishing, 0, step + 1)),
-                    product_last.eq(operand_last),
-                ]
-                with m.If(finishing):
-                    m.d.sync += busy.eq(0)
-            with m.If(take):
-                m.d.sync += [
-                    operand.eq((self.i.payload.acc + bias) << extra),
-                    operand_last.eq(self.i.payload.last),
-                    digits.eq(mult),
-                    busy.eq(1),
-                ]
-
-        half = 1 << (final_shift - 1)
-        offset = half + (requant.zero_point << final_shift)
+        # Nothing is added below the bit that rounds.
+        upper = item.product >> (final_shift - 1)
         limits = (requant.lo, requant.zero_point, requant.hi)
         limit_bits = signed_bits(min(limits), max(limits))
-        rounded_bits = max(operand_bits + 1 - final_shift, limit_bits) + 2
-        rounded = Signal(signed(rounded_bits), reset_less=True)
-        with m.If(middle):
+        rounded = Signal(signed(max(len(upper), limit_bits) + 1), reset_less=True)
+        with m.If(advance):
             m.d.sync += [
-                rounded.eq((product + offset) >> final_shift),
-                rounded_valid.eq(product_valid),
-                rounded_last.eq(product_last),
+                finished.eq(item.valid),
+                finished_last.eq(item.last),
+                rounded.eq((upper + (2 * requant.zero_point + 1)) >> 1),
+                rounded_valid.eq(finished),
+                rounded_last.eq(finished_last),
             ]
-
-        clipped = Mux(rounded < requant.lo, requant.lo,
-                      Mux(rounded > requant.hi, requant.hi, rounded))
-        with m.If(back):
-            m.d.sync += [
-                self.o.payload.data[0].eq(clipped),
-                self.o.payload.last.eq(rounded_last),
-                self.o.valid.eq(rounded_valid),
-            ]
+        m.d.comb += [
+            codes.i.valid.eq(rounded_valid),
+            codes.i.payload.last.eq(rounded_last),
+            codes.i.payload.data[0].eq(
+                Mux(
+                    _less(rounded, requant.lo),
+                    requant.lo,
+                    Mux(_less(rounded, requant.hi + 1), rounded, requant.hi),
+                )
+            ),
+        ]
         return m
 
-    def _channel_constants(self, m):
-        """Bias and mult of the channel whose sum comes next."""
-        bias = Signal(signed(self.acc_bits))
-        mult = Signal(self.requant.mult_bits)
-        channels = len(self.bias)
-        if channels == 1:
-            m.d.comb += [bias.eq(self.bias[0]), mult.eq(self.requant.mult[0])]
-            return bias, mult
-        channel = Signal(range(channels))
-        with m.If(self.i.valid & self.i.ready):
-            m.d.sync += channel.eq(Mux(channel == channels - 1, 0, channel + 1))
-        with m.Switch(channel):
-            for n, value in enumerate(self.bias):
-                with m.Case(n):
-                    m.d.comb += bias.eq(value)
-        if len(self.requant.mult) == 1:
-            m.d.comb += mult.eq(self.requant.mult[0])
+    def _stage(self, m, platform, n, item, advance):
+        """Multiply by the next ``interval`` digits.
+
+        Returns whether it can take an item in this cycle, and the item that leaves in it: all but
+        its product, which is there in the next cycle.
+        """
+        interval, digit_bits = self.interval, self.digit_bits
+        taken_bits = interval * digit_bits
+        operand = Signal.like(item.operand, name=f"operand{n}", reset_less=True)
+        mult = Signal(len(item.mult), name=f"mult{n}", reset_less=True)
+        product = Signal(signed(len(operand)), name=f"product{n}", reset_less=True)
+        last = Signal(name=f"last{n}", reset_less=True)
+        busy = Signal(name=f"busy{n}")
+        left = Signal(range(interval), name=f"left{n}")
+        first = Signal(name=f"first{n}")
+        finishing = Signal(name=f"finishing{n}")
+        is_open = Signal(name=f"open{n}")
+        m.d.comb += [
+            finishing.eq(busy & (left == 0)),
+            is_open.eq(~busy | finishing),
+        ]
+        if interval == 1:
+            base, choice = item.product, {}
         else:
-            with m.Switch(channel):
-                for n, value in enumerate(self.requant.mult):
-                    with m.Case(n):
-                        m.d.comb += mult.eq(value)
-        return bias, mult
+            base, choice = product, {"select": first, "other": item.product}
+        partial = multiply_add(
+            m,
+            platform,
+            base,
+            mult[:digit_bits],
+            operand,
+            width=len(operand) + digit_bits,
+            name=f"partial{n}",
+            **choice,
+        )
+        with m.If(advance):
+            m.d.sync += [
+                product.eq(partial >> digit_bits),
+                mult[:taken_bits].eq(mult[:taken_bits] >> digit_bits),
+                left.eq(left - 1),
+                first.eq(is_open),
+            ]
+            with m.If(is_open):
+                m.d.sync += [
+                    operand.eq(item.operand),
+                    mult.eq(item.mult),
+                    last.eq(item.last),
+                    left.eq(interval - 1),
+                    busy.eq(item.valid),
+                ]
+        return is_open, _Item(finishing, last, operand, mult[taken_bits:], product)
+
+    def _channel_constants(self, m, take):
+        """Bias and mult of the channel whose sum comes next, from registers."""
+        channels = len(self.bias)
+        mults = self.requant.mult * (channels if len(self.requant.mult) == 1 else 1)
+        if channels == 1:
+            return Const(self.bias[0], signed(self.acc_bits)), Const(mults[0])
+        mask = (1 << self.acc_bits) - 1
+        mult_bits = max(mults).bit_length()
+        words = [
+            mult << self.acc_bits | bias & mask for bias, mult in zip(self.bias, mults, strict=True)
+        ]
+        table = memory.Memory(
+            shape=unsigned(self.acc_bits + mult_bits),
+            depth=channels,
+            init=words,
+            attrs={"ram_style": "logic"},
+        )
+        m.submodules.constants = table
+        port = table.read_port(domain="comb")
+        channel = Signal(range(channels), init=1)
+        constants = Signal(self.acc_bits + mult_bits, init=words[0])
+        m.d.comb += port.addr.eq(channel)
+        with m.If(take):
+            m.d.sync += [
+                channel.eq(Mux(channel == channels - 1, 0, channel + 1)),
+                constants.eq(port.data),
+            ]
+        return constants[: self.acc_bits].as_signed(), constants[self.acc_bits :]
+
+
+def _less(value, limit):
+    """Return ``value < limit``, both signed, comparing only the bits that matter."""
+    zeros = (limit & -limit).bit_length() - 1 if limit else len(value) - 1
+    return (value >> zeros) < (limit >> zeros)

@@ -14,14 +14,17 @@ ECP5_CELLS = Path(pyosys.__file__).parent / "share" / "ecp5"
 TOP = """
 module top (
     input [{digits}-1:0] digits, input [{width}-1:0] operand, input [31:0] base,
-    output signed [31:0] product, sum, masked, inverted
+    output signed [31:0] product, sum, selected, masked, inverted
 );
     wire signed [{digits}+{width}-1:0] exact;
     assign product = exact;
     nnef_hw_lut_product #(.DIGITS({digits}), .SIGNED({signed}), .WIDTH({width}))
         a (.digits(digits), .operand(operand), .product(exact));
     nnef_hw_multiply_add #(.DIGITS({digits}), .WIDTH({width}), .SUM(32))
-        b (.base(base), .digits(digits), .operand(operand), .sum(sum));
+        b (.select(1'b0), .base(base), .other(0), .digits(digits), .operand(operand), .sum(sum));
+    nnef_hw_multiply_add #(.DIGITS({digits}), .WIDTH({width}), .SUM(32), .SELECTED(1))
+        selecting (.select(base[0]), .base(base), .other(~base * 3), .digits(digits),
+                   .operand(operand), .sum(selected));
     nnef_hw_masked_sum #(.WIDTH(32))
         c (.a(digits[0]), .b(base), .c(operand[0]), .d(product), .sum(masked));
     nnef_hw_masked_sum #(.INVERTED(1), .WIDTH(32))
@@ -44,8 +47,9 @@ int main() {{
             int digits = {signed} ? sign_extend(d, {digits}) : int(d);
             unsigned product = unsigned(digits * sign_extend(w, {width}));
             unsigned grown = base + unsigned(int(d) * sign_extend(w, {width}));
+            unsigned other = grown - base + (base & 1 ? ~base * 3 : base);
             unsigned kept = d & 1 ? base : 0, added = w & 1 ? product : 0;
-            if (top.product != product || top.sum != grown
+            if (top.product != product || top.sum != grown || top.selected != other
                 || top.masked != added + kept || top.inverted != added - kept) {{
                 std::printf("wrong for digits %u, operand %u, base %u", d, w, base);
                 return 1;

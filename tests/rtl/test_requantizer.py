@@ -19,13 +19,14 @@ class Case:
     in_bits: int = 20
     acc_bits: int = 21
     digit_bits: int = 1
+    stages: int = 1
     bits: int = 8
     signed: bool = False
 
     def build(self):
         return Requantizer(
             requant=self.requant, bias=self.bias, in_bits=self.in_bits, acc_bits=self.acc_bits,
-            digit_bits=self.digit_bits, bits=self.bits, signed=self.signed,
+            digit_bits=self.digit_bits, stages=self.stages, bits=self.bits, signed=self.signed,
         )  # fmt: skip
 
 
@@ -45,6 +46,14 @@ CASES = {
     "digits_divide_badly": Case(Requant((40503,), 20, 0, 0, 255), digit_bits=5),
     "wide_sum": Case(Requant((65535, 40000), 36, 0, 0, 255), (1 << 30, -7), 34, 36, 8),
     "greatest_shift": Case(Requant((32768, 1), 46, 12, 0, 255), (0, 0), 36, 37, 4),
+    "many_channels": Case(Requant(tuple(range(1, 40)), 14, 9, 0, 200), tuple(range(-20, 19))),
+    "sum_per_cycle": Case(
+        Requant((40503, 65535, 1), 23, 7, 0, 255), (100, -3000, 0), digit_bits=2, stages=8
+    ),
+    "sum_in_three_cycles": Case(
+        Requant((30011,), 24, -5, -128, 127), digit_bits=2, stages=3, signed=True
+    ),
+    "sum_in_two_cycles": Case(Requant((9000, 47), 22, 100, 100, 255), (-7, 9), stages=7),
     "two_bits": Case(Requant((700,), 18, 1, 0, 3, mult_bits=10), digit_bits=2, bits=2),
     "sixteen_bits": Case(Requant((50000, 3), 16, 30000, 0, 65535), (9, 9), bits=16),
     "wide_mult": Case(Requant(((1 << 24) - 1,), 30, 0, -128, 127, 24), digit_bits=8, signed=True),
@@ -113,6 +122,18 @@ def test_every_digit_width_gives_the_same(name, digit_bits, drive, rng):
     assert requantizer.interval == -(-16 // digit_bits)
 
 
+@pytest.mark.parametrize("name", ["typical", "mult_beyond_shift", "digits_divide_badly"])
+@pytest.mark.parametrize(
+    ("digit_bits", "stages", "interval"),
+    [(1, 2, 8), (1, 5, 4), (1, 16, 1), (2, 4, 2), (2, 8, 1), (4, 2, 2), (4, 4, 1), (8, 2, 1)],
+)
+def test_every_number_of_stages_gives_the_same(name, digit_bits, stages, interval, drive, rng):
+    case = replace(CASES[name], digit_bits=digit_bits, stages=stages)
+    requantizer, _ = check(drive, case, rng, stall=0.3)
+    assert requantizer.interval == interval
+    assert requantizer.latency == stages * interval + 3
+
+
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_cycles(case, drive, rng):
     requantizer, run = check(drive, case, rng)
@@ -120,24 +141,62 @@ def test_cycles(case, drive, rng):
     assert (np.diff(run.in_cycles) == requantizer.interval).all()
 
 
-@pytest.mark.parametrize("digit_bits", [1, 16])
-def test_every_stage_fills_while_the_output_waits(digit_bits):
-    requantizer = replace(CASES["typical"], digit_bits=digit_bits).build()
+def bench(requantizer, readiness):
+    """Cycles in which sums enter and codes leave: sums always wait, ``o`` is ready at times."""
+    entered, left = [], []
 
-    async def bench(ctx):
+    async def drive_ports(ctx):
         ctx.set(requantizer.i.valid, 1)
-        accepted = 0
-        for _ in range(100):
-            accepted += ctx.get(requantizer.i.ready)
+        for cycle, ready in enumerate(readiness):
+            ctx.set(requantizer.o.ready, bool(ready))
+            if ctx.get(requantizer.i.ready):
+                entered.append(cycle)
+            if ready and ctx.get(requantizer.o.valid):
+                left.append(cycle)
             await ctx.tick()
-        # One sum in each of operand, product, rounded and output.
-        assert accepted == 4
-        assert ctx.get(requantizer.o.valid)
 
     simulator = Simulator(requantizer)
     simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
+    simulator.add_testbench(drive_ports)
     simulator.run()
+    return entered, left
+
+
+def expected_times(interval, latency, readiness):
+    """Count cycles in which the queue of two codes is not full: those in which sums move."""
+    entered, ages, queued, left = [], [], 0, []
+    for cycle, ready in enumerate(readiness):
+        leaves = bool(ready) and queued > 0
+        if queued < 2:
+            ages = [age + 1 for age in ages]
+            if not ages or ages[-1] >= interval:
+                entered.append(cycle)
+                ages.append(0)
+            if ages[0] == latency - 1:
+                queued += 1
+                ages.pop(0)
+        queued -= leaves
+        left += [cycle] * leaves
+    return entered, left
+
+
+FOLDINGS = [(1, 1), (16, 1), (2, 8), (4, 2), (2, 3), (6, 1), (3, 6)]
+
+
+@pytest.mark.parametrize(("digit_bits", "stages"), FOLDINGS)
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_full_queue_stops_everything(digit_bits, stages, share, rng):
+    requantizer = replace(CASES["typical"], digit_bits=digit_bits, stages=stages).build()
+    readiness = rng.random(300) < share
+    expected = expected_times(requantizer.interval, requantizer.latency, readiness)
+    assert bench(requantizer, readiness) == expected
+
+
+@pytest.mark.parametrize(("digit_bits", "stages"), FOLDINGS)
+def test_every_stage_fills_while_the_output_waits(digit_bits, stages):
+    requantizer = replace(CASES["typical"], digit_bits=digit_bits, stages=stages).build()
+    entered, _ = bench(requantizer, [0] * 100)
+    assert len(entered) == stages + 2 + 2 // requantizer.interval
 
 
 @pytest.mark.parametrize("name", ["typical", "wide_sum", "mult_beyond_shift"])
@@ -150,7 +209,13 @@ def test_stimulus_meets_both_limits(name, rng):
 
 @pytest.mark.verilator
 @pytest.mark.parametrize(
-    ("name", "noise", "engine"), [("typical", 200, "verilator"), ("wide_sum", 8, "cocotb")]
+    ("name", "noise", "engine"),
+    [
+        ("typical", 200, "verilator"),
+        ("wide_sum", 8, "cocotb"),
+        ("sum_per_cycle", 200, "verilator"),
+        ("sum_in_three_cycles", 8, "cocotb"),
+    ],
 )
 def test_verilog(name, noise, engine, drive, rng):
     check(drive, CASES[name], rng, noise=noise, stall=0.5, engine=engine)
@@ -161,6 +226,13 @@ def test_refuses_digits_wider_than_mult(digit_bits):
     message = f"Requantizer digit_bits must be in 1..16, not {digit_bits}"
     with pytest.raises(ValueError, match=re.escape(message)):
         replace(CASES["typical"], digit_bits=digit_bits).build()
+
+
+@pytest.mark.parametrize("stages", [0, 9])
+def test_refuses_stages_without_digits(stages):
+    message = f"Requantizer stages must be in 1..8, not {stages}"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        replace(CASES["typical"], digit_bits=2, stages=stages).build()
 
 
 def test_refuses_mults_that_do_not_match_the_channels():
