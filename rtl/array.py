@@ -28,14 +28,16 @@ class SystolicArray(wiring.Component):
 
     One word per cycle. Rows stand in groups of ``group_rows``; a group shares one weight memory,
     and word, address and control hop from group to group through registers: nothing fans out. A
-    word that is inside never stalls: only the last word of a pass waits at the entrance until the
-    sums of all but ``kept_passes - 1`` passes before it have left. They leave by a shift chain
-    along the rows, whose shift also hops, so with several groups at most one sum leaves in two
-    cycles.
+    word that is inside never stalls: only the last word of a pass waits at the entrance, until the
+    cycle after the last sum of all but ``kept_passes - 1`` passes before it was taken. Sums leave
+    by a shift chain along the rows, one per cycle. All control comes from registers: ``i.ready``
+    depends only on ``i.payload.last`` besides, ``o.valid`` on nothing else.
 
-    With ``interval`` cycles between the sums that the consumer takes, a pass takes
-    ``max(T, latency + (rows - 1) * interval)`` cycles if one pass is kept; a second set of sums
-    brings that down to ``max(T, rows * interval, (latency + (rows - 1) * interval) / 2)``.
+    The first sum of a pass is offered ``latency`` after the pass's last word was accepted, or in
+    the cycle after the last sum of the pass before was taken if that is later. With ``interval``
+    cycles between the sums that the consumer takes, a pass takes
+    ``max(T, latency + (rows - 1) * interval + 1)`` cycles if one pass is kept; a second set of sums
+    brings that down to ``max(T, rows * interval, (latency + (rows - 1) * interval + 1) / 2)``.
 
     Parameters
     ----------
@@ -93,8 +95,7 @@ class SystolicArray(wiring.Component):
         self.weight_delay = weight_delay
         self.passes = -(-channels // rows)
         self.tree_depth = (lanes - 1).bit_length()
-        self.latency = (7 + weight_delay + self.tree_depth
-                        + (kept_passes > 1 and group_rows < rows))
+        self.latency = 7 + weight_delay + self.tree_depth
         super().__init__({
             "i": In(stream.Signature(window_layout(bits=x_bits, signed=x_signed, lanes=lanes))),
             "o": Out(stream.Signature(sum_layout(acc_bits))),
@@ -150,7 +151,7 @@ class SystolicArray(wiring.Component):
                 m.d.sync += address_hops[0].eq(0)
 
         sum_stage = 3 + self.weight_delay + self.tree_depth
-        results, shifts, loads = [], [], []
+        accumulators, captures, shifts, loads = [], [], [], []
         for group, rows in enumerate(groups):
             weights = TiledMemory(
                 tile_memory(self.ram, depth, rows * self.lanes * self.w_bits),
@@ -165,39 +166,47 @@ class SystolicArray(wiring.Component):
             codes = self._delayed(m, x_hops[group + 1], name=f"codes{group}")
             words = self._delayed(m, weights.read_data, name=f"words{group}")
             sums = self._products(m, group, rows, codes, words)
-            capture = Signal(name=f"capture{group}")
-            shift = Signal(name=f"shift{group}")
-            load = Signal(name=f"load{group}")
-            m.d.comb += capture.eq(last[group + sum_stage + 1])
+            accumulators.append([])
             for row, total in enumerate(sums):
                 accumulator = Signal(signed(self.acc_bits), name=f"acc{group}_{row}",
                                      reset_less=True)
-                result = Signal(signed(self.acc_bits), name=f"result{group}_{row}",
-                                reset_less=True)
                 added = masked_sum(m, platform, ~first[group + sum_stage], accumulator, total,
                                    name=f"added{group}_{row}")
                 with m.If(taken[group + sum_stage]):
                     m.d.sync += accumulator.eq(added)
-                results.append((result, accumulator, capture, shift, load))
-            shifts.append(shift)
-            loads.append(load)
+                accumulators[-1].append(accumulator)
+            captures.append(last[group + sum_stage + 1])
+            shifts.append(Signal(name=f"shift{group}"))
+            loads.append(Signal(name=f"load{group}"))
 
-        for row, (result, accumulator, capture, shift, load) in enumerate(results):
-            following = results[row + 1][0] if row + 1 < len(results) else result
-            if self.kept_passes == 1:
-                with m.If(capture | shift):
-                    m.d.sync += result.eq(Mux(capture, accumulator, following))
-            else:
-                waiting = Signal.like(accumulator, name=f"waiting{row}")
-                with m.If(capture):
-                    m.d.sync += waiting.eq(accumulator)
-                with m.If(load | shift):
-                    m.d.sync += result.eq(Mux(load, waiting, following))
-
-        m.d.comb += loads[0].eq(self._drain(m, accept, last, shifts, results[0][0]))
+        head = self._chain(m, accumulators, captures, shifts, loads)
+        m.d.comb += loads[0].eq(self._drain(m, accept, last, shifts[0], head))
         for hops in (shifts, loads):
             m.d.sync += [later.eq(earlier) for earlier, later in pairwise(hops)]
         return m
+
+    def _chain(self, m, accumulators, captures, shifts, loads):
+        """Keep the sums of passes and shift them to the first row; return that row's."""
+        following = Const(0)
+        for group in reversed(range(len(accumulators))):
+            shift, load = shifts[group], loads[group]
+            if self.kept_passes == 1:
+                load = captures[group]
+            for row, total in reversed([*enumerate(accumulators[group])]):
+                result = Signal.like(total, name=f"result{group}_{row}")
+                if self.kept_passes > 1:
+                    waiting = Signal.like(total, name=f"waiting{group}_{row}")
+                    with m.If(captures[group]):
+                        m.d.sync += waiting.eq(total)
+                    total = waiting
+                changed = Signal.like(total, name=f"changed{group}_{row}")
+                m.d.comb += changed.eq(Mux(load, total, following))
+                with m.If(load | shift):
+                    m.d.sync += result.eq(changed)
+                following = result
+            # The group before is a cycle ahead: it takes what this one holds in the next cycle.
+            following = Mux(load | shift, changed, result)
+        return result
 
     def _delayed(self, m, value, *, name):
         """Return the value ``weight_delay`` cycles later."""
@@ -240,10 +249,10 @@ class SystolicArray(wiring.Component):
             sums.append(level[0])
         return sums
 
-    def _drain(self, m, accept, last, shifts, head):
+    def _drain(self, m, accept, last, shift, head):
         """Offer the sums of a pass one by one; hold back a last word until they can be kept.
 
-        Returns the signals that move sums of the first group from waiting to leaving.
+        Returns the signal that moves sums of the first group from waiting to leaving.
         """
         capture_stage = 4 + self.weight_delay + self.tree_depth
         pass_index = Signal(range(self.passes))
@@ -263,35 +272,38 @@ class SystolicArray(wiring.Component):
                 m.d.sync += flags[-1].eq(flags[-2])
 
         kept = Signal(range(self.kept_passes + 1))
-        pending = Signal(range(self.rows + 1))
+        valid = Signal()
+        following = Signal(range(self.rows))
+        is_last = Signal()
         leaving_end = Signal()
         waiting = Signal()
-        shifting = Signal()
         taken = Signal()
-        emptied = Signal()
         load = Signal()
         m.d.comb += [
-            taken.eq(self.o.valid & self.o.ready),
-            emptied.eq(taken & (pending == 1)),
-            load.eq(waiting & ((pending == 0) | emptied)),
-            self.i.ready.eq(~self.i.payload.last | (kept != self.kept_passes) | emptied),
-            self.o.valid.eq((pending != 0) & ~shifting),
+            taken.eq(valid & self.o.ready),
+            load.eq(waiting & (~valid | (is_last & self.o.ready))),
+            shift.eq(taken),
+            self.i.ready.eq(~self.i.payload.last | (kept != self.kept_passes)),
+            self.o.valid.eq(valid),
             self.o.payload.acc.eq(head),
-            self.o.payload.last.eq(leaving_end & (pending == 1)),
-            shifts[0].eq(taken),
+            self.o.payload.last.eq(leaving_end & is_last),
         ]
-        m.d.sync += kept.eq(kept + (accept & self.i.payload.last) - emptied)
-        if len(shifts) > 1:
-            m.d.sync += shifting.eq(taken | (load if self.kept_passes > 1 else 0))
+        m.d.sync += kept.eq(kept + (accept & self.i.payload.last) - (taken & is_last))
 
         with m.If(load):
             m.d.sync += [
-                pending.eq(Mux(final[-1], rest, self.rows)),
+                valid.eq(1),
+                following.eq(Mux(final[-1], rest - 1, self.rows - 1)),
+                is_last.eq(Mux(final[-1], rest == 1, self.rows == 1)),
                 leaving_end.eq(end[-1]),
                 waiting.eq(0),
             ]
         with m.Elif(taken):
-            m.d.sync += pending.eq(pending - 1)
+            m.d.sync += [
+                valid.eq(~is_last),
+                following.eq(following - 1),
+                is_last.eq(following == 1),
+            ]
         with m.If(last[capture_stage]):
             m.d.sync += waiting.eq(1)
         return load

@@ -125,14 +125,18 @@ def test_cycles(shape, kept_passes, drive, ram, rng):
     words, rows = shape.words, shape.rows
     assert run.out_cycles[0] - run.in_cycles[words - 1] == array.latency
 
-    interval = 2 if rows > shape.group_rows else 1
-    flight = array.latency + (rows - 1) * interval
-    period = max(words, flight)
-    if kept_passes == 2:
-        period = max(words, rows * interval, flight / 2)
+    flight = array.latency + rows
+    period = max(words, flight) if kept_passes == 1 else max(words, rows, flight / 2)
     if shape.channels % rows == 0 and period == int(period):
         ends = run.in_cycles[words - 1 :: words]
         assert ((ends[4:] - ends[2:-2]) == 2 * period).all()
+
+
+@pytest.mark.parametrize(("words", "group_rows"), [(12, 12), (12, 5), (9, 1)])
+def test_a_sum_per_cycle_without_a_bubble(words, group_rows, drive, ram, rng):
+    shape = Shape(24, words, rows=12, group_rows=group_rows, kept_passes=2, weight_delay=1)
+    _, run = check(drive, ram, rng, shape)
+    assert (np.diff(run.out_cycles[12:]) == 1).all()
 
 
 @pytest.mark.parametrize(("rows", "group_rows"), [(5, 1), (2, 3), (2, 0)])
