@@ -24,7 +24,8 @@ class TiledMemory(wiring.Component):
     writable : bool
         Has a write port.
     style : str
-        ``"block"`` for block RAM, ``"logic"`` for a look-up in LUTs (read-only memories).
+        ``"block"`` for block RAM, ``"distributed"`` for LUT RAM, ``"logic"`` for a look-up in LUTs
+        (read-only memories).
 
     Members
     -------
@@ -45,7 +46,7 @@ class TiledMemory(wiring.Component):
     latency = 1
 
     def __init__(self, tiling, *, words=(), writable=False, style="block"):
-        if writable and style != "block":
+        if writable and style == "logic":
             raise ValueError("TiledMemory in logic is read-only")
         self.tiling = tiling
         self.words = list(words)

@@ -1,0 +1,256 @@
+# amaranth: UnusedElaboratable=no
+import re
+
+import numpy as np
+import pytest
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.rtl.banked import BankedLineBuffer
+from nnef_hw.rtl.depthwise import DepthwiseArray
+from nnef_hw.window import Window
+
+SAME = ((1, 1), (1, 1))
+WINDOWS = {
+    "same_3x3": Window(5, 6, 2, (3, 3), padding=SAME),
+    "same_3x3_passes": Window(4, 5, 1, (3, 3), padding=SAME, passes=3),
+    "depthwise": Window(5, 4, 3, (3, 3), padding=SAME, passes=3, by_channel=True),
+    "depthwise_stride_2": Window(6, 7, 2, (3, 3), (2, 2), padding=((0, 1), (0, 1)), passes=2,
+                                 by_channel=True),
+    "pool": Window(6, 4, 3, (2, 2), (2, 2), passes=3, by_channel=True),
+    "pool_uncovered_tail": Window(7, 7, 2, (2, 2), (2, 2), passes=2, by_channel=True),
+    "pool_overlapping": Window(5, 5, 2, (3, 3), (2, 2), padding=SAME, passes=2, by_channel=True),
+    "blocks_and_passes": Window(4, 4, 3, (2, 2), padding=((1, 0), (0, 1)), passes=2),
+    "whole_image": Window(3, 3, 4, (3, 3)),
+    "tall_stride_2": Window(7, 5, 1, (10, 4), (2, 2), padding=((4, 5), (1, 1)), passes=3),
+    "column": Window(9, 1, 2, (5, 1), (2, 1), padding=((2, 2), (0, 0)), passes=2, by_channel=True),
+    "row": Window(1, 9, 2, (1, 3), padding=((0, 0), (1, 1)), passes=2, by_channel=True),
+    "dilated": Window(7, 8, 2, (3, 3), dilation=(2, 2), padding=((2, 2), (2, 2))),
+    "dilated_by_five": Window(12, 1, 1, (3, 1), dilation=(5, 1), padding=((5, 5), (0, 0))),
+    "wide_padding": Window(4, 5, 1, (3, 3), padding=((2, 2), (2, 2))),
+    "point": Window(3, 4, 3, passes=2),
+    "one_word": Window(1, 1, 1),
+    "stride_beyond_kernel": Window(8, 8, 1, (1, 1), (4, 4)),
+    "short_images": Window(1, 4, 2, (3, 3), padding=SAME),
+}  # fmt: skip
+COPIES, SPLIT, SPLIT_ROWS, SPLIT_COLUMNS = (
+    (False, False),
+    (True, True),
+    (True, False),
+    (False, True),
+)
+CASES = {
+    **{f"{name}-copies": (window, COPIES) for name, window in WINDOWS.items()},
+    **{f"{name}-split": (window, SPLIT) for name, window in WINDOWS.items()},
+    **{f"{name}-split_rows": (WINDOWS[name], SPLIT_ROWS) for name in ("depthwise", "dilated")},
+    **{f"{name}-split_columns": (WINDOWS[name], SPLIT_COLUMNS) for name in ("depthwise", "pool")},
+}
+every_case = pytest.mark.parametrize(("window", "split"), CASES.values(), ids=CASES)
+
+
+def window_words(image, window, pad_code):
+    """Words of every window of a frame [row, column, block, lane], as the docstring says."""
+    padded = np.pad(image, (*window.padding, (0, 0), (0, 0)), constant_values=pad_code)
+    rows, columns = window.reach
+    words = []
+    for row in range(0, window.out_height * window.stride[0], window.stride[0]):
+        for column in range(0, window.out_width * window.stride[1], window.stride[1]):
+            taps = padded[
+                row : row + rows : window.dilation[0],
+                column : column + columns : window.dilation[1],
+            ]
+            by_block = taps.reshape(window.taps, window.channel_blocks, -1).transpose(1, 0, 2)
+            passes = 1 if window.by_channel else window.passes
+            words += by_block.reshape(window.channel_blocks, -1).tolist() * passes
+    return words
+
+
+def enough_lines(window, split, spare):
+    """Rows: the window's reach and some more, rounded up to what the memory allows."""
+    unit = window.kernel[0] if split[0] else 1
+    rows = -(-(window.reach[0] + spare) // unit)
+    return unit << (rows - 1).bit_length()
+
+
+def check(drive, ram, rng, window, *, bits=8, signed=False, lanes=1, pad_code=7, spare=0,
+          split=(False, False), style="block", frames=3, **options):  # fmt: skip
+    lo, hi = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    shape = (frames, window.height, window.width, window.channel_blocks, lanes)
+    images = rng.integers(lo, hi + 1, shape)
+    images[0, 0, 0], images[-1, -1, -1] = lo, hi
+    buffer = BankedLineBuffer(
+        window=window, bits=bits, signed=signed, lanes=lanes, pad_code=pad_code,
+        lines=enough_lines(window, split, spare), split=split, ram=ram, style=style,
+    )  # fmt: skip
+    beats = images.reshape(-1, lanes).tolist()
+    items = [
+        {"data": beat, "last": n % window.beats == window.beats - 1} for n, beat in enumerate(beats)
+    ]
+    expected = [word for image in images for word in window_words(image, window, pad_code)]
+    run = drive(buffer, items, len(expected), **options)
+    assert [list(item.data) for item in run.items] == expected
+    position = np.arange(len(expected))
+    words = 1 if window.by_channel else window.channel_blocks
+    frame = len(expected) // frames
+    assert [item.last for item in run.items] == (position % words == words - 1).tolist()
+    assert [item.end for item in run.items] == (position % frame == frame - 1).tolist()
+    return buffer, run
+
+
+@every_case
+def test_gives_every_window_with_the_fewest_lines(window, split, drive, ram, rng):
+    check(drive, ram, rng, window, split=split, stall=0.5)
+
+
+@pytest.mark.parametrize("lanes", [1, 3])
+@pytest.mark.parametrize(
+    ("bits", "signed", "pad_code"), [(2, False, 3), (4, True, -8), (8, True, -1), (16, False, 9)]
+)
+def test_formats(bits, signed, pad_code, lanes, stall, drive, ram, rng):
+    window = Window(3, 3, 2, (2, 2), padding=((1, 0), (0, 1)), passes=2)
+    check(drive, ram, rng, window, bits=bits, signed=signed, lanes=lanes, pad_code=pad_code,
+          split=(True, True), stall=stall)  # fmt: skip
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize(
+    ("name", "split", "style", "engine"),
+    [
+        ("depthwise", COPIES, "block", "cocotb"),
+        ("depthwise_stride_2", SPLIT, "distributed", "verilator"),
+        ("dilated", SPLIT, "block", "verilator"),
+    ],
+)
+def test_verilog(name, split, style, engine, drive, ram, rng):
+    check(drive, ram, rng, WINDOWS[name], split=split, style=style, stall=0.5,
+          engine=engine)  # fmt: skip
+
+
+def needed_beats(window):
+    """Beat of a frame that completes every word; -1 is the one before."""
+    inside = np.zeros((window.padded_height, window.padded_width, window.channel_blocks), int)
+    (top, _), (left, _) = window.padding
+    inside[top : top + window.height, left : left + window.width] = 1
+    count = inside.reshape(-1).cumsum()
+    bases = [
+        (row * window.stride[0] * window.padded_width + column * window.stride[1])
+        * window.channel_blocks
+        for row in range(window.out_height)
+        for column in range(window.out_width)
+    ]
+    passes = 1 if window.by_channel else window.passes
+    return [
+        count[base + window.span - window.channel_blocks + block] - 1
+        for base in bases
+        for _ in range(passes)
+        for block in range(window.channel_blocks)
+    ]
+
+
+def predict(window, buffer, frames):
+    """Cycles in which beats are taken and words given while nothing else waits."""
+    needed = needed_beats(window)
+    unit = window.kernel[0] if buffer.rows.modulus > 1 else 1
+    frame_rows = -(-window.height // unit) * unit
+    row_words = len(needed) // window.out_height
+    taken, given = [], []
+    cycle = read = 0
+    while read < frames * len(needed):
+        frame, word = divmod(read, len(needed))
+        top = max(0, word // row_words * window.stride[0] - window.padding[0][0])
+        oldest_row = frame * frame_rows + top
+        frame_in, beat = divmod(len(taken), window.beats)
+        row = frame_in * frame_rows + beat // (window.width * window.channel_blocks)
+        complete = len(taken) > frame * window.beats + needed[word]
+        if len(taken) < frames * window.beats and row < oldest_row + buffer.lines:
+            taken.append(cycle)
+        if complete:
+            given.append(cycle + buffer.stages)
+            read += 1
+        cycle += 1
+    return taken, given
+
+
+@every_case
+def test_cycles(window, split, drive, ram, rng):
+    buffer, run = check(drive, ram, rng, window, split=split)
+    taken, given = predict(window, buffer, frames=3)
+    assert run.in_cycles[: len(taken)].tolist() == taken
+    assert run.out_cycles.tolist() == given
+
+
+@every_case
+def test_a_frame_takes_its_beats_or_its_words(window, split, drive, ram, rng):
+    skipped = -window.height % window.kernel[0] if split[0] else 0
+    spare = window.stride[0] + skipped
+    _, run = check(drive, ram, rng, window, split=split, spare=spare, frames=5)
+    words = len(run.out_cycles) // 5
+    period = np.diff(run.out_cycles[words - 1 :: words])
+    assert (period[-2:] == max(window.beats, words)).all()
+
+
+def test_every_multiplier_of_a_depthwise_array_works_in_every_cycle(drive, ram, rng):
+    window, frames = WINDOWS["depthwise"], 4
+    weights = rng.integers(-128, 128, (3, 9))
+    images = rng.integers(0, 256, (frames, window.height, window.width, 3))
+    buffer = BankedLineBuffer(window=window, bits=8, signed=False, lanes=1, pad_code=9, lines=4,
+                              ram=ram)  # fmt: skip
+    array = DepthwiseArray(weights=weights, lanes=1, taps=9, x_bits=8, x_signed=False, w_bits=8,
+                           acc_bits=22, in_dsp=False, ram=ram, kept_passes=10)  # fmt: skip
+    assert array.latency + 1 == array.kept_passes
+    padded = np.pad(images, ((0, 0), *window.padding, (0, 0)), constant_values=9)
+    views = np.lib.stride_tricks.sliding_window_view(padded, window.kernel, axis=(1, 2))
+    sums = (views.reshape(*images.shape, 9) * weights).sum(axis=-1).reshape(-1)
+    items = [
+        {"data": [code], "last": n % window.beats == window.beats - 1}
+        for n, code in enumerate(images.reshape(-1).tolist())
+    ]
+    run = drive(Chain(buffer, array), items, len(sums))
+    assert [item.acc for item in run.items] == sums.tolist()
+    assert (np.diff(run.out_cycles) == 1).all()
+
+
+class Chain(wiring.Component):
+    """A line buffer and an array behind it."""
+
+    def __init__(self, buffer, array):
+        self.buffer, self.array = buffer, array
+        super().__init__({
+            "i": In(buffer.i.signature.flip()),
+            "o": Out(array.o0.signature),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.buffer = self.buffer
+        m.submodules.array = self.array
+        wiring.connect(m, wiring.flipped(self.i), self.buffer.i)
+        wiring.connect(m, self.buffer.o, self.array.i)
+        wiring.connect(m, self.array.o0, wiring.flipped(self.o))
+        return m
+
+
+REFUSED = {
+    "BankedLineBuffer needs a first window with a pixel": (
+        Window(4, 4, 1, (2, 2), padding=((2, 0), (0, 0))), {},
+    ),
+    "BankedLineBuffer lines must be a power of two times 1, not 6": (
+        Window(8, 8, 1, (3, 3)), {"lines": 6},
+    ),
+    "BankedLineBuffer lines must be a power of two times 3, not 4": (
+        Window(8, 8, 1, (3, 3)), {"lines": 4, "split": SPLIT},
+    ),
+    "BankedLineBuffer lines must be at least 3, not 2": (Window(8, 8, 1, (3, 3)), {"lines": 2}),
+    "BankedLineBuffer cannot split an axis of kernel 2 and dilation 4": (
+        Window(8, 8, 1, (2, 2), dilation=(1, 4)), {"split": SPLIT},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("message", "case"), REFUSED.items())
+def test_refuses_what_it_cannot_address(message, case, ram):
+    window, options = case
+    with pytest.raises(ValueError, match=re.escape(message)):
+        BankedLineBuffer(**{"window": window, "bits": 8, "signed": False, "lanes": 1,
+                            "pad_code": 0, "lines": 4, "ram": ram, **options})  # fmt: skip
