@@ -59,7 +59,8 @@ class QType:
     zero_point
         The code of 0.0; within the range of codes.
     narrow
-        The range is symmetric: the lowest two's complement code is not used (weights).
+        The range is symmetric: the lowest two's complement code is not used (weights). With one
+        bit the codes are -1 and +1.
     """
 
     bits: int
@@ -85,12 +86,19 @@ class QType:
         """Lowest code."""
         if not self.signed:
             return 0
-        return -(1 << (self.bits - 1)) + (1 if self.narrow else 0)
+        return -self.hi if self.narrow else -(1 << (self.bits - 1))
 
     @property
     def hi(self) -> int:
         """Highest code."""
+        if self.is_binary:
+            return 1
         return (1 << (self.bits - 1)) - 1 if self.signed else (1 << self.bits) - 1
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether the only codes are -1 and +1."""
+        return self.bits == 1 and self.signed and self.narrow
 
     def _scale(self, rank: int, axis: int) -> FloatArray | float:
         if not isinstance(self.scale, tuple):
@@ -102,9 +110,12 @@ class QType:
     def quantize(self, real: ArrayLike, axis: int = 0) -> IntArray:
         """Codes of real numbers: ``clip(floor(x / scale + 0.5) + zero_point)`` in float64.
 
-        ``axis`` is the channel axis that per-channel scales belong to.
+        Of binary ones the sign: +1 for 0. ``axis`` is the channel axis that per-channel scales
+        belong to.
         """
         x = np.asarray(real, np.float64)
+        if self.is_binary:
+            return np.where(x >= 0, 1, -1)
         codes = np.floor(x / self._scale(x.ndim, axis) + 0.5) + self.zero_point
         result: IntArray = np.clip(codes, self.lo, self.hi).astype(np.int64)
         return result
@@ -236,7 +247,8 @@ def choose_requant(
     """Find mult and shift for real factors ``scale_in * scale_w[c] / scale_out``.
 
     The shift is the largest for which every ``floor(factor * 2**shift + 0.5)`` fits ``mult_bits``
-    and the product stays below ``2**62``; a factor that rounds to 0 becomes 1.
+    and the product stays below ``2**62``; a factor that rounds to 0 becomes 1. Factors of two that
+    all mults share are taken out again, so that powers of two have mult 1.
 
     Raises
     ------
@@ -250,15 +262,23 @@ def choose_requant(
         mult = np.floor(real * 2.0**shift + 0.5)
         top = int(mult.max()) if mult.max() < 2.0**62 else 1 << 62
         if top < 1 << mult_bits and top.bit_length() + acc_bits - 1 <= MAX_PRODUCT_BITS:
+            mults = np.maximum(mult, 1).astype(np.int64)
+            spare = _common_twos(mults, shift)
             return Requant(
-                mult=tuple(int(v) for v in np.maximum(mult, 1)),
-                shift=shift,
+                mult=tuple((mults >> spare).tolist()),
+                shift=shift - spare,
                 zero_point=output.zero_point,
                 lo=output.lo if lo is None else lo,
                 hi=output.hi if hi is None else hi,
                 mult_bits=mult_bits,
             )
     raise ValueError(f"requantize factor {float(real.max())!r} is too large for {mult_bits} bits")
+
+
+def _common_twos(mults: IntArray, shift: int) -> int:
+    """Return how many factors of two all mults share; one shift is left to round with."""
+    together = int(np.bitwise_or.reduce(mults))
+    return min((together & -together).bit_length() - 1, shift - 1) if together else shift - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,8 +366,8 @@ def choose_add_requant(
     """Find both mults and the shift for signed real factors ``+-scale_in / scale_out``.
 
     A mult is ``floor(|factor| * 2**shift + 0.5)`` with the factor's sign. The shift is the largest
-    for which both fit ``mult_bits`` and the sum stays below ``2**62``. Equal scales give equal
-    mults; a factor of 1 gives ``2**shift``, which is exact.
+    for which both fit ``mult_bits`` and the sum stays below ``2**62``, less factors of two that
+    both mults share. Equal scales give equal mults; powers of two are exact.
 
     Parameters
     ----------
@@ -368,9 +388,10 @@ def choose_add_requant(
             continue
         first, second = (int(m) for m in np.copysign(magnitude, real))
         if (abs(first) + abs(second)) << (operand_bits - 1) < 1 << MAX_PRODUCT_BITS:
+            spare = _common_twos(np.abs([first, second]), shift)
             return AddRequant(
-                mult=(first, second),
-                shift=shift,
+                mult=(first >> spare, second >> spare),
+                shift=shift - spare,
                 zero_point=output.zero_point,
                 lo=output.lo if lo is None else lo,
                 hi=output.hi if hi is None else hi,

@@ -127,9 +127,10 @@ def test_chosen_requant_is_precise_and_within_its_limits(mult_bits, rng):
         assert 1 <= requant.shift <= MAX_SHIFT
         real = np.array(requant.mult) / 2.0**requant.shift
         assert (np.abs(real - factors) <= 2.0 ** -(requant.shift + 1)).all()
-        doubled = np.floor(factors * 2.0 ** (requant.shift + 1) + 0.5).max()
-        tight = doubled >= 2**mult_bits or int(doubled).bit_length() + acc_bits - 1 > 62
-        assert tight or requant.shift == MAX_SHIFT
+        doubled = np.floor(factors * 2.0 ** (requant.shift + 1) + 0.5)
+        exact = (doubled == 2 * np.array(requant.mult)).all()
+        tight = doubled.max() >= 2**mult_bits or int(doubled.max()).bit_length() + acc_bits - 1 > 62
+        assert exact or tight or requant.shift == MAX_SHIFT
 
 
 def test_chosen_requant_keeps_output_limits():
@@ -190,8 +191,26 @@ def test_chosen_addition_is_precise_and_within_its_limits(mult_bits, rng):
                 1, 2 ** (requant.shift + 1)
             )
         doubled = np.floor(np.abs(factors) * 2.0 ** (requant.shift + 1) + 0.5)
+        exact = (doubled == 2 * np.abs(requant.mult)).all()
         tight = doubled.max() >= 2**mult_bits or int(doubled.sum()) << (bits - 1) >= 2**62
-        assert tight or requant.shift == MAX_SHIFT
+        assert exact or tight or requant.shift == MAX_SHIFT
+
+
+@pytest.mark.parametrize("mult_bits", [1, 4, 16])
+@pytest.mark.parametrize("exponent", [-20, -3, -1])
+def test_powers_of_two_have_mult_one(exponent, mult_bits):
+    requant = choose_requant([2.0**exponent] * 3, U8, mult_bits=mult_bits)
+    assert (requant.mult, requant.shift) == ((1, 1, 1), -exponent)
+    addition = choose_add_requant((2.0**exponent, -(2.0**-1)), U8)
+    assert np.gcd(*addition.mult) == 1 or addition.shift == 1
+
+
+def test_binary_codes_are_the_signs():
+    qtype = QType(1, signed=True, scale=0.5, narrow=True)
+    codes = qtype.quantize([-3.0, -0.1, 0.0, 2.0])
+    assert codes.tolist() == [-1, -1, 1, 1]
+    assert (qtype.lo, qtype.hi) == (-1, 1)
+    assert qtype.dequantize(codes).tolist() == [-0.5, -0.5, 0.5, 0.5]
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-9, 3e5, 0.1])

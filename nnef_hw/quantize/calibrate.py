@@ -12,13 +12,23 @@ from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph, Node
 from nnef_hw.ir.verify import ARITHMETIC_OPS, ONE_FORMAT_OPS
 from nnef_hw.numerics import SOFTMAX_QTYPE, QType
-from nnef_hw.quantize.given import given_activation, given_bias, given_weights
-from nnef_hw.quantize.importer import FixedParams, LayerParams, argmax_qtype, build_fixed
-from nnef_hw.quantize.observe import Range, observe
+from nnef_hw.quantize.equalize import equalize
+from nnef_hw.quantize.given import given_activation
+from nnef_hw.quantize.importer import (
+    MULT_BITS,
+    FixedParams,
+    LayerParams,
+    argmax_qtype,
+    build_fixed,
+)
+from nnef_hw.quantize.layer import LayerQuantizer
+from nnef_hw.quantize.observe import Observation, Progress, observe
 from nnef_hw.quantize.one_format import KEEPS_QTYPE, computing_node, format_owners
+from nnef_hw.quantize.ranges import choose_range
 from nnef_hw.quantize.scheme import Scheme
+from nnef_hw.quantize.scheme_file import check_layers
+from nnef_hw.quantize.simulate import Simulation
 from nnef_hw.reference import unary_function
-from nnef_hw.reference.windows import convolve, pad_border
 
 __all__ = ["choose_params", "quantize"]
 
@@ -31,7 +41,10 @@ _LARGEST_FACTOR = 256.0
 
 
 def quantize(
-    graph: Graph, samples: Mapping[str, NDArray[Any]] | None, scheme: Scheme = DEFAULT_SCHEME
+    graph: Graph,
+    samples: Mapping[str, NDArray[Any]] | None,
+    scheme: Scheme = DEFAULT_SCHEME,
+    progress: Progress | None = None,
 ) -> Graph:
     """Turn a canonical graph into a fixed one.
 
@@ -45,7 +58,9 @@ def quantize(
         Real calibration inputs, one array [N, ...] per graph input; None if the graph is
         quantized already.
     scheme
-        Widths of what is not quantized already.
+        Formats of what is not quantized already.
+    progress
+        Is told how many samples have been seen.
 
     Raises
     ------
@@ -54,42 +69,93 @@ def quantize(
         hardware.
     SampleError
         If the samples do not fit the graph, or are needed and missing.
+    UsageError
+        If the scheme names layers that do not exist.
     """
-    return build_fixed(graph, choose_params(graph, samples, scheme))
+    if scheme.equalize:
+        graph = equalize(graph)
+    return build_fixed(graph, choose_params(graph, samples, scheme, progress))
 
 
 def choose_params(
-    graph: Graph, samples: Mapping[str, NDArray[Any]] | None, scheme: Scheme = DEFAULT_SCHEME
+    graph: Graph,
+    samples: Mapping[str, NDArray[Any]] | None,
+    scheme: Scheme = DEFAULT_SCHEME,
+    progress: Progress | None = None,
 ) -> FixedParams:
-    """Return the formats and integers that :func:`quantize` gives to a canonical graph."""
+    """Return the formats and integers for a canonical graph; see :func:`quantize`.
+
+    ``scheme.equalize`` plays no part: it changes the graph.
+    """
+    check_layers(scheme, graph)
     if samples is None:
-        return _Chooser(graph, scheme, {}).choose()
-    return _Chooser(
-        graph, scheme, observe(graph, samples, scheme.activation_bits, scheme.clipping)
-    ).choose()
+        return _Chooser(graph, scheme, {}, None).choose()
+    found = observe(graph, samples, progress)
+    schemes = (scheme, *map(scheme.of, scheme.layers))
+    simulation = None
+    if any(s.correct_bias or s.weight_rounding == "adaptive" for s in schemes):
+        simulation = Simulation(graph, samples) if Simulation.is_possible(graph) else None
+    return _Chooser(graph, scheme, found, simulation).choose()
 
 
 class _Chooser:
-    def __init__(self, graph: Graph, scheme: Scheme, ranges: Mapping[str, Range]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        scheme: Scheme,
+        found: Mapping[str, Observation],
+        simulation: Simulation | None,
+    ) -> None:
         self._graph = graph
         self._scheme = scheme
-        self._ranges = ranges
+        self._found = found
+        self._simulation = simulation
         self._formats: dict[str, QType] = {}
         self._layers: dict[str, LayerParams] = {}
-        self._owners = format_owners(graph) if ranges else {}
+        self._owners = format_owners(graph) if found else {}
 
     def choose(self) -> FixedParams:
-        graph, formats = self._graph, self._formats
-        if not self._ranges:
+        graph, formats, simulation = self._graph, self._formats, self._simulation
+        if not self._found:
             self._check_complete()
         for name in graph.inputs:
             formats[name] = given_activation(graph.tensor(name)) or self._observed(name)
+            if simulation is not None:
+                simulation.quantize_input(name, formats[name])
         for node in graph.nodes:
-            formats[node.name] = self._format(node)
-        return FixedParams(formats, self._layers, self._scheme.mult_bits)
+            layer = None
+            if node.op in LAYERS:
+                scheme = self._scheme.of(node.name)
+                layer = LayerQuantizer(graph, node, scheme, formats[node.inputs[0]], simulation)
+            formats[node.name] = self._format(node, layer)
+            if layer is not None:
+                self._layers[node.name] = layer.finish(formats[node.name])
+            if simulation is not None:
+                simulation.advance(node, formats[node.name], self._constants(node))
+        mult_bits = {node.name: self._mult_bits(node) for node in graph.nodes}
+        return FixedParams(formats, self._layers, mult_bits, self._scheme.rounding)
 
-    def _format(self, node: Node) -> QType:
-        """Return the format of a result; choose those of constants and the integers of a layer."""
+    def _mult_bits(self, node: Node) -> int:
+        wanted = self._scheme.of(node.name).mult_bits
+        return wanted if node.op in LAYERS else max(wanted, MULT_BITS)
+
+    def _constants(self, node: Node) -> dict[str, NDArray[np.float64]]:
+        """Return the real numbers that the codes of a node's constants stand for."""
+        if node.op in LAYERS:
+            layer = self._layers[node.name]
+            return dict(
+                zip(node.inputs[1:], layer.real(_scale(self._formats[node.inputs[0]])), strict=True)
+            )
+        values = {}
+        for name in node.inputs:
+            data = self._graph.tensor(name).data
+            if data is not None:
+                qtype = self._formats.get(name, self._formats[node.name])
+                values[name] = qtype.dequantize(qtype.quantize(data))
+        return values
+
+    def _format(self, node: Node, layer: LayerQuantizer | None) -> QType:
+        """Return the format of a result; choose those of constants."""
         formats = self._formats
         if node.op in KEEPS_QTYPE:
             return formats[node.inputs[0]]
@@ -97,7 +163,7 @@ class _Chooser:
             return SOFTMAX_QTYPE
         if node.op == "argmax_reduce":
             return argmax_qtype(self._graph.tensor(node.inputs[0]).shape[1])
-        step = self._accumulator_step(node)
+        step = self._accumulator_step(node) if layer is None else layer.step
         given = given_activation(self._graph.tensor(node.name))
         if given is not None:
             return given
@@ -112,10 +178,6 @@ class _Chooser:
     def _accumulator_step(self, node: Node) -> float:
         """Return what one more in a node's accumulator means, 0 if it has none."""
         formats = self._formats
-        if node.op in LAYERS:
-            source = formats[node.inputs[0]]
-            layer = self._layers[node.name] = self._layer(node, source)
-            return float(np.max(layer.weight_qtype.scale)) * _scale(source)
         if node.op == "avg_pool":
             return _scale(formats[node.inputs[0]])
         if node.op not in _SCALED_OPS:
@@ -123,7 +185,7 @@ class _Chooser:
         for name in node.inputs:
             tensor = self._graph.tensor(name)
             if tensor.data is not None:
-                formats[name] = given_activation(tensor) or self._scheme.activation(
+                formats[name] = given_activation(tensor) or self._scheme.of(node.name).activation(
                     *self._span(name)
                 )
         first, second = (_scale(formats[name]) for name in node.inputs)
@@ -145,7 +207,8 @@ class _Chooser:
         if len(known) == 1 and (common := known.pop()) is not None:
             return common
         spans = [self._span(name) for name in operands]
-        return self._scheme.activation(min(lo for lo, _ in spans), max(hi for _, hi in spans))
+        scheme = self._scheme.of(owner)
+        return scheme.activation(min(lo for lo, _ in spans), max(hi for _, hi in spans))
 
     def _check_complete(self) -> None:
         """Refuse to do without samples what needs them."""
@@ -164,34 +227,37 @@ class _Chooser:
         )
 
     def _observed(self, name: str, accumulator_step: float = 0.0) -> QType:
-        return self._scheme.activation(*self._span(name), accumulator_step / _LARGEST_FACTOR)
+        scheme = self._scheme.of(name)
+        return scheme.activation(*self._span(name), accumulator_step / _LARGEST_FACTOR)
 
     def _span(self, name: str) -> tuple[float, float]:
         """Return the range that a format must cover: grown, where samples show too little."""
         tensor = self._graph.tensor(name)
         if tensor.data is not None:
             return float(tensor.data.min()), float(tensor.data.max())
-        if not self._ranges and name in self._formats:
+        if not self._found and name in self._formats:
             return _limits(self._formats[name])
-        if name not in self._ranges:
+        if name not in self._found:
             raise SampleError(
                 f"the format of {name!r} must be chosen and no samples were given",
                 remedy="give representative inputs with --calibrate samples.npz",
             )
-        node, found = computing_node(self._graph, name), self._ranges[name]
+        scheme, node = self._scheme.of(name), computing_node(self._graph, name)
+        lo, hi = choose_range(self._found[name], scheme)
         has_headroom = node is not None and node.op in LAYERS | _SCALED_OPS
-        grown = 1.0 + self._scheme.headroom * has_headroom
-        return found.lo * grown, found.hi * grown
+        if has_headroom and scheme.calibration == "minmax" and not scheme.power_of_two:
+            lo, hi = lo * (1.0 + scheme.headroom), hi * (1.0 + scheme.headroom)
+        return lo, hi
 
     def _computed(self, node: Node, accumulator_step: float) -> QType:
         """Return the format of a result that its author did not quantize."""
-        if node.op in LAYERS or self._ranges:
+        if node.op in LAYERS or self._found:
             return self._observed(node.name, accumulator_step)
         if node.op == "avg_pool":
             return self._formats[node.inputs[0]]
         if node.op in _SCALED_OPS:
-            return self._scheme.activation(*self._sums(node))
-        return self._scheme.activation(*self._image(node))
+            return self._scheme.of(node.name).activation(*self._sums(node))
+        return self._scheme.of(node.name).activation(*self._image(node))
 
     def _sums(self, node: Node) -> tuple[float, float]:
         """Return the range of all sums or products that two formats have."""
@@ -207,31 +273,6 @@ class _Chooser:
             values = unary_function(node)(source.dequantize(np.arange(source.lo, source.hi + 1)))
         finite = values[np.isfinite(values)]
         return float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
-
-    def _layer(self, node: Node, source: QType) -> LayerParams:
-        """Return a layer's integers; the bias takes back the mean error of a rounded filter."""
-        filter_tensor, bias_tensor = (self._graph.tensor(name) for name in node.inputs[1:])
-        weights, bias = (self._graph.constant(name) for name in node.inputs[1:])
-        given = given_weights(filter_tensor)
-        codes, qtype = given or self._scheme.weights(weights, bias, _scale(source))
-        scale = np.broadcast_to(_scale(source) * np.asarray(qtype.scale), len(weights))
-        if given is not None:
-            stored = given_bias(bias_tensor, scale)
-            if stored is not None:
-                return LayerParams(codes, stored, qtype)
-        elif self._ranges:
-            error = weights.astype(np.float64) - qtype.dequantize(codes)
-            bias = bias + self._mean_error(node, error)
-        bias_qtype = QType(bits=32, signed=True, scale=tuple(scale.tolist()))
-        return LayerParams(codes, bias_qtype.quantize(bias, axis=1), qtype)
-
-    def _mean_error(self, node: Node, error: NDArray[np.float64]) -> NDArray[np.float64]:
-        mean = self._ranges[node.inputs[0]].mean
-        if node.op != "conv":
-            return mean @ error.T
-        padded = pad_border(mean, node.attrs["padding"])
-        window = node.attrs["stride"], node.attrs["dilation"], node.attrs["groups"]
-        return np.asarray(convolve(padded, error, *window).mean(axis=(2, 3)), np.float64)
 
 
 def _limits(qtype: QType) -> tuple[float, float]:

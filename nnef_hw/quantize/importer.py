@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +30,7 @@ from nnef_hw.reference import unary_function
 __all__ = ["FixedParams", "LayerParams", "argmax_qtype", "build_fixed"]
 
 MAX_TABLE_BITS = 8
+MULT_BITS = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +51,18 @@ class LayerParams:
     bias: NDArray[np.int64]
     weight_qtype: QType
 
+    def bias_qtype(self, source_scale: float) -> QType:
+        """Return the format of the bias behind activations of this scale."""
+        scale = self.weight_qtype.scale
+        if isinstance(scale, tuple):
+            return QType(32, signed=True, scale=tuple(source_scale * s for s in scale))
+        return QType(32, signed=True, scale=source_scale * scale)
+
+    def real(self, source_scale: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the weights and the bias [1, outC] that the codes stand for."""
+        bias = self.bias_qtype(source_scale).dequantize(self.bias.reshape(1, -1), axis=1)
+        return self.weight_qtype.dequantize(self.weights), bias
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FixedParams:
@@ -66,12 +78,15 @@ class FixedParams:
     layers
         Integers of each ``conv`` and ``linear`` by node name.
     mult_bits
-        Width of requantization multipliers.
+        Width of requantization multipliers by node name, 16 if nothing is said.
+    rounding
+        How sums become codes: ``half_up`` or ``tflite``.
     """
 
     activations: Mapping[str, QType]
     layers: Mapping[str, LayerParams]
-    mult_bits: int = 16
+    mult_bits: Mapping[str, int] = field(default_factory=dict)
+    rounding: str = "half_up"
 
 
 def argmax_qtype(channels: int) -> QType:
@@ -195,7 +210,7 @@ class _Builder:
             requant = choose_add_requant(
                 (first / _scale(target), sign * second / _scale(target)),
                 target,
-                mult_bits=self.params.mult_bits,
+                mult_bits=self.params.mult_bits.get(node.name, MULT_BITS),
                 lo=_relu_limit(node, target),
                 operand_bits=max(signed_bits(*pair) for pair in limits),
             )
@@ -219,15 +234,8 @@ class _Builder:
 
     def _layer(self, node: Node, source: QType, target: QType) -> Node:
         layer = self.params.layers[node.name]
-        scale = layer.weight_qtype.scale
-        bias_scale: Any
-        if isinstance(scale, tuple):
-            bias_scale = tuple(_scale(source) * s for s in scale)
-            factors = [s / _scale(target) for s in bias_scale]
-        else:
-            bias_scale = _scale(source) * scale
-            factors = [bias_scale / _scale(target)]
-        bias_qtype = QType(bits=32, signed=True, scale=bias_scale)
+        bias_qtype = layer.bias_qtype(_scale(source))
+        factors = (np.atleast_1d(bias_qtype.scale) / _scale(target)).tolist()
         bias = np.asarray(layer.bias, np.int64).reshape(1, -1)
         weights = np.asarray(layer.weights, np.int64)
         names = (
@@ -245,7 +253,7 @@ class _Builder:
             return choose_requant(
                 factors,
                 target,
-                mult_bits=self.params.mult_bits,
+                mult_bits=self.params.mult_bits.get(node.name, MULT_BITS),
                 lo=_relu_limit(node, target),
                 acc_bits=acc_bits,
             )

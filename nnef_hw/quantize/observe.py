@@ -1,9 +1,9 @@
-"""Ranges and means of a network's activations over calibration samples."""
+"""What samples tell of a network's activations: ranges, means and histograms."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,74 +12,88 @@ from numpy.typing import NDArray
 from nnef_hw.ir import Graph
 from nnef_hw.reference import iterate_float
 
-__all__ = ["Range", "observe"]
+__all__ = ["Histogram", "Observation", "Progress", "observe"]
 
-_BINS = 2048
-_SHARES = np.linspace(0.3, 1.0, 71)
+Progress = Callable[[str, int, int], None]
+"""Takes what is being done, how many samples are done, and how many there are."""
+
+_HALF = 4096
+"""Bins on either side of 0."""
+
+_TINY = 1e-300
+
+_CHUNK_VALUES = 1 << 22
+"""Activations that are held at a time."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Range:
-    """Least and greatest value of an activation, 0 included, and its mean [1, ...] over samples."""
+class Histogram:
+    """Counts of values in bins of one width, a power of two that grows with the values.
+
+    Bin n holds ``[(n - 4096) * width, (n - 4095) * width)``.
+    """
+
+    def __init__(self) -> None:
+        self.width = 0.0
+        self.counts = np.zeros(2 * _HALF, np.int64)
+
+    def add(self, x: NDArray[Any], magnitude: float) -> None:
+        """Count finite values, none of them larger than ``magnitude``."""
+        least = 2.0 ** np.floor(np.log2(max(magnitude, _TINY)) + 1) / _HALF
+        if not self.width:
+            self.width = least
+        while self.width < least:
+            merged = self.counts.reshape(-1, 2).sum(axis=1)
+            self.counts[:] = 0
+            self.counts[_HALF // 2 : -_HALF // 2] = merged
+            self.width *= 2
+        bins = np.floor(x.reshape(-1) / self.width).astype(np.int64) + _HALF
+        self.counts += np.bincount(bins, minlength=2 * _HALF)
+
+    @property
+    def centers(self) -> NDArray[np.float64]:
+        """Middle of every bin."""
+        return np.asarray((np.arange(-_HALF, _HALF) + 0.5) * self.width)
+
+
+@dataclass(slots=True, eq=False)
+class Observation:
+    """Least and greatest value of an activation, 0 included; mean [1, ...]; all values in bins."""
 
     lo: float
     hi: float
     mean: NDArray[np.float64]
+    histogram: Histogram
 
 
 def observe(
-    graph: Graph, samples: Mapping[str, NDArray[Any]], bits: int, clipping: str = "minmax"
-) -> dict[str, Range]:
-    """Return the range of every activation over real samples.
+    graph: Graph, samples: Mapping[str, NDArray[Any]], progress: Progress | None = None
+) -> dict[str, Observation]:
+    """Return what real samples show of every activation.
 
-    Parameters
-    ----------
-    bits
-        Width of codes, which the best clipping depends on.
-    clipping
-        ``minmax``: the least and greatest finite value seen; ``mse``: the part of that range with
-        the least mean squared error of quantized values, found on a histogram.
+    One pass over them, in batches: memory does not grow with their number. NaN and infinity,
+    which tables map to their limits, count as 0.
     """
-    ranges: dict[str, Range] = {}
-    count = 0
-    for values in iterate_float(graph, samples):
-        count += len(next(iter(values.values())))
+    found: dict[str, Observation] = {}
+    total = len(next(iter(samples.values()))) if samples else 0
+    volume = sum(tensor.volume for tensor in graph.tensors.values() if tensor.data is None)
+    done = 0
+    for values in iterate_float(graph, samples, chunk=max(1, min(64, _CHUNK_VALUES // volume))):
+        done += len(next(iter(values.values())))
         for name, activation in values.items():
-            x = _finite(activation)
-            total = x.sum(axis=0, keepdims=True, dtype=np.float64)
-            old = ranges.get(name, Range(0.0, 0.0, np.zeros(total.shape)))
-            lo, hi = min(old.lo, float(x.min())), max(old.hi, float(x.max()))
-            ranges[name] = Range(lo, hi, old.mean + total)
-    ranges = {name: replace(found, mean=found.mean / count) for name, found in ranges.items()}
-    if clipping == "minmax":
-        return ranges
-    histograms = {name: np.zeros(_BINS, np.int64) for name in ranges}
-    for values in iterate_float(graph, samples):
-        for name, x in values.items():
-            limits = (ranges[name].lo, ranges[name].hi)
-            if limits[0] < limits[1]:
-                histograms[name] += np.histogram(_finite(x), _BINS, limits)[0]
-    return {name: _clip(ranges[name], histograms[name], bits) for name in ranges}
+            x = activation if np.isfinite(activation).all() else _finite(activation)
+            mean = x.sum(axis=0, keepdims=True, dtype=np.float64)
+            if name not in found:
+                found[name] = Observation(0.0, 0.0, np.zeros(mean.shape), Histogram())
+            old = found[name]
+            old.lo, old.hi = min(old.lo, float(x.min())), max(old.hi, float(x.max()))
+            old.mean += mean
+            old.histogram.add(x, max(-old.lo, old.hi))
+        if progress is not None:
+            progress("calibrating", done, total)
+    for observation in found.values():
+        observation.mean /= done
+    return found
 
 
 def _finite(x: NDArray[Any]) -> NDArray[Any]:
-    """Put 0 for NaN and infinity, which tables map to their limits."""
-    finite = np.isfinite(x)
-    return x if finite.all() else np.where(finite, x, 0.0)
-
-
-def _clip(full: Range, histogram: NDArray[np.int64], bits: int) -> Range:
-    """Shrink both ends of a range, on a grid of shares, to the least squared error."""
-    step = (full.hi - full.lo) / _BINS
-    centers = full.lo + step * (np.arange(_BINS) + 0.5)
-
-    def error(lo: float, hi: float) -> float:
-        outside = np.maximum(np.maximum(lo - centers, centers - hi), 0.0)
-        noise = ((hi - lo) / ((1 << bits) - 1)) ** 2 / 12
-        return float(histogram @ np.where(outside > 0, outside**2, noise))
-
-    if not histogram.any():
-        return full
-    candidates = [(error(full.lo * s, full.hi * t), s, t) for s in _SHARES for t in _SHARES]
-    _, s, t = min(candidates, key=lambda c: (c[0], -c[1], -c[2]))
-    return replace(full, lo=full.lo * float(s), hi=full.hi * float(t))
+    return np.where(np.isfinite(x), x, 0.0)

@@ -1,0 +1,76 @@
+"""Rounding the weights of a layer so that the errors of its results cancel.
+
+After Frantar et al., "GPTQ" (2022), which is optimal brain quantization in one order for all
+rows: a weight is rounded, and those that are still real take up its error, by least squares over
+what the layer reads on samples. The least squares target is the layer's real result from the real
+network, so that errors made by layers before are taken back too, as far as weights can.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.numerics import QType
+from nnef_hw.quantize.simulate import Moments
+
+__all__ = ["fit_weights", "round_adaptively"]
+
+FloatArray = NDArray[np.float64]
+
+_DAMPING = 0.01
+"""Share of the mean square of what a layer reads that is added to every square."""
+
+_FIT_DAMPING = 0.1
+"""The same for real weights, which may follow noise of few samples further away."""
+
+_BLOCK = 32
+
+
+def fit_weights(weights: FloatArray, moments: Moments) -> FloatArray:
+    """Return the real weights whose results on quantized values are the best.
+
+    They are those nearest to the results of ``weights`` [groups, rows, K] on real values.
+    """
+    wanted = weights @ (moments.cross - moments.square)
+    return weights + np.linalg.solve(
+        _damped(moments.square, _FIT_DAMPING), wanted.swapaxes(1, 2)
+    ).swapaxes(1, 2)
+
+
+def round_adaptively(
+    weights: FloatArray, scales: FloatArray, qtype: QType, moments: Moments
+) -> NDArray[np.int64]:
+    """Return codes [groups, rows, K] of weights; ``scales`` is [groups, rows, 1].
+
+    ``qtype`` has scale 1.
+    """
+    square = _damped(moments.square, _DAMPING)
+    order = np.argsort(-np.diagonal(square, axis1=1, axis2=2), axis=1, kind="stable")
+    square = np.take_along_axis(square, order[:, :, None], axis=1)
+    square = np.take_along_axis(square, order[:, None, :], axis=2)
+    upper = np.linalg.cholesky(np.linalg.inv(square)).swapaxes(1, 2)
+    left = np.take_along_axis(weights / scales, order[:, None, :], axis=2)
+    codes = np.empty(left.shape, np.int64)
+    count = left.shape[2]
+    for start in range(0, count, _BLOCK):
+        block = range(start, min(start + _BLOCK, count))
+        errors = np.empty((*left.shape[:2], len(block)))
+        for k in block:
+            codes[..., k] = qtype.quantize(left[..., k])
+            error = (left[..., k] - codes[..., k]) / upper[:, k, k, None]
+            errors[..., k - start] = error
+            inside = slice(k, block.stop)
+            left[..., inside] -= error[..., None] * upper[:, k, None, inside]
+        behind = slice(block.stop, count)
+        left[..., behind] -= errors @ upper[:, start : block.stop, behind]
+    result = np.empty_like(codes)
+    np.put_along_axis(result, order[:, None, :], codes, axis=2)
+    return result
+
+
+def _damped(square: FloatArray, share: float) -> FloatArray:
+    """Return square matrices that can be inverted; what is never read counts a little, too."""
+    mean = np.trace(square, axis1=1, axis2=2) / square.shape[1]
+    level = share * np.where(mean > 0, mean, 1.0)
+    return np.asarray(square + level[:, None, None] * np.eye(square.shape[1]))

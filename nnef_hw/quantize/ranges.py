@@ -1,0 +1,94 @@
+"""Which part of the values that samples show a format has to cover."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.quantize.observe import Observation
+from nnef_hw.quantize.scheme import Scheme
+
+__all__ = ["choose_range"]
+
+_RARE = 1e-9
+"""Share of values that a bin has which steps leave empty."""
+
+_SHARES = np.linspace(0.2, 1.0, 81)
+
+
+def choose_range(found: Observation, scheme: Scheme) -> tuple[float, float]:
+    """Return the least and the greatest value that should not saturate."""
+    if scheme.calibration == "minmax" or found.lo == found.hi:
+        return found.lo, found.hi
+    used = found.histogram.counts.nonzero()[0]
+    inside = slice(int(used[0]), int(used[-1]) + 1)
+    counts = found.histogram.counts[inside].astype(np.float64)
+    centers = np.clip(found.histogram.centers[inside], found.lo, found.hi)
+    if scheme.calibration == "percentile":
+        lo, hi = _percentile(counts, centers, scheme.percentile / 100)
+    elif scheme.calibration == "mse":
+        lo, hi = _least_error(counts, centers, found, scheme.activation_bits)
+    else:
+        lo, hi = _least_divergence(counts, centers, found, scheme.activation_bits)
+    return min(lo, 0.0), max(hi, 0.0)
+
+
+def _percentile(
+    counts: NDArray[np.float64], centers: NDArray[np.float64], share: float
+) -> tuple[float, float]:
+    """Cut off the same share of values at both ends."""
+    below = np.cumsum(counts) / counts.sum()
+    cut = (1 - share) / 2
+    first = int(np.searchsorted(below, cut, side="right"))
+    last = int(np.searchsorted(below, 1 - cut, side="left"))
+    return float(centers[first]), float(centers[min(last, len(centers) - 1)])
+
+
+def _least_error(
+    counts: NDArray[np.float64], centers: NDArray[np.float64], found: Observation, bits: int
+) -> tuple[float, float]:
+    """Weigh what saturates against the noise of steps; both ends are moved by themselves."""
+
+    def excess(distance: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray((np.maximum(distance, 0.0) ** 2) @ counts)
+
+    lows, highs = found.lo * _SHARES[:, None], found.hi * _SHARES[:, None]
+    outside = excess(lows - centers)[:, None] + excess(centers - highs)
+    noise = ((highs.T - lows) / ((1 << bits) - 1)) ** 2 / 12
+    uneven = counts.sum() - counts[np.abs(centers).argmin()]  # 0 has a code of its own
+    s, t = np.unravel_index(np.argmin(outside + noise * uneven), outside.shape)
+    return float(lows[s, 0]), float(highs[t, 0])
+
+
+def _least_divergence(
+    counts: NDArray[np.float64], centers: NDArray[np.float64], found: Observation, bits: int
+) -> tuple[float, float]:
+    """Compare the histogram with what is left of it in steps; both ends shrink together.
+
+    Kullback-Leibler divergence of the histogram, its tails added to the last bins inside, from
+    the mean of all bins of a step that are not empty.
+    """
+    codes = 1 << bits
+    counts = counts.copy()
+    zero = int(np.abs(centers).argmin())
+    counts[zero] = counts[max(zero - 1, 0) : zero + 2].min()  # 0 has a code of its own
+    best, limits = np.inf, (found.lo, found.hi)
+    for share in _SHARES:
+        lo, hi = found.lo * float(share), found.hi * float(share)
+        first, last = np.searchsorted(centers, [lo, hi])
+        kept = counts[first:last]
+        if not kept.any():
+            continue
+        index = ((centers[first:last] - lo) / (hi - lo) * codes).astype(np.int64)
+        filled = kept > 0
+        width = np.bincount(index, filled, codes)[index]
+        q = np.where(filled, np.bincount(index, kept, codes)[index] / np.maximum(width, 1), 0.0)
+        p = kept.copy()
+        p[0] += counts[:first].sum()
+        p[-1] += counts[last:].sum()
+        p, q = p / p.sum(), q / q.sum()
+        both = p > 0
+        divergence = float(np.sum(p[both] * np.log(p[both] / np.maximum(q[both], _RARE))))
+        if divergence < best:
+            best, limits = divergence, (lo, hi)
+    return limits

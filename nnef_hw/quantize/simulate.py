@@ -1,0 +1,125 @@
+"""A network on samples as it is and as quantized so far, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.ir import Graph, Node
+from nnef_hw.numerics import QType
+from nnef_hw.reference.batching import is_batchable
+from nnef_hw.reference.program import Step
+from nnef_hw.reference.windows import gather_taps, pad_border
+
+__all__ = ["Moments", "Simulation"]
+
+FloatArray = NDArray[np.float64]
+
+_MAX_WINDOWS = 1 << 14
+"""Window positions that moments are taken of."""
+
+_MAX_VALUES = 1 << 25
+"""Activations of all samples together."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """What a layer reads, window by window: real values x, and quantized ones q.
+
+    Parameters
+    ----------
+    real_mean, mean
+        [groups, K], of x and q; K values of a window, in the order of a filter's.
+    cross, square
+        [groups, K, K]: covariance of x with q, and of q.
+    """
+
+    real_mean: FloatArray
+    mean: FloatArray
+    cross: FloatArray
+    square: FloatArray
+
+
+class Simulation:
+    """Values of all activations computed so far, over as many samples as fit into memory.
+
+    Parameters
+    ----------
+    graph
+        Of the canonical stage, without states.
+    samples
+        One array [N, ...] per graph input.
+    """
+
+    def __init__(self, graph: Graph, samples: Mapping[str, NDArray[Any]]) -> None:
+        volume = sum(tensor.volume for tensor in graph.tensors.values() if tensor.data is None)
+        count = len(next(iter(samples.values())))
+        kept = np.arange(0, count, max(1, -(-count * volume // _MAX_VALUES)))
+        self._graph = graph
+        self._count = len(kept)
+        self._constants: dict[str, FloatArray] = {
+            name: np.asarray(tensor.data, np.float64)
+            for name, tensor in graph.tensors.items()
+            if tensor.data is not None
+        }
+        self._real = {
+            name: np.asarray(samples[name][kept], np.float64).reshape(
+                len(kept), *graph.tensor(name).shape[1:]
+            )
+            for name in graph.inputs
+        }
+        self._fixed: dict[str, FloatArray] = {}
+        self._left = {name: len(graph.consumers(name)) for name in graph.tensors}
+
+    @staticmethod
+    def is_possible(graph: Graph) -> bool:
+        """Whether many samples of a graph can be computed at once."""
+        return is_batchable(graph)
+
+    def quantize_input(self, name: str, qtype: QType) -> None:
+        """Take the format of a graph input."""
+        self._fixed[name] = qtype.dequantize(qtype.quantize(self._real[name]))
+
+    def advance(self, node: Node, qtype: QType, constants: Mapping[str, FloatArray]) -> None:
+        """Compute a node; ``constants`` are the real numbers that its codes stand for."""
+        step = Step.of(self._graph, node)
+        self._real.update(step.run({**self._constants, **self._real}, self._count))
+        found = step.run({**self._constants, **constants, **self._fixed}, self._count)
+        for name, value in found.items():
+            finite = np.nan_to_num(value, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+            self._fixed[name] = qtype.dequantize(qtype.quantize(finite))
+        for name in set(node.inputs):
+            self._left[name] -= 1
+            if not self._left[name]:
+                self._real.pop(name, None)
+                self._fixed.pop(name, None)
+
+    def moments(self, node: Node, *, centered: bool) -> Moments:
+        """Return the moments of what a ``conv`` or ``linear`` reads, about the means or about 0."""
+        name, shape = node.inputs[0], self._graph.tensor(node.inputs[1]).shape
+        real, fixed = (_windows(node, x[name], shape) for x in (self._real, self._fixed))
+        means = real.mean(axis=2), fixed.mean(axis=2)
+        if centered:
+            real -= means[0][..., None]
+            fixed -= means[1][..., None]
+        transposed = fixed.swapaxes(1, 2) / fixed.shape[2]
+        return Moments(*means, real @ transposed, fixed @ transposed)
+
+
+def _windows(node: Node, x: FloatArray, filter_shape: tuple[int, ...]) -> FloatArray:
+    """Return [groups, K, n]: up to about _MAX_WINDOWS windows, spread over samples and image."""
+    if node.op == "linear":
+        return x.T[np.newaxis].copy()
+    attrs = node.attrs
+    padded = pad_border(x, attrs["padding"], attrs["border"])
+    taps = gather_taps(padded, filter_shape[2:], attrs["stride"], attrs["dilation"])
+    positions = taps[0][:, 0].size
+    # odd, so that it does not fall into step with the columns of the image
+    step = positions // _MAX_WINDOWS | 1
+    columns = [tap.swapaxes(0, 1).reshape(x.shape[1], -1)[:, ::step] for tap in taps]
+    stacked = np.stack(columns, axis=1)
+    return stacked.reshape(attrs["groups"], -1, stacked.shape[2])

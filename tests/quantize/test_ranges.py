@@ -1,0 +1,88 @@
+"""Histograms of activations, and the ranges that formats cover."""
+
+import numpy as np
+import pytest
+
+from nnef_hw.passes import simplify
+from nnef_hw.quantize import Scheme, observe
+from nnef_hw.quantize.observe import Histogram
+from nnef_hw.quantize.ranges import choose_range
+from nnef_hw.testing import GraphBuilder
+
+
+def observed(x):
+    builder = GraphBuilder()
+    builder.input("x", (1, *x.shape[1:]))
+    builder.op("relu", "x")
+    return observe(simplify(builder.build()), {"x": x})["x"]
+
+
+@pytest.mark.parametrize("scale", [1e-6, 0.3, 1.0, 2000.0])
+def test_histograms_grow_with_the_values(scale, rng):
+    histogram, parts = Histogram(), [scale * 3**n * rng.standard_normal(500) for n in range(4)]
+    for n in range(4):
+        magnitude = max(np.abs(part).max() for part in parts[: n + 1])
+        histogram.add(parts[n], magnitude)
+    x = np.concatenate(parts)
+    assert histogram.counts.sum() == x.size
+    assert np.abs(x).max() / 4096 < histogram.width <= np.abs(x).max() / 2048
+    edges = np.append(histogram.centers - histogram.width / 2, np.inf)
+    np.testing.assert_array_equal(histogram.counts, np.histogram(x, edges)[0])
+
+
+def test_batches_give_the_observation_of_all_samples(rng):
+    x = rng.standard_normal((150, 7))
+    found = observed(x)
+    assert (found.lo, found.hi) == (x.min(), x.max())
+    assert found.histogram.counts.sum() == x.size
+    np.testing.assert_allclose(found.mean, x.mean(axis=0, keepdims=True))
+
+
+def test_progress_is_told_after_each_batch(rng):
+    builder = GraphBuilder()
+    builder.input("x", (1, 3))
+    builder.op("relu", "x")
+    told = []
+    observe(
+        simplify(builder.build()),
+        {"x": rng.standard_normal((150, 3))},
+        lambda *progress: told.append(progress),
+    )
+    assert told == [("calibrating", n, 150) for n in (64, 128, 150)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "highest"),
+    [
+        ({"calibration": "minmax"}, 40.0),
+        ({"calibration": "percentile", "percentile": 99.9}, 5.0),
+        ({"calibration": "mse"}, 15.0),
+        ({"calibration": "entropy"}, 25.0),
+    ],
+    ids=lambda value: value["calibration"] if isinstance(value, dict) else "",
+)
+def test_all_methods_but_minmax_ignore_rare_outliers(arguments, highest, rng):
+    x = rng.standard_normal((100, 100))
+    x[0, 0] = 40.0
+    lo, hi = choose_range(observed(x), Scheme(activation_bits=4, **arguments))
+    assert 2.0 < hi <= highest
+    assert x.min() <= lo <= -2.0 or arguments["calibration"] == "entropy"
+
+
+@pytest.mark.parametrize("calibration", ["percentile", "mse", "entropy"])
+@pytest.mark.parametrize("value", [0.0, 3.0, -2.0, 1e-310])
+def test_constant_activations_have_a_range(calibration, value):
+    lo, hi = choose_range(observed(np.full((5, 4), value)), Scheme(calibration=calibration))
+    assert lo <= 0 <= hi
+    assert min(value, 0) - 1e-9 <= lo
+    assert hi <= max(value, 0) + 1e-9
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_least_error_is_near_the_best_uniform_quantizer_of_noise(bits, rng):
+    """Of normal numbers the best clipping is known: Banner et al. (2018), table 1."""
+    best = {2: 1.71, 4: 2.83, 8: 3.92}[bits]
+    _, hi = choose_range(
+        observed(rng.standard_normal((400, 500))), Scheme(8, bits, calibration="mse")
+    )
+    assert hi == pytest.approx(best, rel=0.2)
