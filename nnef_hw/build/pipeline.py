@@ -339,7 +339,7 @@ def _report(
 
     def produce(scratch: Path) -> dict[str, Any]:
         report = make_report(
-            graph=folder.fixed, plan=folder.plan, chain=lower(folder.fixed), target=target,
+            graph=folder.fixed, plan=folder.plan, network=lower(folder.fixed), target=target,
             synthesis=placed, simulation=verified["simulation"], accuracy=verified["accuracy"],
             bitstream=bitstream, seconds=seconds, commands=commands, baud=DEFAULT_BAUD,
         )  # fmt: skip

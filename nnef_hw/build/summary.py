@@ -8,7 +8,7 @@ from nnef_hw.build.synthesis import SynthesisResult
 from nnef_hw.ir import Graph
 from nnef_hw.run.link import MAX_PAYLOAD
 from nnef_hw.schedule import Block, Plan
-from nnef_hw.schedule.layers import Chain, ConvLayer, Layer
+from nnef_hw.schedule.layers import ConvLayer, DepthwiseLayer, Layer, LayerGraph
 from nnef_hw.schedule.support import image_shape
 from nnef_hw.schedule.targets import Target
 
@@ -22,7 +22,7 @@ def make_report(
     *,
     graph: Graph,
     plan: Plan,
-    chain: Chain,
+    network: LayerGraph,
     target: Target,
     baud: int,
     synthesis: SynthesisResult | None,
@@ -55,7 +55,7 @@ def make_report(
         "accuracy": accuracy,
         "layers": [
             _layer(graph, plan, block, layer)
-            for block, layer in zip(plan.blocks, chain.layers, strict=True)
+            for block, layer in zip(plan.blocks, network.layers, strict=True)
         ],
         "seconds": seconds,
         "commands": commands,
@@ -94,9 +94,9 @@ def _layer(graph: Graph, plan: Plan, block: Block, layer: Layer) -> dict[str, An
     node = layer.node
     parameters = 0
     weight_bits = 0
-    if isinstance(layer, ConvLayer):
-        parameters = int(layer.weights.size + layer.bias.size)
-        weight_bits = int(layer.weights.size) * layer.weight_bits
+    if isinstance(layer, ConvLayer | DepthwiseLayer):
+        parameters = layer.parameters + int(layer.bias.size)
+        weight_bits = layer.parameters * layer.weight_bits
     return {
         "name": block.name,
         "op": block.op,

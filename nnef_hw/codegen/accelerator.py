@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from typing import Any
 
-import numpy as np
 from amaranth import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
-from numpy.typing import NDArray
 
+from nnef_hw.codegen.blocks import connect_block
 from nnef_hw.ir import Graph
-from nnef_hw.rtl.argmax import Argmax
-from nnef_hw.rtl.array import SystolicArray
-from nnef_hw.rtl.linebuffer import LineBuffer
-from nnef_hw.rtl.parallel import ParallelLineBuffer
-from nnef_hw.rtl.pool import MaxPool, SumPool
-from nnef_hw.rtl.requantizer import Requantizer
-from nnef_hw.rtl.softmax import Softmax
+from nnef_hw.rtl.fifo import BlockFifo
+from nnef_hw.rtl.fork import Fork
 from nnef_hw.rtl.stream import Fifo, beat_layout
-from nnef_hw.rtl.table import Table
-from nnef_hw.rtl.width import Pack
-from nnef_hw.schedule import Block, Plan, lower
-from nnef_hw.schedule.layers import ConvLayer, Layer, PoolLayer, SoftmaxLayer, TableLayer
-from nnef_hw.schedule.targets import Device, find_target
+from nnef_hw.schedule import Plan, Source, lower
+from nnef_hw.schedule.support import image_shape
+from nnef_hw.schedule.targets import find_target
 
-__all__ = ["Accelerator", "module_name", "window_weights"]
+__all__ = ["Accelerator", "module_name"]
 
 
 def module_name(layer: str) -> str:
@@ -35,19 +29,11 @@ def module_name(layer: str) -> str:
     return name if re.match(r"[A-Za-z_]", name) else f"layer_{name}"
 
 
-def window_weights(layer: ConvLayer, lanes: int, *, parallel: bool = False) -> NDArray[np.int64]:
-    """Weights in window order, shape [out channels, words, lanes]; absent lanes are 0."""
-    out_channels, taps, channels = layer.weights.shape
-    if parallel:
-        return layer.weights.reshape(out_channels, 1, taps * channels)
-    blocks = -(-channels // lanes)
-    padded = np.zeros((out_channels, taps, blocks * lanes), np.int64)
-    padded[:, :, :channels] = layer.weights
-    return padded.reshape(out_channels, taps * blocks, lanes)
-
-
 class Accelerator(wiring.Component):  # type: ignore[misc]
-    """All blocks of a Plan in a row, between two skid buffers.
+    """All blocks of a Plan, between two skid buffers.
+
+    A stream that several blocks read is forked; a block with several operands has a FIFO where one
+    of them comes early.
 
     Golden model: :func:`nnef_hw.reference.run_fixed`.
 
@@ -61,7 +47,12 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
 
     def __init__(self, plan: Plan, graph: Graph) -> None:
         self.plan = plan
-        self.chain = lower(graph)
+        self.network = lower(graph)
+        self.beats = {
+            source.tensor: math.prod(image_shape(graph.tensor(source.tensor).shape) or ())
+            for block in plan.blocks
+            for source in block.sources
+        }
         self.device = find_target(plan.board).device
         ports = {}
         for name, flow, port in (("i", In, plan.input), ("o", Out, plan.output)):
@@ -72,80 +63,45 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
     def elaborate(self, platform: Any) -> Module:
         """Instantiate and connect the blocks."""
         m = Module()
+        plan = self.plan
+        readers = Counter(source.tensor for block in plan.blocks for source in block.sources)
+        readers[plan.output.tensor] += 1
+        streams: dict[str, list[Any]] = {}
+
+        def give(tensor: str, result: Any, name: str) -> None:
+            """Make a stream known by its name, once for every reader."""
+            streams[tensor] = [result]
+            if readers[tensor] > 1:
+                m.submodules[f"{name}_fork"] = fork = Fork(
+                    result.payload.shape(), branches=readers[tensor]
+                )
+                wiring.connect(m, result, fork.i)
+                streams[tensor] = [getattr(fork, f"o{n}") for n in range(readers[tensor])]
+
         m.submodules.input_skid = skid = Fifo(self.i.payload.shape())
         wiring.connect(m, wiring.flipped(self.i), skid.i)
-        source = skid.o
-        for block, layer in zip(self.plan.blocks, self.chain.layers, strict=True):
-            for suffix, component in _components(block, layer, self.device):
-                m.submodules[f"{module_name(block.name)}_{suffix}"] = component
-                wiring.connect(m, source, component.i)
-                source = component.o
+        give(plan.input.tensor, skid.o, "input")
+        for block, layer in zip(plan.blocks, self.network.layers, strict=True):
+            name = module_name(block.name)
+            operands = [
+                self._operand(m, f"{name}_fifo{n}", streams[source.tensor].pop(), source)
+                for n, source in enumerate(block.sources)
+            ]
+            give(block.tensor, connect_block(m, name, block, layer, self.device, operands), name)
         m.submodules.output_skid = skid = Fifo(self.o.payload.shape())
-        wiring.connect(m, source, skid.i)
+        wiring.connect(m, streams[plan.output.tensor].pop(), skid.i)
         wiring.connect(m, skid.o, wiring.flipped(self.o))
         return m
 
-
-def _components(block: Block, layer: Layer, device: Device) -> list[tuple[str, Any]]:
-    """Return the named stream components of one block, in order."""
-    codes = {"bits": block.x_bits, "signed": block.x_signed}
-    components: list[tuple[str, Any]] = []
-    if block.beat_lanes > 1:
-        components.append(("pack", Pack(channels=block.channels, lanes=block.beat_lanes, **codes)))
-    if block.parallel:
-        components.append(("window", _parallel_buffer(block, layer, device)))
-    elif block.window is not None:
-        assert isinstance(layer, ConvLayer | PoolLayer)
-        pad = layer.pad_code if isinstance(layer, PoolLayer) else layer.source.zero_point
-        buffer = LineBuffer(
-            window=block.window, lanes=block.lanes, pad_code=pad, depth=block.depth,
-            ram=device.ram, **codes,
+    def _operand(self, m: Module, name: str, origin: Any, source: Source) -> Any:
+        """Put the FIFO in front of an operand that has one."""
+        if not source.depth:
+            return origin
+        [code] = origin.payload.data
+        fifo = BlockFifo(
+            bits=len(code), signed=code.shape().signed, lanes=1, frame=self.beats[source.tensor],
+            depth=source.depth, ram=self.device.ram,
         )  # fmt: skip
-        components.append(("window", buffer))
-    if isinstance(layer, ConvLayer):
-        components += _conv_components(block, layer, device)
-    elif isinstance(layer, PoolLayer) and layer.requant is None:
-        components.append(("maximum", MaxPool(lanes=1, **codes)))
-    elif isinstance(layer, PoolLayer):
-        components.append(("sum", SumPool(acc_bits=block.acc_bits, **codes)))
-        components.append(("requantize", _requantizer(block, layer, [layer.bias])))
-    elif isinstance(layer, TableLayer):
-        table = Table(
-            entries=layer.entries.tolist(), in_bits=block.x_bits, in_signed=block.x_signed,
-            out_bits=block.out_bits, out_signed=block.out_signed, lanes=1, ram=device.ram,
-        )  # fmt: skip
-        components.append(("table", table))
-    elif isinstance(layer, SoftmaxLayer):
-        softmax = Softmax(
-            channels=block.channels, table=layer.table.tolist(), ram=device.ram, **codes
-        )
-        components.append(("softmax", softmax))
-    else:
-        components.append(("argmax", Argmax(channels=block.channels, **codes)))
-    return components
-
-
-def _parallel_buffer(block: Block, layer: Layer, device: Device) -> ParallelLineBuffer:
-    return ParallelLineBuffer(
-        window=block.window, bits=block.x_bits, signed=block.x_signed, lanes=block.beat_lanes,
-        pad_code=layer.source.zero_point, ram=device.ram,
-    )  # fmt: skip
-
-
-def _conv_components(block: Block, layer: ConvLayer, device: Device) -> list[tuple[str, Any]]:
-    array = SystolicArray(
-        weights=window_weights(layer, block.lanes, parallel=block.parallel),
-        rows=block.rows, group_rows=block.group_rows,
-        x_bits=block.x_bits, x_signed=block.x_signed, w_bits=block.weight_bits,
-        acc_bits=block.acc_bits, in_dsp=block.in_dsp, ram=device.ram,
-        weight_style=block.weight_style, kept_passes=block.kept_passes,
-        weight_delay=block.weight_delay,
-    )  # fmt: skip
-    return [("array", array), ("requantize", _requantizer(block, layer, layer.bias.tolist()))]
-
-
-def _requantizer(block: Block, layer: ConvLayer | PoolLayer, bias: list[int]) -> Requantizer:
-    return Requantizer(
-        requant=layer.requant, bias=bias, in_bits=block.acc_bits, acc_bits=block.acc_bits,
-        digit_bits=block.digit_bits, bits=block.out_bits, signed=block.out_signed,
-    )  # fmt: skip
+        m.submodules[name] = fifo
+        wiring.connect(m, origin, fifo.i)
+        return fifo.o

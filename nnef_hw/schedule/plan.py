@@ -8,7 +8,7 @@ from typing import Any
 
 from nnef_hw.window import Window
 
-__all__ = ["Block", "Plan", "Port", "Resources"]
+__all__ = ["Block", "Plan", "Port", "Resources", "Source"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +36,51 @@ class Resources:
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """Where a block's operand comes from.
+
+    Parameters
+    ----------
+    tensor
+        Name of the stream: the input's, or of the tensor that another block computes.
+    depth
+        Items of the FIFO in front of the block; 0 without one.
+    """
+
+    tensor: str
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """The hardware of one layer.
 
     Parameters
     ----------
     name, op, kind
-        Layer and operator of the model; ``conv``, ``max_pool``, ``avg_pool``, ``table``,
-        ``softmax`` or ``argmax``.
+        Layer and operator of the model; ``conv``, ``depthwise``, ``max_pool``, ``avg_pool``,
+        ``table``, ``sum``, ``product``, ``extremum``, ``concat``, ``softmax`` or ``argmax``.
+    sources, tensor
+        What it reads, and the name of what it computes.
     channels, out_channels
         Of the image that enters and of the one that leaves.
+    operand_channels
+        Of all images that enter, where they differ.
     x_bits, x_signed, out_bits, out_signed
         Formats of codes in and out.
+    stages, y_bits, constants
+        Of an element-wise pipeline: registers; width of the second operand, and how many codes it
+        has if it is a constant.
     window, depth, parallel
         Geometry and memory words of the line buffer; None and 0 without one. A parallel one gives
         all taps of a window in one word.
-    rows, lanes, group_rows, kept_passes
-        Output channels at once, products per row, rows that share a weight memory, passes whose
-        sums the array holds.
-    weight_bits, acc_bits, digit_bits
-        Widths of weights and sums; bits of ``mult`` that the requantizer takes per cycle.
+    rows, lanes, taps, group_rows, kept_passes
+        Output channels at once, channels and window positions per word, rows that share a weight
+        memory, passes whose sums the array holds.
+    weight_bits, acc_bits
+        Widths of weights and sums.
+    digit_bits, digit_stages
+        Bits of ``mult`` that each of the requantizer's stages takes per cycle; those stages.
     interval
         Cycles per requantized result, 0 without requantizer.
     in_dsp, weight_style, weight_delay
@@ -72,6 +97,8 @@ class Block:
     name: str
     op: str
     kind: str
+    sources: tuple[Source, ...]
+    tensor: str
     channels: int
     out_channels: int
     x_bits: int
@@ -90,12 +117,18 @@ class Block:
     weight_bits: int = 0
     acc_bits: int = 0
     digit_bits: int = 0
+    digit_stages: int = 1
     interval: int = 0
     in_dsp: bool = False
     weight_style: str = "block"
     weight_delay: int = 0
     macs: int = 0
     multipliers: int = 0
+    taps: int = 1
+    stages: int = 0
+    operand_channels: tuple[int, ...] = ()
+    y_bits: int = 0
+    constants: int = 0
 
     @property
     def beat_lanes(self) -> int:
@@ -119,15 +152,22 @@ class Block:
         return -(-self.rows // self.group_rows) if self.group_rows else 0
 
     @property
+    def sums(self) -> int:
+        """Sums that an array computes at once."""
+        return self.lanes if self.kind == "depthwise" else self.rows
+
+    @property
     def result_spacing(self) -> int:
         """Least cycles between two sums that leave the array."""
-        return max(self.interval, 2 if self.groups > 1 else 1)
+        return max(self.interval, 1)
 
     @property
     def result_latency(self) -> int:
         """Cycles from the last word of a pass to its first sum."""
-        load = self.kept_passes > 1 and self.groups > 1
-        return 7 + self.weight_delay + self.tree_depth + load
+        if self.kind == "depthwise":
+            tree = (self.taps - 1).bit_length()
+            return 4 + tree + (self.pass_words > 1) + (self.kept_passes > 1)
+        return 7 + self.weight_delay + self.tree_depth
 
     @property
     def utilization(self) -> float | None:
@@ -238,5 +278,7 @@ def _block(value: dict[str, Any]) -> Block:
     return Block(**{
         **value,
         "resources": Resources(**value["resources"]),
+        "sources": tuple(Source(**source) for source in value["sources"]),
+        "operand_channels": tuple(value["operand_channels"]),
         "window": None if window is None else Window.from_json(window),
     })

@@ -48,14 +48,18 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
             "address bits": 2.11, "memory rows": 1.06, "table": 2.1, "fixed": 29.2,
         },
         "requantizer": {
-            "sum bits": 2.86, "digit bits": 1.44, "short table": 0.79, "long table": 1.92,
-            "fixed": 86.2,
+            "sum bits": 2.86, "digit bits": 1.44, "stage bits": 1.0, "serial bits": 1.0,
+            "short table": 0.79, "long table": 1.92, "fixed": 60.0,
         },
         "pack": {"register bits": 1.08, "decoded bits": 0.87, "counter bits": 1.79, "fixed": 4.6},
         "pool": {"code bits": 3.74, "fixed": 11.5},
         "argmax": {"code bits": 2.45, "index bits": 5.75, "fixed": 8.1},
         "softmax": {"index bits": 6.0, "fixed": 193.0},
         "table": {"fixed": 6.0},
+        "sum": {"tables": 39.0, "fixed": 1.0},
+        "extremum": {"code bits": 3.0, "fixed": 4.0},
+        "product": {"fixed": 30.0},
+        "concat": {"fixed": 20.0},
     },
     "ecp5": {
         "line buffer": {
@@ -71,14 +75,18 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
             "address bits": 0.0, "memory rows": 1.37, "table": 1.2, "fixed": 12.1,
         },
         "requantizer": {
-            "sum bits": 4.31, "digit bits": 1.06, "short table": 0.49, "long table": 1.51,
-            "fixed": 89.8,
+            "sum bits": 2.5, "digit bits": 1.06, "stage bits": 0.1, "serial bits": 0.1,
+            "short table": 0.49, "long table": 1.51, "fixed": 60.0,
         },
         "pack": {"register bits": 1.6, "decoded bits": 0.0, "counter bits": 2.89, "fixed": 0.0},
         "pool": {"code bits": 2.65, "fixed": 6.0},
         "argmax": {"code bits": 3.58, "index bits": 5.15, "fixed": 0.0},
         "softmax": {"index bits": 8.6, "fixed": 186.1},
         "table": {"fixed": 3.0},
+        "sum": {"tables": 39.0, "fixed": 1.0},
+        "extremum": {"code bits": 3.0, "fixed": 4.0},
+        "product": {"fixed": 30.0},
+        "concat": {"fixed": 20.0},
     },
 })  # fmt: skip
 """LUTs per unit of every feature: ``COSTS[family][part][feature]``.
@@ -90,8 +98,24 @@ LUT4 of a slice, so that flip-flops are free.
 
 def block_resources(block: Block, device: Device) -> Resources:
     """Estimate one block."""
-    parts = (component_resources(part, block, device) for part in block_parts(block))
-    return sum(parts, Resources())
+    parts = [component_resources(part, block, device) for part in block_parts(block)]
+    widths = (block.x_bits, block.y_bits or block.x_bits)
+    fifos = [
+        fifo_resources(source.depth, widths[min(n, 1)], device)
+        for n, source in enumerate(block.sources)
+        if source.depth
+    ]
+    return sum(parts + fifos, Resources())
+
+
+def fifo_resources(depth: int, bits: int, device: Device) -> Resources:
+    """Estimate a FIFO of codes in block RAM."""
+    pointer = _bits(depth)
+    return Resources(
+        lut=round(4.5 * pointer + bits + 12),
+        ff=3 * pointer + bits + 5,
+        bram=tile_memory(device.ram, depth - 2, bits).count,
+    )
 
 
 def block_parts(block: Block) -> list[str]:
@@ -100,7 +124,9 @@ def block_parts(block: Block) -> list[str]:
     if block.window is not None:
         parts.append("parallel line buffer" if block.parallel else "line buffer")
     parts.append(
-        {"conv": "array", "max_pool": "pool", "avg_pool": "pool"}.get(block.kind, block.kind)
+        {"conv": "array", "depthwise": "array", "max_pool": "pool", "avg_pool": "pool"}.get(
+            block.kind, block.kind
+        )
     )
     if block.interval:
         parts.append("requantizer")
@@ -159,6 +185,12 @@ def component_features(part: str, block: Block, device: Device) -> dict[str, flo
         features = {"code bits": block.acc_bits or block.x_bits}
     elif part == "argmax":
         features = {"code bits": block.x_bits, "index bits": _bits(block.channels)}
+    elif part == "sum":
+        features = {"tables": -(-(block.x_bits + (block.y_bits or block.x_bits)) // 4)}
+    elif part == "extremum":
+        features = {"code bits": block.x_bits}
+    elif part == "product":
+        features = {"products": block.x_bits * block.y_bits / 64}
     elif part == "softmax":
         features = {"index bits": _bits(block.channels)}
     else:
@@ -241,11 +273,11 @@ def _array_features(block: Block, device: Device) -> dict[str, float]:
     assert block.window is not None
     depth = block.window.passes * block.pass_words
     address = _bits(depth)
-    width = block.x_bits * block.lanes
+    width = block.x_bits * block.lanes * block.taps
     memory_rows = 0
     table = 0.0
     for rows in _group_sizes(block):
-        bits = rows * block.lanes * block.weight_bits
+        bits = rows * block.lanes * block.taps * block.weight_bits
         if block.weight_style == "block":
             memory_rows += bits * (tile_memory(device.ram, depth, bits).rows - 1)
         else:
@@ -253,10 +285,11 @@ def _array_features(block: Block, device: Device) -> dict[str, float]:
     products = 0.0
     if not block.in_dsp:
         products = block.multipliers * block.x_bits * block.weight_bits / 64
+    sums = block.sums
     return {
-        "sum bits": block.rows * block.acc_bits,
-        "kept bits": block.rows * block.acc_bits * (block.kept_passes - 1),
-        "tree bits": block.rows * _tree_bits(block),
+        "sum bits": sums * block.acc_bits,
+        "kept bits": sums * block.acc_bits * (block.kept_passes - 1),
+        "tree bits": sums * _tree_bits(block),
         "hop bits": width * (block.groups + 1) + address * (block.groups - 1) + 5 * block.groups,
         "address bits": address,
         "memory rows": memory_rows,
@@ -271,8 +304,9 @@ def _group_sizes(block: Block) -> list[int]:
 
 
 def _tree_bits(block: Block) -> int:
-    """Register bits of one row's adder tree."""
-    count, width, bits = block.lanes, block.x_bits + block.weight_bits, 0
+    """Register bits of the adder tree of one sum."""
+    count = block.taps if block.kind == "depthwise" else block.lanes
+    width, bits = block.x_bits + block.weight_bits, 0
     while count > 1:
         count, width = -(-count // 2), width + 1
         bits += count * width
@@ -286,20 +320,23 @@ def _array_blocks(block: Block, device: Device) -> tuple[int, int]:
     dsp = bram = 0
     for rows in _group_sizes(block):
         if block.in_dsp:
-            dsp += -(-rows * block.lanes // device.products_per_dsp)
+            dsp += -(-rows * block.lanes * block.taps // device.products_per_dsp)
         if block.weight_style == "block":
-            bram += tile_memory(device.ram, depth, rows * block.lanes * block.weight_bits).count
+            bits = rows * block.lanes * block.taps * block.weight_bits
+            bram += tile_memory(device.ram, depth, bits).count
     return dsp, bram
 
 
 def _requantizer_features(block: Block) -> dict[str, float]:
-    channels = block.out_channels if block.kind == "conv" else 1
+    channels = block.out_channels if block.kind in {"conv", "depthwise"} else 1
     constants = block.acc_bits + MULT_BITS
     short = channels <= 16
     table = constants * _rom_luts(channels) if channels > 1 else 0.0
     return {
         "sum bits": block.acc_bits,
-        "digit bits": block.acc_bits * (block.digit_bits - 1),
+        "digit bits": block.acc_bits * block.digit_bits * block.digit_stages,
+        "stage bits": block.acc_bits * block.digit_stages,
+        "serial bits": block.acc_bits * block.digit_stages * (block.interval > 1),
         "short table": table if short else 0.0,
         "long table": 0.0 if short else table,
     }
@@ -322,7 +359,7 @@ def _line_buffer_ff(block: Block) -> int:
 def _array_ff(block: Block) -> int:
     assert block.window is not None
     address = _bits(block.window.passes * block.pass_words)
-    ff = block.rows * (block.acc_bits * (1 + block.kept_passes) + _tree_bits(block))
+    ff = block.sums * (block.acc_bits * (1 + block.kept_passes) + _tree_bits(block))
     ff += block.x_bits * block.lanes * (block.groups + 1) + (address + 5) * block.groups
     word_bits = block.multipliers * block.weight_bits
     ff += block.weight_delay * (word_bits + block.x_bits * block.lanes * block.groups)
@@ -331,14 +368,27 @@ def _array_ff(block: Block) -> int:
     return ff + 25 + 5 * block.tree_depth
 
 
+def _requantizer_ff(block: Block) -> int:
+    stages = block.digit_stages
+    stage = 2 * block.acc_bits + 2 + (_bits(block.interval) + 1 if block.interval > 1 else 0)
+    digits = MULT_BITS * (stages + 1) // 2
+    channels = block.out_channels if block.kind in {"conv", "depthwise"} else 1
+    constants = block.acc_bits + MULT_BITS + _bits(channels) if channels > 1 else 0
+    return stages * stage + digits + constants + 3 * block.out_bits + 10
+
+
 _FLIP_FLOPS: Mapping[str, Callable[[Block], int]] = {
     "line buffer": _line_buffer_ff,
     "parallel line buffer": lambda block: block.x_bits * (block.lanes + block.channels) + 40,
     "array": _array_ff,
-    "requantizer": lambda block: 2 * block.acc_bits + MULT_BITS + 3 * block.out_bits + 12,
+    "requantizer": _requantizer_ff,
     "pack": lambda block: block.x_bits * (2 * block.beat_lanes - 1) + _bits(block.channels) + 5,
     "pool": lambda block: 2 * (block.acc_bits or block.x_bits) + 3,
     "argmax": lambda block: block.x_bits + 3 * _bits(block.channels) + 2,
     "softmax": lambda block: 69 + 3 * _bits(block.channels),
     "table": lambda block: 2,
+    "sum": lambda block: 36 * -(-(block.x_bits + block.y_bits) // 4) + block.stages,
+    "extremum": lambda block: block.x_bits + 2,
+    "product": lambda block: 4 * (block.x_bits + block.y_bits) + 10,
+    "concat": lambda block: 10,
 }

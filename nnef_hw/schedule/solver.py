@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph
-from nnef_hw.schedule.beats import simulate_beats
-from nnef_hw.schedule.layers import Chain, ConvLayer, lower
+from nnef_hw.schedule.beats import simulate_beats, size_fifos
+from nnef_hw.schedule.layers import ConvLayer, DepthwiseLayer, LayerGraph
+from nnef_hw.schedule.lower import lower
 from nnef_hw.schedule.options import layer_options
 from nnef_hw.schedule.plan import Block, Plan, Port, Resources
-from nnef_hw.schedule.resources import LUT_SHARE, port_resources
+from nnef_hw.schedule.resources import LUT_SHARE, block_resources, port_resources
 from nnef_hw.schedule.targets import TARGETS, Device, Target
 
 __all__ = ["schedule"]
@@ -37,6 +38,15 @@ class _Budget:
     def holds(self, used: Resources) -> bool:
         return used.lut <= self.lut and used.dsp <= self.dsp and used.bram <= self.bram
 
+    def overrun(self, used: Resources) -> Resources | None:
+        """Return by how much LUTs and block RAMs do not suffice, None if they do."""
+        if self.holds(used):
+            return None
+        return Resources(lut=max(0, used.lut - self.lut), bram=max(0, used.bram - self.bram))
+
+    def less(self, other: Resources) -> _Budget:
+        return replace(self, lut=self.lut - other.lut, bram=self.bram - other.bram)
+
 
 def schedule(
     graph: Graph, target: Target, *, clock_mhz: float | None = None, target_fps: float | None = None
@@ -53,19 +63,25 @@ def schedule(
     TargetError
         If no folding fits the board, or none is fast enough.
     """
-    chain = lower(graph)
+    network = lower(graph)
     device = target.device
     clock = clock_mhz or target.clock_mhz
-    link = _border_resources(chain, target)
-    options = [layer_options(layer, device) for layer in chain.layers]
+    link = _border_resources(network, target)
+    options = [layer_options(layer, device) for layer in network.layers]
     budget = _budget(device, link)
     wanted = None if target_fps is None else int(clock * 1e6 / target_fps)
-    input_port, output_port = _ports(chain)
+    input_port, output_port = _ports(network)
     limit = wanted
+    without_fifos = budget
     while True:
-        blocks = _solve(options, budget, device, limit)
-        if blocks is None:
-            raise _misfit(graph, chain, options, budget, target, target_fps, clock)
+        chosen = _solve(options, without_fifos, device, limit)
+        if chosen is None:
+            raise _misfit(graph, network, options, budget, target, target_fps, clock)
+        blocks = _with_fifos(chosen, input_port, output_port, device)
+        overrun = budget.overrun(_total(blocks))
+        if overrun:
+            without_fifos = without_fifos.less(overrun)
+            continue
         times = simulate_beats(blocks, input_port, output_port)
         if wanted is None or limit is None or times.interval <= wanted:
             break
@@ -78,11 +94,21 @@ def schedule(
         clock_mhz=clock,
         input=input_port,
         output=output_port,
-        blocks=tuple(blocks),
+        blocks=blocks,
         interval=times.interval,
         latency=times.latency,
         link=link,
     )
+
+
+def _with_fifos(
+    chosen: Sequence[Block], input_port: Port, output_port: Port, device: Device
+) -> tuple[Block, ...]:
+    """Add the FIFOs in front of blocks with several operands."""
+    if all(len(block.sources) < 2 for block in chosen):
+        return tuple(chosen)
+    blocks = size_fifos(chosen, input_port, output_port)
+    return tuple(replace(block, resources=block_resources(block, device)) for block in blocks)
 
 
 def _budget(device: Device, link: Resources) -> _Budget:
@@ -94,17 +120,19 @@ def _budget(device: Device, link: Resources) -> _Budget:
     )
 
 
-def _ports(chain: Chain) -> tuple[Port, Port]:
-    first, final = chain.layers[0].source, chain.layers[-1].target
+def _ports(network: LayerGraph) -> tuple[Port, Port]:
+    first, final = network.input_tensor, network.output_tensor
+    assert first.qtype is not None
+    assert final.qtype is not None
     return (
-        Port(chain.input_tensor.name, chain.input_image, first.bits, first.signed),
-        Port(chain.output_tensor.name, chain.output_image, final.bits, final.signed),
+        Port(first.name, network.input_image, first.qtype.bits, first.qtype.signed),
+        Port(final.name, network.output_image, final.qtype.bits, final.qtype.signed),
     )
 
 
-def _border_resources(chain: Chain, target: Target) -> Resources:
+def _border_resources(network: LayerGraph, target: Target) -> Resources:
     """Host link and the skid buffers at the accelerator's border."""
-    ports = _ports(chain)
+    ports = _ports(network)
     link = Resources(lut=target.link_lut, ff=target.link_lut // 2, bram=target.link_bram)
     return sum((port_resources(port.bits) for port in ports), link)
 
@@ -194,7 +222,7 @@ def _total(blocks: Iterable[Block]) -> Resources:
 
 def _misfit(
     graph: Graph,
-    chain: Chain,
+    network: LayerGraph,
     options: Sequence[Sequence[Block]],
     budget: _Budget,
     target: Target,
@@ -207,9 +235,9 @@ def _misfit(
         min(layer, key=lambda b: _load(b.resources, (0.02, 0.02, 1.0), device)) for layer in options
     ]
     weight_bytes = sum(
-        -(-layer.weights.size * layer.weight_bits // 8)
-        for layer in chain.layers
-        if isinstance(layer, ConvLayer)
+        -(-layer.parameters * layer.weight_bits // 8)
+        for layer in network.layers
+        if isinstance(layer, ConvLayer | DepthwiseLayer)
     )
     floor = max(min(block.cycles for block in layer) for layer in options)
     if target_fps is not None and _solve(options, budget, device, None) is not None:
@@ -219,7 +247,7 @@ def _misfit(
             remedy=f"ask for less; {clock * 1e6 / floor:.0f} is the most any folding would give",
         )
     used = _total(smallest)
-    fitting = [other.name for other in TARGETS if other is not target and _fits(chain, other)]
+    fitting = [other.name for other in TARGETS if other is not target and _fits(network, other)]
     where = f"it fits {', '.join(fitting)}" if fitting else "no board known here is big enough"
     return TargetError(
         f"model {graph.name!r} does not fit {target.name} ({device.name}): it needs "
@@ -231,8 +259,8 @@ def _misfit(
     )
 
 
-def _fits(chain: Chain, target: Target) -> bool:
+def _fits(network: LayerGraph, target: Target) -> bool:
     device = target.device
-    options = [layer_options(layer, device) for layer in chain.layers]
-    budget = _budget(device, _border_resources(chain, target))
+    options = [layer_options(layer, device) for layer in network.layers]
+    budget = _budget(device, _border_resources(network, target))
     return _solve(options, budget, device, None) is not None

@@ -19,19 +19,10 @@ def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
     return height, width, channels
 
 
-_CHAIN = "use a network whose layers form a chain"
 _BORDERS = {
     "avg_pool": ("constant",),
     "conv": ("constant",),
     "max_pool": ("constant", "ignore"),
-}
-_OF_BRANCHES = {
-    "add": "adds",
-    "concat": "joins",
-    "max": "compares",
-    "min": "compares",
-    "mul": "multiplies",
-    "sub": "subtracts",
 }
 
 
@@ -49,17 +40,9 @@ def check_streamable(graph: Graph) -> list[NnefHwError]:
                 f"graph {graph.name!r} has {len(names)} {what}; streaming takes one",
                 "split the model",
             )
-    for name in (*graph.inputs, *(out for node in graph.nodes for out in node.outputs)):
-        readers = graph.consumers(name)
-        uses = len(readers) + (name in graph.outputs)
-        if uses > 1:
-            refuse(
-                f"tensor {name!r} is read {uses} times; branches are not streamed yet",
-                _CHAIN,
-                readers[0] if readers else None,
-            )
     for node in graph.nodes:
-        for name in (node.inputs[0], node.outputs[0]):
+        computed = [name for name in node.inputs if graph.tensor(name).data is None]
+        for name in (*computed, *node.outputs):
             if image_shape(graph.tensor(name).shape) is None and node.op != "reshape":
                 shape = list(graph.tensor(name).shape)
                 refuse(
@@ -75,15 +58,6 @@ def check_streamable(graph: Graph) -> list[NnefHwError]:
 def _problems(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
     """Yield reasons and remedies."""
     attrs = node.attrs
-    if node.op in _OF_BRANCHES:
-        if any(graph.tensor(name).data is not None for name in node.inputs):
-            yield "the streaming architecture has no constant operands yet", "use one number"
-        else:
-            yield f"the streaming architecture {_OF_BRANCHES[node.op]} no branches yet", _CHAIN
-    if node.op == "conv" and attrs["groups"] != 1:
-        yield f"groups = {attrs['groups']} are not streamed yet", "use groups = 1"
-    if any(d != 1 for d in attrs.get("dilation", ())):
-        yield f"dilation {list(attrs['dilation'])} is not streamed yet", "use 1"
     if any(map(any, attrs.get("padding", ()))):
         allowed = _BORDERS[node.op]
         if attrs["border"] not in allowed:
@@ -91,6 +65,10 @@ def _problems(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
             yield f"border {attrs['border']!r} is not streamed yet", f"use {names}"
     if node.op in {"softmax", "argmax_reduce"} and list(attrs["axes"]) != [1]:
         yield f"axes = {list(attrs['axes'])} are not streamed", "use axes = [1]"
+    if node.op == "concat" and attrs["axis"] != 1:
+        yield f"axis = {attrs['axis']} is not streamed", "use axis = 1"
+    if node.op == "concat" and any(graph.tensor(name).data is not None for name in node.inputs):
+        yield "a constant part is not streamed yet", "add it after the accelerator"
     if node.op == "reshape" and not (_is_border(graph, node) or _keeps_stream(graph, node)):
         yield "this reshape reorders the stream", "put it first, last, or before a linear"
 
@@ -99,6 +77,8 @@ def _is_border(graph: Graph, node: Node) -> bool:
     """Only reshapes stand between this one and the graph's input or output."""
     before: Node | None = node
     while before is not None and before.op == "reshape":
+        if len(graph.consumers(before.inputs[0])) > 1:
+            break
         before = graph.producer(before.inputs[0])
     if before is None:
         return True

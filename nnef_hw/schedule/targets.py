@@ -66,11 +66,11 @@ ECP5_RAM = BlockRam("DP16KD", ((512, 36), (1024, 18), (2048, 9)))
 
 UP5K = Device(
     name="up5k", family="ice40", lut=5280, ff=5280, dsp=8, products_per_dsp=2, bram=30,
-    ram=ICE40_RAM, spram=4, lut_multiplier=112, weight_delay=0, digit_bits=4,
+    ram=ICE40_RAM, spram=4, lut_multiplier=112, weight_delay=0, digit_bits=2,
 )  # fmt: skip
 ECP5_85K = Device(
     name="ecp5-85k", family="ecp5", lut=83640, ff=83640, dsp=156, products_per_dsp=1, bram=208,
-    ram=ECP5_RAM, spram=0, lut_multiplier=104, weight_delay=1, digit_bits=8,
+    ram=ECP5_RAM, spram=0, lut_multiplier=104, weight_delay=1, digit_bits=2,
 )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def report(fixed, plan):
     def report(**changes):
         known = {"synthesis": None, "simulation": None, "accuracy": None, "bitstream": None}
         known |= {"seconds": {}, "commands": [], "baud": 1_000_000, "target": TARGET}
-        return make_report(graph=fixed, plan=plan, chain=lower(fixed), **known | changes)
+        return make_report(graph=fixed, plan=plan, network=lower(fixed), **known | changes)
 
     return report
 

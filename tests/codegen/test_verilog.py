@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from nnef_hw.build.synthesis import map_only
-from nnef_hw.codegen.accelerator import Accelerator, module_name, window_weights
+from nnef_hw.codegen.accelerator import Accelerator, module_name
+from nnef_hw.codegen.blocks import window_weights
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize

@@ -11,7 +11,7 @@ from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import run_fixed
 from nnef_hw.schedule import lower
-from nnef_hw.schedule.beats import BeatTimes, simulate_beats
+from nnef_hw.schedule.beats import BeatTimes, simulate_beats, size_fifos
 from nnef_hw.schedule.options import layer_options
 from nnef_hw.schedule.resources import block_resources
 from nnef_hw.sim.fast_runner import FastRunner
@@ -48,8 +48,11 @@ def force(rng):
             )
         if block.interval:
             digit_bits = int(rng.integers(1, 17))
-            interval = -(-max(layer.requant.mult).bit_length() // digit_bits)
-            block = replace(block, digit_bits=digit_bits, interval=interval)
+            digits = -(-max(layer.requant.mult).bit_length() // digit_bits)
+            stages = int(rng.integers(1, digits + 1))
+            block = replace(
+                block, digit_bits=digit_bits, digit_stages=stages, interval=-(-digits // stages)
+            )
         if block.window is not None and not block.parallel and rng.random() < 0.5:
             depth = max(2, 1 << (block.window.min_depth - 1).bit_length())
             block = replace(block, depth=depth)
@@ -57,6 +60,7 @@ def force(rng):
 
     def force(plan, graph, target):
         blocks = tuple(force_block(layer, target.device) for layer in lower(graph).layers)
+        blocks = size_fifos(blocks, plan.input, plan.output)
         times = simulate_beats(blocks, plan.input, plan.output)
         return replace(plan, blocks=blocks, interval=times.interval, latency=times.latency)
 
@@ -83,15 +87,15 @@ class Simulation:
 
     def run(self, frames, stall=0.0):
         """Feed frames back to back: the extremes, then noise."""
-        chain, (name,) = lower(self.graph), self.graph.inputs
+        network, (name,) = lower(self.graph), self.graph.inputs
         tensor = self.graph.tensor(name)
         codes = self.rng.integers(
             tensor.qtype.lo, tensor.qtype.hi + 1, [frames, *tensor.shape[1:]]
         )  # fmt: skip
         codes[0], codes[-1] = tensor.qtype.hi, tensor.qtype.lo
         result = run_fixed(self.graph, {name: codes})[self.graph.outputs[0]]
-        beats = _stream(codes.reshape(frames, *chain.input_tensor.shape[1:]))
-        expected = _stream(result.reshape(frames, *chain.output_tensor.shape[1:]))
+        beats = _stream(codes.reshape(frames, *network.input_tensor.shape[1:]))
+        expected = _stream(result.reshape(frames, *network.output_tensor.shape[1:]))
         run = self._verilator if self.runner else self._pysim
         given, in_cycles, out_cycles = run(beats, expected.size, stall)
         start = int(in_cycles[0])
@@ -101,6 +105,16 @@ class Simulation:
                                                      self.plan.output.beats]),
         )  # fmt: skip
         return Trial(given, expected.reshape(-1).tolist(), times)
+
+    def check(self, frames, stall=0.3):
+        """Every code is right, with stalls too, and every border beat comes when it should."""
+        trial = self.run(frames)
+        assert trial.codes == trial.expected
+        plan = self.plan
+        assert trial.times == simulate_beats(plan.blocks, plan.input, plan.output, frames)
+        assert trial.times.latency == plan.latency
+        trial = self.run(frames, stall=stall)
+        assert trial.codes == trial.expected
 
     def _pysim(self, beats, count, stall):
         items = [

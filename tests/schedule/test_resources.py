@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nnef_hw.codegen.accelerator import Accelerator
-from nnef_hw.schedule import Block, Resources, find_target, schedule
+from nnef_hw.schedule import Block, Resources, Source, find_target, schedule
 from nnef_hw.schedule.resources import (
     COSTS,
     block_parts,
@@ -22,11 +22,12 @@ from nnef_hw.window import Window
 
 BOARDS = ["icebreaker", "ulx3s_85f"]
 CONV = Block(
-    name="conv", op="conv", kind="conv", channels=6, out_channels=12, x_bits=8, x_signed=False,
-    out_bits=8, out_signed=False, cycles=1, resources=Resources(),
-    window=Window(10, 12, 3, kernel=(3, 3), padding=((1, 1), (1, 1)), passes=6), depth=128,
-    rows=2, lanes=2, group_rows=2, weight_bits=8, acc_bits=20, digit_bits=2, interval=8,
-    in_dsp=True, multipliers=4,
+    name="conv", op="conv", kind="conv", sources=(Source("x"),), tensor="y", channels=6,
+    out_channels=12, x_bits=8, x_signed=False, out_bits=8, out_signed=False, cycles=1,
+    resources=Resources(), depth=128,
+    window=Window(10, 12, 3, kernel=(3, 3), padding=((1, 1), (1, 1)), passes=6),
+    rows=2, lanes=2, group_rows=2, weight_bits=8, acc_bits=20, digit_bits=2,
+    interval=8, in_dsp=True, multipliers=4,
 )  # fmt: skip
 PARALLEL = replace(
     CONV, parallel=True, lanes=54, channels=6, depth=14, multipliers=108,
@@ -36,8 +37,8 @@ OTHERS = [
     replace(CONV, kind="max_pool", acc_bits=0, lanes=1, interval=0),
     replace(CONV, kind="avg_pool", lanes=1),
     *(
-        replace(CONV, kind=kind, window=None, lanes=1, interval=0)
-        for kind in ("table", "softmax", "argmax")
+        replace(CONV, kind=kind, window=None, lanes=1, interval=0, y_bits=8)
+        for kind in ("table", "softmax", "argmax", "sum", "product", "extremum", "concat")
     ),
 ]
 

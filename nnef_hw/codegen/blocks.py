@@ -1,0 +1,187 @@
+"""Block and layer -> the components of ``rtl/`` that run it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from amaranth import Module
+from amaranth.lib import wiring
+from numpy.typing import NDArray
+
+from nnef_hw.numerics import AddRequant
+from nnef_hw.rtl.argmax import Argmax
+from nnef_hw.rtl.array import SystolicArray
+from nnef_hw.rtl.constant import Constant
+from nnef_hw.rtl.depthwise import DepthwiseArray
+from nnef_hw.rtl.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
+from nnef_hw.rtl.linebuffer import LineBuffer
+from nnef_hw.rtl.parallel import ParallelLineBuffer
+from nnef_hw.rtl.pool import MaxPool, SumPool
+from nnef_hw.rtl.requantizer import Requantizer
+from nnef_hw.rtl.softmax import Softmax
+from nnef_hw.rtl.table import Table
+from nnef_hw.rtl.width import Pack
+from nnef_hw.schedule import Block
+from nnef_hw.schedule.layers import (
+    ConcatLayer,
+    ConvLayer,
+    DepthwiseLayer,
+    EltwiseLayer,
+    Layer,
+    PoolLayer,
+    SoftmaxLayer,
+    TableLayer,
+)
+from nnef_hw.schedule.targets import Device
+
+__all__ = ["connect_block", "window_weights"]
+
+
+def window_weights(layer: ConvLayer, lanes: int, *, parallel: bool = False) -> NDArray[np.int64]:
+    """Weights in window order, shape [out channels, words, lanes]; absent lanes are 0."""
+    out_channels, taps, channels = layer.weights.shape
+    if parallel:
+        return layer.weights.reshape(out_channels, 1, taps * channels)
+    blocks = -(-channels // lanes)
+    padded = np.zeros((out_channels, taps, blocks * lanes), np.int64)
+    padded[:, :, :channels] = layer.weights
+    return padded.reshape(out_channels, taps * blocks, lanes)
+
+
+def connect_block(
+    m: Module, name: str, block: Block, layer: Layer, device: Device, operands: Sequence[Any]
+) -> Any:
+    """Add a block's components to a module, fed by the streams of its operands; return its result.
+
+    Their names begin with ``name``.
+    """
+    if isinstance(layer, EltwiseLayer):
+        source, components = _eltwise(m, name, block, layer, device, operands)
+    elif isinstance(layer, ConcatLayer):
+        raise NotImplementedError
+    else:
+        components = _components(block, layer, device)
+        [source] = operands
+    for suffix, component in components:
+        m.submodules[f"{name}_{suffix}"] = component
+        wiring.connect(m, source, component.i)
+        source = component.o0 if isinstance(component, DepthwiseArray) else component.o
+    return source
+
+
+def _eltwise(
+    m: Module, name: str, block: Block, layer: EltwiseLayer, device: Device, operands: Sequence[Any]
+) -> tuple[Any, list[tuple[str, Any]]]:
+    """Add an element-wise operator; return its result, and what follows in its block."""
+    first, second = layer.formats
+    zero_points = (first.zero_point, second.zero_point)
+    formats = {
+        "in_bits": (first.bits, second.bits), "in_signed": (first.signed, second.signed),
+    }  # fmt: skip
+    components = []
+    operator: Any
+    if block.kind == "sum":
+        assert isinstance(layer.requant, AddRequant)
+        operator = EltwiseSum(
+            requant=layer.requant, in_zero_points=zero_points, **formats,
+            out_bits=block.out_bits, out_signed=block.out_signed, lanes=1,
+        )  # fmt: skip
+    elif block.kind == "product":
+        operator = EltwiseProduct(in_zero_points=zero_points, **formats)
+        components.append(("requantize", _requantizer(block, layer, [0])))
+    else:
+        operator = EltwiseExtremum(
+            greatest=block.op == "max", bits=block.x_bits, signed=block.x_signed, lanes=1
+        )
+    m.submodules[f"{name}_{block.kind}"] = operator
+    if layer.constant:
+        constant = Constant(
+            codes=layer.constant, repeats=layer.pixels * layer.channels // len(layer.constant),
+            bits=second.bits, signed=second.signed, ram=device.ram, style="logic",
+        )  # fmt: skip
+        m.submodules[f"{name}_constant"] = constant
+        operands = (*operands, constant.o)
+    for operand, port in zip(operands, (operator.a, operator.b), strict=True):
+        wiring.connect(m, operand, port)
+    return operator.o, components
+
+
+def _components(block: Block, layer: Layer, device: Device) -> list[tuple[str, Any]]:
+    """Return the named stream components of a block with one operand, in order."""
+    codes = {"bits": block.x_bits, "signed": block.x_signed}
+    components: list[tuple[str, Any]] = []
+    if block.beat_lanes > 1:
+        components.append(("pack", Pack(channels=block.channels, lanes=block.beat_lanes, **codes)))
+    if block.parallel:
+        components.append(("window", _parallel_buffer(block, layer, device)))
+    elif block.window is not None:
+        assert isinstance(layer, ConvLayer | DepthwiseLayer | PoolLayer)
+        pad = layer.pad_code if isinstance(layer, PoolLayer) else layer.source.zero_point
+        buffer = LineBuffer(
+            window=block.window, lanes=block.lanes, pad_code=pad, depth=block.depth,
+            ram=device.ram, **codes,
+        )  # fmt: skip
+        components.append(("window", buffer))
+    if isinstance(layer, ConvLayer):
+        components += _conv_components(block, layer, device)
+    elif isinstance(layer, DepthwiseLayer):
+        array = DepthwiseArray(
+            weights=layer.weights, lanes=block.lanes, taps=block.taps,
+            kept_passes=block.kept_passes, x_bits=block.x_bits, x_signed=block.x_signed,
+            w_bits=block.weight_bits, acc_bits=block.acc_bits, in_dsp=block.in_dsp,
+            ram=device.ram, weight_style=block.weight_style,
+        )  # fmt: skip
+        components.append(("array", array))
+        components.append(("requantize", _requantizer(block, layer, layer.bias.tolist())))
+    elif isinstance(layer, PoolLayer) and layer.requant is None:
+        components.append(("maximum", MaxPool(lanes=1, **codes)))
+    elif isinstance(layer, PoolLayer):
+        components.append(("sum", SumPool(acc_bits=block.acc_bits, **codes)))
+        components.append(("requantize", _requantizer(block, layer, [layer.bias])))
+    elif isinstance(layer, TableLayer):
+        table = Table(
+            entries=layer.entries.tolist(), in_bits=block.x_bits, in_signed=block.x_signed,
+            out_bits=block.out_bits, out_signed=block.out_signed, lanes=1, ram=device.ram,
+        )  # fmt: skip
+        components.append(("table", table))
+    elif isinstance(layer, SoftmaxLayer):
+        softmax = Softmax(
+            channels=block.channels, table=layer.table.tolist(), ram=device.ram, **codes
+        )
+        components.append(("softmax", softmax))
+    else:
+        components.append(("argmax", Argmax(channels=block.channels, **codes)))
+    return components
+
+
+def _parallel_buffer(block: Block, layer: Layer, device: Device) -> ParallelLineBuffer:
+    return ParallelLineBuffer(
+        window=block.window, bits=block.x_bits, signed=block.x_signed, lanes=block.beat_lanes,
+        pad_code=layer.source.zero_point, ram=device.ram,
+    )  # fmt: skip
+
+
+def _conv_components(block: Block, layer: ConvLayer, device: Device) -> list[tuple[str, Any]]:
+    array = SystolicArray(
+        weights=window_weights(layer, block.lanes, parallel=block.parallel),
+        rows=block.rows, group_rows=block.group_rows,
+        x_bits=block.x_bits, x_signed=block.x_signed, w_bits=block.weight_bits,
+        acc_bits=block.acc_bits, in_dsp=block.in_dsp, ram=device.ram,
+        weight_style=block.weight_style, kept_passes=block.kept_passes,
+        weight_delay=block.weight_delay,
+    )  # fmt: skip
+    return [("array", array), ("requantize", _requantizer(block, layer, layer.bias.tolist()))]
+
+
+def _requantizer(
+    block: Block,
+    layer: ConvLayer | DepthwiseLayer | EltwiseLayer | PoolLayer,
+    bias: list[int],
+) -> Requantizer:
+    return Requantizer(
+        requant=layer.requant, bias=bias, in_bits=block.acc_bits, acc_bits=block.acc_bits,
+        digit_bits=block.digit_bits, stages=block.digit_stages, bits=block.out_bits,
+        signed=block.out_signed,
+    )  # fmt: skip

@@ -1,0 +1,98 @@
+"""What the options of all layers share: plain blocks, line buffer depths, digits, foldings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from nnef_hw.blockram import tile_memory
+from nnef_hw.numerics import Requant
+from nnef_hw.schedule.layers import Layer
+from nnef_hw.schedule.plan import Block, Resources, Source
+from nnef_hw.schedule.resources import block_resources
+from nnef_hw.schedule.targets import Device
+from nnef_hw.window import Window
+
+__all__ = ["foldings", "new_block", "requantizers", "with_depths"]
+
+MAX_DEPTH_DOUBLINGS = 2
+
+
+def new_block(
+    layer: Layer, kind: str, *, channels: int, out_channels: int, cycles: int = 0, **more: Any
+) -> Block:
+    """Return a layer's block, without an estimate of its resources."""
+    return Block(
+        name=layer.name,
+        op=layer.node.op,
+        kind=kind,
+        sources=tuple(map(Source, layer.sources)),
+        tensor=layer.node.outputs[0],
+        channels=channels,
+        out_channels=out_channels,
+        x_bits=layer.source.bits,
+        x_signed=layer.source.signed,
+        out_bits=layer.target.bits,
+        out_signed=layer.target.signed,
+        cycles=cycles,
+        resources=Resources(),
+        **more,
+    )
+
+
+def foldings(extent: int) -> list[int]:
+    """Sizes s for which no smaller one needs as few repetitions ``ceil(extent / s)``."""
+    return sorted({-(-extent // repetitions) for repetitions in range(1, extent + 1)})
+
+
+def requantizers(requant: Requant, device: Device) -> list[dict[str, Any]]:
+    """List the foldings of a requantizer, slowest first, as fields of a :class:`Block`."""
+    top_bits = max(requant.mult).bit_length()
+    widest = min(device.digit_bits, top_bits)
+    choices = [(bits, 1) for bits in range(1, widest)]
+    digits = -(-top_bits // widest)
+    choices += [(widest, -(-digits // interval)) for interval in reversed(foldings(digits))]
+    return [
+        {
+            "digit_bits": bits,
+            "digit_stages": stages,
+            "interval": -(-top_bits // (bits * stages)),
+        }
+        for bits, stages in choices
+    ]
+
+
+def with_depths(block: Block, window: Window, reading: int, device: Device) -> list[Block]:
+    """Vary the line buffer's depth; a shallow one makes the reader wait at row and frame ends."""
+    if block.parallel:
+        # Words that complete no window pass in a cycle each.
+        cycles = reading + window.words - window.out_pixels
+        block = replace(block, depth=window.padded_width, cycles=cycles)
+        return [replace(block, resources=block_resources(block, device))]
+    depth = max(2, 1 << (window.min_depth - 1).bit_length())
+    width = block.x_bits * block.lanes
+    while (
+        tile_memory(device.ram, 2 * depth, width).count
+        == tile_memory(device.ram, depth, width).count
+    ):
+        depth *= 2
+    options: list[Block] = []
+    for _ in range(1 + MAX_DEPTH_DOUBLINGS):
+        cycles = max(reading + _refill_cycles(window, depth), window.words)
+        if options and cycles >= options[-1].cycles:
+            break
+        variant = replace(block, depth=depth, cycles=cycles)
+        options.append(replace(variant, resources=block_resources(variant, device)))
+        depth *= 2
+    return options
+
+
+def _refill_cycles(window: Window, depth: int) -> int:
+    """Cycles per frame in which the reader waits for words that had no room."""
+    steps = (
+        (window.column_step, window.out_height * (window.out_width - 1)),
+        (window.row_step, window.out_height - 1),
+        (window.frame_step, 1),
+    )
+    missing = ((max(0, window.span + step - depth), count) for step, count in steps)
+    return sum((words + 2) * count for words, count in missing if words)

@@ -1,0 +1,262 @@
+"""A fixed graph as stream layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.errors import UnsupportedError, raise_all
+from nnef_hw.ir import Graph, Node
+from nnef_hw.ir.verify import ARITHMETIC_OPS, TABLE_OPS
+from nnef_hw.numerics import QType, accumulator_range, fold_zero_point, signed_bits
+from nnef_hw.schedule.layers import (
+    ArgmaxLayer,
+    ConcatLayer,
+    ConvLayer,
+    DepthwiseLayer,
+    EltwiseLayer,
+    Layer,
+    LayerGraph,
+    PoolLayer,
+    SoftmaxLayer,
+    TableLayer,
+)
+from nnef_hw.schedule.support import check_streamable, image_shape
+from nnef_hw.window import Window
+
+__all__ = ["lower"]
+
+
+def lower(graph: Graph) -> LayerGraph:
+    """Turn a fixed graph into layers.
+
+    Raises
+    ------
+    UnsupportedError, ErrorGroup
+        If :func:`check_streamable` finds anything.
+    """
+    raise_all(check_streamable(graph))
+    nodes = list(graph.nodes)
+    first, final = graph.inputs[0], graph.outputs[0]
+    while nodes and nodes[0].op == "reshape" and len(graph.consumers(first)) == 1:
+        first = nodes.pop(0).outputs[0]
+    while nodes and nodes[-1].op == "reshape":
+        final = nodes.pop().inputs[0]
+    streams: dict[str, str] = {first: first}
+    layers: list[Layer] = []
+    for node in nodes:
+        if node.op == "reshape":
+            streams[node.outputs[0]] = streams[node.inputs[0]]
+        else:
+            streams[node.outputs[0]] = node.outputs[0]
+            layers.append(_lower_node(_Call(graph, node, streams)))
+    if not layers:
+        raise UnsupportedError(f"graph {graph.name!r} has nothing to compute")
+    input_image = image_shape(graph.tensor(first).shape)
+    output_image = image_shape(graph.tensor(final).shape)
+    assert input_image is not None
+    assert output_image is not None
+    return LayerGraph(
+        tuple(layers), graph.tensor(first), graph.tensor(final), input_image, output_image
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A node and what is known around it."""
+
+    graph: Graph
+    node: Node
+    streams: dict[str, str]
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Streams of the operands that are computed."""
+        return tuple(self.streams[name] for name in self.node.inputs if name in self.streams)
+
+    def format(self, name: str) -> QType:
+        qtype = self.graph.tensor(name).qtype
+        assert qtype is not None
+        return qtype
+
+    @property
+    def source(self) -> QType:
+        return self.format(self.node.inputs[0])
+
+    @property
+    def target(self) -> QType:
+        return self.format(self.node.outputs[0])
+
+    def image(self, name: str) -> tuple[int, int, int]:
+        shape = image_shape(self.graph.tensor(name).shape)
+        assert shape is not None
+        return shape
+
+    @property
+    def attrs(self) -> Mapping[str, Any]:
+        return self.node.attrs
+
+    @property
+    def extents(self) -> dict[str, Any]:
+        """Pixels and channels of the result, or of the operand if they differ."""
+        height, width, channels = self.image(
+            next(name for name in self.node.inputs if name in self.streams)
+        )
+        return {"pixels": height * width, "channels": channels}
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """Fields that all layers have."""
+        return {"name": self.node.name, "node": self.node, "sources": self.sources}
+
+
+def _product_bits(first: QType, second: QType) -> int:
+    """Width of every product of differences of codes of two formats."""
+    corners = [
+        (a - first.zero_point) * (b - second.zero_point)
+        for a in (first.lo, first.hi)
+        for b in (second.lo, second.hi)
+    ]
+    return signed_bits(min(corners), max(corners))
+
+
+def _lower_node(call: _Call) -> Layer:
+    op = call.node.op
+    if op in TABLE_OPS:
+        return TableLayer(
+            **call.names, **call.extents, entries=call.attrs["table"], source=call.source,
+            target=call.target,
+        )  # fmt: skip
+    return _LOWERINGS[op](call)
+
+
+def _lower_softmax(call: _Call) -> SoftmaxLayer:
+    return SoftmaxLayer(
+        **call.names, **call.extents, table=call.attrs["table"], source=call.source,
+        target=call.target,
+    )  # fmt: skip
+
+
+def _lower_argmax(call: _Call) -> ArgmaxLayer:
+    return ArgmaxLayer(**call.names, **call.extents, source=call.source, target=call.target)
+
+
+def _lower_eltwise(call: _Call) -> EltwiseLayer:
+    first, second = call.node.inputs
+    requant = call.attrs.get("requant")
+    if first not in call.streams:
+        first, second = second, first
+        if call.node.op in {"add", "sub"}:
+            assert requant is not None
+            requant = replace(requant, mult=requant.mult[::-1])
+    formats = call.format(first), call.format(second)
+    constant: tuple[int, ...] = ()
+    if second not in call.streams:
+        constant = tuple(call.graph.constant(second).reshape(-1).tolist())
+    return EltwiseLayer(
+        **call.names, **call.extents, formats=formats, target=call.target, requant=requant,
+        constant=constant, acc_bits=_product_bits(*formats),
+    )  # fmt: skip
+
+
+def _lower_concat(call: _Call) -> ConcatLayer:
+    channels = tuple(call.image(name)[2] for name in call.node.inputs)
+    return ConcatLayer(
+        **call.names, pixels=call.extents["pixels"], channels=channels, source=call.source,
+        target=call.target,
+    )  # fmt: skip
+
+
+def _lower_pool(call: _Call) -> PoolLayer:
+    height, width, channels = call.image(call.node.inputs[0])
+    attrs, source = call.attrs, call.source
+
+    def spatial(key: str) -> tuple[int, int]:
+        vertical, horizontal = (*attrs[key][2:], 1)[:2]
+        return vertical, horizontal
+
+    padding = (*(tuple(pair) for pair in attrs["padding"][2:]), (0, 0))[:2]
+    window = Window(
+        height, width, channels,
+        kernel=spatial("size"), stride=spatial("stride"), dilation=spatial("dilation"),
+        padding=(padding[0], padding[1]), passes=channels, by_channel=True,
+    )  # fmt: skip
+    known = {**call.names, "window": window, "source": source, "target": call.target}
+    if call.node.op == "max_pool":
+        pad_code = source.lo if attrs["border"] == "ignore" else source.zero_point
+        return PoolLayer(**known, pad_code=pad_code, requant=None)
+    lowest, highest = source.lo * window.taps, source.hi * window.taps
+    bias = -source.zero_point * window.taps
+    limits = (min(lowest, lowest + bias), max(highest, highest + bias))
+    return PoolLayer(
+        **known, pad_code=source.zero_point, requant=attrs["requant"], bias=bias,
+        acc_bits=signed_bits(*limits),
+    )  # fmt: skip
+
+
+def _lower_conv(call: _Call) -> ConvLayer | DepthwiseLayer:
+    """Lower ``conv`` and ``linear``."""
+    node, source = call.node, call.source
+    channels = call.image(node.inputs[0])[2]
+    groups = int(call.attrs.get("groups", 1))
+    qtype = call.format(node.inputs[1])
+    codes = call.graph.constant(node.inputs[1]).astype(np.int64)
+    codes = codes.reshape(*codes.shape[:2], -1).transpose(0, 2, 1) - qtype.zero_point
+    depthwise = groups == channels == len(codes) > 1
+    weights = codes if depthwise else _ungrouped(codes, channels, groups)
+    bias = fold_zero_point(call.graph.constant(node.inputs[2]), weights, source.zero_point)
+    bits = max(signed_bits(int(codes.min()), int(codes.max())), 2)
+    known = {
+        **call.names, "bias": bias, "requant": call.attrs["requant"], "source": source,
+        "target": call.target, "weight_bits": bits if bits > 8 else max(bits, qtype.bits),
+        "acc_bits": signed_bits(*accumulator_range(weights, bias, source.lo, source.hi)),
+    }  # fmt: skip
+    window = _conv_window(call, by_channel=depthwise)
+    if depthwise:
+        return DepthwiseLayer(**known, window=window, weights=weights[:, :, 0])
+    return ConvLayer(**known, window=window, weights=weights, groups=groups)
+
+
+def _ungrouped(codes: NDArray[np.int64], channels: int, groups: int) -> NDArray[np.int64]:
+    """Weights [out channels, taps, channels], with 0 for the channels of other groups."""
+    if groups == 1:
+        return codes
+    outputs, taps, inputs = codes.shape
+    weights = np.zeros((outputs, taps, channels), np.int64)
+    for n, rows in enumerate(np.split(codes, groups)):
+        of_group = slice(n * len(rows), (n + 1) * len(rows))
+        weights[of_group, :, n * inputs : (n + 1) * inputs] = rows
+    return weights
+
+
+def _conv_window(call: _Call, *, by_channel: bool) -> Window:
+    height, width, channels = call.image(call.node.inputs[0])
+    if call.node.op == "linear":
+        return Window(height, width, channels)
+    attrs = call.attrs
+    kernel = (*call.graph.tensor(call.node.inputs[1]).shape[2:], 1)[:2]
+    stride = (*attrs["stride"], 1)[:2]
+    dilation = (*attrs["dilation"], 1)[:2]
+    padding = (*(tuple(pair) for pair in attrs["padding"]), (0, 0))[:2]
+    return Window(
+        height, width, channels,
+        kernel=(kernel[0], kernel[1]), stride=(stride[0], stride[1]),
+        dilation=(dilation[0], dilation[1]), padding=(padding[0], padding[1]),
+        passes=channels if by_channel else 1, by_channel=by_channel,
+    )  # fmt: skip
+
+
+_LOWERINGS: dict[str, Callable[[_Call], Layer]] = {
+    **dict.fromkeys(ARITHMETIC_OPS, _lower_eltwise),
+    "argmax_reduce": _lower_argmax,
+    "avg_pool": _lower_pool,
+    "concat": _lower_concat,
+    "conv": _lower_conv,
+    "linear": _lower_conv,
+    "max_pool": _lower_pool,
+    "softmax": _lower_softmax,
+}

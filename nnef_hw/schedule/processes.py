@@ -1,0 +1,307 @@
+"""The components of ``rtl/`` as timed processes: when each accepts and offers its items.
+
+Their docstrings give the timing; tests compare every process with its component cycle by cycle.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from nnef_hw.schedule.plan import Block
+from nnef_hw.schedule.timing import Kernel, Log, Peek, Process, Put, PutAll, Stream, Wait
+from nnef_hw.window import Window
+
+__all__ = [
+    "array", "concat", "depthwise", "eltwise", "fifo_give", "fifo_read", "fifo_write", "fork",
+    "pack", "parallel", "read", "register_last", "requantizer", "sink", "skid", "softmax",
+    "source", "write",
+]  # fmt: skip
+
+
+def source(target: Stream, beats: int, times: list[int]) -> Process:
+    """Offer beats, one per cycle; note when each is accepted."""
+    time = 0
+    for _ in range(beats):
+        accepted = yield Put(target, time)
+        times.append(accepted)
+        time = accepted + 1
+
+
+def sink(kernel: Kernel, origin: Stream, times: list[int]) -> Process:
+    """Accept every item at once; note when."""
+    while True:
+        offered = yield Peek(origin)
+        kernel.accept(origin, offered)
+        times.append(offered)
+
+
+def skid(kernel: Kernel, origin: Stream, target: Stream) -> Process:
+    """Model Fifo of depth 2."""
+    before = last = -1
+    while True:
+        offered = yield Peek(origin)
+        accepted = max(offered, before + 1)
+        kernel.accept(origin, accepted)
+        before, last = last, (yield Put(target, max(accepted, last) + 1))
+
+
+def pack(kernel: Kernel, origin: Stream, target: Stream, channels: int, lanes: int) -> Process:
+    """Model Pack."""
+    given = -1
+    while True:
+        for channel in range(channels):
+            offered = yield Peek(origin)
+            complete = channel % lanes == lanes - 1 or channel == channels - 1
+            accepted = max(offered, given) if complete else offered
+            kernel.accept(origin, accepted)
+            if complete:
+                given = yield Put(target, accepted + 1)
+
+
+def register_last(kernel: Kernel, origin: Stream, target: Stream, items: int) -> Process:
+    """Model a reduction of ``items`` beats with an output register, one cycle of latency."""
+    given = -1
+    while True:
+        for item in range(items):
+            offered = yield Peek(origin)
+            final = item == items - 1
+            accepted = max(offered, given) if final else offered
+            kernel.accept(origin, accepted)
+            if final:
+                given = yield Put(target, accepted + 1)
+
+
+def write(
+    kernel: Kernel,
+    origin: Stream,
+    window: Window,
+    depth: int,
+    written: Log,
+    released: Log,
+    frames: int,
+) -> Process:
+    """Model the line buffer's write side: one word per cycle while there is room."""
+    bases = _window_bases(window, frames + 1)
+    padding = _padding_words(window)
+    time = 0
+    for word in range(window.words * frames):
+        needed = bisect_left(bases, word - depth + 1)
+        if needed > 0:
+            if len(released.times) < needed:
+                yield Wait(released, needed)
+            time = max(time, released.times[needed - 1] + 1)
+        if not padding[word % window.words]:
+            offered = yield Peek(origin)
+            time = max(time, offered)
+            kernel.accept(origin, time)
+        elif window.starts_in_padding and word % window.words == 0:
+            time = max(time, (yield Peek(origin)))
+        kernel.log(written, time)
+        time += 1
+
+
+def read(
+    kernel: Kernel, target: Stream, window: Window, written: Log, released: Log, frames: int
+) -> Process:
+    """Model the line buffer's read side; items are passes, offered with their last word."""
+    bases = _window_bases(window, frames)
+    words = window.pass_words
+    time = 0
+    for base in bases:
+        needed = base + window.span
+        if len(written.times) < needed:
+            yield Wait(written, needed)
+        time = max(time, written.times[needed - 1] + 1)
+        for index in range(window.passes):
+            if index == window.passes - 1:
+                kernel.log(released, time + words - 1)
+            time = yield Put(target, time + words)
+
+
+def parallel(kernel: Kernel, origin: Stream, target: Stream, window: Window) -> Process:
+    """Model the parallel line buffer: a pixel is accepted, shifts in, and its window is given."""
+    padding = _padding_words(window)
+    completing = {base + window.span - 1 for base in _window_bases(window, 1)}
+    time = shifted = free = -1
+    while True:
+        for word in range(window.words):
+            time = max(time + 1, shifted)
+            if not padding[word]:
+                offered = yield Peek(origin)
+                time = max(time, offered)
+                kernel.accept(origin, time)
+            shifted = max(time + 1, free)
+            free = shifted + 1
+            if word in completing:
+                for _ in range(window.passes):
+                    free = (yield Put(target, free)) + 1
+                free -= 1
+
+
+def _window_bases(window: Window, frames: int) -> list[int]:
+    """First word of every window, counted from the first frame's first word."""
+    rows = np.arange(window.out_height) * window.stride[0] * window.padded_width
+    columns = np.arange(window.out_width) * window.stride[1]
+    frame = ((rows[:, None] + columns) * window.channel_blocks).reshape(-1)
+    offsets = np.arange(frames) * window.words
+    bases: list[int] = (offsets[:, None] + frame).reshape(-1).tolist()
+    return bases
+
+
+def _padding_words(window: Window) -> list[bool]:
+    """Tell for every stored word of a frame whether it is padding."""
+    (top, _), (left, _) = window.padding
+    inside = np.zeros((window.padded_height, window.padded_width), bool)
+    inside[top : top + window.height, left : left + window.width] = True
+    result: list[bool] = np.repeat(~inside.reshape(-1), window.channel_blocks).tolist()
+    return result
+
+
+def array(kernel: Kernel, origin: Stream, target: Stream, block: Block) -> Process:
+    """Model SystolicArray; items in are passes, items out are sums."""
+    passes = -(-block.out_channels // block.rows)
+    emptied = [-1] * block.kept_passes
+    while True:
+        for index in range(passes):
+            offered = yield Peek(origin)
+            accepted = max(offered, emptied[-block.kept_passes] + 1)
+            kernel.accept(origin, accepted)
+            taken = max(accepted + block.result_latency, emptied[-1] + 1) - 1
+            for _ in range(min(block.rows, block.out_channels - index * block.rows)):
+                taken = yield Put(target, taken + 1)
+            emptied = [*emptied[1:], taken]
+
+
+def requantizer(
+    kernel: Kernel, origin: Stream, target: Stream, interval: int, stages: int
+) -> Process:
+    """Model Requantizer: sums move while its queue of two is not full."""
+    stalls: deque[tuple[int, int]] = deque()
+
+    def moved(time: int, cycles: int) -> int:
+        """Return the cycle that comes so many cycles later, stalls not counted."""
+        end = time + cycles
+        for first, last in stalls:
+            if first <= end and time <= last:
+                end += last - max(first, time) + 1
+        return end
+
+    accepted = entered = given = -1
+    while True:
+        offered = yield Peek(origin)
+        accepted = max(moved(offered, 0), moved(accepted, interval) if accepted >= 0 else 0)
+        kernel.accept(origin, accepted)
+        while stalls and stalls[0][1] < accepted:
+            stalls.popleft()
+        entered = moved(accepted, stages * interval + 2)
+        if given > entered:
+            stalls.append((entered + 1, given))
+        given = yield Put(target, max(entered, given) + 1)
+
+
+def softmax(kernel: Kernel, origin: Stream, target: Stream, channels: int) -> Process:
+    """Model Softmax."""
+    idle = 0
+    while True:
+        accepted = 0
+        for _ in range(channels):
+            offered = yield Peek(origin)
+            accepted = max(offered, idle)
+            kernel.accept(origin, accepted)
+        time = accepted + channels + 16
+        for _ in range(channels):
+            given = yield Put(target, time)
+            time = given + 13
+            idle = given + 1
+
+
+def depthwise(kernel: Kernel, origin: Stream, target: Stream, block: Block) -> Process:
+    """Model DepthwiseArray with one drain; items in are passes."""
+    emptied = deque([-1] * block.kept_passes, maxlen=block.kept_passes)
+    while True:
+        for first in range(0, block.channels, block.lanes):
+            offered = yield Peek(origin)
+            accepted = max(offered, emptied[0] + 1)
+            kernel.accept(origin, accepted)
+            taken = max(accepted + block.result_latency - 1, emptied[-1])
+            for _ in range(min(block.lanes, block.channels - first)):
+                taken = yield Put(target, taken + 1)
+            emptied.append(taken)
+
+
+def eltwise(kernel: Kernel, origins: Sequence[Stream], target: Stream, stages: int) -> Process:
+    """Model a pipeline of ``stages`` registers, each of which waits only if the next one does."""
+    entered = [-1] * (stages + 1)
+    while True:
+        time = entered[1]
+        for origin in origins:
+            time = max(time, (yield Peek(origin)))
+        for origin in origins:
+            kernel.accept(origin, time)
+        entered[0] = time
+        for stage in range(1, stages):
+            entered[stage] = max(entered[stage - 1] + 1, entered[stage + 1])
+        entered[stages] = yield Put(target, entered[stages - 1] + 1)
+
+
+def concat(
+    kernel: Kernel, origins: tuple[Stream, ...], target: Stream, channels: tuple[int, ...]
+) -> Process:
+    """Model Concat: the streams take turns, without a register."""
+    while True:
+        for origin, count in zip(origins, channels, strict=True):
+            for _ in range(count):
+                offered = yield Peek(origin)
+                kernel.accept(origin, (yield Put(target, offered)))
+
+
+def fork(kernel: Kernel, origin: Stream, targets: tuple[Stream, ...]) -> Process:
+    """Model Fork: an item leaves when the last branch has taken it."""
+    while True:
+        offered = yield Peek(origin)
+        kernel.accept(origin, (yield PutAll(targets, offered)))
+
+
+def fifo_write(kernel: Kernel, origin: Stream, written: Log, read: Log, words: int) -> Process:
+    """Model the write side of BlockFifo: an item enters when there is a word for it."""
+    time = -1
+    while True:
+        offered = yield Peek(origin)
+        time = max(time + 1, offered)
+        missing = len(written.times) - words + 1
+        if missing > 0:
+            if len(read.times) < missing:
+                yield Wait(read, missing)
+            time = max(time, read.times[missing - 1] + 1)
+        kernel.accept(origin, time)
+        kernel.log(written, time)
+
+
+def fifo_read(kernel: Kernel, written: Log, read: Log, moved: Log) -> Process:
+    """Model how items leave the memory of BlockFifo."""
+    freed = -1
+    while True:
+        count = len(read.times)
+        if len(written.times) <= count:
+            yield Wait(written, count + 1)
+        if count:
+            if len(moved.times) < count:
+                yield Wait(moved, count)
+            freed = moved.times[count - 1]
+        kernel.log(read, max(written.times[count] + 1, freed))
+
+
+def fifo_give(kernel: Kernel, target: Stream, read: Log, moved: Log) -> Process:
+    """Model the registers behind the memory of BlockFifo."""
+    given = -1
+    while True:
+        count = len(moved.times)
+        if len(read.times) <= count:
+            yield Wait(read, count + 1)
+        time = max(read.times[count] + 1, given)
+        kernel.log(moved, time)
+        given = yield Put(target, time + 1)
