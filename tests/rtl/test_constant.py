@@ -1,0 +1,86 @@
+# amaranth: UnusedElaboratable=no
+import re
+
+import pytest
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.sim import Simulator
+
+from nnef_hw.rtl.constant import Constant
+from nnef_hw.rtl.eltwise import EltwiseProduct
+
+
+class Scaled(wiring.Component):
+    """A stream times a constant per channel."""
+
+    def __init__(self, constant):
+        self.constant = constant
+        self.product = EltwiseProduct(
+            in_zero_points=(3, -1), in_bits=(8, 8), in_signed=(True, True)
+        )
+        super().__init__({
+            "i": In(self.product.a.signature.flip()), "o": Out(self.product.o.signature),
+        })  # fmt: skip
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.constant = self.constant
+        m.submodules.product = self.product
+        wiring.connect(m, wiring.flipped(self.i), self.product.a)
+        wiring.connect(m, self.constant.o, self.product.b)
+        wiring.connect(m, self.product.o, wiring.flipped(self.o))
+        return m
+
+
+def check(drive, rng, ram, *, channels, style="block", pixels=4, **options):
+    factors = rng.integers(-128, 128, channels)
+    values = rng.integers(-128, 128, (3, pixels, channels))
+    size = pixels * channels
+    items = [
+        {"data": [code], "last": n % size == size - 1}
+        for n, code in enumerate(values.reshape(-1).tolist())
+    ]
+    constant = Constant(codes=factors.tolist(), repeats=pixels, bits=8, signed=True, ram=ram,
+                        style=style)  # fmt: skip
+    run = drive(Scaled(constant), items, len(items), **options)
+    assert [item.acc for item in run.items] == ((values - 3) * (factors + 1)).reshape(-1).tolist()
+    return run
+
+
+@pytest.mark.parametrize("style", ["block", "logic"])
+@pytest.mark.parametrize("channels", [1, 2, 7, 20])
+def test_is_an_operand_per_channel(channels, style, stall, drive, ram, rng):
+    run = check(drive, rng, ram, channels=channels, style=style, stall=stall)
+    if not stall:
+        assert run.in_cycles.tolist() == list(range(1, len(run.items) + 1))
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("engine", ["cocotb", "verilator"])
+def test_verilog(engine, drive, ram, rng):
+    check(drive, rng, ram, channels=5, stall=0.5, engine=engine)
+
+
+def test_frames_the_codes(ram):
+    constant = Constant(codes=[5, -6, 7], repeats=2, bits=4, signed=True, ram=ram)
+    seen = []
+
+    async def bench(ctx):
+        ctx.set(constant.o.ready, 1)
+        for _ in range(12):
+            _, _, valid, payload = await ctx.tick().sample(constant.o.valid, constant.o.payload)
+            if valid:
+                seen.append((payload.data[0], payload.last))
+
+    simulator = Simulator(constant)
+    simulator.add_clock(1e-8)
+    simulator.add_testbench(bench)
+    simulator.run()
+    frame = [(5, 0), (-6, 0), (7, 0), (5, 0), (-6, 0), (7, 1)]
+    assert seen == (frame * 2)[:11]
+
+
+def test_refuses_codes_that_do_not_fit(ram):
+    with pytest.raises(ValueError, match=re.escape("Constant of 4 bits cannot hold 8")):
+        Constant(codes=[7, 8], repeats=1, bits=4, signed=True, ram=ram)
