@@ -6,7 +6,7 @@ JOBS ?= auto
 # EXTRAS=dev,crosscheck also compares with other projects' parsers and engines.
 EXTRAS ?= dev
 
-.PHONY: demo test lint types bench bench-frontend clean
+.PHONY: demo test nightly lint types bench bench-frontend clean
 
 demo: $(VENV)/.installed
 	$(BIN)/nnef-hw build examples/digits_cnn/digits_cnn.nnef.tgz --board icebreaker \
@@ -14,6 +14,10 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n $(JOBS)
+
+# What takes minutes each: exhaustive link faults, netlists and bitstreams for every board.
+nightly: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n $(JOBS) -m nightly
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -21,9 +21,10 @@ def add_commands(commands: Commands) -> None:
     )
     sub.add_argument(
         "--on",
-        choices=("float", "fixed", "rtl", "device"),
+        choices=("float", "fixed", "rtl", "netlist", "device"),
         default="float",
-        help="real numbers, the fixed-point model, a build's Verilog, or a board (default: float)",
+        help="real numbers, the fixed-point model, a build's Verilog, the cells it is mapped to, "
+        "or a board (default: float)",
     )
     sub.add_argument(
         "--port", help="serial port of the board; 'sim' simulates the board down to its pins"

@@ -17,18 +17,21 @@ from nnef_hw.quantize import quantize
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.device import open_device
+from nnef_hw.run.netlist import mapped_verilog
 from nnef_hw.run.rtl import run_rtl
+from nnef_hw.schedule import find_target
 
 __all__ = [
     "DeviceExecutor",
     "Executor",
     "FixedExecutor",
     "FloatExecutor",
+    "NetlistExecutor",
     "RtlExecutor",
     "make_executor",
 ]
 
-HARDWARE = ("rtl", "device")
+HARDWARE = ("rtl", "netlist", "device")
 
 
 class Executor(Protocol):
@@ -68,17 +71,32 @@ class RtlExecutor:
     """A build's Verilog under Verilator."""
 
     def __init__(self, build: BuildFolder) -> None:
-        self.build = build
         self.graph = build.fixed
+        self._build = build
+
+    @property
+    def verilog(self) -> str:
+        """What is simulated."""
+        return self._build.verilog
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Simulate every sample, back to back."""
 
         def simulate(codes: dict[str, NDArray[np.int64]]) -> dict[str, NDArray[np.int64]]:
-            outcome = run_rtl(self.build.verilog, self.build.plan, self.graph, codes)
+            outcome = run_rtl(self.verilog, self._build.plan, self.graph, codes)
             return {self.graph.outputs[0]: outcome.codes}
 
         return _in_real_numbers(self.graph, inputs, simulate)
+
+
+class NetlistExecutor(RtlExecutor):
+    """The cells of the device that a build's accelerator is mapped to, under Verilator."""
+
+    @property
+    def verilog(self) -> str:
+        """What is simulated."""
+        device = find_target(self._build.plan.board).device
+        return mapped_verilog(self._build.verilog, device.family, device=device.name)
 
 
 class DeviceExecutor:
@@ -110,7 +128,7 @@ def make_executor(
     Parameters
     ----------
     on
-        ``float``, ``fixed``, ``rtl`` or ``device``.
+        ``float``, ``fixed``, ``rtl``, ``netlist`` or ``device``.
     port
         Serial port of the device, or ``sim``.
     dims, lenient
@@ -138,7 +156,9 @@ def make_executor(
                 f"{str(path)!r} is no build, so there is no hardware to run",
                 remedy="run nnef-hw build first and give its folder",
             )
-        return RtlExecutor(build) if port is None else DeviceExecutor(build, port)
+        if port is not None:
+            return DeviceExecutor(build, port)
+        return NetlistExecutor(build) if on == "netlist" else RtlExecutor(build)
     if on == "fixed":
         graph = build.fixed if build else load(path, dims=dims, lenient=lenient)
         return FixedExecutor(_quantized(graph, path))

@@ -18,6 +18,8 @@ def network(head):
     net = GraphBuilder(head)
     y = net.input("image", [1, 2, 5, 5])
     y = net.conv(y, rng.normal(size=(4, 2, 3, 3)), rng.normal(size=(1, 4)), padding=1)
+    if head == "conv":
+        return net.build(net.op("relu", y, name="out"))
     y = net.pool("max_pool", net.op("relu", y), 3, stride=2)
     if head == "image":
         return net.build(net.op("tanh", y, name="out"))
@@ -49,8 +51,9 @@ def make_build(tmp_path_factory):
     """Return a function that builds the network of a head for a board, once."""
     made = {}
 
-    def make(head, board="icebreaker"):
-        if (head, board) not in made:
+    def make(head, board="icebreaker", target_fps=None):
+        key = (head, board, target_fps)
+        if key not in made:
             folder = tmp_path_factory.mktemp(f"{head}_{board}")
             graph = network(head)
             save(graph, folder / "float.nnef.tgz")
@@ -58,10 +61,10 @@ def make_build(tmp_path_factory):
             np.savez(folder / "samples.npz", inputs=inputs)
             options = BuildOptions(
                 folder / "float.nnef.tgz", board, folder / "build",
-                calibrate=folder / "samples.npz", bitstream=False,
+                calibrate=folder / "samples.npz", target_fps=target_fps, bitstream=False,
             )  # fmt: skip
             build(options)
-            made[head, board] = Built(graph, {"image": inputs}, folder / "build")
-        return made[head, board]
+            made[key] = Built(graph, {"image": inputs}, folder / "build")
+        return made[key]
 
     return make

@@ -28,6 +28,16 @@ def test_hardware_computes_the_integers_of_the_model(built, on):
     np.testing.assert_array_equal(found[built.output], expected[built.output])
 
 
+@pytest.mark.synth
+@pytest.mark.verilator
+@pytest.mark.parametrize("board", ["icebreaker", "ulx3s_85f"])
+def test_mapped_cells_compute_the_integers_of_the_model(board, make_build):
+    built = make_build("conv", board, target_fps=20_000)
+    expected = make_executor(built.path, "fixed").run(built.inputs)
+    found = make_executor(built.path, "netlist").run(built.inputs)
+    np.testing.assert_array_equal(found["out"], expected["out"])
+
+
 @pytest.mark.verilator
 def test_fixed_model_is_close_to_the_float_one(built):
     results = {on: make_executor(built.path, on).run(built.inputs) for on in ("float", "fixed")}

@@ -1,0 +1,70 @@
+"""The cells that yosys maps an accelerator to, in Verilog that Verilator takes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import nnef_hw.sim
+from nnef_hw.build.cache import digest, publish_directory
+from nnef_hw.build.synthesis import map_only
+from nnef_hw.errors import ToolError
+from nnef_hw.tools import Tool, cache_directory, find_tool
+
+__all__ = ["mapped_verilog"]
+
+# Files of yosys with the models of a family's cells; what they lack is in sim/models.
+MODELS = {
+    "ice40": ("ice40/cells_sim.v",),
+    "ecp5": ("ecp5/common_sim.vh", "ecp5/ccu2c_sim.vh"),
+}
+HEAD = "/* verilator lint_off PINMISSING */\n`define NO_ICE40_DEFAULT_ASSIGNMENTS\n"
+INCLUDE = re.compile(r"^`include .*$", re.MULTILINE)
+
+
+def mapped_verilog(verilog: str, family: str, *, device: str = "up5k") -> str:
+    """Map module ``top`` to the cells of a device; return the netlist with the cells' models.
+
+    The netlist is kept in the cache, by Verilog and version of yosys.
+
+    Parameters
+    ----------
+    verilog
+        The accelerator, as in a build's ``rtl/top.v``.
+    family
+        "ice40" or "ecp5".
+    device
+        As nextpnr names it; of an iCE40 it decides which cells there are.
+
+    Raises
+    ------
+    ToolError
+        If yosys is missing, or fails, or comes without models of the cells.
+    """
+    yosys = find_tool("yosys")
+    share = _share(yosys)
+    key = digest(yosys.identity, family, device, verilog)[:32]
+
+    def produce(folder: Path) -> None:
+        source = folder / "top.v"
+        source.write_text(verilog)
+        map_only(source, top="top", family=family, out_dir=folder, device=device)
+        (folder / "top.json").unlink()
+
+    mapped = publish_directory(cache_directory() / "netlists" / key, produce)
+    netlist = (mapped / "top_netlist.v").read_text()
+    models = "".join(INCLUDE.sub("", (share / name).read_text()) for name in MODELS[family])
+    ours = Path(nnef_hw.sim.__file__).parent / "models" / f"{family}.v"
+    return HEAD + netlist + models + (ours.read_text() if ours.is_file() else "")
+
+
+def _share(yosys: Tool) -> Path:
+    """Folder of the files that belong to yosys: in its wheel, or beside its program."""
+    places = (yosys.path / "share", yosys.path.resolve().parents[1] / "share" / "yosys")
+    for place in places:
+        if (place / MODELS["ice40"][0]).is_file():
+            return place
+    raise ToolError(
+        f"{yosys.identity} at {yosys.path} comes without models of its cells",
+        remedy="pip install pyosys",
+    )
