@@ -23,6 +23,7 @@ import nnef_hw.boards
 import nnef_hw.rtl
 import nnef_hw.sim
 from nnef_hw.build.cache import cached_step, digest, discard_steps, is_build, locked
+from nnef_hw.build.fixed import device_budget, fix_model
 from nnef_hw.build.summary import make_report
 from nnef_hw.build.synthesis import SynthesisResult, synthesize, tool_identities
 from nnef_hw.codegen.accelerator import Accelerator
@@ -33,7 +34,7 @@ from nnef_hw.errors import UsageError, raise_all
 from nnef_hw.frontend import graph_hash, load, save
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes import simplify
-from nnef_hw.quantize import Scheme, quantize
+from nnef_hw.quantize import Scheme
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.report import write_html, write_json
 from nnef_hw.run.artifacts import FIXED_MODEL, FLOAT_MODEL, BuildFolder
@@ -46,7 +47,7 @@ from nnef_hw.sim.cocotb_bench import write_bench
 from nnef_hw.sim.frames import pack_frames
 from nnef_hw.tools import find_tool
 
-__all__ = ["BuildOptions", "build", "fix_model"]
+__all__ = ["BuildOptions", "build"]
 
 _log = logging.getLogger(__name__)
 
@@ -74,7 +75,9 @@ class BuildOptions:
     bitstream
         Synthesize, place and route.
     scheme
-        Widths of weights and activations, for a float model.
+        Formats of what the model's author did not quantize.
+    accuracy_drop
+        Points that may be lost by searching narrower weights; None: no search.
     dims, lenient
         How to read the model, see :func:`nnef_hw.frontend.load`.
     """
@@ -88,6 +91,7 @@ class BuildOptions:
     arch: str = "auto"
     bitstream: bool = True
     scheme: Scheme = DEFAULT_SCHEME
+    accuracy_drop: float | None = None
     dims: Mapping[str, int] = field(default_factory=dict)
     lenient: bool = False
 
@@ -118,7 +122,7 @@ def _build(
     begin = time.perf_counter()
     progress("compiling")
     try:
-        seconds = _compile(options, target)
+        seconds = _compile(options, target, progress)
     except BaseException:
         # Another process may have finished a build there meanwhile.
         if missing and not (options.out / "manifest.json").exists():
@@ -145,25 +149,6 @@ def _build(
     report = _report(options, folder, target, verified, placed, seconds)
     require_exact(report["simulation"])
     return report
-
-
-def fix_model(
-    graph: Graph, samples: Samples | None, scheme: Scheme = DEFAULT_SCHEME
-) -> tuple[Graph, Graph | None]:
-    """Return the fixed graph of a model, and the canonical one it came from (None if fixed).
-
-    Raises
-    ------
-    SampleError
-        If a model comes without samples, and its author did not quantize it.
-    UnsupportedError, ErrorGroup
-        If it has layers that cannot be built.
-    """
-    if graph.stage == Stage.FIXED:
-        return graph, None
-    canonical = graph if graph.stage == Stage.CANONICAL else simplify(graph)
-    calibration = None if samples is None else samples.split()[0].inputs
-    return quantize(canonical, calibration, scheme), canonical
 
 
 def _check(options: BuildOptions) -> Target:
@@ -195,20 +180,30 @@ def _check_folder(out: Path) -> None:
         )
 
 
-def _compile(options: BuildOptions, target: Target) -> dict[str, float]:
+def _compile(
+    options: BuildOptions, target: Target, progress: Callable[[str], None]
+) -> dict[str, float]:
     """Quantize, schedule and emit; return the seconds it took, as recorded."""
     begin = time.perf_counter()
     graph = load(options.model, dims=options.dims, lenient=options.lenient)
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
     key = digest(
         _package_digest(), graph_hash(graph), _samples_digest(samples), target.name,
-        repr((options.clock_mhz, options.target_fps, options.scheme)), *_versions(),
+        repr((options.clock_mhz, options.target_fps, options.scheme, options.accuracy_drop)),
+        *_versions(),
     )  # fmt: skip
 
     def produce(folder: Path) -> dict[str, float]:
         simple = simplify(graph) if graph.stage == Stage.FLOAT else graph
         raise_all(check_streamable(simple))
-        fixed, canonical = fix_model(simple, samples, options.scheme)
+        drop = options.accuracy_drop
+        fixed, canonical = fix_model(
+            simple,
+            samples,
+            options.scheme,
+            budget=None if drop is None else device_budget(drop, target.device),
+            progress=lambda what, done, total: progress(f"{what}, {done} of {total}"),
+        )
         plan = schedule(fixed, target, clock_mhz=options.clock_mhz, target_fps=options.target_fps)
         _emit(folder, fixed, canonical, plan, samples)
         # Before the new Verilog is in place: an interruption in between costs time, not trust.

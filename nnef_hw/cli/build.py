@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from nnef_hw.cli.common import Commands, add_command, console, print_json, reading
-from nnef_hw.cli.quantize import add_scheme, scheme
+from nnef_hw.cli.quantize import accuracy_drop, add_scheme, scheme
 
 __all__ = ["add_commands"]
 
@@ -54,6 +54,7 @@ def _build(options: argparse.Namespace) -> int:
         arch=options.arch,
         bitstream=not options.no_bitstream,
         scheme=scheme(options),
+        accuracy_drop=accuracy_drop(options),
         **reading(options),
     )
     errors = Console(stderr=True)

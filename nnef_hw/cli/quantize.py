@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from nnef_hw.cli.common import Commands, add_command, print_json, reading
+from nnef_hw.cli.progress import progress_bar
 from nnef_hw.errors import UsageError
 
-__all__ = ["add_commands", "add_scheme", "scheme"]
+__all__ = ["accuracy_drop", "add_commands", "add_scheme", "scheme"]
+
+DEFAULT_DROP = 1.0
 
 
 def add_commands(commands: Commands) -> None:
@@ -26,34 +31,98 @@ def add_commands(commands: Commands) -> None:
         "-o", "--output", required=True, metavar="OUT", help="NAME.nnef.tgz, or NAME/ for a folder"
     )
     add_scheme(sub)
+    sub.add_argument("--board", help="whose memory and multipliers --bits auto is to save")
 
 
 def add_scheme(parser: argparse.ArgumentParser) -> None:
-    """Declare the options that :func:`scheme` reads."""
-    parser.add_argument("--weight-bits", type=int, default=8, metavar="N", help="2..8 (default: 8)")
-    parser.add_argument(
-        "--activation-bits", type=int, default=8, metavar="N", help="2..16 (default: 8)"
+    """Declare the options that :func:`scheme` and :func:`accuracy_drop` read."""
+    group = parser.add_argument_group(
+        "quantization", "of what the model's author did not quantize; docs/quantization.md"
+    )
+    group.add_argument("--weight-bits", type=int, metavar="N", help="1..8 (default: 8)")
+    group.add_argument("--activation-bits", type=int, metavar="N", help="2..16 (default: 8)")
+    group.add_argument(
+        "--calibration",
+        choices=("minmax", "percentile", "mse", "entropy"),
+        help="how ranges of activations come from the samples (default: mse)",
+    )
+    group.add_argument(
+        "--round",
+        dest="weight_rounding",
+        choices=("adaptive", "nearest"),
+        help="weights together, by least squares on the samples, or each alone (default: adaptive)",
+    )
+    group.add_argument(
+        "--correct-bias",
+        action=argparse.BooleanOptionalAction,
+        help="biases take back mean errors (default: yes)",
+    )
+    group.add_argument(
+        "--equalize",
+        action=argparse.BooleanOptionalAction,
+        help="move scales between layers (default: no)",
+    )
+    group.add_argument(
+        "--scheme", type=Path, metavar="FILE.toml", help="these and more options, for single layers"
+    )
+    group.add_argument(
+        "--bits", choices=("auto",), help="search the cheapest widths of weights for every layer"
+    )
+    group.add_argument(
+        "--accuracy-drop",
+        type=float,
+        metavar="POINTS",
+        help=f"what --bits auto may lose, of 100 (default: {DEFAULT_DROP:g})",
     )
 
 
 def scheme(options: argparse.Namespace) -> Any:
-    """Return the :class:`~nnef_hw.quantize.Scheme` that the user asked for."""
-    from nnef_hw.quantize import Scheme
+    """Return the :class:`~nnef_hw.quantize.Scheme` that the user asked for.
 
+    Options of the command line stand above those of the file.
+    """
+    from nnef_hw.quantize import Scheme, read_scheme
+
+    found = Scheme() if options.scheme is None else read_scheme(options.scheme)
+    keys = (
+        "weight_bits", "activation_bits", "calibration", "weight_rounding", "correct_bias",
+        "equalize",
+    )  # fmt: skip
+    given = {key: value for key in keys if (value := getattr(options, key)) is not None}
     try:
-        return Scheme(weight_bits=options.weight_bits, activation_bits=options.activation_bits)
+        return replace(found, **given)
     except ValueError as error:
         raise UsageError(str(error).removeprefix("Scheme ")) from error
 
 
-def _quantize(options: argparse.Namespace) -> int:
-    from nnef_hw.build.pipeline import fix_model
-    from nnef_hw.frontend import graph_hash, load, save
-    from nnef_hw.samples import load_samples
+def accuracy_drop(options: argparse.Namespace) -> float | None:
+    """Return how many points a search of widths may lose; None if none is wanted."""
+    drop: float | None = options.accuracy_drop
+    if options.bits is None:
+        if drop is not None:
+            raise UsageError("--accuracy-drop is for a search", remedy="give --bits auto, too")
+        return None
+    if drop is not None and not (math.isfinite(drop) and drop >= 0):
+        raise UsageError(f"--accuracy-drop must be 0 or more points, not {drop:g}")
+    return DEFAULT_DROP if drop is None else drop
 
+
+def _quantize(options: argparse.Namespace) -> int:
+    from nnef_hw.build.fixed import device_budget, fix_model
+    from nnef_hw.frontend import graph_hash, load, save
+    from nnef_hw.quantize import Budget
+    from nnef_hw.samples import load_samples
+    from nnef_hw.schedule import find_target
+
+    wanted, drop, budget = scheme(options), accuracy_drop(options), None
+    if drop is not None:
+        budget = Budget(drop)
+        if options.board is not None:
+            budget = device_budget(drop, find_target(options.board).device)
     graph = load(options.model, **reading(options))
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
-    fixed, _ = fix_model(graph, samples, scheme(options))
+    with progress_bar() as progress:
+        fixed, _ = fix_model(graph, samples, wanted, budget=budget, progress=progress)
     save(fixed, options.output)
     if options.json:
         used = 0 if samples is None else len(samples.split()[0])

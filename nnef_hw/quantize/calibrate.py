@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from nnef_hw.quantize.scheme_file import check_layers
 from nnef_hw.quantize.simulate import Simulation
 from nnef_hw.reference import unary_function
 
-__all__ = ["choose_params", "quantize"]
+__all__ = ["choose_params", "choose_widths", "quantize"]
 
 DEFAULT_SCHEME = Scheme()
 LAYERS = {"conv", "linear"}
@@ -87,15 +87,42 @@ def choose_params(
 
     ``scheme.equalize`` plays no part: it changes the graph.
     """
+    return _chooser(graph, samples, scheme, progress).choose()
+
+
+def choose_widths(
+    graph: Graph,
+    samples: Mapping[str, NDArray[Any]],
+    scheme: Scheme,
+    widths: Collection[int],
+    progress: Progress | None = None,
+) -> tuple[FixedParams, dict[str, dict[int, LayerParams]]]:
+    """Return what :func:`choose_params` does, and layers with weights of other widths.
+
+    They are by node name and width; each is for a network whose other layers have the scheme's.
+    Layers whose author quantized them are left out.
+    """
+    chooser = _chooser(graph, samples, scheme, progress)
+    chooser.widths = widths
+    params = chooser.choose()
+    return params, chooser.other_widths
+
+
+def _chooser(
+    graph: Graph,
+    samples: Mapping[str, NDArray[Any]] | None,
+    scheme: Scheme,
+    progress: Progress | None,
+) -> _Chooser:
     check_layers(scheme, graph)
     if samples is None:
-        return _Chooser(graph, scheme, {}, None).choose()
+        return _Chooser(graph, scheme, {}, None)
     found = observe(graph, samples, progress)
     schemes = (scheme, *map(scheme.of, scheme.layers))
     simulation = None
     if any(s.correct_bias or s.weight_rounding == "adaptive" for s in schemes):
         simulation = Simulation(graph, samples) if Simulation.is_possible(graph) else None
-    return _Chooser(graph, scheme, found, simulation).choose()
+    return _Chooser(graph, scheme, found, simulation)
 
 
 class _Chooser:
@@ -113,6 +140,8 @@ class _Chooser:
         self._formats: dict[str, QType] = {}
         self._layers: dict[str, LayerParams] = {}
         self._owners = format_owners(graph) if found else {}
+        self.widths: Collection[int] = ()
+        self.other_widths: dict[str, dict[int, LayerParams]] = {}
 
     def choose(self) -> FixedParams:
         graph, formats, simulation = self._graph, self._formats, self._simulation
@@ -130,6 +159,10 @@ class _Chooser:
             formats[node.name] = self._format(node, layer)
             if layer is not None:
                 self._layers[node.name] = layer.finish(formats[node.name])
+                if not layer.is_given:
+                    self.other_widths[node.name] = {
+                        bits: layer.finish(formats[node.name], bits) for bits in self.widths
+                    }
             if simulation is not None:
                 simulation.advance(node, formats[node.name], self._constants(node))
         mult_bits = {node.name: self._mult_bits(node) for node in graph.nodes}

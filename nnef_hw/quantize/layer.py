@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,46 +47,51 @@ class LayerQuantizer:
         source: QType,
         simulation: Simulation | None,
     ) -> None:
+        assert isinstance(source.scale, float), "activations have one scale"
         self._filter, self._bias = (graph.tensor(name) for name in node.inputs[1:])
         self._scheme = scheme
-        self._given = given_weights(self._filter)
-        self._weights = np.asarray(graph.constant(node.inputs[1]), np.float64)
-        self._groups = node.attrs.get("groups", 1)
-        self._moments: Moments | None = None
-        assert isinstance(source.scale, float), "activations have one scale"
         self._source_scale = source.scale
-        if self._given is not None:
-            self._scales = np.broadcast_to(self._given[1].scale, len(self._weights)).copy()
-        else:
-            if simulation is not None:
-                self._moments = simulation.moments(node, centered=scheme.correct_bias)
-            self._wanted = self._fitted()
-            importance = self._importance()
-            self._scales = choose_scales(
-                self._wanted, graph.constant(node.inputs[2]), scheme, self._source_scale, importance
-            )
-        self.step = float(self._scales.max()) * self._source_scale
+        self._weights, self._bias_values = (
+            np.asarray(graph.constant(name), np.float64) for name in node.inputs[1:]
+        )
+        self._groups = node.attrs.get("groups", 1)
+        self._given = given_weights(self._filter)
+        self._moments: Moments | None = None
+        if self._given is None and simulation is not None:
+            self._moments = simulation.moments(node, centered=scheme.correct_bias)
+        self._wanted = self._fitted()
+        scales = np.asarray(self._given[1].scale) if self._given else self._scales(scheme)
+        self.step = float(scales.max()) * source.scale
 
-    def finish(self, target: QType) -> LayerParams:
-        """Return the integers of a layer whose result has this format."""
-        if self._given is not None:
-            codes, qtype = self._given
+    @property
+    def is_given(self) -> bool:
+        """Whether the model's author chose the codes."""
+        return self._given is not None
+
+    def finish(self, target: QType, weight_bits: int | None = None) -> LayerParams:
+        """Return the integers of a layer whose result has this format.
+
+        ``weight_bits`` is another width than the scheme's, of weights that are not given.
+        """
+        if self._given is None:
+            bits = self._scheme.weight_bits if weight_bits is None else weight_bits
+            codes, qtype = self._codes(target, replace(self._scheme, weight_bits=bits))
         else:
-            codes, qtype = self._codes(target)
+            codes, qtype = self._given
         scales = np.broadcast_to(self._source_scale * np.asarray(qtype.scale), len(codes))
         stored = given_bias(self._bias, scales) if self._given is not None else None
         if stored is not None:
             return LayerParams(codes, stored, qtype)
-        bias = np.asarray(self._bias.data, np.float64)
+        bias = self._bias_values
         if self._moments is not None and self._scheme.correct_bias:
             bias = bias + self._mean_error(self._moments, qtype.dequantize(codes))
         bias_qtype = QType(bits=32, signed=True, scale=tuple(scales.tolist()))
         return LayerParams(codes, bias_qtype.quantize(bias, axis=1), qtype)
 
-    def _codes(self, target: QType) -> tuple[NDArray[np.int64], QType]:
+    def _codes(self, target: QType, scheme: Scheme) -> tuple[NDArray[np.int64], QType]:
         assert isinstance(target.scale, float), "activations have one scale"
-        scheme, ratio = self._scheme, self._source_scale / target.scale
-        scales = fit_multipliers(self._scales, ratio, scheme.mult_bits)
+        ratio = self._source_scale / target.scale
+        scales = fit_multipliers(self._scales(scheme), ratio, scheme.mult_bits)
         one_scale = scheme.power_of_two or not scheme.per_channel
         qtype = scheme.weight_format(float(scales[0]) if one_scale else tuple(scales.tolist()))
         if self._moments is None or scheme.weight_rounding == "nearest":
@@ -93,6 +100,12 @@ class LayerQuantizer:
         steps = scales.reshape(*rows.shape[:2], 1)
         codes = round_adaptively(rows, steps, scheme.weight_format(1.0), self._moments)
         return codes.reshape(self._weights.shape), qtype
+
+    def _scales(self, scheme: Scheme) -> FloatArray:
+        importance = self._importance()
+        return choose_scales(
+            self._wanted, self._bias_values, scheme, self._source_scale, importance
+        )
 
     def _fitted(self) -> FloatArray:
         if self._moments is None or self._scheme.weight_rounding == "nearest":

@@ -82,7 +82,7 @@ class Scheme:
     symmetric: bool = False
     power_of_two: bool = False
     mult_bits: int = 16
-    calibration: str = "minmax"
+    calibration: str = "mse"
     percentile: float = 99.99
     headroom: float = 0.1
     equalize: bool = False

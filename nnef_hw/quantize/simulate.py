@@ -19,7 +19,7 @@ __all__ = ["Moments", "Simulation"]
 
 FloatArray = NDArray[np.float64]
 
-_MAX_WINDOWS = 1 << 14
+_MAX_WINDOWS = 1 << 13
 """Window positions that moments are taken of."""
 
 _MAX_VALUES = 1 << 25
@@ -111,15 +111,17 @@ class Simulation:
 
 
 def _windows(node: Node, x: FloatArray, filter_shape: tuple[int, ...]) -> FloatArray:
-    """Return [groups, K, n]: up to about _MAX_WINDOWS windows, spread over samples and image."""
+    """Return [groups, K, n] of the windows of all samples, or of _MAX_WINDOWS at random."""
     if node.op == "linear":
         return x.T[np.newaxis].copy()
     attrs = node.attrs
     padded = pad_border(x, attrs["padding"], attrs["border"])
     taps = gather_taps(padded, filter_shape[2:], attrs["stride"], attrs["dilation"])
-    positions = taps[0][:, 0].size
-    # odd, so that it does not fall into step with the columns of the image
-    step = positions // _MAX_WINDOWS | 1
-    columns = [tap.swapaxes(0, 1).reshape(x.shape[1], -1)[:, ::step] for tap in taps]
-    stacked = np.stack(columns, axis=1)
-    return stacked.reshape(attrs["groups"], -1, stacked.shape[2])
+    extents = (len(x), *taps[0].shape[2:])
+    positions = np.arange(np.prod(extents))
+    if len(positions) > _MAX_WINDOWS:
+        positions = np.random.default_rng(0).choice(positions, _MAX_WINDOWS, replace=False)
+    sample, *place = np.unravel_index(positions, extents)
+    chosen: tuple[Any, ...] = (sample, slice(None), *place)
+    columns = np.stack([tap[chosen].T for tap in taps], axis=1)
+    return columns.reshape(attrs["groups"], -1, len(positions))

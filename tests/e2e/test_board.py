@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nnef_hw.boards import get_board
-from nnef_hw.build.pipeline import fix_model
+from nnef_hw.build.fixed import fix_model
 from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.board import DEFAULT_BAUD, design_board
 from nnef_hw.codegen.manifest import make_manifest

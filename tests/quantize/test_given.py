@@ -7,7 +7,7 @@ import tarfile
 import numpy as np
 import pytest
 
-from nnef_hw.build.pipeline import fix_model
+from nnef_hw.build.fixed import fix_model
 from nnef_hw.errors import SampleError, UnsupportedError
 from nnef_hw.frontend import load, save
 from nnef_hw.ir import Quantization

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pass_list import PassList
 
-from nnef_hw.build.pipeline import fix_model
+from nnef_hw.build.fixed import fix_model
 from nnef_hw.cli import main
 from nnef_hw.frontend import load
 from nnef_hw.frontend.nnef.digest import structure_hash

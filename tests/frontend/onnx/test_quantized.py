@@ -5,7 +5,7 @@ import pytest
 from onnx_runtime import run_onnxruntime
 from quantized_text import message, net
 
-from nnef_hw.build.pipeline import fix_model
+from nnef_hw.build.fixed import fix_model
 from nnef_hw.errors import SampleError
 from nnef_hw.numerics import QType
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float

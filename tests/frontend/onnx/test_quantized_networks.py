@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from onnx_runtime import compare_layers, quantize, run_onnxruntime
 
-from nnef_hw.build.pipeline import fix_model
+from nnef_hw.build.fixed import fix_model
 from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.frontend import load

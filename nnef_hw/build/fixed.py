@@ -1,0 +1,72 @@
+"""From a model and its samples to the fixed graph that is built."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nnef_hw.errors import SampleError
+from nnef_hw.ir import Graph, Stage
+from nnef_hw.passes import simplify
+from nnef_hw.quantize import Budget, Scheme, equalize, quantize, search_widths
+from nnef_hw.quantize.observe import Progress
+from nnef_hw.samples import Samples
+from nnef_hw.schedule.targets import Device
+
+__all__ = ["device_budget", "fix_model"]
+
+DEFAULT_SCHEME = Scheme()
+LOGIC_FOR_MULTIPLIERS = 0.5
+"""Share of a device's LUTs that multipliers may take."""
+
+
+def fix_model(
+    graph: Graph,
+    samples: Samples | None,
+    scheme: Scheme = DEFAULT_SCHEME,
+    *,
+    budget: Budget | None = None,
+    progress: Progress | None = None,
+) -> tuple[Graph, Graph | None]:
+    """Return the fixed graph of a model, and the canonical one it came from (None if fixed).
+
+    Parameters
+    ----------
+    budget
+        Searches widths of weights within it; None: they are the scheme's.
+    progress
+        Is told what is being done, and how far it is.
+
+    Raises
+    ------
+    SampleError
+        If a model comes without samples, and its author did not quantize it.
+    UnsupportedError, ErrorGroup
+        If it has layers that cannot be built.
+    UsageError
+        If the scheme does not fit the model, or the budget is too small.
+    """
+    if graph.stage == Stage.FIXED:
+        return graph, None
+    canonical = graph if graph.stage == Stage.CANONICAL else simplify(graph)
+    if scheme.equalize:
+        canonical, scheme = equalize(canonical), replace(scheme, equalize=False)
+    if samples is None:
+        if budget is not None:
+            raise SampleError(
+                "widths cannot be searched without samples",
+                remedy="give labelled inputs with --calibrate samples.npz",
+            )
+        return quantize(canonical, None, scheme), canonical
+    seen, others = samples.split()
+    if budget is not None:
+        scheme = search_widths(
+            canonical, seen.inputs, (others.inputs, others.labels), scheme, budget, progress
+        )
+    return quantize(canonical, seen.inputs, scheme, progress), canonical
+
+
+def device_budget(accuracy_drop: float, device: Device) -> Budget:
+    """Return the budget of a search for a device: its memory, and its multipliers in logic."""
+    in_logic = int(device.lut * LOGIC_FOR_MULTIPLIERS) // device.lut_multiplier
+    share = in_logic / (in_logic + device.products)
+    return Budget(accuracy_drop, memory_bits=8 * device.ram_bytes, multiplier_share=share)

@@ -1,0 +1,88 @@
+"""How much worse the outputs of a quantized network are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.ir import Graph
+from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
+
+__all__ = ["Judge"]
+
+FloatArray = NDArray[np.float64]
+
+
+class Judge:
+    """Compares fixed graphs with the real network that they come from, on samples.
+
+    Parameters
+    ----------
+    graph
+        The real network.
+    inputs
+        One array [N, ...] per graph input.
+    labels
+        Classes, [N]; None if there are none, or numbers to come close to.
+
+    Attributes
+    ----------
+    what : str
+        What :meth:`drop` counts.
+    """
+
+    def __init__(
+        self, graph: Graph, inputs: Mapping[str, NDArray[Any]], labels: NDArray[Any] | None
+    ) -> None:
+        self._graph = graph
+        self._inputs = inputs
+        self._real = self._flat(run_float(graph, inputs))
+        is_class = labels is not None and np.issubdtype(labels.dtype, np.integer)
+        self._labels = labels.reshape(-1) if labels is not None and is_class else None
+        self._classifies = self._labels is not None or (
+            labels is None and all(y.shape[1] > 1 for y in self._real)
+        )
+        if self._labels is not None:
+            self.what = "accuracy"
+        else:
+            self.what = "agreement" if self._classifies else "relative error"
+
+    def outputs(self, fixed: Graph) -> list[FloatArray]:
+        """Return the real numbers [N, values] of a fixed graph's outputs."""
+        codes = run_fixed(fixed, quantize_inputs(fixed, self._inputs))
+        return self._flat(dequantize_outputs(fixed, codes))
+
+    def noise(self, fixed: Graph) -> float:
+        """Return the share of noise in the outputs' power: 0 if they are the same."""
+        return sum(
+            float(np.mean((found - real) ** 2)) / (float(np.var(real)) or 1.0)
+            for found, real in zip(self.outputs(fixed), self._real, strict=True)
+        )
+
+    def drop(self, fixed: Graph) -> tuple[float, float]:
+        """Return how many points of a hundred are lost, and the standard error of that number.
+
+        Points are samples whose class is the label; without labels, those whose class is the real
+        network's; if there are no classes, the root of the share of noise. Less than 0 are lost if
+        some are gained.
+        """
+        if not self._classifies:
+            return 100.0 * float(np.sqrt(self.noise(fixed))), 0.0
+        drops = []
+        for found, real in zip(self.outputs(fixed), self._real, strict=True):
+            decided, expected = _classes(found), _classes(real)
+            labels = expected if self._labels is None else self._labels
+            lost = 100.0 * ((expected == labels).astype(float) - (decided == labels))
+            drops.append((float(lost.mean()), float(lost.std()) / len(lost) ** 0.5))
+        return max(drops)
+
+    def _flat(self, outputs: Mapping[str, NDArray[Any]]) -> list[FloatArray]:
+        arrays = (np.asarray(outputs[name], np.float64) for name in self._graph.outputs)
+        return [y.reshape(len(y), -1) for y in arrays]
+
+
+def _classes(y: FloatArray) -> NDArray[np.int64]:
+    return np.asarray(y[:, 0].astype(np.int64) if y.shape[1] == 1 else y.argmax(axis=1))
