@@ -74,6 +74,8 @@ class BuildOptions:
         ``auto`` or ``streaming``.
     bitstream
         Synthesize, place and route.
+    baud
+        Rate of the host link's UART.
     scheme
         Formats of what the model's author did not quantize.
     accuracy_drop
@@ -90,6 +92,7 @@ class BuildOptions:
     target_fps: float | None = None
     arch: str = "auto"
     bitstream: bool = True
+    baud: int = DEFAULT_BAUD
     scheme: Scheme = DEFAULT_SCHEME
     accuracy_drop: float | None = None
     dims: Mapping[str, int] = field(default_factory=dict)
@@ -157,11 +160,16 @@ def _check(options: BuildOptions) -> Target:
         raise UsageError(
             f"architecture {options.arch!r} does not exist yet", remedy="use --arch streaming"
         )
-    for name, value in (("--freq", options.clock_mhz), ("--target-fps", options.target_fps)):
+    positive = {
+        "--freq": options.clock_mhz,
+        "--target-fps": options.target_fps,
+        "--baud": options.baud,
+    }
+    for name, value in positive.items():
         if value is not None and not (math.isfinite(value) and value > TINY):
             raise UsageError(f"{name} must be positive, not {value:g}")
     target = find_target(options.board)
-    check_clock(target.name, options.clock_mhz or target.clock_mhz)
+    check_clock(target.name, options.clock_mhz or target.clock_mhz, options.baud)
     _check_folder(options.out)
     return target
 
@@ -190,7 +198,7 @@ def _compile(
     key = digest(
         _package_digest(), graph_hash(graph), _samples_digest(samples), target.name,
         repr((options.clock_mhz, options.target_fps, options.scheme, options.accuracy_drop)),
-        *_versions(),
+        str(options.baud), *_versions(),
     )  # fmt: skip
 
     def produce(folder: Path) -> dict[str, float]:
@@ -205,7 +213,7 @@ def _compile(
             progress=lambda what, done, total: progress(f"{what}, {done} of {total}"),
         )
         plan = schedule(fixed, target, clock_mhz=options.clock_mhz, target_fps=options.target_fps)
-        _emit(folder, fixed, canonical, plan, samples)
+        _emit(folder, fixed, canonical, plan, samples, options.baud)
         # Before the new Verilog is in place: an interruption in between costs time, not trust.
         discard_steps(options.out, LATER_STEPS)
         return {"compile": round(time.perf_counter() - begin, 2)}
@@ -215,14 +223,17 @@ def _compile(
 
 
 def _emit(
-    folder: Path, fixed: Graph, canonical: Graph | None, plan: Plan, samples: Samples | None
+    folder: Path,
+    fixed: Graph,
+    canonical: Graph | None,
+    plan: Plan,
+    samples: Samples | None,
+    baud: int,
 ) -> None:
     save(fixed, folder / FIXED_MODEL)
     if canonical is not None:
         save(canonical, folder / FLOAT_MODEL)
-    manifest = make_manifest(
-        fixed, plan, generator=f"nnef-hw {nnef_hw.__version__}", baud=DEFAULT_BAUD
-    )
+    manifest = make_manifest(fixed, plan, generator=f"nnef-hw {nnef_hw.__version__}", baud=baud)
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
     (folder / "plan.json").write_text(plan.dumps())
     (folder / "rtl").mkdir()
@@ -336,7 +347,7 @@ def _report(
         report = make_report(
             graph=folder.fixed, plan=folder.plan, network=lower(folder.fixed), target=target,
             synthesis=placed, simulation=verified["simulation"], accuracy=verified["accuracy"],
-            bitstream=bitstream, seconds=seconds, commands=commands, baud=DEFAULT_BAUD,
+            bitstream=bitstream, seconds=seconds, commands=commands, baud=options.baud,
         )  # fmt: skip
         write_json(report, scratch / "report.json")
         write_html(report, scratch / "report.html")

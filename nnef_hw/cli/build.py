@@ -33,6 +33,13 @@ def add_commands(commands: Commands) -> None:
         metavar="N",
         help="the smallest design that reaches N per second",
     )
+    sub.add_argument(
+        "--baud",
+        type=int,
+        default=1_000_000,
+        metavar="N",
+        help="rate of the board's UART, at most a quarter of the clock (default: 1000000)",
+    )
     add_scheme(sub)
     sub.add_argument("--no-bitstream", action="store_true", help="stop before synthesis")
     sub.add_argument("--out", type=Path, metavar="DIR", help="default: build/MODEL")
@@ -53,6 +60,7 @@ def _build(options: argparse.Namespace) -> int:
         target_fps=options.target_fps,
         arch=options.arch,
         bitstream=not options.no_bitstream,
+        baud=options.baud,
         scheme=scheme(options),
         accuracy_drop=accuracy_drop(options),
         **reading(options),

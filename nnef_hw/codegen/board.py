@@ -27,7 +27,7 @@ class BoardDesign:
     suffix: str
 
 
-def check_clock(board_name: str, clock_mhz: float) -> None:
+def check_clock(board_name: str, clock_mhz: float, baud: int = DEFAULT_BAUD) -> None:
     """Refuse a clock that the board's PLL cannot make, or that its UART cannot be divided from.
 
     Raises
@@ -37,17 +37,18 @@ def check_clock(board_name: str, clock_mhz: float) -> None:
     """
     get_board(board_name).clock(clock_mhz)
     try:
-        uart_divider(round(clock_mhz * 1e6), DEFAULT_BAUD)
+        uart_divider(round(clock_mhz * 1e6), baud)
     except ValueError as error:
-        raise TargetError(str(error), remedy="choose another clock") from None
+        raise TargetError(str(error), remedy="choose another --freq or --baud") from None
 
 
 def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any]) -> BoardDesign:
     """Put the accelerator behind the board's host link, clock and reset."""
     board = get_board(plan.board)
     top, ports, constraints = board.board_top(
-        Accelerator(plan, graph), plan.clock_mhz, manifest_hash(manifest)
-    )
+        Accelerator(plan, graph), plan.clock_mhz, manifest_hash(manifest),
+        baud=manifest["link"]["baud"],
+    )  # fmt: skip
     return BoardDesign(
         verilog=to_verilog(top, name="board_top", ports=ports),
         constraints=constraints,

@@ -51,8 +51,8 @@ def make_build(tmp_path_factory):
     """Return a function that builds the network of a head for a board, once."""
     made = {}
 
-    def make(head, board="icebreaker", target_fps=None):
-        key = (head, board, target_fps)
+    def make(head, board="icebreaker", **settings):
+        key = (head, board, *settings.items())
         if key not in made:
             folder = tmp_path_factory.mktemp(f"{head}_{board}")
             graph = network(head)
@@ -61,7 +61,7 @@ def make_build(tmp_path_factory):
             np.savez(folder / "samples.npz", inputs=inputs)
             options = BuildOptions(
                 folder / "float.nnef.tgz", board, folder / "build",
-                calibrate=folder / "samples.npz", target_fps=target_fps, bitstream=False,
+                calibrate=folder / "samples.npz", bitstream=False, **settings,
             )  # fmt: skip
             build(options)
             made[key] = Built(graph, {"image": inputs}, folder / "build")

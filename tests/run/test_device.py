@@ -75,6 +75,19 @@ def test_batches_one_after_the_other(built):
 
 
 @pytest.mark.verilator
+def test_three_megabaud(make_build):
+    built = make_build("conv", baud=3_000_000)
+    fixed = BuildFolder.open(built.path).fixed
+    codes = quantize_inputs(fixed, built.inputs)["image"][:10]
+    with open_device(built.path, "sim") as device:
+        assert device.manifest.baud == 3_000_000
+        np.testing.assert_array_equal(
+            device.run_codes(codes), run_fixed(fixed, {"image": codes})["out"]
+        )
+        assert device.host.repeats == 0
+
+
+@pytest.mark.verilator
 def test_host_needs_nothing_but_numpy_and_pyserial(built):
     program = f"""
 import sys

@@ -1,0 +1,133 @@
+"""Single faults on the line, in either direction: no wrong result, and one repeat mends them.
+
+The board's top runs in Verilator; the faults are made between the host and the pins.
+"""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from increment import Increment
+
+from nnef_hw.boards.board import BoardTop
+from nnef_hw.boards.core import LinkedCore
+from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.run.link import Host, Timing
+from nnef_hw.sim.board_runner import BoardTransport
+
+pytestmark = pytest.mark.verilator
+
+CLK_HZ = 4_000_000
+BAUD = 1_000_000
+IDLE_CYCLES = 512
+TIMING = Timing(
+    silence=1.5 * IDLE_CYCLES / CLK_HZ, reply=3000 / CLK_HZ, stall=0.01, pause=50 / CLK_HZ
+)
+FRAME_BYTES = 3
+# Bytes of one frame's packets: DATA_END and READ; ACK and RESULT.
+LENGTHS = {"request": (7 + FRAME_BYTES, 7), "reply": (7, 7 + FRAME_BYTES)}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What happens to one packet of a frame, from one of its bytes on."""
+
+    direction: str
+    packet: int
+    kind: str
+    place: int = 0
+    value: int = 0
+
+    def apply(self, packet):
+        head, byte, tail = packet[: self.place], packet[self.place], packet[self.place + 1 :]
+        return {
+            "flip": head + bytes([byte ^ self.value]) + tail,
+            "drop": head + tail,
+            "insert": head + bytes([self.value, byte]) + tail,
+            "double": head + bytes([byte, byte]) + tail,
+            "cut": head,
+            "lose": b"",
+            "repeat": packet + packet,
+        }[self.kind]
+
+
+def single_faults(values):
+    """Yield every fault of one bit, one byte or one packet; bytes are changed by ``values``."""
+    for direction, lengths in LENGTHS.items():
+        for packet, length in enumerate(lengths):
+            yield Fault(direction, packet, "lose")
+            yield Fault(direction, packet, "repeat")
+            for place in range(length):
+                for kind in ("drop", "double", "cut"):
+                    yield Fault(direction, packet, kind, place)
+                for value in values:
+                    yield Fault(direction, packet, "flip", place, value)
+                yield Fault(direction, packet, "insert", place, 0xA5)
+
+
+class Line:
+    """A transport that makes one fault per frame; a reply comes as one piece."""
+
+    def __init__(self, board):
+        self.board = board
+        self.fault = None
+        self.counts = {"request": 0, "reply": 0}
+
+    def arm(self, fault):
+        self.fault = fault
+        self.counts = {"request": 0, "reply": 0}
+
+    def write(self, packet):
+        self.board.write(self._pass("request", packet))
+
+    def read(self, timeout):
+        received = self.board.read(timeout)
+        while more := self.board.read(60 / CLK_HZ) if received else b"":
+            received += more
+        return self._pass("reply", received) if received else b""
+
+    def _pass(self, direction, packet):
+        fault = self.fault
+        if fault is None or fault.direction != direction:
+            return packet
+        number = self.counts[direction]
+        self.counts[direction] += 1
+        return fault.apply(packet) if number == fault.packet else packet
+
+
+@pytest.fixture(scope="module")
+def verilog():
+    core = LinkedCore(
+        Increment(), clk_hz=CLK_HZ, baud=BAUD, manifest_hash=bytes(32), idle_cycles=IDLE_CYCLES
+    )
+    top = BoardTop(core, pll=None, clk_hz=CLK_HZ)
+    return to_verilog(top, name="board_top", ports=[top.clk, top.rx, top.tx, top.led])
+
+
+def check(verilog, faults, frames):
+    """Send frames, each with the next fault; results are right and no fault costs two repeats."""
+    with BoardTransport(verilog, clk_hz=CLK_HZ, baud=BAUD) as board:
+        line = Line(board)
+        host = Host(line, TIMING)
+        host.open(bytes(32))
+        for fault, frame in zip(faults, frames, strict=False):
+            before = host.repeats
+            line.arm(fault)
+            (result,) = host.infer([frame.tobytes()], FRAME_BYTES)
+            assert result == (frame + 1).tobytes(), fault
+            assert host.repeats - before <= 1, fault
+        line.arm(None)
+        assert host.repeats > 0
+        assert host.counters().frames == len(frames) % 256
+
+
+def test_every_bit_and_packet_over_a_thousand_frames(verilog, rng):
+    faults = itertools.cycle(single_faults([1 << bit for bit in range(8)]))
+    check(verilog, faults, rng.integers(0, 256, (1000, FRAME_BYTES), np.uint8))
+
+
+@pytest.mark.nightly
+def test_every_value_of_every_byte(verilog, rng):
+    faults = list(single_faults(range(1, 256)))
+    check(verilog, faults, rng.integers(0, 256, (len(faults), FRAME_BYTES), np.uint8))
