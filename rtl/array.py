@@ -151,7 +151,7 @@ class SystolicArray(wiring.Component):
                 m.d.sync += address_hops[0].eq(0)
 
         sum_stage = 3 + self.weight_delay + self.tree_depth
-        accumulators, captures, shifts, loads = [], [], [], []
+        accumulators, captures = [], []
         for group, rows in enumerate(groups):
             weights = TiledMemory(
                 tile_memory(self.ram, depth, rows * self.lanes * self.w_bits),
@@ -176,22 +176,30 @@ class SystolicArray(wiring.Component):
                     m.d.sync += accumulator.eq(added)
                 accumulators[-1].append(accumulator)
             captures.append(last[group + sum_stage + 1])
-            shifts.append(Signal(name=f"shift{group}"))
-            loads.append(Signal(name=f"load{group}"))
 
-        head = self._chain(m, accumulators, captures, shifts, loads)
-        m.d.comb += loads[0].eq(self._drain(m, accept, last, shifts[0], head))
-        for hops in (shifts, loads):
+        shift, reload = self._drain(m, accept, last)
+        shifts = [shift, *(Signal(name=f"shift{n}") for n in range(1, len(groups)))]
+        reloads = [reload, *(Signal(name=f"reload{n}") for n in range(1, len(groups)))]
+        for hops in (shifts, reloads):
             m.d.sync += [later.eq(earlier) for earlier, later in pairwise(hops)]
+        if self.kept_passes == 1:
+            reloads = captures
+        m.d.comb += self.o.payload.acc.eq(
+            self._chain(m, accumulators, captures, shifts, reloads)
+        )
         return m
 
-    def _chain(self, m, accumulators, captures, shifts, loads):
-        """Keep the sums of passes and shift them to the first row; return that row's."""
-        following = Const(0)
+    def _chain(self, m, accumulators, captures, shifts, reloads):
+        """Keep the sums of passes and shift them to the first row; return that row's.
+
+        A shift with ``reload`` takes the sums that wait.
+        """
+        following = None
         for group in reversed(range(len(accumulators))):
-            shift, load = shifts[group], loads[group]
+            reload = reloads[group]
+            shift = shifts[group]
             if self.kept_passes == 1:
-                load = captures[group]
+                shift = shift | reload
             for row, total in reversed([*enumerate(accumulators[group])]):
                 result = Signal.like(total, name=f"result{group}_{row}")
                 if self.kept_passes > 1:
@@ -200,12 +208,15 @@ class SystolicArray(wiring.Component):
                         m.d.sync += waiting.eq(total)
                     total = waiting
                 changed = Signal.like(total, name=f"changed{group}_{row}")
-                m.d.comb += changed.eq(Mux(load, total, following))
-                with m.If(load | shift):
+                if following is None:
+                    m.d.comb += changed.eq(total)
+                else:
+                    m.d.comb += changed.eq(Mux(reload, total, following))
+                with m.If(shift):
                     m.d.sync += result.eq(changed)
                 following = result
             # The group before is a cycle ahead: it takes what this one holds in the next cycle.
-            following = Mux(load | shift, changed, result)
+            following = Mux(shift, changed, result)
         return result
 
     def _delayed(self, m, value, *, name):
@@ -249,10 +260,10 @@ class SystolicArray(wiring.Component):
             sums.append(level[0])
         return sums
 
-    def _drain(self, m, accept, last, shift, head):
+    def _drain(self, m, accept, last):
         """Offer the sums of a pass one by one; hold back a last word until they can be kept.
 
-        Returns the signal that moves sums of the first group from waiting to leaving.
+        Returns the signals that shift the first group, and that make it take waiting sums then.
         """
         capture_stage = 4 + self.weight_delay + self.tree_depth
         pass_index = Signal(range(self.passes))
@@ -274,18 +285,19 @@ class SystolicArray(wiring.Component):
         kept = Signal(range(self.kept_passes + 1))
         valid = Signal()
         following = Signal(range(self.rows))
-        is_last = Signal()
+        is_last = Signal(init=1)
         leaving_end = Signal()
         waiting = Signal()
         taken = Signal()
         load = Signal()
+        shift = Signal(name="shift0")
         m.d.comb += [
             taken.eq(valid & self.o.ready),
             load.eq(waiting & (~valid | (is_last & self.o.ready))),
-            shift.eq(taken),
+            # While nothing is offered, a row holds what would come next.
+            shift.eq(taken if self.kept_passes == 1 else ~valid | self.o.ready),
             self.i.ready.eq(~self.i.payload.last | (kept != self.kept_passes)),
             self.o.valid.eq(valid),
-            self.o.payload.acc.eq(head),
             self.o.payload.last.eq(leaving_end & is_last),
         ]
         m.d.sync += kept.eq(kept + (accept & self.i.payload.last) - (taken & is_last))
@@ -302,8 +314,8 @@ class SystolicArray(wiring.Component):
             m.d.sync += [
                 valid.eq(~is_last),
                 following.eq(following - 1),
-                is_last.eq(following == 1),
+                is_last.eq(is_last | (following == 1)),
             ]
         with m.If(last[capture_stage]):
             m.d.sync += waiting.eq(1)
-        return load
+        return shift, is_last

@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.rtl.primitives import lut_product
+from nnef_hw.rtl.primitives import lut_product, own_register
 
 __all__ = ["ProductPair"]
 
@@ -72,8 +72,11 @@ class ProductPair(wiring.Component):
             return m
 
         for n, (x, w, p) in enumerate([(self.x0, self.w0, self.p0), (self.x1, self.w1, self.p1)]):
-            x_register = Signal.like(x, name=f"x{n}_register", reset_less=True)
+            # Multipliers of many rows take the same x, each from a register of its own.
+            x_register = own_register(m, platform, x, name=f"x{n}_register")
             w_register = Signal.like(w, name=f"w{n}_register", reset_less=True)
             product = lut_product(m, platform, x_register, w_register, name=f"product{n}")
-            m.d.sync += [x_register.eq(x), w_register.eq(w), p.eq(product)]
+            p_register = Signal.like(p, name=f"p{n}_register", reset_less=True)
+            m.d.sync += [w_register.eq(w), p_register.eq(product)]
+            m.d.comb += p.eq(p_register)
         return m

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from amaranth import *
 
-__all__ = ["PRIMITIVES", "lut_product", "masked_sum", "multiply_add"]
+__all__ = ["PRIMITIVES", "lut_product", "masked_sum", "multiply_add", "own_register"]
 
 PRIMITIVES = Path(__file__).with_name("primitives.v")
 """Verilog of the modules, behavioural in simulation."""
@@ -64,3 +64,19 @@ def masked_sum(m, platform, keep, kept, added, *, name):
         i_a=keep, i_b=kept, i_c=Const(1, 1), i_d=extended, o_sum=total,
     )
     return total
+
+
+def own_register(m, platform, value, *, name):
+    """Return ``value`` one cycle later, from flip-flops that no equal ones are merged with.
+
+    Only an ECP5 has flip-flops to spare; elsewhere it is a plain register.
+    """
+    register = Signal.like(value, name=name, reset_less=True)
+    if platform is None:
+        m.d.sync += register.eq(value)
+        return register
+    m.submodules[name] = Instance(
+        "nnef_hw_register",
+        p_WIDTH=len(value), i_clk=ClockSignal(), i_d=value, o_q=register,
+    )
+    return register

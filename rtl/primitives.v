@@ -212,3 +212,25 @@ module nnef_hw_masked_sum #(parameter INVERTED = 0, parameter WIDTH = 8) (
     assign sum = INVERTED ? (a ? masked - b : masked) : (a ? masked + b : masked);
 `endif
 endmodule
+
+// A register that synthesis does not merge with equal ones on an ECP5: one that is near its users.
+module nnef_hw_register #(parameter WIDTH = 8) (
+    input clk,
+    input [WIDTH-1:0] d,
+    output [WIDTH-1:0] q
+);
+`ifdef NNEF_HW_ECP5
+    genvar n;
+    generate
+        for (n = 0; n < WIDTH; n = n + 1) begin : bits
+            TRELLIS_FF #(
+                .GSR("AUTO"), .CEMUX("1"), .CLKMUX("CLK"), .LSRMUX("LSR"), .REGSET("RESET")
+            ) flip_flop (.CLK(clk), .LSR(1'b0), .CE(1'b1), .DI(d[n]), .Q(q[n]));
+        end
+    endgenerate
+`else
+    reg [WIDTH-1:0] register;
+    always @(posedge clk) register <= d;
+    assign q = register;
+`endif
+endmodule

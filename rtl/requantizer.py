@@ -166,15 +166,14 @@ class Requantizer(wiring.Component):
         left = Signal(range(interval), name=f"left{n}")
         first = Signal(name=f"first{n}")
         finishing = Signal(name=f"finishing{n}")
-        is_open = Signal(name=f"open{n}")
-        m.d.comb += [
-            finishing.eq(busy & (left == 0)),
-            is_open.eq(~busy | finishing),
-        ]
         if interval == 1:
-            base, choice = item.product, {}
+            is_open, base, choice = Const(1), item.product, {}
         else:
+            is_open = Signal(name=f"open{n}", init=1)
             base, choice = product, {"select": first, "other": item.product}
+            with m.If(advance):
+                m.d.sync += is_open.eq(Mux(is_open, ~item.valid, left == 1))
+        m.d.comb += finishing.eq(busy & is_open)
         partial = multiply_add(
             m,
             platform,

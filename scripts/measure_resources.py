@@ -98,8 +98,8 @@ class Case:
 
 
 BLOCK = Block(
-    name="case", op="conv", kind="conv", channels=1, out_channels=1, x_bits=8, x_signed=False,
-    out_bits=8, out_signed=False, cycles=1, resources=Resources(),
+    name="case", op="conv", kind="conv", sources=(), tensor="y", channels=1, out_channels=1,
+    x_bits=8, x_signed=False, out_bits=8, out_signed=False, cycles=1, resources=Resources(),
 )  # fmt: skip
 
 
@@ -256,14 +256,16 @@ def _arrays(device: Device) -> Iterator[Case]:
 
 def _requantizers() -> Iterator[Case]:
     rng = np.random.default_rng(0)
-    # channels, mults, acc_bits, digit_bits, low end of the clip, mult_bits
-    spread = [(1, 1, bits, 1, 0, 16) for bits in (12, 18, 24)]
-    spread += [(8, 8, 20, digit, 0, 16) for digit in (1, 2, 3, 4, 6, 8)]
-    spread += [(8, 8, bits, 2, 0, 16) for bits in (14, 18, 22, 26)]
-    spread += [(count, count, 22, 1, 0, 16) for count in (2, 4, 10, 16, 24, 32, 48, 64, 96, 128)]
-    spread += [(count, 1, 22, 1, 0, 16) for count in (4, 16, 64)]
-    spread += [(16, 16, 22, 4, -128, 16), (8, 8, 20, 2, 128, 16), (16, 16, 22, 2, 0, 8)]
-    for channels, mults, acc_bits, digit_bits, lowest, mult_bits in spread:
+    # channels, mults, acc_bits, (digit_bits, stages), low end of the clip, mult_bits
+    spread = [(1, 1, bits, (1, 1), 0, 16) for bits in (12, 18, 24)]
+    spread += [(8, 8, 20, folding, 0, 16) for folding in ((1, 1), (2, 1), (2, 2), (2, 3))]
+    spread += [(8, 8, bits, (2, stages), 0, 16) for bits in (14, 20, 26) for stages in (1, 4, 8)]
+    counts = (2, 4, 10, 16, 24, 32, 48, 64, 96, 128)
+    spread += [(count, count, 22, (1, 1), 0, 16) for count in counts]
+    spread += [(64, 64, 24, (2, 8), -128, 16), (16, 16, 22, (2, 4), -128, 16)]
+    spread += [(count, 1, 22, (1, 1), 0, 16) for count in (4, 16, 64)]
+    spread += [(8, 8, 20, (2, 1), 128, 16), (16, 16, 22, (2, 1), 0, 8)]
+    for channels, mults, acc_bits, (digit_bits, stages), lowest, mult_bits in spread:
         mult = rng.integers(1 << (mult_bits - 2), 1 << mult_bits, mults)
         mult[0] |= 1 << (mult_bits - 1)
         spread_bits = min(acc_bits - 3, 15)
@@ -271,7 +273,8 @@ def _requantizers() -> Iterator[Case]:
         signed = lowest < 0
         block = replace(
             BLOCK, out_channels=channels, acc_bits=acc_bits, digit_bits=digit_bits,
-            interval=-(-mult_bits // digit_bits), out_signed=signed,
+            digit_stages=stages, interval=-(-mult_bits // (digit_bits * stages)),
+            out_signed=signed,
         )  # fmt: skip
         requant = Requant(
             tuple(mult.tolist()), acc_bits + mult_bits - 11, 0, lowest,
@@ -279,7 +282,7 @@ def _requantizers() -> Iterator[Case]:
         )  # fmt: skip
         requantizer = partial(
             Requantizer, requant=requant, bias=bias.tolist(), in_bits=acc_bits, acc_bits=acc_bits,
-            digit_bits=digit_bits, bits=8, signed=signed,
+            digit_bits=digit_bits, stages=stages, bits=8, signed=signed,
         )  # fmt: skip
         note: dict[str, int | str] = {"mults": mults, "mult_bits": mult_bits}
         typical = mults == channels and mult_bits == 16

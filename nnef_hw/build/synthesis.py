@@ -91,6 +91,7 @@ class _Family:
     unconstrained: str
     flip_flops: str
     cells: Mapping[str, str]
+    options: tuple[str, ...] = ()
 
 
 _FAMILIES = {
@@ -108,6 +109,8 @@ _FAMILIES = {
         bitstream="bit", unconstrained="--lpf-allow-unconstrained", flip_flops="TRELLIS_FF",
         cells={"lut": "TRELLIS_COMB", "ff": "TRELLIS_FF", "dsp": "MULT18X18D",
                "bram": "DP16KD"},
+        # the default router does not finish where a third of an 85F is full
+        options=("--router", "router2"),
     ),
 }  # fmt: skip
 _DISPLAY = {"lut": "logic cells", "ff": "flip-flops", "dsp": "DSP blocks", "bram": "block RAMs",
@@ -172,7 +175,7 @@ def synthesize(
     netlist = f"{top}.json"
     arguments = [f"--{device}", "--package", package, "--json", netlist, "--seed", str(seed)]
     arguments += ["--freq", f"{frequency_mhz:g}", "--timing-allow-fail"]
-    arguments += ["--report", "timing.json", f"--{rules.config}", f"{top}.config"]
+    arguments += [*rules.options, "--report", "timing.json", f"--{rules.config}", f"{top}.config"]
     if constraints is None:
         arguments.append(rules.unconstrained)
     else:

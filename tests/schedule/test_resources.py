@@ -132,7 +132,7 @@ def test_fit_finds_the_weights(script, rng, capsys):
     [
         ("line buffer", {"depth": 256, "lanes": 1}),
         ("array", {"rows": 8, "group_rows": 8, "in_dsp": True}),
-        ("requantizer", {"out_channels": 8, "digit_bits": 4}),
+        ("requantizer", {"out_channels": 8, "digit_bits": 2, "digit_stages": 4}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
