@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-BASE = {"errors", "numerics", "window", "blockram"}
+BASE = {"errors", "numerics", "tflite_numerics", "window", "blockram"}
 GRAPH = BASE | {"ir"}
 ALLOWED = {
     **dict.fromkeys(BASE, BASE),

@@ -10,7 +10,8 @@ Stages and the attributes they add:
   one shape, or one and a constant with one value, or one for each channel.
 * ``fixed``: every activation has a QType; constants are integer codes. ``conv``, ``linear``,
   ``avg_pool`` and ``mul`` carry ``requant`` (:class:`~nnef_hw.numerics.Requant`), ``add`` and
-  ``sub`` an :class:`~nnef_hw.numerics.AddRequant` under that name; table operators and
+  ``sub`` an :class:`~nnef_hw.numerics.AddRequant` under that name, or their counterparts of
+  :mod:`nnef_hw.tflite_numerics`; table operators and
   ``softmax`` carry ``table`` (int64 array; indexed by ``code - lo``, or by ``max - code``).
   Operands and result of ``max``, ``min`` and ``concat`` have one QType.
   A filter keeps shape [outC, inC, ...], a bias has shape [1, outC] in int32 codes at
@@ -23,6 +24,7 @@ import numpy as np
 
 from nnef_hw.ir.graph import Graph, Node, Stage
 from nnef_hw.numerics import AddRequant, Requant
+from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
 
 __all__ = ["ARITHMETIC_OPS", "CANONICAL_OPS", "ONE_FORMAT_OPS", "TABLE_OPS", "verify"]
 
@@ -89,8 +91,9 @@ def verify(graph: Graph) -> None:
 
 
 _REQUANTS = {
-    **dict.fromkeys(("avg_pool", "conv", "linear", "mul"), Requant),
-    **dict.fromkeys(("add", "sub"), AddRequant),
+    **dict.fromkeys(("conv", "linear", "mul"), Requant | TfliteRequant),
+    **dict.fromkeys(("add", "sub"), AddRequant | TfliteAddRequant),
+    "avg_pool": Requant | TfliteAverage,
 }
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph, Node
 from nnef_hw.ir.verify import ARITHMETIC_OPS, ONE_FORMAT_OPS
-from nnef_hw.numerics import SOFTMAX_QTYPE, QType
+from nnef_hw.numerics import QType
 from nnef_hw.quantize.equalize import equalize
 from nnef_hw.quantize.given import given_activation
 from nnef_hw.quantize.importer import (
@@ -20,6 +20,7 @@ from nnef_hw.quantize.importer import (
     LayerParams,
     argmax_qtype,
     build_fixed,
+    softmax_qtype,
 )
 from nnef_hw.quantize.layer import LayerQuantizer
 from nnef_hw.quantize.observe import Observation, Progress, observe
@@ -193,7 +194,7 @@ class _Chooser:
         if node.op in KEEPS_QTYPE:
             return formats[node.inputs[0]]
         if node.op == "softmax":
-            return SOFTMAX_QTYPE
+            return softmax_qtype(self._scheme.rounding)
         if node.op == "argmax_reduce":
             return argmax_qtype(self._graph.tensor(node.inputs[0]).shape[1])
         step = self._accumulator_step(node) if layer is None else layer.step

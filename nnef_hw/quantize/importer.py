@@ -26,11 +26,29 @@ from nnef_hw.numerics import (
 )
 from nnef_hw.quantize.one_format import KEEPS_QTYPE
 from nnef_hw.reference import unary_function
+from nnef_hw.tflite_numerics import (
+    TFLITE_SOFTMAX_QTYPE,
+    TfliteAverage,
+    TfliteRequant,
+    tflite_add_requant,
+    tflite_exp_table,
+    tflite_requant,
+)
 
-__all__ = ["FixedParams", "LayerParams", "argmax_qtype", "build_fixed"]
+__all__ = ["FixedParams", "LayerParams", "argmax_qtype", "build_fixed", "softmax_qtype"]
 
 MAX_TABLE_BITS = 8
 MULT_BITS = 16
+_TFLITE_OPS = {
+    "add",
+    "argmax_reduce",
+    "avg_pool",
+    "conv",
+    "linear",
+    "max_pool",
+    "reshape",
+    "softmax",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,6 +107,11 @@ class FixedParams:
     rounding: str = "half_up"
 
 
+def softmax_qtype(rounding: str) -> QType:
+    """Format of the results of a softmax."""
+    return TFLITE_SOFTMAX_QTYPE if rounding == "tflite" else SOFTMAX_QTYPE
+
+
 def argmax_qtype(channels: int) -> QType:
     """Format of indices below ``channels``."""
     return QType(bits=max(1, (channels - 1).bit_length()), signed=False, scale=1.0)
@@ -132,7 +155,17 @@ class _Builder:
         assert qtype is not None, name
         return qtype
 
+    @property
+    def _tflite(self) -> bool:
+        return self.params.rounding == "tflite"
+
     def convert(self, node: Node) -> None:
+        if self._tflite and node.op not in _TFLITE_OPS:
+            raise UnsupportedError(
+                f"{node.op} {node.name!r} has no TensorFlow Lite rounding",
+                remedy="use rounding = 'half_up'",
+                location=node.location,
+            )
         if node.op in ONE_FORMAT_OPS:
             node = self._in_one_format(node)
         elif node.op in ARITHMETIC_OPS:
@@ -147,9 +180,10 @@ class _Builder:
         elif node.op == "argmax_reduce":
             self.set_qtype(node.name, argmax_qtype(self.graph.tensor(node.inputs[0]).shape[1]))
         elif node.op == "softmax":
-            self.set_qtype(node.name, SOFTMAX_QTYPE)
+            self.set_qtype(node.name, softmax_qtype(self.params.rounding))
             _check_table(node, source)
-            node = node.with_attrs(table=exp_table(_scale(source), 1 << source.bits))
+            make_table = tflite_exp_table if self._tflite else exp_table
+            node = node.with_attrs(table=make_table(_scale(source), 1 << source.bits))
         else:
             target = self.params.activations[node.name]
             self.set_qtype(node.name, target)
@@ -205,16 +239,19 @@ class _Builder:
             bits = signed_bits(min(corners), max(corners))
             factor = first * second / _scale(target)
             return node.with_attrs(requant=self._requant(node, [factor], target, bits))
+        if self._tflite:
+            requant = tflite_add_requant((first, second), target, lo=_relu_limit(node, target))
+            return node.with_attrs(requant=requant)
         sign = 1.0 if node.op == "add" else -1.0
         with _located(node):
-            requant = choose_add_requant(
+            exact = choose_add_requant(
                 (first / _scale(target), sign * second / _scale(target)),
                 target,
                 mult_bits=self.params.mult_bits.get(node.name, MULT_BITS),
                 lo=_relu_limit(node, target),
                 operand_bits=max(signed_bits(*pair) for pair in limits),
             )
-        return node.with_attrs(requant=requant)
+        return node.with_attrs(requant=exact)
 
     def _operand(self, node: Node, position: int) -> str:
         name = node.inputs[position]
@@ -226,6 +263,16 @@ class _Builder:
 
     def _average(self, node: Node, source: QType, target: QType) -> Node:
         taps = int(np.prod(node.attrs["size"]))
+        if self._tflite:
+            if source != target:
+                raise UnsupportedError(
+                    f"avg_pool {node.name!r} has another format than its input, which TensorFlow "
+                    "Lite's has not",
+                    remedy="use rounding = 'half_up'",
+                    location=node.location,
+                )
+            requant = TfliteAverage(taps, target.zero_point, target.lo, target.hi)
+            return node.with_attrs(requant=requant)
         top = taps * max(source.hi - source.zero_point, source.zero_point - source.lo)
         factor = _scale(source) / (_scale(target) * taps)
         return node.with_attrs(
@@ -248,7 +295,12 @@ class _Builder:
         node = replace(node, inputs=(node.inputs[0], *names))
         return node.with_attrs(requant=requant)
 
-    def _requant(self, node: Node, factors: list[float], target: QType, acc_bits: int) -> Requant:
+    def _requant(
+        self, node: Node, factors: list[float], target: QType, acc_bits: int
+    ) -> Requant | TfliteRequant:
+        if self._tflite:
+            lo, once = _relu_limit(node, target), node.op == "linear"
+            return tflite_requant(factors, target, lo=lo, rounds_once=once)
         with _located(node):
             return choose_requant(
                 factors,

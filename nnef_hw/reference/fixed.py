@@ -23,8 +23,16 @@ from nnef_hw.numerics import (
 )
 from nnef_hw.reference.float import check_inputs
 from nnef_hw.reference.windows import convolve, gather_taps, pad_border
+from nnef_hw.tflite_numerics import TFLITE_SOFTMAX_QTYPE, tflite_softmax_codes
 
-__all__ = ["dequantize_outputs", "qtype_of", "quantize_inputs", "run_fixed", "trace_fixed"]
+__all__ = [
+    "compute_node",
+    "dequantize_outputs",
+    "qtype_of",
+    "quantize_inputs",
+    "run_fixed",
+    "trace_fixed",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -142,11 +150,14 @@ def _iterate(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> Iterator[dict[
     for start in range(0, count, CHUNK):
         values = {name: x[start : start + CHUNK] for name, x in arrays.items()}
         for node in graph.nodes:
-            args = tuple(
-                values[name] if name in values else graph.constant(name) for name in node.inputs
-            )
-            values[node.outputs[0]] = _OPERATORS[node.op](_Call(graph, node, args))
+            values[node.name] = compute_node(graph, node, values)
         yield values
+
+
+def compute_node(graph: Graph, node: Node, values: Mapping[str, Codes]) -> Codes:
+    """Return the codes of one node's result from those of the activations it reads."""
+    args = tuple(values[name] if name in values else graph.constant(name) for name in node.inputs)
+    return _OPERATORS[node.op](_Call(graph, node, args))
 
 
 def _check_codes(graph: Graph, name: str, codes: NDArray[Any]) -> NDArray[Any]:
@@ -260,7 +271,9 @@ def _table(call: _Call) -> Codes:
 
 
 def _softmax(call: _Call) -> Codes:
-    return softmax_codes(call.x, call.attr("table"))
+    is_tflite = call.target.qtype == TFLITE_SOFTMAX_QTYPE
+    function = tflite_softmax_codes if is_tflite else softmax_codes
+    return function(call.x, call.attr("table"))
 
 
 def _argmax(call: _Call) -> Codes:

@@ -12,12 +12,23 @@ from numpy.typing import NDArray
 from nnef_hw.errors import Location
 from nnef_hw.ir import Graph, Node, Quantization, Stage, Tensor
 from nnef_hw.numerics import AddRequant, QType, Requant
+from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
 
 __all__ = ["decode_graph", "encode_graph"]
 
 Array = NDArray[Any]
 TensorData = Callable[[Tensor, Array], Any]
 AttrData = Callable[[Node, str, Array], Any]
+
+_NUMBERS: dict[str, Any] = {
+    "add_requant": AddRequant,
+    "qtype": QType,
+    "requant": Requant,
+    "tflite_add_requant": TfliteAddRequant,
+    "tflite_average": TfliteAverage,
+    "tflite_requant": TfliteRequant,
+}
+"""Values of :mod:`nnef_hw.numerics` that attributes may have; all have to_json and from_json."""
 
 
 def encode_graph(
@@ -100,12 +111,9 @@ class _Encoder:
             return [self._value(item, node, key) for item in value]
         if isinstance(value, tuple):
             return {"tuple": [self._value(item, node, key) for item in value]}
-        if isinstance(value, Requant):
-            return {"requant": value.to_json()}
-        if isinstance(value, AddRequant):
-            return {"add_requant": value.to_json()}
-        if isinstance(value, QType):
-            return {"qtype": value.to_json()}
+        for kind, cls in _NUMBERS.items():
+            if isinstance(value, cls):
+                return {kind: value.to_json()}
         if isinstance(value, np.ndarray):
             return {"array": self._attr_data(node, key, value)}
         if isinstance(value, Graph):
@@ -185,12 +193,8 @@ def _decode(value: Any, array: Callable[[Any], Array]) -> Any:
     ((kind, content),) = value.items()
     if kind == "tuple":
         return tuple(_decode(item, array) for item in content)
-    if kind == "requant":
-        return Requant.from_json(content)
-    if kind == "add_requant":
-        return AddRequant.from_json(content)
-    if kind == "qtype":
-        return QType.from_json(content)
+    if kind in _NUMBERS:
+        return _NUMBERS[kind].from_json(content)
     if kind == "float":
         return float(content)
     if kind == "array":

@@ -1,0 +1,277 @@
+"""TensorFlow Lite's arithmetic of 8-bit networks, as its reference kernels compute it.
+
+The second way to round (``rounding = "tflite"``), for networks that were trained or quantized with
+TensorFlow Lite: the same codes in every activation. Sums are multiplied with 31-bit fractions and
+rounded twice, with a shift for each channel. Numbers of its fixed-point library are 32-bit integers
+with a fixed number of integer bits; Qn has n of them, and a sign.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nnef_hw.numerics import QType
+
+__all__ = [
+    "TFLITE_SOFTMAX_QTYPE",
+    "TfliteAddRequant",
+    "TfliteAverage",
+    "TfliteRequant",
+    "tflite_add_requant",
+    "tflite_exp_table",
+    "tflite_requant",
+    "tflite_softmax_codes",
+]
+
+IntArray = NDArray[np.int64]
+
+TFLITE_SOFTMAX_QTYPE = QType(bits=8, signed=True, scale=1 / 256, zero_point=-128)
+
+_FRACTION_BITS = 31
+_TOP = (1 << 31) - 1
+_ADD_SHIFT = 20
+_DIFFERENCE_BITS = 5
+"""Integer bits of differences that exp is taken of."""
+_SUM_BITS = 12
+"""Integer bits of the sum of exponentials."""
+
+
+def _high_product(a: ArrayLike, b: ArrayLike) -> IntArray:
+    """Return ``a * b / 2**31`` rounded, halves away from 0 (from below: towards it); saturated."""
+    product = np.asarray(a, np.int64) * np.asarray(b, np.int64)
+    nudged = product + np.where(product >= 0, 1 << 30, 1 - (1 << 30))
+    truncated = np.where(nudged >= 0, nudged >> 31, -(-nudged >> 31))
+    return np.asarray(np.minimum(truncated, _TOP))
+
+
+def _rounded_shift(x: ArrayLike, exponent: ArrayLike) -> IntArray:
+    """Return ``x / 2**exponent`` rounded, halves away from 0."""
+    values, shift = np.asarray(x, np.int64), np.asarray(exponent, np.int64)
+    mask = (np.int64(1) << shift) - 1
+    threshold = (mask >> 1) + (values < 0)
+    return np.asarray((values >> shift) + ((values & mask) > threshold))
+
+
+def _scaled(x: IntArray, mult: ArrayLike, shift: ArrayLike) -> IntArray:
+    """Return ``x * mult / 2**31 * 2**shift``, rounded twice."""
+    left, right = np.maximum(shift, 0), np.maximum(-np.asarray(shift), 0)
+    return _rounded_shift(_high_product(x << left, mult), right)
+
+
+def _fraction(factor: float) -> tuple[int, int]:
+    """Return mult in ``2**30..2**31 - 1`` and shift: a factor is ``mult * 2**(shift - 31)``."""
+    mantissa, shift = math.frexp(factor)
+    mult = math.floor(mantissa * (1 << _FRACTION_BITS) + 0.5)
+    if mult == 1 << _FRACTION_BITS:
+        mult, shift = mult >> 1, shift + 1
+    return (mult, shift) if shift >= -_FRACTION_BITS else (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class TfliteRequant:
+    """Map accumulators onto codes: ``MultiplyByQuantizedMultiplier``, zero point, limits.
+
+    Parameters
+    ----------
+    mult
+        ``2**30..2**31 - 1``, one for all channels or one per channel.
+    shift
+        For each ``mult``: to the left, if positive.
+    zero_point, lo, hi
+        Of the output codes.
+    rounds_once
+        The product is rounded by one shift, halves up, as fully connected layers do it; else
+        twice.
+    """
+
+    mult: tuple[int, ...]
+    shift: tuple[int, ...]
+    zero_point: int
+    lo: int
+    hi: int
+    rounds_once: bool = False
+
+    def apply(self, acc: ArrayLike, axis: int = 1) -> IntArray:
+        """Requantize accumulators; ``axis`` is their channel axis."""
+        values = np.asarray(acc, np.int64)
+        shape = [1] * values.ndim
+        shape[axis] = len(self.mult)
+        mult, shift = (np.reshape(x, shape) for x in (self.mult, self.shift))
+        if self.rounds_once:
+            total = _FRACTION_BITS - shift
+            scaled = (values * mult + (np.int64(1) << (total - 1))) >> total
+        else:
+            scaled = _scaled(values, mult, shift)
+        return np.asarray((scaled + self.zero_point).clip(self.lo, self.hi))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {**asdict(self), "mult": list(self.mult), "shift": list(self.shift)}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> TfliteRequant:
+        """Inverse of :meth:`to_json`."""
+        return cls(**{**value, "mult": tuple(value["mult"]), "shift": tuple(value["shift"])})
+
+
+@dataclass(frozen=True, slots=True)
+class TfliteAddRequant:
+    """Add two operands: both are scaled to half the larger step over ``2**20``, then the sum is.
+
+    Parameters
+    ----------
+    mult, shift
+        Of the first operand, of the second, and of the sum.
+    zero_point, lo, hi
+        Of the output codes.
+    """
+
+    mult: tuple[int, int, int]
+    shift: tuple[int, int, int]
+    zero_point: int
+    lo: int
+    hi: int
+
+    def apply(self, a: ArrayLike, b: ArrayLike) -> IntArray:
+        """Return the codes of the sum of two arrays of differences ``code - zero_point``."""
+        total = sum(
+            _scaled(np.asarray(x, np.int64) << _ADD_SHIFT, mult, shift)
+            for x, mult, shift in zip((a, b), self.mult, self.shift, strict=False)
+        )
+        codes = _scaled(np.asarray(total), self.mult[2], self.shift[2]) + self.zero_point
+        return np.asarray(codes.clip(self.lo, self.hi))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {**asdict(self), "mult": list(self.mult), "shift": list(self.shift)}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> TfliteAddRequant:
+        """Inverse of :meth:`to_json`."""
+        return cls(**{**value, "mult": tuple(value["mult"]), "shift": tuple(value["shift"])})
+
+
+@dataclass(frozen=True, slots=True)
+class TfliteAverage:
+    """Divide a sum of codes by their number, halves away from 0; the format is kept.
+
+    Parameters
+    ----------
+    taps
+        How many codes are summed.
+    zero_point, lo, hi
+        Of input and output codes.
+    """
+
+    taps: int
+    zero_point: int
+    lo: int
+    hi: int
+
+    def apply(self, acc: ArrayLike) -> IntArray:
+        """Return the codes of means; ``acc`` are sums of differences ``code - zero_point``."""
+        total = np.asarray(acc, np.int64) + self.taps * self.zero_point
+        magnitude = (np.abs(total) + self.taps // 2) // self.taps
+        return np.asarray((np.sign(total) * magnitude).clip(self.lo, self.hi))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> TfliteAverage:
+        """Inverse of :meth:`to_json`."""
+        return cls(**value)
+
+
+def tflite_requant(
+    factors: ArrayLike, output: QType, *, lo: int | None = None, rounds_once: bool = False
+) -> TfliteRequant:
+    """Find mult and shift of real factors ``scale_in * scale_w[c] / scale_out``."""
+    pairs = [_fraction(float(factor)) for factor in np.atleast_1d(factors)]
+    mult, shift = zip(*pairs, strict=True)
+    least = output.lo if lo is None else lo
+    return TfliteRequant(mult, shift, output.zero_point, least, output.hi, rounds_once)
+
+
+def tflite_add_requant(
+    scales: tuple[float, float], output: QType, *, lo: int | None = None
+) -> TfliteAddRequant:
+    """Find the multipliers of a sum of operands with these scales."""
+    assert isinstance(output.scale, float), "activations have one scale"
+    twice = 2 * max(scales)
+    factors = (*(scale / twice for scale in scales), twice / ((1 << _ADD_SHIFT) * output.scale))
+    (m0, s0), (m1, s1), (m2, s2) = map(_fraction, factors)
+    least = output.lo if lo is None else lo
+    return TfliteAddRequant((m0, m1, m2), (s0, s1, s2), output.zero_point, least, output.hi)
+
+
+def tflite_exp_table(scale: float, entries: int = 256) -> IntArray:
+    """Q0 ``exp(-scale * d)`` for d = 0..entries-1, as a polynomial and 7 factors give it.
+
+    Differences that would not fit Q5 give 0.
+    """
+    mult, shift = _fraction(min(scale * 2.0 ** (_FRACTION_BITS - _DIFFERENCE_BITS), float(_TOP)))
+    largest = ((1 << _DIFFERENCE_BITS) - 1) << (_FRACTION_BITS - _DIFFERENCE_BITS)
+    d = np.arange(entries)
+    result = _exp(_high_product(-d << shift, mult))
+    return np.where(d <= largest >> shift, result, 0)
+
+
+_FACTORS = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
+"""Q0 ``exp(-2**n)`` for n = -2..4."""
+
+
+def _exp(a: IntArray) -> IntArray:
+    """Q0 exp of Q5 numbers, none of them positive."""
+    fraction_bits = _FRACTION_BITS - _DIFFERENCE_BITS
+    quarter = 1 << (fraction_bits - 2)
+    rest = (a & (quarter - 1)) - quarter
+    result = _exp_of_quarter(rest << _DIFFERENCE_BITS)
+    whole = rest - a
+    for exponent, factor in enumerate(_FACTORS, start=-2):
+        is_set = (whole >> (fraction_bits + exponent)) & 1
+        result = np.where(is_set == 1, _high_product(result, factor), result)
+    return np.where(a == 0, _TOP, result)
+
+
+def _exp_of_quarter(a: IntArray) -> IntArray:
+    """Q0 exp of Q0 numbers in -1/4..0: a Taylor series about -1/8."""
+    at_center, third = 1895147668, 715827883
+    x = a + (1 << 28)
+    x2 = _high_product(x, x)
+    x3, x4 = _high_product(x2, x), _high_product(x2, x2)
+    series = _high_product(_rounded_shift(x4, 2) + x3, third) + x2
+    return at_center + _high_product(at_center, x + _rounded_shift(series, 1))
+
+
+def _reciprocal(a: IntArray) -> IntArray:
+    """Q0 ``1 / (1 + a)`` of Q0 numbers in 0..1: three steps of Newton-Raphson in Q2."""
+    half = (a + _TOP + 1) >> 1
+    x = 1515870810 + _high_product(half, -1010580540)
+    for _ in range(3):
+        error = (1 << 29) - _high_product(half, x)
+        x = x + _saturated(_high_product(x, error) << 2)
+    return _saturated(x << 1)
+
+
+def _saturated(x: IntArray) -> IntArray:
+    return np.asarray(x.clip(-_TOP - 1, _TOP))
+
+
+def tflite_softmax_codes(codes: ArrayLike, table: ArrayLike, axis: int = 1) -> IntArray:
+    """Softmax on codes with a :func:`tflite_exp_table`; see :data:`TFLITE_SOFTMAX_QTYPE`."""
+    q = np.asarray(codes, np.int64)
+    e = np.asarray(table, np.int64)[q.max(axis=axis, keepdims=True) - q]
+    total = _rounded_shift(e, _SUM_BITS).sum(axis=axis, keepdims=True)
+    # leading zeros of 32-bit numbers: float64 holds them exactly
+    zeros = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
+    scale = _reciprocal((total << zeros) - (1 << 31))
+    shift = _SUM_BITS - zeros + 31 - 8
+    result = _rounded_shift(_high_product(scale, e), shift) - 128
+    return np.asarray(result.clip(-128, 127))
