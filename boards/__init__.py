@@ -1,29 +1,70 @@
-"""One file per board: pins, clock generation and host link."""
+"""One file per board, all facts about it as data; and the hardware between its pins and a design.
 
+Importing this does not import Amaranth: the schedule reads it. The hardware is in
+:mod:`~nnef_hw.boards.top` and what that imports.
+"""
+
+import importlib.util
 from difflib import get_close_matches
+from pathlib import Path
 
 from nnef_hw.boards.board import Board
-from nnef_hw.boards.core import LinkedCore
+from nnef_hw.boards.colorlight_5a_75b import COLORLIGHT_5A_75B
+from nnef_hw.boards.fomu_pvt import FOMU_PVT
+from nnef_hw.boards.ice40_hx8k_b_evn import ICE40_HX8K_B_EVN
 from nnef_hw.boards.icebreaker import ICEBREAKER
+from nnef_hw.boards.icepi_zero import ICEPI_ZERO
+from nnef_hw.boards.icesugar import ICESUGAR
+from nnef_hw.boards.orangecrab import ORANGECRAB, ORANGECRAB_85F
+from nnef_hw.boards.tinyfpga_bx import TINYFPGA_BX
 from nnef_hw.boards.ulx3s import ULX3S_12F, ULX3S_25F, ULX3S_45F, ULX3S_85F
+from nnef_hw.boards.upduino_v3 import UPDUINO_V3
+from nnef_hw.boards.versa_ecp5 import VERSA_ECP5
 from nnef_hw.errors import UsageError
 
-__all__ = ["BOARDS", "Board", "LinkedCore", "get_board"]
+__all__ = ["BOARDS", "Board", "find_board"]
 
-BOARDS = {board.name: board for board in (ICEBREAKER, ULX3S_12F, ULX3S_25F, ULX3S_45F, ULX3S_85F)}
+BOARDS = (
+    ICEBREAKER, UPDUINO_V3, ICESUGAR, ICE40_HX8K_B_EVN, TINYFPGA_BX, FOMU_PVT, ULX3S_12F, ULX3S_25F,
+    ULX3S_45F, ULX3S_85F, ORANGECRAB, ORANGECRAB_85F, COLORLIGHT_5A_75B, ICEPI_ZERO, VERSA_ECP5,
+)
 
 
-def get_board(name):
-    """Board of a name or alias, in any case of letters.
+def find_board(name: str) -> Board:
+    """Return the board of a name or alias, in any case of letters, or the one of a Python file.
 
     Raises
     ------
     UsageError
-        When there is none; names the boards, and the one that was probably meant.
+        If there is none; the message lists all boards.
     """
-    known = {alias: board for board in BOARDS.values() for alias in (board.name, *board.aliases)}
+    if name.endswith(".py"):
+        return _board_of_file(Path(name))
+    known = {alias: board for board in BOARDS for alias in (board.name, *board.aliases)}
     if name.lower() in known:
         return known[name.lower()]
     close = get_close_matches(name.lower(), known, n=1)
     meant = f"did you mean {close[0]!r}? " if close else ""
-    raise UsageError(f"there is no board {name!r}", remedy=f"{meant}boards: {', '.join(BOARDS)}")
+    raise UsageError(
+        f"board {name!r} is not known",
+        remedy=f"{meant}choose one of {', '.join(sorted(known))}, or give a file ./{name}.py")
+
+
+def _board_of_file(path: Path) -> Board:
+    """Return the board that a user's file defines."""
+    if not path.is_file():
+        raise UsageError(f"board file {str(path)!r} does not exist", remedy="see docs/boards.md")
+    spec = importlib.util.spec_from_file_location("nnef_hw_user_board", path)
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever a user's program raises
+        raise UsageError(
+            f"board file {str(path)!r} fails: {type(error).__name__}: {error}",
+            remedy="see docs/boards.md") from error
+    boards = [value for value in vars(module).values() if isinstance(value, Board)]
+    if len(boards) != 1:
+        raise UsageError(
+            f"board file {str(path)!r} defines {len(boards)} boards, not one",
+            remedy="see docs/boards.md")
+    return boards[0]

@@ -2,22 +2,24 @@
 
 from dataclasses import dataclass
 
-from amaranth import *
-
 __all__ = ["Ecp5Pll", "Ice40Pll"]
 
 
 @dataclass(frozen=True)
 class Ice40Pll:
-    """``SB_PLL40_PAD`` with simple feedback: ``input * (divf + 1) / (divr + 1) / 2**divq``."""
+    """``SB_PLL40`` with simple feedback: ``input * (divf + 1) / (divr + 1) / 2**divq``.
+
+    ``pad``: the input comes from the PLL's own pad, otherwise from anywhere.
+    """
 
     input_mhz: float
     divr: int
     divf: int
     divq: int
+    pad: bool = True
 
     @classmethod
-    def settings(cls, input_mhz):
+    def settings(cls, input_mhz, *, pad=True):
         """All settings within the limits of the data sheet."""
         for divr in range(16):
             phase_mhz = input_mhz / (divr + 1)
@@ -27,7 +29,7 @@ class Ice40Pll:
                 if not 533 <= phase_mhz * (divf + 1) <= 1066:
                     continue
                 for divq in range(1, 7):
-                    pll = cls(input_mhz, divr, divf, divq)
+                    pll = cls(input_mhz, divr, divf, divq, pad)
                     if 16 <= pll.output_mhz <= 275:
                         yield pll
 
@@ -43,15 +45,18 @@ class Ice40Pll:
         return 1 + sum(phase_mhz >= limit for limit in (17, 26, 44, 66, 101))
 
     def instance(self, clk_in, clk_out, locked):
-        """Primitive on the clock pad ``clk_in``."""
+        """Primitive behind the clock pin ``clk_in``."""
+        from amaranth import C, Instance
+
+        reference = {"i_PACKAGEPIN": clk_in} if self.pad else {"i_REFERENCECLK": clk_in}
         return Instance(
-            "SB_PLL40_PAD",
+            "SB_PLL40_PAD" if self.pad else "SB_PLL40_CORE",
             p_FEEDBACK_PATH="SIMPLE",
             p_DIVR=C(self.divr, 4),
             p_DIVF=C(self.divf, 7),
             p_DIVQ=C(self.divq, 3),
             p_FILTER_RANGE=C(self.filter_range, 3),
-            i_PACKAGEPIN=clk_in,
+            **reference,
             i_RESETB=C(1),
             i_BYPASS=C(0),
             o_PLLOUTGLOBAL=clk_out,
@@ -89,6 +94,8 @@ class Ecp5Pll:
 
     def instance(self, clk_in, clk_out, locked):
         """Primitive behind the clock pin ``clk_in``."""
+        from amaranth import C, Instance, Signal
+
         feedback = Signal(name="pll_feedback")
         return Instance(
             "EHXPLLL",

@@ -28,6 +28,18 @@ module SB_PLL40_PAD (
     nnef_hw_pll_lock lock (.clk(PACKAGEPIN), .enable(RESETB & ~BYPASS), .locked(LOCK));
 endmodule
 
+module SB_PLL40_CORE (
+    input REFERENCECLK, RESETB, BYPASS,
+    output PLLOUTGLOBAL, LOCK
+);
+    parameter FEEDBACK_PATH = "SIMPLE";
+    parameter [3:0] DIVR = 0;
+    parameter [6:0] DIVF = 0;
+    parameter [2:0] DIVQ = 0, FILTER_RANGE = 0;
+    assign PLLOUTGLOBAL = REFERENCECLK;
+    nnef_hw_pll_lock lock (.clk(REFERENCECLK), .enable(RESETB & ~BYPASS), .locked(LOCK));
+endmodule
+
 module EHXPLLL (
     input CLKI, CLKFB, RST, STDBY, PHASESEL0, PHASESEL1, PHASEDIR, PHASESTEP, PHASELOADREG,
     input PLLWAKESYNC, ENCLKOP, ENCLKOS,

@@ -22,6 +22,8 @@ import nnef_hw
 import nnef_hw.boards
 import nnef_hw.rtl
 import nnef_hw.sim
+from nnef_hw.boards import Board, find_board
+from nnef_hw.boards.top import CONSTRAINTS_SUFFIX
 from nnef_hw.build.cache import cached_step, digest, discard_steps, is_build, locked
 from nnef_hw.build.fixed import device_budget, fix_model
 from nnef_hw.build.summary import make_report
@@ -42,7 +44,7 @@ from nnef_hw.run.rtl import run_rtl
 from nnef_hw.run.simulate import accuracies, random_codes, require_exact, simulation_row
 from nnef_hw.run.streams import to_stream
 from nnef_hw.samples import Samples, load_samples
-from nnef_hw.schedule import Plan, Target, check_streamable, find_target, lower, schedule
+from nnef_hw.schedule import Plan, check_streamable, lower, schedule
 from nnef_hw.sim.cocotb_bench import write_bench
 from nnef_hw.sim.frames import pack_frames
 from nnef_hw.tools import find_tool
@@ -52,7 +54,6 @@ __all__ = ["BuildOptions", "build"]
 _log = logging.getLogger(__name__)
 
 BENCH_FRAMES = 4
-CONSTRAINTS = {"ice40": "pcf", "ecp5": "lpf"}
 DEFAULT_SCHEME = Scheme()
 TINY = 1e-9
 LATER_STEPS = ("simulate", "synthesize", "report")
@@ -120,7 +121,7 @@ def build(
 
 
 def _build(
-    options: BuildOptions, target: Target, missing: list[Path], progress: Callable[[str], None]
+    options: BuildOptions, target: Board, missing: list[Path], progress: Callable[[str], None]
 ) -> dict[str, Any]:
     begin = time.perf_counter()
     progress("compiling")
@@ -154,7 +155,7 @@ def _build(
     return report
 
 
-def _check(options: BuildOptions) -> Target:
+def _check(options: BuildOptions) -> Board:
     """Refuse what can be refused before any work."""
     if options.arch not in {"auto", "streaming"}:
         raise UsageError(
@@ -168,8 +169,8 @@ def _check(options: BuildOptions) -> Target:
     for name, value in positive.items():
         if value is not None and not (math.isfinite(value) and value > TINY):
             raise UsageError(f"{name} must be positive, not {value:g}")
-    target = find_target(options.board)
-    check_clock(target.name, options.clock_mhz or target.clock_mhz, options.baud)
+    target = find_board(options.board)
+    check_clock(target, options.clock_mhz or target.clock_mhz, options.baud)
     _check_folder(options.out)
     return target
 
@@ -189,14 +190,14 @@ def _check_folder(out: Path) -> None:
 
 
 def _compile(
-    options: BuildOptions, target: Target, progress: Callable[[str], None]
+    options: BuildOptions, target: Board, progress: Callable[[str], None]
 ) -> dict[str, float]:
     """Quantize, schedule and emit; return the seconds it took, as recorded."""
     begin = time.perf_counter()
     graph = load(options.model, dims=options.dims, lenient=options.lenient)
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
     key = digest(
-        _package_digest(), graph_hash(graph), _samples_digest(samples), target.name,
+        _package_digest(), graph_hash(graph), _samples_digest(samples), repr(target),
         repr((options.clock_mhz, options.target_fps, options.scheme, options.accuracy_drop)),
         str(options.baud), *_versions(),
     )  # fmt: skip
@@ -213,7 +214,7 @@ def _compile(
             progress=lambda what, done, total: progress(f"{what}, {done} of {total}"),
         )
         plan = schedule(fixed, target, clock_mhz=options.clock_mhz, target_fps=options.target_fps)
-        _emit(folder, fixed, canonical, plan, samples, options.baud)
+        _emit(folder, fixed, canonical, plan, samples, target, options.baud)
         # Before the new Verilog is in place: an interruption in between costs time, not trust.
         discard_steps(options.out, LATER_STEPS)
         return {"compile": round(time.perf_counter() - begin, 2)}
@@ -228,6 +229,7 @@ def _emit(
     canonical: Graph | None,
     plan: Plan,
     samples: Samples | None,
+    target: Board,
     baud: int,
 ) -> None:
     save(fixed, folder / FIXED_MODEL)
@@ -251,7 +253,7 @@ def _emit(
         pack_frames(results, plan.output.bits, signed=plan.output.signed),
     )
 
-    board = design_board(plan, fixed, manifest)
+    board = design_board(plan, fixed, manifest, target)
     (folder / "board").mkdir()
     (folder / "board" / "board_top.v").write_text(board.verilog)
     (folder / "board" / f"board_top.{board.suffix}").write_text(board.constraints)
@@ -289,17 +291,17 @@ def _simulate(
     return value, value["seconds"]
 
 
-def _synthesize(folder: BuildFolder, target: Target) -> tuple[SynthesisResult, dict[str, float]]:
+def _synthesize(folder: BuildFolder, target: Board) -> tuple[SynthesisResult, dict[str, float]]:
     """Place, route and pack the board's top."""
     plan, family = folder.plan, target.device.family
     verilog = folder.path / "board" / "board_top.v"
-    constraints = verilog.with_suffix(f".{CONSTRAINTS[family]}")
-    key = digest(verilog, constraints, repr(plan.clock_mhz), *tool_identities(family))
+    constraints = verilog.with_suffix(f".{CONSTRAINTS_SUFFIX[family]}")
+    key = digest(verilog, constraints, repr((plan.clock_mhz, target)), *tool_identities(family))
 
     def produce(scratch: Path) -> dict[str, Any]:
         result = synthesize(
             verilog, top="board_top", family=family, device=target.part, package=target.package,
-            out_dir=scratch / "board", frequency_mhz=plan.clock_mhz,
+            speed=target.speed, out_dir=scratch / "board", frequency_mhz=plan.clock_mhz,
             constraints=constraints.read_text(),
         )  # fmt: skip
         # Made by the step before; a file belongs to one step only.
@@ -320,7 +322,7 @@ def _result_of(
 def _report(
     options: BuildOptions,
     folder: BuildFolder,
-    target: Target,
+    target: Board,
     verified: dict[str, Any],
     placed: SynthesisResult | None,
     seconds: dict[str, float],

@@ -130,6 +130,7 @@ def synthesize(
     family: str,
     device: str,
     package: str,
+    speed: str = "",
     out_dir: Path,
     frequency_mhz: float,
     constraints: str | None = None,
@@ -148,6 +149,8 @@ def synthesize(
         "ice40" or "ecp5".
     device, package
         As nextpnr names them: "up5k" and "sg48", "85k" and "CABGA381".
+    speed
+        Grade of an ECP5, "6" to "8".
     out_dir
         Folder that receives all files.
     frequency_mhz
@@ -174,6 +177,8 @@ def synthesize(
     cells, seconds = _map(verilog, rules, top, device, out_dir)
     netlist = f"{top}.json"
     arguments = [f"--{device}", "--package", package, "--json", netlist, "--seed", str(seed)]
+    if speed:
+        arguments += ["--speed", speed]
     arguments += ["--freq", f"{frequency_mhz:g}", "--timing-allow-fail"]
     arguments += [*rules.options, "--report", "timing.json", f"--{rules.config}", f"{top}.config"]
     if constraints is None:
@@ -256,8 +261,9 @@ def _map(
     for number, source in enumerate(sources):
         names.append(f"source{number}.v")
         shutil.copyfile(source, out_dir / names[-1])
-    # up5k, hx8k, lp1k: the first letter is the kind of device
-    command = rules.command.format(top=top, kind=device[0])
+    # up5k, hx8k, lp1k: the kind of iCE40 is what stands before the size
+    kind = re.match("[a-z]+", device)
+    command = rules.command.format(top=top, kind={"up": "u"}.get(kind[0], kind[0]) if kind else "")
     script = [
         f"read_verilog -sv -D{rules.define} {' '.join(names)}",
         command,

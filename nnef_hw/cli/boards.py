@@ -16,7 +16,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def _boards(options: argparse.Namespace) -> int:
-    from nnef_hw.schedule import TARGETS
+    from nnef_hw.boards import BOARDS
 
     rows = [
         {
@@ -29,7 +29,7 @@ def _boards(options: argparse.Namespace) -> int:
             "multipliers": target.device.products,
             "bram_bytes": target.device.ram_bytes,
         }
-        for target in TARGETS
+        for target in BOARDS
     ]
     print_rows(options, "boards", rows)
     return 0

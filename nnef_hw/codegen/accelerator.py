@@ -12,13 +12,13 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.codegen.blocks import connect_block
+from nnef_hw.devices import find_device
 from nnef_hw.ir import Graph
 from nnef_hw.rtl.fifo import BlockFifo
 from nnef_hw.rtl.fork import Fork
 from nnef_hw.rtl.stream import Fifo, beat_layout
 from nnef_hw.schedule import Plan, Source, lower
 from nnef_hw.schedule.support import image_shape
-from nnef_hw.schedule.targets import find_target
 
 __all__ = ["Accelerator", "module_name"]
 
@@ -53,7 +53,7 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
             for block in plan.blocks
             for source in block.sources
         }
-        self.device = find_target(plan.board).device
+        self.device = find_device(plan.device)
         ports = {}
         for name, flow, port in (("i", In, plan.input), ("o", Out, plan.output)):
             layout = beat_layout(bits=port.bits, signed=port.signed, lanes=port.lanes)

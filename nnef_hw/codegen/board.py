@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from nnef_hw.boards import get_board
+from nnef_hw.boards import Board
 from nnef_hw.boards.core import DEFAULT_BAUD
+from nnef_hw.boards.top import CONSTRAINTS_SUFFIX, board_constraints, board_top
 from nnef_hw.boards.uart import uart_divider
 from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.verilog import to_verilog
@@ -27,7 +28,7 @@ class BoardDesign:
     suffix: str
 
 
-def check_clock(board_name: str, clock_mhz: float, baud: int = DEFAULT_BAUD) -> None:
+def check_clock(board: Board, clock_mhz: float, baud: int = DEFAULT_BAUD) -> None:
     """Refuse a clock that the board's PLL cannot make, or that its UART cannot be divided from.
 
     Raises
@@ -35,22 +36,21 @@ def check_clock(board_name: str, clock_mhz: float, baud: int = DEFAULT_BAUD) -> 
     TargetError
         Naming the nearest possible clocks.
     """
-    get_board(board_name).clock(clock_mhz)
+    board.clock(clock_mhz)
     try:
         uart_divider(round(clock_mhz * 1e6), baud)
     except ValueError as error:
         raise TargetError(str(error), remedy="choose another --freq or --baud") from None
 
 
-def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any]) -> BoardDesign:
+def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any], board: Board) -> BoardDesign:
     """Put the accelerator behind the board's host link, clock and reset."""
-    board = get_board(plan.board)
-    top, ports, constraints = board.board_top(
-        Accelerator(plan, graph), plan.clock_mhz, manifest_hash(manifest),
+    top, ports = board_top(
+        board, Accelerator(plan, graph), plan.clock_mhz, manifest_hash(manifest),
         baud=manifest["link"]["baud"],
     )  # fmt: skip
     return BoardDesign(
         verilog=to_verilog(top, name="board_top", ports=ports),
-        constraints=constraints,
-        suffix=board.constraints_suffix,
+        constraints=board_constraints(board),
+        suffix=CONSTRAINTS_SUFFIX[board.device.family],
     )

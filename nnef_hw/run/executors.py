@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.devices import find_device
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load
 from nnef_hw.ir import Graph, Stage
@@ -19,7 +20,6 @@ from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.device import open_device
 from nnef_hw.run.netlist import mapped_verilog
 from nnef_hw.run.rtl import run_rtl
-from nnef_hw.schedule import find_target
 
 __all__ = [
     "DeviceExecutor",
@@ -95,7 +95,7 @@ class NetlistExecutor(RtlExecutor):
     @property
     def verilog(self) -> str:
         """What is simulated."""
-        device = find_target(self._build.plan.board).device
+        device = find_device(self._build.plan.device)
         return mapped_verilog(self._build.verilog, device.family, device=device.name)
 
 

@@ -1,7 +1,9 @@
 # amaranth: UnusedElaboratable=no
 """Pins, clocks and tops of the boards."""
 
+import importlib
 import re
+from dataclasses import replace
 from enum import IntEnum
 
 import pytest
@@ -10,14 +12,16 @@ from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.boards import BOARDS, get_board, protocol
+from nnef_hw.boards import BOARDS, find_board, protocol
 from nnef_hw.boards.beats import beat_bytes, code_bytes
 from nnef_hw.boards.core import LinkedCore
 from nnef_hw.boards.link import PacketLink
 from nnef_hw.boards.pll import Ecp5Pll, Ice40Pll
+from nnef_hw.boards.top import board_constraints, board_top
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.run import link as host_link
 
+each_board = pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 LAYOUT = data.StructLayout({"data": data.ArrayLayout(8, 1), "last": 1})
 
 
@@ -41,35 +45,53 @@ class Wire(wiring.Component):
     ids=["ice40", "ecp5", "upper"],
 )
 def test_boards_are_found_by_alias(name, board):
-    assert get_board(name) is BOARDS[board]
+    assert find_board(name).name == board
 
 
 def test_unknown_board_names_the_closest():
+    match = "board 'icebraker' is not known; did you mean 'icebreaker'\\? choose one of colorlight"
+    with pytest.raises(UsageError, match=match):
+        find_board("icebraker")
     with pytest.raises(
-        UsageError,
-        match="there is no board 'icebraker'; did you mean 'icebreaker'\\? boards: icebreaker, ",
+        UsageError, match=r"board 'xyz' is not known; choose .*or give a file \./xyz"
     ):
-        get_board("icebraker")
-    with pytest.raises(UsageError, match="there is no board 'xyz'; boards: "):
-        get_board("xyz")
+        find_board("xyz")
 
 
-@pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
+@each_board
+def test_facts_agree_with_the_platform(board):
+    """The clock is the platform's; the names are its tools'."""
+    module, _, name = board.platform.partition(":")
+    platform = getattr(importlib.import_module(module), name)
+    (clock,) = [item.clock for item in platform.resources if item.name == board.pins["clk"]]
+    assert clock.frequency == pytest.approx(board.input_mhz * 1e6)
+    size = re.search(r"\d+k?", board.part)[0].removesuffix("k")
+    assert size in platform.device.lower()
+    assert size in board.device.name
+    if board.device.family == "ice40":
+        assert platform.package.lower() == board.package
+    else:
+        assert platform.package[-3:] == board.package[-3:]
+        assert platform.speed == board.speed
+
+
+@each_board
 def test_every_clock_that_is_offered_can_be_made(board):
-    for mhz in (board.default_mhz, *board.frequencies[:: len(board.frequencies) // 50]):
+    for mhz in (board.clock_mhz, *board.frequencies[:: len(board.frequencies) // 50]):
         pll = board.clock(mhz)
         assert (pll.output_mhz if pll else board.input_mhz) == pytest.approx(mhz, abs=1e-8)
+    assert board.clock_below(board.clock_mhz) == pytest.approx(board.clock_mhz, abs=1e-8)
 
 
 def test_icebreaker_clock_of_24_mhz():
     """The values icepll gives for it."""
-    pll = get_board("icebreaker").clock(24)
+    pll = find_board("icebreaker").clock(24)
     assert pll == Ice40Pll(12.0, divr=0, divf=63, divq=5)
     assert pll.filter_range == 1
 
 
 def test_ulx3s_clock_keeps_oscillator_within_limits():
-    pll = get_board("ulx3s_85f").clock(60)
+    pll = find_board("ulx3s_85f").clock(60)
     assert isinstance(pll, Ecp5Pll)
     assert 400 <= 25 / pll.clki_div * pll.clkop_div <= 800
 
@@ -87,17 +109,23 @@ def test_ulx3s_clock_keeps_oscillator_within_limits():
 def test_impossible_clock_names_the_nearest(board, mhz, nearest):
     message = f"{board} cannot make {mhz} MHz from its"
     with pytest.raises(TargetError, match=re.escape(message)) as error:
-        get_board(board).clock(mhz)
+        find_board(board).clock(mhz)
     assert error.value.remedy == f"nearest possible: {nearest} MHz"
+
+
+def test_clock_below_is_never_above():
+    board = find_board("icebreaker")
+    assert board.clock_below(25) == 24.75
+    assert board.clock_below(5) == 12
 
 
 def test_clock_that_the_uart_cannot_use_is_refused():
     with pytest.raises(TargetError, match=r"off by 3\.1%.*choose another clock or baud rate"):
-        get_board("icebreaker").board_top(Wire(), 16.5)
+        board_top(find_board("icebreaker"), Wire(), 16.5)
 
 
 def test_icebreaker_constraints():
-    assert get_board("icebreaker").constraints().splitlines() == [
+    assert board_constraints(find_board("icebreaker")).splitlines() == [
         "set_io clk 35",
         "set_io -pullup yes rx 6",
         "set_io tx 9",
@@ -106,8 +134,15 @@ def test_icebreaker_constraints():
     ]
 
 
+def test_constraints_of_pins_without_a_resource():
+    assert board_constraints(find_board("tinyfpga_bx")).splitlines()[1:3] == [
+        "set_io -pullup yes rx A2",
+        "set_io tx A1",
+    ]
+
+
 def test_ulx3s_constraints():
-    lines = get_board("ulx3s_85f").constraints().splitlines()
+    lines = board_constraints(find_board("ulx3s_85f")).splitlines()
     for line in (
         'LOCATE COMP "clk" SITE "G2";',
         'LOCATE COMP "rx" SITE "M1";',
@@ -118,33 +153,85 @@ def test_ulx3s_constraints():
         assert line in lines
 
 
-@pytest.mark.parametrize(
-    ("board", "mhz", "primitive"),
-    [
-        ("icebreaker", 24, "SB_PLL40_PAD"),
-        ("icebreaker", 12, None),
-        ("ulx3s_85f", 60, "EHXPLLL"),
-        ("ulx3s_45f", 25, None),
-    ],
-    ids=["icebreaker_pll", "icebreaker_plain", "ulx3s_pll", "ulx3s_plain"],
-)
-def test_top_converts_to_verilog(board, mhz, primitive):
+def test_clock_of_two_pins_takes_the_positive_one():
+    lines = board_constraints(find_board("versa_ecp5")).splitlines()
+    assert lines[:2] == ['LOCATE COMP "clk" SITE "P3";', 'IOBUF PORT "clk" IO_TYPE=LVDS;']
+
+
+@each_board
+def test_top_converts_to_verilog(board):
     accelerator, platform = Wire(), object()
-    top, ports, constraints = get_board(board).board_top(accelerator, mhz, bytes(32))
-    assert constraints == get_board(board).constraints()
+    top, ports = board_top(board, accelerator)
     text = verilog.convert(top, "board_top", platform, ports=ports, emit_src=False)
     assert accelerator.platform is platform
     header = re.search(r"^module board_top\((.*)\);", text, re.MULTILINE)
-    assert sorted(header[1].split(", ")) == ["clk", "led", "rx", "tx"]
-    assert (primitive in text) if primitive else not re.search("PLL", text)
+    names = set(header[1].split(", "))
+    assert names == board.pins.keys()
+    for name in names:
+        assert re.search(rf'\b"?{name}"? ', board_constraints(board))
+    assert re.search("SB_PLL40_PAD|SB_PLL40_CORE|EHXPLLL", text) or (
+        board.clock_mhz == board.input_mhz
+    )
+
+
+@pytest.mark.parametrize("board", ["icebreaker", "ulx3s_45f"])
+def test_oscillator_as_clock_needs_no_pll(board):
+    board = find_board(board)
+    top, ports = board_top(board, Wire(), board.input_mhz)
+    assert "PLL" not in verilog.convert(top, "board_top", ports=ports, emit_src=False)
 
 
 def test_top_is_deterministic():
     texts = set()
     for _ in range(2):
-        top, ports, _ = get_board("icebreaker").board_top(Wire())
+        top, ports = board_top(find_board("icebreaker"), Wire())
         texts.add(verilog.convert(top, "board_top", ports=ports, emit_src=False))
     assert len(texts) == 1
+
+
+USER_BOARD = """
+from nnef_hw.boards import Board
+from nnef_hw.devices import find_device
+
+MINE = Board(
+    name="mine", title="My board", device=find_device("up5k"), part="up5k", package="sg48",
+    clock_mhz=24.0, input_mhz=12.0, clock_pad=True,
+    pins={"clk": "@35", "rx": "@6", "tx": "@9"},
+)
+"""
+
+
+def test_board_in_a_file_of_the_user(tmp_path):
+    (tmp_path / "mine.py").write_text(USER_BOARD)
+    board = find_board(str(tmp_path / "mine.py"))
+    assert board.clock(24) == find_board("icebreaker").clock(24)
+    assert board_constraints(board).splitlines()[:3] == [
+        "set_io clk 35", "set_io rx 6", "set_io tx 9",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        (None, "mine.py' does not exist; see docs/boards.md"),
+        ("1 / 0", "fails: ZeroDivisionError: division by zero"),
+        ("", "defines 0 boards, not one"),
+        (USER_BOARD.replace("title", "titel"), "fails: TypeError: .*titel"),
+    ],
+    ids=["missing", "error", "none", "mistyped"],
+)
+def test_wrong_board_files_are_refused(text, match, tmp_path):
+    if text is not None:
+        (tmp_path / "mine.py").write_text(text)
+    with pytest.raises(UsageError, match=match):
+        find_board(str(tmp_path / "mine.py"))
+
+
+def test_platform_without_the_pin_is_named():
+    board = replace(find_board("icebreaker"), pins={"clk": "clk12", "rx": "uart.xr", "tx": "led"})
+    match = "platform 'amaranth_boards.icebreaker:ICEBreakerPlatform' has no pin 'uart.xr'"
+    with pytest.raises(TargetError, match=match):
+        board_constraints(board)
 
 
 def enumerations(module):

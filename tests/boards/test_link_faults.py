@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from increment import Increment
 
-from nnef_hw.boards.board import BoardTop
 from nnef_hw.boards.core import LinkedCore
+from nnef_hw.boards.top import BoardTop
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.run.link import Host, Timing
 from nnef_hw.sim.board_runner import BoardTransport

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnef_hw.boards import get_board
+from nnef_hw.boards import find_board
+from nnef_hw.boards.top import board_top
 from nnef_hw.build.fixed import fix_model
 from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.board import DEFAULT_BAUD, design_board
@@ -20,7 +21,7 @@ from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.link import Host, LinkError, Request, Timing
 from nnef_hw.run.streams import from_stream, to_stream
 from nnef_hw.samples import Samples, load_samples
-from nnef_hw.schedule import Plan, find_target, schedule
+from nnef_hw.schedule import Plan, schedule
 from nnef_hw.sim.board_runner import BoardTransport
 from nnef_hw.testing import GraphBuilder
 
@@ -45,9 +46,10 @@ class Design:
     @classmethod
     def of(cls, graph, samples, board, *, count=3, **options):
         fixed, _ = fix_model(graph, samples)
-        plan = schedule(fixed, find_target(board), **options)
+        target = find_board(board)
+        plan = schedule(fixed, target, **options)
         manifest = make_manifest(fixed, plan, generator="test", baud=DEFAULT_BAUD)
-        verilog = design_board(plan, fixed, manifest).verilog
+        verilog = design_board(plan, fixed, manifest, target).verilog
         codes = quantize_inputs(fixed, samples[:count].inputs)
         return cls(fixed, plan, verilog, manifest_hash(manifest), codes)
 
@@ -231,9 +233,9 @@ def test_counters_of_a_busy_accelerator(tiny):
     """On a line faster than the accelerator they are the plan's, and the host is told to wait."""
     design = Design.of(*tiny, "icebreaker", count=80, target_fps=5000)
     baud = design.clk_hz // 4
-    top, ports, _ = get_board("icebreaker").board_top(
-        Accelerator(design.plan, design.graph), design.plan.clock_mhz, design.manifest_hash,
-        baud=baud,
+    top, ports = board_top(
+        find_board("icebreaker"), Accelerator(design.plan, design.graph), design.plan.clock_mhz,
+        design.manifest_hash, baud=baud,
     )  # fmt: skip
     verilog = to_verilog(top, name="board_top", ports=ports)
     with BoardTransport(verilog, clk_hz=design.clk_hz, baud=baud) as board:

@@ -3,8 +3,8 @@ import re
 import numpy as np
 import pytest
 
-from nnef_hw.errors import ErrorGroup, UnsupportedError, UsageError
-from nnef_hw.schedule import TARGETS, check_streamable, find_target, lower
+from nnef_hw.errors import ErrorGroup, UnsupportedError
+from nnef_hw.schedule import check_streamable, lower
 from nnef_hw.schedule.support import image_shape
 from nnef_hw.testing import GraphBuilder
 
@@ -148,20 +148,3 @@ def test_nothing_to_compute(fix):
     graph = fix(g.build(g.reshape(g.input("x", [1, 4]), [1, 4, 1, 1])))
     with pytest.raises(UnsupportedError, match=re.escape("graph 'net' has nothing to compute")):
         lower(graph)
-
-
-def test_boards_are_found_by_name_and_alias():
-    for target in TARGETS:
-        for name in (target.name, *target.aliases):
-            assert find_target(name) is target
-
-
-def test_an_unknown_board_lists_all_and_guesses():
-    message = (
-        "board 'icebraker' is not known; did you mean 'icebreaker'? "
-        "choose one of ecp5, ice40, icebreaker, ulx3s_85f"
-    )
-    with pytest.raises(UsageError, match=re.escape(message)):
-        find_target("icebraker")
-    with pytest.raises(UsageError, match=re.escape("board 'zzz' is not known; choose one of")):
-        find_target("zzz")

@@ -3,8 +3,8 @@ from amaranth import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.boards import get_board
-from nnef_hw.boards.board import BoardTop
+from nnef_hw.boards import find_board
+from nnef_hw.boards.top import BoardTop
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import CheckError, ToolError
 from nnef_hw.sim.board_runner import BoardTransport
@@ -83,7 +83,7 @@ def test_reading_ends_with_the_first_byte():
 
 @pytest.mark.parametrize("name", ["icebreaker", "ulx3s_85f"])
 def test_board_starts_behind_its_pll(name):
-    settings = get_board(name).clock(get_board(name).default_mhz)
+    settings = find_board(name).clock(find_board(name).clock_mhz)
     clk_hz = settings.output_mhz * MHZ
     top = BoardTop(Loopback(), pll=settings, clk_hz=clk_hz)
     verilog = to_verilog(top, name="board_top", ports=[top.clk, top.rx, top.tx, top.led])

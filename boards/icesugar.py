@@ -1,0 +1,20 @@
+"""The Muse Lab iCESugar 1.5: iCE40UP5K, 12 MHz, UART through its iCELink."""
+
+from nnef_hw.boards.board import Board
+from nnef_hw.devices import UP5K
+
+__all__ = ["ICESUGAR"]
+
+ICESUGAR = Board(
+    name="icesugar",
+    title="Muse Lab iCESugar 1.5",
+    device=UP5K,
+    part="up5k",
+    package="sg48",
+    clock_mhz=24.0,
+    input_mhz=12.0,
+    clock_pad=True,
+    platform="amaranth_boards.icesugar:ICESugarPlatform",
+    pins={"clk": "clk12", "rx": "uart.rx", "tx": "uart.tx", "led": "led_g"},
+    flash_by_hand="copy {file} onto the drive iCELink",
+)

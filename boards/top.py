@@ -1,0 +1,185 @@
+"""The hardware of a board: pins from amaranth-boards, clock, reset, and the linked core."""
+
+from dataclasses import dataclass
+from importlib import import_module
+
+from amaranth import *
+from amaranth.build import DiffPairs, Pins
+from amaranth.lib import cdc, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.boards.core import DEFAULT_BAUD, LinkedCore
+from nnef_hw.boards.uart import uart_divider
+from nnef_hw.errors import TargetError
+
+__all__ = ["BoardTop", "Pin", "board_constraints", "board_pins", "board_top"]
+
+# Longer than block RAMs need after configuration (iCE40: some give zeros for a few microseconds).
+STARTUP_SECONDS = 15e-6
+CONSTRAINTS_SUFFIX = {"ice40": "pcf", "ecp5": "lpf"}
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A pin of the device: its package name, polarity, and what the board asks of it."""
+
+    site: str
+    invert: bool
+    attributes: dict
+
+
+def board_pins(board):
+    """Pins of the top's ports, as :class:`Pin` by port.
+
+    Raises
+    ------
+    TargetError
+        When the platform of a board lacks a resource that its file names.
+    """
+    return {port: _pin(board, place) for port, place in board.pins.items()}
+
+
+def _pin(board, place):
+    if place.startswith("@"):
+        return Pin(place[1:], False, dict(board.attributes))
+    name, _, subsignal = place.partition(".")
+    for item in _resources(board):
+        if (item.name, item.number) == (name, 0):
+            holders = [item] + [io for io in item.ios if subsignal and io.name == subsignal]
+            pins = [io for io in holders[-1].ios if isinstance(io, (Pins, DiffPairs))]
+            if len(pins) != 1:
+                break
+            attributes = {}
+            for holder in holders:
+                attributes.update(holder.attrs)
+            # of a pair the positive pin stands for both
+            single = pins[0].p if isinstance(pins[0], DiffPairs) else pins[0]
+            return Pin(single.names[0], pins[0].invert, attributes)
+    raise TargetError(f"board {board.name!r}: its platform {board.platform!r} has no pin {place!r}")
+
+
+def _resources(board):
+    if not board.platform:
+        return []
+    module, _, name = board.platform.partition(":")
+    return getattr(import_module(module), name).resources
+
+
+def board_constraints(board):
+    """Pins and input clock in the language of the family's nextpnr."""
+    pins = board_pins(board)
+    if board.device.family == "ice40":
+        lines = []
+        for port, pin in pins.items():
+            pullup = " -pullup yes" if pin.attributes.get("PULLUP") and port != "tx" else ""
+            lines.append(f"set_io{pullup} {port} {pin.site}")
+        return "\n".join([*lines, f"set_frequency clk {board.input_mhz:g}"]) + "\n"
+    lines = []
+    for port, pin in pins.items():
+        attributes = " ".join(f"{name}={value}" for name, value in pin.attributes.items())
+        lines += [f'LOCATE COMP "{port}" SITE "{pin.site}";',
+                  f'IOBUF PORT "{port}" {attributes};']
+    return "\n".join([*lines, f'FREQUENCY PORT "clk" {board.input_mhz:g} MHZ;']) + "\n"
+
+
+def board_top(board, accelerator, freq_mhz=None, manifest_hash=bytes(32), *, baud=DEFAULT_BAUD):
+    """Top of a board: accelerator, host link, clock and reset.
+
+    Parameters
+    ----------
+    board : Board
+    accelerator : wiring.Component
+        As in :class:`.LinkedCore`.
+    freq_mhz : float or None
+        Clock of the accelerator, by default the board's.
+    manifest_hash : bytes
+        The 32 bytes by which a host recognises the build.
+    baud : int
+        Rate of the UART.
+
+    Returns
+    -------
+    top : BoardTop
+        For ``verilog.convert(top, name="board_top", ports=ports, platform=...)``.
+    ports : list of Signal
+        ``clk``, ``rx``, ``tx`` and, if the board has one, ``led``.
+    """
+    pll = board.clock(freq_mhz or board.clock_mhz)
+    clk_hz = round((pll.output_mhz if pll else board.input_mhz) * 1e6)
+    try:
+        uart_divider(clk_hz, baud)
+    except ValueError as error:
+        raise TargetError(str(error), remedy="choose another clock or baud rate") from None
+    core = LinkedCore(accelerator, clk_hz=clk_hz, baud=baud, manifest_hash=manifest_hash)
+    led = board_pins(board).get("led")
+    top = BoardTop(core, pll=pll, clk_hz=clk_hz, led_invert=led is not None and led.invert)
+    return top, [top.clk, top.rx, top.tx, *([top.led] if led else [])]
+
+
+class BoardTop(wiring.Component):
+    """Clock, power-on reset, and the :class:`.LinkedCore` they drive.
+
+    Reset lasts until the PLL has been locked for 15 microseconds or more.
+
+    Parameters
+    ----------
+    core : LinkedCore
+        Everything behind clock and pins.
+    pll : Ice40Pll or Ecp5Pll or None
+        Clock generator, if the oscillator is not the clock.
+    clk_hz : int
+        Frequency of the core's clock.
+    led_invert : bool
+        The LED is lit by a low level.
+
+    Members
+    -------
+    clk : In(1)
+        Oscillator.
+    rx : In(1)
+        From the host.
+    tx : Out(1)
+        To the host.
+    led : Out(1)
+        Status, see :class:`.LinkedCore`.
+    """
+
+    def __init__(self, core, *, pll, clk_hz, led_invert=False):
+        self.core = core
+        self.pll = pll
+        self.startup_cycles = 1 << (round(clk_hz * STARTUP_SECONDS) - 1).bit_length()
+        self.led_invert = led_invert
+        self.latency = core.latency
+        super().__init__({"clk": In(1), "rx": In(1), "tx": Out(1), "led": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.domains.sync = sync = ClockDomain()
+        m.domains.startup = startup = ClockDomain(reset_less=True)
+        core_clk = Signal()
+        pll_locked = Signal()
+        sync.clk = startup.clk = core_clk
+        if self.pll is None:
+            m.d.comb += [core_clk.eq(self.clk), pll_locked.eq(1)]
+        else:
+            m.submodules.pll = self.pll.instance(self.clk, core_clk, pll_locked)
+
+        locked = Signal()
+        started = Signal()
+        timer = Signal(range(self.startup_cycles))
+        m.submodules.locked = cdc.FFSynchronizer(pll_locked, locked, o_domain="startup")
+        m.d.comb += ResetSignal().eq(~started)
+        with m.If(~locked):
+            m.d.startup += [timer.eq(0), started.eq(0)]
+        with m.Elif(timer == self.startup_cycles - 1):
+            m.d.startup += started.eq(1)
+        with m.Else():
+            m.d.startup += timer.eq(timer + 1)
+
+        m.submodules.core = core = self.core
+        m.d.comb += [
+            core.rx.eq(self.rx),
+            self.tx.eq(core.tx),
+            self.led.eq(core.led ^ self.led_invert),
+        ]
+        return m

@@ -1,0 +1,23 @@
+"""The tinyVision UPduino 3: iCE40UP5K, 12 MHz if the jumper OSC is closed.
+
+It has no UART: an adapter goes to pins 38 (from the host) and 28 (to the host).
+"""
+
+from nnef_hw.boards.board import Board
+from nnef_hw.devices import UP5K
+
+__all__ = ["UPDUINO_V3"]
+
+UPDUINO_V3 = Board(
+    name="upduino_v3",
+    title="tinyVision UPduino 3 (jumper OSC closed, UART adapter at 38 and 28)",
+    device=UP5K,
+    part="up5k",
+    package="sg48",
+    clock_mhz=24.0,
+    input_mhz=12.0,
+    platform="amaranth_boards.upduino_v3:UpduinoV3Platform",
+    pins={"clk": "clk12", "rx": "@38", "tx": "@28", "led": "rgb_led.g"},
+    attributes={"PULLUP": 1},
+    flash=("-b", "ice40_generic", "-c", "ft232", "-f"),
+)
