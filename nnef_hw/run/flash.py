@@ -1,0 +1,117 @@
+"""A build's bitstream onto its board, through openFPGALoader."""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from nnef_hw.boards import Board, find_board
+from nnef_hw.errors import ToolError, UsageError
+from nnef_hw.manifest import read_manifest
+from nnef_hw.tools import find_tool, run_tool
+
+__all__ = ["Flashing", "flash", "plan_flashing"]
+
+# What openFPGALoader says, in order of precedence, and what that means to the user.
+CAUSES = (
+    (
+        ("libftdi1.so", "libhidapi"),
+        "openFPGALoader cannot start: a library of the system is missing",
+        "install libftdi1 and hidapi (Debian and Ubuntu: apt install libftdi1-2 libhidapi-hidraw0)",
+    ),
+    (
+        ("permission", "LIBUSB_ERROR_ACCESS", "access denied", "Operation not permitted"),
+        "the board's USB interface may not be opened by this user",
+        (
+            """put the line 'SUBSYSTEM=="usb", ATTRS{idVendor}=="0403|1209|1d50", TAG+="uaccess"' """
+            "into /etc/udev/rules.d/70-nnef-hw.rules, run 'sudo udevadm control --reload' and plug "
+            "the board in again"
+        ),
+    ),
+    (
+        ("No DFU",),
+        "no board waits for a bitstream over USB (DFU)",
+        "hold the board's button while you plug it in, then try again",
+    ),
+    (
+        ("device not found", "unable to open ftdi", "can't open device", "fail to open device"),
+        "no board was found",
+        "plug it in; if another program uses its USB interface, close that",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Flashing:
+    """How a bitstream gets onto a board: arguments of openFPGALoader, the file being the last."""
+
+    board: Board
+    bitstream: Path
+    arguments: tuple[str, ...]
+
+    @property
+    def command(self) -> str:
+        """The same for a shell."""
+        return shlex.join(("openFPGALoader", *self.arguments, str(self.bitstream)))
+
+
+def plan_flashing(build: Path, board: str | None = None, *, volatile: bool = False) -> Flashing:
+    """Find the bitstream of a build and how its board takes it.
+
+    Parameters
+    ----------
+    board
+        File of a board outside of this package; by default the build's board.
+    volatile
+        Load the FPGA only: the flash keeps what it has.
+
+    Raises
+    ------
+    UsageError
+        If the build has no bitstream, or the board is not flashed this way.
+    """
+    target = find_board(board or read_manifest(build).board)
+    suffix = {"ice40": "bin", "ecp5": "bit"}[target.device.family]
+    bitstream = build / "board" / f"board_top.{suffix}"
+    if not bitstream.is_file():
+        raise UsageError(
+            f"{str(build)!r} has no bitstream {bitstream.name}",
+            remedy="run nnef-hw build without --no-bitstream",
+        )
+    if not target.flash:
+        how = target.flash_by_hand.format(file=bitstream)
+        raise UsageError(
+            f"board {target.name!r} is not flashed by openFPGALoader",
+            remedy=how or "use the tool of its maker",
+        )
+    writes = "-f" in target.flash
+    if volatile and not writes:
+        raise UsageError(f"board {target.name!r} always writes its flash", remedy="omit --volatile")
+    arguments = tuple(item for item in target.flash if not (volatile and item == "-f"))
+    return Flashing(target, bitstream, arguments)
+
+
+def flash(flashing: Flashing) -> float:
+    """Write the bitstream; return the seconds it took.
+
+    Raises
+    ------
+    ToolError
+        If openFPGALoader is missing, or fails: no board, no permission, ...
+    """
+    tool = find_tool("openfpgaloader")
+    arguments = [*flashing.arguments, str(flashing.bitstream.resolve())]
+    with tempfile.TemporaryDirectory(prefix="nnef-hw-") as scratch:
+        log = Path(scratch) / "openfpgaloader.log"
+        try:
+            return run_tool(tool, arguments, cwd=Path(scratch), log=log)
+        except ToolError as error:
+            text = log.read_text(errors="replace").lower()
+            for signs, reason, remedy in CAUSES:
+                if any(sign.lower() in text for sign in signs):
+                    raise ToolError(reason, remedy=remedy) from error
+            raise ToolError(
+                f"openFPGALoader failed:\n{text.strip()[-1000:]}", remedy=f"try {flashing.command}"
+            ) from error

@@ -1,0 +1,99 @@
+import json
+
+import pytest
+
+from nnef_hw.boards import BOARDS, find_board
+from nnef_hw.errors import ToolError, UsageError
+from nnef_hw.run.flash import flash, plan_flashing
+
+
+@pytest.fixture
+def make_flashable(tmp_path):
+    """Return a function that makes a folder with what flashing reads of a build."""
+
+    def make(board):
+        manifest = {
+            "format": 1, "model": "net", "board": board, "clock_mhz": 24.0, "inputs": [],
+            "cycles_per_inference": 1, "outputs": [], "link": {"kind": "uart", "baud": 1_000_000},
+        }  # fmt: skip
+        (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+        suffix = {"ice40": "bin", "ecp5": "bit"}[find_board(board).device.family]
+        (tmp_path / "board").mkdir()
+        (tmp_path / "board" / f"board_top.{suffix}").write_bytes(b"bits")
+        return tmp_path
+
+    return make
+
+
+@pytest.fixture
+def loader(tmp_path, monkeypatch):
+    """Return a function that installs a program which says something and ends with a status."""
+
+    def install(text, status):
+        program = tmp_path / "loader"
+        program.write_text(
+            f'#!/bin/sh\necho "$@" > {tmp_path}/seen\necho "{text}"\nexit {status}\n'
+        )
+        program.chmod(0o755)
+        monkeypatch.setenv("NNEF_HW_OPENFPGALOADER", str(program))
+        return tmp_path / "seen"
+
+    return install
+
+
+@pytest.mark.parametrize("board", [b for b in BOARDS if b.flash], ids=lambda board: board.name)
+def test_bitstream_goes_to_the_board(board, make_flashable, loader):
+    build = make_flashable(board.name)
+    seen = loader("Done", 0)
+    flashing = plan_flashing(build)
+    flash(flashing)
+    assert seen.read_text().split() == [*board.flash, str(flashing.bitstream)]
+    assert flashing.command == " ".join(["openFPGALoader", *board.flash, str(flashing.bitstream)])
+
+
+def test_volatile_leaves_the_flash_alone(make_flashable):
+    assert "-f" not in plan_flashing(make_flashable("ulx3s_85f"), volatile=True).arguments
+
+
+def test_board_that_has_no_other_memory_is_not_volatile(make_flashable):
+    with pytest.raises(UsageError, match="'fomu_pvt' always writes its flash; omit --volatile"):
+        plan_flashing(make_flashable("fomu_pvt"), volatile=True)
+
+
+@pytest.mark.parametrize(
+    ("board", "match"),
+    [("icesugar", "copy .*board_top.bin onto the drive iCELink"), ("tinyfpga_bx", "tinyprog -p ")],
+)
+def test_board_with_a_way_of_its_own(board, match, make_flashable):
+    with pytest.raises(UsageError, match=match):
+        plan_flashing(make_flashable(board))
+
+
+def test_build_without_bitstream(make_flashable):
+    build = make_flashable("icebreaker")
+    (build / "board" / "board_top.bin").unlink()
+    with pytest.raises(
+        UsageError, match=r"has no bitstream board_top\.bin; run nnef-hw build with"
+    ):
+        plan_flashing(build)
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("unable to open ftdi device: -3 (device not found)", "no board was found; plug it in"),
+        ("No DFU compatible device found", "no board waits .* hold the board's button"),
+        (
+            "unable to open ftdi device: -4 (usb_open() failed): LIBUSB_ERROR_ACCESS",
+            r"may not be opened by this user; put the line .*idVendor\}==",
+        ),
+        ("error while loading libftdi1.so.2", "a library of the system is missing; install libf"),
+        ("Verification FAIL", "openFPGALoader failed:\nverification fail; try openFPGALoader -b"),
+    ],
+    ids=["no_device", "no_dfu", "permission", "library", "other"],
+)
+def test_failures_are_translated(text, match, make_flashable, loader):
+    flashing = plan_flashing(make_flashable("icebreaker"))
+    loader(text, 1)
+    with pytest.raises(ToolError, match=match):
+        flash(flashing)
