@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 __all__ = ["BlockRam", "Tiling", "tile_memory"]
 
@@ -48,6 +49,7 @@ class Tiling:
         return self.rows * self.columns
 
 
+@cache
 def tile_memory(ram: BlockRam, depth: int, width: int) -> Tiling:
     """Choose the tiling with the fewest primitives, and of these the fewest multiplexer inputs."""
     tilings = [Tiling(depth, width, *shape) for shape in ram.shapes]

@@ -264,7 +264,10 @@ class DepthwiseArray(wiring.Component):
                 m.d.sync += slot.eq(item)
             return slot, level != 0
 
-        m.submodules.waiting = slots = memory.Memory(shape=len(item), depth=depth, init=[])
+        # Never in block RAM, which is counted; not every family has LUT RAM.
+        style = "distributed" if self.ram.name == "DP16KD" else "logic"
+        m.submodules.waiting = slots = memory.Memory(
+            shape=len(item), depth=depth, init=[], attrs={"ram_style": style})
         write, read = slots.write_port(), slots.read_port(domain="comb")
         newest, oldest = Signal(range(depth)), Signal(range(depth))
         m.d.comb += [

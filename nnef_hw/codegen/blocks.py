@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from nnef_hw.numerics import AddRequant
 from nnef_hw.rtl.argmax import Argmax
 from nnef_hw.rtl.array import SystolicArray
+from nnef_hw.rtl.banked import BankedLineBuffer
 from nnef_hw.rtl.constant import Constant
 from nnef_hw.rtl.depthwise import DepthwiseArray
 from nnef_hw.rtl.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
+from nnef_hw.rtl.globalpool import GlobalMax, GlobalSum
 from nnef_hw.rtl.linebuffer import LineBuffer
 from nnef_hw.rtl.parallel import ParallelLineBuffer
 from nnef_hw.rtl.pool import MaxPool, SumPool
@@ -114,7 +116,14 @@ def _components(block: Block, layer: Layer, device: Device) -> list[tuple[str, A
     components: list[tuple[str, Any]] = []
     if block.beat_lanes > 1:
         components.append(("pack", Pack(channels=block.channels, lanes=block.beat_lanes, **codes)))
-    if block.parallel:
+    if block.lines:
+        assert isinstance(layer, ConvLayer | DepthwiseLayer)
+        banked = BankedLineBuffer(
+            window=block.window, lanes=block.beat_lanes, pad_code=layer.source.zero_point,
+            lines=block.lines, ram=device.ram, **codes,
+        )  # fmt: skip
+        components.append(("window", banked))
+    elif block.parallel:
         components.append(("window", _parallel_buffer(block, layer, device)))
     elif block.window is not None:
         assert isinstance(layer, ConvLayer | DepthwiseLayer | PoolLayer)
@@ -124,17 +133,17 @@ def _components(block: Block, layer: Layer, device: Device) -> list[tuple[str, A
             ram=device.ram, **codes,
         )  # fmt: skip
         components.append(("window", buffer))
-    if isinstance(layer, ConvLayer):
-        components += _conv_components(block, layer, device)
-    elif isinstance(layer, DepthwiseLayer):
-        array = DepthwiseArray(
-            weights=layer.weights, lanes=block.lanes, taps=block.taps,
-            kept_passes=block.kept_passes, x_bits=block.x_bits, x_signed=block.x_signed,
-            w_bits=block.weight_bits, acc_bits=block.acc_bits, in_dsp=block.in_dsp,
-            ram=device.ram, weight_style=block.weight_style,
-        )  # fmt: skip
-        components.append(("array", array))
+    if isinstance(layer, ConvLayer | DepthwiseLayer):
+        components.append(("array", _array(block, layer, device)))
         components.append(("requantize", _requantizer(block, layer, layer.bias.tolist())))
+    elif isinstance(layer, PoolLayer) and block.pixels:
+        extents = {"channels": block.channels, "pixels": block.pixels, "ram": device.ram}
+        if layer.requant is None:
+            components.append(("maximum", GlobalMax(**extents, **codes)))
+        else:
+            total = GlobalSum(acc_bits=block.acc_bits, **extents, **codes)
+            components.append(("sum", total))
+            components.append(("requantize", _requantizer(block, layer, [layer.bias])))
     elif isinstance(layer, PoolLayer) and layer.requant is None:
         components.append(("maximum", MaxPool(lanes=1, **codes)))
     elif isinstance(layer, PoolLayer):
@@ -163,16 +172,20 @@ def _parallel_buffer(block: Block, layer: Layer, device: Device) -> ParallelLine
     )  # fmt: skip
 
 
-def _conv_components(block: Block, layer: ConvLayer, device: Device) -> list[tuple[str, Any]]:
-    array = SystolicArray(
+def _array(block: Block, layer: ConvLayer | DepthwiseLayer, device: Device) -> Any:
+    known = {
+        "kept_passes": block.kept_passes, "x_bits": block.x_bits, "x_signed": block.x_signed,
+        "w_bits": block.weight_bits, "acc_bits": block.acc_bits, "in_dsp": block.in_dsp,
+        "ram": device.ram, "weight_style": block.weight_style,
+    }  # fmt: skip
+    if block.sums_taps:
+        weights = layer.weights.reshape(block.out_channels, -1)
+        return DepthwiseArray(weights=weights, lanes=block.lanes, taps=block.taps, **known)
+    assert isinstance(layer, ConvLayer)
+    return SystolicArray(
         weights=window_weights(layer, block.lanes, parallel=block.parallel),
-        rows=block.rows, group_rows=block.group_rows,
-        x_bits=block.x_bits, x_signed=block.x_signed, w_bits=block.weight_bits,
-        acc_bits=block.acc_bits, in_dsp=block.in_dsp, ram=device.ram,
-        weight_style=block.weight_style, kept_passes=block.kept_passes,
-        weight_delay=block.weight_delay,
+        rows=block.rows, group_rows=block.group_rows, weight_delay=block.weight_delay, **known,
     )  # fmt: skip
-    return [("array", array), ("requantize", _requantizer(block, layer, layer.bias.tolist()))]
 
 
 def _requantizer(

@@ -18,6 +18,7 @@ from nnef_hw.schedule.timing import Kernel, Log, Process, Stream
 
 __all__ = ["BeatTimes", "simulate_beats", "size_fifos"]
 
+BANK_STAGES = 2
 FIFO_REGISTERS = 2
 MIN_FIFO = 4
 UNBOUNDED = 1 << 40
@@ -186,10 +187,12 @@ class _Network:
             stream = self._windows(block, stream)
         if block.kind == "conv":
             stream = self._connect(processes.array, stream, block)
-        elif block.kind == "depthwise":
+        elif block.sums_taps:
             stream = self._connect(processes.depthwise, stream, block)
         elif block.kind in {"max_pool", "avg_pool", "table"}:
             stream = self._connect(processes.register_last, stream, 1)
+        elif block.kind in {"global_max", "global_sum"}:
+            stream = self._connect(processes.global_pool, stream, block.pixels, block.channels)
         elif block.kind == "argmax":
             stream = self._connect(processes.register_last, stream, block.channels)
         elif block.kind == "softmax":
@@ -207,6 +210,11 @@ class _Network:
             return self._connect(processes.parallel, stream, block.window)
         assert block.window is not None
         written, released, windows = Log(), Log(), Stream()
+        if block.lines:
+            logs = (written, released, self.frames)
+            self.start(processes.bank_write(self.kernel, stream, block.window, block.lines, *logs))
+            self.start(processes.bank_read(self.kernel, windows, block.window, BANK_STAGES, *logs))
+            return windows
         self.start(
             processes.write(
                 self.kernel, stream, block.window, block.depth, written, released, self.frames

@@ -1,4 +1,4 @@
-"""Every way to fold a convolution, depthwise or not, or a linear layer."""
+"""Every way to fold a convolution or linear layer onto a systolic array."""
 
 from __future__ import annotations
 
@@ -6,48 +6,59 @@ from dataclasses import replace
 from itertools import product
 
 from nnef_hw.blockram import tile_memory
-from nnef_hw.schedule.folding import foldings, new_block, requantizers, with_depths
-from nnef_hw.schedule.layers import ConvLayer, DepthwiseLayer
+from nnef_hw.schedule.folding import (
+    foldings,
+    multiplier_options,
+    new_block,
+    requantizers,
+    with_depths,
+)
+from nnef_hw.schedule.layers import ConvLayer
 from nnef_hw.schedule.plan import Block
 from nnef_hw.schedule.targets import Device
 from nnef_hw.window import Window
 
-__all__ = ["conv_options", "depthwise_options"]
+__all__ = ["conv_options"]
 
-MAX_LOGIC_WORDS = 128
 LEAST_UTILIZATION = 0.25
+MOST_WASTED = 1.15
+"""Multipliers of an array, for each one of the smallest array that is as fast."""
 
 
 def conv_options(layer: ConvLayer, device: Device) -> list[Block]:
     """List the arrays that could run a convolution or linear layer."""
     options = _parallel_options(layer, device)
+    for rows, lanes in _arrays(layer, device):
+        window = replace(
+            layer.window,
+            channel_blocks=-(-layer.in_channels // lanes),
+            passes=-(-layer.out_channels // rows),
+        )
+        options += _arithmetic_options(
+            _conv_block(layer, window, rows, lanes, device), window, layer, device
+        )
+    return options
+
+
+def _arrays(layer: ConvLayer, device: Device) -> list[tuple[int, int]]:
+    """List (rows, lanes) of arrays, without those that waste multipliers.
+
+    One does if another needs as few words per window with clearly fewer multipliers.
+    """
     largest = device.products + int(device.lut * 0.5) // device.lut_multiplier
-    for lanes in foldings(layer.in_channels):
-        blocks_in = -(-layer.in_channels // lanes)
-        for rows in foldings(layer.out_channels):
-            if rows * lanes <= largest:
-                passes = -(-layer.out_channels // rows)
-                window = replace(layer.window, channel_blocks=blocks_in, passes=passes)
-                options += _arithmetic_options(
-                    _conv_block(layer, window, rows, lanes, device), window, layer, device
-                )
-    return options
-
-
-def depthwise_options(layer: DepthwiseLayer, device: Device) -> list[Block]:
-    """List the arrays that could run a depthwise convolution."""
-    options = []
-    channels = layer.window.channel_blocks
-    for lanes in foldings(channels):
-        blocks = -(-channels // lanes)
-        window = replace(layer.window, channel_blocks=blocks, passes=blocks)
-        block = new_block(
-            layer, "depthwise", channels=channels, out_channels=channels, window=window,
-            rows=1, group_rows=1, lanes=lanes, weight_bits=layer.weight_bits,
-            acc_bits=layer.acc_bits, macs=layer.macs, multipliers=lanes,
-        )  # fmt: skip
-        options += _arithmetic_options(block, window, layer, device)
-    return options
+    arrays = sorted(
+        (-(-layer.out_channels // rows) * -(-layer.in_channels // lanes), rows * lanes, rows, lanes)
+        for rows in foldings(layer.out_channels)
+        for lanes in foldings(layer.in_channels)
+        if rows * lanes <= largest
+    )
+    kept = []
+    fewest = largest
+    for _, multipliers, rows, lanes in arrays:
+        fewest = min(fewest, multipliers)
+        if multipliers <= fewest * MOST_WASTED:
+            kept.append((rows, lanes))
+    return kept
 
 
 def _parallel_options(layer: ConvLayer, device: Device) -> list[Block]:
@@ -90,30 +101,27 @@ def _conv_block(
 
 
 def _arithmetic_options(
-    block: Block, window: Window, layer: ConvLayer | DepthwiseLayer, device: Device
+    block: Block, window: Window, layer: ConvLayer, device: Device
 ) -> list[Block]:
     """Vary the requantizer, the kind of multipliers and the weight memory of one folding."""
     options = []
     fastest = None
-    in_dsp = [True, False] if layer.source.bits <= 8 and layer.weight_bits <= 8 else [False]
-    words = window.passes * block.pass_words
-    styles = ["block", "logic"] if words <= MAX_LOGIC_WORDS else ["block"]
+    multipliers = multiplier_options(block)
     for folding, kept_passes in product(requantizers(layer.requant, device), (1, 2)):
         folded = replace(block, **folding, kept_passes=kept_passes)
         reading = window.out_pixels * _pass_cycles(folded, window)
         if fastest is not None and reading >= fastest:
             continue
         fastest = reading
-        for dsp, style in product(in_dsp, styles):
-            variant = replace(folded, in_dsp=dsp, weight_style=style)
-            options += with_depths(variant, window, reading, device)
+        for kind in multipliers:
+            options += with_depths(replace(folded, **kind), window, reading, device)
     return options
 
 
 def _pass_cycles(block: Block, window: Window) -> int:
     """Cycles of all passes over one window: a pass waits for the results of those before."""
-    full, rest = divmod(block.out_channels, block.sums)
-    counts = [block.sums] * full + ([rest] if rest else [])
+    full, rest = divmod(block.out_channels, block.rows)
+    counts = [block.rows] * full + ([rest] if rest else [])
     return sum(max(block.pass_words, _result_cycles(block, count)) for count in counts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 from nnef_hw.blockram import tile_memory
@@ -13,9 +14,10 @@ from nnef_hw.schedule.resources import block_resources
 from nnef_hw.schedule.targets import Device
 from nnef_hw.window import Window
 
-__all__ = ["foldings", "new_block", "requantizers", "with_depths"]
+__all__ = ["foldings", "multiplier_options", "new_block", "requantizers", "with_depths"]
 
 MAX_DEPTH_DOUBLINGS = 2
+MAX_LOGIC_WORDS = 128
 
 
 def new_block(
@@ -62,6 +64,15 @@ def requantizers(requant: Requant, device: Device) -> list[dict[str, Any]]:
     ]
 
 
+def multiplier_options(block: Block) -> list[dict[str, Any]]:
+    """List where multipliers and weights of a folding may be, as fields of a :class:`Block`."""
+    assert block.window is not None
+    in_dsp = [True, False] if block.x_bits <= 8 and block.weight_bits <= 8 else [False]
+    words = block.window.passes * block.pass_words
+    styles = ["block", "logic"] if words <= MAX_LOGIC_WORDS else ["block"]
+    return [{"in_dsp": dsp, "weight_style": style} for dsp, style in product(in_dsp, styles)]
+
+
 def with_depths(block: Block, window: Window, reading: int, device: Device) -> list[Block]:
     """Vary the line buffer's depth; a shallow one makes the reader wait at row and frame ends."""
     if block.parallel:
@@ -78,21 +89,28 @@ def with_depths(block: Block, window: Window, reading: int, device: Device) -> l
         depth *= 2
     options: list[Block] = []
     for _ in range(1 + MAX_DEPTH_DOUBLINGS):
-        cycles = max(reading + _refill_cycles(window, depth), window.words)
+        missing, waits = _missing_words(window, depth)
+        cycles = max(reading + missing + 2 * waits, window.words)
         if options and cycles >= options[-1].cycles:
             break
-        variant = replace(block, depth=depth, cycles=cycles)
+        variant = replace(block, depth=depth, cycles=cycles, missing_words=missing)
         options.append(replace(variant, resources=block_resources(variant, device)))
         depth *= 2
     return options
 
 
-def _refill_cycles(window: Window, depth: int) -> int:
-    """Cycles per frame in which the reader waits for words that had no room."""
+def _missing_words(window: Window, depth: int) -> tuple[int, int]:
+    """Words per frame that had no room before the reader came to wait for them; how often it does.
+
+    They come as fast as they are written, at best one per cycle.
+    """
     steps = (
         (window.column_step, window.out_height * (window.out_width - 1)),
         (window.row_step, window.out_height - 1),
         (window.frame_step, 1),
     )
-    missing = ((max(0, window.span + step - depth), count) for step, count in steps)
-    return sum((words + 2) * count for words, count in missing if words)
+    missing = [(max(0, window.span + step - depth), count) for step, count in steps]
+    return (
+        sum(words * count for words, count in missing),
+        sum(count for words, count in missing if words),
+    )

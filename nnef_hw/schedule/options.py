@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nnef_hw.numerics import Requant
-from nnef_hw.schedule.conv_options import conv_options, depthwise_options
+from nnef_hw.schedule.conv_options import conv_options
+from nnef_hw.schedule.depthwise_options import depthwise_options, dot_options
 from nnef_hw.schedule.folding import new_block, requantizers, with_depths
 from nnef_hw.schedule.layers import (
     ArgmaxLayer,
@@ -31,7 +32,7 @@ SOFTMAX_CYCLES = (15, 3)
 def layer_options(layer: Layer, device: Device) -> list[Block]:
     """List the blocks that could run a layer; ``cycles`` is their cost per frame."""
     if isinstance(layer, ConvLayer):
-        return conv_options(layer, device)
+        return conv_options(layer, device) + dot_options(layer, device)
     if isinstance(layer, DepthwiseLayer):
         return depthwise_options(layer, device)
     if isinstance(layer, PoolLayer):
@@ -94,6 +95,8 @@ def _eltwise_options(layer: EltwiseLayer, device: Device) -> list[Block]:
 
 def _pool_options(layer: PoolLayer, device: Device) -> list[Block]:
     window = layer.window
+    if window.taps == window.height * window.width and window.words == window.beats:
+        return _global_options(layer, device)
     block = new_block(
         layer, layer.node.op, channels=window.channel_blocks, out_channels=window.channel_blocks,
         window=window, acc_bits=layer.acc_bits,
@@ -107,3 +110,22 @@ def _pool_options(layer: PoolLayer, device: Device) -> list[Block]:
         reading = window.out_pixels * window.passes * max(window.pass_words, folded.interval)
         options += with_depths(folded, window, reading, device)
     return options
+
+
+def _global_options(layer: PoolLayer, device: Device) -> list[Block]:
+    """List the ways to reduce whole images as they come."""
+    channels = layer.window.channel_blocks
+    block = new_block(
+        layer, "global_sum" if layer.requant else "global_max", channels=channels,
+        out_channels=channels, pixels=layer.window.taps, acc_bits=layer.acc_bits,
+    )  # fmt: skip
+    foldings = requantizers(layer.requant, device) if layer.requant else [{}]
+    options = [replace(block, **folding) for folding in foldings]
+    return [
+        replace(
+            option,
+            cycles=block.pixels * channels + max(0, option.interval - 1) * channels,
+            resources=block_resources(option, device),
+        )
+        for option in options
+    ]

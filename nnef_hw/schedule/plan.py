@@ -59,7 +59,8 @@ class Block:
     ----------
     name, op, kind
         Layer and operator of the model; ``conv``, ``depthwise``, ``max_pool``, ``avg_pool``,
-        ``table``, ``sum``, ``product``, ``extremum``, ``concat``, ``softmax`` or ``argmax``.
+        ``global_max``, ``global_sum``, ``table``, ``sum``, ``product``, ``extremum``, ``concat``,
+        ``softmax`` or ``argmax``; ``dot`` is a convolution of one output channel at a time.
     sources, tensor
         What it reads, and the name of what it computes.
     channels, out_channels
@@ -71,9 +72,11 @@ class Block:
     stages, y_bits, constants
         Of an element-wise pipeline: registers; width of the second operand, and how many codes it
         has if it is a constant.
-    window, depth, parallel
+    window, depth, parallel, lines
         Geometry and memory words of the line buffer; None and 0 without one. A parallel one gives
-        all taps of a window in one word.
+        all taps of a window in one word, and so does a banked one, which keeps that many rows.
+    pixels
+        Of the image that a global pool reduces.
     rows, lanes, taps, group_rows, kept_passes
         Output channels at once, channels and window positions per word, rows that share a weight
         memory, passes whose sums the array holds.
@@ -88,8 +91,9 @@ class Block:
         between them.
     macs, multipliers
         Multiply-accumulates per frame; multipliers built for them.
-    cycles
-        Cycles per frame when never starved or blocked.
+    cycles, missing_words
+        Cycles per frame when never starved or blocked; words of its line buffer that it waits for
+        each frame, counted there with a cycle each.
     resources
         Estimate; ``dsp`` and ``bram`` are exact.
     """
@@ -110,6 +114,8 @@ class Block:
     window: Window | None = None
     depth: int = 0
     parallel: bool = False
+    lines: int = 0
+    pixels: int = 0
     rows: int = 0
     lanes: int = 1
     group_rows: int = 0
@@ -122,6 +128,7 @@ class Block:
     in_dsp: bool = False
     weight_style: str = "block"
     weight_delay: int = 0
+    missing_words: int = 0
     macs: int = 0
     multipliers: int = 0
     taps: int = 1
@@ -133,13 +140,13 @@ class Block:
     @property
     def beat_lanes(self) -> int:
         """Codes per beat that the line buffer takes."""
-        return self.channels if self.parallel else self.lanes
+        return self.channels if self.parallel or self.kind == "dot" else self.lanes
 
     @property
     def pass_words(self) -> int:
         """Words of one pass over a window (T of the design)."""
         assert self.window is not None
-        return 1 if self.parallel else self.window.pass_words
+        return 1 if self.parallel or self.lines else self.window.pass_words
 
     @property
     def tree_depth(self) -> int:
@@ -154,7 +161,12 @@ class Block:
     @property
     def sums(self) -> int:
         """Sums that an array computes at once."""
-        return self.lanes if self.kind == "depthwise" else self.rows
+        return self.lanes if self.sums_taps else self.rows
+
+    @property
+    def sums_taps(self) -> bool:
+        """Whether it is an array that sums over taps, one channel at a time."""
+        return self.kind in {"depthwise", "dot"}
 
     @property
     def result_spacing(self) -> int:
@@ -164,7 +176,7 @@ class Block:
     @property
     def result_latency(self) -> int:
         """Cycles from the last word of a pass to its first sum."""
-        if self.kind == "depthwise":
+        if self.sums_taps:
             tree = (self.taps - 1).bit_length()
             return 4 + tree + (self.pass_words > 1) + (self.kept_passes > 1)
         return 7 + self.weight_delay + self.tree_depth

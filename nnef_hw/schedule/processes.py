@@ -16,9 +16,9 @@ from nnef_hw.schedule.timing import Kernel, Log, Peek, Process, Put, PutAll, Str
 from nnef_hw.window import Window
 
 __all__ = [
-    "array", "concat", "depthwise", "eltwise", "fifo_give", "fifo_read", "fifo_write", "fork",
-    "pack", "parallel", "read", "register_last", "requantizer", "sink", "skid", "softmax",
-    "source", "write",
+    "array", "bank_read", "bank_write", "concat", "depthwise", "eltwise", "fifo_give",
+    "fifo_read", "fifo_write", "fork", "global_pool", "pack", "parallel", "read", "register_last",
+    "requantizer", "sink", "skid", "softmax", "source", "write",
 ]  # fmt: skip
 
 
@@ -122,6 +122,79 @@ def read(
             time = yield Put(target, time + words)
 
 
+def bank_write(
+    kernel: Kernel,
+    origin: Stream,
+    window: Window,
+    lines: int,
+    taken: Log,
+    finished: Log,
+    frames: int,
+) -> Process:
+    """Model the write side of BankedLineBuffer: a beat is taken while its row has room."""
+    row_beats = window.width * window.channel_blocks
+    oldest = [
+        frame * window.height + max(0, row * window.stride[0] - window.padding[0][0])
+        for frame in range(frames + 1)
+        for row in range(window.out_height)
+    ]
+    time = -1
+    for row in range(window.height * frames):
+        passed = bisect_left(oldest, row - lines + 1)
+        if passed > 0:
+            if len(finished.times) < passed:
+                yield Wait(finished, passed)
+            time = max(time, finished.times[passed - 1])
+        for _ in range(row_beats):
+            time = max(time + 1, (yield Peek(origin)))
+            kernel.accept(origin, time)
+            kernel.log(taken, time)
+
+
+def bank_read(
+    kernel: Kernel,
+    target: Stream,
+    window: Window,
+    stages: int,
+    taken: Log,
+    finished: Log,
+    frames: int,
+) -> Process:
+    """Model the read side of BankedLineBuffer, whose pipeline ends with the word it gives."""
+    inside = (~np.array(_padding_words(window))).cumsum()
+    passes = 1 if window.by_channel else window.passes
+    last_tap = np.array(_window_bases(window, 1)) + window.span - window.channel_blocks
+    needed = np.repeat(last_tap, passes)[:, None] + np.arange(window.channel_blocks)
+    row_words = needed.size // window.out_height
+    counts: list[int] = inside[needed.reshape(-1)].tolist()
+    entered = [-1] * (stages + 1)
+    for frame in range(frames):
+        for word, count in enumerate(counts):
+            missing = frame * window.beats + count
+            if len(taken.times) < missing:
+                yield Wait(taken, missing)
+            entered[0] = max(entered[0] + 1, taken.times[missing - 1] + 1, entered[1])
+            if word % row_words == row_words - 1:
+                kernel.log(finished, entered[0])
+            for stage in range(1, stages):
+                entered[stage] = max(entered[stage - 1] + 1, entered[stage + 1])
+            entered[stages] = yield Put(target, entered[stages - 1] + 1)
+
+
+def global_pool(
+    kernel: Kernel, origin: Stream, target: Stream, pixels: int, channels: int
+) -> Process:
+    """Model GlobalSum and GlobalMax: beats of the last pixel bring the results."""
+    given = -1
+    while True:
+        for _ in range((pixels - 1) * channels):
+            kernel.accept(origin, (yield Peek(origin)))
+        for _ in range(channels):
+            accepted = max(given, (yield Peek(origin)))
+            kernel.accept(origin, accepted)
+            given = yield Put(target, accepted + 1)
+
+
 def parallel(kernel: Kernel, origin: Stream, target: Stream, window: Window) -> Process:
     """Model the parallel line buffer: a pixel is accepted, shifts in, and its window is given."""
     padding = _padding_words(window)
@@ -223,12 +296,12 @@ def depthwise(kernel: Kernel, origin: Stream, target: Stream, block: Block) -> P
     """Model DepthwiseArray with one drain; items in are passes."""
     emptied = deque([-1] * block.kept_passes, maxlen=block.kept_passes)
     while True:
-        for first in range(0, block.channels, block.lanes):
+        for first in range(0, block.out_channels, block.lanes):
             offered = yield Peek(origin)
             accepted = max(offered, emptied[0] + 1)
             kernel.accept(origin, accepted)
             taken = max(accepted + block.result_latency - 1, emptied[-1])
-            for _ in range(min(block.lanes, block.channels - first)):
+            for _ in range(min(block.lanes, block.out_channels - first)):
                 taken = yield Put(target, taken + 1)
             emptied.append(taken)
 

@@ -48,14 +48,18 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
             "address bits": 2.11, "memory rows": 1.06, "table": 2.1, "fixed": 29.2,
         },
         "requantizer": {
-            "sum bits": 2.86, "digit bits": 1.44, "stage bits": 1.0, "serial bits": 1.0,
-            "short table": 0.79, "long table": 1.92, "fixed": 60.0,
+            "digit bits": 1.21, "stage bits": 1.07, "serial bits": 1.22, "short table": 1.36,
+            "long table": 1.96, "fixed": 75.1,
         },
         "pack": {"register bits": 1.08, "decoded bits": 0.87, "counter bits": 1.79, "fixed": 4.6},
         "pool": {"code bits": 3.74, "fixed": 11.5},
         "argmax": {"code bits": 2.45, "index bits": 5.75, "fixed": 8.1},
         "softmax": {"index bits": 6.0, "fixed": 193.0},
         "table": {"fixed": 6.0},
+        "banked line buffer": {
+            "window bits": 1.0, "offset bits": 2.0, "counter bits": 4.0, "fixed": 60.0,
+        },
+        "global pool": {"code bits": 3.0, "fixed": 50.0},
         "sum": {"tables": 39.0, "fixed": 1.0},
         "extremum": {"code bits": 3.0, "fixed": 4.0},
         "product": {"fixed": 30.0},
@@ -75,14 +79,18 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
             "address bits": 0.0, "memory rows": 1.37, "table": 1.2, "fixed": 12.1,
         },
         "requantizer": {
-            "sum bits": 2.5, "digit bits": 1.06, "stage bits": 0.1, "serial bits": 0.1,
-            "short table": 0.49, "long table": 1.51, "fixed": 60.0,
+            "digit bits": 0.23, "stage bits": 1.82, "serial bits": 0.44, "short table": 1.21,
+            "long table": 1.31, "fixed": 80.0,
         },
         "pack": {"register bits": 1.6, "decoded bits": 0.0, "counter bits": 2.89, "fixed": 0.0},
         "pool": {"code bits": 2.65, "fixed": 6.0},
         "argmax": {"code bits": 3.58, "index bits": 5.15, "fixed": 0.0},
         "softmax": {"index bits": 8.6, "fixed": 186.1},
         "table": {"fixed": 3.0},
+        "banked line buffer": {
+            "window bits": 1.0, "offset bits": 2.0, "counter bits": 4.0, "fixed": 60.0,
+        },
+        "global pool": {"code bits": 3.0, "fixed": 50.0},
         "sum": {"tables": 39.0, "fixed": 1.0},
         "extremum": {"code bits": 3.0, "fixed": 4.0},
         "product": {"fixed": 30.0},
@@ -122,15 +130,18 @@ def block_parts(block: Block) -> list[str]:
     """Components that a block consists of, in stream order."""
     parts = ["pack"] if block.beat_lanes > 1 else []
     if block.window is not None:
-        parts.append("parallel line buffer" if block.parallel else "line buffer")
-    parts.append(
-        {"conv": "array", "depthwise": "array", "max_pool": "pool", "avg_pool": "pool"}.get(
-            block.kind, block.kind
-        )
-    )
+        kind = "parallel " if block.parallel else "banked " if block.lines else ""
+        parts.append(f"{kind}line buffer")
+    parts.append(_MAIN_PARTS.get(block.kind, block.kind))
     if block.interval:
         parts.append("requantizer")
     return parts
+
+
+_MAIN_PARTS = {
+    "conv": "array", "depthwise": "array", "dot": "array", "max_pool": "pool", "avg_pool": "pool",
+    "global_max": "global pool", "global_sum": "global pool",
+}  # fmt: skip
 
 
 def component_resources(part: str, block: Block, device: Device) -> Resources:
@@ -142,6 +153,13 @@ def component_resources(part: str, block: Block, device: Device) -> Resources:
         assert block.window is not None
         width = block.x_bits * block.channels * (block.window.kernel[0] - 1)
         bram = tile_memory(device.ram, block.depth, width).count if width else 0
+    elif part == "banked line buffer":
+        assert block.window is not None
+        width = block.x_bits * block.beat_lanes
+        bram = block.window.taps * tile_memory(device.ram, block.depth, width).count
+    elif part == "global pool":
+        width = block.acc_bits or block.x_bits
+        bram = tile_memory(device.ram, block.channels, width).count if block.channels > 3 else 0
     elif part == "array":
         dsp, bram = _array_blocks(block, device)
     elif part == "table":
@@ -169,6 +187,11 @@ def component_features(part: str, block: Block, device: Device) -> dict[str, flo
     elif part == "parallel line buffer":
         assert block.window is not None
         features = _parallel_features(block, block.window)
+    elif part == "banked line buffer":
+        assert block.window is not None
+        features = _banked_features(block, block.window)
+    elif part == "global pool":
+        features = {"code bits": block.acc_bits or block.x_bits}
     elif part == "array":
         features = _array_features(block, device)
     elif part == "requantizer":
@@ -269,6 +292,15 @@ def _parallel_features(block: Block, window: Window) -> dict[str, float]:
     }
 
 
+def _banked_features(block: Block, window: Window) -> dict[str, float]:
+    place = _bits(window.height) + _bits(window.width) + _bits(window.channel_blocks)
+    return {
+        "window bits": block.x_bits * block.beat_lanes * window.taps,
+        "offset bits": _bits(block.depth) * sum(window.kernel),
+        "counter bits": 2 * place + _bits(window.passes),
+    }
+
+
 def _array_features(block: Block, device: Device) -> dict[str, float]:
     assert block.window is not None
     depth = block.window.passes * block.pass_words
@@ -305,7 +337,7 @@ def _group_sizes(block: Block) -> list[int]:
 
 def _tree_bits(block: Block) -> int:
     """Register bits of the adder tree of one sum."""
-    count = block.taps if block.kind == "depthwise" else block.lanes
+    count = block.taps if block.sums_taps else block.lanes
     width, bits = block.x_bits + block.weight_bits, 0
     while count > 1:
         count, width = -(-count // 2), width + 1
@@ -328,12 +360,11 @@ def _array_blocks(block: Block, device: Device) -> tuple[int, int]:
 
 
 def _requantizer_features(block: Block) -> dict[str, float]:
-    channels = block.out_channels if block.kind in {"conv", "depthwise"} else 1
+    channels = block.out_channels if block.kind in {"conv", "depthwise", "dot"} else 1
     constants = block.acc_bits + MULT_BITS
     short = channels <= 16
     table = constants * _rom_luts(channels) if channels > 1 else 0.0
     return {
-        "sum bits": block.acc_bits,
         "digit bits": block.acc_bits * block.digit_bits * block.digit_stages,
         "stage bits": block.acc_bits * block.digit_stages,
         "serial bits": block.acc_bits * block.digit_stages * (block.interval > 1),
@@ -372,7 +403,7 @@ def _requantizer_ff(block: Block) -> int:
     stages = block.digit_stages
     stage = 2 * block.acc_bits + 2 + (_bits(block.interval) + 1 if block.interval > 1 else 0)
     digits = MULT_BITS * (stages + 1) // 2
-    channels = block.out_channels if block.kind in {"conv", "depthwise"} else 1
+    channels = block.out_channels if block.kind in {"conv", "depthwise", "dot"} else 1
     constants = block.acc_bits + MULT_BITS + _bits(channels) if channels > 1 else 0
     return stages * stage + digits + constants + 3 * block.out_bits + 10
 
@@ -387,6 +418,8 @@ _FLIP_FLOPS: Mapping[str, Callable[[Block], int]] = {
     "argmax": lambda block: block.x_bits + 3 * _bits(block.channels) + 2,
     "softmax": lambda block: 69 + 3 * _bits(block.channels),
     "table": lambda block: 2,
+    "banked line buffer": lambda block: block.x_bits * block.taps + 80,
+    "global pool": lambda block: 2 * (block.acc_bits or block.x_bits) + 30,
     "sum": lambda block: 36 * -(-(block.x_bits + block.y_bits) // 4) + block.stages,
     "extremum": lambda block: block.x_bits + 2,
     "product": lambda block: 4 * (block.x_bits + block.y_bits) + 10,
