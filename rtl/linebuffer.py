@@ -84,29 +84,34 @@ class LineBuffer(wiring.Component):
         storage = TiledMemory(tile_memory(self.ram, depth, self.bits * self.lanes), writable=True)
         m.submodules.storage = storage
 
-        # Words stored from the first word of the current window on; negative after a frame whose
-        # last rows are read by no window and not written yet.
-        level = Signal(signed(max(depth, window.overdraft).bit_length() + 1))
+        # Words stored beyond the current window, and free words besides the next one: the signs of
+        # both, straight from registers, tell who may go on. Rows that no window reads are released
+        # before they are written.
+        lead = Signal(range(-window.overdraft - window.span, depth - window.span + 1),
+                      init=-window.span)
+        room = Signal(range(-1, depth + window.overdraft), init=depth - 1)
         written = Signal()
         released = Signal()
         step = Signal(range(max(window.column_step, window.row_step, window.frame_step) + 1))
-        m.d.sync += level.eq(level + written - Mux(released, step, 0))
+        given_up = Mux(released, step, 0)
+        m.d.sync += [
+            lead.eq(lead + written - given_up),
+            room.eq(room - written + given_up),
+        ]
 
-        self._write(m, storage, level, written)
-        self._read(m, storage, level, released, step)
+        self._write(m, storage, room >= 0, written)
+        self._read(m, storage, lead >= 0, released, step)
         return m
 
-    def _write(self, m, storage, level, written):
+    def _write(self, m, storage, room, written):
         """Write the padded image in raster order, padding without an input beat."""
         window = self.window
         address = Signal(range(self.depth))
-        room = Signal()
         row, column, block, padding = padded_raster(m, window, written)
 
         waits = (row == 0) & (column == 0) & (block == 0) if window.starts_in_padding else Const(0)
         pad_word = Const(self.pad_code, self.bits).replicate(self.lanes)
         m.d.comb += [
-            room.eq(level < self.depth),
             self.i.ready.eq(room & ~padding),
             written.eq(room & ((padding & ~waits) | self.i.valid)),
             storage.write_address.eq(address),
@@ -115,7 +120,7 @@ class LineBuffer(wiring.Component):
         ]
         m.d.sync += address.eq(address + written)
 
-    def _read(self, m, storage, level, released, step):
+    def _read(self, m, storage, stored, released, step):
         """Read the words of every window, pass after pass."""
         window = self.window
         kernel_height, kernel_width = window.kernel
@@ -130,11 +135,9 @@ class LineBuffer(wiring.Component):
         address = Signal(range(self.depth))
 
         running = Signal()
-        stored = Signal()
         advance = Signal()
         issue = Signal()
         m.d.comb += [
-            stored.eq(level >= window.span),
             advance.eq(~self.o.valid | self.o.ready),
             issue.eq(advance & (running | stored)),
             storage.read_address.eq(address),
