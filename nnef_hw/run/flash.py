@@ -25,9 +25,9 @@ CAUSES = (
         ("permission", "LIBUSB_ERROR_ACCESS", "access denied", "Operation not permitted"),
         "the board's USB interface may not be opened by this user",
         (
-            """put the line 'SUBSYSTEM=="usb", ATTRS{idVendor}=="0403|1209|1d50", TAG+="uaccess"' """
-            "into /etc/udev/rules.d/70-nnef-hw.rules, run 'sudo udevadm control --reload' and plug "
-            "the board in again"
+            """put the line 'SUBSYSTEM=="usb", ATTRS{idVendor}=="0403|1209|1d50", TAG+="uaccess"'"""
+            " into /etc/udev/rules.d/70-nnef-hw.rules, run 'sudo udevadm control --reload' and "
+            "plug the board in again"
         ),
     ),
     (
