@@ -116,7 +116,7 @@ def _ice40(name: str, *, lut: int, dsp: int, bram: int, spram: int) -> Device:
         spram=spram,
         lut_multiplier=112,
         weight_delay=0,
-        digit_bits=4,
+        digit_bits=2,
     )
 
 
@@ -133,7 +133,7 @@ def _ecp5(name: str, *, lut: int, dsp: int, bram: int) -> Device:
         spram=0,
         lut_multiplier=104,
         weight_delay=1,
-        digit_bits=8,
+        digit_bits=2,
     )
 
 
