@@ -32,6 +32,9 @@ def add_commands(commands: Commands) -> None:
     )
     add_scheme(sub)
     sub.add_argument("--board", help="whose memory and multipliers --bits auto is to save")
+    sub.add_argument(
+        "--report", type=Path, metavar="OUT.html", help="write what every layer loses, and accuracy"
+    )
 
 
 def add_scheme(parser: argparse.ArgumentParser) -> None:
@@ -111,6 +114,8 @@ def _quantize(options: argparse.Namespace) -> int:
     from nnef_hw.build.fixed import device_budget, fix_model
     from nnef_hw.frontend import graph_hash, load, save
     from nnef_hw.quantize import Budget
+    from nnef_hw.report.quantization import describe_quantization
+    from nnef_hw.report.quantization_html import write_quantization_html
     from nnef_hw.samples import load_samples
     from nnef_hw.schedule import find_target
 
@@ -122,14 +127,19 @@ def _quantize(options: argparse.Namespace) -> int:
     graph = load(options.model, **reading(options))
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
     with progress_bar() as progress:
-        fixed, _ = fix_model(graph, samples, wanted, budget=budget, progress=progress)
+        fixed, canonical = fix_model(graph, samples, wanted, budget=budget, progress=progress)
     save(fixed, options.output)
+    if not options.json and options.report is None:
+        return 0
+    used, others = (None, None) if samples is None else samples.split()
+    described = describe_quantization(canonical or fixed, fixed, others if canonical else None)
+    if options.report is not None:
+        write_quantization_html(described, options.report)
     if options.json:
-        used = 0 if samples is None else len(samples.split()[0])
         print_json({
-            "model": graph.name,
+            **described,
             "output": options.output,
-            "calibration_samples": used,
+            "calibration_samples": 0 if used is None else len(used),
             "hash": graph_hash(fixed),
         })
     return 0

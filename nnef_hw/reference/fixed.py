@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +30,7 @@ from nnef_hw.tflite_numerics import TFLITE_SOFTMAX_QTYPE, tflite_softmax_codes
 __all__ = [
     "compute_node",
     "dequantize_outputs",
+    "iterate_fixed",
     "qtype_of",
     "quantize_inputs",
     "run_fixed",
@@ -97,13 +100,13 @@ def run_fixed(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Cod
     SampleError
         If an input is missing, of another shape, not of integers, or not within its format.
     """
-    chunks = [{name: v[name] for name in graph.outputs} for v in _iterate(graph, inputs)]
+    chunks = [{name: v[name] for name in graph.outputs} for v in iterate_fixed(graph, inputs)]
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in graph.outputs}
 
 
 def trace_fixed(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Codes]:
     """Return the codes of every activation by name, graph inputs included."""
-    chunks = list(_iterate(graph, inputs))
+    chunks = list(iterate_fixed(graph, inputs))
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
 
 
@@ -143,15 +146,24 @@ def qtype_of(tensor: Tensor) -> QType:
     return tensor.qtype
 
 
-def _iterate(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> Iterator[dict[str, Codes]]:
+def iterate_fixed(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> Iterator[dict[str, Codes]]:
+    """Yield every activation's codes, a few samples at a time; see :func:`run_fixed`."""
     arrays = {name: _check_codes(graph, name, np.asarray(x)) for name, x in inputs.items()}
     arrays = {name: x.astype(np.int64) for name, x in check_inputs(graph, arrays).items()}
     count = len(next(iter(arrays.values())))
-    for start in range(0, count, CHUNK):
+
+    def compute(start: int) -> dict[str, Codes]:
         values = {name: x[start : start + CHUNK] for name, x in arrays.items()}
         for node in graph.nodes:
             values[node.name] = compute_node(graph, node, values)
-        yield values
+        return values
+
+    workers = os.cpu_count() or 1
+    starts = range(0, count, CHUNK)
+    with ThreadPoolExecutor(workers) as pool:
+        # no more at a time than there are workers: whoever takes the results may be slower
+        for first in range(0, len(starts), workers):
+            yield from pool.map(compute, starts[first : first + workers])
 
 
 def compute_node(graph: Graph, node: Node, values: Mapping[str, Codes]) -> Codes:

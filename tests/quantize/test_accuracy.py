@@ -1,6 +1,7 @@
-"""Trained networks keep their accuracy: the promise of 8-bit quantization."""
+"""Trained networks keep their accuracy on samples that calibration did not see."""
 
 import time
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,42 +16,83 @@ from nnef_hw.samples import Samples, load_samples, score
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 
 
-def compare(graph, samples, scheme=None):
-    """Scores of float and fixed on the evaluation samples, and their number."""
-    canonical = simplify(graph)
-    calibration, evaluation = samples.split()
-    fixed = quantize(canonical, calibration.inputs, scheme or Scheme())
-    codes = run_fixed(fixed, quantize_inputs(fixed, evaluation.inputs))
-    name = graph.outputs[0]
-    outputs = run_float(graph, evaluation.inputs)[name], dequantize_outputs(fixed, codes)[name]
-    return *(score(y, evaluation.labels).value for y in outputs), len(evaluation)
-
-
 def open_zoo(folder):
-    graph = load(folder / "model.nnef.tgz")
+    graph = load(
+        next(folder.glob("*.nnef.tgz")) if folder == EXAMPLE else folder / "model.nnef.tgz"
+    )
     return graph, load_samples(folder / "samples.npz", graph)
 
 
-@pytest.mark.zoo
-@pytest.mark.parametrize(
-    "name",
-    ["digits_mlp", "mnist_tiny_cnn", "mnist_lenet5", "jvowels_conv1d_tanh", "mlperf_sww_ds1d"],
-)
-def test_trained_networks_keep_their_accuracy(zoo, name):
-    """Half a point is the project's limit; one sample is the least that can differ."""
-    real, fixed, count = compare(*open_zoo(zoo / name))
-    assert fixed >= real - max(0.005, 1 / count) - 1e-9
+@cache
+def opened(folder):
+    """A network, its samples and the score of the real network: several tests need them."""
+    graph, samples = open_zoo(folder)
+    _, evaluation = samples.split()
+    real = score(run_float(graph, evaluation.inputs)[graph.outputs[0]], evaluation.labels).value
+    return graph, samples, real
+
+
+def fixed_score(graph, samples, scheme):
+    """Return the score of the fixed network, their number, and its graph."""
+    calibration, evaluation = samples.split()
+    fixed = quantize(simplify(graph), calibration.inputs, scheme)
+    codes = run_fixed(fixed, quantize_inputs(fixed, evaluation.inputs))
+    outputs = dequantize_outputs(fixed, codes)[graph.outputs[0]]
+    return score(outputs, evaluation.labels).value, len(evaluation), fixed
+
+
+def require(real, fixed, count, loss):
+    """Require a loss in points at most; one sample is the least that can differ."""
+    assert fixed >= real - max(loss / 100, 1 / count) - 1e-9
 
 
 @pytest.mark.zoo
 @pytest.mark.parametrize(
-    ("name", "real_accuracy"), [("mlperf_ic_resnet8", 0.85), ("mlperf_kws_dscnn", 0.87)]
+    ("name", "least"),
+    [
+        ("digits_mlp", 0.97),
+        ("jvowels_conv1d_tanh", 0.97),
+        ("mlperf_ic_resnet8", 0.85),
+        ("mlperf_kws_dscnn_savedmodel", 0.90),
+        ("mlperf_sww_ds1d", 0.85),
+        ("mnist_lenet5", 0.99),
+        ("mnist_tiny_cnn", 0.98),
+    ],
 )
-def test_residual_and_depthwise_networks_keep_their_accuracy(zoo, name, real_accuracy):
-    """Three tenths of a point at most."""
-    real, fixed, count = compare(*open_zoo(zoo / name))
-    assert real >= real_accuracy
-    assert fixed >= real - max(0.003, 1 / count) - 1e-9
+def test_eight_bits_lose_less_than_a_third_of_a_point(name, least, zoo):
+    """The least accuracies of ic and kws are those of MLPerf Tiny's closed division."""
+    graph, samples, real = opened(zoo / name)
+    fixed, count, _ = fixed_score(graph, samples, Scheme())
+    require(real, fixed, count, 0.3)
+    assert fixed >= least
+
+
+@pytest.mark.zoo
+@pytest.mark.parametrize(
+    "name", ["mlperf_ic_resnet8", "mlperf_kws_dscnn_savedmodel", "mnist_lenet5", "mnist_tiny_cnn"]
+)
+def test_four_bit_weights_lose_less_than_one_point_and_a_half(name, zoo):
+    graph, samples, real = opened(zoo / name)
+    fixed, count, _ = fixed_score(graph, samples, Scheme(weight_bits=4))
+    require(real, fixed, count, 1.5)
+
+
+SEARCHED = {
+    "conv1_relu": 4, "dwconv1_relu": 5, "conv2_relu": 4, "dwconv2_relu": 5, "conv3_relu": 4,
+    "dwconv3_relu": 4, "conv4_relu": 3, "dwconv4_relu": 3, "conv5_relu": 3, "fc1": 3,
+}  # fmt: skip
+
+
+@pytest.mark.zoo
+def test_searched_widths_of_keyword_spotting_need_less_than_16_kilobytes(zoo):
+    """What --bits auto --accuracy-drop 1.0 finds; it takes a minute to find."""
+    graph, samples, real = opened(zoo / "mlperf_kws_dscnn_savedmodel")
+    layers = {name: {"weight_bits": bits} for name, bits in SEARCHED.items()}
+    fixed, count, graph = fixed_score(graph, samples, Scheme(layers=layers))
+    require(real, fixed, count, 1.0)
+    filters = [graph.tensor(node.inputs[1]) for node in graph.nodes if "requant" in node.attrs]
+    bits = sum(x.volume * x.qtype.bits for x in filters if x.data is not None)
+    assert bits < 8 * 16384
 
 
 @pytest.mark.zoo
@@ -59,7 +101,9 @@ def test_regression_keeps_its_error(zoo):
     graph, samples = open_zoo(zoo / "tflm_hello_world")
     order = np.random.default_rng(0).permutation(len(samples))
     shuffled = Samples({"input": samples.inputs["input"][order]}, samples.labels[order])
-    real, fixed, _ = compare(graph, shuffled)
+    _, evaluation = shuffled.split()
+    real = score(run_float(graph, evaluation.inputs)[graph.outputs[0]], evaluation.labels).value
+    fixed, _, _ = fixed_score(graph, shuffled, Scheme())
     assert real < 0.013
     assert fixed < real + 0.01
 
@@ -78,8 +122,8 @@ def test_float_reference_agrees_with_other_engines(zoo):
 @pytest.mark.zoo
 def test_fixed_reference_is_fast(zoo):
     """It checks whole sample sets against the hardware: over 1000 images a CPU second."""
-    graph, samples = open_zoo(zoo / "mnist_tiny_cnn")
-    fixed = quantize(simplify(graph), samples.inputs)
+    graph, samples, _ = opened(zoo / "mnist_tiny_cnn")
+    fixed = quantize(simplify(graph), samples[:50].inputs, Scheme(weight_rounding="nearest"))
     codes = quantize_inputs(fixed, samples.inputs)
     seconds = []
     for _ in range(3):
@@ -89,24 +133,38 @@ def test_fixed_reference_is_fast(zoo):
     assert len(samples) / min(seconds) > 1000
 
 
-def test_example_keeps_its_accuracy():
-    graph = load(EXAMPLE / "digits_cnn.nnef.tgz")
-    real, fixed, count = compare(graph, load_samples(EXAMPLE / "samples.npz", graph))
+@pytest.mark.parametrize(
+    ("bits", "loss"),
+    [((8, 8), 0.3), ((6, 8), 0.6), ((8, 6), 0.6), ((4, 8), 1.0), ((3, 8), 2.0), ((8, 12), 0.3)],
+)
+def test_example_keeps_its_accuracy(bits, loss):
+    graph, samples, real = opened(EXAMPLE)
+    fixed, count, _ = fixed_score(graph, samples, Scheme(*bits))
     assert real >= 0.98
-    assert fixed >= real - max(0.005, 1 / count) - 1e-9
+    require(real, fixed, count, loss)
 
 
 @pytest.mark.parametrize(
-    ("bits", "loss"), [((6, 8), 0.01), ((8, 6), 0.01), ((4, 8), 0.02), ((8, 16), 0.003)]
+    ("arguments", "loss"),
+    [
+        ({"power_of_two": True}, 0.6),
+        ({"symmetric": True}, 0.6),
+        ({"mult_bits": 4}, 0.6),
+        ({"mult_bits": 1}, 1.0),
+        ({"per_channel": False, "equalize": True}, 0.6),
+        ({"calibration": "minmax", "weight_rounding": "nearest", "correct_bias": False}, 0.6),
+        ({"calibration": "percentile"}, 0.6),
+        ({"calibration": "entropy"}, 1.0),
+    ],
+    ids=str,
 )
-def test_example_with_other_widths(bits, loss):
-    graph = load(EXAMPLE / "digits_cnn.nnef.tgz")
-    samples = load_samples(EXAMPLE / "samples.npz", graph)
-    real, fixed, _ = compare(graph, samples, Scheme(*bits))
-    assert fixed >= real - loss
+def test_example_with_other_schemes(arguments, loss):
+    graph, samples, real = opened(EXAMPLE)
+    fixed, count, _ = fixed_score(graph, samples, Scheme(**arguments))
+    require(real, fixed, count, loss)
 
 
 def test_example_fits_a_small_device():
-    graph = load(EXAMPLE / "digits_cnn.nnef.tgz")
+    graph, _, _ = opened(EXAMPLE)
     parameters = sum(t.volume for t in graph.tensors.values() if t.data is not None)
     assert parameters < 3000

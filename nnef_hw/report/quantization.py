@@ -1,0 +1,210 @@
+"""Where accuracy goes: a fixed network beside the real one, layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.ir import Graph, Node
+from nnef_hw.numerics import QType, Requant
+from nnef_hw.quantize.observe import Histogram
+from nnef_hw.reference import dequantize_outputs, iterate_fixed, iterate_float, quantize_inputs
+from nnef_hw.samples import Samples, score
+
+__all__ = ["describe_quantization"]
+
+FloatArray = NDArray[np.float64]
+
+_CHUNK = 16
+_BARS = 64
+_CLASSES = 100
+"""Most classes that a confusion matrix is made of."""
+
+
+@dataclass(slots=True, eq=False)
+class _Comparison:
+    """Sums over real values and what their codes stand for."""
+
+    lo: float = np.inf
+    hi: float = -np.inf
+    count: int = 0
+    clipped: int = 0
+    real: float = 0.0
+    fixed: float = 0.0
+    product: float = 0.0
+    error: float = 0.0
+    histogram: Histogram = field(default_factory=Histogram)
+
+    def add(self, real: FloatArray, fixed: FloatArray, limits: tuple[float, float]) -> None:
+        finite = np.where(np.isfinite(real), real, fixed)
+        self.lo = min(self.lo, float(finite.min()))
+        self.hi = max(self.hi, float(finite.max()))
+        self.count += finite.size
+        self.clipped += int(((finite < limits[0]) | (finite > limits[1])).sum())
+        self.real += float(np.vdot(finite, finite))
+        self.fixed += float(np.vdot(fixed, fixed))
+        self.product += float(np.vdot(finite, fixed))
+        self.error += float(((finite - fixed) ** 2).sum())
+        self.histogram.add(finite, max(abs(self.lo), abs(self.hi)))
+
+
+def describe_quantization(
+    canonical: Graph, fixed: Graph, samples: Samples | None
+) -> dict[str, Any]:
+    """Return what ``nnef-hw quantize --json`` prints, as plain values.
+
+    Parameters
+    ----------
+    canonical, fixed
+        A network and what it was quantized to.
+    samples
+        That calibration did not see; None: only formats are described.
+
+    Returns
+    -------
+    dict
+        ``layers``: for every activation its format, the range that its codes stand for, the range
+        of the real network's values, the share of them outside of its format, ``sqnr_db`` and
+        ``cosine`` of what the codes stand for against them, and a histogram of them; widths of
+        weights and multipliers. ``accuracy``, and ``confusion`` [label][class] of the fixed
+        network, if the samples have labels.
+    """
+    result: dict[str, Any] = {
+        "model": canonical.name,
+        "weight_bytes": _weight_bits(fixed) // 8,
+        "samples": 0 if samples is None else len(samples),
+        "accuracy": None,
+        "confusion": None,
+    }
+    compared: dict[str, _Comparison] = {}
+    if samples is not None:
+        outputs: dict[str, list[FloatArray]] = {"float": [], "fixed": []}
+        for real, found in _both(canonical, fixed, samples):
+            for name, values in found.items():
+                if name in real:
+                    limits = _limits(_qtype(fixed, name))
+                    compared.setdefault(name, _Comparison()).add(real[name], values, limits)
+            outputs["float"].append(real[fixed.outputs[0]])
+            outputs["fixed"].append(found[fixed.outputs[0]])
+        joined = {key: np.concatenate(parts) for key, parts in outputs.items()}
+        if samples.labels is not None:
+            scores = {key: score(y, samples.labels) for key, y in joined.items()}
+            result["accuracy"] = {
+                "metric": scores["fixed"].kind,
+                **{key: found_score.value for key, found_score in scores.items()},
+            }
+            result["confusion"] = _confusion(joined["fixed"], samples.labels)
+    producers = {node.name: node for node in fixed.nodes}
+    result["layers"] = [
+        _layer(fixed, name, producers.get(name), compared.get(name))
+        for name in (*fixed.inputs, *producers)
+    ]
+    return result
+
+
+def _both(
+    canonical: Graph, fixed: Graph, samples: Samples
+) -> Iterator[tuple[Mapping[str, FloatArray], Mapping[str, FloatArray]]]:
+    """Yield real values of both networks, a few samples at a time."""
+    for start in range(0, len(samples), _CHUNK):
+        inputs = samples[start : start + _CHUNK].inputs
+        (real,) = iterate_float(canonical, inputs, chunk=_CHUNK)
+        codes = quantize_inputs(fixed, inputs)
+        (found,) = iterate_fixed(fixed, codes)
+        yield real, dequantize_outputs(fixed, found)
+
+
+def _layer(graph: Graph, name: str, node: Node | None, found: _Comparison | None) -> dict[str, Any]:
+    qtype = _qtype(graph, name)
+    lo, hi = qtype.dequantize([qtype.lo, qtype.hi]).tolist()
+    row: dict[str, Any] = {
+        "name": name,
+        "op": "input" if node is None else node.op,
+        "location": _location(node),
+        "bits": qtype.bits,
+        "signed": qtype.signed,
+        "scale": qtype.scale,
+        "zero_point": qtype.zero_point,
+        "range": [lo, hi],
+        "weight_bits": None,
+        "mult_bits": None,
+        "used": None,
+        "clipped": None,
+        "sqnr_db": None,
+        "cosine": None,
+        "histogram": None,
+    }
+    if node is not None and node.op in {"conv", "linear"}:
+        row["weight_bits"] = _qtype(graph, node.inputs[1]).bits
+        requant = node.attrs["requant"]
+        row["mult_bits"] = max(requant.mult).bit_length() if isinstance(requant, Requant) else 31
+    if found is None:
+        return row
+    power = (found.real * found.fixed) ** 0.5
+    row.update(
+        used=[found.lo, found.hi],
+        clipped=found.clipped / found.count,
+        sqnr_db=_decibels(found.real, found.error),
+        cosine=found.product / power if power else None,
+        histogram=_bars(found, lo, hi),
+    )
+    return row
+
+
+def _location(node: Node | None) -> str | None:
+    """Return where a node stands, without the folders of the file."""
+    if node is None or node.location is None:
+        return None
+    return str(replace(node.location, file=PurePath(node.location.file).name))
+
+
+def _bars(found: _Comparison, lo: float, hi: float) -> dict[str, Any]:
+    """Return counts in equal bins over all values and the whole format."""
+    first, last = min(found.lo, lo), max(found.hi, hi)
+    centers, counts = found.histogram.centers, found.histogram.counts
+    edges = np.linspace(first, last, _BARS + 1)
+    used = counts > 0
+    inside = centers[used].clip(first, last)
+    bars, _ = np.histogram(inside, edges, weights=counts[used].astype(np.float64))
+    return {"lo": first, "hi": last, "counts": bars.astype(int).tolist()}
+
+
+def _confusion(outputs: FloatArray, labels: NDArray[Any]) -> list[list[int]] | None:
+    """Return how often a label, row by row, was taken for each class; None for other labels."""
+    flat = outputs.reshape(len(outputs), -1)
+    expected = labels.reshape(-1)
+    is_class = np.issubdtype(labels.dtype, np.integer) and flat.shape[1] > 1
+    if not is_class or expected.min() < 0:
+        return None
+    classes = max(flat.shape[1], int(expected.max()) + 1)
+    if classes > _CLASSES:
+        return None
+    table = np.zeros((classes, classes), np.int64)
+    np.add.at(table, (expected, flat.argmax(axis=1)), 1)
+    return [[int(count) for count in row] for row in table]
+
+
+def _weight_bits(graph: Graph) -> int:
+    filters = (graph.tensor(n.inputs[1]) for n in graph.nodes if n.op in {"conv", "linear"})
+    return sum(x.volume * x.qtype.bits for x in filters if x.qtype is not None)
+
+
+def _decibels(signal: float, noise: float) -> float | None:
+    return float(10 * np.log10(signal / noise)) if signal and noise else None
+
+
+def _limits(qtype: QType) -> tuple[float, float]:
+    """Return the least and the greatest value that does not saturate."""
+    lo, hi = qtype.dequantize([qtype.lo - 0.5, qtype.hi + 0.5]).tolist()
+    return lo, hi
+
+
+def _qtype(graph: Graph, name: str) -> QType:
+    qtype = graph.tensor(name).qtype
+    assert qtype is not None, name
+    return qtype

@@ -1,0 +1,79 @@
+"""The quantization report as one self-contained HTML page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from nnef_hw.report import wording
+from nnef_hw.report.files import write_text
+
+__all__ = ["write_quantization_html"]
+
+_HEIGHT = 36
+_THIN = "\N{THIN SPACE}"
+
+
+def write_quantization_html(report: Mapping[str, Any], path: Path) -> None:
+    """Write a page that needs no other file, no network and no script.
+
+    Parameters
+    ----------
+    report
+        What :func:`~nnef_hw.report.quantization.describe_quantization` returns.
+    path
+        The file, whose folder is made if need be.
+    """
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.globals.update(
+        say=wording, shown=wording.printable, number=_number, interval=_interval,
+        share=_share, decibels=_decibels, height_of=_height,
+    )  # fmt: skip
+    noisy = [layer for layer in report["layers"] if layer["sqnr_db"] is not None]
+    page = environment.from_string(_read("quantization.html")).render(
+        report=report,
+        worst=min(noisy, key=lambda layer: layer["sqnr_db"], default=None),
+        style=_style(),
+    )
+    write_text(path, page)
+
+
+def _style() -> Markup:
+    """Return the rules of the other report, which this one shares."""
+    text = _read("template.html")
+    return Markup(text[text.index("<style>") + len("<style>") : text.index("</style>")].strip())
+
+
+def _read(name: str) -> str:
+    return files("nnef_hw.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def _interval(limits: Sequence[float]) -> str:
+    return f"{limits[0]:.4g}{_THIN}…{_THIN}{limits[1]:.4g}"
+
+
+def _share(value: float | None) -> str:
+    if value is None:
+        return wording.MISSING
+    return "0" if not value else f"{100 * value:.2g}{_THIN}%"
+
+
+def _decibels(value: float | None) -> str:
+    return wording.MISSING if value is None else f"{value:.1f}{_THIN}dB"
+
+
+def _height(count: int, most: int) -> float:
+    """Return the height of a bar; a single value is still seen."""
+    return round(_HEIGHT * max(math.log(count + 1) / math.log(most + 1), 0.05), 2)

@@ -1,0 +1,99 @@
+"""The command quantize: schemes, searches and reports."""
+
+import pytest
+from cli_cases import tiny_graph
+
+from nnef_hw.frontend import load
+from nnef_hw.passes import simplify
+
+
+def filters(path):
+    graph = load(path)
+    return {
+        node.name: graph.tensor(node.inputs[1]).qtype
+        for node in graph.nodes
+        if node.op in {"conv", "linear"}
+    }
+
+
+def layer_names():
+    """Names of the tiny network's layers, as quantize knows them."""
+    return [node.name for node in simplify(tiny_graph()).nodes if node.op in {"conv", "linear"}]
+
+
+@pytest.fixture
+def arguments(tiny):
+    model, samples = tiny / "tiny.nnef.tgz", tiny / "samples.npz"
+    return ["quantize", model, "--calibrate", samples, "-o", "q.nnef.tgz"]
+
+
+def test_the_command_line_stands_above_the_file(cli, arguments, tmp_path):
+    name = layer_names()[0]
+    text = f"weight_bits = 5\nactivation_bits = 6\n[layers.{name}]\nweight_bits = 3\n"
+    (tmp_path / "scheme.toml").write_text(text)
+    result = cli(*arguments, "--scheme", "scheme.toml", "--weight-bits", "4")
+    assert (result.status, result.out, result.err) == (0, "", "")
+    bits = {key: qtype.bits for key, qtype in filters("q.nnef.tgz").items()}
+    assert bits.pop(name) == 3
+    assert set(bits.values()) == {4}
+    graph = load("q.nnef.tgz")
+    assert graph.tensor(graph.inputs[0]).qtype.bits == 6
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--calibration", "percentile"],
+        ["--round", "nearest"],
+        ["--no-correct-bias"],
+        ["--equalize"],
+    ],
+    ids=" ".join,
+)
+def test_options_change_the_integers(options, cli, arguments):
+    hashes = [cli(*arguments, "--json", *more).json["hash"] for more in ([], options)]
+    assert hashes[0] != hashes[1]
+
+
+def test_json_tells_accuracy_and_what_layers_lose(cli, arguments):
+    value = cli(*arguments, "--json").json
+    assert value["accuracy"].keys() == {"metric", "float", "fixed"}
+    assert value["samples"] > 0 < value["calibration_samples"]
+    assert value["layers"][0]["name"] == load("q.nnef.tgz").inputs[0]
+    assert all(row["sqnr_db"] > 5 for row in value["layers"])
+
+
+def test_reports_are_pages(cli, arguments, tmp_path):
+    result = cli(*arguments, "--report", "page.html")
+    assert (result.status, result.out) == (0, "")
+    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+
+
+def test_searched_widths_are_narrower(cli, arguments):
+    found = cli(*arguments, "--bits", "auto", "--accuracy-drop", "50", "--board", "ice40", "--json")
+    assert found.status == 0
+    assert found.json["weight_bytes"] < cli(*arguments, "--json").json["weight_bytes"]
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (["--weight-bits", "9"], r"weight_bits must be in 1\.\.8, not 9"),
+        (["--accuracy-drop", "1"], "--accuracy-drop is for a search; give --bits auto, too"),
+        (
+            ["--bits", "auto", "--accuracy-drop", "-1"],
+            "--accuracy-drop must be 0 or more points, not -1",
+        ),
+        (["--bits", "auto", "--board", "ice4"], "board 'ice4' is not known; did you mean 'ice40'?"),
+        (["--scheme", "none.toml"], "scheme 'none.toml' cannot be read: No such file"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_options_that_make_no_sense_are_refused(options, match, refused, arguments):
+    refused(*arguments, *options, match=match)
+
+
+def test_unknown_layers_are_refused_with_their_line(refused, arguments, tmp_path):
+    (tmp_path / "scheme.toml").write_text("[layers.nothing]\nweight_bits = 4\n")
+    match = r"scheme\.toml:1: layer 'nothing' does not exist; .*there are "
+    refused(*arguments, "--scheme", tmp_path / "scheme.toml", match=match)
