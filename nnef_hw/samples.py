@@ -43,10 +43,11 @@ class Samples:
         They are spread evenly over the file because many files are sorted: by class, or by value.
         Of less than five samples the first one calibrates; a lone one serves as both.
         """
-        if len(self) == 1:
-            return self, self
-        others = self.evaluation_mask()
-        return self[~others], self[others]
+        return self.calibration(), self if len(self) == 1 else self[self.evaluation_mask()]
+
+    def calibration(self) -> Samples:
+        """Return the first part of :meth:`split`; without a copy of the other one."""
+        return self if len(self) == 1 else self[~self.evaluation_mask()]
 
     def evaluation_mask(self) -> NDArray[np.bool_]:
         """Return which samples :meth:`split` leaves for evaluation."""

@@ -57,8 +57,9 @@ def fix_model(
                 remedy="give labelled inputs with --calibrate samples.npz",
             )
         return quantize(canonical, None, scheme), canonical
-    seen, others = samples.split()
+    seen = samples.calibration()
     if budget is not None:
+        others = samples.split()[1]
         scheme = search_widths(
             canonical, seen.inputs, (others.inputs, others.labels), scheme, budget, progress
         )

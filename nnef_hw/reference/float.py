@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from nnef_hw.errors import SampleError
-from nnef_hw.ir import Graph, Node
+from nnef_hw.ir import Graph, Node, Tensor
 from nnef_hw.ir.batch import join_batch, samples_shape, split_samples
 from nnef_hw.reference import (
     extended_algebra,
@@ -96,10 +96,7 @@ def iterate_float(
 
     Those of batch extent 1 are [n, ...], the others [n, *shape].
     """
-    arrays = {
-        name: fake_quantize(x, quant) if (quant := graph.tensor(name).quant) else x
-        for name, x in check_inputs(graph, inputs).items()
-    }
+    arrays = check_inputs(graph, inputs)
     count = next((len(x) for x in arrays.values()), 1)
     program = Program(graph, (*graph.inputs, *graph.states))
     constant = set(graph.outputs) - dependents(graph, (*graph.inputs, *graph.states))
@@ -110,7 +107,9 @@ def iterate_float(
     }
     step = chunk if batchable else 1
     for start in range(0, count, step):
-        values = {name: x[start : start + step] for name, x in arrays.items()}
+        values = {
+            name: _given(graph.tensor(name), x[start : start + step]) for name, x in arrays.items()
+        }
         batch = min(step, count - start)
         if batchable:
             values = program.run(values, batch=batch)
@@ -130,6 +129,12 @@ def iterate_float(
         yield values
 
 
+def _given(tensor: Tensor, x: Array) -> Array:
+    """Return samples of an input in the type that it is computed in, quantized as it is."""
+    values = as_array(x, tensor.dtype)
+    return fake_quantize(values, tensor.quant) if tensor.quant else values
+
+
 def evaluate_constant(graph: Graph, node: Node) -> tuple[Array, ...]:
     """Compute a node all of whose arguments are constants."""
     arguments = [graph.tensor(name) for name in node.inputs]
@@ -143,7 +148,8 @@ def check_inputs(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     Returns
     -------
     dict
-        [N, ...] of inputs with batch extent 1, [N, *shape] of others.
+        [N, ...] of inputs with batch extent 1, [N, *shape] of others. Numbers for ``scalar``
+        inputs have the type in which they were given: a copy of all may be too large.
 
     Raises
     ------
@@ -162,18 +168,25 @@ def check_inputs(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
         if samples is None:
             expected = samples_shape(tensor.shape)
             raise SampleError(f"input {name!r} has shape {list(x.shape)}, not {expected}")
-        with np.errstate(invalid="ignore"):
-            converted = as_array(samples, tensor.dtype)
-        if tensor.dtype != "scalar" and not (converted == samples).all():
-            odd = samples[converted != samples].flat[0]
-            raise SampleError(f"input {name!r} takes {tensor.dtype} values, not {odd}")
-        arrays[name] = join_batch(converted, tensor.shape)
+        if tensor.dtype != "scalar":
+            samples = _whole(tensor, samples)
+        arrays[name] = join_batch(samples, tensor.shape)
     counts = {len(x) for x in arrays.values()}
     if len(counts) > 1:
         raise SampleError(f"inputs have different numbers of samples: {sorted(counts)}")
     if counts == {0}:
         raise SampleError("there are no samples")
     return arrays
+
+
+def _whole(tensor: Tensor, samples: Array) -> Array:
+    """Return samples of an integer or logical input in its type."""
+    with np.errstate(invalid="ignore"):
+        converted = as_array(samples, tensor.dtype)
+    if not (converted == samples).all():
+        odd = samples[converted != samples].flat[0]
+        raise SampleError(f"input {tensor.name!r} takes {tensor.dtype} values, not {odd}")
+    return converted
 
 
 def _arranged(
