@@ -14,6 +14,7 @@ from nnef_hw.numerics import AddRequant
 from nnef_hw.rtl.argmax import Argmax
 from nnef_hw.rtl.array import SystolicArray
 from nnef_hw.rtl.banked import BankedLineBuffer
+from nnef_hw.rtl.concat import Concat
 from nnef_hw.rtl.constant import Constant
 from nnef_hw.rtl.depthwise import DepthwiseArray
 from nnef_hw.rtl.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
@@ -62,7 +63,11 @@ def connect_block(
     if isinstance(layer, EltwiseLayer):
         source, components = _eltwise(m, name, block, layer, device, operands)
     elif isinstance(layer, ConcatLayer):
-        raise NotImplementedError
+        concat = Concat(runs=layer.runs, bits=block.x_bits, signed=block.x_signed)
+        for n, operand in enumerate(operands):
+            wiring.connect(m, operand, getattr(concat, f"i{n}"))
+        m.submodules[f"{name}_concat"] = concat
+        return concat.o
     else:
         components = _components(block, layer, device)
         [source] = operands

@@ -176,9 +176,7 @@ class _Network:
         origins = [self._operand(block, n) for n in range(len(block.sources))]
         if block.kind == "concat":
             stream = Stream()
-            self.start(
-                processes.concat(self.kernel, tuple(origins), stream, block.operand_channels)
-            )
+            self.start(processes.concat(self.kernel, tuple(origins), stream, block.runs))
             return stream
         stream = origins[0]
         if block.beat_lanes > 1:

@@ -143,13 +143,14 @@ class EltwiseLayer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConcatLayer:
-    """Images of one size, one behind the other in every pixel; ``channels`` of each."""
+    """Images side by side; each gives ``runs`` codes in turn (design: row, column, channel)."""
 
     name: str
     node: Node
     sources: tuple[str, ...]
     pixels: int
-    channels: tuple[int, ...]
+    channels: int
+    runs: tuple[int, ...]
     source: QType
     target: QType
 

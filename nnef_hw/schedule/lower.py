@@ -164,9 +164,13 @@ def _lower_eltwise(call: _Call) -> EltwiseLayer:
 
 
 def _lower_concat(call: _Call) -> ConcatLayer:
-    channels = tuple(call.image(name)[2] for name in call.node.inputs)
+    images = [call.image(name) for name in call.node.inputs]
+    # What an image gives in a turn: the channels of a pixel, a row, or all of it.
+    inner = {1: slice(2, 3), 3: slice(1, 3), 2: slice(0, 3)}[call.attrs["axis"]]
+    height, width, channels = call.image(call.node.outputs[0])
     return ConcatLayer(
-        **call.names, pixels=call.extents["pixels"], channels=channels, source=call.source,
+        **call.names, pixels=height * width, channels=channels,
+        runs=tuple(int(np.prod(image[inner])) for image in images), source=call.source,
         target=call.target,
     )  # fmt: skip
 

@@ -40,11 +40,10 @@ def layer_options(layer: Layer, device: Device) -> list[Block]:
     if isinstance(layer, EltwiseLayer):
         blocks = _eltwise_options(layer, device)
     elif isinstance(layer, ConcatLayer):
-        channels = sum(layer.channels)
         blocks = [
             new_block(
-                layer, "concat", channels=channels, out_channels=channels,
-                operand_channels=layer.channels, cycles=layer.pixels * channels,
+                layer, "concat", channels=layer.channels, out_channels=layer.channels,
+                runs=layer.runs, cycles=layer.pixels * layer.channels,
             )
         ]  # fmt: skip
     else:

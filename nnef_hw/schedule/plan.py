@@ -65,10 +65,10 @@ class Block:
         What it reads, and the name of what it computes.
     channels, out_channels
         Of the image that enters and of the one that leaves.
-    operand_channels
-        Of all images that enter, where they differ.
     x_bits, x_signed, out_bits, out_signed
         Formats of codes in and out.
+    runs
+        Codes that a concatenation takes of each operand in turn.
     stages, y_bits, constants
         Of an element-wise pipeline: registers; width of the second operand, and how many codes it
         has if it is a constant.
@@ -133,7 +133,7 @@ class Block:
     multipliers: int = 0
     taps: int = 1
     stages: int = 0
-    operand_channels: tuple[int, ...] = ()
+    runs: tuple[int, ...] = ()
     y_bits: int = 0
     constants: int = 0
 
@@ -291,6 +291,6 @@ def _block(value: dict[str, Any]) -> Block:
         **value,
         "resources": Resources(**value["resources"]),
         "sources": tuple(Source(**source) for source in value["sources"]),
-        "operand_channels": tuple(value["operand_channels"]),
+        "runs": tuple(value["runs"]),
         "window": None if window is None else Window.from_json(window),
     })

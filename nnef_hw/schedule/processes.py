@@ -322,14 +322,16 @@ def eltwise(kernel: Kernel, origins: Sequence[Stream], target: Stream, stages: i
 
 
 def concat(
-    kernel: Kernel, origins: tuple[Stream, ...], target: Stream, channels: tuple[int, ...]
+    kernel: Kernel, origins: Sequence[Stream], target: Stream, runs: Sequence[int]
 ) -> Process:
-    """Model Concat: the streams take turns, without a register."""
+    """Model Concat: the streams take turns for its output register."""
+    given = -1
     while True:
-        for origin, count in zip(origins, channels, strict=True):
+        for origin, count in zip(origins, runs, strict=True):
             for _ in range(count):
-                offered = yield Peek(origin)
-                kernel.accept(origin, (yield Put(target, offered)))
+                accepted = max(given, (yield Peek(origin)))
+                kernel.accept(origin, accepted)
+                given = yield Put(target, accepted + 1)
 
 
 def fork(kernel: Kernel, origin: Stream, targets: tuple[Stream, ...]) -> Process:

@@ -65,8 +65,6 @@ def _problems(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
             yield f"border {attrs['border']!r} is not streamed yet", f"use {names}"
     if node.op in {"softmax", "argmax_reduce"} and list(attrs["axes"]) != [1]:
         yield f"axes = {list(attrs['axes'])} are not streamed", "use axes = [1]"
-    if node.op == "concat" and attrs["axis"] != 1:
-        yield f"axis = {attrs['axis']} is not streamed", "use axis = 1"
     if node.op == "concat" and any(graph.tensor(name).data is not None for name in node.inputs):
         yield "a constant part is not streamed yet", "add it after the accelerator"
     if node.op == "reshape" and not (_is_border(graph, node) or _keeps_stream(graph, node)):

@@ -58,9 +58,9 @@ REFUSED = {
         ),
         "abs 'abs': its input 'argmax_reduce' holds integers",
     ),
-    "join of rows": (
-        network(("concat", [np.ones((1, 2, 3, 4))], {"axis": 2}, "scalar"), shape=(1, 2, 3, 4)),
-        "concat 'concat': axis 2 is not supported; use axis = 1",
+    "join of images": (
+        network(("concat", [np.ones((1, 2, 3, 4))], {"axis": 0}, "scalar"), shape=(1, 2, 3, 4)),
+        "concat 'concat': axis 0 is not supported: one image at a time is computed",
     ),
     "infinite bias": (
         network(

@@ -53,6 +53,19 @@ def with_constant(op, *, first=False):
     return network
 
 
+def joined(axis):
+    def network(rng):
+        g = GraphBuilder()
+        x = g.input("x", [1, 3, 4, 5])
+        y = g.op("relu", g.conv(x, weights(rng, 3, 3, 3, 3), padding=1))
+        z = g.op("tanh", x)
+        shape = [extent * (3 if n == axis else 1) for n, extent in enumerate((1, 3, 4, 5))]
+        return g.build(g.op("tanh", g.op("concat", y, x, z, axis=axis, shape=shape)))
+
+    network.__name__ = f"joined_along_{axis}"
+    return network
+
+
 def itself_twice(rng):
     g = GraphBuilder()
     x = g.input("x", [1, 3, 2, 2])
@@ -86,6 +99,7 @@ def dilated(rng):
 NETWORKS = (
     shortcut, projected, itself_twice, depthwise, depthwise_of_rows, grouped, dilated,
     *(of_two_branches(op) for op in ("add", "max", "min", "mul", "sub")),
+    *(joined(axis) for axis in (1, 2, 3)),
     *(with_constant(op) for op in ("add", "max", "mul", "sub")),
     with_constant("sub", first=True),
 )  # fmt: skip
