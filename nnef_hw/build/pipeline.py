@@ -11,7 +11,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from nnef_hw.build.fixed import device_budget, fix_model
 from nnef_hw.build.summary import make_report
 from nnef_hw.build.synthesis import SynthesisResult, synthesize, tool_identities
 from nnef_hw.codegen.accelerator import Accelerator
-from nnef_hw.codegen.board import DEFAULT_BAUD, check_clock, design_board
+from nnef_hw.codegen.board import DEFAULT_BAUD, check_clock, design_board, fastest_clock
 from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import UsageError, raise_all
@@ -56,7 +56,10 @@ _log = logging.getLogger(__name__)
 BENCH_FRAMES = 4
 DEFAULT_SCHEME = Scheme()
 TINY = 1e-9
-LATER_STEPS = ("simulate", "synthesize", "report")
+# Not the simulation: it depends on the accelerator alone, which another clock leaves as it is.
+LATER_STEPS = ("synthesize", "report")
+# What no design reaches, to see from nextpnr's answer what this one does.
+PROBE_FACTOR = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,10 @@ class BuildOptions:
         Sample file; needed for a float model, and used to verify the hardware.
     clock_mhz, target_fps
         Clock and speed, if not the board's default and the fastest.
+    fastest
+        Find the fastest clock that place and route reaches.
+    seeds
+        How many placements are tried; the fastest is taken.
     arch
         ``auto`` or ``streaming``.
     bitstream
@@ -91,6 +98,8 @@ class BuildOptions:
     calibrate: Path | None = None
     clock_mhz: float | None = None
     target_fps: float | None = None
+    fastest: bool = False
+    seeds: int = 1
     arch: str = "auto"
     bitstream: bool = True
     baud: int = DEFAULT_BAUD
@@ -117,7 +126,16 @@ def build(
     target = _check(options)
     missing = [path for path in (options.out, *options.out.parents) if not path.exists()]
     with locked(options.out / ".steps" / "lock"):
-        return _build(options, target, missing, progress)
+        if not options.fastest:
+            return _build(options, target, missing, progress)
+        limit = PROBE_FACTOR * target.clock_mhz
+        while True:
+            clock = fastest_clock(target, limit, options.baud)
+            report = _build(replace(options, clock_mhz=clock), target, missing, progress)
+            if report["timing_met"] is not False:
+                return report
+            # a placement for another clock is another placement: leave it a little more each time
+            limit = min(report["fmax_mhz"], 0.98 * limit)
 
 
 def _build(
@@ -140,7 +158,9 @@ def _build(
     progress("simulating and synthesizing" if options.bitstream else "simulating")
     with ThreadPoolExecutor(2) as pool:
         simulation = pool.submit(_simulate, options, folder)
-        synthesis = pool.submit(_synthesize, folder, target) if options.bitstream else None
+        synthesis = (
+            pool.submit(_synthesize, folder, target, options.seeds) if options.bitstream else None
+        )
         verified, simulation_seconds = simulation.result()
         placed, synthesis_seconds = _result_of(synthesis)
     if not verified["simulation"]["bit_exact"]:
@@ -165,10 +185,15 @@ def _check(options: BuildOptions) -> Board:
         "--freq": options.clock_mhz,
         "--target-fps": options.target_fps,
         "--baud": options.baud,
+        "--seeds": options.seeds,
     }
     for name, value in positive.items():
         if value is not None and not (math.isfinite(value) and value > TINY):
             raise UsageError(f"{name} must be positive, not {value:g}")
+    if options.fastest and not options.bitstream:
+        raise UsageError(
+            "--freq auto takes the clock from place and route", remedy="omit --no-bitstream"
+        )
     target = find_board(options.board)
     check_clock(target, options.clock_mhz or target.clock_mhz, options.baud)
     _check_folder(options.out)
@@ -291,18 +316,22 @@ def _simulate(
     return value, value["seconds"]
 
 
-def _synthesize(folder: BuildFolder, target: Board) -> tuple[SynthesisResult, dict[str, float]]:
+def _synthesize(
+    folder: BuildFolder, target: Board, seeds: int
+) -> tuple[SynthesisResult, dict[str, float]]:
     """Place, route and pack the board's top."""
     plan, family = folder.plan, target.device.family
     verilog = folder.path / "board" / "board_top.v"
     constraints = verilog.with_suffix(f".{CONSTRAINTS_SUFFIX[family]}")
-    key = digest(verilog, constraints, repr((plan.clock_mhz, target)), *tool_identities(family))
+    key = digest(
+        verilog, constraints, repr((plan.clock_mhz, target, seeds)), *tool_identities(family)
+    )
 
     def produce(scratch: Path) -> dict[str, Any]:
         result = synthesize(
             verilog, top="board_top", family=family, device=target.part, package=target.package,
             speed=target.speed, out_dir=scratch / "board", frequency_mhz=plan.clock_mhz,
-            constraints=constraints.read_text(),
+            constraints=constraints.read_text(), seeds=range(1, seeds + 1),
         )  # fmt: skip
         # Made by the step before; a file belongs to one step only.
         (scratch / "board" / constraints.name).unlink()

@@ -47,6 +47,7 @@ def make_report(
         "clock_mhz": plan.clock_mhz,
         "fmax_mhz": synthesis.fmax_mhz if synthesis else None,
         "timing_met": synthesis.timing_met if synthesis else None,
+        "fmax_mhz_by_seed": synthesis.seeds if synthesis else {},
         "inferences_per_second": core,
         "link_inferences_per_second": min(core, _link_rate(plan, baud)),
         "resources": _resources(plan, target, synthesis),

@@ -10,8 +10,9 @@ import json
 import math
 import re
 import shutil
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,8 @@ class SynthesisResult:
         Names below the folder: ``netlist``, ``report``, logs, and ``bitstream`` if there is one.
     seconds
         Time by step.
+    seeds
+        Highest frequency of the same clock by the seed of the placement; the fastest was packed.
     """
 
     fmax_mhz: float | None
@@ -63,6 +66,7 @@ class SynthesisResult:
     cells: dict[str, int]
     files: dict[str, str]
     seconds: dict[str, float]
+    seeds: dict[str, float | None] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return what :meth:`from_json` takes back."""
@@ -134,7 +138,7 @@ def synthesize(
     out_dir: Path,
     frequency_mhz: float,
     constraints: str | None = None,
-    seed: int = 1,
+    seeds: Sequence[int] = (1,),
     bitstream: bool = True,
 ) -> SynthesisResult:
     """Map, place, route and pack a design.
@@ -157,8 +161,8 @@ def synthesize(
         Constraint for clocks that the constraints file says nothing about.
     constraints
         Text of the PCF or LPF file; None places the pins anywhere.
-    seed
-        Of the placer.
+    seeds
+        Of the placer; the fastest placement is taken.
     bitstream
         Whether to pack one.
 
@@ -176,11 +180,10 @@ def synthesize(
     rules = _rules(family)
     cells, seconds = _map(verilog, rules, top, device, out_dir)
     netlist = f"{top}.json"
-    arguments = [f"--{device}", "--package", package, "--json", netlist, "--seed", str(seed)]
+    arguments = [f"--{device}", "--package", package, "--json", netlist]
     if speed:
         arguments += ["--speed", speed]
-    arguments += ["--freq", f"{frequency_mhz:g}", "--timing-allow-fail"]
-    arguments += [*rules.options, "--report", "timing.json", f"--{rules.config}", f"{top}.config"]
+    arguments += ["--freq", f"{frequency_mhz:g}", "--timing-allow-fail", *rules.options]
     if constraints is None:
         arguments.append(rules.unconstrained)
     else:
@@ -188,13 +191,31 @@ def synthesize(
         arguments += [f"--{rules.constraints}", f"{top}.{rules.constraints}"]
 
     log = out_dir / "nextpnr.log"
-    try:
-        seconds["nextpnr"] = run_tool(rules.router, arguments, cwd=out_dir, log=log)
-    except ToolError as error:
-        _raise_if_misfit(log, rules, f"{device}-{package}", error)
-        raise
+    begin = time.perf_counter()
+    placements = {}
+    for seed in seeds:
+        folder = out_dir / f"seed{seed}"
+        folder.mkdir()
+        try:
+            outputs = [f"seed{seed}/timing.json", f"--{rules.config}", f"seed{seed}/{top}.config"]
+            # the WebAssembly tools see nothing above their folder
+            run_tool(
+                rules.router, [*arguments, "--seed", str(seed), "--report", *outputs],
+                cwd=out_dir, log=folder / log.name,
+            )  # fmt: skip
+        except ToolError as error:
+            (folder / log.name).replace(log)
+            _raise_if_misfit(log, rules, f"{device}-{package}", error)
+            raise
+        placements[seed] = json.loads((folder / "timing.json").read_text())
+    seconds["nextpnr"] = time.perf_counter() - begin
     (out_dir / netlist).unlink()
-    report = json.loads((out_dir / "timing.json").read_text())
+    best = max(placements, key=lambda seed: _slack(placements[seed]))
+    for path in (out_dir / f"seed{best}").iterdir():
+        path.replace(out_dir / path.name)
+    for seed in seeds:
+        shutil.rmtree(out_dir / f"seed{seed}")
+    report = placements[best]
     files = {
         "netlist": f"{top}_netlist.v",
         "report": "timing.json",
@@ -209,14 +230,8 @@ def synthesize(
         packing_log = out_dir / f"{rules.packer}.log"
         seconds[rules.packer] = run_tool(rules.packer, command, cwd=out_dir, log=packing_log)
 
-    # rounded down, lest a clock be promised that is not there
-    clocks = {
-        name: (math.floor(clock["achieved"] * 1000) / 1000, clock["constraint"])
-        for name, clock in report["fmax"].items()
-    }
-    fmax, constraint = min(
-        clocks.values(), key=lambda clock: clock[0] / clock[1], default=(None, frequency_mhz)
-    )
+    clocks = _clocks(report)
+    fmax, constraint = _slowest(clocks, frequency_mhz)
     return SynthesisResult(
         fmax_mhz=fmax,
         frequency_mhz=constraint,
@@ -226,7 +241,34 @@ def synthesize(
         cells=cells,
         files=files,
         seconds=seconds,
+        seeds={
+            str(seed): _slowest(_clocks(placement), frequency_mhz)[0]
+            for seed, placement in placements.items()
+        },
     )
+
+
+def _clocks(report: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """Return frequency and constraint of every clock in nextpnr's report."""
+    # rounded down, lest a clock be promised that is not there
+    return {
+        name: (math.floor(clock["achieved"] * 1000) / 1000, clock["constraint"])
+        for name, clock in report["fmax"].items()
+    }
+
+
+def _slowest(
+    clocks: Mapping[str, tuple[float, float]], frequency_mhz: float
+) -> tuple[float | None, float]:
+    """Return the clock that is closest to missing its constraint."""
+    return min(
+        clocks.values(), key=lambda clock: clock[0] / clock[1], default=(None, frequency_mhz)
+    )
+
+
+def _slack(report: Mapping[str, Any]) -> float:
+    """Return by what factor the constraints of a placement are reached."""
+    return min((fmax / limit for fmax, limit in _clocks(report).values()), default=1.0)
 
 
 def map_only(

@@ -13,6 +13,8 @@ from nnef_hw.cli.quantize import accuracy_drop, add_scheme, scheme
 
 __all__ = ["add_commands"]
 
+AUTO = "auto"
+
 
 def add_commands(commands: Commands) -> None:
     """Declare the command."""
@@ -26,7 +28,19 @@ def add_commands(commands: Commands) -> None:
     sub.add_argument("--board", required=True, help="see nnef-hw boards")
     sub.add_argument("--calibrate", type=Path, metavar="S.npz", help="representative inputs")
     sub.add_argument("--arch", choices=("auto", "streaming"), default="auto")
-    sub.add_argument("--freq", type=float, metavar="MHZ", help="clock (default: the board's)")
+    sub.add_argument(
+        "--freq",
+        type=_frequency,
+        metavar="MHZ|auto",
+        help="clock (default: the board's); auto: the fastest that place and route reaches",
+    )
+    sub.add_argument(
+        "--seeds",
+        type=int,
+        default=1,
+        metavar="N",
+        help="take the fastest of N placements (default: 1)",
+    )
     sub.add_argument(
         "--target-fps",
         type=float,
@@ -45,6 +59,15 @@ def add_commands(commands: Commands) -> None:
     sub.add_argument("--out", type=Path, metavar="DIR", help="default: build/MODEL")
 
 
+def _frequency(text: str) -> float | str:
+    if text == AUTO:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither MHz nor {AUTO!r}") from None
+
+
 def _build(options: argparse.Namespace) -> int:
     from nnef_hw.build.pipeline import BuildOptions, build
     from nnef_hw.report import print_report
@@ -56,7 +79,9 @@ def _build(options: argparse.Namespace) -> int:
         board=options.board,
         out=options.out or Path("build") / (name if name != "model" else path.parent.name),
         calibrate=options.calibrate,
-        clock_mhz=options.freq,
+        clock_mhz=None if options.freq == AUTO else options.freq,
+        fastest=options.freq == AUTO,
+        seeds=options.seeds,
         target_fps=options.target_fps,
         arch=options.arch,
         bitstream=not options.no_bitstream,
@@ -72,6 +97,8 @@ def _build(options: argparse.Namespace) -> int:
         print_json(report)
     else:
         print_report(report, console())
+        if len(seeds := report["fmax_mhz_by_seed"].values()) > 1:
+            print(f"placements: {len(seeds)}, {min(seeds):.1f} to {max(seeds):.1f} MHz")
         print(f"report: {wanted.out / 'report.html'}")
     if report["timing_met"] is False:
         print(

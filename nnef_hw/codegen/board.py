@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from nnef_hw.ir import Graph
 from nnef_hw.manifest import manifest_hash
 from nnef_hw.schedule import Plan
 
-__all__ = ["DEFAULT_BAUD", "BoardDesign", "check_clock", "design_board"]
+__all__ = ["DEFAULT_BAUD", "BoardDesign", "check_clock", "design_board", "fastest_clock"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,26 @@ def check_clock(board: Board, clock_mhz: float, baud: int = DEFAULT_BAUD) -> Non
         uart_divider(round(clock_mhz * 1e6), baud)
     except ValueError as error:
         raise TargetError(str(error), remedy="choose another --freq or --baud") from None
+
+
+def fastest_clock(board: Board, limit_mhz: float, baud: int = DEFAULT_BAUD) -> float:
+    """Return the fastest clock in MHz, up to a limit, that PLL and UART take; at least the slowest.
+
+    Raises
+    ------
+    TargetError
+        If the UART cannot be divided from any clock up to the limit.
+    """
+    frequencies: tuple[float, ...] = board.frequencies
+    for clock_mhz in reversed(frequencies):
+        if clock_mhz <= limit_mhz:
+            with contextlib.suppress(ValueError):
+                uart_divider(round(clock_mhz * 1e6), baud)
+                return clock_mhz
+    raise TargetError(
+        f"{board.name} has no clock up to {limit_mhz:g} MHz for a UART of {baud} baud",
+        remedy="choose another --baud",
+    )
 
 
 def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any], board: Board) -> BoardDesign:

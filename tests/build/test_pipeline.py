@@ -212,7 +212,7 @@ def test_progress(options, copy):
 def test_identical_build_does_nothing_again(finished, options, copy, monkeypatch):
     build(options(copy))
     before = files(copy)
-    for name in ("quantize", "schedule", "to_verilog", "design_board", "run_rtl", "make_report"):
+    for name in ("fix_model", "schedule", "to_verilog", "design_board", "run_rtl", "make_report"):
         monkeypatch.setattr(pipeline, name, None)
     report = build(options(copy))
     assert files(copy) == before
@@ -384,8 +384,20 @@ def test_missed_clock_is_reported(options, copy):
     assert (report["timing_met"], report["fmax_mhz"], report["clock_mhz"]) == (False, 30.0, 36.0)
 
 
+@pytest.mark.usefixtures("fake_synthesis")
+def test_fastest_clock_is_found(options, copy, steps):
+    """Place and route is asked twice: what it reaches, and whether it does."""
+    report = build(options(copy, fastest=True, bitstream=True))
+    assert (report["timing_met"], report["fmax_mhz"], report["clock_mhz"]) == (True, 30.0, 30.0)
+    assert steps.count("synthesize") == 2
+    assert "simulate" not in steps
+    assert json.loads((copy / "manifest.json").read_text())["clock_mhz"] == 30.0
+
+
 def test_refusals(options, tmp_path):
     out = tmp_path / "build"
+    with pytest.raises(UsageError, match="--freq auto takes the clock from place and route; omit"):
+        build(options(out, fastest=True))
     with pytest.raises(UsageError, match="architecture 'engine' does not exist yet"):
         build(options(out, arch="engine"))
     with pytest.raises(SampleError, match="no samples were given; give representative inputs"):

@@ -106,6 +106,13 @@ def test_missed_timing_is_a_result(source, tmp_path):
     assert not (tmp_path / "build" / "top.bin").exists()
 
 
+def test_fastest_of_several_placements_is_taken(source, tmp_path):
+    result = run(source, "ice40", tmp_path / "build", seeds=(1, 2, 3))
+    assert result.seeds.keys() == {"1", "2", "3"}
+    assert result.fmax_mhz == max(result.seeds.values())
+    assert sorted(path.name for path in (tmp_path / "build").iterdir() if path.is_dir()) == []
+
+
 def test_equal_inputs_give_equal_files(source, tmp_path):
     results = [run(source, "ice40", tmp_path / name) for name in ("first", "second")]
     for kind in ("netlist", "report", "bitstream"):
