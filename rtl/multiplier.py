@@ -75,8 +75,23 @@ class ProductPair(wiring.Component):
             # Multipliers of many rows take the same x, each from a register of its own.
             x_register = own_register(m, platform, x, name=f"x{n}_register")
             w_register = Signal.like(w, name=f"w{n}_register", reset_less=True)
-            product = lut_product(m, platform, x_register, w_register, name=f"product{n}")
-            p_register = Signal.like(p, name=f"p{n}_register", reset_less=True)
-            m.d.sync += [w_register.eq(w), p_register.eq(product)]
-            m.d.comb += p.eq(p_register)
+            m.d.sync += w_register.eq(w)
+            # The halves of x are multiplied apart and joined after the second register, where
+            # there is time for another adder.
+            low_bits = (self.x_bits + 3) // 4 * 2 if self.x_bits > 2 else 0
+            halves = []
+            for name, half in (("low", x_register[:low_bits]), ("high", x_register[low_bits:])):
+                if name == "high" and self.x_signed:
+                    half = half.as_signed()
+                if len(half):
+                    product = lut_product(m, platform, half, w_register, name=f"{name}{n}_product")
+                    register = Signal.like(product, name=f"{name}{n}", reset_less=True)
+                    m.d.sync += register.eq(product)
+                    halves.append(register)
+            *low, high = halves
+            if low:
+                upper = (low[0] >> low_bits) + high
+                m.d.comb += p.eq(Cat(low[0][:low_bits], upper))
+            else:
+                m.d.comb += p.eq(high)
         return m
