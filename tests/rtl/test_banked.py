@@ -181,13 +181,24 @@ def test_cycles(window, split, drive, ram, rng):
 
 
 @every_case
-def test_a_frame_takes_its_beats_or_its_words(window, split, drive, ram, rng):
+def test_a_frame_takes_its_beats_or_its_words(window, split, ram):
     skipped = -window.height % window.kernel[0] if split[0] else 0
-    spare = window.stride[0] + skipped
-    _, run = check(drive, ram, rng, window, split=split, spare=spare, frames=5)
-    words = len(run.out_cycles) // 5
-    period = np.diff(run.out_cycles[words - 1 :: words])
-    assert (period[-2:] == max(window.beats, words)).all()
+    lines = enough_lines(window, split, spare=window.stride[0] + skipped)
+    buffer = BankedLineBuffer(window=window, bits=8, signed=False, lanes=1, pad_code=0,
+                              lines=lines, split=split, ram=ram)  # fmt: skip
+    _, given = predict(window, buffer, frames=6)
+    words = len(given) // 6
+    period = np.diff(given[words - 1 :: words])
+    assert (period[-3:] == max(window.beats, words)).all()
+
+
+@pytest.mark.parametrize("name", ["same_3x3-copies", "depthwise_stride_2-split", "pool-split"])
+def test_cycles_with_lines_to_spare(name, drive, ram, rng):
+    window, split = CASES[name]
+    buffer, run = check(drive, ram, rng, window, split=split, spare=2 * window.stride[0])
+    taken, given = predict(window, buffer, frames=3)
+    assert run.in_cycles[: len(taken)].tolist() == taken
+    assert run.out_cycles.tolist() == given
 
 
 def test_every_multiplier_of_a_depthwise_array_works_in_every_cycle(drive, ram, rng):

@@ -52,8 +52,7 @@ def test_repeats_rows_and_columns(case, stall, drive, ram, rng):
     check(drive, ram, rng, case, stall=stall)
 
 
-@pytest.mark.parametrize(("bits", "signed"), [(2, False), (8, True), (16, True)])
-@pytest.mark.parametrize("depth", [8, 9, 30])
+@pytest.mark.parametrize(("bits", "signed", "depth"), [(2, False, 9), (8, True, 30), (16, True, 8)])
 def test_formats_and_depths(bits, signed, depth, stall, drive, ram, rng):
     check(drive, ram, rng, CASES["both"], depth=depth, bits=bits, signed=signed, stall=stall)
 
