@@ -10,11 +10,12 @@ from amaranth import Module
 from amaranth.lib import wiring
 from numpy.typing import NDArray
 
+from nnef_hw.codegen.moves import mover
 from nnef_hw.numerics import AddRequant
 from nnef_hw.rtl.argmax import Argmax
 from nnef_hw.rtl.array import SystolicArray
 from nnef_hw.rtl.banked import BankedLineBuffer
-from nnef_hw.rtl.concat import Concat
+from nnef_hw.rtl.concat import Concat, Split
 from nnef_hw.rtl.constant import Constant
 from nnef_hw.rtl.depthwise import DepthwiseArray
 from nnef_hw.rtl.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
@@ -33,6 +34,7 @@ from nnef_hw.schedule.layers import (
     DepthwiseLayer,
     EltwiseLayer,
     Layer,
+    MoveLayer,
     PoolLayer,
     SoftmaxLayer,
     TableLayer,
@@ -68,14 +70,25 @@ def connect_block(
             wiring.connect(m, operand, getattr(concat, f"i{n}"))
         m.submodules[f"{name}_concat"] = concat
         return concat.o
+    elif isinstance(layer, MoveLayer):
+        components = [(block.kind, mover(block, layer, device))]
+        [source] = operands
     else:
         components = _components(block, layer, device)
         [source] = operands
     for suffix, component in components:
         m.submodules[f"{name}_{suffix}"] = component
         wiring.connect(m, source, component.i)
-        source = component.o0 if isinstance(component, DepthwiseArray) else component.o
+        source = _result(component)
     return source
+
+
+def _result(component: Any) -> Any:
+    if isinstance(component, DepthwiseArray):
+        return component.o0
+    if isinstance(component, Split):
+        return getattr(component, f"o{component.kept.index(True)}")
+    return component.o
 
 
 def _eltwise(

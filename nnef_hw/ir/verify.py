@@ -7,7 +7,8 @@ Stages and the attributes they add:
   ``activation``: None or ``"relu"``; ``add`` and ``sub`` carry it if it is ``"relu"``. A
   ``linear`` behind a flatten is a ``conv`` whose filter covers the whole image, followed by a
   ``reshape`` of a [1, C, 1, 1] tensor. Operands of :data:`ARITHMETIC_OPS` are two activations of
-  one shape, or one and a constant with one value, or one for each channel.
+  one shape, or one and a constant with one value, or one for each channel. A ``slice`` is along
+  one axis, with ``0 <= begin < end``; a ``pad`` is one of rows and columns with zeros.
 * ``fixed``: every activation has a QType; constants are integer codes. ``conv``, ``linear``,
   ``avg_pool`` and ``mul`` carry ``requant`` (:class:`~nnef_hw.numerics.Requant`), ``add`` and
   ``sub`` an :class:`~nnef_hw.numerics.AddRequant` under that name, or their counterparts of
@@ -52,7 +53,10 @@ CANONICAL_OPS = (
         "conv",
         "linear",
         "max_pool",
+        "nearest_upsample",
+        "pad",
         "reshape",
+        "slice",
         "softmax",
     }
 )

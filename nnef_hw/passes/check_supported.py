@@ -134,7 +134,6 @@ def _contents(graph: Graph, node: Node) -> Iterator[Problem]:
 
 _REMEDIES = {
     "batch_normalization": "use constant parameters, one for each channel",
-    "pad": "use zeros, and a conv or pool with border = 'constant' behind it",
     "transpose": "keep tensors in the order batch, channels, rows, columns",
     **dict.fromkeys(
         (
@@ -221,6 +220,34 @@ def _concat(graph: Graph, node: Node) -> Iterator[Problem]:
         yield "axis 0 is not supported: one image at a time is computed", "use axis = 1 or above"
 
 
+def _slice(graph: Graph, node: Node) -> Iterator[Problem]:
+    yield from _image(graph.tensor(node.outputs[0]).shape)
+    if any(stride != 1 for stride in node.attrs["stride"]):
+        yield (
+            f"stride {list(node.attrs['stride'])} along axes {list(node.attrs['axes'])} is not "
+            "supported",
+            "use positive strides of rows and columns",
+        )
+
+
+def _pad(graph: Graph, node: Node) -> Iterator[Problem]:
+    attrs = node.attrs
+    padding = [tuple(pair) for pair in attrs["padding"]]
+    yield from _image(graph.tensor(node.outputs[0]).shape)
+    yield from _window(graph, node)
+    if attrs.get("border", "constant") != "constant" or attrs.get("value", 0.0):
+        yield (
+            f"border {attrs.get('border')!r} of value {attrs.get('value', 0.0)} is not supported",
+            "use 'constant' with zeros",
+        )
+    if not is_trivial(padding[:2], (0, 0)):
+        yield f"padding {padding} is not of rows and columns alone", "pad channels by concat"
+
+
+def _upsample(graph: Graph, node: Node) -> Iterator[Problem]:
+    yield from _image(graph.tensor(node.outputs[0]).shape)
+
+
 def _image(shape: tuple[int, ...]) -> Iterator[Problem]:
     if len(shape) not in {2, 4} or shape[0] != 1:
         yield f"its result has shape {list(shape)}", "use [1, C], [1, C, L] or [1, C, H, W]"
@@ -257,6 +284,9 @@ _CHECKS: dict[str, Callable[[Graph, Node], Iterator[Problem]]] = {
     "conv": _conv,
     "linear": _linear,
     "max_pool": _pool,
+    "nearest_upsample": _upsample,
+    "pad": _pad,
     "reshape": _reshape,
+    "slice": _slice,
     "softmax": _axis_one,
 }

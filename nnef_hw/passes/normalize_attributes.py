@@ -22,6 +22,7 @@ class NormalizeAttributes:
     * a constant bias of shape [], [1], [C] or [1, C] -> [1, C]
     * windows without padding, and ``conv`` that ignores its border -> border ``constant``
     * ``box(normalize = true)`` -> ``avg_pool``; ``area_downsample`` -> ``avg_pool``
+    * ``nearest_downsample`` -> ``max_pool`` of one pixel
 
     Left alone: filters and biases that are computed, boxes that are sums.
     """
@@ -45,10 +46,13 @@ def _normalize(editor: Editor, node: Node) -> Node:
         shape, kernel = editor.shape(node.inputs[0]), editor.shape(node.inputs[1])
         groups = node.attrs.get("groups", 1) or shape[1]
         return _with_window(node.with_attrs(groups=groups), shape[2:], kernel[2:])
-    if node.op == "area_downsample":
+    if node.op in {"area_downsample", "nearest_downsample"}:
         factor = [1, 1, *node.attrs["factor"]]
-        attrs = {"size": factor, "stride": factor, "padding": [(0, 0)] * len(factor)}
-        node = Node("avg_pool", node.inputs, node.outputs, attrs, node.location)
+        is_area = node.op == "area_downsample"
+        size = factor if is_area else [1] * len(factor)
+        attrs = {"size": size, "stride": factor, "padding": [(0, 0)] * len(factor)}
+        op = "avg_pool" if is_area else "max_pool"
+        node = Node(op, node.inputs, node.outputs, attrs, node.location)
     if node.op == "box" and node.attrs.get("normalize", False):
         attrs = {key: value for key, value in node.attrs.items() if key != "normalize"}
         node = replace(node, op="avg_pool", attrs=attrs)

@@ -11,7 +11,10 @@ from nnef_hw.passes.editor import Editor, reshape_node
 __all__ = ["RaiseRank"]
 
 _ALIGNED_OPS = ARITHMETIC_OPS | {"concat", "div"}
-_OPS = TABLE_OPS | _ALIGNED_OPS | {"avg_pool", "batch_normalization", "conv", "max_pool"}
+_EXTENDED_OPS = frozenset({"avg_pool", "conv", "max_pool", "nearest_upsample", "pad"})
+"""Operators whose attributes have an item for each axis."""
+
+_OPS = TABLE_OPS | _ALIGNED_OPS | _EXTENDED_OPS | {"batch_normalization", "slice"}
 _RANK = 3
 
 
@@ -19,7 +22,7 @@ _RANK = 3
 class RaiseRank:
     """Compute operators of [1, C, L] tensors on [1, C, L, 1] between reshapes.
 
-    Windows, functions, arithmetic and ``concat``. Left alone: other operators, computed filters,
+    Windows, functions, arithmetic, ``concat``, ``slice``, ``pad`` and ``nearest_upsample``. Left alone: other operators, computed filters,
     operands of different ranks.
     """
 
@@ -70,9 +73,9 @@ def _operand(editor: Editor, node: Node, position: int) -> str:
 
 
 def _raised(node: Node) -> Node:
-    if node.op not in {"conv", "avg_pool", "max_pool"}:
+    if node.op not in _EXTENDED_OPS:
         return node
-    extra = {"padding": (0, 0), "stride": 1, "dilation": 1, "size": 1}
+    extra = {"padding": (0, 0), "stride": 1, "dilation": 1, "size": 1, "factor": 1}
     return node.with_attrs(**{
         key: [*node.attrs[key], value] for key, value in extra.items() if key in node.attrs
     })

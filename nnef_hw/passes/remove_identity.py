@@ -12,7 +12,7 @@ __all__ = ["RemoveIdentity"]
 
 @dataclass(frozen=True, slots=True)
 class RemoveIdentity:
-    """Remove ``copy``, ``dropout``, and shape, pad, pool and concat operators without an effect.
+    """Remove ``copy``, ``dropout``, and operators on shapes, windows and parts without an effect.
 
     A removed node's result that is a graph output gives its name to the tensor before it.
     Left alone: an identity between a graph input (or another output) and a graph output, which
@@ -68,6 +68,10 @@ def _is_identity(graph: Graph, node: Node) -> bool:
         return True
     if node.op == "transpose":
         return list(node.attrs["axes"]) == sorted(node.attrs["axes"])
+    if node.op == "slice":
+        return is_trivial(node.attrs.get("stride") or (), 1)
+    if node.op == "nearest_upsample":
+        return True
     if node.op == "pad":
         return is_trivial(node.attrs["padding"], (0, 0))
     if node.op in {"max_pool", "avg_pool", "box"}:

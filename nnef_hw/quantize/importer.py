@@ -39,16 +39,7 @@ __all__ = ["FixedParams", "LayerParams", "argmax_qtype", "build_fixed", "softmax
 
 MAX_TABLE_BITS = 8
 MULT_BITS = 16
-_TFLITE_OPS = {
-    "add",
-    "argmax_reduce",
-    "avg_pool",
-    "conv",
-    "linear",
-    "max_pool",
-    "reshape",
-    "softmax",
-}
+_TFLITE_OPS = KEEPS_QTYPE | {"add", "argmax_reduce", "avg_pool", "conv", "linear", "softmax"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +82,7 @@ class FixedParams:
     activations
         Format of graph inputs, of results and of constant operands of ``add``, ``sub`` and
         ``mul`` by tensor name. Some follow: ``softmax`` and ``argmax_reduce`` have formats of
-        their own, ``max_pool`` and ``reshape`` keep their input's. Where operands of ``max``,
+        their own, ``max_pool`` and operators that move elements keep their input's. Where operands of ``max``,
         ``min`` and ``concat`` have another format than the result, they are requantized.
     layers
         Integers of each ``conv`` and ``linear`` by node name.

@@ -23,6 +23,7 @@ from nnef_hw.numerics import (
     fold_zero_point,
     softmax_codes,
 )
+from nnef_hw.reference.fixed_shape import repeat_pixels, take_slice
 from nnef_hw.reference.float import check_inputs
 from nnef_hw.reference.windows import convolve, gather_taps, pad_border
 from nnef_hw.tflite_numerics import TFLITE_SOFTMAX_QTYPE, tflite_softmax_codes
@@ -292,6 +293,10 @@ def _argmax(call: _Call) -> Codes:
     return argmax_codes(call.x)
 
 
+def _pad(call: _Call) -> Codes:
+    return pad_border(call.x, call.attr("padding"), "constant", call.source.zero_point)
+
+
 def _reshape(call: _Call) -> Codes:
     return call.x.reshape(len(call.x), *call.target.shape[1:])
 
@@ -307,7 +312,10 @@ _OPERATORS: dict[str, Callable[[_Call], Codes]] = {
     "max_pool": _max_pool,
     "min": _minimum,
     "mul": _mul,
+    "nearest_upsample": lambda call: repeat_pixels(call.x, call.node),
+    "pad": _pad,
     "reshape": _reshape,
+    "slice": lambda call: take_slice(call.x, call.node),
     "softmax": _softmax,
     "sub": _add,
     **dict.fromkeys(TABLE_OPS, _table),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from nnef_hw.schedule import processes
+from nnef_hw.schedule import move_processes, processes
 from nnef_hw.schedule.plan import Block, Port, Source
 from nnef_hw.schedule.timing import Kernel, Log, Process, Stream
 
@@ -179,6 +179,8 @@ class _Network:
             self.start(processes.concat(self.kernel, tuple(origins), stream, block.runs))
             return stream
         stream = origins[0]
+        if block.is_move:
+            return self._move(block, stream)
         if block.beat_lanes > 1:
             stream = self._connect(processes.pack, stream, block.channels, block.beat_lanes)
         if block.window is not None:
@@ -202,6 +204,17 @@ class _Network:
                 processes.requantizer, stream, block.interval, block.digit_stages
             )
         return stream
+
+    def _move(self, block: Block, stream: Stream) -> Stream:
+        """Start a component that only moves codes."""
+        if block.kind == "slice":
+            return self._connect(move_processes.take_slice, stream, block.runs)
+        if block.kind == "pad":
+            return self._connect(move_processes.pad, stream, block.window)
+        written, freed, target = Log(), Log(), Stream()
+        self.start(processes.fifo_write(self.kernel, stream, written, freed, block.depth))
+        self.start(move_processes.reordered(self.kernel, target, block, written, freed))
+        return target
 
     def _windows(self, block: Block, stream: Stream) -> Stream:
         if block.parallel:

@@ -19,9 +19,13 @@ __all__ = [
     "EltwiseLayer",
     "Layer",
     "LayerGraph",
+    "MoveLayer",
+    "PadLayer",
     "PoolLayer",
+    "SliceLayer",
     "SoftmaxLayer",
     "TableLayer",
+    "UpsampleLayer",
 ]
 
 
@@ -156,6 +160,46 @@ class ConcatLayer:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SliceLayer:
+    """Part of an image: of every ``sum(runs)`` codes those of the second run, ``turns`` times."""
+
+    name: str
+    node: Node
+    sources: tuple[str, ...]
+    pixels: int
+    channels: int
+    runs: tuple[int, int, int]
+    turns: int
+    source: QType
+    target: QType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PadLayer:
+    """Zeros around an image, which is that of ``window``, as is the padding."""
+
+    name: str
+    node: Node
+    sources: tuple[str, ...]
+    window: Window
+    source: QType
+    target: QType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UpsampleLayer:
+    """Rows and columns of the image of ``window``, several times each."""
+
+    name: str
+    node: Node
+    sources: tuple[str, ...]
+    window: Window
+    factors: tuple[int, int]
+    source: QType
+    target: QType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TableLayer:
     """A function of one activation."""
 
@@ -196,12 +240,16 @@ class ArgmaxLayer:
     target: QType
 
 
+MoveLayer = PadLayer | SliceLayer | UpsampleLayer
+"""Layers that move the codes of one stream."""
+
 Layer = (
     ConvLayer
     | DepthwiseLayer
     | PoolLayer
     | EltwiseLayer
     | ConcatLayer
+    | MoveLayer
     | TableLayer
     | SoftmaxLayer
     | ArgmaxLayer

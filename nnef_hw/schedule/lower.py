@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,9 +22,12 @@ from nnef_hw.schedule.layers import (
     EltwiseLayer,
     Layer,
     LayerGraph,
+    PadLayer,
     PoolLayer,
+    SliceLayer,
     SoftmaxLayer,
     TableLayer,
+    UpsampleLayer,
 )
 from nnef_hw.schedule.support import check_streamable, image_shape
 from nnef_hw.window import Window
@@ -175,6 +179,34 @@ def _lower_concat(call: _Call) -> ConcatLayer:
     )  # fmt: skip
 
 
+def _lower_slice(call: _Call) -> SliceLayer:
+    """Lower a part along one axis, whose inner axes it takes as they are."""
+    image = call.image(call.node.inputs[0])
+    [axis], [begin], [end] = (call.attrs[key] for key in ("axes", "begin", "end"))
+    place = {1: 2, 2: 0, 3: 1}[axis]
+    inner = math.prod(image[place + 1 :])
+    height, width, channels = call.image(call.node.outputs[0])
+    return SliceLayer(
+        **call.names, pixels=height * width, channels=channels,
+        runs=(begin * inner, (end - begin) * inner, (image[place] - end) * inner),
+        turns=math.prod(image[:place]), source=call.source, target=call.target,
+    )  # fmt: skip
+
+
+def _lower_pad(call: _Call) -> PadLayer:
+    padding = (*(tuple(pair) for pair in call.attrs["padding"][2:]), (0, 0))[:2]
+    window = Window(*call.image(call.node.inputs[0]), padding=(padding[0], padding[1]))
+    return PadLayer(**call.names, window=window, source=call.source, target=call.target)
+
+
+def _lower_upsample(call: _Call) -> UpsampleLayer:
+    rows, columns = (*call.attrs["factor"], 1)[:2]
+    return UpsampleLayer(
+        **call.names, window=Window(*call.image(call.node.inputs[0])), factors=(rows, columns),
+        source=call.source, target=call.target,
+    )  # fmt: skip
+
+
 def _lower_pool(call: _Call) -> PoolLayer:
     height, width, channels = call.image(call.node.inputs[0])
     attrs, source = call.attrs, call.source
@@ -262,5 +294,8 @@ _LOWERINGS: dict[str, Callable[[_Call], Layer]] = {
     "conv": _lower_conv,
     "linear": _lower_conv,
     "max_pool": _lower_pool,
+    "nearest_upsample": _lower_upsample,
+    "pad": _lower_pad,
+    "slice": _lower_slice,
     "softmax": _lower_softmax,
 }

@@ -15,10 +15,12 @@ from nnef_hw.schedule.layers import (
     DepthwiseLayer,
     EltwiseLayer,
     Layer,
+    MoveLayer,
     PoolLayer,
     SoftmaxLayer,
     TableLayer,
 )
+from nnef_hw.schedule.move_options import move_block
 from nnef_hw.schedule.plan import Block
 from nnef_hw.schedule.resources import block_resources
 from nnef_hw.schedule.targets import Device
@@ -46,6 +48,8 @@ def layer_options(layer: Layer, device: Device) -> list[Block]:
                 runs=layer.runs, cycles=layer.pixels * layer.channels,
             )
         ]  # fmt: skip
+    elif isinstance(layer, MoveLayer):
+        blocks = [move_block(layer)]
     else:
         blocks = [_plain_block(layer)]
     return [replace(block, resources=block_resources(block, device)) for block in blocks]

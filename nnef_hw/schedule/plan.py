@@ -60,7 +60,8 @@ class Block:
     name, op, kind
         Layer and operator of the model; ``conv``, ``depthwise``, ``max_pool``, ``avg_pool``,
         ``global_max``, ``global_sum``, ``table``, ``sum``, ``product``, ``extremum``, ``concat``,
-        ``softmax`` or ``argmax``; ``dot`` is a convolution of one output channel at a time.
+        ``slice``, ``pad``, ``upsample``, ``softmax`` or ``argmax``; ``dot`` is a convolution of one
+        output channel at a time.
     sources, tensor
         What it reads, and the name of what it computes.
     channels, out_channels
@@ -68,12 +69,16 @@ class Block:
     x_bits, x_signed, out_bits, out_signed
         Formats of codes in and out.
     runs
-        Codes that a concatenation takes of each operand in turn.
+        Codes that a concatenation takes of each operand in turn; those that a slice drops, gives
+        and drops again in a turn.
+    factors
+        How often rows and columns are given.
     stages, y_bits, constants
         Of an element-wise pipeline: registers; width of the second operand, and how many codes it
         has if it is a constant.
     window, depth, parallel, lines
-        Geometry and memory words of the line buffer; None and 0 without one. A parallel one gives
+        Geometry and memory words of the line buffer, or image and memory of a block that moves
+        codes; None and 0 without one. A parallel one gives
         all taps of a window in one word, and so does a banked one, which keeps that many rows.
     pixels
         Of the image that a global pool reduces.
@@ -134,8 +139,14 @@ class Block:
     taps: int = 1
     stages: int = 0
     runs: tuple[int, ...] = ()
+    factors: tuple[int, ...] = ()
     y_bits: int = 0
     constants: int = 0
+
+    @property
+    def is_move(self) -> bool:
+        """Whether one component moves codes of one stream."""
+        return self.kind in {"pad", "slice", "upsample"}
 
     @property
     def beat_lanes(self) -> int:
@@ -292,5 +303,6 @@ def _block(value: dict[str, Any]) -> Block:
         "resources": Resources(**value["resources"]),
         "sources": tuple(Source(**source) for source in value["sources"]),
         "runs": tuple(value["runs"]),
+        "factors": tuple(value["factors"]),
         "window": None if window is None else Window.from_json(window),
     })

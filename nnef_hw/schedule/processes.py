@@ -17,8 +17,8 @@ from nnef_hw.window import Window
 
 __all__ = [
     "array", "bank_read", "bank_write", "concat", "depthwise", "eltwise", "fifo_give",
-    "fifo_read", "fifo_write", "fork", "global_pool", "pack", "parallel", "read", "register_last",
-    "requantizer", "sink", "skid", "softmax", "source", "write",
+    "fifo_read", "fifo_write", "fork", "global_pool", "pack", "padding_words", "parallel", "read",
+    "register_last", "requantizer", "sink", "skid", "softmax", "source", "write",
 ]  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def write(
 ) -> Process:
     """Model the line buffer's write side: one word per cycle while there is room."""
     bases = _window_bases(window, frames + 1)
-    padding = _padding_words(window)
+    padding = padding_words(window)
     time = 0
     for word in range(window.words * frames):
         needed = bisect_left(bases, word - depth + 1)
@@ -161,7 +161,7 @@ def bank_read(
     frames: int,
 ) -> Process:
     """Model the read side of BankedLineBuffer, whose pipeline ends with the word it gives."""
-    inside = (~np.array(_padding_words(window))).cumsum()
+    inside = (~np.array(padding_words(window))).cumsum()
     passes = 1 if window.by_channel else window.passes
     last_tap = np.array(_window_bases(window, 1)) + window.span - window.channel_blocks
     needed = np.repeat(last_tap, passes)[:, None] + np.arange(window.channel_blocks)
@@ -197,7 +197,7 @@ def global_pool(
 
 def parallel(kernel: Kernel, origin: Stream, target: Stream, window: Window) -> Process:
     """Model the parallel line buffer: a pixel is accepted, shifts in, and its window is given."""
-    padding = _padding_words(window)
+    padding = padding_words(window)
     completing = {base + window.span - 1 for base in _window_bases(window, 1)}
     time = shifted = free = -1
     while True:
@@ -225,7 +225,7 @@ def _window_bases(window: Window, frames: int) -> list[int]:
     return bases
 
 
-def _padding_words(window: Window) -> list[bool]:
+def padding_words(window: Window) -> list[bool]:
     """Tell for every stored word of a frame whether it is padding."""
     (top, _), (left, _) = window.padding
     inside = np.zeros((window.padded_height, window.padded_width), bool)

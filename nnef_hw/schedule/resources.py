@@ -13,6 +13,7 @@ from math import gcd
 from types import MappingProxyType
 
 from nnef_hw.blockram import tile_memory
+from nnef_hw.schedule.move_resources import move_resources
 from nnef_hw.schedule.plan import Block, Resources
 from nnef_hw.schedule.targets import Device
 from nnef_hw.window import Window
@@ -128,6 +129,8 @@ def fifo_resources(depth: int, bits: int, device: Device) -> Resources:
 
 def block_parts(block: Block) -> list[str]:
     """Components that a block consists of, in stream order."""
+    if block.is_move:
+        return [block.kind]
     parts = ["pack"] if block.beat_lanes > 1 else []
     if block.window is not None:
         kind = "parallel " if block.parallel else "banked " if block.lines else ""
@@ -146,6 +149,8 @@ _MAIN_PARTS = {
 
 def component_resources(part: str, block: Block, device: Device) -> Resources:
     """Estimate one component of a block."""
+    if block.is_move:
+        return move_resources(block, device)
     dsp = bram = 0
     if part == "line buffer":
         bram = tile_memory(device.ram, block.depth, block.x_bits * block.lanes).count

@@ -23,6 +23,7 @@ _BORDERS = {
     "avg_pool": ("constant",),
     "conv": ("constant",),
     "max_pool": ("constant", "ignore"),
+    "pad": ("constant",),
 }
 
 

@@ -1,0 +1,119 @@
+"""Operators that move codes: codes and cycles of whole accelerators."""
+
+import pytest
+
+from nnef_hw.schedule import find_target, schedule
+from nnef_hw.testing import GraphBuilder
+
+FRAMES = 3
+SHAPE = [1, 3, 4, 5]
+
+
+def weights(rng, *shape):
+    return rng.normal(size=shape)
+
+
+def named(network, name):
+    network.__name__ = name
+    return network
+
+
+def between_functions(op, shape=None, **attrs):
+    """A mover between two tables, so that neither end is the border."""
+
+    def network(rng):
+        g = GraphBuilder()
+        x = g.op("tanh", g.input("x", shape or SHAPE))
+        return g.build(g.op("sigmoid", g.op(op, x, **attrs)))
+
+    return named(network, f"{op}_{'_'.join(str(value) for value in attrs.values())}")
+
+
+def sliced(axis, begin, end):
+    return between_functions("slice", axes=[axis], begin=[begin], end=[end], stride=[1])
+
+
+def padded(rows, columns):
+    padding = [(0, 0), (0, 0), rows, columns]
+    return between_functions("pad", padding=padding, border="constant", value=0.0)
+
+
+def upsampled(rows, columns):
+    return between_functions("nearest_upsample", factor=[rows, columns])
+
+
+def split_and_joined(axis):
+    """Two parts of unequal extents; one is convolved, the other goes past it."""
+
+    def network(rng):
+        g = GraphBuilder()
+        x = g.input("x", SHAPE)
+        extent = SHAPE[axis]
+        attrs = {"axes": [axis], "stride": [1]}
+        first = g.op("slice", x, begin=[0], end=[2], **attrs)
+        second = g.op("slice", x, begin=[2], end=[extent], **attrs)
+        channels = 2 if axis == 1 else 3
+        y = g.conv(first, weights(rng, channels, channels, 3, 3), padding=1)
+        return g.build(g.op("tanh", g.op("concat", second, y, axis=axis, shape=SHAPE)))
+
+    return named(network, f"split_and_joined_along_{axis}")
+
+
+def strided_slice(rng):
+    g = GraphBuilder()
+    x = g.op("tanh", g.input("x", [1, 2, 7, 6]))
+    x = g.op("slice", x, axes=[1, 2, 3], begin=[1, 1, 0], end=[2, 6, 6], stride=[1, 2, 3])
+    return g.build(g.op("tanh", x))
+
+
+def of_a_signal(rng):
+    """Rank 3: all of them along one axis."""
+    g = GraphBuilder()
+    x = g.op("tanh", g.input("x", [1, 2, 6]))
+    x = g.op("slice", x, axes=[2], begin=[1], end=[5], stride=[1])
+    x = g.op("nearest_upsample", x, factor=[3])
+    x = g.op("pad", x, padding=[(0, 0), (0, 0), (2, 1)], border="constant", value=0.0)
+    x = g.op("nearest_downsample", x, factor=[5])
+    return g.build(g.conv(x, weights(rng, 3, 2, 2)))
+
+
+def encoder_and_decoder(rng):
+    """A small U-Net: down, up, and what went past it."""
+    g = GraphBuilder()
+    x = g.op("relu", g.conv(g.input("x", [1, 2, 6, 6]), weights(rng, 3, 2, 3, 3), padding=1))
+    y = g.conv(g.pool("max_pool", x, 2), weights(rng, 4, 3, 3, 3), padding=1)
+    y = g.op("nearest_upsample", g.op("relu", y), factor=[2, 2])
+    joined = g.op("concat", x, y, axis=1, shape=[1, 7, 6, 6])
+    return g.build(g.conv(joined, weights(rng, 2, 7, 1, 1)))
+
+
+def padded_first(rng):
+    """A border ahead of every image that nothing but an average may look at."""
+    g = GraphBuilder()
+    padding = [(0, 0), (0, 0), (2, 1), (1, 3)]
+    x = g.op("pad", g.input("x", [1, 1, 3, 3]), padding=padding, border="constant", value=0.0)
+    y = g.op("nearest_upsample", x, factor=[1, 2])
+    return g.build(g.op("mul", y, y))
+
+
+NETWORKS = (
+    *(sliced(1, *part) for part in ((0, 1), (1, 2), (2, 3))),
+    sliced(2, 1, 3), sliced(3, 0, 4), sliced(3, 2, 5),
+    padded((1, 1), (1, 1)), padded((0, 2), (0, 0)), padded((0, 0), (3, 0)),
+    upsampled(2, 2), upsampled(3, 1), upsampled(1, 3),
+    *(split_and_joined(axis) for axis in (1, 2, 3)),
+    strided_slice, of_a_signal, encoder_and_decoder, padded_first,
+)  # fmt: skip
+
+
+CASES = [("ecp5", network) for network in NETWORKS]
+CASES += [("ice40", network) for network in (of_a_signal, strided_slice, upsampled(2, 2))]
+
+
+@pytest.mark.parametrize(
+    ("board", "network"), CASES, ids=[f"{board}-{network.__name__}" for board, network in CASES]
+)
+def test_codes_and_cycles(board, network, fix, simulate, rng):
+    graph = fix(network(rng))
+    plan = schedule(graph, find_target(board))
+    simulate(plan, graph).check(FRAMES)
