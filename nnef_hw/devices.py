@@ -146,7 +146,10 @@ ECP5_25K = _ecp5("ecp5-25k", lut=24288, dsp=28, bram=56)
 ECP5_45K = _ecp5("ecp5-45k", lut=43848, dsp=72, bram=108)
 ECP5_85K = _ecp5("ecp5-85k", lut=83640, dsp=156, bram=208)
 
-DEVICES = (UP5K, HX8K, LP8K, ECP5_12K, ECP5_25K, ECP5_45K, ECP5_85K)
+# For IP whose place is not known yet: logic, memories and multipliers as those of an ECP5.
+GENERIC = _ecp5("generic", lut=100_000, dsp=200, bram=200)
+
+DEVICES = (UP5K, HX8K, LP8K, ECP5_12K, ECP5_25K, ECP5_45K, ECP5_85K, GENERIC)
 
 
 def find_device(name: str) -> Device:

@@ -62,7 +62,8 @@ class Manifest:
     """What a host has to know of a build.
 
     ``hash`` are the 32 bytes by which the board identifies the build; ``cycles_per_inference`` is
-    the interval that the schedule predicts, at ``clock_mhz``.
+    the interval that the schedule predicts, at ``clock_mhz``. ``baud`` is 0 unless the link is a
+    UART.
     """
 
     model: str
@@ -105,7 +106,7 @@ def read_manifest(build: Path) -> Manifest:
                 inputs=tuple(TensorStream.from_json(item) for item in value["inputs"]),
                 outputs=tuple(TensorStream.from_json(item) for item in value["outputs"]),
                 link=value["link"]["kind"],
-                baud=value["link"]["baud"],
+                baud=value["link"].get("baud", 0),
                 hash=manifest_hash(value),
             )
     except (OSError, ValueError, LookupError, TypeError) as error:

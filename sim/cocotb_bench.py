@@ -15,7 +15,7 @@ from nnef_hw.build.cache import write_atomic
 from nnef_hw.errors import CheckError, ToolError
 from nnef_hw.sim.verilator import build_model
 
-__all__ = ["run_cocotb", "write_bench"]
+__all__ = ["run_cocotb", "run_tests", "write_bench"]
 
 _FOLDER = Path(__file__).parent
 _PORTS = {
@@ -61,20 +61,94 @@ def run_cocotb(
     ToolError
         The simulation did not get as far as its results.
     """
+    with contextlib.ExitStack() as stack:
+        if test_dir is None:
+            test_dir = stack.enter_context(tempfile.TemporaryDirectory(prefix="nnef-hw-"))
+        folder = Path(test_dir)
+        write_atomic(folder / "input.hex", _hex_lines(beats))
+        write_atomic(folder / "expected.hex", _hex_lines(expected))
+        environment = {
+            "STREAM_BENCH_VECTORS": str(folder.absolute()),
+            "STREAM_BENCH_IDLE_LIMIT": str(idle_limit),
+        }
+        return run_tests(
+            verilog, "nnef_hw.sim.stream_bench", folder, top=top, ports=_PORTS, defines=defines,
+            seed=seed, environment=environment,
+        )  # fmt: skip
+
+
+def run_tests(
+    verilog, module, folder, *, top="top", ports=None, defines=(), seed=1, environment=None
+):
+    """Run the cocotb tests of any Python module under Verilator.
+
+    Parameters
+    ----------
+    verilog : str
+        Everything under test, complete.
+    module : str
+        Importable name of the module with the tests.
+    folder : Path
+        Receives log and results.
+    top : str
+        Name of the Verilog module.
+    ports : Mapping[str, str], optional
+        Ports that it must have, with their directions.
+    defines : Sequence[str]
+        Verilog macros.
+    seed : int
+        Of ``random`` in the tests.
+    environment : Mapping[str, str], optional
+        What the tests find in ``os.environ`` besides.
+
+    Returns
+    -------
+    int
+        Number of tests, all passed.
+
+    Raises
+    ------
+    CheckError
+        A test failed; the message has what the tests found.
+    ToolError
+        The simulation did not get as far as its results.
+    """
     libraries = Path(cocotb_tools.config.libs_dir)
     model = build_model(
         verilog,
         top=top,
         harness=Path(cocotb_tools.config.share_dir) / "lib" / "verilator" / "verilator.cpp",
-        ports=_PORTS,
+        ports=ports,
         vpi=True,
         defines=defines,
         link=[f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lcocotbvpi_verilator"],
     )
-    if test_dir is None:
-        with tempfile.TemporaryDirectory(prefix="nnef-hw-") as folder:
-            return _run_tests(model, beats, expected, top, seed, idle_limit, Path(folder))
-    return _run_tests(model, beats, expected, top, seed, idle_limit, Path(test_dir))
+    log = folder / "cocotb.log"
+    results = folder.absolute() / "results.xml"
+    results.unlink(missing_ok=True)
+    # the runner leaves through SystemExit when a test fails; the results say more
+    with contextlib.suppress(SystemExit):
+        get_runner("verilator").test(
+            test_module=module,
+            hdl_toplevel=top,
+            hdl_toplevel_lang="verilog",
+            build_dir=model.directory,
+            test_dir=folder,
+            results_xml=str(results),
+            log_file=str(log),
+            seed=seed,
+            extra_env={"COCOTB_ANSI_OUTPUT": "0", **(environment or {})},
+        )
+    if not results.is_file():
+        tail = "\n".join(log.read_text().splitlines()[-40:])
+        raise ToolError(f"the cocotb simulation broke off:\n{tail}")
+    tests, failures = get_results(results)
+    if failures or not tests:
+        lines = [line.strip() for line in log.read_text().splitlines()]
+        reasons = dict.fromkeys(line for line in lines if re.match(r"\w+(Error|Exception)\b", line))
+        listing = "".join(f"\n    {reason}" for reason in list(reasons)[:5])
+        raise CheckError(f"{failures} of {tests} cocotb tests failed (seed {seed}):{listing}")
+    return tests
 
 
 def write_bench(directory, beats, expected):
@@ -93,42 +167,6 @@ def write_bench(directory, beats, expected):
     shutil.copyfile(_FOLDER / "run_bench.py", directory / "run.py")
     write_atomic(directory / "input.hex", _hex_lines(beats))
     write_atomic(directory / "expected.hex", _hex_lines(expected))
-
-
-def _run_tests(model, beats, expected, top, seed, idle_limit, folder):
-    write_atomic(folder / "input.hex", _hex_lines(beats))
-    write_atomic(folder / "expected.hex", _hex_lines(expected))
-    log = folder / "cocotb.log"
-    environment = {
-        "STREAM_BENCH_VECTORS": str(folder.absolute()),
-        "STREAM_BENCH_IDLE_LIMIT": str(idle_limit),
-        "COCOTB_ANSI_OUTPUT": "0",
-    }
-    results = folder.absolute() / "results.xml"
-    results.unlink(missing_ok=True)
-    # the runner leaves through SystemExit when a test fails; the results say more
-    with contextlib.suppress(SystemExit):
-        get_runner("verilator").test(
-            test_module="nnef_hw.sim.stream_bench",
-            hdl_toplevel=top,
-            hdl_toplevel_lang="verilog",
-            build_dir=model.directory,
-            test_dir=folder,
-            results_xml=str(results),
-            log_file=str(log),
-            seed=seed,
-            extra_env=environment,
-        )
-    if not results.is_file():
-        tail = "\n".join(log.read_text().splitlines()[-40:])
-        raise ToolError(f"the cocotb simulation broke off:\n{tail}")
-    tests, failures = get_results(results)
-    if failures or not tests:
-        lines = [line.strip() for line in log.read_text().splitlines()]
-        reasons = dict.fromkeys(line for line in lines if re.match(r"\w+(Error|Exception)\b", line))
-        listing = "".join(f"\n    {reason}" for reason in list(reasons)[:5])
-        raise CheckError(f"{failures} of {tests} cocotb tests failed (seed {seed}):{listing}")
-    return tests
 
 
 def _hex_lines(payloads):

@@ -30,8 +30,10 @@ from nnef_hw.build.summary import make_report
 from nnef_hw.build.synthesis import SynthesisResult, synthesize, tool_identities
 from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.board import DEFAULT_BAUD, check_clock, design_board, fastest_clock
+from nnef_hw.codegen.ip import axi_wrapper, fusesoc_core
 from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.devices import Target, find_device
 from nnef_hw.errors import UsageError, raise_all
 from nnef_hw.frontend import graph_hash, load, save
 from nnef_hw.ir import Graph, Stage
@@ -60,6 +62,10 @@ TINY = 1e-9
 LATER_STEPS = ("synthesize", "report")
 # What no design reaches, to see from nextpnr's answer what this one does.
 PROBE_FACTOR = 2.0
+NO_BOARD = "none"
+IP_NAME = "accelerator_axis"
+# Reported rates are for it unless --freq says otherwise.
+IP_CLOCK_MHZ = {"ice40": 24.0, "ecp5": 60.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,9 @@ class BuildOptions:
     Parameters
     ----------
     model, board, out
-        Model file, board name, folder that receives the build.
+        Model file, name or file of a board, folder that receives the build.
+    device
+        Of plain IP, for the board ``none``.
     calibrate
         Sample file; needed for a float model, and used to verify the hardware.
     clock_mhz, target_fps
@@ -95,6 +103,7 @@ class BuildOptions:
     model: Path
     board: str
     out: Path
+    device: str | None = None
     calibrate: Path | None = None
     clock_mhz: float | None = None
     target_fps: float | None = None
@@ -139,7 +148,7 @@ def build(
 
 
 def _build(
-    options: BuildOptions, target: Board, missing: list[Path], progress: Callable[[str], None]
+    options: BuildOptions, target: Target, missing: list[Path], progress: Callable[[str], None]
 ) -> dict[str, Any]:
     begin = time.perf_counter()
     progress("compiling")
@@ -158,9 +167,8 @@ def _build(
     progress("simulating and synthesizing" if options.bitstream else "simulating")
     with ThreadPoolExecutor(2) as pool:
         simulation = pool.submit(_simulate, options, folder)
-        synthesis = (
-            pool.submit(_synthesize, folder, target, options.seeds) if options.bitstream else None
-        )
+        placeable = options.bitstream and isinstance(target, Board)
+        synthesis = pool.submit(_synthesize, folder, target, options.seeds) if placeable else None
         verified, simulation_seconds = simulation.result()
         placed, synthesis_seconds = _result_of(synthesis)
     if not verified["simulation"]["bit_exact"]:
@@ -175,7 +183,7 @@ def _build(
     return report
 
 
-def _check(options: BuildOptions) -> Board:
+def _check(options: BuildOptions) -> Target:
     """Refuse what can be refused before any work."""
     if options.arch not in {"auto", "streaming"}:
         raise UsageError(
@@ -194,10 +202,33 @@ def _check(options: BuildOptions) -> Board:
         raise UsageError(
             "--freq auto takes the clock from place and route", remedy="omit --no-bitstream"
         )
-    target = find_board(options.board)
-    check_clock(target, options.clock_mhz or target.clock_mhz, options.baud)
+    target = _target(options)
+    if isinstance(target, Board):
+        check_clock(target, options.clock_mhz or target.clock_mhz, options.baud)
+    elif options.fastest:
+        raise UsageError("--freq auto needs a board to place a design for", remedy="give --freq")
     _check_folder(options.out)
     return target
+
+
+def _target(options: BuildOptions) -> Target:
+    """Return the board, or for plain IP what stands for one."""
+    if options.board != NO_BOARD:
+        if options.device is not None:
+            raise UsageError(
+                f"--device {options.device} is for --board {NO_BOARD}", remedy="omit one of them"
+            )
+        board: Target = find_board(options.board)
+        return board
+    if options.device is None:
+        raise UsageError(
+            "plain IP needs a --device to fit", remedy="--device generic if it is not known yet"
+        )
+    device = find_device(options.device)
+    return Target(
+        name=NO_BOARD, title=f"IP for {device.name}", device=device,
+        clock_mhz=IP_CLOCK_MHZ[device.family], link_lut=0, link_bram=0,
+    )  # fmt: skip
 
 
 def _check_folder(out: Path) -> None:
@@ -215,7 +246,7 @@ def _check_folder(out: Path) -> None:
 
 
 def _compile(
-    options: BuildOptions, target: Board, progress: Callable[[str], None]
+    options: BuildOptions, target: Target, progress: Callable[[str], None]
 ) -> dict[str, float]:
     """Quantize, schedule and emit; return the seconds it took, as recorded."""
     begin = time.perf_counter()
@@ -254,13 +285,18 @@ def _emit(
     canonical: Graph | None,
     plan: Plan,
     samples: Samples | None,
-    target: Board,
+    target: Target,
     baud: int,
 ) -> None:
     save(fixed, folder / FIXED_MODEL)
     if canonical is not None:
         save(canonical, folder / FLOAT_MODEL)
-    manifest = make_manifest(fixed, plan, generator=f"nnef-hw {nnef_hw.__version__}", baud=baud)
+    manifest = make_manifest(
+        fixed,
+        plan,
+        generator=f"nnef-hw {nnef_hw.__version__}",
+        baud=baud if isinstance(target, Board) else None,
+    )
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
     (folder / "plan.json").write_text(plan.dumps())
     (folder / "rtl").mkdir()
@@ -278,6 +314,12 @@ def _emit(
         pack_frames(results, plan.output.bits, signed=plan.output.signed),
     )
 
+    if not isinstance(target, Board):
+        (folder / "ip").mkdir()
+        wrapper = axi_wrapper(plan, plan.input, plan.output, IP_NAME)
+        (folder / "ip" / f"{IP_NAME}.v").write_text(wrapper)
+        (folder / "ip" / f"{IP_NAME}.core").write_text(fusesoc_core(plan, IP_NAME))
+        return
     board = design_board(plan, fixed, manifest, target)
     (folder / "board").mkdir()
     (folder / "board" / "board_top.v").write_text(board.verilog)
@@ -351,7 +393,7 @@ def _result_of(
 def _report(
     options: BuildOptions,
     folder: BuildFolder,
-    target: Board,
+    target: Target,
     verified: dict[str, Any],
     placed: SynthesisResult | None,
     seconds: dict[str, float],

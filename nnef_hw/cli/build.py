@@ -25,7 +25,10 @@ def add_commands(commands: Commands) -> None:
         "build the accelerator, simulate it, make the bitstream",
         "model",
     )
-    sub.add_argument("--board", required=True, help="see nnef-hw boards")
+    sub.add_argument(
+        "--board", required=True, help="see nnef-hw boards; a file of yours; or none, for plain IP"
+    )
+    sub.add_argument("--device", help="that plain IP is to fit: up5k, ecp5-85k, generic, ...")
     sub.add_argument("--calibrate", type=Path, metavar="S.npz", help="representative inputs")
     sub.add_argument("--arch", choices=("auto", "streaming"), default="auto")
     sub.add_argument(
@@ -77,6 +80,7 @@ def _build(options: argparse.Namespace) -> int:
     wanted = BuildOptions(
         model=options.model,
         board=options.board,
+        device=options.device,
         out=options.out or Path("build") / (name if name != "model" else path.parent.name),
         calibrate=options.calibrate,
         clock_mhz=None if options.freq == AUTO else options.freq,

@@ -12,12 +12,15 @@ from nnef_hw.schedule import Plan, Port
 __all__ = ["make_manifest"]
 
 
-def make_manifest(graph: Graph, plan: Plan, *, generator: str, baud: int) -> dict[str, Any]:
+def make_manifest(graph: Graph, plan: Plan, *, generator: str, baud: int | None) -> dict[str, Any]:
     """Describe a build: tensors with shapes and QTypes, streams, folding, link.
 
     ``image`` is (height, width, channels) in stream order; a tensor of another shape is reshaped by
-    the host in NCHW order.
+    the host in NCHW order. Without a rate there is no board: the link is the streams themselves.
     """
+    link: dict[str, Any] = {"kind": "axi4-stream"}
+    if baud is not None:
+        link = {"kind": "uart", "baud": baud, "protocol": "docs/protocol.md"}
     return {
         "format": FORMAT_VERSION,
         "generator": generator,
@@ -40,13 +43,13 @@ def make_manifest(graph: Graph, plan: Plan, *, generator: str, baud: int) -> dic
         ],
         "cycles_per_inference": plan.interval,
         "latency_cycles": plan.latency,
-        "link": {"kind": "uart", "baud": baud, "protocol": "docs/protocol.md"},
+        "link": link,
         "files": {
             "model": "model.nnef.tgz",
             "plan": "plan.json",
             "verilog": "rtl/top.v",
             "bench": "sim",
-            "board": "board",
+            **({"ip": "ip"} if baud is None else {"board": "board"}),
         },
     }
 

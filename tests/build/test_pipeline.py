@@ -236,7 +236,9 @@ def test_changed_input_builds_anew(change, options, copy, steps, tmp_path, monke
     if change == "sources":
         monkeypatch.setattr(pipeline, "_package_digest", lambda: "other sources")
     report = build(options(copy, **changed))
-    assert steps == ["compile", "simulate", "report"]
+    # the accelerator is the same at any clock
+    simulated = [] if change == "clock_mhz" else ["simulate"]
+    assert steps == ["compile", *simulated, "report"]
     assert report["simulation"]["bit_exact"] is True
     clock_mhz = {"board": find_target("ulx3s_85f").clock_mhz, "clock_mhz": 12.0}.get(change, 24.0)
     constraints = {path.name for path in (copy / "board").glob("*.?[cp]f")}
@@ -394,8 +396,30 @@ def test_fastest_clock_is_found(options, copy, steps):
     assert json.loads((copy / "manifest.json").read_text())["clock_mhz"] == 30.0
 
 
+def test_plain_ip_has_streams_and_no_board(options, tmp_path):
+    out = tmp_path / "build"
+    report = build(options(out, board="none", device="generic", bitstream=True))
+    assert (report["board"], report["device"], report["bitstream"]) == ("none", "generic", None)
+    assert report["simulation"]["bit_exact"]
+    assert report["link_inferences_per_second"] is None
+    names = files(out).keys()
+    assert {"ip/accelerator_axis.v", "ip/accelerator_axis.core", "sim/run.py"} <= names
+    assert not any(name.startswith("board/") for name in names)
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["link"] == {"kind": "axi4-stream"}
+
+
 def test_refusals(options, tmp_path):
     out = tmp_path / "build"
+    for board, device, match in (
+        ("none", None, "plain IP needs a --device to fit; --device generic if"),
+        ("icebreaker", "up5k", "--device up5k is for --board none; omit"),
+        ("none", "up6k", "device 'up6k' is not known; choose one of up5k, hx8k"),
+    ):
+        with pytest.raises(UsageError, match=match):
+            build(options(out, board=board, device=device))
+    with pytest.raises(UsageError, match="--freq auto needs a board to place a design for"):
+        build(options(out, board="none", device="up5k", fastest=True, bitstream=True))
     with pytest.raises(UsageError, match="--freq auto takes the clock from place and route; omit"):
         build(options(out, fastest=True))
     with pytest.raises(UsageError, match="architecture 'engine' does not exist yet"):
