@@ -49,7 +49,7 @@ def make_report(
         "timing_met": synthesis.timing_met if synthesis else None,
         "fmax_mhz_by_seed": synthesis.seeds if synthesis else {},
         "inferences_per_second": core,
-        "link_inferences_per_second": min(core, _link_rate(plan, baud)) if plan.link.lut else None,
+        "link_inferences_per_second": min(core, _link_rate(plan, baud)) if target.link_lut else None,
         "resources": _resources(plan, target, synthesis),
         "bitstream": bitstream,
         "simulation": simulation,
