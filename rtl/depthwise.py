@@ -55,6 +55,8 @@ class DepthwiseArray(wiring.Component):
         The device's block RAM, for the weights.
     weight_style : str
         ``"block"`` or ``"logic"``.
+    weight_delay : int
+        Registers between the weight memory and the multipliers.
 
     Members
     -------
@@ -70,7 +72,7 @@ class DepthwiseArray(wiring.Component):
     """
 
     def __init__(self, *, weights, lanes, x_bits, x_signed, w_bits, acc_bits, in_dsp, ram, taps=1,
-                 drains=1, kept_passes=2, weight_style="block"):
+                 drains=1, kept_passes=2, weight_style="block", weight_delay=0):
         channels, positions = weights.shape
         if not 1 <= lanes <= channels:
             raise ValueError(f"DepthwiseArray lanes must be in 1..{channels}, not {lanes!r}")
@@ -96,10 +98,11 @@ class DepthwiseArray(wiring.Component):
         self.in_dsp = in_dsp
         self.ram = ram
         self.weight_style = weight_style
+        self.weight_delay = weight_delay
         self.blocks = -(-channels // lanes)
         self.words = -(-positions // taps)
         # Registers between the accepted word and its products' sum, then its pass' sum.
-        self.sum_stage = 2 + (taps - 1).bit_length()
+        self.sum_stage = 2 + weight_delay + (taps - 1).bit_length()
         self.pass_stage = self.sum_stage + (self.words > 1)
         self.latency = 2 + self.pass_stage + (kept_passes > 1)
         word = window_layout(bits=x_bits, signed=x_signed, lanes=taps * lanes)
@@ -158,7 +161,13 @@ class DepthwiseArray(wiring.Component):
         for flags in (taken, first, last, end):
             m.d.sync += [later.eq(earlier) for earlier, later in pairwise(flags)]
 
-        sums = self._products(m, codes, weights.read_data)
+        factors = weights.read_data
+        for n in range(self.weight_delay):
+            later_codes = Signal.like(codes, name=f"codes{n}", reset_less=True)
+            later_factors = Signal.like(factors, name=f"weights{n}", reset_less=True)
+            m.d.sync += [later_codes.eq(codes), later_factors.eq(factors)]
+            codes, factors = later_codes, later_factors
+        sums = self._products(m, codes, factors)
         if self.words > 1:
             for lane, total in enumerate(sums):
                 accumulator = Signal(signed(self.acc_bits), name=f"acc{lane}", reset_less=True)

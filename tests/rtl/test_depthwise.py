@@ -32,6 +32,7 @@ class Shape:
     w_bits: int = 8
     acc_bits: int = 22
     weight_style: str = "block"
+    weight_delay: int = 0
 
     def build(self, weights, ram, *, in_dsp=False):
         options = {name: value for name, value in vars(self).items()
@@ -102,6 +103,8 @@ SHAPES = {
     "wrapping_sums": Shape(4, 20, lanes=2, acc_bits=12),
     "weights_in_logic": Shape(6, 5, lanes=2, weight_style="logic"),
     "weights_over_several_rams": Shape(12, 11, lanes=3),
+    "delayed_weights": Shape(5, 4, lanes=2, taps=2, weight_delay=1),
+    "twice_delayed_weights": Shape(6, 9, taps=9, kept_passes=12, weight_delay=2),
 }
 
 
@@ -175,7 +178,7 @@ def test_cycles(shape, kept_passes, ram, rng):
 @pytest.mark.parametrize(
     "name",
     ["several_lanes", "one_block", "whole_window", "whole_window_of_all_lanes", "two_drains",
-     "drain_per_lane"],
+     "drain_per_lane", "twice_delayed_weights"],
 )  # fmt: skip
 def test_takes_a_word_in_every_cycle(name, ram, rng):
     _, run = check(SHAPES[name], ram, rng, pixels=20)
@@ -224,6 +227,7 @@ def output(part):
         ("absent_taps", True, "cocotb"),
         ("absent_lanes", False, "verilator"),
         ("whole_window", True, "verilator"),
+        ("delayed_weights", True, "verilator"),
     ],
 )
 def test_verilog(name, in_dsp, engine, drive, ram, rng):
