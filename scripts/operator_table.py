@@ -19,6 +19,8 @@ HARDWARE = {
     "box": "as avg_pool if normalized",
     "conv": "systolic array; groups = 1, dilation 1, border 'constant'",
     "copy": "nothing",
+    "deconv": "conv to as many more channels as pixels per step, then depth to space",
+    "depth_to_space": "from memory; also the transposes of exporters that express it",
     "linear": "systolic array",
     "nearest_downsample": "a max_pool of one pixel",
     "nearest_upsample": "rows and columns again from memory",

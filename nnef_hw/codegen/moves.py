@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from nnef_hw.rtl.concat import Split
+from nnef_hw.rtl.depthtospace import DepthToSpace
 from nnef_hw.rtl.pad import Pad
 from nnef_hw.rtl.upsample import Upsample
 from nnef_hw.schedule import Block
-from nnef_hw.schedule.layers import MoveLayer, PadLayer, SliceLayer
+from nnef_hw.schedule.layers import MoveLayer, PadLayer, SliceLayer, UpsampleLayer
 from nnef_hw.schedule.targets import Device
 
 __all__ = ["mover"]
 
 
-def mover(block: Block, layer: MoveLayer, device: Device) -> Pad | Split | Upsample:
+def mover(block: Block, layer: MoveLayer, device: Device) -> Any:
     """Return the component that moves a layer's codes."""
     codes = {"bits": block.x_bits, "signed": block.x_signed}
     if isinstance(layer, SliceLayer):
@@ -20,10 +23,10 @@ def mover(block: Block, layer: MoveLayer, device: Device) -> Pad | Split | Upsam
         runs = [run for run in layer.runs if run]
         return Split(runs=runs, turns=layer.turns, kept=kept, **codes)
     window = layer.window
-    image = {
-        "height": window.height, "width": window.width, "channels": window.channel_blocks,
-    }  # fmt: skip
+    channels = block.out_channels
+    image = {"height": window.height, "width": window.width, "channels": channels}
     if isinstance(layer, PadLayer):
         pad_code = layer.source.zero_point
         return Pad(padding=window.padding, pad_code=pad_code, **image, **codes)
-    return Upsample(factors=layer.factors, depth=block.depth, ram=device.ram, **image, **codes)
+    component = Upsample if isinstance(layer, UpsampleLayer) else DepthToSpace
+    return component(factors=layer.factors, depth=block.depth, ram=device.ram, **image, **codes)

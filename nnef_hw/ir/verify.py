@@ -51,6 +51,7 @@ CANONICAL_OPS = (
         "avg_pool",
         "concat",
         "conv",
+        "depth_to_space",
         "linear",
         "max_pool",
         "nearest_upsample",

@@ -134,6 +134,7 @@ def _contents(graph: Graph, node: Node) -> Iterator[Problem]:
 
 _REMEDIES = {
     "batch_normalization": "use constant parameters, one for each channel",
+    "deconv": "use a constant filter that is not quantized, and border = 'constant'",
     "transpose": "keep tensors in the order batch, channels, rows, columns",
     **dict.fromkeys(
         (
@@ -223,11 +224,9 @@ def _concat(graph: Graph, node: Node) -> Iterator[Problem]:
 def _slice(graph: Graph, node: Node) -> Iterator[Problem]:
     yield from _image(graph.tensor(node.outputs[0]).shape)
     if any(stride != 1 for stride in node.attrs["stride"]):
-        yield (
-            f"stride {list(node.attrs['stride'])} along axes {list(node.attrs['axes'])} is not "
-            "supported",
-            "use positive strides of rows and columns",
-        )
+        stride, axes = list(node.attrs["stride"]), list(node.attrs["axes"])
+        reason = f"stride {stride} along axes {axes} is not supported"
+        yield reason, "use positive strides of rows and columns"
 
 
 def _pad(graph: Graph, node: Node) -> Iterator[Problem]:
@@ -244,7 +243,7 @@ def _pad(graph: Graph, node: Node) -> Iterator[Problem]:
         yield f"padding {padding} is not of rows and columns alone", "pad channels by concat"
 
 
-def _upsample(graph: Graph, node: Node) -> Iterator[Problem]:
+def _moved(graph: Graph, node: Node) -> Iterator[Problem]:
     yield from _image(graph.tensor(node.outputs[0]).shape)
 
 
@@ -282,9 +281,10 @@ _CHECKS: dict[str, Callable[[Graph, Node], Iterator[Problem]]] = {
     "avg_pool": _pool,
     "concat": _concat,
     "conv": _conv,
+    "depth_to_space": _moved,
     "linear": _linear,
     "max_pool": _pool,
-    "nearest_upsample": _upsample,
+    "nearest_upsample": _moved,
     "pad": _pad,
     "reshape": _reshape,
     "slice": _slice,

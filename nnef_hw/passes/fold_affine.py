@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,12 +16,14 @@ __all__ = ["FoldAffine"]
 
 FloatArray = NDArray[np.float64]
 
+_LAYERS = {"conv", "deconv", "linear"}
+
 
 @dataclass(frozen=True, slots=True)
 class FoldAffine:
     """Remove ``batch_normalization`` and ``add``/``sub``/``mul``/``div`` with channel constants.
 
-    * behind a ``conv`` or ``linear`` that nobody else reads: into its filter and bias
+    * behind a ``conv``, ``deconv`` or ``linear`` that nobody else reads: into its filter and bias
     * elsewhere: a depthwise 1x1 ``conv``, on [1, C, 1, 1] between reshapes if the rank is 2
     * such a ``conv`` behind another ``conv`` that nobody else reads: into that one
 
@@ -42,7 +45,7 @@ class FoldAffine:
             before = editor.emitted(editor.resolve(source))
             if (
                 before is not None
-                and before.op in {"conv", "linear"}
+                and before.op in _LAYERS
                 and before.attrs.get("activation") is None
                 and editor.has_one_use(source)
                 and _has_constants(editor, before)
@@ -135,7 +138,12 @@ def _coefficients(
 def _scaled(editor: Editor, layer: Node, node: Node, scale: FloatArray, offset: FloatArray) -> Node:
     weights, bias = (editor.tensors[name] for name in layer.inputs[1:])
     kernel = _data(editor, weights.name)
-    new_kernel = kernel * scale.reshape(-1, *[1] * (kernel.ndim - 1))
+    if layer.op == "deconv":  # [inC, outC/groups, ...]
+        groups = len(scale) // kernel.shape[1]
+        columns = kernel.reshape(groups, -1, kernel.shape[1], math.prod(kernel.shape[2:]))
+        new_kernel = (columns * scale.reshape(groups, 1, -1, 1)).reshape(kernel.shape)
+    else:
+        new_kernel = kernel * scale.reshape(-1, *[1] * (kernel.ndim - 1))
     new_bias = _data(editor, bias.name).reshape(1, -1) * scale + offset
     filter_name = editor.constant(f"{weights.name}_folded", new_kernel, weights)
     bias_name = editor.constant(f"{bias.name}_folded", new_bias, bias)

@@ -1,12 +1,12 @@
-"""Apply functions before the image is flattened, where they may fuse."""
+"""Apply functions before elements are moved, where they may fuse."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.ir.verify import TABLE_OPS
-from nnef_hw.passes.editor import Editor, reshape_node
+from nnef_hw.passes.editor import Editor
 
 __all__ = ["HoistFunctions"]
 
@@ -16,6 +16,8 @@ _RAISED_RANK = 3
 @dataclass(frozen=True, slots=True)
 class HoistFunctions:
     """Swap a ``reshape`` and the function of one activation that alone reads it.
+
+    And a ``depth_to_space``, with the ``slice`` behind it.
 
     Left alone: reshapes that others read too, reshapes of graph inputs, and of [1, C, L] tensors,
     where :class:`~nnef_hw.passes.RaiseRank` would put the reshape back.
@@ -30,7 +32,7 @@ class HoistFunctions:
                 node.op not in TABLE_OPS
                 or len(node.inputs) != 1
                 or before is None
-                or before.op != "reshape"
+                or not _moves(editor, before)
                 or before.inputs[0] in graph.inputs
                 or len(editor.shape(before.inputs[0])) == _RAISED_RANK
                 or not editor.has_one_use(node.inputs[0])
@@ -42,6 +44,13 @@ class HoistFunctions:
             editor.drop(before)
             editor.emit(
                 Node(node.op, before.inputs, (inner,), node.attrs, node.location),
-                reshape_node(inner, node.name, editor.shape(node.name), before),
+                replace(before, inputs=(inner,), outputs=(node.name,)),
             )
         return editor.finish()
+
+
+def _moves(editor: Editor, node: Node) -> bool:
+    if node.op == "slice":
+        before = editor.emitted(node.inputs[0])
+        return before is not None and before.op in {"depth_to_space", "slice"}
+    return node.op in {"depth_to_space", "reshape"}

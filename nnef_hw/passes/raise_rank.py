@@ -11,7 +11,9 @@ from nnef_hw.passes.editor import Editor, reshape_node
 __all__ = ["RaiseRank"]
 
 _ALIGNED_OPS = ARITHMETIC_OPS | {"concat", "div"}
-_EXTENDED_OPS = frozenset({"avg_pool", "conv", "max_pool", "nearest_upsample", "pad"})
+_EXTENDED_OPS = frozenset({
+    "avg_pool", "conv", "depth_to_space", "max_pool", "nearest_upsample", "pad",
+})  # fmt: skip
 """Operators whose attributes have an item for each axis."""
 
 _OPS = TABLE_OPS | _ALIGNED_OPS | _EXTENDED_OPS | {"batch_normalization", "slice"}
@@ -22,7 +24,8 @@ _RANK = 3
 class RaiseRank:
     """Compute operators of [1, C, L] tensors on [1, C, L, 1] between reshapes.
 
-    Windows, functions, arithmetic, ``concat``, ``slice``, ``pad`` and ``nearest_upsample``. Left alone: other operators, computed filters,
+    Windows, functions, arithmetic, ``concat``, ``slice``, ``pad``, ``nearest_upsample``
+    and ``depth_to_space``. Left alone: other operators, computed filters,
     operands of different ranks.
     """
 

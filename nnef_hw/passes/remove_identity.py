@@ -70,7 +70,7 @@ def _is_identity(graph: Graph, node: Node) -> bool:
         return list(node.attrs["axes"]) == sorted(node.attrs["axes"])
     if node.op == "slice":
         return is_trivial(node.attrs.get("stride") or (), 1)
-    if node.op == "nearest_upsample":
+    if node.op in {"depth_to_space", "nearest_upsample"}:
         return True
     if node.op == "pad":
         return is_trivial(node.attrs["padding"], (0, 0))

@@ -7,7 +7,9 @@ from nnef_hw.ir.verify import ONE_FORMAT_OPS
 
 __all__ = ["KEEPS_QTYPE", "computing_node", "format_owners"]
 
-KEEPS_QTYPE = frozenset({"max_pool", "nearest_upsample", "pad", "reshape", "slice"})
+KEEPS_QTYPE = frozenset({
+    "depth_to_space", "max_pool", "nearest_upsample", "pad", "reshape", "slice",
+})  # fmt: skip
 """Operators whose result has their input's format."""
 
 _FIXED_FORMAT = frozenset({"argmax_reduce", "softmax"})

@@ -132,8 +132,8 @@ _RULES: dict[str, Callable[[_Case], bool]] = {
     ),
     **dict.fromkeys(
         (
-            "area_downsample", "broadcast", "multilinear_upsample", "nearest_downsample",
-            "nearest_upsample", "reshape",
+            "area_downsample", "broadcast", "depth_to_space", "multilinear_upsample",
+            "nearest_downsample", "nearest_upsample", "reshape",
         ),
         _always,
     ),

@@ -23,8 +23,8 @@ from nnef_hw.numerics import (
     fold_zero_point,
     softmax_codes,
 )
-from nnef_hw.reference.fixed_shape import repeat_pixels, take_slice
 from nnef_hw.reference.float import check_inputs
+from nnef_hw.reference.moves import depth_to_space, repeat_pixels, take_slice
 from nnef_hw.reference.windows import convolve, gather_taps, pad_border
 from nnef_hw.tflite_numerics import TFLITE_SOFTMAX_QTYPE, tflite_softmax_codes
 
@@ -297,6 +297,11 @@ def _pad(call: _Call) -> Codes:
     return pad_border(call.x, call.attr("padding"), "constant", call.source.zero_point)
 
 
+def _slice(call: _Call) -> Codes:
+    [axis], [begin], [end] = map(call.attr, ("axes", "begin", "end"))
+    return take_slice(call.x, axis, begin, end)
+
+
 def _reshape(call: _Call) -> Codes:
     return call.x.reshape(len(call.x), *call.target.shape[1:])
 
@@ -307,15 +312,16 @@ _OPERATORS: dict[str, Callable[[_Call], Codes]] = {
     "avg_pool": _avg_pool,
     "concat": _concat,
     "conv": _conv,
+    "depth_to_space": lambda call: depth_to_space(call.x, call.attr("factor")),
     "linear": _linear,
     "max": _maximum,
     "max_pool": _max_pool,
     "min": _minimum,
     "mul": _mul,
-    "nearest_upsample": lambda call: repeat_pixels(call.x, call.node),
+    "nearest_upsample": lambda call: repeat_pixels(call.x, call.attr("factor")),
     "pad": _pad,
     "reshape": _reshape,
-    "slice": lambda call: take_slice(call.x, call.node),
+    "slice": _slice,
     "softmax": _softmax,
     "sub": _add,
     **dict.fromkeys(TABLE_OPS, _table),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nnef_hw.reference.moves import repeat_pixels
 from nnef_hw.reference.registry import Array, Call, operator
 from nnef_hw.reference.windows import gather_taps, pad_border
 
@@ -19,10 +20,7 @@ def downsample(call: Call) -> Array:
 
 @operator("nearest_upsample")
 def nearest_upsample(call: Call) -> Array:
-    x = call.args[0]
-    for axis, factor in enumerate(call.attr("factor"), start=2):
-        x = np.repeat(x, factor, axis=axis)
-    return x
+    return repeat_pixels(call.args[0], call.attr("factor"))
 
 
 @operator("multilinear_upsample")

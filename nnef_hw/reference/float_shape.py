@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nnef_hw.reference.moves import depth_to_space
 from nnef_hw.reference.registry import Array, Call, operator
 from nnef_hw.reference.windows import pad_border
 
@@ -74,6 +75,11 @@ def pad(call: Call) -> Array:
     return pad_border(
         call.args[0], padding, call.attr("border", "constant"), call.attr("value", 0.0)
     )
+
+
+@operator("depth_to_space")
+def spread(call: Call) -> Array:
+    return depth_to_space(call.args[0], call.attr("factor"))
 
 
 @operator("gather")

@@ -15,6 +15,7 @@ __all__ = [
     "ArgmaxLayer",
     "ConcatLayer",
     "ConvLayer",
+    "DepthToSpaceLayer",
     "DepthwiseLayer",
     "EltwiseLayer",
     "Layer",
@@ -240,7 +241,20 @@ class ArgmaxLayer:
     target: QType
 
 
-MoveLayer = PadLayer | SliceLayer | UpsampleLayer
+@dataclass(frozen=True, slots=True, eq=False)
+class DepthToSpaceLayer:
+    """Channels (y, x, c) of the image of ``window``, spread over rows and columns."""
+
+    name: str
+    node: Node
+    sources: tuple[str, ...]
+    window: Window
+    factors: tuple[int, int]
+    source: QType
+    target: QType
+
+
+MoveLayer = DepthToSpaceLayer | PadLayer | SliceLayer | UpsampleLayer
 """Layers that move the codes of one stream."""
 
 Layer = (

@@ -18,6 +18,7 @@ from nnef_hw.schedule.layers import (
     ArgmaxLayer,
     ConcatLayer,
     ConvLayer,
+    DepthToSpaceLayer,
     DepthwiseLayer,
     EltwiseLayer,
     Layer,
@@ -199,9 +200,10 @@ def _lower_pad(call: _Call) -> PadLayer:
     return PadLayer(**call.names, window=window, source=call.source, target=call.target)
 
 
-def _lower_upsample(call: _Call) -> UpsampleLayer:
+def _lower_factors(call: _Call) -> DepthToSpaceLayer | UpsampleLayer:
     rows, columns = (*call.attrs["factor"], 1)[:2]
-    return UpsampleLayer(
+    kind = UpsampleLayer if call.node.op == "nearest_upsample" else DepthToSpaceLayer
+    return kind(
         **call.names, window=Window(*call.image(call.node.inputs[0])), factors=(rows, columns),
         source=call.source, target=call.target,
     )  # fmt: skip
@@ -292,9 +294,10 @@ _LOWERINGS: dict[str, Callable[[_Call], Layer]] = {
     "avg_pool": _lower_pool,
     "concat": _lower_concat,
     "conv": _lower_conv,
+    "depth_to_space": _lower_factors,
     "linear": _lower_conv,
     "max_pool": _lower_pool,
-    "nearest_upsample": _lower_upsample,
+    "nearest_upsample": _lower_factors,
     "pad": _lower_pad,
     "slice": _lower_slice,
     "softmax": _lower_softmax,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from nnef_hw.schedule.folding import new_block
-from nnef_hw.schedule.layers import MoveLayer, PadLayer, SliceLayer
+from nnef_hw.schedule.layers import MoveLayer, PadLayer, SliceLayer, UpsampleLayer
 from nnef_hw.schedule.plan import Block
 
 __all__ = ["move_block"]
@@ -20,9 +22,15 @@ def move_block(layer: MoveLayer) -> Block:
     channels = {"channels": window.channel_blocks, "out_channels": window.channel_blocks}
     if isinstance(layer, PadLayer):
         return new_block(layer, "pad", **channels, window=window, cycles=window.words)
-    rows, columns = layer.factors
-    # The second row of memory lets codes in while the first one is repeated.
+    # The second row of memory lets codes in while the first one is read.
+    depth = 2 * window.width * window.channel_blocks
+    if isinstance(layer, UpsampleLayer):
+        return new_block(
+            layer, "upsample", **channels, window=window, factors=layer.factors, depth=depth,
+            cycles=window.beats * math.prod(layer.factors),
+        )  # fmt: skip
+    channels["out_channels"] //= math.prod(layer.factors)
     return new_block(
-        layer, "upsample", **channels, window=window, factors=layer.factors,
-        depth=2 * window.width * window.channel_blocks, cycles=window.beats * rows * columns,
+        layer, "depth_to_space", **channels, window=window, factors=layer.factors,
+        depth=1 << (depth - 1).bit_length(), cycles=window.beats,
     )  # fmt: skip

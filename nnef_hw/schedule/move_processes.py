@@ -49,6 +49,12 @@ def read_order(block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     window, (rows, columns) = block.window, block.factors
     assert window is not None
     image = np.arange(window.beats).reshape(window.height, window.width, window.channel_blocks)
+    if block.kind == "depth_to_space":
+        phases = image.reshape(window.height, window.width, rows, -1)
+        reads = phases.swapaxes(1, 2)
+        frees = np.zeros_like(reads)
+        frees[:, -1, :, -1] = window.channel_blocks
+        return reads.reshape(-1), frees.reshape(-1)
     reads = image.repeat(rows, axis=0).repeat(columns, axis=1)
     frees = np.zeros_like(reads)
     frees[rows - 1 :: rows, columns - 1 :: columns] = 1
@@ -56,7 +62,7 @@ def read_order(block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def reordered(kernel: Kernel, target: Stream, block: Block, written: Log, freed: Log) -> Process:
-    """Model the read side of Upsample, and the registers behind its memory."""
+    """Model the read side of Upsample and DepthToSpace, and the registers behind its memory."""
     assert block.window is not None
     reads, frees = (array.tolist() for array in read_order(block))
     entered = [-1] * (STAGES + 1)

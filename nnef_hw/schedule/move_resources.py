@@ -8,14 +8,16 @@ from nnef_hw.schedule.targets import Device
 
 __all__ = ["move_resources"]
 
-_LUTS = {"slice": (3.0, 6), "pad": (3.0, 8), "upsample": (3.0, 20)}
+_LUTS = {
+    "depth_to_space": (3.0, 20), "pad": (3.0, 8), "slice": (3.0, 6), "upsample": (3.0, 20),
+}  # fmt: skip
 """LUTs per bit of a counter, and those of the rest."""
 
 
 def move_resources(block: Block, device: Device) -> Resources:
     """Estimate the component of a block that moves codes."""
     counters, registers, bram = _counters(block), 0, 0
-    if block.kind == "upsample":
+    if block.depth:
         bram = tile_memory(device.ram, block.depth, block.x_bits).count
         registers = block.x_bits + 4
     per_bit, fixed = _LUTS[block.kind]

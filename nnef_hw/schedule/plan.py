@@ -60,8 +60,8 @@ class Block:
     name, op, kind
         Layer and operator of the model; ``conv``, ``depthwise``, ``max_pool``, ``avg_pool``,
         ``global_max``, ``global_sum``, ``table``, ``sum``, ``product``, ``extremum``, ``concat``,
-        ``slice``, ``pad``, ``upsample``, ``softmax`` or ``argmax``; ``dot`` is a convolution of one
-        output channel at a time.
+        ``slice``, ``pad``, ``upsample``, ``depth_to_space``, ``softmax`` or ``argmax``; ``dot`` is
+        a convolution of one output channel at a time.
     sources, tensor
         What it reads, and the name of what it computes.
     channels, out_channels
@@ -72,7 +72,7 @@ class Block:
         Codes that a concatenation takes of each operand in turn; those that a slice drops, gives
         and drops again in a turn.
     factors
-        How often rows and columns are given.
+        How often rows and columns are given, or how many a pixel's channels become.
     stages, y_bits, constants
         Of an element-wise pipeline: registers; width of the second operand, and how many codes it
         has if it is a constant.
@@ -146,7 +146,7 @@ class Block:
     @property
     def is_move(self) -> bool:
         """Whether one component moves codes of one stream."""
-        return self.kind in {"pad", "slice", "upsample"}
+        return self.kind in {"depth_to_space", "pad", "slice", "upsample"}
 
     @property
     def beat_lanes(self) -> int:

@@ -44,7 +44,7 @@ def assert_samples_are_independent(graph, rng):
 def test_random_graphs(rng):
     at_once = set()
     for op in sorted(SHAPE_RULES.keys() - {"scan"}):
-        for _ in range(8):
+        for _ in range(12):
             net = RandomGraph(rng)
             net.apply(op)
             graph = net.build()

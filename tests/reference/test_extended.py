@@ -293,3 +293,27 @@ def test_misfits_are_refused(op, args, attrs, message):
 def test_an_index_outside_is_refused():
     with pytest.raises(ModelError, match="gather_elements 'y': the index -4 is outside of the 3"):
         compute("gather_elements", np.zeros(3), np.array([0, -4]), axis=0)
+
+
+@pytest.mark.parametrize("factor", [(2, 3), (1, 2)])
+def test_depth_to_space_spreads_channels(factor):
+    x = np.arange(2 * 12 * 3 * 2).reshape(2, 12, 3, 2)
+    y = compute("depth_to_space", x, factor=list(factor))
+    channels = 12 // math.prod(factor)
+    assert y.shape == (2, channels, 3 * factor[0], 2 * factor[1])
+    for n, c, row, column in np.ndindex(y.shape):
+        (i, v), (j, h) = divmod(row, factor[0]), divmod(column, factor[1])
+        assert y[n, c, row, column] == x[n, (v * factor[1] + h) * channels + c, i, j]
+
+
+@pytest.mark.parametrize(
+    ("factor", "reason"),
+    [
+        ([2], "factor [2] must have a positive item for each dimension of [1, 6, 2, 2]"),
+        ([0, 2], "factor [0, 2] must have a positive item"),
+        ([2, 2], "factor [2, 2] does not divide the 6 channels"),
+    ],
+)
+def test_channels_that_cannot_be_spread(factor, reason):
+    with pytest.raises(ModelError, match=re.escape(reason)):
+        compute("depth_to_space", np.zeros((1, 6, 2, 2)), factor=factor)

@@ -66,6 +66,38 @@ def strided_slice(rng):
     return g.build(g.op("tanh", x))
 
 
+def depth_to_space(rows, columns):
+    return between_functions(
+        "depth_to_space", [1, 2 * rows * columns, 3, 4], factor=[rows, columns]
+    )
+
+
+def deconv(kernel, stride, padding, extents=None, *, groups=1, dilation=1):
+    """Transposed convolution, batch normalization and ReLU, all in one array."""
+
+    def network(rng):
+        g = GraphBuilder()
+        channels = 2 * groups
+        x = g.input("x", [1, channels, 3, 4])
+        y = g.op(
+            "deconv", x, weights(rng, channels, 3, *kernel), rng.normal(size=[1, 3 * groups]),
+            border="constant", padding=[padding] * 2 if padding else [], stride=[stride] * 2,
+            dilation=[dilation] * 2, output_shape=[], groups=groups,
+            shape=[1, 3 * groups, *(extents or deconv_extents(kernel, stride, padding, dilation))],
+        )  # fmt: skip
+        y = g.op("mul", y, rng.uniform(0.5, 2, size=[1, 3 * groups]))
+        return g.build(g.op("relu", y))
+
+    return named(network, f"deconv_{kernel}_{stride}_{padding}_{groups}_{dilation}")
+
+
+def deconv_extents(kernel, stride, padding, dilation):
+    return [
+        (n - 1) * stride + (k - 1) * dilation + 1 - sum(padding)
+        for n, k in zip((3, 4), kernel, strict=True)
+    ]
+
+
 def of_a_signal(rng):
     """Rank 3: all of them along one axis."""
     g = GraphBuilder()
@@ -102,6 +134,10 @@ NETWORKS = (
     padded((1, 1), (1, 1)), padded((0, 2), (0, 0)), padded((0, 0), (3, 0)),
     upsampled(2, 2), upsampled(3, 1), upsampled(1, 3),
     *(split_and_joined(axis) for axis in (1, 2, 3)),
+    depth_to_space(2, 2), depth_to_space(3, 1), depth_to_space(1, 2),
+    deconv((4, 4), 2, (1, 1)), deconv((3, 3), 2, (1, 0)), deconv((2, 2), 2, (0, 0)),
+    deconv((3, 2), 1, (0, 0)), deconv((5, 4), 3, (2, 1)), deconv((1, 2), 4, (0, 0)),
+    deconv((3, 3), 2, (1, 1), dilation=2), deconv((2, 2), 2, None, (6, 8), groups=2),
     strided_slice, of_a_signal, encoder_and_decoder, padded_first,
 )  # fmt: skip
 

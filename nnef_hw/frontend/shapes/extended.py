@@ -197,6 +197,23 @@ def _topk(call: Call) -> list[Shape]:
     return [(*source[:axis], k, *source[axis + 1 :])] * 2
 
 
+def _depth_to_space(call: Call) -> list[Shape]:
+    """Spread channels [y, x, C] over ``factor`` rows and columns each."""
+    source, factor = call.inputs[0].shape, call.attrs["factor"]
+    if len(source) != len(factor) + 2 or min(factor, default=0) < 1:
+        raise call.error(
+            f"factor {list(factor)} must have a positive item for each dimension of "
+            f"{list(source)} behind the second",
+            at="factor",
+        )
+    if source[1] % math.prod(factor):
+        raise call.error(
+            f"factor {list(factor)} does not divide the {source[1]} channels", at="factor"
+        )
+    extents = (n * f for n, f in zip(source[2:], factor, strict=True))
+    return [(source[0], source[1] // math.prod(factor), *extents)]
+
+
 def _one_hot(call: Call) -> list[Shape]:
     indices, *values = call.inputs
     for tensor in values:
@@ -227,6 +244,7 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("product_reduce", "argmax_reduce_last", "argmin_reduce_last"), reduced),
     "einsum": _einsum,
     "broadcast": _broadcast_to,
+    "depth_to_space": _depth_to_space,
     "gather_elements": _gather_elements,
     "gather_nd": _gather_nd,
     "scatter_elements": _scatter_elements,

@@ -1,0 +1,135 @@
+"""Operators that move elements, and transposed convolutions, in their canonical forms."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from nnef_hw.passes import simplify
+from nnef_hw.reference import run_float
+from nnef_hw.testing import GraphBuilder
+
+
+def canonical_ops(graph, rng):
+    """Simplify; check that the results are the same; return the operators."""
+    canonical = simplify(graph)
+    (name,) = graph.inputs
+    x = {name: rng.normal(size=(2, *graph.tensor(name).shape[1:]))}
+    wanted, given = (run_float(g, x)[g.outputs[0]] for g in (graph, canonical))
+    np.testing.assert_allclose(given, wanted, rtol=1e-5, atol=1e-6)
+    return [node.op for node in canonical.nodes]
+
+
+def deconv(rng, kernel, stride, dilation, padding, *, groups=1, beyond=0, rank=2):
+    """A transposed convolution whose result has ``beyond`` more rows than the padding leaves."""
+    g = GraphBuilder()
+    extents = (3, 5)[:rank]
+    x = g.input("x", [1, 2 * groups, *extents])
+    result = [
+        (n - 1) * stride + (kernel - 1) * dilation + 1 - sum(padding) + beyond for n in extents
+    ]
+    if min(result) < 1:
+        return None
+    g.op(
+        "deconv", x, rng.normal(size=[2 * groups, 3, *[kernel] * rank]),
+        rng.normal(size=[1, 3 * groups]), border="constant", padding=[padding] * rank,
+        stride=[stride] * rank, dilation=[dilation] * rank, output_shape=[], groups=groups,
+        shape=[1, 3 * groups, *result],
+    )  # fmt: skip
+    return g
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3, 4])
+def test_a_deconv_becomes_one_convolution(stride, rng):
+    windows = itertools.product((1, 2, 3, 5), (1, 2), ((0, 0), (1, 0), (1, 2)), (0, 1))
+    for kernel, dilation, padding, beyond in windows:
+        g = deconv(rng, kernel, stride, dilation, padding, beyond=beyond)
+        if g is not None:
+            ops = canonical_ops(g.build(), rng)
+            assert ops[0] == "conv"
+            assert set(ops[1:]) <= {"depth_to_space", "slice"}
+            assert stride > 1 or "depth_to_space" not in ops
+
+
+def test_a_deconv_of_a_signal_is_lowered_too(rng):
+    ops = canonical_ops(deconv(rng, 4, 2, 1, (1, 1), rank=1).build(), rng)
+    assert ops == ["reshape", "conv", "depth_to_space", "slice", "reshape"]
+
+
+def test_groups_of_a_deconv_stay_apart(rng):
+    ops = canonical_ops(deconv(rng, 2, 2, 1, (0, 0), groups=2).build(), rng)
+    assert ops == ["conv"] * 4 + ["concat", "depth_to_space"]
+
+
+@pytest.mark.parametrize("padding", [(0, 0), (1, 1)])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_what_follows_a_deconv_is_folded_into_it(groups, padding, rng):
+    g = deconv(rng, 4, 2, 1, padding, groups=groups)
+    y = g.op("mul", "deconv1", rng.normal(size=[1, 3 * groups]))
+    ops = canonical_ops(g.build(g.op("relu", y)), rng)
+    assert "mul" not in ops
+    assert ("relu" in ops) == (groups > 1)
+
+
+def test_a_deconv_with_another_border_is_refused(rng):
+    g = deconv(rng, 4, 2, 1, (1, 1))
+    graph = g.build()
+    node = graph.nodes[0].with_attrs(border="replicate")
+    with pytest.raises(Exception, match="use a constant filter that is not quantized, and border"):
+        simplify(graph.replaced(nodes=(node,)))
+
+
+def shuffled(rng, axes, shape, function=None):
+    """Depth to space as exporters write it, behind a convolution."""
+    g = GraphBuilder()
+    x = g.conv(g.input("x", [1, 2, 3, 4]), rng.normal(size=[12, 2, 1, 1]), rng.normal(size=[1, 12]))
+    x = g.op(function, x) if function else x
+    x = g.op("transpose", g.reshape(x, shape), axes=axes)
+    return g.build(g.op("tanh", g.reshape(x, [1, 3, 6, 8])))
+
+
+PHASES_FIRST = ([0, 3, 4, 1, 5, 2], [1, 2, 2, 3, 3, 4])
+CHANNELS_FIRST = ([0, 1, 4, 2, 5, 3], [1, 3, 2, 2, 3, 4])
+
+
+@pytest.mark.parametrize("form", [PHASES_FIRST, CHANNELS_FIRST], ids=["phases", "channels"])
+def test_depth_to_space_is_found_in_transposes(form, rng):
+    ops = canonical_ops(shuffled(rng, *form), rng)
+    assert sorted(ops) == ["conv", "depth_to_space", "tanh"]
+
+
+def test_a_convolution_that_others_read_keeps_its_channels(rng):
+    g = GraphBuilder()
+    x = g.conv(g.input("x", [1, 2, 3, 4]), rng.normal(size=[12, 2, 1, 1]))
+    y = g.op("transpose", g.reshape(x, CHANNELS_FIRST[1]), axes=CHANNELS_FIRST[0])
+    with pytest.raises(Exception, match=r"transpose .*: this operator is not supported"):
+        simplify(g.build(x, g.reshape(y, [1, 3, 6, 8])))
+
+
+def test_a_split_becomes_slices(rng):
+    g = GraphBuilder()
+    x = g.input("x", [1, 5, 3, 4])
+    name = g.op("slice", x, axes=[1], begin=[0], end=[2], stride=[1])
+    graph = g.build(name)
+    other = graph.tensors[name]
+    parts = graph.nodes[0].with_attrs(axis=1, ratios=[2, 3])
+    rest = type(other)("rest", (1, 3, 3, 4))
+    node = type(parts)("split", ("x",), (name, "rest"), {"axis": 1, "ratios": [2, 3]})
+    both = type(parts)("concat", ("rest", name), ("y",), {"axis": 1})
+    tensors = {**graph.tensors, "rest": rest, "y": type(other)("y", (1, 5, 3, 4))}
+    graph = graph.replaced(nodes=(node, both), tensors=tensors, outputs=("y",))
+    assert canonical_ops(graph, rng) == ["slice", "slice", "concat"]
+
+
+def test_strides_of_a_slice_become_a_pool_of_one_pixel(rng):
+    g = GraphBuilder()
+    x = g.input("x", [1, 2, 7, 6])
+    g.op("slice", x, axes=[1, 3], begin=[1, 0], end=[2, 6], stride=[1, 4])
+    assert canonical_ops(g.build(), rng) == ["slice", "max_pool"]
+
+
+def test_a_slice_of_everything_is_nothing(rng):
+    g = GraphBuilder()
+    x = g.op("tanh", g.input("x", [1, 2, 4, 4]))
+    x = g.op("slice", x, axes=[1, 2], begin=[0, 0], end=[2, 4], stride=[1, 1])
+    assert canonical_ops(g.build(g.op("nearest_upsample", x, factor=[1, 1])), rng) == ["tanh"]
