@@ -47,6 +47,7 @@ from nnef_hw.run.simulate import accuracies, random_codes, require_exact, simula
 from nnef_hw.run.streams import to_stream
 from nnef_hw.samples import Samples, load_samples
 from nnef_hw.schedule import Plan, check_streamable, lower, schedule
+from nnef_hw.schedule.activity import make_timeline
 from nnef_hw.sim.cocotb_bench import write_bench
 from nnef_hw.sim.frames import pack_frames
 from nnef_hw.tools import find_tool
@@ -417,13 +418,15 @@ def _report(
     )
 
     def produce(scratch: Path) -> dict[str, Any]:
+        timeline = make_timeline(folder.plan)
         report = make_report(
-            graph=folder.fixed, plan=folder.plan, network=lower(folder.fixed), target=target,
-            synthesis=placed, simulation=verified["simulation"], accuracy=verified["accuracy"],
-            bitstream=bitstream, seconds=seconds, commands=commands, baud=options.baud,
+            graph=folder.fixed, plan=folder.plan, network=lower(folder.fixed), timeline=timeline,
+            target=target, synthesis=placed, simulation=verified["simulation"],
+            accuracy=verified["accuracy"], bitstream=bitstream, seconds=seconds, commands=commands,
+            baud=options.baud,
         )  # fmt: skip
         write_json(report, scratch / "report.json")
-        write_html(report, scratch / "report.html")
+        write_html(report, timeline, scratch / "report.html")
         return report
 
     report: dict[str, Any] = cached_step(folder.path, "report", key, produce)[0]

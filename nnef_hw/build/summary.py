@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict
+from math import prod
 from typing import Any
 
 from nnef_hw.build.synthesis import SynthesisResult
 from nnef_hw.ir import Graph
 from nnef_hw.run.link import MAX_PAYLOAD
 from nnef_hw.schedule import Block, Plan
+from nnef_hw.schedule.activity import Activity, Timeline
+from nnef_hw.schedule.headroom import find_headroom
 from nnef_hw.schedule.layers import ConvLayer, DepthwiseLayer, Layer, LayerGraph
+from nnef_hw.schedule.resources import LUT_SHARE
 from nnef_hw.schedule.support import image_shape
 from nnef_hw.schedule.targets import Target
 
@@ -23,6 +29,7 @@ def make_report(
     graph: Graph,
     plan: Plan,
     network: LayerGraph,
+    timeline: Timeline,
     target: Target,
     baud: int,
     synthesis: SynthesisResult | None,
@@ -34,6 +41,10 @@ def make_report(
 ) -> dict[str, Any]:
     """Gather everything that is known of a build (keys: design section 9)."""
     core = plan.clock_mhz * 1e6 / plan.interval
+    codes = {
+        tensor: prod(image_shape(graph.tensor(tensor).shape) or ())
+        for tensor in (plan.input.tensor, *(block.tensor for block in plan.blocks))
+    }
     return {
         "model": plan.model,
         "board": plan.board,
@@ -49,15 +60,22 @@ def make_report(
         "timing_met": synthesis.timing_met if synthesis else None,
         "fmax_mhz_by_seed": synthesis.seeds if synthesis else {},
         "inferences_per_second": core,
-        "link_inferences_per_second": min(core, _link_rate(plan, baud)) if target.link_lut else None,
+        "link_inferences_per_second": (
+            min(core, _link_rate(plan, baud)) if target.link_lut else None
+        ),
         "resources": _resources(plan, target, synthesis),
         "bitstream": bitstream,
         "simulation": simulation,
         "accuracy": accuracy,
         "layers": [
-            _layer(graph, plan, block, layer)
-            for block, layer in zip(plan.blocks, network.layers, strict=True)
+            _layer(graph, plan, block, layer, codes, activity)
+            for block, layer, activity in zip(
+                plan.blocks, network.layers, timeline.blocks, strict=True
+            )
         ],
+        "link": plan.link.to_json(),
+        "headroom": _headroom(plan, network, target, codes),
+        "roofs": _roofs(plan, target, codes),
         "seconds": seconds,
         "commands": commands,
     }
@@ -91,7 +109,58 @@ def _link_rate(plan: Plan, baud: int) -> float:
     return baud / UART_BITS_PER_BYTE / (sent + received + packets * 2 * PACKET_OVERHEAD)
 
 
-def _layer(graph: Graph, plan: Plan, block: Block, layer: Layer) -> dict[str, Any]:
+def _headroom(
+    plan: Plan, network: LayerGraph, target: Target, codes: Mapping[str, int]
+) -> dict[str, Any]:
+    """Return what half the interval would take, with the busiest stream of every limit."""
+    value = asdict(find_headroom(plan, network, target.device))
+    blocks = {block.name: block for block in plan.blocks}
+    for limit in value["limits"]:
+        block = blocks[limit["name"]]
+        streams = (block.tensor, *(source.tensor for source in block.sources))
+        limit["codes"] = max(codes[tensor] for tensor in streams)
+    return value
+
+
+def _roofs(plan: Plan, target: Target, codes: Mapping[str, int]) -> dict[str, float]:
+    """Return what bounds MACs per cycle: multipliers, and streams of one code per cycle.
+
+    As many LUTs may multiply as the rest of the design leaves.
+    """
+    device = target.device
+    in_logic = sum(block.multipliers for block in plan.blocks if not block.in_dsp)
+    others = plan.resources.lut - in_logic * device.lut_multiplier
+    free = int(device.lut * LUT_SHARE) - others
+    return {
+        "dsp_multipliers": device.products,
+        "multipliers": device.products + max(in_logic, free // device.lut_multiplier),
+        "input": plan.macs / plan.input.beats,
+        "streams": plan.macs / max(codes.values()),
+    }
+
+
+def _memory_bits(block: Block) -> int:
+    """Bits that a block's line buffer or running sums hold, copies included."""
+    if block.pixels:
+        return block.channels * (block.acc_bits or block.x_bits)
+    if block.window is None:
+        return 0
+    words = block.depth
+    if block.lines:
+        words *= block.window.taps
+    elif block.parallel:
+        words *= block.window.kernel[0] - 1
+    return words * block.beat_lanes * block.x_bits
+
+
+def _layer(
+    graph: Graph,
+    plan: Plan,
+    block: Block,
+    layer: Layer,
+    codes: Mapping[str, int],
+    activity: Activity,
+) -> dict[str, Any]:
     node = layer.node
     parameters = 0
     weight_bits = 0
@@ -103,6 +172,12 @@ def _layer(graph: Graph, plan: Plan, block: Block, layer: Layer) -> dict[str, An
         "op": block.op,
         "kind": block.kind,
         "location": str(node.location) if node.location else None,
+        "sources": [
+            {"tensor": source.tensor, "fifo": source.depth, "codes": codes[source.tensor]}
+            for source in block.sources
+        ],
+        "tensor": block.tensor,
+        "codes": codes[block.tensor],
         "input_image": list(image_shape(graph.tensor(node.inputs[0]).shape) or ()),
         "output_image": list(image_shape(graph.tensor(node.outputs[0]).shape) or ()),
         "kernel": list(block.window.kernel) if block.window else None,
@@ -111,13 +186,18 @@ def _layer(graph: Graph, plan: Plan, block: Block, layer: Layer) -> dict[str, An
         "multipliers": block.multipliers,
         "rows": block.rows,
         "lanes": block.lanes,
+        "taps": block.taps,
+        "lines": block.lines,
         "in_dsp": block.multipliers if block.in_dsp else 0,
         "cycles": block.cycles,
+        "busy_cycles": sum(activity.busy),
+        "waiting_cycles": sum(activity.waiting),
         "utilization": block.macs / (plan.interval * block.multipliers)
         if block.multipliers
         else None,
-        "line_buffer_bytes": block.depth * block.lanes * block.x_bits // 8,
+        "line_buffer_bytes": -(-_memory_bits(block) // 8),
         "weight_bytes": -(-weight_bits // 8),
+        "dsp": block.resources.dsp,
         "bram": block.resources.bram,
         "lut": block.resources.lut,
     }

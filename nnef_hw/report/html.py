@@ -9,14 +9,17 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
-from nnef_hw.report import wording
+from nnef_hw.report import bounds, wording
 from nnef_hw.report.files import write_text
 from nnef_hw.report.picture import draw
+from nnef_hw.report.roofline import draw_roofline
+from nnef_hw.report.timeline import draw_timeline
+from nnef_hw.schedule.activity import Timeline
 
 __all__ = ["write_html"]
 
 
-def write_html(report: Mapping[str, Any], path: Path) -> None:
+def write_html(report: Mapping[str, Any], timeline: Timeline, path: Path) -> None:
     """Write a page that needs no other file, no network and no script.
 
     Parameters
@@ -24,6 +27,8 @@ def write_html(report: Mapping[str, Any], path: Path) -> None:
     report
         The contents of ``report.json``; steps are shown in the order they have here. Equal
         reports give equal bytes.
+    timeline
+        What every block does in a steady frame.
     path
         The file, whose folder is made if need be.
     """
@@ -42,6 +47,9 @@ def write_html(report: Mapping[str, Any], path: Path) -> None:
     page = environment.from_string(source).render(
         report=report,
         picture=draw(report),
+        timeline=draw_timeline(report, timeline),
+        roofline=draw_roofline(report),
+        bounds=list(bounds.explain(report)),
         bottlenecks=wording.bottlenecks(report),
         resources=list(wording.resource_rows(report)),
         latency_seconds=wording.share(report["latency_cycles"], clock_hz),

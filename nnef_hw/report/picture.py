@@ -1,16 +1,16 @@
-"""The network as a chain of boxes in rows, each with where its time and hardware go."""
+"""The network as boxes in rows, joined by its streams, each with where its time and hardware go."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import ceil
 from typing import Any
 
 from nnef_hw.report import wording
+from nnef_hw.report.wires import Edge, Grid, Wiring, route
 
-__all__ = ["Bar", "Box", "Picture", "draw"]
+__all__ = ["Bar", "Box", "Fifo", "Picture", "draw"]
 
 PER_ROW = 5
 WIDTH = 1040
@@ -18,12 +18,11 @@ MARGIN = 22
 GAP = 28
 WIDEST = 232
 HEIGHT = 162
-GUTTER = 34
 INSET = 12
-CORNER = 6
 TAG = 56
 NAME_PITCH = 7.4
 SMALL_PITCH = 6.9
+TINY_PITCH = 6.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +51,22 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
+class Fifo:
+    """A FIFO on a wire: its middle, its width in the drawing, and how it is called."""
+
+    x: float
+    y: float
+    width: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class Picture:
-    """Geometry of the drawing; ``wires`` are SVG paths, ``ends`` where frames enter and leave."""
+    """Geometry of the drawing.
+
+    ``wires`` are SVG paths from box to box, ``exits`` those that leave; ``ends`` is where frames
+    enter and leave.
+    """
 
     width: float
     height: float
@@ -62,6 +75,8 @@ class Picture:
     inset: float
     boxes: tuple[Box, ...]
     wires: tuple[str, ...]
+    exits: tuple[str, ...]
+    fifos: tuple[Fifo, ...]
     ends: tuple[tuple[float, float], ...]
 
 
@@ -75,30 +90,51 @@ def draw(report: Mapping[str, Any]) -> Picture:
     rows = max(1, ceil(len(layers) / PER_ROW))
     per_row = max(1, ceil(len(layers) / rows))
     width = min(WIDEST, (WIDTH - 2 * MARGIN - (per_row - 1) * GAP) / per_row)
-    places = [
-        (
-            round(MARGIN + (i % per_row) * (width + GAP), 1),
-            float(1 + (i // per_row) * (HEIGHT + GUTTER)),
-        )
-        for i in range(len(layers))
-    ]
+    grid = Grid(
+        count=len(layers),
+        per_row=per_row,
+        left=MARGIN,
+        top=1.0,
+        width=width,
+        height=HEIGHT,
+        gap=GAP,
+    )
+    wiring = route(grid, list(_edges(layers)))
     names = [wording.printable(x["name"]) for x in layers]
     labels = wording.shorten(names, int((width - 2 * INSET) / NAME_PITCH))
     boxes = tuple(
-        _box(report, layer, place, width, label)
-        for layer, place, label in zip(layers, places, labels, strict=True)
+        _box(report, layer, (grid.x(n), wiring.tops[grid.row(n)]), width, label)
+        for n, (layer, label) in enumerate(zip(layers, labels, strict=True))
     )
-    wires, ends = _wires(places, width)
     return Picture(
-        width=WIDTH,
-        height=rows * (HEIGHT + GUTTER) - GUTTER + 2,
+        width=max(WIDTH, round(wiring.right, 1)),
+        height=wiring.bottom + 1,
         box_width=round(width, 1),
         box_height=HEIGHT,
         inset=INSET,
         boxes=boxes,
-        wires=wires,
-        ends=ends,
+        wires=tuple(wire.path for wire in wiring.routes),
+        exits=wiring.exits,
+        fifos=tuple(_fifos(wiring)),
+        ends=wiring.dots,
     )
+
+
+def _edges(layers: Sequence[Mapping[str, Any]]) -> Iterator[Edge]:
+    """List the streams from layer to layer; what no layer computes comes from outside."""
+    numbers = {layer["tensor"]: n for n, layer in enumerate(layers)}
+    for target, layer in enumerate(layers):
+        for source in layer["sources"]:
+            yield Edge(numbers.get(source["tensor"], -1), target, source["fifo"])
+
+
+def _fifos(wiring: Wiring) -> Iterator[Fifo]:
+    """Draw FIFOs; there is room for the word where a wire is long."""
+    for wire in wiring.routes:
+        if wire.fifo:
+            short = wire.middle[1] in {top + HEIGHT / 2 for top in wiring.tops}
+            label = wording.count(wire.fifo) if short else f"FIFO {wording.count(wire.fifo)}"
+            yield Fifo(*wire.middle, round(len(label) * TINY_PITCH + 8, 1), label)
 
 
 def _box(
@@ -140,34 +176,4 @@ def _box(
             ),
             Bar("block RAM", wording.count(layer["bram"]), pixels(part_of_most("bram"))),
         ),
-    )
-
-
-def _wires(
-    places: Sequence[tuple[float, float]], width: float
-) -> tuple[tuple[str, ...], tuple[tuple[float, float], ...]]:
-    if not places:
-        return (), ()
-    middle = HEIGHT / 2
-    first, last = places[0], places[-1]
-    start = (MARGIN - 16.0, first[1] + middle)
-    end = (round(last[0] + width + 16, 1), last[1] + middle)
-    wires = [f"M{start[0]} {start[1]}H{first[0]}"]
-    for (x, y), (next_x, next_y) in pairwise(places):
-        if y == next_y:
-            wires.append(f"M{round(x + width, 1)} {y + middle}H{next_x}")
-        else:
-            wires.append(_wrap(round(x + width, 1), y + middle, next_x, next_y + middle))
-    wires.append(f"M{round(last[0] + width, 1)} {end[1]}H{end[0]}")
-    return tuple(wires), (start, end)
-
-
-def _wrap(x: float, y: float, next_x: float, next_y: float) -> str:
-    """Lead around the end of a row, through the gutter, to the start of the next."""
-    out, back = round(x + 13, 1), round(next_x - 16, 1)
-    gutter = y + HEIGHT / 2 + GUTTER / 2
-    r = CORNER
-    return (
-        f"M{x} {y}H{out - r}q{r} 0 {r} {r}V{gutter - r}q0 {r} {-r} {r}"
-        f"H{back + r}q{-r} 0 {-r} {r}V{next_y - r}q0 {r} {r} {r}H{next_x}"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,8 @@ def describe_quantization(
         ``layers``: for every activation its format, the range that its codes stand for, the range
         of the real network's values, the share of them outside of its format, ``sqnr_db`` and
         ``cosine`` of what the codes stand for against them, and a histogram of them; widths of
-        weights and multipliers. ``accuracy``, and ``confusion`` [label][class] of the fixed
+        weights and multipliers; whether the model's author chose format and weights.
+        ``accuracy``, and ``confusion`` [label][class] of the fixed
         network, if the samples have labels.
     """
     result: dict[str, Any] = {
@@ -100,9 +101,14 @@ def describe_quantization(
             }
             result["confusion"] = _confusion(joined["fixed"], samples.labels)
     producers = {node.name: node for node in fixed.nodes}
+    given = {name for name, tensor in canonical.tensors.items() if tensor.quant is not None}
     result["layers"] = [
-        _layer(fixed, name, producers.get(name), compared.get(name))
-        for name in (*fixed.inputs, *producers)
+        {
+            **_layer(fixed, name, node, compared.get(name)),
+            "given": name in given,
+            "weights_given": _has_filter(node) and not given.isdisjoint(node.inputs[1:2]),
+        }
+        for name, node in {**dict.fromkeys(fixed.inputs), **producers}.items()
     ]
     return result
 
@@ -139,7 +145,7 @@ def _layer(graph: Graph, name: str, node: Node | None, found: _Comparison | None
         "cosine": None,
         "histogram": None,
     }
-    if node is not None and node.op in {"conv", "linear"}:
+    if _has_filter(node):
         row["weight_bits"] = _qtype(graph, node.inputs[1]).bits
         requant = node.attrs["requant"]
         row["mult_bits"] = max(requant.mult).bit_length() if isinstance(requant, Requant) else 31
@@ -154,6 +160,10 @@ def _layer(graph: Graph, name: str, node: Node | None, found: _Comparison | None
         histogram=_bars(found, lo, hi),
     )
     return row
+
+
+def _has_filter(node: Node | None) -> TypeGuard[Node]:
+    return node is not None and node.op in {"conv", "linear"}
 
 
 def _location(node: Node | None) -> str | None:
@@ -190,7 +200,7 @@ def _confusion(outputs: FloatArray, labels: NDArray[Any]) -> list[list[int]] | N
 
 
 def _weight_bits(graph: Graph) -> int:
-    filters = (graph.tensor(n.inputs[1]) for n in graph.nodes if n.op in {"conv", "linear"})
+    filters = (graph.tensor(node.inputs[1]) for node in graph.nodes if _has_filter(node))
     return sum(x.volume * x.qtype.bits for x in filters if x.qtype is not None)
 
 

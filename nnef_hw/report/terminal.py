@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from nnef_hw.report import wording
+from nnef_hw.report import bounds, wording
 
 __all__ = ["print_report"]
 
@@ -169,6 +169,9 @@ def _results(report: Mapping[str, Any]) -> Iterator[tuple[str, Parts]]:
     yield "interval", [
         ("bold", f"{wording.count(report['cycles_per_inference'])} cycles"), ("", limit)
     ]  # fmt: skip
+
+    for title, text in bounds.summary(report):
+        yield title, [("dim", text)]
 
     latency = report["latency_cycles"]
     time = wording.duration(wording.share(latency, clock * 1e6 if clock else None))

@@ -17,6 +17,7 @@ __all__ = [
     "columns",
     "count",
     "duration",
+    "folding",
     "image",
     "images",
     "megahertz",
@@ -25,6 +26,7 @@ __all__ = [
     "pieces",
     "printable",
     "rate",
+    "reads",
     "resource_rows",
     "score",
     "share",
@@ -155,7 +157,30 @@ def window(layer: Mapping[str, Any]) -> str:
     """Operator of a layer with its kernel."""
     kernel = layer["kernel"]
     size = " " + TIMES.join(map(str, kernel)) if kernel else ""
-    return f"{layer['op']}{size}"
+    operator = "depthwise" if layer["kind"] == "depthwise" else layer["op"]
+    return f"{operator}{size}"
+
+
+def folding(layer: Mapping[str, Any]) -> str:
+    """Say what a layer's multipliers are the product of."""
+    counts = {"row": layer["rows"], "lane": layer["lanes"], "tap": layer["taps"]}
+    known = [f"{n} {unit}{'s' * (n > 1)}" for unit, n in counts.items() if n > 1]
+    return f" {TIMES} ".join(known) or "1 row"
+
+
+def reads(layers: Sequence[Mapping[str, Any]], layer: Mapping[str, Any]) -> str:
+    """Say what a layer reads and through which FIFOs; nothing if it is just the layer before."""
+    names = {other["tensor"]: other["name"] for other in layers}
+    place = layers.index(layer)
+    before = [layers[place - 1]["tensor"]] if place else []
+    sources = layer["sources"]
+    if place == 0 or [source["tensor"] for source in sources] == before:
+        return ""
+    return ", ".join(
+        names.get(source["tensor"], source["tensor"])
+        + (f" (FIFO of {count(source['fifo'])})" if source["fifo"] else "")
+        for source in sources
+    )
 
 
 def score(value: float | None, metric: str) -> str:

@@ -9,14 +9,15 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
+from operator import itemgetter
 from typing import Any
 
 from nnef_hw.schedule import move_processes, processes
 from nnef_hw.schedule.plan import Block, Port, Source
-from nnef_hw.schedule.timing import Kernel, Log, Process, Stream
+from nnef_hw.schedule.timing import Kernel, Log, Process, Recorder, Stream
 
-__all__ = ["BeatTimes", "simulate_beats", "size_fifos"]
+__all__ = ["BeatTimes", "Trace", "simulate_beats", "size_fifos", "trace_beats"]
 
 BANK_STAGES = 2
 FIFO_REGISTERS = 2
@@ -56,6 +57,43 @@ def simulate_beats(
 ) -> BeatTimes:
     """Run ``frames`` back-to-back frames, input always valid and output always ready."""
     return _Network(blocks, input_port, output_port, frames).run()
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """When items came to where a block works, and when they were accepted there.
+
+    Attributes
+    ----------
+    offered, accepted
+        Cycles, one per item of all frames: a pass of an array or pool, a code of other blocks. An
+        item of several words is offered with its last word.
+    """
+
+    offered: tuple[int, ...]
+    accepted: tuple[int, ...]
+
+
+def trace_beats(
+    blocks: Sequence[Block], input_port: Port, output_port: Port, frames: int = 4
+) -> tuple[BeatTimes, dict[str, Trace]]:
+    """Run as :func:`simulate_beats` does; return also the traces, by input or computed tensor."""
+    recorder = Recorder()
+    network = _Network(blocks, input_port, output_port, frames, recorder)
+    times = network.run()
+    return times, {
+        tensor: _trace([recorder.events[stream] for stream in streams], taking_turns)
+        for tensor, (streams, taking_turns) in network.entrances.items()
+    }
+
+
+def _trace(operands: Sequence[Sequence[tuple[int, int]]], taking_turns: bool) -> Trace:
+    """Merge streams that are accepted in turn, or all at once when the last has come."""
+    if taking_turns:
+        events = sorted(chain(*operands), key=itemgetter(1))
+    else:
+        events = [(max(o for o, _ in item), item[0][1]) for item in zip(*operands, strict=True)]
+    return Trace(tuple(o for o, _ in events), tuple(a for _, a in events))
 
 
 def size_fifos(
@@ -106,19 +144,26 @@ class _Network:
     """The processes of a whole accelerator, ready to run."""
 
     def __init__(
-        self, blocks: Sequence[Block], input_port: Port, output_port: Port, frames: int
+        self,
+        blocks: Sequence[Block],
+        input_port: Port,
+        output_port: Port,
+        frames: int,
+        kernel: Kernel | None = None,
     ) -> None:
-        self.kernel = Kernel()
+        self.kernel = kernel or Kernel()
         self.frames = frames
         self.input_port, self.output_port = input_port, output_port
         self.inputs: list[int] = []
         self.outputs: list[int] = []
         self.fifos: dict[tuple[str, int], _Fifo] = {}
+        self.entrances: dict[str, tuple[Sequence[Stream], bool]] = {}
         readers = Counter(source.tensor for block in blocks for source in block.sources)
         readers[output_port.tensor] += 1
         self.branches: dict[str, list[Stream]] = {}
 
         border = Stream()
+        self.entrances[input_port.tensor] = [border], False
         self.start(processes.source(border, input_port.beats * frames, self.inputs))
         self._give(input_port.tensor, self._skid(border), readers)
         for block in blocks:
@@ -174,6 +219,7 @@ class _Network:
 
     def _block(self, block: Block) -> Stream:
         origins = [self._operand(block, n) for n in range(len(block.sources))]
+        self.entrances[block.tensor] = origins, block.kind == "concat"
         if block.kind == "concat":
             stream = Stream()
             self.start(processes.concat(self.kernel, tuple(origins), stream, block.runs))
@@ -185,6 +231,7 @@ class _Network:
             stream = self._connect(processes.pack, stream, block.channels, block.beat_lanes)
         if block.window is not None:
             stream = self._windows(block, stream)
+            self.entrances[block.tensor] = [stream], False
         if block.kind == "conv":
             stream = self._connect(processes.array, stream, block)
         elif block.sums_taps:

@@ -7,12 +7,12 @@ Kahn network: results do not depend on the order in which processes run.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Kernel", "Log", "Peek", "Process", "Put", "PutAll", "Stream", "Wait"]
+__all__ = ["Kernel", "Log", "Peek", "Process", "Put", "PutAll", "Recorder", "Stream", "Wait"]
 
 
 class Stream:
@@ -138,3 +138,16 @@ class Kernel:
         if stream.consumer is not None:
             self.ready.append((stream.consumer, time))
             stream.consumer = None
+
+
+@dataclass
+class Recorder(Kernel):
+    """A kernel that notes when every item is offered and accepted, stream by stream."""
+
+    events: dict[Stream, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+
+    def accept(self, stream: Stream, time: int) -> None:
+        """Complete the rendezvous, and note it."""
+        assert stream.offer is not None
+        self.events[stream].append((stream.offer, time))
+        super().accept(stream, time)

@@ -3,12 +3,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nnef_hw.build.summary import _link_rate, make_report
+from nnef_hw.build.summary import _link_rate, _memory_bits, make_report
 from nnef_hw.build.synthesis import Resource, SynthesisResult
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
+from nnef_hw.report import write_html
 from nnef_hw.schedule import Port, find_target, lower, schedule
+from nnef_hw.schedule.activity import make_timeline
 from nnef_hw.testing import GraphBuilder
+from nnef_hw.window import Window
 
 TARGET = find_target("icebreaker")
 
@@ -38,6 +41,7 @@ def report(fixed, plan):
     def report(**changes):
         known = {"synthesis": None, "simulation": None, "accuracy": None, "bitstream": None}
         known |= {"seconds": {}, "commands": [], "baud": 1_000_000, "target": TARGET}
+        known |= {"timeline": make_timeline(plan)}
         return make_report(graph=fixed, plan=plan, network=lower(fixed), **known | changes)
 
     return report
@@ -108,3 +112,87 @@ def test_layers_add_up(report, plan):
         busy = layer["macs"] / (plan.interval * layer["multipliers"])
         assert layer["utilization"] == pytest.approx(busy)
         assert layer["in_dsp"] in {0, layer["multipliers"]}
+
+
+@pytest.fixture(scope="module")
+def branching():
+    """Give the plan of a network with a branch, depthwise multipliers and a sum; its report."""
+    rng = np.random.default_rng(1)
+    net = GraphBuilder("branching")
+    x = net.input("image", [1, 8, 6, 6])
+    y = net.op(
+        "conv", x, rng.normal(size=(8, 1, 3, 3)), rng.normal(size=(1, 8)), border="constant",
+        padding=[(1, 1), (1, 1)], stride=[1, 1], dilation=[1, 1], groups=8, name="depthwise",
+    )  # fmt: skip
+    net.op("add", x, y, name="sum")
+    fixed = quantize(simplify(net.build()), {"image": rng.normal(size=(30, 8, 6, 6))})
+    target = find_target("ulx3s_85f")
+    plan = schedule(fixed, target)
+    timeline = make_timeline(plan)
+    return plan, timeline, make_report(
+        graph=fixed, plan=plan, network=lower(fixed), timeline=timeline, target=target,
+        baud=1_000_000, synthesis=None, simulation=None, accuracy=None, bitstream=None,
+        seconds={}, commands=[],
+    )  # fmt: skip
+
+
+def test_layers_know_what_they_read(branching):
+    plan, _, value = branching
+    depthwise, total = value["layers"]
+    tensor = plan.input.tensor
+    codes = 6 * 6 * 8
+    assert depthwise["sources"] == [{"tensor": tensor, "fifo": 0, "codes": codes}]
+    assert {source["tensor"] for source in total["sources"]} == {tensor, depthwise["tensor"]}
+    depths = [source.depth for source in plan.blocks[1].sources]
+    assert [source["fifo"] for source in total["sources"]] == depths
+    assert max(depths) > 0
+    assert depthwise["codes"] == total["codes"] == codes
+
+
+def test_depthwise_multipliers_are_lanes_times_taps(branching):
+    _, _, value = branching
+    depthwise = value["layers"][0]
+    assert depthwise["kind"] == "depthwise"
+    assert depthwise["multipliers"] == depthwise["lanes"] * depthwise["taps"] > 0
+
+
+def test_activity_is_that_of_the_timeline(branching):
+    plan, timeline, value = branching
+    for layer, activity in zip(value["layers"], timeline.blocks, strict=True):
+        assert layer["busy_cycles"] == sum(activity.busy)
+        assert layer["waiting_cycles"] == sum(activity.waiting)
+        assert layer["busy_cycles"] + layer["waiting_cycles"] <= plan.interval
+
+
+def test_stream_that_keeps_the_interval_from_being_halved_is_named(branching):
+    plan, _, value = branching
+    headroom = value["headroom"]
+    assert headroom["wanted"] == plan.interval // 2
+    assert {limit["codes"] for limit in headroom["limits"]} == {288}
+    assert headroom["cycles"] >= 288
+    assert value["roofs"]["streams"] == plan.macs / 288 == value["roofs"]["input"]
+    assert value["roofs"]["dsp_multipliers"] == 156 <= value["roofs"]["multipliers"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "bits"),
+    [
+        ({}, 0),
+        ({"window": Window(6, 6, 2, (3, 3)), "depth": 64, "lanes": 4}, 64 * 4 * 8),
+        ({"window": Window(6, 6, 1, (3, 3)), "depth": 6, "parallel": True}, 6 * 8 * 8 * 2),
+        ({"window": Window(6, 6, 8, (3, 3)), "depth": 192, "lines": 4}, 192 * 8 * 9),
+        ({"kind": "global_sum", "pixels": 36, "acc_bits": 14}, 8 * 14),
+        ({"kind": "global_max", "pixels": 36}, 8 * 8),
+    ],
+)
+def test_bits_of_line_buffers(branching, changes, bits):
+    plain = replace(branching[0].blocks[1], acc_bits=0)
+    assert _memory_bits(replace(plain, **changes)) == bits
+
+
+def test_page_of_a_branching_network_has_its_fifo(branching, tmp_path):
+    _, timeline, value = branching
+    write_html(value, timeline, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    depth = max(source["fifo"] for source in value["layers"][1]["sources"])
+    assert f">FIFO {depth}<" in page or f">{depth}<" in page

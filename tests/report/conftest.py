@@ -4,6 +4,8 @@ import copy
 
 import pytest
 
+from nnef_hw.schedule.activity import Activity, Timeline
+
 
 def _layer(name, op, kind, images, kernel=None, folding=(0, 0), in_dsp=0, **numbers):
     rows, lanes = folding
@@ -19,10 +21,29 @@ def _layer(name, op, kind, images, kernel=None, folding=(0, 0), in_dsp=0, **numb
         "lanes": lanes,
         "multipliers": rows * lanes,
         "in_dsp": in_dsp,
+        "taps": 1,
+        "lines": 0,
         "utilization": None,
     }
-    unknown = dict.fromkeys(("parameters", "macs", "weight_bytes", "line_buffer_bytes", "bram"), 0)
+    unknown = dict.fromkeys(
+        ("parameters", "macs", "weight_bytes", "line_buffer_bytes", "bram", "dsp"), 0
+    )
     return {**layer, **unknown, "lut": 60, "cycles": 0, **numbers}
+
+
+def _chained(layers):
+    """Let every layer read the one before it."""
+    tensor = "input"
+    for n, layer in enumerate(layers):
+        source = {"tensor": tensor, "fifo": 0, "codes": 1}
+        tensor = f"t{n}"
+        layer |= {"sources": [source], "tensor": tensor, "codes": 1}
+    return layers
+
+
+def _headroom(wanted, **changes):
+    nothing = {"limits": [], "changes": [], "lacking": [], "multipliers": 38}
+    return {"wanted": wanted, "cycles": wanted, "resources": {}, **nothing, **changes}
 
 
 def _tiny():
@@ -88,7 +109,17 @@ def _tiny():
             "load": 0.05, "quantize": 1.31, "schedule": 0.874, "emit": 2.66, "simulate": 21.4,
             "synthesize": 38.2, "place": 71.5, "pack": 1.9,
         },
-        "layers": layers,
+        "layers": _chained(layers),
+        "link": {"lut": 700, "ff": 350, "dsp": 0, "bram": 1, "spram": 0},
+        "headroom": _headroom(
+            15015,
+            changes=[
+                {"name": "conv1", "multipliers": 2, "then": 4},
+                {"name": "conv2", "multipliers": 8, "then": 16},
+            ],
+            lacking=[{"resource": "lut", "wanted": 6604, "usable": 5016}],
+        ),
+        "roofs": {"dsp_multipliers": 16, "multipliers": 25, "input": 651.7, "streams": 81.5},
         "simulation": {
             "frames": 1000,
             "bit_exact": True,
@@ -149,13 +180,18 @@ def _deep():
         "model": "resnet8",
         "board": "ulx3s_85f",
         "device": "ecp5-85k",
-        "layers": layers,
+        "layers": _chained(layers),
         "resources": resources,
         "cycles_per_inference": 36864,
         "timing_met": False,
         "fmax_mhz": 71.3,
         "clock_mhz": 100.0,
         "multipliers": 177,
+        "headroom": _headroom(
+            18432,
+            cycles=32768,
+            limits=[{"name": layers[0]["name"], "cycles": 32768, "codes": 32768}],
+        ),
     }
 
 
@@ -163,8 +199,9 @@ def _poolless_single():
     """Return one layer and no multiplier anywhere."""
     pool = _layer("pool", "avg_pool", "avg_pool", ((8, 8, 1), (4, 4, 1)), (2, 2), cycles=64)
     single = {
-        "macs": 0, "multipliers": 0, "mac_utilization": None, "layers": [pool],
+        "macs": 0, "multipliers": 0, "mac_utilization": None, "layers": _chained([pool]),
         "cycles_per_inference": 64, "latency_cycles": 30,
+        "headroom": _headroom(32, cycles=64, limits=[{"name": "pool", "cycles": 64, "codes": 64}]),
     }  # fmt: skip
     return _planned() | single
 
@@ -190,6 +227,49 @@ def single():
     return _poolless_single()
 
 
-@pytest.fixture(params=["tiny", "planned", "deep", "single"])
+def _residual():
+    """Return four layers and a sum of the first and the last, which come in a second row."""
+    report = _tiny()
+    conv = report["layers"][2]
+    layers = [copy.deepcopy(conv) | {"name": f"conv{n}"} for n in range(1, 8)]
+    add = _layer("sum", "add", "sum", ((14, 14, 16), (14, 14, 16)), cycles=3136)
+    _chained([*layers, add])
+    layers[1] |= {"kind": "depthwise", "taps": 9, "rows": 1, "lanes": 1, "lines": 4}
+    layers[4]["sources"] = [{"tensor": "t2", "fifo": 0, "codes": 3136}]
+    add["sources"] = [
+        {"tensor": "t6", "fifo": 0, "codes": 3136}, {"tensor": "t0", "fifo": 1146, "codes": 3136},
+    ]  # fmt: skip
+    return report | {"layers": [*layers, add]}
+
+
+@pytest.fixture
+def residual():
+    return _residual()
+
+
+@pytest.fixture
+def timeline_of():
+    """Return ``timeline_of(report)``: layers that work at the start of the frame, then wait."""
+
+    def timeline_of(report):
+        interval = report["cycles_per_inference"]
+        step = -(-interval // 8)
+        sizes = [min(step, interval - first) for first in range(0, interval, step)]
+
+        def activity(name, cycles):
+            busy, left = [], cycles
+            for size in sizes:
+                busy.append(min(size, left))
+                left -= busy[-1]
+            waiting = [(size - taken) // 4 for size, taken in zip(sizes, busy, strict=True)]
+            return Activity(name, tuple(busy), tuple(waiting))
+
+        layers = [activity(x["name"], x["cycles"]) for x in report["layers"]]
+        return Timeline(interval, step, activity("input", 784 % interval), tuple(layers))
+
+    return timeline_of
+
+
+@pytest.fixture(params=["tiny", "planned", "deep", "single", "residual"])
 def any_report(request):
     return request.getfixturevalue(request.param)

@@ -34,18 +34,23 @@ class _Balance(HTMLParser):
 
 
 @pytest.fixture
-def render(tmp_path):
+def render(tmp_path, timeline_of):
     def page(report):
-        write_html(report, tmp_path / "report.html")
+        write_html(report, timeline_of(report), tmp_path / "report.html")
         return (tmp_path / "report.html").read_text("utf-8")
 
     return page
 
 
+def drawing(page, kind):
+    """Return a drawing, parsed as XML."""
+    return ET.fromstring(re.search(rf'<svg class="{kind}".*?</svg>', page, re.S)[0])
+
+
 def picture(page):
-    """Return the drawing of the network, parsed as XML."""
-    root = ET.fromstring(re.search(r'<svg class="picture".*?</svg>', page, re.S)[0])
-    return root, root.findall(f"{SVG}g")
+    """Return the drawing of the network and its boxes."""
+    root = drawing(page, "picture")
+    return root, [x for x in root.findall(f"{SVG}g") if x.get("class") != "fifo"]
 
 
 def travel(path):
@@ -144,18 +149,155 @@ def test_boxes_neither_overlap_nor_leave_the_drawing(render, any_report):
         for other_x, other_y in places[:i]:
             assert abs(x - other_x) > box_width or abs(y - other_y) > box_height
     assert places == sorted(places, key=lambda place: (place[1], place[0]))
-    assert len(root.findall(f"{SVG}path")) == len(boxes) + 1
 
 
-def test_wires_lead_from_each_box_to_the_next(render, any_report):
-    root, boxes = picture(render(any_report))
+def wires(root):
+    return [travel(x.get("d")) for x in root.findall(f"{SVG}path")]
+
+
+@pytest.mark.parametrize("name", ["tiny", "deep", "single"])
+def test_wires_of_a_chain_lead_from_each_box_to_the_next(render, name, request):
+    root, boxes = picture(render(request.getfixturevalue(name)))
     places = [tuple(map(float, re.findall(r"[\d.]+", x.get("transform")))) for x in boxes]
     box = boxes[0].find(f"{SVG}rect")
     width, half = float(box.get("width")), float(box.get("height")) / 2
-    trips = [travel(x.get("d")) for x in root.findall(f"{SVG}path")]
+    trips = wires(root)
     assert [x for _, x in trips[:-1]] == [pytest.approx((x, y + half)) for x, y in places]
     leaving = [pytest.approx((x + width, y + half), abs=0.11) for x, y in places]
     assert [x for x, _ in trips[1:]] == leaving
+
+
+def test_wires_of_branches_begin_and_end_at_their_boxes(render, residual):
+    root, boxes = picture(render(residual))
+    places = [tuple(map(float, re.findall(r"[\d.]+", x.get("transform")))) for x in boxes]
+    box = boxes[0].find(f"{SVG}rect")
+    width, height = float(box.get("width")), float(box.get("height"))
+
+    def touches(point, number):
+        x, y = places[number]
+        return x - 0.2 <= point[0] <= x + width + 0.2 and y - 0.2 <= point[1] <= y + height + 0.2
+
+    pairs = [(0, 1), (1, 2), (2, 3), (2, 4), (4, 5), (5, 6), (6, 7), (0, 7)]
+    trips = wires(root)
+    assert all(
+        touches(start, source) and touches(end, target)
+        for (start, end), (source, target) in zip(trips[1:-2], pairs, strict=True)
+    )
+    leaving = [start for start, _ in trips[-2:]]
+    assert touches(leaving[0], 3), "nobody reads it"
+    assert touches(leaving[1], 7)
+
+
+def test_fifos_are_drawn_on_their_wires_and_listed(render, residual):
+    page = render(residual)
+    root, _ = picture(page)
+    (fifo,) = [x for x in root.findall(f"{SVG}g") if x.get("class") == "fifo"]
+    assert texts(fifo) == ["FIFO 1,146"]
+    said = words(page)
+    assert "reads conv7, conv1 (FIFO of 1,146)" in said
+    assert "reads conv3" in said
+    assert said.count("reads ") == 2
+
+
+def test_windows_with_a_memory_per_tap_say_so(render, residual):
+    said = words(render(residual))
+    assert f"depthwise 3{TIMES}3" in said
+    assert f"8 9 taps 94.0% 1,152 448 4 rows {TIMES} 9" in said
+
+
+def rows_of(page):
+    return drawing(page, "timeline").findall(f"{SVG}g")
+
+
+def filled(path):
+    """Return the area of a path of upright rectangles."""
+    area = 0.0
+    for x, base, top, end in re.findall(r"M([\d.]+) ([\d.]+)V([\d.]+)H([\d.]+)V", path):
+        area += (float(end) - float(x)) * (float(base) - float(top))
+    return area
+
+
+def test_timeline_has_a_row_for_the_input_and_each_layer(render, any_report):
+    rows = rows_of(render(any_report))
+    assert [x.find(f"{SVG}title").text.split(":")[0] for x in rows] == [
+        "input", *(x["name"] for x in any_report["layers"])
+    ]  # fmt: skip
+    places = [float(x.find(f"{SVG}rect").get("y")) for x in rows]
+    assert places == sorted(set(places))
+
+
+def test_areas_of_the_timeline_are_cycles(render, any_report, timeline_of):
+    timeline = timeline_of(any_report)
+    rows = rows_of(render(any_report))
+    track = rows[0].find(f"{SVG}rect")
+    room = float(track.get("width")) * float(track.get("height"))
+    visible = float(track.get("width")) / len(timeline.input.busy)
+    for row, activity in zip(rows, (timeline.input, *timeline.blocks), strict=True):
+        busy, waiting = sum(activity.busy), sum(activity.waiting)
+        paths = {x.get("class"): x.get("d") for x in row.findall(f"{SVG}path")}
+        assert filled(paths["busy"]) == pytest.approx(
+            room * busy / timeline.interval, rel=0.02, abs=visible
+        )
+        assert ("wait" in paths) == bool(waiting and activity is not timeline.input)
+        if "wait" not in paths:
+            continue
+        taken = room * (busy + waiting) / timeline.interval
+        assert filled(paths["wait"]) == pytest.approx(taken, rel=0.02, abs=visible)
+        said = row.find(f"{SVG}title").text
+        starved = timeline.interval - busy - waiting
+        assert said.endswith(
+            f"works {busy:,} cycles, waits {waiting:,} cycles, starves {starved:,} cycles"
+        )
+
+
+def test_equal_neighbours_of_the_timeline_are_one_rectangle(render, tiny):
+    busiest = rows_of(render(tiny))[3].findall(f"{SVG}path")[-1]
+    assert busiest.get("d").count("M") == 1
+
+
+def test_slowest_layers_are_marked_in_the_timeline(render, tiny):
+    assert [x.get("class") for x in rows_of(render(tiny))].index("bottleneck") == 3
+
+
+def test_roofline_has_the_design_its_layers_and_its_bounds(render, tiny):
+    plot = drawing(render(tiny), "roofline")
+    circles = plot.findall(f"{SVG}circle")
+    assert [x.get("class") for x in circles] == [
+        "dot", "dot limit", "dot", "dot", "design"
+    ]  # fmt: skip
+    assert circles[-1].find(f"{SVG}title").text == "17 MACs per cycle with 19 multipliers"
+    said = texts(plot)
+    assert "busiest stream, one code per cycle: 81.5" in said
+    assert "DSP blocks: 16" in said
+    assert "with the LUTs left: 25" in said
+    slope = next(x for x in plot.findall(f"{SVG}line") if x.get("class") == "slope")
+    x, y = (float(circles[-1].get(key)) for key in ("cx", "cy"))
+    x1, y1, x2, y2 = (float(slope.get(key)) for key in ("x1", "y1", "x2", "y2"))
+    on_slope = y1 + (x - x1) / (x2 - x1) * (y2 - y1)
+    assert 0 < y - on_slope < 12, "below the slope, by what the multipliers idle"
+
+
+def test_design_without_multipliers_has_no_roofline(render, single):
+    assert 'class="roofline"' not in render(single)
+
+
+def test_what_half_the_interval_takes_is_said(render, tiny, deep):
+    said = words(render(tiny))
+    assert "conv2 takes 30,030 cycles a frame." in said
+    assert (
+        "Half the interval, 15,015 cycles, would take 38 multipliers instead of 19, and 6,604 of "
+        "5,016 LUTs." in said
+    )
+    assert "conv1 2 4 conv2 8 16" in said
+    said = words(render(deep))
+    assert "32,768 codes, one per cycle. No folding of these layers is faster" in said
+
+
+def test_resources_of_layers_add_up(render, tiny):
+    said = words(render(tiny))
+    lut = sum(x["lut"] for x in tiny["layers"])
+    assert "conv3 760 0 11" in said
+    assert f"host link, border 700 0 1 All {lut + 700:,} 0 30" in said
 
 
 def test_long_names_fit_their_boxes_and_differ(render, deep):
@@ -204,9 +346,9 @@ def test_finished_build_shows_its_figures(render, tiny):
     ):  # fmt: skip
         assert figure in said
     row = f"conv2 graph.nnef:12:5 conv 3{TIMES}3 14{TIMES}14{TIMES}8 → 14{TIMES}14{TIMES}16"
-    row += f" 1,168 225,792 30,030 100.0% 8 4 {TIMES} 2 7 94.0% 1,152 448 6 720"
+    row += f" 1,168 225,792 30,030 100.0% 8 4 rows {TIMES} 2 lanes 94.0% 1,152 448"
     assert row in said
-    assert "All layers 8,778 510,912 30,030 19 16 89.5%" in said
+    assert "All layers 8,778 510,912 30,030 19 89.5%" in said
 
 
 def test_planned_build_claims_nothing_that_was_not_run(render, planned):

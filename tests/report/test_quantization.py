@@ -1,11 +1,13 @@
 """What quantization costs, layer by layer."""
 
+import dataclasses
 import json
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
+from nnef_hw.ir import Quantization
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.report.quantization import describe_quantization
@@ -58,6 +60,17 @@ def test_confusion_counts_labels_by_row(described):
     assert table.shape == (3, 3)
     assert table.sum() == report["samples"] == 30
     assert np.trace(table) / 30 == pytest.approx(report["accuracy"]["fixed"])
+
+
+def test_what_the_author_quantized_is_said(rng):
+    graph = network(rng)
+    quant = Quantization("linear_quantize", {"min": 0.0, "max": 3.0, "bits": 8})
+    tensors = {**graph.tensors, "r": dataclasses.replace(graph.tensor("r"), quant=quant)}
+    graph = graph.replaced(tensors=tensors)
+    x = {"x": rng.standard_normal((20, 2, 6, 6))}
+    report = describe_quantization(graph, quantize(graph, x), Samples(x))
+    assert {row["name"] for row in report["layers"] if row["given"]} == {"r"}
+    assert not any(row["weights_given"] for row in report["layers"])
 
 
 def test_only_formats_are_described_without_samples(rng):

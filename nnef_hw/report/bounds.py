@@ -1,0 +1,87 @@
+"""What sets the interval of a design, and what half of it would take, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from nnef_hw.report import wording
+
+__all__ = ["explain", "names", "summary"]
+
+FEW = 3
+_UNITS = {"lut": "LUTs", "dsp": "DSP blocks", "bram": "block RAMs"}
+
+
+def names(layers: Sequence[str], most: int = FEW) -> str:
+    """List some names, and how many more there are."""
+    if len(layers) > most + 1:
+        return f"{', '.join(layers[:most])} and {len(layers) - most} more"
+    *first, last = layers
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def explain(report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield sentences: what bounds the interval, and what it would take to halve it."""
+    slowest = wording.bottlenecks(report)
+    if not slowest:
+        return
+    interval, headroom = report["cycles_per_inference"], report["headroom"]
+    cycles = max(layer["cycles"] for layer in report["layers"])
+    verb = "takes" if len(slowest) == 1 else "take"
+    text = f"{names(slowest)} {verb} {wording.count(cycles)} cycles a frame"
+    if interval > cycles:
+        text += f"; bursts between layers add {wording.count(interval - cycles)}"
+    yield f"{text}."
+    half = f"Half the interval, {wording.count(headroom['wanted'])} cycles,"
+    for place, (reason, layers) in enumerate(_limits(headroom)):
+        yield f"{half if not place else 'It'} is out of reach for {names(layers)}: {reason}."
+    if headroom["changes"]:
+        start = half
+        if headroom["limits"]:
+            start = f"The best that any folding gives, {wording.count(headroom['cycles'])} cycles,"
+        yield (
+            f"{start} would take {wording.count(headroom['multipliers'])} multipliers instead of "
+            f"{wording.count(report['multipliers'])}, and {_resources(headroom)}."
+        )
+    elif headroom["limits"]:
+        yield "No folding of these layers is faster, whatever the device."
+
+
+def summary(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the same in a line or two, each with its title."""
+    headroom = report["headroom"]
+    wanted, limits = wording.count(headroom["wanted"]), headroom["limits"]
+    cost = f"{wording.count(headroom['multipliers'])} multipliers, {_resources(headroom)}"
+    if not limits:
+        if headroom["changes"]:
+            yield "halved", f"{wanted} cycles: {cost}"
+        return
+    reason, layers = next(_limits(headroom))
+    count = layers[0] if len(layers) == 1 else f"{len(layers)} layers"
+    yield "halved", f"{wanted} cycles: not with {wording.middle(count, 14)}, {reason}"
+    if headroom["changes"]:
+        yield "at best", f"{wording.count(headroom['cycles'])} cycles: {cost}"
+
+
+def _limits(headroom: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """Yield every reason why layers are no faster, with their names; most of them first."""
+    reasons: dict[str, list[str]] = {}
+    for limit in headroom["limits"]:
+        if limit["codes"] > headroom["wanted"]:
+            reason = f"{wording.count(limit['codes'])} codes, one per cycle"
+        else:
+            reason = f"{wording.count(limit['cycles'])} cycles in any folding"
+        reasons.setdefault(reason, []).append(limit["name"])
+    yield from sorted(reasons.items(), key=lambda item: -len(item[1]))
+
+
+def _resources(headroom: Mapping[str, Any]) -> str:
+    if not headroom["lacking"]:
+        return "which the device has"
+    shortages = [
+        f"{wording.count(row['wanted'])} of {wording.count(row['usable'])} "
+        f"{_UNITS[row['resource']]}"
+        for row in headroom["lacking"]
+    ]
+    return " and ".join(shortages)

@@ -1,0 +1,113 @@
+"""Who is busy when: what every block does in each cycle of a steady frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.schedule.beats import Trace, trace_beats
+from nnef_hw.schedule.plan import Plan
+
+__all__ = ["Activity", "Timeline", "make_timeline"]
+
+MOST_STEPS = 220
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What one block does in the steps of a timeline; in the other cycles it is starved.
+
+    Parameters
+    ----------
+    name
+        Of the layer, or of the input.
+    busy
+        Cycles per step in which it takes a word.
+    waiting
+        Cycles per step in which a word is there and cannot be taken: earlier results have to leave.
+    """
+
+    name: str
+    busy: tuple[int, ...]
+    waiting: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """One steady frame, which repeats; it begins as the input takes a frame's first beat.
+
+    Parameters
+    ----------
+    interval
+        Cycles of the frame.
+    step
+        Cycles of a step; the last one may be shorter.
+    input
+        What the input does.
+    blocks
+        What the blocks do, in stream order.
+    """
+
+    interval: int
+    step: int
+    input: Activity
+    blocks: tuple[Activity, ...]
+
+
+def make_timeline(plan: Plan) -> Timeline:
+    """Simulate the beats of a Plan and fold every block's last frame onto one interval.
+
+    The pipeline holds parts of several frames at once: what a block does late for one frame it does
+    while the input takes a later one.
+    """
+    times, traces = trace_beats(plan.blocks, plan.input, plan.output)
+    frames, start = len(times.first_inputs), times.first_inputs[-1]
+
+    def activity(name: str, tensor: str, words: int) -> Activity:
+        trace = _last_frame(traces[tensor], frames)
+        states = _states(trace, words, start, plan.interval)
+        return Activity(name, *(tuple(_steps(state, step)) for state in states))
+
+    step = -(-plan.interval // MOST_STEPS)
+    return Timeline(
+        interval=plan.interval,
+        step=step,
+        input=activity(plan.input.tensor, plan.input.tensor, 1),
+        blocks=tuple(
+            activity(block.name, block.tensor, block.pass_words if block.window else 1)
+            for block in plan.blocks
+        ),
+    )
+
+
+def _last_frame(trace: Trace, frames: int) -> Trace:
+    """Keep the items of the last frame, and the one before them."""
+    first = len(trace.accepted) // frames * (frames - 1) - 1
+    return Trace(trace.offered[first:], trace.accepted[first:])
+
+
+def _states(
+    trace: Trace, words: int, start: int, interval: int
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Tell for every cycle of an interval whether a block is busy, and whether it waits.
+
+    The words of an item come without a gap before its last one, which is what may wait.
+    """
+    accepted = np.array(trace.accepted)
+    offered = np.maximum(np.array(trace.offered)[1:], accepted[:-1] + words)
+    busy, waiting = np.zeros(interval, bool), np.zeros(interval, bool)
+    for back in range(1, words):
+        busy[(offered - back - start) % interval] = True
+    busy[(accepted[1:] - start) % interval] = True
+    for first, end in zip(offered.tolist(), trace.accepted[1:], strict=True):
+        if end > first:
+            waiting[np.arange(first - start, end - start) % interval] = True
+    return busy, waiting & ~busy
+
+
+def _steps(state: NDArray[np.bool_], step: int) -> Iterator[int]:
+    for first in range(0, len(state), step):
+        yield int(np.count_nonzero(state[first : first + step]))

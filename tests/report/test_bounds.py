@@ -1,0 +1,76 @@
+import pytest
+
+from nnef_hw.report import bounds
+
+
+def limit(name, cycles, codes):
+    return {"name": name, "cycles": cycles, "codes": codes}
+
+
+@pytest.mark.parametrize(
+    ("layers", "text"),
+    [(["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c"),
+     (["a", "b", "c", "d"], "a, b, c and d"), (list("abcde"), "a, b, c and 2 more")],
+    ids=repr,
+)  # fmt: skip
+def test_names_are_listed_or_counted(layers, text):
+    assert bounds.names(layers) == text
+
+
+def test_lacking_resources_are_said(tiny):
+    slowest, half = bounds.explain(tiny)
+    assert slowest == "conv2 takes 30,030 cycles a frame."
+    assert half == (
+        "Half the interval, 15,015 cycles, would take 38 multipliers instead of 19, and 6,604 of "
+        "5,016 LUTs."
+    )
+    assert list(bounds.summary(tiny)) == [
+        ("halved", "15,015 cycles: 38 multipliers, 6,604 of 5,016 LUTs")
+    ]
+
+
+def test_half_that_fits_is_said(tiny):
+    tiny["headroom"]["lacking"] = []
+    assert list(bounds.summary(tiny)) == [
+        ("halved", "15,015 cycles: 38 multipliers, which the device has")
+    ]
+
+
+def test_several_lacking_resources_are_said(tiny):
+    tiny["headroom"]["lacking"].append({"resource": "bram", "wanted": 52, "usable": 29})
+    (line,) = bounds.summary(tiny)
+    assert line[1].endswith("6,604 of 5,016 LUTs and 52 of 29 block RAMs")
+
+
+def test_bursts_between_layers_are_told_from_layers(tiny):
+    tiny["cycles_per_inference"] += 45
+    first, _ = bounds.explain(tiny)
+    assert first == "conv2 takes 30,030 cycles a frame; bursts between layers add 45."
+
+
+def test_full_stream_is_a_reason_and_the_best_is_said(tiny):
+    tiny["headroom"] |= {
+        "cycles": 20000,
+        "limits": [limit("conv1", 20000, 20000), limit("fc", 17000, 288), limit("x", 20000, 20000)],
+    }
+    _, stream, other, best = bounds.explain(tiny)
+    assert stream == (
+        "Half the interval, 15,015 cycles, is out of reach for conv1 and x: 20,000 codes, one "
+        "per cycle."
+    )
+    assert other == "It is out of reach for fc: 17,000 cycles in any folding."
+    assert best.startswith("The best that any folding gives, 20,000 cycles, would take 38 mult")
+    assert [title for title, _ in bounds.summary(tiny)] == ["halved", "at best"]
+
+
+def test_full_stream_at_the_interval_ends_the_matter(tiny):
+    tiny["headroom"] |= {"limits": [limit("conv1", 30030, 30030)], "changes": []}
+    *_, last = bounds.explain(tiny)
+    assert last == "No folding of these layers is faster, whatever the device."
+    assert list(bounds.summary(tiny)) == [
+        ("halved", "15,015 cycles: not with conv1, 30,030 codes, one per cycle")
+    ]
+
+
+def test_lines_fit_a_narrow_terminal(any_report):
+    assert all(len(f"{title:<12} {text}") <= 80 for title, text in bounds.summary(any_report))

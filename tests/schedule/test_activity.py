@@ -1,0 +1,90 @@
+"""What blocks do over a steady frame agrees with the Plan."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nnef_hw.schedule import find_target, schedule
+from nnef_hw.schedule.activity import make_timeline
+from nnef_hw.schedule.beats import simulate_beats, trace_beats
+from nnef_hw.testing import GraphBuilder
+
+TARGET = find_target("ulx3s_85f")
+
+
+def conv(g, x, shape, rng, groups=1):
+    """Add a convolution that keeps the image's extents."""
+    channels, _, kernel, _ = shape
+    pad = [(kernel // 2, kernel // 2)] * 2
+    return g.op(
+        "conv", x, rng.normal(size=shape), rng.normal(size=[1, channels]), border="constant",
+        padding=pad, stride=[1, 1], dilation=[1, 1], groups=groups,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def residual(fix, rng):
+    g = GraphBuilder("residual")
+    x = g.op("relu", conv(g, g.input("x", [1, 3, 8, 8]), (8, 3, 3, 3), rng))
+    y = g.op("relu", conv(g, x, (8, 1, 3, 3), rng, groups=8))
+    y = conv(g, y, (8, 8, 1, 1), rng)
+    pooled = g.op("mean_reduce", g.op("add", x, y), axes=[2, 3])
+    return fix(g.build(g.reshape(pooled, [1, 8])))
+
+
+@pytest.fixture
+def plan(residual):
+    return schedule(residual, TARGET)
+
+
+def test_an_array_takes_the_words_of_its_passes(plan):
+    for block, activity in zip(plan.blocks, make_timeline(plan).blocks, strict=True):
+        if block.window is not None:
+            words = block.window.out_pixels * block.window.passes * block.pass_words
+            assert sum(activity.busy) == words, block.name
+        else:
+            codes = block.pixels * block.channels or 8 * 8 * 8
+            assert sum(activity.busy) == codes, block.name
+
+
+def test_steps_fill_the_interval_and_no_more(plan):
+    timeline = make_timeline(plan)
+    assert timeline.interval == plan.interval
+    count = -(-plan.interval // timeline.step)
+    for activity in (timeline.input, *timeline.blocks):
+        assert len(activity.busy) == len(activity.waiting) == count
+        taken = np.add(activity.busy, activity.waiting)
+        assert taken.max() <= timeline.step
+        assert taken.sum() <= timeline.interval
+        assert taken[-1] <= plan.interval - timeline.step * (count - 1)
+    assert sum(timeline.input.busy) == plan.input.beats
+
+
+def test_recording_changes_no_cycle(plan):
+    times, traces = trace_beats(plan.blocks, plan.input, plan.output)
+    assert times == simulate_beats(plan.blocks, plan.input, plan.output)
+    for trace in traces.values():
+        assert (np.subtract(trace.accepted, trace.offered) >= 0).all()
+        assert (np.diff(trace.accepted) >= 0).all()
+
+
+def test_slow_reader_makes_its_writer_wait(plan):
+    """The layer behind gives a result every 40 cycles; the one before it then cannot go on."""
+    slow = [
+        replace(block, digit_stages=1, digit_bits=1, interval=40) if n == 2 else block
+        for n, block in enumerate(plan.blocks)
+    ]
+    times = simulate_beats(slow, plan.input, plan.output)
+    waits = [
+        sum(activity.waiting)
+        for activity in make_timeline(
+            replace(plan, blocks=tuple(slow), interval=times.interval)
+        ).blocks
+    ]
+    assert waits[2] > times.interval // 2
+    assert sum(make_timeline(plan).blocks[2].waiting) < plan.interval // 10
+
+
+def test_timeline_is_deterministic(plan):
+    assert make_timeline(plan) == make_timeline(plan)
