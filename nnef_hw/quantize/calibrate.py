@@ -205,9 +205,13 @@ class _Chooser:
             return self._joint(self._owners.get(node.name, node.name))
         if node.name in self._owners:
             joint = self._joint(self._owners[node.name])
-            if step <= _LARGEST_FACTOR * _scale(joint):
+            if step <= self._largest_factor(node) * _scale(joint):
                 return joint
-        return self._computed(node, step)
+        return self._computed(node, step / self._largest_factor(node))
+
+    def _largest_factor(self, node: Node) -> float:
+        """Return how many steps of its result one in a node's accumulator may be."""
+        return min(_LARGEST_FACTOR, ((1 << self._mult_bits(node)) - 1) / 2)
 
     def _accumulator_step(self, node: Node) -> float:
         """Return what one more in a node's accumulator means, 0 if it has none."""
@@ -260,9 +264,8 @@ class _Chooser:
             remedy="give representative inputs with --calibrate samples.npz",
         )
 
-    def _observed(self, name: str, accumulator_step: float = 0.0) -> QType:
-        scheme = self._scheme.of(name)
-        return scheme.activation(*self._span(name), accumulator_step / _LARGEST_FACTOR)
+    def _observed(self, name: str, least_scale: float = 0.0) -> QType:
+        return self._scheme.of(name).activation(*self._span(name), least_scale)
 
     def _span(self, name: str) -> tuple[float, float]:
         """Return the range that a format must cover: grown, where samples show too little."""
@@ -283,10 +286,10 @@ class _Chooser:
             lo, hi = lo * (1.0 + scheme.headroom), hi * (1.0 + scheme.headroom)
         return lo, hi
 
-    def _computed(self, node: Node, accumulator_step: float) -> QType:
+    def _computed(self, node: Node, least_scale: float) -> QType:
         """Return the format of a result that its author did not quantize."""
         if node.op in LAYERS or self._found:
-            return self._observed(node.name, accumulator_step)
+            return self._observed(node.name, least_scale)
         if node.op == "avg_pool":
             return self._formats[node.inputs[0]]
         if node.op in _SCALED_OPS:

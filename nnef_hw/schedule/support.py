@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.ir import Graph, Node
+from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
 
 __all__ = ["check_streamable", "image_shape"]
 
@@ -59,6 +60,8 @@ def check_streamable(graph: Graph) -> list[NnefHwError]:
 def _problems(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
     """Yield reasons and remedies."""
     attrs = node.attrs
+    if isinstance(attrs.get("requant"), TfliteRequant | TfliteAddRequant | TfliteAverage):
+        yield "rounding 'tflite' is not in hardware yet", "use rounding = 'half_up'"
     if any(map(any, attrs.get("padding", ()))):
         allowed = _BORDERS[node.op]
         if attrs["border"] not in allowed:
