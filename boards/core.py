@@ -8,6 +8,7 @@ from nnef_hw.boards.beats import BeatSerializer, beat_bytes
 from nnef_hw.boards.counters import InferenceCounters
 from nnef_hw.boards.link import PacketLink
 from nnef_hw.boards.protocol import identity_payload
+from nnef_hw.boards.replay import Replayer
 from nnef_hw.boards.uart import UartReceiver, UartTransmitter, receiver_latency, uart_divider
 
 __all__ = ["DEFAULT_BAUD", "LinkedCore"]
@@ -32,6 +33,8 @@ class LinkedCore(wiring.Component):
         Rate of the UART.
     manifest_hash : bytes
         The 32 bytes by which a host recognises the build.
+    frame_beats : int or None
+        Beats of one input frame; without it the link refuses ``REPLAY``.
     idle_cycles : int or None
         Silence after which an unfinished packet is forgotten, a power of two; by default the
         first one that lasts 10 ms or more.
@@ -51,8 +54,12 @@ class LinkedCore(wiring.Component):
         Cycles from the start bit of a request's last byte to the start bit of its reply.
     """
 
-    def __init__(self, accelerator, *, clk_hz, baud=DEFAULT_BAUD, manifest_hash, idle_cycles=None):
+    def __init__(
+        self, accelerator, *, clk_hz, baud=DEFAULT_BAUD, manifest_hash, frame_beats=None,
+        idle_cycles=None,
+    ):
         self.accelerator = accelerator
+        self.frame_beats = frame_beats
         self.divider = uart_divider(clk_hz, baud)
         self.in_layout = accelerator.i.payload.shape()
         self.out_layout = accelerator.o.payload.shape()
@@ -72,7 +79,8 @@ class LinkedCore(wiring.Component):
         m.submodules.receiver = receiver = UartReceiver(self.divider)
         m.submodules.transmitter = transmitter = UartTransmitter(self.divider)
         m.submodules.link = link = PacketLink(
-            self.in_layout, identity=self.identity, idle_cycles=self.idle_cycles)
+            self.in_layout, identity=self.identity, idle_cycles=self.idle_cycles,
+            with_replay=self.frame_beats is not None)
         m.d.comb += [receiver.rx.eq(self.rx), self.tx.eq(transmitter.tx)]
         wiring.connect(m, receiver.o, link.i_rx)
         wiring.connect(m, link.o_tx, transmitter.i)
@@ -81,12 +89,28 @@ class LinkedCore(wiring.Component):
         accelerator, serializer = self.accelerator, BeatSerializer(self.out_layout)
         m.submodules.accelerator = restart(accelerator)
         m.submodules.serializer = restart(serializer)
-        wiring.connect(m, link.o, accelerator.i)
-        wiring.connect(m, accelerator.o, serializer.i)
-        wiring.connect(m, serializer.o, link.i_result)
-
         counters = InferenceCounters()
         m.submodules.counters = restart(counters)
+        if self.frame_beats is None:
+            wiring.connect(m, link.o, accelerator.i)
+            wiring.connect(m, accelerator.o, serializer.i)
+        else:
+            replayer = Replayer(self.in_layout, frame_beats=self.frame_beats)
+            m.submodules.replayer = restart(replayer)
+            wiring.connect(m, link.o, replayer.i)
+            wiring.connect(m, replayer.o, accelerator.i)
+            m.d.comb += [
+                replayer.start.eq(link.replay),
+                replayer.count.eq(link.replay_count),
+                replayer.inside.eq(counters.busy),
+                link.working.eq(replayer.busy | counters.busy),
+                link.replaying.eq(replayer.busy),
+                serializer.i.payload.eq(accelerator.o.payload),
+                serializer.i.valid.eq(accelerator.o.valid & ~replayer.busy),
+                accelerator.o.ready.eq(serializer.i.ready | replayer.busy),
+            ]
+        wiring.connect(m, serializer.o, link.i_result)
+
         m.d.comb += [
             counters.input_taken.eq(accelerator.i.valid & accelerator.i.ready),
             counters.input_last.eq(accelerator.i.p.last),

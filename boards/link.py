@@ -7,7 +7,15 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw.boards.buffer import PacketBuffer
 from nnef_hw.boards.counters import COUNTER_LAYOUT
 from nnef_hw.boards.crc import SerialCrc
-from nnef_hw.boards.protocol import COUNTS_BYTES, MAX_PAYLOAD, START, Reason, Reply, Request
+from nnef_hw.boards.protocol import (
+    COUNTS_BYTES,
+    MAX_PAYLOAD,
+    REPLAY_BYTES,
+    START,
+    Reason,
+    Reply,
+    Request,
+)
 
 __all__ = ["PacketLink"]
 
@@ -27,6 +35,8 @@ class PacketLink(wiring.Component):
         Payload of the reply to ``IDENTIFY``.
     idle_cycles : int
         Silence after which an unfinished packet is forgotten; a power of two.
+    with_replay : bool
+        Serve ``REPLAY``; otherwise it is an unknown type.
 
     Members
     -------
@@ -40,6 +50,14 @@ class PacketLink(wiring.Component):
         Resets the accelerator, for one cycle; the buffer is cleared along with it.
     counts : In(COUNTER_LAYOUT)
         Read by ``COUNTERS``.
+    replay : Out(1)
+        Begin a replay of ``replay_count`` frames, for one cycle.
+    replay_count : Out(16)
+        Frames.
+    working : In(1)
+        A frame is inside the accelerator, or a replay is running: no replay may begin.
+    replaying : In(1)
+        A replay is running: data has to wait.
 
     Attributes
     ----------
@@ -49,12 +67,13 @@ class PacketLink(wiring.Component):
 
     latency = 12
 
-    def __init__(self, layout, *, identity, idle_cycles):
+    def __init__(self, layout, *, identity, idle_cycles, with_replay=False):
         if idle_cycles < 2 or idle_cycles & (idle_cycles - 1):
             raise ValueError(f"idle_cycles must be a power of two, not {idle_cycles!r}")
         self.layout = layout
         self.identity = bytes(identity)
         self.idle_cycles = idle_cycles
+        self.with_replay = with_replay
         super().__init__({
             "i_rx": In(stream.Signature(8)),
             "o_tx": Out(stream.Signature(8)),
@@ -62,6 +81,10 @@ class PacketLink(wiring.Component):
             "i_result": In(stream.Signature(8)),
             "abort": Out(1),
             "counts": In(COUNTER_LAYOUT),
+            "replay": Out(1),
+            "replay_count": Out(16),
+            "working": In(1),
+            "replaying": In(1),
         })
 
     def elaborate(self, platform):
@@ -85,6 +108,8 @@ class PacketLink(wiring.Component):
         session = Signal()
         is_data = (kind == Request.DATA) | (kind == Request.DATA_END)
         is_ordered = is_data | (kind == Request.READ)
+        if self.with_replay:
+            is_ordered |= kind == Request.REPLAY
 
         # the reply, kept so that it can be repeated; a NAK of a damaged request leaves it alone
         reply = Signal(3)
@@ -185,6 +210,8 @@ class PacketLink(wiring.Component):
                 m.d.comb += buffer.store.eq(arrived)
                 with m.If(arrived):
                     m.d.sync += left.eq(left - 1)
+                    if self.with_replay:
+                        m.d.sync += self.replay_count.eq(Cat(self.replay_count[8:], byte))
                     with m.If(left == 1):
                         m.next = "CRC_HIGH"
 
@@ -226,7 +253,7 @@ class PacketLink(wiring.Component):
                         with m.Case(Request.DATA, Request.DATA_END):
                             with m.If(length == 0):
                                 refuse(Reason.LENGTH)
-                            with m.Elif(buffer.busy):
+                            with m.Elif(buffer.busy | self.replaying):
                                 m.d.sync += reply.eq(_short(Reply.BUSY))
                             with m.Else():
                                 m.d.comb += buffer.accept.eq(1)
@@ -234,6 +261,15 @@ class PacketLink(wiring.Component):
                         with m.Case(Request.READ):
                             m.d.comb += buffer.take.eq(1)
                             m.d.sync += reply.eq(_short(Reply.RESULT))
+                        if self.with_replay:
+                            with m.Case(Request.REPLAY):
+                                with m.If(length != REPLAY_BYTES):
+                                    refuse(Reason.LENGTH)
+                                with m.Elif(buffer.busy | self.working):
+                                    m.d.sync += reply.eq(_short(Reply.BUSY))
+                                with m.Else():
+                                    m.d.comb += self.replay.eq(1)
+                                    m.d.sync += reply.eq(_short(Reply.ACK))
                         with m.Default():
                             refuse(Reason.TYPE)
 

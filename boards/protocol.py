@@ -7,7 +7,8 @@ the two.
 from enum import IntEnum
 
 __all__ = [
-    "COUNTS_BYTES", "HASH_BYTES", "MAX_PAYLOAD", "START", "VERSION", "Reason", "Reply", "Request",
+    "COUNTS_BYTES", "HASH_BYTES", "MAX_PAYLOAD", "REPLAY_BYTES", "START", "VERSION", "Reason",
+    "Reply", "Request",
     "identity_payload",
 ]
 
@@ -16,6 +17,7 @@ START = 0xA5
 MAX_PAYLOAD = 56
 HASH_BYTES = 32
 COUNTS_BYTES = 10
+REPLAY_BYTES = 2
 
 
 class Request(IntEnum):

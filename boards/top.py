@@ -82,7 +82,10 @@ def board_constraints(board):
     return "\n".join([*lines, f'FREQUENCY PORT "clk" {board.input_mhz:g} MHZ;']) + "\n"
 
 
-def board_top(board, accelerator, freq_mhz=None, manifest_hash=bytes(32), *, baud=DEFAULT_BAUD):
+def board_top(
+    board, accelerator, freq_mhz=None, manifest_hash=bytes(32), *, baud=DEFAULT_BAUD,
+    frame_beats=None,
+):
     """Top of a board: accelerator, host link, clock and reset.
 
     Parameters
@@ -96,6 +99,8 @@ def board_top(board, accelerator, freq_mhz=None, manifest_hash=bytes(32), *, bau
         The 32 bytes by which a host recognises the build.
     baud : int
         Rate of the UART.
+    frame_beats : int or None
+        As in :class:`.LinkedCore`.
 
     Returns
     -------
@@ -110,7 +115,8 @@ def board_top(board, accelerator, freq_mhz=None, manifest_hash=bytes(32), *, bau
         uart_divider(clk_hz, baud)
     except ValueError as error:
         raise TargetError(str(error), remedy="choose another clock or baud rate") from None
-    core = LinkedCore(accelerator, clk_hz=clk_hz, baud=baud, manifest_hash=manifest_hash)
+    core = LinkedCore(
+        accelerator, clk_hz=clk_hz, baud=baud, manifest_hash=manifest_hash, frame_beats=frame_beats)
     led = board_pins(board).get("led")
     top = BoardTop(core, pll=pll, clk_hz=clk_hz, led_invert=led is not None and led.invert)
     return top, [top.clk, top.rx, top.tx, *([top.led] if led else [])]

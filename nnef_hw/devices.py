@@ -94,7 +94,7 @@ class Target:
     device: Device
     clock_mhz: float
     aliases: tuple[str, ...] = ()
-    link_lut: int = 700
+    link_lut: int = 740
     link_bram: int = 1
 
 

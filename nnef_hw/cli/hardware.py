@@ -1,10 +1,10 @@
-"""Commands for a board on the desk: flash."""
+"""Commands for a board on the desk: flash, bench-device."""
 
 from __future__ import annotations
 
 import argparse
 
-from nnef_hw.cli.common import Commands, add_command, print_json
+from nnef_hw.cli.common import Commands, add_command, print_json, print_result
 
 __all__ = ["add_commands"]
 
@@ -17,6 +17,27 @@ def add_commands(commands: Commands) -> None:
         "--volatile", action="store_true", help="load the FPGA only, until power is off"
     )
     sub.add_argument("--dry-run", action="store_true", help="print the command instead")
+
+    sub = add_command(
+        commands, "bench-device", _bench_device, "measure a board's core and link", "build"
+    )
+    sub.add_argument("--port", required=True, help="serial port of the board, or 'sim'")
+    sub.add_argument(
+        "--frames", type=_frames, default=200, metavar="N", help="frames of the replay, 2..65535"
+    )
+
+
+def _frames(text: str) -> int:
+    if not text.isdecimal() or not 2 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number in 2..65535")
+    return int(text)
+
+
+def _bench_device(options: argparse.Namespace) -> int:
+    from nnef_hw.run.bench_device import bench_device
+
+    print_result(options, bench_device(options.build, options.port, frames=options.frames))
+    return 0
 
 
 def _flash(options: argparse.Namespace) -> int:

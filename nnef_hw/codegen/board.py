@@ -68,7 +68,7 @@ def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any], board: Boar
     """Put the accelerator behind the board's host link, clock and reset."""
     top, ports = board_top(
         board, Accelerator(plan, graph), plan.clock_mhz, manifest_hash(manifest),
-        baud=manifest["link"]["baud"],
+        baud=manifest["link"]["baud"], frame_beats=plan.input.beats,
     )  # fmt: skip
     return BoardDesign(
         verilog=to_verilog(top, name="board_top", ports=ports),

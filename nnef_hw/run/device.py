@@ -21,6 +21,8 @@ from nnef_hw.run.streams import from_stream, to_stream
 
 __all__ = ["Device", "open_device"]
 
+MAX_REPLAY = 0xFFFF
+
 _log = logging.getLogger(__name__)
 
 
@@ -102,6 +104,30 @@ class Device:
 
     def counters(self) -> Counters:
         """Measurements of the board, see docs/protocol.md."""
+        return self.host.counters()
+
+    def replay(self, frames: int) -> Counters:
+        """Let the board feed itself frames without a pause; return what that took.
+
+        ``interval`` then is the core's cycles per inference, which the link would hide.
+
+        Parameters
+        ----------
+        frames
+            How many, 2 to 65535.
+
+        Raises
+        ------
+        ValueError
+            If ``frames`` is out of this range.
+        LinkError
+            If the board stops answering, or has no replay.
+        """
+        if not 2 <= frames <= MAX_REPLAY:
+            raise ValueError(f"frames must be 2 to {MAX_REPLAY}, not {frames}")
+        self.host.abort()
+        self.host.replay(frames)
+        self.host.wait_for_replay()
         return self.host.counters()
 
     def _track(self, results: Iterator[bytes], total: int) -> Iterator[bytes]:

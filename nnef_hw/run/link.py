@@ -260,6 +260,30 @@ class Host:
         payload = self._request(Request.COUNTERS, expect={Reply.COUNTS}).payload
         return Counters(*_COUNTS.unpack_from(payload))
 
+    def replay(self, frames: int) -> bool:
+        """Start a replay of so many frames, 0 to just ask; False while frames are on their way."""
+        payload = frames.to_bytes(2, "little")
+        reply = self._request(Request.REPLAY, payload, expect={Reply.ACK, Reply.BUSY})
+        return reply.kind == Reply.ACK
+
+    def wait_for_replay(self) -> None:
+        """Poll until the replay has ended.
+
+        Raises
+        ------
+        LinkError
+            If it takes too long.
+        """
+        waited = 0.0
+        while not self.replay(0):
+            if waited > self._timing.stall:
+                raise LinkError(
+                    f"replay has not ended within {self._timing.stall} seconds",
+                    remedy="replay fewer frames",
+                )
+            self._transport.read(self._timing.pause)
+            waited += self._timing.pause
+
     def send(self, payload: bytes, *, end: bool = False, tensor: int = 0) -> bool:
         """Offer one packet of a frame, its last one if ``end``; False when the board is busy."""
         kind = Request.DATA_END if end else Request.DATA

@@ -13,6 +13,7 @@ from nnef_hw.run.link import Host, Timing
 DIVIDER = 4
 CYCLE = 1e-6
 IDLE_CYCLES = 256
+FRAME_BEATS = 5
 MANIFEST_HASH = bytes(range(100, 132))
 TIMING = Timing(
     silence=400 * CYCLE, reply=3500 * CYCLE, stall=20_000 * CYCLE, pause=50 * CYCLE, retries=4
@@ -48,6 +49,7 @@ class SimulatedBoard:
             baud=round(1 / CYCLE) // DIVIDER,
             manifest_hash=MANIFEST_HASH,
             idle_cycles=IDLE_CYCLES,
+            frame_beats=FRAME_BEATS,
         )
         self.mangle_request = bytes
         self.mangle_reply = lambda byte: bytes([byte])

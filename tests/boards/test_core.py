@@ -7,6 +7,7 @@ import pytest
 from nnef_hw.run.link import LinkError, Packet, Reason, Reply, Request, decode_packet, encode_packet
 
 MANIFEST_HASH = bytes(range(100, 132))
+FRAME_BEATS = 5
 
 
 def increment(frame):
@@ -219,14 +220,24 @@ def test_repeated_number_repeats_the_reply(board, host):
     ("request_packet", "reason"),
     [
         (Packet(0x08, 50), Reason.TYPE),
-        (Packet(Request.REPLAY, 50), Reason.TYPE),
+        (Packet(Request.REPLAY, 50), Reason.LENGTH),
+        (Packet(Request.REPLAY, 50, 0, b"abc"), Reason.LENGTH),
         (Packet(0, 50), Reason.TYPE),
         (Packet(0x84, 50, 0, b"abc"), Reason.TYPE),
         (Packet(Request.DATA, 50, 1, b"abc"), Reason.TENSOR),
         (Packet(Request.READ, 50, 0x80), Reason.TENSOR),
         (Packet(Request.DATA_END, 50), Reason.LENGTH),
     ],
-    ids=["unknown", "reserved", "zero", "reply", "data_tensor", "read_tensor", "empty"],
+    ids=[
+        "unknown",
+        "empty_replay",
+        "long_replay",
+        "zero",
+        "reply",
+        "data_tensor",
+        "read_tensor",
+        "empty",
+    ],
 )
 def test_refusals_name_the_reason(board, host, request_packet, reason):
     request = encode_packet(request_packet)
@@ -298,3 +309,33 @@ def test_reply_starts_after_the_stated_latency(board):
     assert len(board.request_starts) == 7
     waited = board.reply_starts[0] - board.request_starts[-1]
     assert abs(waited - board.core.latency) <= 1
+
+
+def test_replay_drops_its_results_and_keeps_data_out(board, host):
+    """Frames of five beats, through an accelerator that is switched off for a while."""
+    board.enable = False
+    assert host.replay(300)
+    assert not host.replay(0)
+    assert not host.send(b"abc", end=True)
+    board.enable = True
+    host.wait_for_replay()
+    counters = host.counters()
+    assert (counters.frames, counters.interval) == (300 % 256, FRAME_BEATS)
+    assert len(board.taken) == 300 * FRAME_BEATS
+    assert board.taken[:FRAME_BEATS] == [([n], n == FRAME_BEATS - 1) for n in range(FRAME_BEATS)]
+    assert host.read() == b""
+    assert list(host.infer([b"hello"], 5)) == [b"ifmmp"]
+
+
+def test_replay_waits_for_frames_inside(board, host):
+    assert host.send(b"abc")
+    assert not host.replay(2)
+    assert host.send(b"de", end=True)
+    host.wait_for_replay()
+    assert host.read() == b"bcdef"
+
+
+def test_repeated_replay_is_not_executed_again(board, host):
+    request = encode_packet(Packet(Request.REPLAY, 0x77, 0, b"\x02\x00"))
+    assert exchange(board, request) == exchange(board, request) == [Packet(Reply.ACK, 0x77)]
+    assert host.counters().frames == 2

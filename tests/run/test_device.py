@@ -16,6 +16,7 @@ from nnef_hw.manifest import read_manifest
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run import LinkError, open_device
 from nnef_hw.run.artifacts import BuildFolder
+from nnef_hw.run.bench_device import bench_device
 from nnef_hw.run.device import Device
 from nnef_hw.run.link import Timing
 from nnef_hw.sim.board_runner import BoardTransport
@@ -244,3 +245,29 @@ def test_manifest_that_cannot_be_read(change, match, built, tmp_path):
     change(tmp_path / "manifest.json")
     with pytest.raises(UsageError, match=match), open_device(tmp_path, "sim"):
         pass
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize(
+    "board", ["icebreaker", pytest.param("ulx3s_85f", marks=pytest.mark.nightly)]
+)
+def test_replay_shows_the_cycles_of_the_core(board, make_build):
+    result = bench_device(make_build("linear", board).path, "sim", frames=300, link_frames=2)
+    plan = BuildFolder.open(make_build("linear", board).path).plan
+    assert result["cycles_per_inference"] == plan.interval
+    assert result["inferences_per_second"] == pytest.approx(plan.clock_mhz * 1e6 / plan.interval)
+    assert [layer["name"] for layer in result["layers"]] == [block.name for block in plan.blocks]
+    assert max(layer["busy"] for layer in result["layers"]) <= 1
+
+
+@pytest.mark.verilator
+def test_results_after_a_replay_are_right(built):
+    fixed = BuildFolder.open(built.path).fixed
+    codes = quantize_inputs(fixed, built.inputs)["image"][:3]
+    expected = run_fixed(fixed, {"image": codes})["scores"]
+    with open_device(built.path, "sim") as device:
+        np.testing.assert_array_equal(device.run_codes(codes), expected)
+        assert device.replay(1000).frames == 1000 % 256
+        np.testing.assert_array_equal(device.run_codes(codes), expected)
+        with pytest.raises(ValueError, match="frames must be 2 to 65535, not 1"):
+            device.replay(1)

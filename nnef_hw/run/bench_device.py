@@ -1,0 +1,81 @@
+"""How fast a board is: the core by replay, the link in real time, and what was predicted."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nnef_hw.errors import CheckError
+from nnef_hw.reference import run_fixed
+from nnef_hw.run.artifacts import BuildFolder
+from nnef_hw.run.device import open_device
+from nnef_hw.run.simulate import random_codes
+
+__all__ = ["bench_device"]
+
+REPLAYED_FRAMES = 200
+LINK_FRAMES = 16
+
+
+def bench_device(
+    build: Path, port: str, *, frames: int = REPLAYED_FRAMES, link_frames: int = LINK_FRAMES
+) -> dict[str, Any]:
+    """Measure a board, and compare it with the plan.
+
+    The core is fed by the board itself, ``frames`` times without a pause; the link carries
+    ``link_frames`` random frames, the results of which have to be those of the fixed model.
+
+    Returns
+    -------
+    dict
+        Cycles and rates as measured and as predicted, and per layer the share of the measured
+        cycles in which it works. Rates over the link are in real time: those of a simulated board
+        tell of the simulator.
+
+    Raises
+    ------
+    CheckError
+        If results over the link differ from the model's, or the core's cycles from the plan's.
+    LinkError, UsageError
+        As :func:`~nnef_hw.run.device.open_device`.
+    """
+    folder = BuildFolder.open(build)
+    plan, fixed = folder.plan, folder.fixed
+    codes = random_codes(fixed, link_frames)
+    with open_device(build, port) as device:
+        clock = device.identity.clk_hz
+        begin = time.perf_counter()
+        results = device.run_codes(codes[fixed.inputs[0]])
+        seconds = time.perf_counter() - begin
+        counters = device.replay(frames)
+        damaged = counters.damaged
+    if not np.array_equal(results, run_fixed(fixed, codes)[fixed.outputs[0]]):
+        raise CheckError(
+            "results of the board differ from the fixed-point model",
+            remedy="flash the build again; if that does not help please report this",
+        )
+    if counters.interval != plan.interval:
+        raise CheckError(
+            f"board takes {counters.interval} cycles per inference, predicted were {plan.interval}",
+            remedy="please report this with the model: the schedule's timing model is wrong",
+        )
+    return {
+        "board": plan.board,
+        "simulated": port == "sim",
+        "frames": frames,
+        "cycles_per_inference": counters.interval,
+        "predicted_cycles_per_inference": plan.interval,
+        "latency_cycles": counters.latency,
+        "predicted_latency_cycles": plan.latency,
+        "inferences_per_second": clock / counters.interval,
+        "predicted_inferences_per_second": plan.clock_mhz * 1e6 / plan.interval,
+        "link_inferences_per_second": link_frames / seconds,
+        "damaged_packets": damaged,
+        "layers": [
+            {"name": block.name, "cycles": block.cycles, "busy": block.cycles / counters.interval}
+            for block in plan.blocks
+        ],
+    }
