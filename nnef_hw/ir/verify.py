@@ -10,7 +10,7 @@ Stages and the attributes they add:
   one shape, or one and a constant with one value, or one for each channel. A ``slice`` is along
   one axis, with ``0 <= begin < end``; a ``pad`` is one of rows and columns with zeros.
 * ``fixed``: every activation has a QType; constants are integer codes. ``conv``, ``linear``,
-  ``avg_pool`` and ``mul`` carry ``requant`` (:class:`~nnef_hw.numerics.Requant`), ``add`` and
+  ``avg_pool``, ``box`` and ``mul`` carry ``requant`` (:class:`~nnef_hw.numerics.Requant`), ``add`` and
   ``sub`` an :class:`~nnef_hw.numerics.AddRequant` under that name, or their counterparts of
   :mod:`nnef_hw.tflite_numerics`; table operators and
   ``softmax`` carry ``table`` (int64 array; indexed by ``code - lo``, or by ``max - code``).
@@ -49,6 +49,7 @@ CANONICAL_OPS = (
     | {
         "argmax_reduce",
         "avg_pool",
+        "box",
         "concat",
         "conv",
         "depth_to_space",
@@ -99,6 +100,7 @@ _REQUANTS = {
     **dict.fromkeys(("conv", "linear", "mul"), Requant | TfliteRequant),
     **dict.fromkeys(("add", "sub"), AddRequant | TfliteAddRequant),
     "avg_pool": Requant | TfliteAverage,
+    "box": Requant,
 }
 
 

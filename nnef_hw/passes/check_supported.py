@@ -178,9 +178,6 @@ def _window(graph: Graph, node: Node) -> Iterator[Problem]:
 
 def _conv(graph: Graph, node: Node) -> Iterator[Problem]:
     yield from _window(graph, node)
-    border = node.attrs["border"]
-    if border != "constant":
-        yield f"border {border!r} is not supported", "use 'constant'"
     if len(graph.tensor(node.inputs[0]).shape) == 4:
         yield from _layer(graph, node)
 
@@ -279,6 +276,7 @@ _CHECKS: dict[str, Callable[[Graph, Node], Iterator[Problem]]] = {
     **dict.fromkeys(ARITHMETIC_OPS, _arithmetic),
     "argmax_reduce": _axis_one,
     "avg_pool": _pool,
+    "box": _pool,
     "concat": _concat,
     "conv": _conv,
     "depth_to_space": _moved,

@@ -1,47 +1,101 @@
-"""Turn reductions over the image into pools over the whole image."""
+"""Turn reductions over the image or the channels into pools and convolutions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.editor import Editor
 
 __all__ = ["LowerReduce"]
 
+_SUMS = {"mean_reduce", "sum_reduce"}
+_POOLS = {"mean_reduce": "avg_pool", "max_reduce": "max_pool", "sum_reduce": "box"}
+
 
 @dataclass(frozen=True, slots=True)
 class LowerReduce:
-    """Rewrite spatial reductions of [1, C, ...] tensors.
+    """Rewrite reductions of [1, C, ...] tensors.
 
-    * ``mean_reduce`` and ``sum_reduce(normalize = true)`` -> ``avg_pool``
-    * ``max_reduce`` -> ``max_pool``
+    * over rows and columns: ``mean_reduce`` -> ``avg_pool``, ``max_reduce`` -> ``max_pool``,
+      ``sum_reduce`` -> ``box``; ``min_reduce`` -> ``max_pool`` between two ``neg``
+    * over channels of images: ``mean_reduce`` and ``sum_reduce`` -> ``conv`` with equal weights
 
-    Left alone: reductions over batch or channels, plain sums, minima.
+    ``sum_reduce(normalize = true)`` is a ``mean_reduce``.
+    Left alone: reductions over the batch, over channels of [1, C], extrema of channels.
     """
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""
         editor = Editor(graph)
         for node in graph.nodes:
-            op = _pool(node)
-            shape = editor.shape(node.inputs[0]) if node.inputs else ()
-            if op is None or len(shape) < 3 or min(node.attrs["axes"], default=0) < 2:
+            op = "mean_reduce" if node.attrs.get("normalize") else node.op
+            if (
+                op not in {*_POOLS, "min_reduce"}
+                or len(editor.shape(node.inputs[0])) < 3
+                or min(node.attrs["axes"], default=0) < (1 if op in _SUMS else 2)
+            ):
                 editor.keep(node)
-                continue
-            size = [n if axis in node.attrs["axes"] else 1 for axis, n in enumerate(shape)]
-            attrs = {
-                "size": size,
-                "border": "constant",
-                "padding": [(0, 0)] * len(size),
-                "stride": list(size),
-                "dilation": [1] * len(size),
-            }
-            editor.emit(Node(op, node.inputs, node.outputs, attrs, node.location))
+            elif op == "min_reduce":
+                _emit_minimum(editor, node)
+            else:
+                _emit_pools(editor, node, op)
         return editor.finish()
 
 
-def _pool(node: Node) -> str | None:
-    if node.op == "mean_reduce" or (node.op == "sum_reduce" and node.attrs.get("normalize")):
-        return "avg_pool"
-    return "max_pool" if node.op == "max_reduce" else None
+def _pool(editor: Editor, node: Node, op: str, source: str, result: str) -> Node:
+    shape, axes = editor.shape(source), node.attrs["axes"]
+    size = [n if axis in axes and axis > 1 else 1 for axis, n in enumerate(shape)]
+    attrs: dict[str, Any] = {
+        "size": size,
+        "border": "constant",
+        "padding": [(0, 0)] * len(size),
+        "stride": list(size),
+        "dilation": [1] * len(size),
+    }
+    if op == "box":
+        attrs["normalize"] = False
+    return Node(op, (source,), (result,), attrs, node.location)
+
+
+def _emit_minimum(editor: Editor, node: Node) -> None:
+    like = editor.tensors[node.name]
+    source = editor.tensors[editor.resolve(node.inputs[0])]
+    negative = editor.activation(f"{node.name}_negative", source.shape, source)
+    greatest = editor.activation(f"{node.name}_maximum", like.shape, like)
+    editor.emit(
+        Node("neg", node.inputs, (negative,), {}, node.location),
+        _pool(editor, node, "max_pool", negative, greatest),
+        Node("neg", (greatest,), node.outputs, {}, node.location),
+    )
+
+
+def _emit_pools(editor: Editor, node: Node, op: str) -> None:
+    source, like, axes = node.inputs[0], editor.tensors[node.name], node.attrs["axes"]
+    if max(axes) > 1:
+        result = node.name
+        if 1 in axes:
+            shape = (1, editor.shape(source)[1], *like.shape[2:])
+            result = editor.activation(f"{node.name}_pooled", shape, like)
+        editor.emit(_pool(editor, node, _POOLS[op], source, result))
+        source = result
+    if 1 not in axes:
+        return
+    channels, rank = editor.shape(source)[1], len(like.shape) - 2
+    value = 1.0 / channels if op == "mean_reduce" else 1.0
+    inputs = (
+        source,
+        editor.constant(f"{node.name}_filter", np.full((1, channels, *[1] * rank), value)),
+        editor.constant(f"{node.name}_bias", np.zeros((1, 1))),
+    )
+    attrs = {
+        "border": "constant",
+        "padding": [(0, 0)] * rank,
+        "stride": [1] * rank,
+        "dilation": [1] * rank,
+        "groups": 1,
+    }
+    editor.emit(Node("conv", inputs, node.outputs, attrs, node.location))

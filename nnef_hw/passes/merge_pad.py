@@ -12,7 +12,7 @@ __all__ = ["MergePad"]
 
 @dataclass(frozen=True, slots=True)
 class MergePad:
-    """Merge a spatial ``pad`` with zeros into each ``conv``, ``max_pool``, ``avg_pool`` behind it.
+    """Merge a spatial ``pad`` with zeros into each ``conv``, pool and ``box`` behind it.
 
     The window's own border must be ``constant`` (or it has no padding of its own).
     Left alone: other borders and values, cropping, padding of batch or channels.
@@ -44,4 +44,4 @@ def _is_zero_pad(node: Node) -> bool:
 
 
 def _accepts(node: Node) -> bool:
-    return node.op in {"conv", "max_pool", "avg_pool"} and node.attrs["border"] == "constant"
+    return node.op in {"avg_pool", "box", "conv", "max_pool"} and node.attrs["border"] == "constant"

@@ -20,11 +20,11 @@ class NormalizeAttributes:
     * automatic (empty) padding, stride and dilation -> explicit ones
     * ``groups = 0`` -> the number of input channels; ``activation`` is None unless set
     * a constant bias of shape [], [1], [C] or [1, C] -> [1, C]
-    * windows without padding, and ``conv`` that ignores its border -> border ``constant``
+    * windows without padding, ``conv`` and sums that ignore their border -> border ``constant``
     * ``box(normalize = true)`` -> ``avg_pool``; ``area_downsample`` -> ``avg_pool``
     * ``nearest_downsample`` -> ``max_pool`` of one pixel
 
-    Left alone: filters and biases that are computed, boxes that are sums.
+    Left alone: filters and biases that are computed.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -70,7 +70,7 @@ def _with_window(node: Node, extents: tuple[int, ...], size: Any) -> Node:
             total = max((-(-n // s) - 1) * s + (k - 1) * d + 1 - n, 0)
             padding.append((total // 2, total - total // 2))
     border = node.attrs.get("border", "constant")
-    if is_trivial(padding, (0, 0)) or (node.op == "conv" and border == "ignore"):
+    if is_trivial(padding, (0, 0)) or (node.op in {"box", "conv"} and border == "ignore"):
         border = "constant"
     dilation = [1 if k == 1 else d for k, d in zip(size, dilation, strict=True)]
     return node.with_attrs(stride=stride, dilation=dilation, padding=padding, border=border)

@@ -12,7 +12,7 @@ __all__ = ["RaiseRank"]
 
 _ALIGNED_OPS = ARITHMETIC_OPS | {"concat", "div"}
 _EXTENDED_OPS = frozenset({
-    "avg_pool", "conv", "depth_to_space", "max_pool", "nearest_upsample", "pad",
+    "avg_pool", "box", "conv", "depth_to_space", "max_pool", "nearest_upsample", "pad",
 })  # fmt: skip
 """Operators whose attributes have an item for each axis."""
 

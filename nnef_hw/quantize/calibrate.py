@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -216,7 +217,7 @@ class _Chooser:
     def _accumulator_step(self, node: Node) -> float:
         """Return what one more in a node's accumulator means, 0 if it has none."""
         formats = self._formats
-        if node.op == "avg_pool":
+        if node.op in {"avg_pool", "box"}:
             return _scale(formats[node.inputs[0]])
         if node.op not in _SCALED_OPS:
             return 0.0
@@ -294,6 +295,10 @@ class _Chooser:
             return self._formats[node.inputs[0]]
         if node.op in _SCALED_OPS:
             return self._scheme.of(node.name).activation(*self._sums(node))
+        if node.op == "box":
+            lo, hi = _limits(self._formats[node.inputs[0]])
+            taps = math.prod(node.attrs["size"])
+            return self._scheme.of(node.name).activation(lo * taps, hi * taps)
         return self._scheme.of(node.name).activation(*self._image(node))
 
     def _sums(self, node: Node) -> tuple[float, float]:

@@ -182,7 +182,7 @@ class _Builder:
             if node.op in TABLE_OPS:
                 _check_table(node, source)
                 node = node.with_attrs(table=unary_table(unary_function(node), source, target))
-            elif node.op == "avg_pool":
+            elif node.op in {"avg_pool", "box"}:
                 node = self._average(node, source, target)
             else:
                 node = self._layer(node, source, target)
@@ -266,7 +266,7 @@ class _Builder:
             requant = TfliteAverage(taps, target.zero_point, target.lo, target.hi)
             return node.with_attrs(requant=requant)
         top = taps * max(source.hi - source.zero_point, source.zero_point - source.lo)
-        factor = _scale(source) / (_scale(target) * taps)
+        factor = _scale(source) / (_scale(target) * (taps if node.op == "avg_pool" else 1))
         return node.with_attrs(
             requant=self._requant(node, [factor], target, signed_bits(-top, top))
         )

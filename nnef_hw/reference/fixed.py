@@ -269,7 +269,7 @@ def _max_pool(call: _Call) -> Codes:
     return np.asarray(np.maximum.reduce(_taps(call, source.lo if lowest else source.zero_point)))
 
 
-def _avg_pool(call: _Call) -> Codes:
+def _sum_pool(call: _Call) -> Codes:
     zero_point = call.source.zero_point
     taps = _taps(call, zero_point)
     total = np.zeros(taps[0].shape, np.int64)
@@ -309,7 +309,8 @@ def _reshape(call: _Call) -> Codes:
 _OPERATORS: dict[str, Callable[[_Call], Codes]] = {
     "add": _add,
     "argmax_reduce": _argmax,
-    "avg_pool": _avg_pool,
+    "avg_pool": _sum_pool,
+    "box": _sum_pool,
     "concat": _concat,
     "conv": _conv,
     "depth_to_space": lambda call: depth_to_space(call.x, call.attr("factor")),

@@ -292,6 +292,7 @@ _LOWERINGS: dict[str, Callable[[_Call], Layer]] = {
     **dict.fromkeys(ARITHMETIC_OPS, _lower_eltwise),
     "argmax_reduce": _lower_argmax,
     "avg_pool": _lower_pool,
+    "box": _lower_pool,
     "concat": _lower_concat,
     "conv": _lower_conv,
     "depth_to_space": _lower_factors,

@@ -22,6 +22,7 @@ def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
 
 _BORDERS = {
     "avg_pool": ("constant",),
+    "box": ("constant",),
     "conv": ("constant",),
     "max_pool": ("constant", "ignore"),
     "pad": ("constant",),

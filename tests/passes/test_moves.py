@@ -133,3 +133,67 @@ def test_a_slice_of_everything_is_nothing(rng):
     x = g.op("tanh", g.input("x", [1, 2, 4, 4]))
     x = g.op("slice", x, axes=[1, 2], begin=[0, 0], end=[2, 4], stride=[1, 1])
     assert canonical_ops(g.build(g.op("nearest_upsample", x, factor=[1, 1])), rng) == ["tanh"]
+
+
+BORDERS = ("replicate", "reflect", "reflect-even")
+
+
+@pytest.mark.parametrize("border", BORDERS)
+@pytest.mark.parametrize("op", ["avg_pool", "max_pool", "box"])
+def test_borders_of_pools_become_parts_of_the_image(op, border, rng):
+    g = GraphBuilder()
+    g.pool(op, g.input("x", [1, 2, 5, 4]), 3, stride=2, padding=1, border=border)
+    assert set(canonical_ops(g.build(), rng)) == {"slice", "concat", op}
+
+
+@pytest.mark.parametrize("border", BORDERS)
+@pytest.mark.parametrize("padding", [[(1, 1), (2, 0)], [(0, 3), (0, 0)]])
+def test_borders_of_convolutions_and_pads(padding, border, rng):
+    g = GraphBuilder()
+    x = g.op("pad", g.input("x", [1, 2, 4, 5]), padding=[(0, 0), (0, 0), *padding], border=border)
+    g.conv(x, rng.normal(size=[3, 2, 2, 2]), padding=padding, border=border)
+    assert set(canonical_ops(g.build(), rng)) == {"slice", "concat", "conv"}
+
+
+@pytest.mark.parametrize("border", ["constant", "replicate"])
+@pytest.mark.parametrize("method", ["symmetric", "asymmetric"])
+@pytest.mark.parametrize("factor", [[2, 2], [3, 2], [4, 1]])
+def test_interpolation_becomes_convolution(factor, method, border, rng):
+    g = GraphBuilder()
+    x = g.input("x", [1, 2, 3, 4])
+    g.op("multilinear_upsample", x, factor=factor, method=method, border=border)
+    ops = canonical_ops(g.build(), rng)
+    assert set(ops) - {"slice", "concat"} == {"conv", "depth_to_space"}
+
+
+@pytest.mark.parametrize(
+    ("slopes", "ops"),
+    [
+        ([0.2, -0.5, 1.0], ["conv", "max"]),
+        ([1.5, 2.0, 1.0], ["conv", "min"]),
+        ([0.2, 3.0, 1.0], ["conv", "max", "conv", "min"]),
+        ([0.3, 0.3, 0.3], ["conv", "max"]),
+    ],
+)
+def test_slopes_of_a_prelu(slopes, ops, rng):
+    g = GraphBuilder()
+    g.op("prelu", g.input("x", [1, 3, 2, 4]), np.array([slopes]))
+    assert canonical_ops(g.build(), rng) == ops
+
+
+@pytest.mark.parametrize(
+    ("op", "axes", "ops"),
+    [
+        ("sum_reduce", [2, 3], ["box"]),
+        ("sum_reduce", [3], ["box"]),
+        ("min_reduce", [2, 3], ["neg", "max_pool", "neg"]),
+        ("mean_reduce", [1], ["conv"]),
+        ("sum_reduce", [1], ["conv"]),
+        ("mean_reduce", [1, 2, 3], ["avg_pool", "conv"]),
+        ("sum_reduce", [1, 3], ["box", "conv"]),
+    ],
+)
+def test_reductions(op, axes, ops, rng):
+    g = GraphBuilder()
+    g.op(op, g.input("x", [1, 3, 2, 4]), axes=axes)
+    assert canonical_ops(g.build(), rng) == ops

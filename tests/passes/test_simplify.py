@@ -334,10 +334,6 @@ def unsupported_constant(b, rng):
     b.op("max", "x", rng.standard_normal((1, 1, 6, 6)))
 
 
-def unsupported_border(b, rng):
-    b.conv("x", rng.standard_normal((4, 3, 3, 3)), padding=1, border="reflect")
-
-
 def unsupported_average(b, rng):
     b.pool("avg_pool", "x", 3, padding=1, border="ignore")
 
@@ -377,7 +373,6 @@ UNSUPPORTED = {
         "use one number, or one for each channel"
     ),
     unsupported_batch_norm: "batch_normalization 'batch_normalization1': this operator is not",
-    unsupported_border: "conv 'conv1': border 'reflect' is not supported; use 'constant'",
     unsupported_average: "avg_pool 'avg_pool1': border 'ignore' with padding is not supported",
     unsupported_transpose: "transpose 'transpose1': this operator is not supported; keep tensors",
     unsupported_flatten: "[1, 3, 6, 6] to [1, 108] changes the order of elements in the stream",

@@ -1,5 +1,6 @@
-"""Operators that move codes: codes and cycles of whole accelerators."""
+"""Operators that move codes, and what becomes of them: codes and cycles of accelerators."""
 
+import numpy as np
 import pytest
 
 from nnef_hw.schedule import find_target, schedule
@@ -98,6 +99,41 @@ def deconv_extents(kernel, stride, padding, dilation):
     ]
 
 
+def interpolated(rng):
+    """Borders that continue the image, depthwise convolutions for each phase, depth to space."""
+    g = GraphBuilder()
+    x = g.op("tanh", g.input("x", [1, 2, 2, 3]))
+    factor = {"factor": [2, 1], "method": "symmetric", "border": "replicate"}
+    return g.build(g.op("multilinear_upsample", x, **factor))
+
+
+def reflected(rng):
+    g = GraphBuilder()
+    x = g.input("x", [1, 2, 4, 5])
+    return g.build(g.conv(x, weights(rng, 3, 2, 3, 3), padding=1, border="reflect"))
+
+
+def slopes_for_each_channel(rng):
+    g = GraphBuilder()
+    x = g.conv(g.input("x", [1, 2, 3, 4]), weights(rng, 3, 2, 1, 1))
+    return g.build(g.op("prelu", x, np.array([[0.2, -0.5, 0.9]])))
+
+
+def reduced(op, axes):
+    def network(rng):
+        g = GraphBuilder()
+        x = g.op("tanh", g.input("x", [1, 3, 4, 5]))
+        return g.build(g.op("tanh", g.op(op, x, axes=axes)))
+
+    return named(network, f"{op}_{axes}")
+
+
+def sum_pool(rng):
+    g = GraphBuilder()
+    x = g.pool("box", g.input("x", [1, 3, 5, 5]), 3, stride=2, padding=1, border="ignore")
+    return g.build(g.op("tanh", x))
+
+
 def of_a_signal(rng):
     """Rank 3: all of them along one axis."""
     g = GraphBuilder()
@@ -138,6 +174,8 @@ NETWORKS = (
     deconv((4, 4), 2, (1, 1)), deconv((3, 3), 2, (1, 0)), deconv((2, 2), 2, (0, 0)),
     deconv((3, 2), 1, (0, 0)), deconv((5, 4), 3, (2, 1)), deconv((1, 2), 4, (0, 0)),
     deconv((3, 3), 2, (1, 1), dilation=2), deconv((2, 2), 2, None, (6, 8), groups=2),
+    interpolated, reflected, slopes_for_each_channel, sum_pool,
+    reduced("sum_reduce", [2, 3]), reduced("min_reduce", [2, 3]), reduced("mean_reduce", [1, 3]),
     strided_slice, of_a_signal, encoder_and_decoder, padded_first,
 )  # fmt: skip
 

@@ -1,0 +1,92 @@
+"""Continue images beyond their borders by parts of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nnef_hw.ir import Graph, Node
+from nnef_hw.passes.editor import Editor, is_trivial
+from nnef_hw.reference.windows import pad_border
+
+__all__ = ["LowerBorders"]
+
+_BORDERS = {"reflect", "reflect-even", "replicate"}
+_WINDOWS = {"avg_pool", "box", "conv", "max_pool"}
+
+
+@dataclass(frozen=True, slots=True)
+class LowerBorders:
+    """Rewrite borders ``replicate``, ``reflect`` and ``reflect-even`` of rows and columns.
+
+    * windows with such a border -> a ``pad``, and the window without padding
+    * such a ``pad`` -> a ``concat`` of slices of the image along each axis
+
+    Left alone: padding of batch or channels, cropping.
+    """
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the rewritten graph."""
+        editor = Editor(graph)
+        for node in graph.nodes:
+            padding = _padding(node)
+            if padding is None or len(editor.shape(node.inputs[0])) not in {3, 4}:
+                editor.keep(node)
+            elif node.op == "pad":
+                _emit_parts(editor, node, padding)
+            else:
+                _emit_padded(editor, node, padding)
+        return editor.finish()
+
+
+def _padding(node: Node) -> list[tuple[int, int]] | None:
+    """Return the padding of rows and columns if its border continues the image."""
+    if node.op not in _WINDOWS | {"pad"} or node.attrs.get("border") not in _BORDERS:
+        return None
+    padding = [(int(p), int(q)) for p, q in node.attrs["padding"]]
+    if node.op != "conv":
+        padding, outer = padding[2:], padding[:2]
+        if not is_trivial(outer, (0, 0)):
+            return None
+    is_plain = is_trivial(padding, (0, 0)) or min(min(pair) for pair in padding) < 0
+    return None if is_plain else padding
+
+
+def _emit_padded(editor: Editor, node: Node, padding: list[tuple[int, int]]) -> None:
+    source = node.inputs[0]
+    shape = editor.shape(source)
+    extents = (n + p + q for n, (p, q) in zip(shape[2:], padding, strict=True))
+    like = editor.tensors[editor.resolve(source)]
+    image = editor.activation(f"{node.name}_padded", (*shape[:2], *extents), like)
+    attrs = {"padding": [(0, 0), (0, 0), *padding], "border": node.attrs["border"], "value": 0.0}
+    window = node.with_attrs(border="constant", padding=[(0, 0)] * len(node.attrs["padding"]))
+    editor.emit(
+        Node("pad", (source,), (image,), attrs, node.location),
+        replace(window, inputs=(image, *node.inputs[1:])),
+    )
+
+
+def _emit_parts(editor: Editor, node: Node, padding: list[tuple[int, int]]) -> None:
+    source, like = node.inputs[0], editor.tensors[node.name]
+    axes = [axis for axis, pair in enumerate(padding, 2) if any(pair)]
+    for axis in axes:
+        shape = list(editor.shape(source))
+        index = pad_border(np.arange(shape[axis]), [padding[axis - 2]], node.attrs["border"])
+        runs = np.split(index, np.flatnonzero(np.diff(index) != 1) + 1)
+        parts = []
+        for run in runs:
+            begin, end = int(run[0]), int(run[-1]) + 1
+            if end - begin == shape[axis]:
+                parts.append(source)
+                continue
+            extents = (*shape[:axis], end - begin, *shape[axis + 1 :])
+            parts.append(editor.activation(f"{node.name}_part", extents, like))
+            attrs = {"axes": [axis], "begin": [begin], "end": [end], "stride": [1]}
+            editor.emit(Node("slice", (source,), (parts[-1],), attrs, node.location))
+        result = node.name
+        if axis != axes[-1]:
+            shape[axis] = len(index)
+            result = editor.activation(f"{node.name}_axis{axis}", tuple(shape), like)
+        editor.emit(Node("concat", tuple(parts), (result,), {"axis": axis}, node.location))
+        source = result
