@@ -34,7 +34,10 @@ def explain(report: Mapping[str, Any]) -> Iterator[str]:
         text += f"; bursts between layers add {wording.count(interval - cycles)}"
     yield f"{text}."
     half = f"Half the interval, {wording.count(headroom['wanted'])} cycles,"
-    for place, (reason, layers) in enumerate(_limits(headroom)):
+    for place, ((codes, cycles), layers) in enumerate(_limits(headroom)):
+        reason = f"no folding takes fewer than {wording.count(cycles)} cycles"
+        if codes:
+            reason = f"streams pass one code per cycle, and here {wording.count(codes)} a frame"
         yield f"{half if not place else 'It'} is out of reach for {names(layers)}: {reason}."
     if headroom["changes"]:
         start = half
@@ -42,7 +45,8 @@ def explain(report: Mapping[str, Any]) -> Iterator[str]:
             start = f"The best that any folding gives, {wording.count(headroom['cycles'])} cycles,"
         yield (
             f"{start} would take {wording.count(headroom['multipliers'])} multipliers instead of "
-            f"{wording.count(report['multipliers'])}, and {_resources(headroom)}."
+            f"{wording.count(report['multipliers'])}, "
+            f"and {_resources(headroom, 'instead of at most')}."
         )
     elif headroom["limits"]:
         yield "No folding of these layers is faster, whatever the device."
@@ -57,31 +61,36 @@ def summary(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if headroom["changes"]:
             yield "halved", f"{wanted} cycles: {cost}"
         return
-    reason, layers = next(_limits(headroom))
+    (codes, cycles), layers = next(_limits(headroom))
     count = layers[0] if len(layers) == 1 else f"{len(layers)} layers"
+    reason = f"{wording.count(cycles)} cycles in any folding"
+    if codes:
+        reason = f"{wording.count(codes)} codes, one per cycle"
     yield "halved", f"{wanted} cycles: not with {wording.middle(count, 14)}, {reason}"
     if headroom["changes"]:
         yield "at best", f"{wording.count(headroom['cycles'])} cycles: {cost}"
 
 
-def _limits(headroom: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Yield every reason why layers are no faster, with their names; most of them first."""
-    reasons: dict[str, list[str]] = {}
+def _limits(headroom: Mapping[str, Any]) -> Iterator[tuple[tuple[int, int], list[str]]]:
+    """Yield why layers are no faster, codes that a stream passes or else cycles, with their names.
+
+    What limits most layers comes first.
+    """
+    reasons: dict[tuple[int, int], list[str]] = {}
     for limit in headroom["limits"]:
+        reason = (0, limit["cycles"])
         if limit["codes"] > headroom["wanted"]:
-            reason = f"{wording.count(limit['codes'])} codes, one per cycle"
-        else:
-            reason = f"{wording.count(limit['cycles'])} cycles in any folding"
+            reason = (limit["codes"], 0)
         reasons.setdefault(reason, []).append(limit["name"])
     yield from sorted(reasons.items(), key=lambda item: -len(item[1]))
 
 
-def _resources(headroom: Mapping[str, Any]) -> str:
+def _resources(headroom: Mapping[str, Any], between: str = "of") -> str:
     if not headroom["lacking"]:
         return "which the device has"
     shortages = [
-        f"{wording.count(row['wanted'])} of {wording.count(row['usable'])} "
-        f"{_UNITS[row['resource']]}"
+        f"{wording.count(row['wanted'])} {_UNITS[row['resource']]} {between} "
+        f"{wording.count(row['usable'])}"
         for row in headroom["lacking"]
     ]
     return " and ".join(shortages)

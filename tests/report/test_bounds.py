@@ -21,11 +21,11 @@ def test_lacking_resources_are_said(tiny):
     slowest, half = bounds.explain(tiny)
     assert slowest == "conv2 takes 30,030 cycles a frame."
     assert half == (
-        "Half the interval, 15,015 cycles, would take 38 multipliers instead of 19, and 6,604 of "
-        "5,016 LUTs."
+        "Half the interval, 15,015 cycles, would take 38 multipliers instead of 19, and 6,604 "
+        "LUTs instead of at most 5,016."
     )
     assert list(bounds.summary(tiny)) == [
-        ("halved", "15,015 cycles: 38 multipliers, 6,604 of 5,016 LUTs")
+        ("halved", "15,015 cycles: 38 multipliers, 6,604 LUTs of 5,016")
     ]
 
 
@@ -39,7 +39,7 @@ def test_half_that_fits_is_said(tiny):
 def test_several_lacking_resources_are_said(tiny):
     tiny["headroom"]["lacking"].append({"resource": "bram", "wanted": 52, "usable": 29})
     (line,) = bounds.summary(tiny)
-    assert line[1].endswith("6,604 of 5,016 LUTs and 52 of 29 block RAMs")
+    assert line[1].endswith("6,604 LUTs of 5,016 and 52 block RAMs of 29")
 
 
 def test_bursts_between_layers_are_told_from_layers(tiny):
@@ -55,10 +55,10 @@ def test_full_stream_is_a_reason_and_the_best_is_said(tiny):
     }
     _, stream, other, best = bounds.explain(tiny)
     assert stream == (
-        "Half the interval, 15,015 cycles, is out of reach for conv1 and x: 20,000 codes, one "
-        "per cycle."
+        "Half the interval, 15,015 cycles, is out of reach for conv1 and x: streams pass one "
+        "code per cycle, and here 20,000 a frame."
     )
-    assert other == "It is out of reach for fc: 17,000 cycles in any folding."
+    assert other == "It is out of reach for fc: no folding takes fewer than 17,000 cycles."
     assert best.startswith("The best that any folding gives, 20,000 cycles, would take 38 mult")
     assert [title for title, _ in bounds.summary(tiny)] == ["halved", "at best"]
 

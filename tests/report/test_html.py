@@ -285,12 +285,12 @@ def test_what_half_the_interval_takes_is_said(render, tiny, deep):
     said = words(render(tiny))
     assert "conv2 takes 30,030 cycles a frame." in said
     assert (
-        "Half the interval, 15,015 cycles, would take 38 multipliers instead of 19, and 6,604 of "
-        "5,016 LUTs." in said
+        "Half the interval, 15,015 cycles, would take 38 multipliers instead of 19, and 6,604 "
+        "LUTs instead of at most 5,016." in said
     )
     assert "conv1 2 4 conv2 8 16" in said
     said = words(render(deep))
-    assert "32,768 codes, one per cycle. No folding of these layers is faster" in said
+    assert "and here 32,768 a frame. No folding of these layers is faster" in said
 
 
 def test_resources_of_layers_add_up(render, tiny):
