@@ -30,6 +30,7 @@ from nnef_hw.build.summary import make_report
 from nnef_hw.build.synthesis import SynthesisResult, synthesize, tool_identities
 from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.board import DEFAULT_BAUD, check_clock, design_board, fastest_clock
+from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.ip import axi_wrapper, fusesoc_core
 from nnef_hw.codegen.manifest import make_manifest
 from nnef_hw.codegen.verilog import to_verilog
@@ -301,7 +302,9 @@ def _emit(
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
     (folder / "plan.json").write_text(plan.dumps())
     (folder / "rtl").mkdir()
-    (folder / "rtl" / "top.v").write_text(to_verilog(Accelerator(plan, fixed)))
+    comments = module_comments(plan, fixed)
+    verilog = to_verilog(Accelerator(plan, fixed), comments=comments)
+    (folder / "rtl" / "top.v").write_text(verilog)
 
     if samples is None:
         codes = random_codes(fixed, BENCH_FRAMES)

@@ -10,6 +10,7 @@ import pytest
 from nnef_hw.build.synthesis import map_only
 from nnef_hw.codegen.accelerator import Accelerator, module_name
 from nnef_hw.codegen.blocks import window_weights
+from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
@@ -52,6 +53,31 @@ def fold(plan, target, changes):
 def test_same_text_every_time(graph):
     plan = schedule(graph, find_target("ice40"))
     assert to_verilog(Accelerator(plan, graph)) == to_verilog(Accelerator(plan, graph))
+
+
+def test_modules_say_which_layer_they_run(graph):
+    plan = schedule(graph, find_target("ice40"))
+    comments = module_comments(plan, graph)
+    text = to_verilog(Accelerator(plan, graph), comments=comments)
+    found = re.findall(r"^// (.*)\nmodule \\?([^\s(;]+)", text, re.MULTILINE)
+    said = {module: comment for comment, module in found}
+    assert said["top"].startswith(f"{plan.model}: {plan.interval} cycles per frame")
+    edges, *_, classes = plan.blocks
+    assert re.fullmatch(
+        rf"edges: conv 2x2, 5x5x2 -> 4x4x3, \S+:\d+, .* in \w+.*, {edges.cycles} cycles",
+        said["top.edges_array"],
+    )
+    assert said["top.shrink_window"].startswith("shrink: max_pool 2x2, 4x4x3 -> 2x2x3")
+    assert said["top.classes_conv_requantize"].endswith(f"{classes.cycles} cycles")
+    assert sum(module.count(".") > 1 for module in said) == 0, "parts of parts have none"
+    plain = to_verilog(Accelerator(plan, graph)).splitlines()
+    assert [x for x in text.splitlines() if x.removeprefix("// ") not in comments.values()] == plain
+
+
+def test_comment_cannot_be_left(graph):
+    plan = schedule(graph, find_target("ice40"))
+    hostile = replace(plan, model="a\nendmodule \u202e\\")
+    assert module_comments(hostile, graph)[""].startswith("a\\nendmodule \\u202e\\:")
 
 
 def test_modules_carry_the_names_of_layers(graph):
