@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from nnef_hw.numerics import QType
 from nnef_hw.quantize.equalize import equalize
 from nnef_hw.quantize.given import given_activation
 from nnef_hw.quantize.importer import (
+    MAX_TABLE_BITS,
     MULT_BITS,
     FixedParams,
     LayerParams,
@@ -25,7 +27,12 @@ from nnef_hw.quantize.importer import (
 )
 from nnef_hw.quantize.layer import LayerQuantizer
 from nnef_hw.quantize.observe import Observation, Progress, observe
-from nnef_hw.quantize.one_format import KEEPS_QTYPE, computing_node, format_owners
+from nnef_hw.quantize.one_format import (
+    KEEPS_QTYPE,
+    computing_node,
+    format_owners,
+    table_operands,
+)
 from nnef_hw.quantize.ranges import choose_range
 from nnef_hw.quantize.scheme import Scheme
 from nnef_hw.quantize.scheme_file import check_layers
@@ -142,6 +149,7 @@ class _Chooser:
         self._formats: dict[str, QType] = {}
         self._layers: dict[str, LayerParams] = {}
         self._owners = format_owners(graph) if found else {}
+        self._narrow = table_operands(graph)
         self.widths: Collection[int] = ()
         self.other_widths: dict[str, dict[int, LayerParams]] = {}
 
@@ -169,6 +177,13 @@ class _Chooser:
                 simulation.advance(node, formats[node.name], self._constants(node))
         mult_bits = {node.name: self._mult_bits(node) for node in graph.nodes}
         return FixedParams(formats, self._layers, mult_bits, self._scheme.rounding)
+
+    def _scheme_of(self, name: str) -> Scheme:
+        """Return the scheme of an activation; what a table reads has no more bits than it takes."""
+        scheme = self._scheme.of(name)
+        if name in self._narrow and scheme.activation_bits > MAX_TABLE_BITS:
+            return replace(scheme, activation_bits=MAX_TABLE_BITS)
+        return scheme
 
     def _mult_bits(self, node: Node) -> int:
         wanted = self._scheme.of(node.name).mult_bits
@@ -224,7 +239,7 @@ class _Chooser:
         for name in node.inputs:
             tensor = self._graph.tensor(name)
             if tensor.data is not None:
-                formats[name] = given_activation(tensor) or self._scheme.of(node.name).activation(
+                formats[name] = given_activation(tensor) or self._scheme_of(node.name).activation(
                     *self._span(name)
                 )
         first, second = (_scale(formats[name]) for name in node.inputs)
@@ -246,7 +261,7 @@ class _Chooser:
         if len(known) == 1 and (common := known.pop()) is not None:
             return common
         spans = [self._span(name) for name in operands]
-        scheme = self._scheme.of(owner)
+        scheme = self._scheme_of(owner)
         return scheme.activation(min(lo for lo, _ in spans), max(hi for _, hi in spans))
 
     def _check_complete(self) -> None:
@@ -266,7 +281,7 @@ class _Chooser:
         )
 
     def _observed(self, name: str, least_scale: float = 0.0) -> QType:
-        return self._scheme.of(name).activation(*self._span(name), least_scale)
+        return self._scheme_of(name).activation(*self._span(name), least_scale)
 
     def _span(self, name: str) -> tuple[float, float]:
         """Return the range that a format must cover: grown, where samples show too little."""
@@ -280,7 +295,7 @@ class _Chooser:
                 f"the format of {name!r} must be chosen and no samples were given",
                 remedy="give representative inputs with --calibrate samples.npz",
             )
-        scheme, node = self._scheme.of(name), computing_node(self._graph, name)
+        scheme, node = self._scheme_of(name), computing_node(self._graph, name)
         lo, hi = choose_range(self._found[name], scheme)
         has_headroom = node is not None and node.op in LAYERS | _SCALED_OPS
         if has_headroom and scheme.calibration == "minmax" and not scheme.power_of_two:
@@ -294,12 +309,12 @@ class _Chooser:
         if node.op == "avg_pool":
             return self._formats[node.inputs[0]]
         if node.op in _SCALED_OPS:
-            return self._scheme.of(node.name).activation(*self._sums(node))
+            return self._scheme_of(node.name).activation(*self._sums(node))
         if node.op == "box":
             lo, hi = _limits(self._formats[node.inputs[0]])
             taps = math.prod(node.attrs["size"])
-            return self._scheme.of(node.name).activation(lo * taps, hi * taps)
-        return self._scheme.of(node.name).activation(*self._image(node))
+            return self._scheme_of(node.name).activation(lo * taps, hi * taps)
+        return self._scheme_of(node.name).activation(*self._image(node))
 
     def _sums(self, node: Node) -> tuple[float, float]:
         """Return the range of all sums or products that two formats have."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from nnef_hw.ir import Graph, Node
-from nnef_hw.ir.verify import ONE_FORMAT_OPS
+from nnef_hw.ir.verify import ONE_FORMAT_OPS, TABLE_OPS
 
-__all__ = ["KEEPS_QTYPE", "computing_node", "format_owners"]
+__all__ = ["KEEPS_QTYPE", "computing_node", "format_owners", "table_operands"]
 
 KEEPS_QTYPE = frozenset({
     "depth_to_space", "max_pool", "nearest_upsample", "pad", "reshape", "slice",
@@ -28,6 +28,16 @@ def format_owners(graph: Graph) -> dict[str, str]:
             owner = owners.get(node.name, node.name)
             owners.update((name, owner) for name in node.inputs if _is_free(graph, name))
     return owners
+
+
+def table_operands(graph: Graph) -> frozenset[str]:
+    """Return the activations that tables read, and those whose formats theirs are."""
+    found: set[str] = set()
+    for node in reversed(graph.nodes):
+        hands_on = node.op in ONE_FORMAT_OPS | KEEPS_QTYPE and node.name in found
+        if node.op in TABLE_OPS or node.op == "softmax" or hands_on:
+            found.update(node.inputs)
+    return frozenset(found)
 
 
 def computing_node(graph: Graph, name: str) -> Node | None:

@@ -1,10 +1,11 @@
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from nnef_hw.errors import UnsupportedError
-from nnef_hw.ir import Stage
+from nnef_hw.ir import Quantization, Stage
 from nnef_hw.numerics import SOFTMAX_QTYPE, QType
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import (
@@ -148,11 +149,23 @@ def test_an_output_much_smaller_than_its_input_does_not_crash(rng):
     assert fixed.tensor("y").qtype.scale >= x.max() / 255 / 127 / 256 * 0.999
 
 
-def test_wide_activations_refuse_tables_with_the_location(rng):
+@pytest.mark.parametrize("function", ["tanh", "softmax"])
+def test_what_tables_read_has_eight_bits_in_wide_networks(function, rng):
+    graph = small_network(rng, "relu" if function == "softmax" else function, softmax=True)
+    fixed = quantize(graph, {"x": rng.random((20, 2, 8, 8))}, Scheme(activation_bits=16))
+    bits = {node.op: fixed.tensor(node.inputs[0]).qtype.bits for node in fixed.nodes}
+    assert bits[function] == bits["softmax"] == 8
+    assert fixed.tensor("x").qtype.bits == fixed.tensor("c2").qtype.bits == 16
+
+
+def test_given_formats_that_are_too_wide_for_tables_are_refused_with_the_location(rng):
     graph = small_network(rng, "tanh")
+    args = {"min": -4.0, "max": 4.0, "bits": 10}
+    tensor = replace(graph.tensor("c1"), quant=Quantization("linear_quantize", args))
+    graph = graph.replaced(tensors={**graph.tensors, "c1": tensor})
     message = "net.nnef:2: tanh 'f1': its input has 10 bits, tables have at most 8"
     with pytest.raises(UnsupportedError, match=re.escape(message)):
-        quantize(graph, {"x": rng.random((5, 2, 8, 8))}, Scheme(activation_bits=10))
+        quantize(graph, {"x": rng.random((5, 2, 8, 8))})
 
 
 def test_observed_means_are_those_of_all_samples(rng):
