@@ -171,10 +171,9 @@ def folding(layer: Mapping[str, Any]) -> str:
 def reads(layers: Sequence[Mapping[str, Any]], layer: Mapping[str, Any]) -> str:
     """Say what a layer reads and through which FIFOs; nothing if it is just the layer before."""
     names = {other["tensor"]: other["name"] for other in layers}
-    place = layers.index(layer)
-    before = [layers[place - 1]["tensor"]] if place else []
-    sources = layer["sources"]
-    if place == 0 or [source["tensor"] for source in sources] == before:
+    place, sources = layers.index(layer), layer["sources"]
+    before = layers[place - 1]["tensor"] if place else sources[0]["tensor"]
+    if [(source["tensor"], source["fifo"]) for source in sources] == [(before, 0)]:
         return ""
     return ", ".join(
         names.get(source["tensor"], source["tensor"])

@@ -77,3 +77,31 @@ def test_use_counts_before_the_estimate_even_if_it_is_zero():
     report = {"resources": {"dsp": {"used": 0, "available": 8, "estimated": 4}}}
     ((_, row),) = wording.resource_rows(report)
     assert row["taken"] == 0
+
+
+@pytest.mark.parametrize(
+    ("folding", "text"),
+    [((16, 6, 1), f"16 rows {wording.TIMES} 6 lanes"), ((1, 1, 40), "40 taps"),
+     ((1, 4, 9), f"4 lanes {wording.TIMES} 9 taps"), ((1, 1, 1), "1 row")],
+    ids=repr,
+)  # fmt: skip
+def test_folding_names_what_is_more_than_one(folding, text):
+    assert wording.folding(dict(zip(("rows", "lanes", "taps"), folding, strict=True))) == text
+
+
+def reading(*sources):
+    """Return the third of three layers, which reads tensors with FIFOs, behind the others."""
+    layers = [{"name": name, "tensor": name.lower(), "sources": []} for name in ("A", "B", "C")]
+    layers[2]["sources"] = [{"tensor": tensor, "fifo": fifo} for tensor, fifo in sources]
+    return layers
+
+
+@pytest.mark.parametrize(
+    ("sources", "text"),
+    [([("b", 0)], ""), ([("a", 0)], "A"), ([("b", 8)], "B (FIFO of 8)"),
+     ([("b", 0), ("a", 1200)], "B, A (FIFO of 1,200)"), ([("image", 0)], "image")],
+    ids=repr,
+)  # fmt: skip
+def test_reads_are_said_unless_it_is_the_layer_before(sources, text):
+    layers = reading(*sources)
+    assert wording.reads(layers, layers[2]) == text
