@@ -27,6 +27,8 @@ class Board(Target):
     pins
         Of the ports ``clk``, ``rx``, ``tx`` and, if there is one, ``led``: a resource of the
         platform (``clk12``), a subsignal of one (``uart.rx``), or a pin of the package (``@A9``).
+    spi
+        Pins of ``cs_n``, ``copi``, ``cipo`` and ``sck`` for the link SPI, if there are any.
     platform
         ``module:class`` of amaranth-boards (or another module) that has the resources; may be
         empty if all pins are of the package.
@@ -44,6 +46,7 @@ class Board(Target):
     package: str
     input_mhz: float
     pins: Mapping[str, str]
+    spi: Mapping[str, str] = field(default_factory=dict)
     speed: str = ""
     platform: str = ""
     attributes: Mapping[str, str] = field(default_factory=dict)

@@ -7,9 +7,10 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw.boards.beats import BeatSerializer, beat_bytes
 from nnef_hw.boards.counters import InferenceCounters
 from nnef_hw.boards.link import PacketLink
+from nnef_hw.boards.phy import MIN_BYTE_CYCLES, UartPhy, phy_pins
 from nnef_hw.boards.protocol import identity_payload
 from nnef_hw.boards.replay import Replayer
-from nnef_hw.boards.uart import UartReceiver, UartTransmitter, receiver_latency, uart_divider
+from nnef_hw.boards.uart import uart_divider
 
 __all__ = ["DEFAULT_BAUD", "LinkedCore"]
 
@@ -18,7 +19,7 @@ IDLE_SECONDS = 0.01
 
 
 class LinkedCore(wiring.Component):
-    """Serve an accelerator to a host over two UART wires, by the protocol of docs/protocol.md.
+    """Serve an accelerator to a host over a few wires, by the protocol of docs/protocol.md.
 
     This is what is simulated when a board is: the board's top adds only the clock and the reset.
 
@@ -31,6 +32,8 @@ class LinkedCore(wiring.Component):
         Clock of everything.
     baud : int
         Rate of the UART.
+    phy : wiring.Component or None
+        What is between the wires and the bytes, see :mod:`.phy`; by default a UART.
     manifest_hash : bytes
         The 32 bytes by which a host recognises the build.
     frame_beats : int or None
@@ -41,26 +44,27 @@ class LinkedCore(wiring.Component):
 
     Members
     -------
-    rx : In(1)
-        From the host, asynchronous, idle high.
-    tx : Out(1)
-        To the host, registered.
+    rx, tx, or the pins of another phy
+        From and to the host.
     led : Out(1)
         High while a frame is inside the accelerator.
 
     Attributes
     ----------
     latency : int
-        Cycles from the start bit of a request's last byte to the start bit of its reply.
+        Cycles from the beginning of a request's last byte on the wires to the reply's first byte.
     """
 
     def __init__(
-        self, accelerator, *, clk_hz, baud=DEFAULT_BAUD, manifest_hash, frame_beats=None,
-        idle_cycles=None,
+        self, accelerator, *, clk_hz, baud=DEFAULT_BAUD, phy=None, manifest_hash,
+        frame_beats=None, idle_cycles=None,
     ):
         self.accelerator = accelerator
         self.frame_beats = frame_beats
-        self.divider = uart_divider(clk_hz, baud)
+        self.phy = phy or UartPhy(uart_divider(clk_hz, baud))
+        if self.phy.byte_cycles < MIN_BYTE_CYCLES:
+            raise ValueError(f"a byte of the phy takes {self.phy.byte_cycles} cycles, under "
+                             f"{MIN_BYTE_CYCLES}")
         self.in_layout = accelerator.i.payload.shape()
         self.out_layout = accelerator.o.payload.shape()
         self.identity = identity_payload(
@@ -68,22 +72,23 @@ class LinkedCore(wiring.Component):
             in_bytes=beat_bytes(self.in_layout), out_bytes=beat_bytes(self.out_layout))
         if idle_cycles is None:
             idle_cycles = 1 << (int(clk_hz * IDLE_SECONDS) - 1).bit_length()
-        if idle_cycles <= 20 * self.divider:
+        if idle_cycles <= 2 * self.phy.byte_cycles:
             raise ValueError(f"idle_cycles of {idle_cycles} is no more than two bytes on the line")
         self.idle_cycles = idle_cycles
-        self.latency = receiver_latency(self.divider) + PacketLink.latency + 1
-        super().__init__({"rx": In(1, init=1), "tx": Out(1, init=1), "led": Out(1)})
+        self.latency = self.phy.latency + PacketLink.latency + 1
+        super().__init__({**phy_pins(self.phy), "led": Out(1)})
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.receiver = receiver = UartReceiver(self.divider)
-        m.submodules.transmitter = transmitter = UartTransmitter(self.divider)
+        m.submodules.phy = phy = self.phy
         m.submodules.link = link = PacketLink(
             self.in_layout, identity=self.identity, idle_cycles=self.idle_cycles,
             with_replay=self.frame_beats is not None)
-        m.d.comb += [receiver.rx.eq(self.rx), self.tx.eq(transmitter.tx)]
-        wiring.connect(m, receiver.o, link.i_rx)
-        wiring.connect(m, link.o_tx, transmitter.i)
+        for name, member in phy_pins(phy).items():
+            inner, outer = getattr(phy, name), getattr(self, name)
+            m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
+        wiring.connect(m, phy.o, link.i_rx)
+        wiring.connect(m, link.o_tx, phy.i)
 
         restart = ResetInserter(link.abort)
         accelerator, serializer = self.accelerator, BeatSerializer(self.out_layout)

@@ -17,5 +17,7 @@ ICEBREAKER = Board(
     clock_pad=True,
     platform="amaranth_boards.icebreaker:ICEBreakerPlatform",
     pins={"clk": "clk12", "rx": "uart.rx", "tx": "uart.tx", "led": "led_g"},
+    # PMOD 1A
+    spi={"cs_n": "@4", "copi": "@2", "cipo": "@47", "sck": "@45"},
     flash=("-b", "ice40_generic", "-f"),
 )

@@ -9,6 +9,8 @@ from amaranth.lib import cdc, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.core import DEFAULT_BAUD, LinkedCore
+from nnef_hw.boards.phy import UartPhy, phy_pins
+from nnef_hw.boards.spi import SpiPhy
 from nnef_hw.boards.uart import uart_divider
 from nnef_hw.errors import TargetError
 
@@ -28,15 +30,24 @@ class Pin:
     attributes: dict
 
 
-def board_pins(board):
-    """Pins of the top's ports, as :class:`Pin` by port.
+def board_pins(board, link="uart"):
+    """Pins of the top's ports with a link ``uart`` or ``spi``, as :class:`Pin` by port.
 
     Raises
     ------
     TargetError
-        When the platform of a board lacks a resource that its file names.
+        When the platform of a board lacks a resource that its file names, or the board has no pins
+        for such a link.
     """
-    return {port: _pin(board, place) for port, place in board.pins.items()}
+    places = dict(board.pins)
+    if link == "spi":
+        if not board.spi:
+            raise TargetError(
+                f"board {board.name!r} has no pins for SPI", remedy="use --link uart, or a board "
+                "file of your own with them (docs/boards.md)")
+        places = {port: place for port, place in places.items() if port not in {"rx", "tx"}}
+        places.update(board.spi)
+    return {port: _pin(board, place) for port, place in places.items()}
 
 
 def _pin(board, place):
@@ -65,9 +76,9 @@ def _resources(board):
     return getattr(import_module(module), name).resources
 
 
-def board_constraints(board):
+def board_constraints(board, link="uart"):
     """Pins and input clock in the language of the family's nextpnr."""
-    pins = board_pins(board)
+    pins = board_pins(board, link)
     if board.device.family == "ice40":
         lines = []
         for port, pin in pins.items():
@@ -84,7 +95,7 @@ def board_constraints(board):
 
 def board_top(
     board, accelerator, freq_mhz=None, manifest_hash=bytes(32), *, baud=DEFAULT_BAUD,
-    frame_beats=None,
+    frame_beats=None, link="uart",
 ):
     """Top of a board: accelerator, host link, clock and reset.
 
@@ -101,25 +112,28 @@ def board_top(
         Rate of the UART.
     frame_beats : int or None
         As in :class:`.LinkedCore`.
+    link : str
+        ``uart`` or ``spi``.
 
     Returns
     -------
     top : BoardTop
         For ``verilog.convert(top, name="board_top", ports=ports, platform=...)``.
     ports : list of Signal
-        ``clk``, ``rx``, ``tx`` and, if the board has one, ``led``.
+        ``clk``, the link's pins and, if the board has one, ``led``.
     """
+    led = board_pins(board, link).get("led")
     pll = board.clock(freq_mhz or board.clock_mhz)
     clk_hz = round((pll.output_mhz if pll else board.input_mhz) * 1e6)
     try:
-        uart_divider(clk_hz, baud)
+        phy = SpiPhy() if link == "spi" else UartPhy(uart_divider(clk_hz, baud))
     except ValueError as error:
         raise TargetError(str(error), remedy="choose another clock or baud rate") from None
     core = LinkedCore(
-        accelerator, clk_hz=clk_hz, baud=baud, manifest_hash=manifest_hash, frame_beats=frame_beats)
-    led = board_pins(board).get("led")
+        accelerator, clk_hz=clk_hz, phy=phy, manifest_hash=manifest_hash, frame_beats=frame_beats)
     top = BoardTop(core, pll=pll, clk_hz=clk_hz, led_invert=led is not None and led.invert)
-    return top, [top.clk, top.rx, top.tx, *([top.led] if led else [])]
+    pins = [getattr(top, name) for name in phy_pins(core)]
+    return top, [top.clk, *pins, *([top.led] if led else [])]
 
 
 class BoardTop(wiring.Component):
@@ -142,10 +156,8 @@ class BoardTop(wiring.Component):
     -------
     clk : In(1)
         Oscillator.
-    rx : In(1)
-        From the host.
-    tx : Out(1)
-        To the host.
+    rx, tx, or the pins of another phy
+        From and to the host.
     led : Out(1)
         Status, see :class:`.LinkedCore`.
     """
@@ -156,7 +168,7 @@ class BoardTop(wiring.Component):
         self.startup_cycles = 1 << (round(clk_hz * STARTUP_SECONDS) - 1).bit_length()
         self.led_invert = led_invert
         self.latency = core.latency
-        super().__init__({"clk": In(1), "rx": In(1), "tx": Out(1), "led": Out(1)})
+        super().__init__({"clk": In(1), **phy_pins(core), "led": Out(1)})
 
     def elaborate(self, platform):
         m = Module()
@@ -183,9 +195,8 @@ class BoardTop(wiring.Component):
             m.d.startup += timer.eq(timer + 1)
 
         m.submodules.core = core = self.core
-        m.d.comb += [
-            core.rx.eq(self.rx),
-            self.tx.eq(core.tx),
-            self.led.eq(core.led ^ self.led_invert),
-        ]
+        for name, member in phy_pins(core).items():
+            inner, outer = getattr(core, name), getattr(self, name)
+            m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
+        m.d.comb += self.led.eq(core.led ^ self.led_invert)
         return m

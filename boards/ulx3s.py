@@ -19,6 +19,9 @@ def _ulx3s(size, device, aliases=()):
         input_mhz=25.0,
         platform=f"amaranth_boards.ulx3s:ULX3S_{size}F_Platform",
         pins={"clk": "clk25", "rx": "uart.rx", "tx": "uart.tx", "led": "led"},
+        # GP0, GN0, GP1, GN1
+        spi={"cs_n": "@B11", "copi": "@C11", "cipo": "@A10", "sck": "@A11"},
+        attributes={"IO_TYPE": "LVCMOS33"},
         flash=("-b", "ulx3s", "-f"),
     )
 

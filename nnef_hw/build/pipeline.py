@@ -23,7 +23,7 @@ import nnef_hw.boards
 import nnef_hw.rtl
 import nnef_hw.sim
 from nnef_hw.boards import Board, find_board
-from nnef_hw.boards.top import CONSTRAINTS_SUFFIX
+from nnef_hw.boards.top import CONSTRAINTS_SUFFIX, board_pins
 from nnef_hw.build.cache import cached_step, digest, discard_steps, is_build, locked
 from nnef_hw.build.fixed import device_budget, fix_model
 from nnef_hw.build.summary import make_report
@@ -32,7 +32,7 @@ from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.board import DEFAULT_BAUD, check_clock, design_board, fastest_clock
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.ip import axi_wrapper, fusesoc_core
-from nnef_hw.codegen.manifest import make_manifest
+from nnef_hw.codegen.manifest import link_entry, make_manifest
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.devices import Target, find_device
 from nnef_hw.errors import UsageError, raise_all
@@ -92,8 +92,8 @@ class BuildOptions:
         ``auto`` or ``streaming``.
     bitstream
         Synthesize, place and route.
-    baud
-        Rate of the host link's UART.
+    link, baud
+        Host link, ``uart`` or ``spi``, and rate of the UART.
     scheme
         Formats of what the model's author did not quantize.
     accuracy_drop
@@ -113,6 +113,7 @@ class BuildOptions:
     seeds: int = 1
     arch: str = "auto"
     bitstream: bool = True
+    link: str = "uart"
     baud: int = DEFAULT_BAUD
     scheme: Scheme = DEFAULT_SCHEME
     accuracy_drop: float | None = None
@@ -207,6 +208,7 @@ def _check(options: BuildOptions) -> Target:
     target = _target(options)
     if isinstance(target, Board):
         check_clock(target, options.clock_mhz or target.clock_mhz, options.baud)
+        board_pins(target, options.link)
     elif options.fastest:
         raise UsageError("--freq auto needs a board to place a design for", remedy="give --freq")
     _check_folder(options.out)
@@ -257,7 +259,7 @@ def _compile(
     key = digest(
         _package_digest(), graph_hash(graph), _samples_digest(samples), repr(target),
         repr((options.clock_mhz, options.target_fps, options.scheme, options.accuracy_drop)),
-        str(options.baud), *_versions(),
+        repr((options.link, options.baud)), *_versions(),
     )  # fmt: skip
 
     def produce(folder: Path) -> dict[str, float]:
@@ -272,7 +274,7 @@ def _compile(
             progress=lambda what, done, total: progress(f"{what}, {done} of {total}"),
         )
         plan = schedule(fixed, target, clock_mhz=options.clock_mhz, target_fps=options.target_fps)
-        _emit(folder, fixed, canonical, plan, samples, target, options.baud)
+        _emit(folder, fixed, canonical, plan, samples, target, options)
         # Before the new Verilog is in place: an interruption in between costs time, not trust.
         discard_steps(options.out, LATER_STEPS)
         return {"compile": round(time.perf_counter() - begin, 2)}
@@ -288,16 +290,17 @@ def _emit(
     plan: Plan,
     samples: Samples | None,
     target: Target,
-    baud: int,
+    options: BuildOptions,
 ) -> None:
     save(fixed, folder / FIXED_MODEL)
     if canonical is not None:
         save(canonical, folder / FLOAT_MODEL)
+    kind = options.link if isinstance(target, Board) else "axi4-stream"
     manifest = make_manifest(
         fixed,
         plan,
         generator=f"nnef-hw {nnef_hw.__version__}",
-        baud=baud if isinstance(target, Board) else None,
+        link=link_entry(kind, options.baud),
     )
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
     (folder / "plan.json").write_text(plan.dumps())

@@ -51,6 +51,9 @@ def add_commands(commands: Commands) -> None:
         help="the smallest design that reaches N per second",
     )
     sub.add_argument(
+        "--link", choices=("uart", "spi"), default="uart", help="host link (default: uart)"
+    )
+    sub.add_argument(
         "--baud",
         type=int,
         default=1_000_000,
@@ -89,6 +92,7 @@ def _build(options: argparse.Namespace) -> int:
         target_fps=options.target_fps,
         arch=options.arch,
         bitstream=not options.no_bitstream,
+        link=options.link,
         baud=options.baud,
         scheme=scheme(options),
         accuracy_drop=accuracy_drop(options),

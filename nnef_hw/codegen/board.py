@@ -68,10 +68,11 @@ def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any], board: Boar
     """Put the accelerator behind the board's host link, clock and reset."""
     top, ports = board_top(
         board, Accelerator(plan, graph), plan.clock_mhz, manifest_hash(manifest),
-        baud=manifest["link"]["baud"], frame_beats=plan.input.beats,
+        baud=manifest["link"].get("baud", DEFAULT_BAUD), link=manifest["link"]["kind"],
+        frame_beats=plan.input.beats,
     )  # fmt: skip
     return BoardDesign(
         verilog=to_verilog(top, name="board_top", ports=ports),
-        constraints=board_constraints(board),
+        constraints=board_constraints(board, manifest["link"]["kind"]),
         suffix=CONSTRAINTS_SUFFIX[board.device.family],
     )

@@ -9,18 +9,17 @@ from nnef_hw.ir import Graph
 from nnef_hw.manifest import FORMAT_VERSION
 from nnef_hw.schedule import Plan, Port
 
-__all__ = ["make_manifest"]
+__all__ = ["link_entry", "make_manifest"]
 
 
-def make_manifest(graph: Graph, plan: Plan, *, generator: str, baud: int | None) -> dict[str, Any]:
+def make_manifest(
+    graph: Graph, plan: Plan, *, generator: str, link: dict[str, Any]
+) -> dict[str, Any]:
     """Describe a build: tensors with shapes and QTypes, streams, folding, link.
 
     ``image`` is (height, width, channels) in stream order; a tensor of another shape is reshaped by
-    the host in NCHW order. Without a rate there is no board: the link is the streams themselves.
+    the host in NCHW order. ``link`` is what :func:`link_entry` gives.
     """
-    link: dict[str, Any] = {"kind": "axi4-stream"}
-    if baud is not None:
-        link = {"kind": "uart", "baud": baud, "protocol": "docs/protocol.md"}
     return {
         "format": FORMAT_VERSION,
         "generator": generator,
@@ -49,9 +48,19 @@ def make_manifest(graph: Graph, plan: Plan, *, generator: str, baud: int | None)
             "plan": "plan.json",
             "verilog": "rtl/top.v",
             "bench": "sim",
-            **({"ip": "ip"} if baud is None else {"board": "board"}),
+            **({"ip": "ip"} if link["kind"] == "axi4-stream" else {"board": "board"}),
         },
     }
+
+
+def link_entry(kind: str, baud: int) -> dict[str, Any]:
+    """Describe the way to the host: ``uart``, ``spi``, or ``axi4-stream`` where there is none."""
+    entry: dict[str, Any] = {"kind": kind}
+    if kind == "uart":
+        entry["baud"] = baud
+    if kind != "axi4-stream":
+        entry["protocol"] = "docs/protocol.md"
+    return entry
 
 
 def _tensor(graph: Graph, name: str, port: Port) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from nnef_hw.boards.top import board_top
 from nnef_hw.build.fixed import fix_model
 from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.board import DEFAULT_BAUD, design_board
-from nnef_hw.codegen.manifest import make_manifest
+from nnef_hw.codegen.manifest import link_entry, make_manifest
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.frontend import load
 from nnef_hw.ir import Graph
@@ -48,7 +48,9 @@ class Design:
         fixed, _ = fix_model(graph, samples)
         target = find_board(board)
         plan = schedule(fixed, target, **options)
-        manifest = make_manifest(fixed, plan, generator="test", baud=DEFAULT_BAUD)
+        manifest = make_manifest(
+            fixed, plan, generator="test", link=link_entry("uart", DEFAULT_BAUD)
+        )
         verilog = design_board(plan, fixed, manifest, target).verilog
         codes = quantize_inputs(fixed, samples[:count].inputs)
         return cls(fixed, plan, verilog, manifest_hash(manifest), codes)
