@@ -31,7 +31,7 @@ def explain(report: Mapping[str, Any]) -> Iterator[str]:
     verb = "takes" if len(slowest) == 1 else "take"
     text = f"{names(slowest)} {verb} {wording.count(cycles)} cycles a frame"
     if interval > cycles:
-        text += f"; bursts between layers add {wording.count(interval - cycles)}"
+        text += f"; waits between layers add {wording.count(interval - cycles)}"
     yield f"{text}."
     half = f"Half the interval, {wording.count(headroom['wanted'])} cycles,"
     for place, ((codes, cycles), layers) in enumerate(_limits(headroom)):

@@ -166,6 +166,9 @@ def _results(report: Mapping[str, Any]) -> Iterator[tuple[str, Parts]]:
     slowest = [wording.middle(x, 40) for x in wording.bottlenecks(report)]
     others = f" and {len(slowest) - 1} more" if len(slowest) > 1 else ""
     limit = f", set by {slowest[0]}{others}" if slowest else ""
+    cycles = max((layer["cycles"] for layer in report["layers"]), default=0)
+    if 0 < cycles < report["cycles_per_inference"]:
+        limit += f" at {wording.count(cycles)} and waits"
     yield "interval", [
         ("bold", f"{wording.count(report['cycles_per_inference'])} cycles"), ("", limit)
     ]  # fmt: skip

@@ -42,10 +42,10 @@ def test_several_lacking_resources_are_said(tiny):
     assert line[1].endswith("6,604 LUTs of 5,016 and 52 block RAMs of 29")
 
 
-def test_bursts_between_layers_are_told_from_layers(tiny):
+def test_waits_between_layers_are_told_from_layers(tiny):
     tiny["cycles_per_inference"] += 45
     first, _ = bounds.explain(tiny)
-    assert first == "conv2 takes 30,030 cycles a frame; bursts between layers add 45."
+    assert first == "conv2 takes 30,030 cycles a frame; waits between layers add 45."
 
 
 def test_full_stream_is_a_reason_and_the_best_is_said(tiny):

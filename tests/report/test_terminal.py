@@ -94,6 +94,15 @@ def test_several_slowest_layers_are_counted(deep):
     assert line.endswith("and 5 more")
 
 
+def test_interval_longer_than_the_slowest_layer_is_told_from_it(tiny):
+    tiny["cycles_per_inference"] = 30075
+    assert "interval     30,075 cycles, set by conv2 at 30,030 and waits" in printed(tiny)
+
+
+def test_what_half_the_interval_takes_is_said(tiny):
+    assert "halved       15,015 cycles: 38 multipliers, 6,604 LUTs of 5,016" in printed(tiny)
+
+
 def test_zero_multipliers_have_no_use(single):
     text = printed(single)
     assert "multipliers  0 with 0 MACs" in text
