@@ -88,3 +88,15 @@ def test_slow_reader_makes_its_writer_wait(plan):
 
 def test_timeline_is_deterministic(plan):
     assert make_timeline(plan) == make_timeline(plan)
+
+
+def test_concat_takes_the_codes_of_its_operands_in_turn(fix, rng):
+    g = GraphBuilder("concat")
+    x = g.input("x", [1, 3, 4, 4])
+    y = g.op("tanh", x)
+    fixed = fix(g.build(g.op("concat", x, y, axis=1, shape=[1, 6, 4, 4])))
+    plan = schedule(fixed, TARGET)
+    (index,) = [n for n, block in enumerate(plan.blocks) if block.kind == "concat"]
+    timeline = make_timeline(plan)
+    assert sum(timeline.blocks[index].busy) == 2 * 3 * 4 * 4
+    assert timeline.blocks[index].waiting == (0,) * len(timeline.blocks[index].busy)
