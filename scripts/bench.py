@@ -16,7 +16,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from nnef_hw.build.pipeline import BuildOptions, build
+from nnef_hw.build.options import BuildOptions
+from nnef_hw.build.pipeline import build
 from nnef_hw.errors import NnefHwError
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.artifacts import BuildFolder

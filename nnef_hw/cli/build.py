@@ -75,7 +75,8 @@ def _frequency(text: str) -> float | str:
 
 
 def _build(options: argparse.Namespace) -> int:
-    from nnef_hw.build.pipeline import BuildOptions, build
+    from nnef_hw.build.options import BuildOptions
+    from nnef_hw.build.pipeline import build
     from nnef_hw.report import print_report
 
     path = options.model.resolve()

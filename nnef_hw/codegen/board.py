@@ -29,8 +29,10 @@ class BoardDesign:
     suffix: str
 
 
-def check_clock(board: Board, clock_mhz: float, baud: int = DEFAULT_BAUD) -> None:
-    """Refuse a clock that the board's PLL cannot make, or that its UART cannot be divided from.
+def check_clock(board: Board, clock_mhz: float, baud: int | None = DEFAULT_BAUD) -> None:
+    """Refuse a clock that the board's PLL cannot make, or that a UART cannot be divided from.
+
+    ``baud`` is None if there is no UART.
 
     Raises
     ------
@@ -39,12 +41,13 @@ def check_clock(board: Board, clock_mhz: float, baud: int = DEFAULT_BAUD) -> Non
     """
     board.clock(clock_mhz)
     try:
-        uart_divider(round(clock_mhz * 1e6), baud)
+        if baud is not None:
+            uart_divider(round(clock_mhz * 1e6), baud)
     except ValueError as error:
         raise TargetError(str(error), remedy="choose another --freq or --baud") from None
 
 
-def fastest_clock(board: Board, limit_mhz: float, baud: int = DEFAULT_BAUD) -> float:
+def fastest_clock(board: Board, limit_mhz: float, baud: int | None = DEFAULT_BAUD) -> float:
     """Return the fastest clock in MHz, up to a limit, that PLL and UART take; at least the slowest.
 
     Raises
@@ -56,7 +59,8 @@ def fastest_clock(board: Board, limit_mhz: float, baud: int = DEFAULT_BAUD) -> f
     for clock_mhz in reversed(frequencies):
         if clock_mhz <= limit_mhz:
             with contextlib.suppress(ValueError):
-                uart_divider(round(clock_mhz * 1e6), baud)
+                if baud is not None:
+                    uart_divider(round(clock_mhz * 1e6), baud)
                 return clock_mhz
     raise TargetError(
         f"{board.name} has no clock up to {limit_mhz:g} MHz for a UART of {baud} baud",

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from cli_cases import tiny_graph
 
-from nnef_hw.build import pipeline
-from nnef_hw.build.pipeline import BuildOptions, build
+from nnef_hw.build import emit, pipeline
+from nnef_hw.build.options import BuildOptions
+from nnef_hw.build.pipeline import build
 from nnef_hw.build.synthesis import Resource, SynthesisResult
 from nnef_hw.errors import CheckError, SampleError, ToolError, UsageError
 from nnef_hw.frontend import graph_hash, load, save
@@ -212,7 +213,7 @@ def test_progress(options, copy):
 def test_identical_build_does_nothing_again(finished, options, copy, monkeypatch):
     build(options(copy))
     before = files(copy)
-    for name in ("fix_model", "schedule", "to_verilog", "design_board", "run_rtl", "make_report"):
+    for name in ("fix_model", "schedule", "emit", "run_rtl", "make_report"):
         monkeypatch.setattr(pipeline, name, None)
     report = build(options(copy))
     assert files(copy) == before
@@ -291,19 +292,26 @@ def interrupt_after(function):
 
 
 @pytest.mark.parametrize(
-    "moment", ["schedule", "save", "to_verilog", "write_bench", "design_board"]
-)
-def test_interruption_leaves_nothing_new(moment, finished, options, copy, tmp_path, monkeypatch):
+    ("module", "moment"),
+    [
+        (pipeline, "schedule"), (emit, "save"), (emit, "to_verilog"), (emit, "write_bench"),
+        (emit, "design_board"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_interruption_leaves_nothing_new(
+    module, moment, finished, options, copy, tmp_path, monkeypatch
+):
     before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
     with monkeypatch.context() as patch:
-        patch.setattr(pipeline, moment, interrupt_after(getattr(pipeline, moment)))
+        patch.setattr(module, moment, interrupt_after(getattr(module, moment)))
         with pytest.raises(KeyboardInterrupt):
             build(options(tmp_path / "new" / "build"))
         assert not (tmp_path / "new").exists()
         with pytest.raises(KeyboardInterrupt):
             build(options(copy, clock_mhz=12.0))
     assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
-    for name in ("schedule", "to_verilog", "run_rtl"):
+    for name in ("schedule", "emit", "run_rtl"):
         monkeypatch.setattr(pipeline, name, None)
     assert build(options(copy))["simulation"] == finished[1]["simulation"]
 
@@ -342,8 +350,8 @@ def test_wrong_hardware_fails(options, tmp_path, monkeypatch):
     def to_verilog(*arguments, **named):
         return flip_weights(original(*arguments, **named))
 
-    original = pipeline.to_verilog
-    monkeypatch.setattr(pipeline, "to_verilog", to_verilog)
+    original = emit.to_verilog
+    monkeypatch.setattr(emit, "to_verilog", to_verilog)
     with pytest.raises(CheckError, match=r"\d+ of 20 frames differ from the fixed-point") as raised:
         build(options(tmp_path / "build"))
     assert raised.value.exit_status == 1

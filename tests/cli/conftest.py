@@ -6,7 +6,8 @@ import shutil
 import pytest
 from cli_cases import Result, tiny_graph, write_samples
 
-from nnef_hw.build.pipeline import BuildOptions, build
+from nnef_hw.build.options import BuildOptions
+from nnef_hw.build.pipeline import build
 from nnef_hw.cli import main
 from nnef_hw.frontend import save
 

@@ -8,7 +8,8 @@ from cli_cases import tiny_graph
 
 from nnef_hw.boards import BOARDS
 from nnef_hw.build.fixed import fix_model
-from nnef_hw.build.pipeline import BuildOptions, build
+from nnef_hw.build.options import BuildOptions
+from nnef_hw.build.pipeline import build
 from nnef_hw.codegen.board import DEFAULT_BAUD, design_board
 from nnef_hw.codegen.manifest import link_entry, make_manifest
 from nnef_hw.samples import Samples

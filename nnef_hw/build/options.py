@@ -1,0 +1,152 @@
+"""What a build is asked for, and what of it can be refused before any work."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nnef_hw.boards import Board, find_board
+from nnef_hw.boards.top import board_pins
+from nnef_hw.build.cache import is_build
+from nnef_hw.codegen.board import DEFAULT_BAUD, check_clock
+from nnef_hw.devices import Target, find_device
+from nnef_hw.errors import UsageError
+from nnef_hw.quantize import Scheme
+
+__all__ = ["BuildOptions", "check_options"]
+
+DEFAULT_SCHEME = Scheme()
+TINY = 1e-9
+NO_BOARD = "none"
+# Reported rates are for it unless --freq says otherwise.
+IP_CLOCK_MHZ = {"ice40": 24.0, "ecp5": 60.0}
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """What the user asked for.
+
+    Parameters
+    ----------
+    model, board, out
+        Model file, name or file of a board, folder that receives the build.
+    device
+        Of plain IP, for the board ``none``.
+    calibrate
+        Sample file; needed for a float model, and used to verify the hardware.
+    clock_mhz, target_fps
+        Clock and speed, if not the board's default and the fastest.
+    fastest
+        Find the fastest clock that place and route reaches.
+    seeds
+        How many placements are tried; the fastest is taken.
+    arch
+        ``auto`` or ``streaming``.
+    bitstream
+        Synthesize, place and route.
+    link, baud
+        Host link, ``uart`` or ``spi``, and rate of the UART.
+    scheme
+        Formats of what the model's author did not quantize.
+    accuracy_drop
+        Points that may be lost by searching narrower weights; None: no search.
+    dims, lenient
+        How to read the model, see :func:`nnef_hw.frontend.load`.
+    """
+
+    model: Path
+    board: str
+    out: Path
+    device: str | None = None
+    calibrate: Path | None = None
+    clock_mhz: float | None = None
+    target_fps: float | None = None
+    fastest: bool = False
+    seeds: int = 1
+    arch: str = "auto"
+    bitstream: bool = True
+    link: str = "uart"
+    baud: int = DEFAULT_BAUD
+    scheme: Scheme = DEFAULT_SCHEME
+    accuracy_drop: float | None = None
+    dims: Mapping[str, int] = field(default_factory=dict)
+    lenient: bool = False
+
+    @property
+    def uart_baud(self) -> int | None:
+        """Rate of the UART; None if there is none."""
+        return self.baud if self.link == "uart" else None
+
+
+def check_options(options: BuildOptions) -> Target:
+    """Refuse what can be refused before any work; return where the design is to go.
+
+    Raises
+    ------
+    UsageError
+        For options that make no sense, alone or together, and folders that cannot be used.
+    TargetError
+        For clocks, rates and pins that the board cannot give.
+    """
+    if options.arch not in {"auto", "streaming"}:
+        raise UsageError(
+            f"architecture {options.arch!r} does not exist yet", remedy="use --arch streaming"
+        )
+    positive = {
+        "--freq": options.clock_mhz,
+        "--target-fps": options.target_fps,
+        "--baud": options.baud,
+        "--seeds": options.seeds,
+    }
+    for name, value in positive.items():
+        if value is not None and not (math.isfinite(value) and value > TINY):
+            raise UsageError(f"{name} must be positive, not {value:g}")
+    if options.fastest and not options.bitstream:
+        raise UsageError(
+            "--freq auto takes the clock from place and route", remedy="omit --no-bitstream"
+        )
+    target = _target(options)
+    if isinstance(target, Board):
+        check_clock(target, options.clock_mhz or target.clock_mhz, options.uart_baud)
+        board_pins(target, options.link)
+    elif options.fastest:
+        raise UsageError("--freq auto needs a board to place a design for", remedy="give --freq")
+    _check_folder(options.out)
+    return target
+
+
+def _target(options: BuildOptions) -> Target:
+    """Return the board, or for plain IP what stands for one."""
+    if options.board != NO_BOARD:
+        if options.device is not None:
+            raise UsageError(
+                f"--device {options.device} is for --board {NO_BOARD}", remedy="omit one of them"
+            )
+        board: Target = find_board(options.board)
+        return board
+    if options.device is None:
+        raise UsageError(
+            "plain IP needs a --device to fit", remedy="--device generic if it is not known yet"
+        )
+    device = find_device(options.device)
+    return Target(
+        name=NO_BOARD, title=f"IP for {device.name}", device=device,
+        clock_mhz=IP_CLOCK_MHZ[device.family], link_lut=0, link_bram=0,
+    )  # fmt: skip
+
+
+def _check_folder(out: Path) -> None:
+    """Refuse a folder that cannot be made, or that holds anything but a build."""
+    existing = next(path for path in (out, *out.parents) if path.exists())
+    if not existing.is_dir():
+        raise UsageError(f"{str(existing)!r} is a file", remedy="choose another --out")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise UsageError(f"{str(existing)!r} cannot be written", remedy="choose another --out")
+    if existing == out and not is_build(out) and any(out.iterdir()):
+        raise UsageError(
+            f"{str(out)!r} holds files that are no build",
+            remedy="give --out a new folder, so that none of them is overwritten",
+        )
