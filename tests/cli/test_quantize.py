@@ -97,3 +97,12 @@ def test_unknown_layers_are_refused_with_their_line(refused, arguments, tmp_path
     (tmp_path / "scheme.toml").write_text("[layers.nothing]\nweight_bits = 4\n")
     match = r"scheme\.toml:1: layer 'nothing' does not exist; .*there are "
     refused(*arguments, "--scheme", tmp_path / "scheme.toml", match=match)
+
+
+def test_progress_is_shown_on_terminals_only(cli, arguments, monkeypatch):
+    assert cli(*arguments).err == ""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    result = cli(*arguments)
+    assert result.status == 0
+    assert "calibrating" in result.err
+    assert result.out == ""
