@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.schedule.beats import Trace, trace_beats
-from nnef_hw.schedule.plan import Plan
+from nnef_hw.schedule.plan import Block, Plan
 
 __all__ = ["Activity", "Timeline", "make_timeline"]
 
@@ -77,10 +77,14 @@ def make_timeline(plan: Plan) -> Timeline:
         step=step,
         input=activity(plan.input.tensor, plan.input.tensor, 1),
         blocks=tuple(
-            activity(block.name, block.tensor, block.pass_words if block.window else 1)
-            for block in plan.blocks
+            activity(block.name, block.tensor, _item_words(block)) for block in plan.blocks
         ),
     )
+
+
+def _item_words(block: Block) -> int:
+    """Words of what a block takes at once: of a pass, or one code."""
+    return 1 if block.window is None or block.is_move else block.pass_words
 
 
 def _last_frame(trace: Trace, frames: int) -> Trace:

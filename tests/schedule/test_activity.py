@@ -100,3 +100,14 @@ def test_concat_takes_the_codes_of_its_operands_in_turn(fix, rng):
     timeline = make_timeline(plan)
     assert sum(timeline.blocks[index].busy) == 2 * 3 * 4 * 4
     assert timeline.blocks[index].waiting == (0,) * len(timeline.blocks[index].busy)
+
+
+def test_move_takes_every_code_once(fix, rng):
+    g = GraphBuilder("pad")
+    x = g.op("tanh", g.input("x", [1, 3, 4, 4]))
+    padding = [(0, 0), (0, 0), (1, 2), (2, 1)]
+    padded = g.op("pad", x, padding=padding, border="constant", value=0.0)
+    plan = schedule(fix(g.build(g.op("tanh", padded))), TARGET)
+    timeline = make_timeline(plan)
+    moves = [n for n, block in enumerate(plan.blocks) if block.is_move]
+    assert [sum(timeline.blocks[n].busy) for n in moves] == [3 * 4 * 4]
