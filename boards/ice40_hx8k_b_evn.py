@@ -13,7 +13,6 @@ ICE40_HX8K_B_EVN = Board(
     package="ct256",
     clock_mhz=48.0,
     input_mhz=12.0,
-    clock_pad=True,
     platform="amaranth_boards.ice40_hx8k_b_evn:ICE40HX8KBEVNPlatform",
     pins={"clk": "clk12", "rx": "uart.rx", "tx": "uart.tx", "led": "led"},
     flash=("-b", "ice40_generic", "-f"),

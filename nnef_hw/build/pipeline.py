@@ -26,7 +26,7 @@ from nnef_hw.build.cache import cached_step, digest, discard_steps, locked
 from nnef_hw.build.emit import emit
 from nnef_hw.build.fixed import device_budget, fix_model
 from nnef_hw.build.options import BuildOptions, check_options
-from nnef_hw.build.summary import make_report
+from nnef_hw.build.summary import make_report, spi_rate
 from nnef_hw.build.synthesis import SynthesisResult, synthesize, tool_identities
 from nnef_hw.codegen.board import fastest_clock
 from nnef_hw.devices import Target
@@ -249,7 +249,7 @@ def _report(
             graph=folder.fixed, plan=folder.plan, network=lower(folder.fixed), timeline=timeline,
             target=target, synthesis=placed, simulation=verified["simulation"],
             accuracy=verified["accuracy"], bitstream=bitstream, seconds=seconds, commands=commands,
-            baud=options.baud,
+            baud=options.uart_baud or spi_rate(folder.plan.clock_mhz),
         )  # fmt: skip
         write_json(report, scratch / "report.json")
         write_html(report, timeline, scratch / "report.html")

@@ -18,9 +18,10 @@ from nnef_hw.schedule.resources import LUT_SHARE
 from nnef_hw.schedule.support import image_shape
 from nnef_hw.schedule.targets import Target
 
-__all__ = ["make_report"]
+__all__ = ["make_report", "spi_rate"]
 
 UART_BITS_PER_BYTE = 10
+SCK_CYCLES = 8
 PACKET_OVERHEAD = 7
 
 
@@ -94,6 +95,11 @@ def _resources(
         }
         for name in ("lut", "ff", "dsp", "bram", "spram")
     }
+
+
+def spi_rate(clock_mhz: float) -> int:
+    """Rate of the UART that carries as many bytes as SPI at its fastest clock."""
+    return round(clock_mhz * 1e6 * UART_BITS_PER_BYTE / (8 * SCK_CYCLES))
 
 
 def _link_rate(plan: Plan, baud: int) -> float:

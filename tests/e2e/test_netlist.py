@@ -22,15 +22,12 @@ from nnef_hw.schedule import find_target, schedule
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.synth
 @pytest.mark.verilator
 @pytest.mark.parametrize(
     ("board", "cell"),
-    [
-        ("icebreaker", "SB_MAC16"),
-        pytest.param("ulx3s_85f", "MULT18X18D", marks=pytest.mark.nightly),
-    ],
+    [("icebreaker", "SB_MAC16"), ("ulx3s_85f", "MULT18X18D")],
 )
 def test_mapped_cells_match_the_fixed_model(board, cell):
     graph = load(EXAMPLE / "digits_cnn.nnef.tgz")
