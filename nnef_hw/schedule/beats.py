@@ -21,6 +21,7 @@ __all__ = ["BeatTimes", "Trace", "simulate_beats", "size_fifos", "trace_beats"]
 
 BANK_STAGES = 2
 FIFO_REGISTERS = 2
+FIFO_LATENCY = 3
 MIN_FIFO = 4
 UNBOUNDED = 1 << 40
 
@@ -102,7 +103,7 @@ def size_fifos(
     """Give every operand of a block with several the FIFO it needs for nothing to wait.
 
     A FIFO holds what one path has computed ahead of the other: as many items as it would ever hold
-    without a limit. Where that is one item, the operand needs none.
+    without a limit. Where one at most waits, the operand needs none.
     """
     unlimited = [_with_depths(block, [UNBOUNDED] * len(block.sources)) for block in blocks]
     network = _Network(unlimited, input_port, output_port, frames)
@@ -117,7 +118,7 @@ def _with_depths(block: Block, stored: Sequence[int]) -> Block:
     if len(block.sources) < 2:
         return block
     sources = [
-        Source(source.tensor, max(MIN_FIFO, items + FIFO_REGISTERS) if items > 1 else 0)
+        Source(source.tensor, max(MIN_FIFO, items + FIFO_REGISTERS) if items else 0)
         for source, items in zip(block.sources, stored, strict=True)
     ]
     return replace(block, sources=tuple(sources))
@@ -125,11 +126,20 @@ def _with_depths(block: Block, stored: Sequence[int]) -> Block:
 
 @dataclass
 class _Fifo:
-    """When items entered a BlockFifo, left its memory, and the register behind it."""
+    """When items entered a BlockFifo, left its memory, the register behind it, and the FIFO."""
 
     written: Log = field(default_factory=Log)
     read: Log = field(default_factory=Log)
     moved: Log = field(default_factory=Log)
+    given: Log = field(default_factory=Log)
+
+    @property
+    def waiting(self) -> int:
+        """Most items that waited at a time to be taken, the one that comes then included."""
+        return max(
+            count - bisect_left(self.given.times, time + FIFO_LATENCY)
+            for count, time in enumerate(self.written.times, 1)
+        )
 
     @property
     def peak(self) -> int:
@@ -181,9 +191,12 @@ class _Network:
         )
 
     def peak(self, block: Block, operand: int) -> int:
-        """Most items in the memory in front of an operand of a block."""
+        """Most items in the memory in front of an operand of a block; 0 if it needs none.
+
+        One item that waits can be held by what gives it.
+        """
         fifo = self.fifos.get((block.tensor, operand))
-        return fifo.peak if fifo else 0
+        return fifo.peak if fifo and fifo.waiting > 1 else 0
 
     def start(self, process: Process) -> None:
         self.kernel.start(process)
@@ -211,9 +224,9 @@ class _Network:
             return stream
         self.fifos[block.tensor, n] = fifo = _Fifo()
         target = Stream()
-        logs = (fifo.written, fifo.read, fifo.moved)
+        logs = (fifo.written, fifo.read, fifo.moved, fifo.given)
         self.start(processes.fifo_write(self.kernel, stream, *logs[:2], depth - FIFO_REGISTERS))
-        self.start(processes.fifo_read(self.kernel, *logs))
+        self.start(processes.fifo_read(self.kernel, *logs[:3]))
         self.start(processes.fifo_give(self.kernel, target, *logs[1:]))
         return target
 

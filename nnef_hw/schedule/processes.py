@@ -370,7 +370,7 @@ def fifo_read(kernel: Kernel, written: Log, read: Log, moved: Log) -> Process:
         kernel.log(read, max(written.times[count] + 1, freed))
 
 
-def fifo_give(kernel: Kernel, target: Stream, read: Log, moved: Log) -> Process:
+def fifo_give(kernel: Kernel, target: Stream, read: Log, moved: Log, taken: Log) -> Process:
     """Model the registers behind the memory of BlockFifo."""
     given = -1
     while True:
@@ -380,3 +380,4 @@ def fifo_give(kernel: Kernel, target: Stream, read: Log, moved: Log) -> Process:
         time = max(read.times[count] + 1, given)
         kernel.log(moved, time)
         given = yield Put(target, time + 1)
+        kernel.log(taken, given)

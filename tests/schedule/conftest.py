@@ -47,13 +47,15 @@ def force(rng):
                 kept_passes=int(rng.integers(1, 3)),
             )
         if block.interval:
-            digit_bits = int(rng.integers(1, 17))
-            digits = -(-max(layer.requant.mult).bit_length() // digit_bits)
+            top_bits = max(layer.requant.mult).bit_length()
+            digit_bits = int(rng.integers(1, top_bits + 1))
+            digits = -(-top_bits // digit_bits)
             stages = int(rng.integers(1, digits + 1))
             block = replace(
                 block, digit_bits=digit_bits, digit_stages=stages, interval=-(-digits // stages)
             )
-        if block.window is not None and not block.parallel and rng.random() < 0.5:
+        has_buffer = block.window is not None and not block.parallel and not block.is_move
+        if has_buffer and rng.random() < 0.5:
             depth = max(2, 1 << (block.window.min_depth - 1).bit_length())
             block = replace(block, depth=depth)
         return replace(block, resources=block_resources(block, device))

@@ -134,6 +134,13 @@ def sum_pool(rng):
     return g.build(g.op("tanh", x))
 
 
+def one_after_itself(rng):
+    """Two items wait for the other operand, which is the same stream."""
+    g = GraphBuilder()
+    x = g.op("neg", g.input("x", [1, 2, 1, 1]))
+    return g.build(g.op("tanh", g.op("concat", x, x, axis=2, shape=[1, 2, 2, 1])))
+
+
 def of_a_signal(rng):
     """Rank 3: all of them along one axis."""
     g = GraphBuilder()
@@ -176,7 +183,7 @@ NETWORKS = (
     deconv((3, 3), 2, (1, 1), dilation=2), deconv((2, 2), 2, None, (6, 8), groups=2),
     interpolated, reflected, slopes_for_each_channel, sum_pool,
     reduced("sum_reduce", [2, 3]), reduced("min_reduce", [2, 3]), reduced("mean_reduce", [1, 3]),
-    strided_slice, of_a_signal, encoder_and_decoder, padded_first,
+    one_after_itself, strided_slice, of_a_signal, encoder_and_decoder, padded_first,
 )  # fmt: skip
 
 

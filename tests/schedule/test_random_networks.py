@@ -1,0 +1,50 @@
+"""Random networks of all operators: codes and cycles of whole accelerators, with stalls."""
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, reject, seed, settings
+from streamable_graphs import random_networks
+
+from nnef_hw.errors import UnsupportedError
+from nnef_hw.schedule import find_target, schedule
+
+FRAMES = 2
+SHARDS = 6
+PER_SHARD = 5
+NIGHTLY_SHARDS = 10
+PER_NIGHTLY_SHARD = 50
+
+
+def check_networks(start, count, fix, force, simulate, rng):
+    """Build and run that many networks; hypothesis reports the smallest that fails."""
+    state = rng.bit_generator.state
+
+    @seed(start)
+    @settings(
+        max_examples=count, deadline=None, database=None,
+        phases=(Phase.generate, Phase.shrink), suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(random_networks())
+    def run(network):
+        rng.bit_generator.state = state
+        try:
+            graph = fix(network.graph, **network.scheme)
+            target = find_target(network.board)
+            plan = schedule(graph, target)
+        except UnsupportedError:
+            reject()
+        if network.forced:
+            plan = force(plan, graph, target)
+        simulate(plan, graph).check(FRAMES)
+
+    run()
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_codes_and_cycles(shard, fix, force, simulate, rng):
+    check_networks(shard, PER_SHARD, fix, force, simulate, rng)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("shard", range(NIGHTLY_SHARDS))
+def test_codes_and_cycles_of_many(shard, fix, force, simulate, rng):
+    check_networks(1000 + shard, PER_NIGHTLY_SHARD, fix, force, simulate, rng)
