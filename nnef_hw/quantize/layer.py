@@ -92,13 +92,13 @@ class LayerQuantizer:
         assert isinstance(target.scale, float), "activations have one scale"
         ratio = self._source_scale / target.scale
         scales = fit_multipliers(self._scales(scheme), ratio, scheme.mult_bits)
-        one_scale = scheme.power_of_two or not scheme.per_channel
-        qtype = scheme.weight_format(float(scales[0]) if one_scale else tuple(scales.tolist()))
+        steps = scales.tolist()
+        qtype = scheme.weight_format(steps[0] if scheme.one_weight_scale else tuple(steps))
         if self._moments is None or scheme.weight_rounding == "nearest":
             return qtype.quantize(self._wanted), qtype
         rows = self._in_groups(self._wanted)
-        steps = scales.reshape(*rows.shape[:2], 1)
-        codes = round_adaptively(rows, steps, scheme.weight_format(1.0), self._moments)
+        scales = scales.reshape(*rows.shape[:2], 1)
+        codes = round_adaptively(rows, scales, scheme.weight_format(1.0), self._moments)
         return codes.reshape(self._weights.shape), qtype
 
     def _scales(self, scheme: Scheme) -> FloatArray:

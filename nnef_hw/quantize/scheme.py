@@ -107,6 +107,11 @@ class Scheme:
         for name in self.layers:
             self.of(name)
 
+    @property
+    def one_weight_scale(self) -> bool:
+        """Whether one scale serves all channels of a filter."""
+        return self.power_of_two or not self.per_channel
+
     def of(self, layer: str) -> Scheme:
         """Return the scheme of one layer or graph input."""
         if layer not in self.layers:

@@ -36,39 +36,44 @@ def choose_scales(
     importance
         Mean square of the value that each weight is multiplied with; shape of ``weights``.
     """
-    real = np.asarray(weights, np.float64)
-    rows = real.reshape(len(real), -1)
-    factor = np.ones_like(rows) if importance is None else importance.reshape(rows.shape)
-    bits = scheme.weight_bits
-    largest = np.abs(rows).max(axis=1, initial=0.0)
-    if scheme.power_of_two or not scheme.per_channel:
-        largest = np.full_like(largest, largest.max())
-    top = scheme.weight_format(1.0).hi
-    candidates = largest[:, None] / top * (_SHARES if bits > 1 else _SHARES * 0.9)
-    candidates = np.maximum(candidates, float(np.finfo(np.float32).tiny))
-    if scheme.power_of_two:
-        candidates = 2.0 ** np.ceil(np.log2(candidates))
-    unit = scheme.weight_format(1.0)
-    errors = np.stack(
-        [
-            (factor * (rows - s * unit.quantize(rows / s)) ** 2).sum(axis=1)
-            for s in candidates.T[:, :, None]
-        ],
-        axis=1,
-    )
-    if scheme.power_of_two or not scheme.per_channel:
-        errors = np.broadcast_to(errors.sum(axis=0), errors.shape)
-    scales = np.take_along_axis(candidates, errors.argmin(axis=1)[:, None], axis=1)[:, 0]
+    rows = np.asarray(weights, np.float64).reshape(len(np.asarray(weights)), -1)
+    power = np.ones_like(rows) if importance is None else importance.reshape(rows.shape)
+    scales = _least_error(rows, power, scheme)
     magnitude = np.abs(np.asarray(bias, np.float64).reshape(-1))
-    least = np.broadcast_to(magnitude / (source_scale * 2.0 ** (_BIAS_BITS - 1)), scales.shape)
-    dead = (largest == 0) & (least == 0)
-    scales = np.maximum(np.where(largest == 0, 0.0, scales), least)
-    scales[dead] = scales.max() if scales.any() else 1.0
-    if scheme.power_of_two or not scheme.per_channel:
+    scales = np.maximum(scales, magnitude / (source_scale * 2.0 ** (_BIAS_BITS - 1)))
+    if not scales.any():
+        return np.ones_like(scales)
+    scales[scales == 0] = scales.max()
+    scales = np.maximum(scales, scales.max() * _LEAST_SHARE_OF_LARGEST)
+    if scheme.one_weight_scale:
         scales[:] = scales.max()
-        if scheme.power_of_two:
-            scales = 2.0 ** np.ceil(np.log2(scales))
-    return np.asarray(np.maximum(scales, scales.max() * _LEAST_SHARE_OF_LARGEST))
+    return _powers_of_two(scales) if scheme.power_of_two else scales
+
+
+def _least_error(rows: FloatArray, power: FloatArray, scheme: Scheme) -> FloatArray:
+    """Return the scale of each row, 0 for rows of zeros."""
+    unit = scheme.weight_format(1.0)
+    largest = np.abs(rows).max(axis=1, initial=0.0)
+    largest[largest < np.finfo(np.float32).tiny] = 0.0
+    if scheme.one_weight_scale:
+        largest[:] = largest.max()
+    candidates = largest[:, None] * _SHARES / unit.hi
+    if scheme.power_of_two:
+        candidates = _powers_of_two(candidates)
+    errors = np.empty_like(candidates)
+    for n, steps in enumerate(np.where(candidates > 0, candidates, 1.0).T[:, :, None]):
+        errors[:, n] = (power * (rows - steps * unit.quantize(rows / steps)) ** 2).sum(axis=1)
+    if scheme.one_weight_scale:
+        errors[:] = errors.sum(axis=0)
+    best = errors.argmin(axis=1)
+    return np.asarray(np.take_along_axis(candidates, best[:, None], axis=1)[:, 0])
+
+
+def _powers_of_two(values: FloatArray) -> FloatArray:
+    """Return the least powers of two that are not below; 0 stays."""
+    mantissa, exponent = np.frexp(values)
+    powers = np.ldexp(1.0, exponent - (mantissa == 0.5))
+    return np.where(values > 0, powers, 0.0)
 
 
 def fit_multipliers(scales: FloatArray, ratio: float, mult_bits: int) -> FloatArray:
