@@ -42,19 +42,18 @@ _SUM_BITS = 12
 
 
 def _high_product(a: ArrayLike, b: ArrayLike) -> IntArray:
-    """Return ``a * b / 2**31`` rounded, halves away from 0 (from below: towards it); saturated."""
+    """Return ``a * b / 2**31`` rounded, halves up; saturated."""
     product = np.asarray(a, np.int64) * np.asarray(b, np.int64)
-    nudged = product + np.where(product >= 0, 1 << 30, 1 - (1 << 30))
-    truncated = np.where(nudged >= 0, nudged >> 31, -(-nudged >> 31))
-    return np.asarray(np.minimum(truncated, _TOP))
+    product += 1 << (_FRACTION_BITS - 1)
+    product >>= _FRACTION_BITS
+    return np.asarray(np.minimum(product, _TOP))
 
 
 def _rounded_shift(x: ArrayLike, exponent: ArrayLike) -> IntArray:
     """Return ``x / 2**exponent`` rounded, halves away from 0."""
     values, shift = np.asarray(x, np.int64), np.asarray(exponent, np.int64)
-    mask = (np.int64(1) << shift) - 1
-    threshold = (mask >> 1) + (values < 0)
-    return np.asarray((values >> shift) + ((values & mask) > threshold))
+    half = (np.int64(1) << shift) >> 1
+    return np.asarray((values + half - ((values < 0) & (half > 0))) >> shift)
 
 
 def _scaled(x: IntArray, mult: ArrayLike, shift: ArrayLike) -> IntArray:

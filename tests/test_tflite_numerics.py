@@ -25,7 +25,7 @@ def half_away(value):
 
 
 def scaled(x, mult, shift):
-    """High product and shift; its first rounding takes halves below 0 towards 0."""
+    """The first rounding takes halves up, the second one away from 0."""
     product = Fraction(x * 2 ** max(shift, 0) * mult, 2**31)
     first = floor(product + Fraction(1, 2))
     return half_away(Fraction(first, 2 ** max(-shift, 0)))
