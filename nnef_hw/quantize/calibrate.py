@@ -69,7 +69,7 @@ def quantize(
     scheme
         Formats of what is not quantized already.
     progress
-        Is told how many samples have been seen.
+        Is told how many samples have been seen, then how many layers are quantized.
 
     Raises
     ------
@@ -125,13 +125,13 @@ def _chooser(
 ) -> _Chooser:
     check_layers(scheme, graph)
     if samples is None:
-        return _Chooser(graph, scheme, {}, None)
+        return _Chooser(graph, scheme, {}, None, None)
     found = observe(graph, samples, progress)
     schemes = (scheme, *map(scheme.of, scheme.layers))
     simulation = None
     if any(s.correct_bias or s.weight_rounding == "adaptive" for s in schemes):
         simulation = Simulation(graph, samples) if Simulation.is_possible(graph) else None
-    return _Chooser(graph, scheme, found, simulation)
+    return _Chooser(graph, scheme, found, simulation, progress)
 
 
 class _Chooser:
@@ -141,7 +141,9 @@ class _Chooser:
         scheme: Scheme,
         found: Mapping[str, Observation],
         simulation: Simulation | None,
+        progress: Progress | None,
     ) -> None:
+        self._progress = progress
         self._graph = graph
         self._scheme = scheme
         self._found = found
@@ -161,7 +163,7 @@ class _Chooser:
             formats[name] = given_activation(graph.tensor(name)) or self._observed(name)
             if simulation is not None:
                 simulation.quantize_input(name, formats[name])
-        for node in graph.nodes:
+        for number, node in enumerate(graph.nodes, start=1):
             layer = None
             if node.op in LAYERS:
                 scheme = self._scheme.of(node.name)
@@ -175,6 +177,8 @@ class _Chooser:
                     }
             if simulation is not None:
                 simulation.advance(node, formats[node.name], self._constants(node))
+            if self._progress is not None:
+                self._progress("quantizing layers", number, len(graph.nodes))
         mult_bits = {node.name: self._mult_bits(node) for node in graph.nodes}
         return FixedParams(formats, self._layers, mult_bits, self._scheme.rounding)
 

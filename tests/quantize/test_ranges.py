@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nnef_hw.passes import simplify
-from nnef_hw.quantize import Scheme, observe
+from nnef_hw.quantize import Scheme, observe, quantize
 from nnef_hw.quantize.observe import Histogram
 from nnef_hw.quantize.ranges import choose_range
 from nnef_hw.testing import GraphBuilder
@@ -49,6 +49,17 @@ def test_progress_is_told_after_each_batch(rng):
         lambda *progress: told.append(progress),
     )
     assert told == [("calibrating", n, 150) for n in (64, 128, 150)]
+
+
+def test_layers_are_told_after_the_samples(rng):
+    builder = GraphBuilder()
+    builder.input("x", (1, 3))
+    builder.op("linear", "x", rng.standard_normal((2, 3)), 0.0)
+    graph, told = simplify(builder.build()), []
+    quantize(graph, {"x": rng.random((9, 3))}, progress=lambda *progress: told.append(progress))
+    count = len(graph.nodes)
+    layers = [("quantizing layers", n, count) for n in range(1, count + 1)]
+    assert told == [("calibrating", 9, 9), *layers]
 
 
 @pytest.mark.parametrize(
