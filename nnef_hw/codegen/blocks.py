@@ -195,6 +195,7 @@ def _array(block: Block, layer: ConvLayer | DepthwiseLayer, device: Device) -> A
         "kept_passes": block.kept_passes, "x_bits": block.x_bits, "x_signed": block.x_signed,
         "w_bits": block.weight_bits, "acc_bits": block.acc_bits, "in_dsp": block.in_dsp,
         "ram": device.ram, "weight_style": block.weight_style,
+        "weight_delay": block.weight_delay,
     }  # fmt: skip
     if block.sums_taps:
         weights = layer.weights.reshape(block.out_channels, -1)
@@ -202,7 +203,7 @@ def _array(block: Block, layer: ConvLayer | DepthwiseLayer, device: Device) -> A
     assert isinstance(layer, ConvLayer)
     return SystolicArray(
         weights=window_weights(layer, block.lanes, parallel=block.parallel),
-        rows=block.rows, group_rows=block.group_rows, weight_delay=block.weight_delay, **known,
+        rows=block.rows, group_rows=block.group_rows, **known,
     )  # fmt: skip
 
 

@@ -98,20 +98,21 @@ def _trace(operands: Sequence[Sequence[tuple[int, int]]], taking_turns: bool) ->
 
 
 def size_fifos(
-    blocks: Sequence[Block], input_port: Port, output_port: Port, frames: int = 4
-) -> tuple[Block, ...]:
+    blocks: Sequence[Block], input_port: Port, output_port: Port, frames: int = 3
+) -> tuple[tuple[Block, ...], int]:
     """Give every operand of a block with several the FIFO it needs for nothing to wait.
 
     A FIFO holds what one path has computed ahead of the other: as many items as it would ever hold
-    without a limit. Where one at most waits, the operand needs none.
+    without a limit. Where one at most waits, the operand needs none. Returns the interval too.
     """
     unlimited = [_with_depths(block, [UNBOUNDED] * len(block.sources)) for block in blocks]
     network = _Network(unlimited, input_port, output_port, frames)
-    network.run()
-    return tuple(
+    interval = network.run().interval
+    sized = tuple(
         _with_depths(block, [network.peak(block, n) for n in range(len(block.sources))])
         for block in blocks
     )
+    return sized, interval
 
 
 def _with_depths(block: Block, stored: Sequence[int]) -> Block:

@@ -189,7 +189,7 @@ class Block:
         """Cycles from the last word of a pass to its first sum."""
         if self.sums_taps:
             tree = (self.taps - 1).bit_length()
-            return 4 + tree + (self.pass_words > 1) + (self.kept_passes > 1)
+            return 4 + self.weight_delay + tree + (self.pass_words > 1) + (self.kept_passes > 1)
         return 7 + self.weight_delay + self.tree_depth
 
     @property

@@ -18,6 +18,7 @@ SLACK = 9 / 8
 """Most by which an interval may exceed the least one."""
 MOST_RIVALS = 24
 MULTIPLIER_COST = 0.02
+LUT_WEIGHT = 3
 TINY = 1e-9
 # Weights of (LUT, DSP, block RAM) shares when options are compared; each finds other designs.
 PREFERENCES: tuple[tuple[float, float, float], ...] = tuple(
@@ -209,8 +210,8 @@ class Search:
             improved = False
             for layer, table in enumerate(self.amounts):
                 totals = used - table[chosen[layer]] + table
-                shares = totals[:, [LUT, BRAM]] / self.sizes[[LUT, BRAM]]
-                costs = (shares**2).sum(axis=1) + MULTIPLIER_COST * totals[:, MULTIPLIERS]
+                lut, bram = (totals[:, [LUT, BRAM]] / self.sizes[[LUT, BRAM]]).T
+                costs = LUT_WEIGHT * lut**2 + bram**2 + MULTIPLIER_COST * totals[:, MULTIPLIERS]
                 fits = (totals[:, :MULTIPLIERS] <= self.limits).all(axis=1) & allowed[layer]
                 costs[~fits] = np.inf
                 n = int(costs.argmin())

@@ -12,12 +12,14 @@ from nnef_hw.schedule.beats import BeatTimes, simulate_beats, size_fifos
 from nnef_hw.schedule.layers import ConvLayer, DepthwiseLayer, LayerGraph
 from nnef_hw.schedule.lower import lower
 from nnef_hw.schedule.options import layer_options
-from nnef_hw.schedule.plan import Block, Plan, Port, Resources
+from nnef_hw.schedule.plan import Block, Plan, Port, Resources, Source
 from nnef_hw.schedule.resources import LUT_SHARE, block_resources, port_resources
 from nnef_hw.schedule.search import Budget, Search, total_resources, useful_options
 from nnef_hw.schedule.targets import TARGETS, Device, Target
 
 __all__ = ["schedule"]
+
+SLACK_MARGIN = 6
 
 
 class _Design(NamedTuple):
@@ -47,23 +49,15 @@ def schedule(
     clock = clock_mhz or target.clock_mhz
     link = _border_resources(network, target)
     options = [useful_options(layer_options(layer, device)) for layer in network.layers]
-    budget = _budget(device, link)
     wanted = None if target_fps is None else int(clock * 1e6 / target_fps)
     ports = _ports(network)
     designs: list[_Design] = []
-    for supply in (True, False):
-        search = Search(options, budget, device, supply=supply)
-        rough = search.best() if wanted is None else search.within(wanted)
-        if rough is None:
-            continue
-        predicted = max(block.cycles for block in rough)
-        if designs and designs[0].times.interval <= max(predicted, wanted or 0):
-            break
-        design = _design(search, budget, ports, device, wanted)
-        if design:
-            designs.append(design)
+    # A design that fills more of the device than that is slow, but better than none.
+    for share in (device.lut_share, LUT_SHARE):
+        if not designs:
+            designs = _designs(options, _budget(device, link, share), ports, device, wanted)
     if not designs:
-        raise _misfit(graph, network, options, budget, target, target_fps, clock)
+        raise _misfit(graph, network, options, target, target_fps, clock)
     blocks, times = min(designs, key=lambda design: design.times.interval)
     return Plan(
         model=graph.name,
@@ -79,6 +73,29 @@ def schedule(
     )
 
 
+def _designs(
+    options: Sequence[Sequence[Block]],
+    budget: Budget,
+    ports: tuple[Port, Port],
+    device: Device,
+    wanted: int | None,
+) -> list[_Design]:
+    """Return the designs that fit: one whose words come slowly, and a faster one without waits."""
+    designs: list[_Design] = []
+    for supply in (True, False):
+        search = Search(options, budget, device, supply=supply)
+        rough = search.best() if wanted is None else search.within(wanted)
+        if rough is None:
+            continue
+        predicted = max(block.cycles for block in rough)
+        if designs and designs[0].times.interval <= max(predicted, wanted or 0):
+            break
+        design = _design(search, budget, ports, device, wanted)
+        if design:
+            designs.append(design)
+    return designs
+
+
 def _design(
     search: Search, budget: Budget, ports: tuple[Port, Port], device: Device, wanted: int | None
 ) -> _Design | None:
@@ -88,7 +105,11 @@ def _design(
         chosen = search.best() if limit is None else search.within(limit)
         if chosen is None:
             return None
-        blocks = _with_fifos(chosen, ports, device)
+        blocks, interval = _with_fifos(chosen, ports, device)
+        if interval > max(block.cycles for block in chosen):
+            eased, eased_interval = _with_fifos(_with_slack(chosen, device), ports, device)
+            if eased_interval < interval and budget.holds(total_resources(eased)):
+                blocks = eased
         used = total_resources(blocks)
         if not budget.holds(used):
             search = search.with_less(
@@ -104,18 +125,48 @@ def _design(
 
 def _with_fifos(
     chosen: Sequence[Block], ports: tuple[Port, Port], device: Device
-) -> tuple[Block, ...]:
-    """Add the FIFOs in front of blocks with several operands."""
-    if all(len(block.sources) < 2 for block in chosen):
-        return tuple(chosen)
-    blocks = size_fifos(chosen, *ports)
-    return tuple(replace(block, resources=block_resources(block, device)) for block in blocks)
+) -> tuple[tuple[Block, ...], int]:
+    """Add the FIFOs in front of blocks with several operands; return the interval too."""
+    blocks, interval = size_fifos(chosen, *ports)
+    sized = [
+        replace(block, resources=block_resources(block, device)) if block.sources[1:] else block
+        for block in blocks
+    ]
+    return tuple(sized), interval
 
 
-def _budget(device: Device, link: Resources) -> Budget:
-    """Return what the host link leaves of a device."""
+def _with_slack(blocks: Sequence[Block], device: Device) -> tuple[Block, ...]:
+    """Add FIFOs for the beats that come while a line buffer writes the padding between frames.
+
+    Otherwise a layer before it that has no cycle to lose does lose some.
+    """
+    interval = max(block.cycles for block in blocks)
+    eased = []
+    for block in blocks:
+        depth = _slack(block, interval)
+        if depth:
+            block = replace(block, sources=(Source(block.sources[0].tensor, depth),))
+            block = replace(block, resources=block_resources(block, device))
+        eased.append(block)
+    return tuple(eased)
+
+
+def _slack(block: Block, interval: int) -> int:
+    """Return how many beats come while the padding between two frames is written, 0 if few."""
+    window = block.window
+    if window is None or block.parallel or block.lines or len(block.sources) > 1:
+        return 0
+    (top, bottom), (left, right) = window.padding
+    pixels = (top + bottom) * window.padded_width + left + right
+    cycles = pixels * window.channel_blocks
+    beats = -(-cycles * window.height * window.width * block.channels // interval)
+    return beats + SLACK_MARGIN if pixels and beats > 1 else 0
+
+
+def _budget(device: Device, link: Resources, share: float) -> Budget:
+    """Return what the host link leaves of a device, of whose LUTs that share may be used."""
     return Budget(
-        lut=int(device.lut * LUT_SHARE) - link.lut,
+        lut=int(device.lut * share) - link.lut,
         dsp=device.dsp,
         bram=device.bram - link.bram,
     )
@@ -142,13 +193,13 @@ def _misfit(
     graph: Graph,
     network: LayerGraph,
     options: Sequence[Sequence[Block]],
-    budget: Budget,
     target: Target,
     target_fps: float | None,
     clock: float,
 ) -> TargetError:
     """Say with numbers why nothing fits, and what would."""
     device = target.device
+    budget = _budget(device, _border_resources(network, target), LUT_SHARE)
     smallest = [min(layer, key=lambda b: _least_memory(b, device)) for layer in options]
     weight_bytes = sum(
         -(-layer.parameters * layer.weight_bits // 8)
@@ -178,7 +229,7 @@ def _misfit(
 def _fits(network: LayerGraph, target: Target) -> bool:
     device = target.device
     options = [useful_options(layer_options(layer, device)) for layer in network.layers]
-    budget = _budget(device, _border_resources(network, target))
+    budget = _budget(device, _border_resources(network, target), LUT_SHARE)
     return Search(options, budget, device, supply=False).best() is not None
 
 

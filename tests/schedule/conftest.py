@@ -62,7 +62,7 @@ def force(rng):
 
     def force(plan, graph, target):
         blocks = tuple(force_block(layer, target.device) for layer in lower(graph).layers)
-        blocks = size_fifos(blocks, plan.input, plan.output)
+        blocks, _ = size_fifos(blocks, plan.input, plan.output)
         times = simulate_beats(blocks, plan.input, plan.output)
         return replace(plan, blocks=blocks, interval=times.interval, latency=times.latency)
 
