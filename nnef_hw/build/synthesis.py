@@ -195,7 +195,7 @@ def synthesize(
     placements = {}
     for seed in seeds:
         folder = out_dir / f"seed{seed}"
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         try:
             outputs = [f"seed{seed}/timing.json", f"--{rules.config}", f"seed{seed}/{top}.config"]
             # the WebAssembly tools see nothing above their folder
