@@ -87,11 +87,13 @@ class Simulation:
     def advance(self, node: Node, qtype: QType, constants: Mapping[str, FloatArray]) -> None:
         """Compute a node; ``constants`` are the real numbers that its codes stand for."""
         step = Step.of(self._graph, node)
-        self._real.update(step.run({**self._constants, **self._real}, self._count))
-        found = step.run({**self._constants, **constants, **self._fixed}, self._count)
-        for name, value in found.items():
-            finite = np.nan_to_num(value, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
-            self._fixed[name] = qtype.dequantize(qtype.quantize(finite))
+        real = step.run({**self._constants, **self._real}, self._count)
+        fixed = step.run({**self._constants, **constants, **self._fixed}, self._count)
+        for name, value in fixed.items():
+            ordered = np.where(np.isnan(value), -np.inf, value)
+            self._fixed[name] = qtype.dequantize(qtype.quantize(ordered))
+            # what is infinite has a code, too
+            self._real[name] = np.where(np.isfinite(real[name]), real[name], self._fixed[name])
         for name in set(node.inputs):
             self._left[name] -= 1
             if not self._left[name]:

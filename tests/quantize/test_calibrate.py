@@ -139,6 +139,19 @@ def test_functions_may_reach_infinity(calibration, rng):
     assert fixed.tensor("y").qtype.dequantize(found[0, 2]) == pytest.approx(0.0, abs=0.05)
 
 
+def test_layers_behind_infinite_values_have_finite_weights(rng):
+    builder = GraphBuilder()
+    builder.input("x", (1, 4))
+    y = builder.op("log", builder.op("relu", "x"))
+    builder.op("linear", y, rng.standard_normal((3, 4)), 0.0, name="y")
+    graph = simplify(builder.build())
+    x = {"x": rng.standard_normal((50, 4))}
+    fixed = quantize(graph, x)
+    ones = quantize_inputs(fixed, {"x": np.ones((1, 4))})
+    found = dequantize_outputs(fixed, run_fixed(fixed, ones))
+    assert np.abs(found["y"]).max() < 1.0
+
+
 def test_an_output_much_smaller_than_its_input_does_not_crash(rng):
     builder = GraphBuilder()
     builder.input("x", (1, 2))
