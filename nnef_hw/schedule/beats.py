@@ -5,7 +5,7 @@ With the timing of the components they are the cycles of the hardware, exactly.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Any
 
 from nnef_hw.schedule import move_processes, processes
-from nnef_hw.schedule.plan import Block, Port, Source
+from nnef_hw.schedule.plan import SHALLOW_FIFO, Block, Port, Source
 from nnef_hw.schedule.timing import Kernel, Log, Process, Recorder, Stream
 
 __all__ = ["BeatTimes", "Trace", "simulate_beats", "size_fifos", "trace_beats"]
@@ -138,9 +138,23 @@ class _Fifo:
     def waiting(self) -> int:
         """Most items that waited at a time to be taken, the one that comes then included."""
         return max(
-            count - bisect_left(self.given.times, time + FIFO_LATENCY)
-            for count, time in enumerate(self.written.times, 1)
+            count - bisect_left(self.given.times, arrival)
+            for count, arrival in enumerate(self.arrivals, 1)
         )
+
+    @property
+    def arrivals(self) -> list[int]:
+        """When each item would come first to where it is taken."""
+        return [time + FIFO_LATENCY for time in self.written.times]
+
+    def waits_for_later(self, other: _Fifo) -> bool:
+        """Whether an item waits until one was taken from another FIFO that came there later."""
+        arrivals, taken = other.arrivals, other.given.times
+        for arrival, end in zip(self.arrivals, self.given.times, strict=True):
+            later = bisect_right(arrivals, arrival)
+            if later < len(taken) and taken[later] <= end:
+                return True
+        return False
 
     @property
     def peak(self) -> int:
@@ -172,6 +186,7 @@ class _Network:
         readers = Counter(source.tensor for block in blocks for source in block.sources)
         readers[output_port.tensor] += 1
         self.branches: dict[str, list[Stream]] = {}
+        self.unregistered: set[str] = set()
 
         border = Stream()
         self.entrances[input_port.tensor] = [border], False
@@ -194,10 +209,17 @@ class _Network:
     def peak(self, block: Block, operand: int) -> int:
         """Most items in the memory in front of an operand of a block; 0 if it needs none.
 
-        One item that waits can be held by what gives it.
+        One item that waits can be held by what gives it, unless that is a fork, which the other
+        operand may wait for.
         """
         fifo = self.fifos.get((block.tensor, operand))
-        return fifo.peak if fifo and fifo.waiting > 1 else 0
+        if fifo is None:
+            return 0
+        others = [self.fifos[block.tensor, n] for n in range(len(block.sources)) if n != operand]
+        blocks = block.sources[operand].tensor in self.unregistered and any(
+            fifo.waits_for_later(other) for other in others
+        )
+        return fifo.peak if blocks or fifo.waiting > 1 else 0
 
     def start(self, process: Process) -> None:
         self.kernel.start(process)
@@ -206,6 +228,7 @@ class _Network:
         """Make a stream known by its name, once for every reader."""
         branches = [stream]
         if readers[tensor] > 1:
+            self.unregistered.add(tensor)
             branches = [Stream() for _ in range(readers[tensor])]
             self.start(processes.fork(self.kernel, stream, tuple(branches)))
         self.branches[tensor] = branches
@@ -225,9 +248,13 @@ class _Network:
             return stream
         self.fifos[block.tensor, n] = fifo = _Fifo()
         target = Stream()
-        logs = (fifo.written, fifo.read, fifo.moved, fifo.given)
+        logs = (fifo.written, fifo.read, fifo.moved)
+        if depth <= SHALLOW_FIFO:
+            self.start(processes.fifo_write(self.kernel, stream, *logs[:2], depth))
+            self.start(processes.shallow_give(self.kernel, target, *logs[:2]))
+            return target
         self.start(processes.fifo_write(self.kernel, stream, *logs[:2], depth - FIFO_REGISTERS))
-        self.start(processes.fifo_read(self.kernel, *logs[:3]))
+        self.start(processes.fifo_read(self.kernel, *logs))
         self.start(processes.fifo_give(self.kernel, target, *logs[1:]))
         return target
 
@@ -268,6 +295,8 @@ class _Network:
 
     def _move(self, block: Block, stream: Stream) -> Stream:
         """Start a component that only moves codes."""
+        if block.kind in {"pad", "slice"} and block.sources[0].tensor in self.unregistered:
+            self.unregistered.add(block.tensor)
         if block.kind == "slice":
             return self._connect(move_processes.take_slice, stream, block.runs)
         if block.kind == "pad":

@@ -141,6 +141,19 @@ def one_after_itself(rng):
     return g.build(g.op("tanh", g.op("concat", x, x, axis=2, shape=[1, 2, 2, 1])))
 
 
+def swapped(op):
+    """One code of a fork waits for the next one."""
+
+    def network(rng):
+        g = GraphBuilder()
+        x = g.op("neg", g.input("x", [1, 2, 1, 1]))
+        parts = [g.op("slice", x, axes=[1], begin=[n], end=[n + 1], stride=[1]) for n in (1, 0)]
+        attrs = {"axis": 1, "shape": [1, 2, 1, 1]} if op == "concat" else {}
+        return g.build(g.op("tanh", g.op(op, *parts, **attrs)))
+
+    return named(network, f"{op}_of_swapped_channels")
+
+
 def of_a_signal(rng):
     """Rank 3: all of them along one axis."""
     g = GraphBuilder()
@@ -183,7 +196,8 @@ NETWORKS = (
     deconv((3, 3), 2, (1, 1), dilation=2), deconv((2, 2), 2, None, (6, 8), groups=2),
     interpolated, reflected, slopes_for_each_channel, sum_pool,
     reduced("sum_reduce", [2, 3]), reduced("min_reduce", [2, 3]), reduced("mean_reduce", [1, 3]),
-    one_after_itself, strided_slice, of_a_signal, encoder_and_decoder, padded_first,
+    one_after_itself, swapped("concat"), swapped("sub"), strided_slice, of_a_signal,
+    encoder_and_decoder, padded_first,
 )  # fmt: skip
 
 
