@@ -44,6 +44,8 @@ class Device:
         Registers between weight memories and multipliers that the clocks of its boards need.
     digit_bits
         Most adders a requantizer may chain in one cycle, for the clocks of its boards.
+    logic_words
+        Most words of a weight memory in LUTs, for the clocks of its boards.
     lut_share
         Share of the LUTs that a design may fill and still reach those clocks.
     """
@@ -60,6 +62,7 @@ class Device:
     lut_multiplier: int
     weight_delay: int
     digit_bits: int
+    logic_words: int
     lut_share: float
 
     @property
@@ -120,6 +123,7 @@ def _ice40(name: str, *, lut: int, dsp: int, bram: int, spram: int) -> Device:
         lut_multiplier=112,
         weight_delay=0,
         digit_bits=2,
+        logic_words=128,
         lut_share=0.95,
     )
 
@@ -138,6 +142,7 @@ def _ecp5(name: str, *, lut: int, dsp: int, bram: int) -> Device:
         lut_multiplier=104,
         weight_delay=1,
         digit_bits=2,
+        logic_words=16,
         lut_share=0.55,
     )
 

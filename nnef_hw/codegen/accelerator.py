@@ -18,6 +18,7 @@ from nnef_hw.rtl.fifo import BlockFifo
 from nnef_hw.rtl.fork import Fork
 from nnef_hw.rtl.stream import Fifo, beat_layout
 from nnef_hw.schedule import Plan, Source, lower
+from nnef_hw.schedule.plan import SHALLOW_FIFO
 from nnef_hw.schedule.support import image_shape
 
 __all__ = ["Accelerator", "module_name"]
@@ -97,6 +98,10 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
         """Put the FIFO in front of an operand that has one."""
         if not source.depth:
             return origin
+        if source.depth <= SHALLOW_FIFO:
+            m.submodules[name] = queue = Fifo(origin.payload.shape(), depth=source.depth)
+            wiring.connect(m, origin, queue.i)
+            return queue.o
         [code] = origin.payload.data
         fifo = BlockFifo(
             bits=len(code), signed=code.shape().signed, lanes=1, frame=self.beats[source.tensor],

@@ -248,13 +248,14 @@ class _Network:
             return stream
         self.fifos[block.tensor, n] = fifo = _Fifo()
         target = Stream()
-        logs = (fifo.written, fifo.read, fifo.moved)
         if depth <= SHALLOW_FIFO:
-            self.start(processes.fifo_write(self.kernel, stream, *logs[:2], depth))
-            self.start(processes.shallow_give(self.kernel, target, *logs[:2]))
+            ends = (fifo.written, fifo.given)
+            self.start(processes.fifo_write(self.kernel, stream, *ends, depth))
+            self.start(processes.shallow_give(self.kernel, target, *ends))
             return target
+        logs = (fifo.written, fifo.read, fifo.moved, fifo.given)
         self.start(processes.fifo_write(self.kernel, stream, *logs[:2], depth - FIFO_REGISTERS))
-        self.start(processes.fifo_read(self.kernel, *logs))
+        self.start(processes.fifo_read(self.kernel, *logs[:3]))
         self.start(processes.fifo_give(self.kernel, target, *logs[1:]))
         return target
 

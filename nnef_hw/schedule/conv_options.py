@@ -106,7 +106,7 @@ def _arithmetic_options(
     """Vary the requantizer, the kind of multipliers and the weight memory of one folding."""
     options = []
     fastest = None
-    multipliers = multiplier_options(block)
+    multipliers = multiplier_options(block, device)
     for folding, kept_passes in product(requantizers(layer.requant, device), (1, 2)):
         folded = replace(block, **folding, kept_passes=kept_passes)
         reading = window.out_pixels * _pass_cycles(folded, window)

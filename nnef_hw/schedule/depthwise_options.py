@@ -75,7 +75,7 @@ def _arithmetic_options(
         cycles = passes * _pass_cycles(folded, block.lanes)
         cycles += _pass_cycles(folded, block.out_channels % block.lanes)
         reading = window.out_pixels * cycles
-        for kind in multiplier_options(folded):
+        for kind in multiplier_options(folded, device):
             variant = replace(folded, **kind)
             if not block.lines:
                 options += with_depths(variant, window, reading, device)

@@ -17,7 +17,6 @@ from nnef_hw.window import Window
 __all__ = ["foldings", "multiplier_options", "new_block", "requantizers", "with_depths"]
 
 MAX_DEPTH_DOUBLINGS = 2
-MAX_LOGIC_WORDS = 128
 
 
 def new_block(
@@ -64,12 +63,12 @@ def requantizers(requant: Requant, device: Device) -> list[dict[str, Any]]:
     ]
 
 
-def multiplier_options(block: Block) -> list[dict[str, Any]]:
+def multiplier_options(block: Block, device: Device) -> list[dict[str, Any]]:
     """List where multipliers and weights of a folding may be, as fields of a :class:`Block`."""
     assert block.window is not None
     in_dsp = [True, False] if block.x_bits <= 8 and block.weight_bits <= 8 else [False]
     words = block.window.passes * block.pass_words
-    styles = ["block", "logic"] if words <= MAX_LOGIC_WORDS else ["block"]
+    styles = ["block", "logic"] if words <= device.logic_words else ["block"]
     return [{"in_dsp": dsp, "weight_style": style} for dsp, style in product(in_dsp, styles)]
 
 

@@ -101,7 +101,8 @@ def _pool_options(layer: PoolLayer, device: Device) -> list[Block]:
     if window.taps == window.height * window.width and window.words == window.beats:
         return _global_options(layer, device)
     block = new_block(
-        layer, "avg_pool" if layer.requant else "max_pool", channels=window.channel_blocks, out_channels=window.channel_blocks,
+        layer, "avg_pool" if layer.requant else "max_pool", channels=window.channel_blocks,
+        out_channels=window.channel_blocks,
         window=window, acc_bits=layer.acc_bits,
     )  # fmt: skip
     if layer.requant is None:

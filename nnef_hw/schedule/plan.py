@@ -8,7 +8,11 @@ from typing import Any
 
 from nnef_hw.window import Window
 
-__all__ = ["Block", "Plan", "Port", "Resources", "Source"]
+__all__ = ["SHALLOW_FIFO", "Block", "Plan", "Port", "Resources", "Source"]
+
+
+SHALLOW_FIFO = 16
+"""Most items of a FIFO that is made of registers, not of block RAM."""
 
 
 @dataclass(frozen=True, slots=True)

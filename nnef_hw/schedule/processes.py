@@ -18,7 +18,7 @@ from nnef_hw.window import Window
 __all__ = [
     "array", "bank_read", "bank_write", "concat", "depthwise", "eltwise", "fifo_give",
     "fifo_read", "fifo_write", "fork", "global_pool", "pack", "padding_words", "parallel", "read",
-    "register_last", "requantizer", "sink", "skid", "softmax", "source", "write",
+    "register_last", "shallow_give", "requantizer", "sink", "skid", "softmax", "source", "write",
 ]  # fmt: skip
 
 
@@ -342,7 +342,7 @@ def fork(kernel: Kernel, origin: Stream, targets: tuple[Stream, ...]) -> Process
 
 
 def fifo_write(kernel: Kernel, origin: Stream, written: Log, read: Log, words: int) -> Process:
-    """Model the write side of BlockFifo: an item enters when there is a word for it."""
+    """Model the write side of BlockFifo and Fifo: an item enters when there is room for it."""
     time = -1
     while True:
         offered = yield Peek(origin)
@@ -354,6 +354,17 @@ def fifo_write(kernel: Kernel, origin: Stream, written: Log, read: Log, words: i
             time = max(time, read.times[missing - 1] + 1)
         kernel.accept(origin, time)
         kernel.log(written, time)
+
+
+def shallow_give(kernel: Kernel, target: Stream, written: Log, left: Log) -> Process:
+    """Model the read side of a Fifo of registers."""
+    given = -1
+    while True:
+        count = len(left.times)
+        if len(written.times) <= count:
+            yield Wait(written, count + 1)
+        given = yield Put(target, max(written.times[count], given) + 1)
+        kernel.log(left, given)
 
 
 def fifo_read(kernel: Kernel, written: Log, read: Log, moved: Log) -> Process:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from nnef_hw.blockram import tile_memory
 from nnef_hw.schedule.move_resources import move_resources
-from nnef_hw.schedule.plan import Block, Resources
+from nnef_hw.schedule.plan import SHALLOW_FIFO, Block, Resources
 from nnef_hw.schedule.targets import Device
 from nnef_hw.window import Window
 
@@ -118,8 +118,11 @@ def block_resources(block: Block, device: Device) -> Resources:
 
 
 def fifo_resources(depth: int, bits: int, device: Device) -> Resources:
-    """Estimate a FIFO of codes in block RAM."""
+    """Estimate a FIFO of codes."""
     pointer = _bits(depth)
+    if depth <= SHALLOW_FIFO:
+        registers = depth * (bits + 1)
+        return Resources(lut=registers + 3 * pointer, ff=registers + pointer + 1)
     return Resources(
         lut=round(4.5 * pointer + bits + 12),
         ff=3 * pointer + bits + 5,

@@ -19,7 +19,7 @@ from nnef_hw.schedule.targets import TARGETS, Device, Target
 
 __all__ = ["schedule"]
 
-SLACK_MARGIN = 6
+SLACK_MARGIN = 2
 
 
 class _Design(NamedTuple):
@@ -160,7 +160,7 @@ def _slack(block: Block, interval: int) -> int:
     pixels = (top + bottom) * window.padded_width + left + right
     cycles = pixels * window.channel_blocks
     beats = -(-cycles * window.height * window.width * block.channels // interval)
-    return beats + SLACK_MARGIN if pixels and beats > 1 else 0
+    return beats + SLACK_MARGIN if pixels else 0
 
 
 def _budget(device: Device, link: Resources, share: float) -> Budget:

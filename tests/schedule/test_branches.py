@@ -138,6 +138,23 @@ def shallower(plan, items):
     return replace(plan, blocks=blocks)
 
 
+def two_convolutions(rng):
+    g = GraphBuilder()
+    x = g.op("relu", g.conv(g.input("x", [1, 2, 6, 6]), weights(rng, 4, 2, 3, 3), padding=1))
+    return g.build(g.conv(x, weights(rng, 4, 4, 3, 3), padding=1))
+
+
+@pytest.mark.parametrize("depth", [2, 5, 16, 17, 40])
+def test_fifo_between_layers(depth, fix, simulate, rng):
+    graph = fix(two_convolutions(rng))
+    plan = schedule(graph, find_target("ecp5"))
+    first, second = plan.blocks
+    second = replace(second, sources=(replace(second.sources[0], depth=depth),))
+    times = simulate_beats((first, second), plan.input, plan.output)
+    plan = replace(plan, blocks=(first, second), interval=times.interval, latency=times.latency)
+    simulate(plan, graph).check(FRAMES)
+
+
 def test_a_shortcut_without_room_deadlocks(fix, rng):
     plan = schedule(fix(shortcut(rng)), find_target("ecp5"))
     short = shallower(plan, max(s.depth for b in plan.blocks for s in b.sources) - 4)
