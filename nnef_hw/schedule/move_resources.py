@@ -9,36 +9,53 @@ from nnef_hw.schedule.targets import Device
 __all__ = ["move_resources"]
 
 _LUTS = {
-    "depth_to_space": (3.0, 20), "pad": (3.0, 8), "slice": (3.0, 6), "upsample": (3.0, 20),
-}  # fmt: skip
-"""LUTs per bit of a counter, and those of the rest."""
+    "ecp5": {"depth_to_space": 2.5, "pad": 2.6, "slice": 2.6, "upsample": 3.0},
+    "ice40": {"depth_to_space": 2.2, "pad": 2.2, "slice": 2.2, "upsample": 2.5},
+}
+"""LUTs per bit of a counter or address."""
+
+_COMPARED = {"ecp5": 5.0, "ice40": 3.0}
+"""LUTs per bit of a position that is compared with both ends of the image."""
+
+_ADDRESSES = {"depth_to_space": 4, "upsample": 6}
+"""Counters as wide as an address of the memory."""
 
 
 def move_resources(block: Block, device: Device) -> Resources:
-    """Estimate the component of a block that moves codes."""
-    counters, registers, bram = _counters(block), 0, 0
-    if block.depth:
-        bram = tile_memory(device.ram, block.depth, block.x_bits).count
-        registers = block.x_bits + 4
-    per_bit, fixed = _LUTS[block.kind]
-    luts = per_bit * counters + fixed
-    if block.kind == "pad":
-        luts += block.x_bits
-    return Resources(lut=round(luts), ff=counters + registers, bram=bram)
+    """Estimate the component of a block that moves codes; block RAMs are exact."""
+    counters = _counter_bits(block)
+    luts = _LUTS[device.family][block.kind] * counters
+    luts += _COMPARED[device.family] * _compared_bits(block)
+    if not block.depth:
+        return Resources(lut=round(luts), ff=counters)
+    return Resources(
+        lut=round(luts),
+        ff=counters + block.x_bits + 4,
+        bram=tile_memory(device.ram, block.depth, block.x_bits).count,
+    )
 
 
-def _counters(block: Block) -> int:
-    """Bits of all counters and addresses."""
+def _counter_bits(block: Block) -> int:
     if block.kind == "slice":
-        turns = block.cycles // sum(block.runs)
-        return _bits(sum(block.runs)) + 2 + _bits(turns)
+        turn = sum(block.runs)
+        return _bits(turn) + _bits(sum(map(bool, block.runs))) + _bits(block.cycles // turn)
     window = block.window
     assert window is not None
     place = (window.padded_height, window.padded_width, window.channel_blocks)
-    addresses = 6 * _bits(block.depth) if block.depth else 0
+    addresses = _ADDRESSES.get(block.kind, 0) * _bits(block.depth)
     return sum(map(_bits, (*place, *block.factors))) + addresses
+
+
+def _compared_bits(block: Block) -> int:
+    window = block.window
+    if window is None:
+        return 0
+    extents = (window.padded_height, window.padded_width)
+    return sum(
+        _bits(extent) for extent, pair in zip(extents, window.padding, strict=True) if any(pair)
+    )
 
 
 def _bits(count: int) -> int:
     """Width of a counter of ``count`` states."""
-    return (count - 1).bit_length()
+    return max(0, count - 1).bit_length()

@@ -212,3 +212,14 @@ def test_codes_and_cycles(board, network, fix, simulate, rng):
     graph = fix(network(rng))
     plan = schedule(graph, find_target(board))
     simulate(plan, graph).check(FRAMES)
+
+
+@pytest.mark.parametrize("board", ["icebreaker", "ulx3s_85f"])
+@pytest.mark.parametrize(
+    ("network", "bits"),
+    [(padded((1, 1), (1, 1)), 8), (sliced(2, 1, 3), 8), (upsampled(2, 2), 51)],
+    ids=["pad", "slice", "upsample"],
+)
+def test_registers_are_the_counters(network, bits, board, fix, rng):
+    [block] = (b for b in schedule(fix(network(rng)), find_target(board)).blocks if b.is_move)
+    assert (block.resources.ff, block.resources.bram) == (bits, bool(block.depth))
