@@ -39,6 +39,7 @@ HARDWARE = {
     "pad": "of rows and columns: zeros, or parts of the image; merged into the window behind it",
     "prelu": "max or min of the input and its product with the slopes; a table for one slope",
     "relu": "free behind conv and linear, else a table",
+    "resize": "by whole factors: as the operator of the standard that computes the same",
     "reshape": "at the input, at the output, before a linear, or if it keeps the stream's order",
     "slice": "parts of channels, rows and columns; strides of rows and columns",
     "softmax": "softmax over channels",
