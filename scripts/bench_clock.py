@@ -24,9 +24,9 @@ from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.numerics import Requant
 from nnef_hw.rtl.array import SystolicArray
 from nnef_hw.rtl.requantizer import Requantizer
-from nnef_hw.schedule import find_target
+from nnef_hw.schedule import find_board
 
-TARGET = find_target("ulx3s_85f")
+TARGET = find_board("ulx3s_85f")
 GROUP_PRODUCTS = 16
 ACC_BITS = 24
 

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from nnef_hw.build.synthesis import map_only
 from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.devices import Device
 from nnef_hw.frontend import load
 from nnef_hw.numerics import Requant
 from nnef_hw.passes import simplify
@@ -40,10 +41,9 @@ from nnef_hw.rtl.softmax import Softmax
 from nnef_hw.rtl.stream import Fifo, beat_layout
 from nnef_hw.rtl.table import Table
 from nnef_hw.rtl.width import Pack
-from nnef_hw.schedule import Block, Plan, find_target, schedule
+from nnef_hw.schedule import Block, Plan, find_board, schedule
 from nnef_hw.schedule.plan import Resources
 from nnef_hw.schedule.resources import component_features, component_resources, port_resources
-from nnef_hw.schedule.targets import Device
 from nnef_hw.tools import run_tool
 from nnef_hw.window import Window
 
@@ -353,7 +353,7 @@ def load_plan(model: Path, samples: Path, board: str) -> tuple[Plan, Any]:
     inputs = np.load(samples)["inputs"]
     count = min(CALIBRATION_SAMPLES, max(1, len(inputs) // 5))
     fixed = quantize(canonical, {graph.inputs[0]: inputs[:count]})
-    return schedule(fixed, find_target(board)), fixed
+    return schedule(fixed, find_board(board)), fixed
 
 
 def main(arguments: list[str]) -> None:
@@ -373,7 +373,7 @@ def main(arguments: list[str]) -> None:
     if options.command == "fit":
         fit([json.loads(line) for file in options.file for line in file.open()])
         return
-    target = find_target(BOARDS[options.family])
+    target = find_board(BOARDS[options.family])
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         if options.command == "components":

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from nnef_hw.devices import Device
 from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Budget, Scheme, equalize, quantize, search_widths
 from nnef_hw.quantize.observe import Progress
 from nnef_hw.samples import Samples
-from nnef_hw.schedule.targets import Device
 
 __all__ = ["device_budget", "fix_model"]
 

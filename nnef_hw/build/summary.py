@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from nnef_hw.build.synthesis import SynthesisResult
+from nnef_hw.devices import Target
 from nnef_hw.ir import Graph
 from nnef_hw.run.link import MAX_PAYLOAD
 from nnef_hw.schedule import Block, Plan
@@ -16,7 +17,6 @@ from nnef_hw.schedule.headroom import find_headroom
 from nnef_hw.schedule.layers import ConvLayer, DepthwiseLayer, Layer, LayerGraph
 from nnef_hw.schedule.resources import LUT_SHARE
 from nnef_hw.schedule.support import image_shape
-from nnef_hw.schedule.targets import Target
 
 __all__ = ["make_report", "spi_rate"]
 

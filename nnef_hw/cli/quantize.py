@@ -117,13 +117,13 @@ def _quantize(options: argparse.Namespace) -> int:
     from nnef_hw.report.quantization import describe_quantization
     from nnef_hw.report.quantization_html import write_quantization_html
     from nnef_hw.samples import load_samples
-    from nnef_hw.schedule import find_target
+    from nnef_hw.schedule import find_board
 
     wanted, drop, budget = scheme(options), accuracy_drop(options), None
     if drop is not None:
         budget = Budget(drop)
         if options.board is not None:
-            budget = device_budget(drop, find_target(options.board).device)
+            budget = device_budget(drop, find_board(options.board).device)
     graph = load(options.model, **reading(options))
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
     with progress_bar() as progress:

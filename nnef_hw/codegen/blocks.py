@@ -11,6 +11,7 @@ from amaranth.lib import wiring
 from numpy.typing import NDArray
 
 from nnef_hw.codegen.moves import mover
+from nnef_hw.devices import Device
 from nnef_hw.numerics import AddRequant
 from nnef_hw.rtl.argmax import Argmax
 from nnef_hw.rtl.array import SystolicArray
@@ -39,7 +40,6 @@ from nnef_hw.schedule.layers import (
     SoftmaxLayer,
     TableLayer,
 )
-from nnef_hw.schedule.targets import Device
 
 __all__ = ["connect_block", "window_weights"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from nnef_hw.devices import Device
 from nnef_hw.rtl.concat import Split
 from nnef_hw.rtl.depthtospace import DepthToSpace
 from nnef_hw.rtl.pad import Pad
 from nnef_hw.rtl.upsample import Upsample
 from nnef_hw.schedule import Block
 from nnef_hw.schedule.layers import MoveLayer, PadLayer, SliceLayer, UpsampleLayer
-from nnef_hw.schedule.targets import Device
 
 __all__ = ["mover"]
 

@@ -10,10 +10,10 @@ Stages and the attributes they add:
   one shape, or one and a constant with one value, or one for each channel. A ``slice`` is along
   one axis, with ``0 <= begin < end``; a ``pad`` is one of rows and columns with zeros.
 * ``fixed``: every activation has a QType; constants are integer codes. ``conv``, ``linear``,
-  ``avg_pool``, ``box`` and ``mul`` carry ``requant`` (:class:`~nnef_hw.numerics.Requant`), ``add`` and
-  ``sub`` an :class:`~nnef_hw.numerics.AddRequant` under that name, or their counterparts of
-  :mod:`nnef_hw.tflite_numerics`; table operators and
-  ``softmax`` carry ``table`` (int64 array; indexed by ``code - lo``, or by ``max - code``).
+  ``avg_pool``, ``box`` and ``mul`` carry ``requant`` (:class:`~nnef_hw.numerics.Requant`), ``add``
+  and ``sub`` an :class:`~nnef_hw.numerics.AddRequant` under that name, or their counterparts of
+  :mod:`nnef_hw.tflite_numerics`; table operators and ``softmax`` carry ``table``
+  (int64 array; indexed by ``code - lo``, or by ``max - code``).
   Operands and result of ``max``, ``min`` and ``concat`` have one QType.
   A filter keeps shape [outC, inC, ...], a bias has shape [1, outC] in int32 codes at
   ``scale_in * scale_w[c]`` without any zero point folded in.

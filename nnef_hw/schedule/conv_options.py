@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import product
 
 from nnef_hw.blockram import tile_memory
+from nnef_hw.devices import Device
 from nnef_hw.schedule.folding import (
     foldings,
     multiplier_options,
@@ -15,7 +16,6 @@ from nnef_hw.schedule.folding import (
 )
 from nnef_hw.schedule.layers import ConvLayer
 from nnef_hw.schedule.plan import Block
-from nnef_hw.schedule.targets import Device
 from nnef_hw.window import Window
 
 __all__ = ["conv_options"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from nnef_hw.devices import Device
 from nnef_hw.schedule.folding import (
     foldings,
     multiplier_options,
@@ -14,7 +15,6 @@ from nnef_hw.schedule.folding import (
 from nnef_hw.schedule.layers import ConvLayer, DepthwiseLayer
 from nnef_hw.schedule.plan import Block
 from nnef_hw.schedule.resources import block_resources
-from nnef_hw.schedule.targets import Device
 from nnef_hw.window import Window
 
 __all__ = ["depthwise_options", "dot_options"]

@@ -7,11 +7,11 @@ from itertools import product
 from typing import Any
 
 from nnef_hw.blockram import tile_memory
+from nnef_hw.devices import Device
 from nnef_hw.numerics import Requant
 from nnef_hw.schedule.layers import Layer
 from nnef_hw.schedule.plan import Block, Resources, Source
 from nnef_hw.schedule.resources import block_resources
-from nnef_hw.schedule.targets import Device
 from nnef_hw.window import Window
 
 __all__ = ["foldings", "multiplier_options", "new_block", "requantizers", "with_depths"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from nnef_hw.devices import Device
 from nnef_hw.schedule.layers import LayerGraph
 from nnef_hw.schedule.options import layer_options
 from nnef_hw.schedule.plan import Block, Plan, Resources
 from nnef_hw.schedule.resources import LUT_SHARE, block_resources
 from nnef_hw.schedule.search import Budget, Search, total_resources, useful_options
-from nnef_hw.schedule.targets import Device
 
 __all__ = ["Change", "Headroom", "Limit", "Shortage", "find_headroom"]
 

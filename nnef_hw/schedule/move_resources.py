@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nnef_hw.blockram import tile_memory
+from nnef_hw.devices import Device
 from nnef_hw.schedule.plan import Block, Resources
-from nnef_hw.schedule.targets import Device
 
 __all__ = ["move_resources"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from nnef_hw.devices import Device
 from nnef_hw.numerics import Requant
 from nnef_hw.schedule.conv_options import conv_options
 from nnef_hw.schedule.depthwise_options import depthwise_options, dot_options
@@ -23,7 +24,6 @@ from nnef_hw.schedule.layers import (
 from nnef_hw.schedule.move_options import move_block
 from nnef_hw.schedule.plan import Block
 from nnef_hw.schedule.resources import block_resources
-from nnef_hw.schedule.targets import Device
 
 __all__ = ["layer_options"]
 

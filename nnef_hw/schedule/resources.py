@@ -13,9 +13,9 @@ from math import gcd
 from types import MappingProxyType
 
 from nnef_hw.blockram import tile_memory
+from nnef_hw.devices import Device
 from nnef_hw.schedule.move_resources import move_resources
 from nnef_hw.schedule.plan import SHALLOW_FIFO, Block, Resources
-from nnef_hw.schedule.targets import Device
 from nnef_hw.window import Window
 
 __all__ = [

@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.devices import Device
 from nnef_hw.schedule.plan import Block, Resources
-from nnef_hw.schedule.targets import Device
 
 __all__ = ["Budget", "Search", "total_resources", "useful_options"]
 

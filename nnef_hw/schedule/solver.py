@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from nnef_hw.boards import BOARDS
+from nnef_hw.devices import Device, Target
 from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph
 from nnef_hw.schedule.beats import BeatTimes, simulate_beats, size_fifos
@@ -15,7 +17,6 @@ from nnef_hw.schedule.options import layer_options
 from nnef_hw.schedule.plan import Block, Plan, Port, Resources, Source
 from nnef_hw.schedule.resources import LUT_SHARE, block_resources, port_resources
 from nnef_hw.schedule.search import Budget, Search, total_resources, useful_options
-from nnef_hw.schedule.targets import TARGETS, Device, Target
 
 __all__ = ["schedule"]
 
@@ -214,7 +215,7 @@ def _misfit(
             remedy=f"ask for less; {clock * 1e6 / floor:.0f} is the most any folding would give",
         )
     used = total_resources(smallest)
-    fitting = [other.name for other in TARGETS if other is not target and _fits(network, other)]
+    fitting = [other.name for other in BOARDS if other is not target and _fits(network, other)]
     where = f"it fits {', '.join(fitting)}" if fitting else "no board known here is big enough"
     return TargetError(
         f"model {graph.name!r} does not fit {target.name} ({device.name}): it needs "

@@ -23,7 +23,7 @@ from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.simulate import compare
-from nnef_hw.schedule import Plan, find_target
+from nnef_hw.schedule import Plan, find_board
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 FILES = {
@@ -241,7 +241,7 @@ def test_changed_input_builds_anew(change, options, copy, steps, tmp_path, monke
     simulated = [] if change == "clock_mhz" else ["simulate"]
     assert steps == ["compile", *simulated, "report"]
     assert report["simulation"]["bit_exact"] is True
-    clock_mhz = {"board": find_target("ulx3s_85f").clock_mhz, "clock_mhz": 12.0}.get(change, 24.0)
+    clock_mhz = {"board": find_board("ulx3s_85f").clock_mhz, "clock_mhz": 12.0}.get(change, 24.0)
     constraints = {path.name for path in (copy / "board").glob("*.?[cp]f")}
     assert constraints == {"board_top.lpf" if change == "board" else "board_top.pcf"}
     assert report["clock_mhz"] == clock_mhz

@@ -8,12 +8,12 @@ from nnef_hw.build.synthesis import Resource, SynthesisResult
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.report import write_html
-from nnef_hw.schedule import Port, find_target, lower, schedule
+from nnef_hw.schedule import Port, find_board, lower, schedule
 from nnef_hw.schedule.activity import make_timeline
 from nnef_hw.testing import GraphBuilder
 from nnef_hw.window import Window
 
-TARGET = find_target("icebreaker")
+TARGET = find_board("icebreaker")
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def branching():
     )  # fmt: skip
     net.op("add", x, y, name="sum")
     fixed = quantize(simplify(net.build()), {"image": rng.normal(size=(30, 8, 6, 6))})
-    target = find_target("ulx3s_85f")
+    target = find_board("ulx3s_85f")
     plan = schedule(fixed, target)
     timeline = make_timeline(plan)
     return plan, timeline, make_report(

@@ -15,7 +15,7 @@ from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.rtl.primitives import PRIMITIVES
-from nnef_hw.schedule import find_target, lower, schedule
+from nnef_hw.schedule import find_board, lower, schedule
 from nnef_hw.schedule.beats import simulate_beats
 from nnef_hw.schedule.resources import block_resources
 from nnef_hw.testing import GraphBuilder
@@ -51,12 +51,12 @@ def fold(plan, target, changes):
 
 
 def test_same_text_every_time(graph):
-    plan = schedule(graph, find_target("ice40"))
+    plan = schedule(graph, find_board("ice40"))
     assert to_verilog(Accelerator(plan, graph)) == to_verilog(Accelerator(plan, graph))
 
 
 def test_modules_say_which_layer_they_run(graph):
-    plan = schedule(graph, find_target("ice40"))
+    plan = schedule(graph, find_board("ice40"))
     comments = module_comments(plan, graph)
     text = to_verilog(Accelerator(plan, graph), comments=comments)
     found = re.findall(r"^// (.*)\nmodule \\?([^\s(;]+)", text, re.MULTILINE)
@@ -75,13 +75,13 @@ def test_modules_say_which_layer_they_run(graph):
 
 
 def test_comment_cannot_be_left(graph):
-    plan = schedule(graph, find_target("ice40"))
+    plan = schedule(graph, find_board("ice40"))
     hostile = replace(plan, model="a\nendmodule \u202e\\")
     assert module_comments(hostile, graph)[""].startswith("a\\nendmodule \\u202e\\:")
 
 
 def test_modules_carry_the_names_of_layers(graph):
-    text = to_verilog(Accelerator(schedule(graph, find_target("ice40")), graph), name="net")
+    text = to_verilog(Accelerator(schedule(graph, find_board("ice40")), graph), name="net")
     modules = re.findall(r"^module \\?(\S+?)[\s(;]", text, re.MULTILINE)
     assert len(modules) == len(set(modules))
     assert "net" in modules
@@ -94,7 +94,7 @@ def test_modules_carry_the_names_of_layers(graph):
 
 
 def test_primitives_come_once_and_no_source_path_does(graph):
-    text = to_verilog(Accelerator(schedule(graph, find_target("ecp5")), graph))
+    text = to_verilog(Accelerator(schedule(graph, find_board("ecp5")), graph))
     assert text.count(PRIMITIVES.read_text()) == 1
     assert len(re.findall(r"^module nnef_hw_product_pair\b", text, re.MULTILINE)) == 1
     assert ".py" not in text
@@ -143,7 +143,7 @@ FOLDINGS = {
     [("ice40", "SB_MAC16", "SB_RAM40_4K"), ("ecp5", "MULT18X18D", "DP16KD")],
 )
 def test_dsp_and_block_ram_counts_are_exact(board, dsp, ram, graph, tmp_path):
-    target = find_target(board)
+    target = find_board(board)
     plan = fold(schedule(graph, target), target, FOLDINGS)
     source = tmp_path / "top.v"
     source.write_text(to_verilog(Accelerator(plan, graph)))

@@ -17,7 +17,7 @@ from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.netlist import mapped_verilog
 from nnef_hw.run.rtl import run_rtl
 from nnef_hw.samples import load_samples
-from nnef_hw.schedule import find_target, schedule
+from nnef_hw.schedule import find_board, schedule
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 
@@ -33,7 +33,7 @@ def test_mapped_cells_match_the_fixed_model(board, cell):
     graph = load(EXAMPLE / "digits_cnn.nnef.tgz")
     samples = load_samples(EXAMPLE / "samples.npz", graph)
     fixed, _ = fix_model(graph, samples)
-    target = find_target(board)
+    target = find_board(board)
     plan = schedule(fixed, target)
     verilog = to_verilog(Accelerator(plan, fixed))
     mapped = mapped_verilog(verilog, target.device.family, device=target.device.name)

@@ -10,7 +10,7 @@ from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.streams import from_stream, to_stream
-from nnef_hw.schedule import find_target, schedule
+from nnef_hw.schedule import find_board, schedule
 from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.frames import pack_frames, unpack_frames
 from nnef_hw.testing import GraphBuilder
@@ -87,7 +87,7 @@ def test_hardware_is_bit_exact_for_every_scheme(arguments, order, board, rng):
     scheme = Scheme(**arguments, layers=layer_values(graph, order, averages=11))
     samples = {"x": rng.standard_normal((40, *SHAPE[1:])) + 0.3}
     fixed = quantize(graph, samples, scheme)
-    plan = schedule(fixed, find_target(board), target_fps=1.0)
+    plan = schedule(fixed, find_board(board), target_fps=1.0)
     source = fixed.tensor("x").qtype
     codes = rng.integers(source.lo, source.hi + 1, (12, *SHAPE[1:]))
     codes[0], codes[1] = source.lo, source.hi
@@ -103,4 +103,4 @@ def test_tflite_rounding_is_refused(rng):
     graph = simplify(builder.build())
     fixed = quantize(graph, {"x": rng.standard_normal((9, *SHAPE[1:]))}, Scheme(rounding="tflite"))
     with pytest.raises(UnsupportedError, match="conv 'c': rounding 'tflite' is not in hardware"):
-        schedule(fixed, find_target("ecp5"))
+        schedule(fixed, find_board("ecp5"))

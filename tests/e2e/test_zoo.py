@@ -13,7 +13,7 @@ from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, ru
 from nnef_hw.run.rtl import run_rtl
 from nnef_hw.run.simulate import require_exact, simulation_row
 from nnef_hw.samples import load_samples, score
-from nnef_hw.schedule import find_target, schedule
+from nnef_hw.schedule import find_board, schedule
 
 pytestmark = [pytest.mark.zoo, pytest.mark.verilator]
 
@@ -38,7 +38,7 @@ def open_network(folder):
 )
 def test_hardware_is_the_network(name, board, frames, zoo):
     canonical, fixed, evaluation = open_network(zoo / name)
-    plan = schedule(fixed, find_target(board))
+    plan = schedule(fixed, find_board(board))
     # spread over the file, so that every class takes part
     samples = evaluation[:: max(1, len(evaluation) // frames)][:frames]
     codes = quantize_inputs(fixed, samples.inputs)
@@ -79,7 +79,7 @@ def test_accuracy_is_kept(name, zoo):
 def test_network_that_does_not_fit_is_refused(zoo):
     _, fixed, _ = open_network(zoo / "mnist_lenet5")
     with pytest.raises(TargetError) as raised:
-        schedule(fixed, find_target("icebreaker"))
+        schedule(fixed, find_board("icebreaker"))
     message = str(raised.value)
     assert "61470 bytes of weights (61 KB)" in message
     assert "15360 bytes of block RAM (15 KB)" in message

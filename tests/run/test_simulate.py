@@ -17,7 +17,7 @@ from nnef_hw.run.simulate import (
     simulation_row,
 )
 from nnef_hw.samples import Samples
-from nnef_hw.schedule import find_target, schedule
+from nnef_hw.schedule import find_board, schedule
 from nnef_hw.testing import GraphBuilder
 
 
@@ -43,7 +43,7 @@ def fixed(canonical, samples):
 
 @pytest.fixture
 def plan(fixed):
-    return schedule(fixed, find_target("icebreaker"))
+    return schedule(fixed, find_board("icebreaker"))
 
 
 def outcome(codes, plan, **changes):

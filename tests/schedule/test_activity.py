@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nnef_hw.schedule import find_target, schedule
+from nnef_hw.schedule import find_board, schedule
 from nnef_hw.schedule.activity import make_timeline
 from nnef_hw.schedule.beats import simulate_beats, trace_beats
 from nnef_hw.testing import GraphBuilder
 
-TARGET = find_target("ulx3s_85f")
+TARGET = find_board("ulx3s_85f")
 
 
 def conv(g, x, shape, rng, groups=1):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nnef_hw.schedule import find_target, lower, schedule
+from nnef_hw.schedule import find_board, lower, schedule
 from nnef_hw.schedule.beats import simulate_beats
 from nnef_hw.schedule.options import layer_options
 from nnef_hw.testing import GraphBuilder
@@ -142,7 +142,7 @@ def check_cycles(plan, graph, simulation, frames=FRAMES):
 @EVERY_NETWORK
 def test_plan_of_the_solver(network, fix, simulate, rng):
     graph = fix(network(rng))
-    plan = schedule(graph, find_target("ice40"))
+    plan = schedule(graph, find_board("ice40"))
     simulation = simulate(plan, graph)
     check_cycles(plan, graph, simulation)
     trial = simulation.run(2, stall=0.3)
@@ -151,14 +151,14 @@ def test_plan_of_the_solver(network, fix, simulate, rng):
 
 @EVERY_NETWORK
 def test_measured_interval(network, fix, rng):
-    plan = schedule(fix(network(rng)), find_target("ice40"))
+    plan = schedule(fix(network(rng)), find_board("ice40"))
     times = simulate_beats(plan.blocks, plan.input, plan.output, 12)
     assert max(np.diff(times.last_outputs)[-6:]) == plan.interval
 
 
 @EVERY_NETWORK
 def test_foldings_by_force(network, fix, force, simulate, rng):
-    target = find_target("ecp5")
+    target = find_board("ecp5")
     graph = fix(network(rng))
     plan = force(schedule(graph, target), graph, target)
     check_cycles(plan, graph, simulate(plan, graph))
@@ -173,7 +173,7 @@ def pointwise(rng):
 @pytest.mark.parametrize("group_rows", [1, 3])
 def test_sums_that_leave_as_fast_as_they_can(group_rows, kept_passes, fix, simulate, rng):
     graph = fix(pointwise(rng))
-    plan = schedule(graph, find_target("ecp5"))
+    plan = schedule(graph, find_board("ecp5"))
     (block,) = plan.blocks
     block = replace(
         block, rows=3, lanes=2, group_rows=group_rows, kept_passes=kept_passes, digit_bits=16,
@@ -190,7 +190,7 @@ PARALLEL = (conv_same, conv_rectangle, flattened, one_image_row)
 @pytest.mark.parametrize("network", PARALLEL, ids=lambda f: f.__name__)
 def test_parallel_windows(network, fix, simulate, rng, monkeypatch):
     monkeypatch.setattr("nnef_hw.schedule.conv_options.LEAST_UTILIZATION", 0.0)
-    target = find_target("ecp5")
+    target = find_board("ecp5")
     graph = fix(network(rng))
     plan = schedule(graph, target)
     blocks = []
@@ -210,7 +210,7 @@ def test_parallel_windows(network, fix, simulate, rng, monkeypatch):
 @pytest.mark.parametrize("board", ["ice40", "ecp5"])
 def test_lenet_in_verilog(board, fix, simulate, rng):
     graph = fix(lenet(rng))
-    plan = schedule(graph, find_target(board))
+    plan = schedule(graph, find_board(board))
     simulation = simulate(plan, graph, "verilator")
     check_cycles(plan, graph, simulation, 20)
     trial = simulation.run(20, stall=0.3)
@@ -220,7 +220,7 @@ def test_lenet_in_verilog(board, fix, simulate, rng):
 @pytest.mark.verilator
 @pytest.mark.parametrize("seed", range(2))
 def test_lenet_with_foldings_by_force(seed, fix, force, simulate, rng):
-    target = find_target("ecp5")
+    target = find_board("ecp5")
     graph = fix(lenet(rng))
     plan = force(schedule(graph, target), graph, target)
     simulation = simulate(plan, graph, "verilator")
@@ -233,7 +233,7 @@ def test_lenet_with_foldings_by_force(seed, fix, force, simulate, rng):
 @pytest.mark.parametrize(("weight_bits", "activation_bits"), [(2, 4), (5, 8), (8, 2), (4, 16)])
 def test_widths(weight_bits, activation_bits, fix, simulate, rng):
     graph = fix(flattened(rng), weight_bits=weight_bits, activation_bits=activation_bits)
-    plan = schedule(graph, find_target("ice40"))
+    plan = schedule(graph, find_board("ice40"))
     simulation = simulate(plan, graph, "verilator")
     check_cycles(plan, graph, simulation)
     trial = simulation.run(FRAMES, stall=0.3)
@@ -241,14 +241,14 @@ def test_widths(weight_bits, activation_bits, fix, simulate, rng):
 
 
 def test_results_do_not_depend_on_the_number_of_frames(fix, rng):
-    plan = schedule(fix(conv_same(rng)), find_target("ice40"))
+    plan = schedule(fix(conv_same(rng)), find_board("ice40"))
     times = [simulate_beats(plan.blocks, plan.input, plan.output, n) for n in (2, 5)]
     assert times[1].first_inputs[:2] == times[0].first_inputs
     assert times[1].last_outputs[:2] == times[0].last_outputs
 
 
 def test_a_deeper_line_buffer_is_never_slower(fix, rng):
-    plan = schedule(fix(max_pool_overlapping(rng)), find_target("ice40"))
+    plan = schedule(fix(max_pool_overlapping(rng)), find_board("ice40"))
     deeper = tuple(
         replace(block, depth=4 * block.depth) if block.window else block for block in plan.blocks
     )

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nnef_hw.schedule import find_target, schedule
+from nnef_hw.schedule import find_board, schedule
 from nnef_hw.schedule.beats import simulate_beats
 from nnef_hw.testing import GraphBuilder
 
@@ -110,13 +110,13 @@ EVERY_NETWORK = pytest.mark.parametrize("network", NETWORKS, ids=lambda f: f.__n
 @pytest.mark.parametrize("board", ["ice40", "ecp5"])
 def test_plan_of_the_solver(board, network, fix, simulate, rng):
     graph = fix(network(rng))
-    plan = schedule(graph, find_target(board))
+    plan = schedule(graph, find_board(board))
     simulate(plan, graph).check(FRAMES)
 
 
 @EVERY_NETWORK
 def test_foldings_by_force(network, fix, force, simulate, rng):
-    target = find_target("ecp5")
+    target = find_board("ecp5")
     graph = fix(network(rng))
     plan = force(schedule(graph, target), graph, target)
     simulate(plan, graph).check(FRAMES)
@@ -147,7 +147,7 @@ def two_convolutions(rng):
 @pytest.mark.parametrize("depth", [2, 5, 16, 17, 40])
 def test_fifo_between_layers(depth, fix, simulate, rng):
     graph = fix(two_convolutions(rng))
-    plan = schedule(graph, find_target("ecp5"))
+    plan = schedule(graph, find_board("ecp5"))
     first, second = plan.blocks
     second = replace(second, sources=(replace(second.sources[0], depth=depth),))
     times = simulate_beats((first, second), plan.input, plan.output)
@@ -156,14 +156,14 @@ def test_fifo_between_layers(depth, fix, simulate, rng):
 
 
 def test_a_shortcut_without_room_deadlocks(fix, rng):
-    plan = schedule(fix(shortcut(rng)), find_target("ecp5"))
+    plan = schedule(fix(shortcut(rng)), find_board("ecp5"))
     short = shallower(plan, max(s.depth for b in plan.blocks for s in b.sources) - 4)
     with pytest.raises(AssertionError, match="deadlocked"):
         simulate_beats(short.blocks, plan.input, plan.output)
 
 
 def test_deeper_fifos_gain_nothing(fix, rng):
-    plan = schedule(fix(shortcut(rng)), find_target("ecp5"))
+    plan = schedule(fix(shortcut(rng)), find_board("ecp5"))
     deeper = shallower(plan, -50)
     times = [simulate_beats(p.blocks, plan.input, plan.output) for p in (plan, deeper)]
     assert times[0] == times[1]

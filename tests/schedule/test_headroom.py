@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from nnef_hw.schedule import find_target, lower, schedule
+from nnef_hw.schedule import find_board, lower, schedule
 from nnef_hw.schedule.headroom import find_headroom
 from nnef_hw.testing import GraphBuilder
 
@@ -32,7 +32,7 @@ def shallow(fix, rng):
 
 
 def headroom_of(graph, board, **options):
-    target = find_target(board)
+    target = find_board(board)
     plan = schedule(graph, target, **options)
     return plan, find_headroom(plan, lower(graph), target.device)
 
@@ -68,7 +68,7 @@ def test_stream_of_one_code_per_cycle_is_a_limit(shallow):
 
 
 def test_fifos_are_kept(linears):
-    graph, target = linears(16), find_target("ulx3s_85f")
+    graph, target = linears(16), find_board("ulx3s_85f")
     plan = schedule(graph, target, clock_mhz=60, target_fps=60e6 / 160)
     first, *others = plan.blocks
     buffered = replace(first, sources=(replace(first.sources[0], depth=600),))

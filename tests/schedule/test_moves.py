@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nnef_hw.schedule import find_target, schedule
+from nnef_hw.schedule import find_board, schedule
 from nnef_hw.testing import GraphBuilder
 
 FRAMES = 3
@@ -210,7 +210,7 @@ CASES += [("ice40", network) for network in (of_a_signal, strided_slice, upsampl
 )
 def test_codes_and_cycles(board, network, fix, simulate, rng):
     graph = fix(network(rng))
-    plan = schedule(graph, find_target(board))
+    plan = schedule(graph, find_board(board))
     simulate(plan, graph).check(FRAMES)
 
 
@@ -221,5 +221,5 @@ def test_codes_and_cycles(board, network, fix, simulate, rng):
     ids=["pad", "slice", "upsample"],
 )
 def test_registers_are_the_counters(network, bits, board, fix, rng):
-    [block] = (b for b in schedule(fix(network(rng)), find_target(board)).blocks if b.is_move)
+    [block] = (b for b in schedule(fix(network(rng)), find_board(board)).blocks if b.is_move)
     assert (block.resources.ff, block.resources.bram) == (bits, bool(block.depth))

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from nnef_hw.schedule import Plan, Resources, find_target, schedule
+from nnef_hw.schedule import Plan, Resources, find_board, schedule
 from nnef_hw.testing import GraphBuilder
 
 
@@ -14,7 +14,7 @@ def plan(fix, rng):
     x = g.conv(g.input("x", [1, 2, 9, 8]), rng.normal(size=[3, 2, 3, 3]), padding=[(0, 1), (2, 0)])
     x = g.pool("avg_pool", g.pool("max_pool", g.op("tanh", x), 2), 2)
     x = g.op("softmax", x, axes=[1])
-    return schedule(fix(g.build(g.op("argmax_reduce", x, axes=[1]))), find_target("ice40"))
+    return schedule(fix(g.build(g.op("argmax_reduce", x, axes=[1]))), find_board("ice40"))
 
 
 def test_json_round_trip(plan):
@@ -40,7 +40,7 @@ def test_resources_add_up(plan):
 
 def test_no_multipliers_no_utilization(fix):
     g = GraphBuilder()
-    table = schedule(fix(g.build(g.op("tanh", g.input("x", [1, 3])))), find_target("ice40"))
+    table = schedule(fix(g.build(g.op("tanh", g.input("x", [1, 3])))), find_board("ice40"))
     assert table.mac_utilization == 0.0
     assert table.blocks[0].utilization is None
     assert np.isfinite(table.interval)

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, Phase, given, reject, seed, settings
 from streamable_graphs import random_networks
 
 from nnef_hw.errors import UnsupportedError
-from nnef_hw.schedule import find_target, schedule
+from nnef_hw.schedule import find_board, schedule
 
 FRAMES = 2
 SHARDS = 6
@@ -28,7 +28,7 @@ def check_networks(start, count, phases, fix, force, simulate, rng):
         rng.bit_generator.state = state
         try:
             graph = fix(network.graph, **network.scheme)
-            target = find_target(network.board)
+            target = find_board(network.board)
             plan = schedule(graph, target)
         except UnsupportedError:
             reject()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nnef_hw.codegen.accelerator import Accelerator
-from nnef_hw.schedule import Block, Resources, Source, find_target, schedule
+from nnef_hw.schedule import Block, Resources, Source, find_board, schedule
 from nnef_hw.schedule.resources import (
     COSTS,
     block_parts,
@@ -57,7 +57,7 @@ def script():
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("block", [CONV, PARALLEL, *OTHERS], ids=lambda block: block.kind)
 def test_every_feature_has_a_weight_and_every_weight_a_feature(block, board):
-    device = find_target(board).device
+    device = find_board(board).device
     for part in block_parts(block):
         features = component_features(part, block, device)
         # The figure of the device stands for products.
@@ -85,14 +85,14 @@ def test_every_feature_has_a_weight_and_every_weight_a_feature(block, board):
     ids=lambda more: next(iter(more)),
 )
 def test_more_hardware_takes_no_fewer_luts(more, board):
-    device = find_target(board).device
+    device = find_board(board).device
     less = block_resources(CONV, device).lut
     assert block_resources(replace(CONV, **more), device).lut >= less > 0
 
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_lut_multipliers_cost_what_the_device_says(board):
-    device = find_target(board).device
+    device = find_board(board).device
     in_dsp, in_lut = (
         component_resources("array", replace(CONV, in_dsp=dsp), device) for dsp in (True, False)
     )
@@ -103,7 +103,7 @@ def test_lut_multipliers_cost_what_the_device_says(board):
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_a_block_is_the_sum_of_its_parts(board):
-    device = find_target(board).device
+    device = find_board(board).device
     assert block_parts(CONV) == ["pack", "line buffer", "array", "requantizer"]
     parts = [component_resources(part, CONV, device) for part in block_parts(CONV)]
     assert block_resources(CONV, device) == sum(parts, Resources())
@@ -137,7 +137,7 @@ def test_fit_finds_the_weights(script, rng, capsys):
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_component_is_within_15_percent(part, wanted, board, script, tmp_path):
-    device = find_target(board).device
+    device = find_board(board).device
     case = next(
         case
         for case in script.component_cases(device)
@@ -158,7 +158,7 @@ def test_whole_accelerator_is_within_15_percent(board, script, fix, rng, tmp_pat
     x = g.conv(g.input("x", [1, 2, 12, 12]), weights, rng.normal(size=[1, 6]), padding=[(1, 1)] * 2)
     x = g.reshape(g.pool("max_pool", g.op("relu", x), 2), [1, 216])
     graph = fix(g.build(g.op("linear", x, rng.normal(size=[10, 216]), np.zeros((1, 10)))))
-    target = find_target(board)
+    target = find_board(board)
     plan = schedule(graph, target, target_fps=4000)
     found = script.measure(Accelerator(plan, graph), target.device.family, tmp_path)
 

@@ -14,7 +14,7 @@ from nnef_hw.frontend import load
 from nnef_hw.quantize import Scheme
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
 from nnef_hw.run.rtl import run_rtl
-from nnef_hw.schedule import find_target, schedule
+from nnef_hw.schedule import find_board, schedule
 
 pytest.importorskip("onnxruntime", reason="pip install nnef-hw[crosscheck]")
 pytestmark = pytest.mark.zoo
@@ -119,16 +119,20 @@ def test_fixed_networks_need_no_samples(name, style, mult_bits, share, open_netw
 @pytest.mark.slow
 @pytest.mark.verilator
 @pytest.mark.parametrize(
-    ("name", "style", "board"),
+    ("name", "style", "board", "target_fps"),
     [
-        ("digits_mlp", "uint8-weights", "icebreaker"),
-        ("mnist_tiny_cnn", "qdq-int8-channels", "icebreaker"),
+        ("digits_mlp", "uint8-weights", "icebreaker", None),
+        ("mnist_tiny_cnn", "qdq-int8-channels", "icebreaker", None),
+        # Small designs, which are simulated soon.
+        ("mlperf_kws_dscnn", "qdq", "ulx3s_85f", 600),
+        ("mlperf_ic_resnet8", "qdq", "ulx3s_85f", 300),
     ],
 )
-def test_hardware_is_the_quantized_network(name, style, board, open_network):
+def test_hardware_is_the_quantized_network(name, style, board, target_fps, open_network):
     path, x = open_network(name, style)
     fixed, _ = fix_model(load(path), None)
-    plan = schedule(fixed, find_target(board))
-    codes = quantize_inputs(fixed, {fixed.inputs[0]: x[:8]})
+    plan = schedule(fixed, find_board(board), target_fps=target_fps)
+    codes = quantize_inputs(fixed, {fixed.inputs[0]: x[: 2 if target_fps else 8]})
     outcome = run_rtl(to_verilog(Accelerator(plan, fixed)), plan, fixed, codes)
     np.testing.assert_array_equal(outcome.codes, run_fixed(fixed, codes)[fixed.outputs[0]])
+    assert outcome.latency == plan.latency
