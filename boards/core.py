@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """Accelerator with its host link: everything on a board but pins and clock."""
 
 from amaranth import *
