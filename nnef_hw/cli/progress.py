@@ -23,8 +23,6 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None] | None]:
         task = bar.add_task("")
 
         def show(what: str, done: int, total: int) -> None:
-            bar.update(
-                task, description=what, completed=done, total=total, refresh=done == total
-            )
+            bar.update(task, description=what, completed=done, total=total, refresh=done == total)
 
         yield show

@@ -47,8 +47,8 @@ def write_samples(path, shape, labels=None, count=20):
 
 def write_model(folder, *body, shape="[1, 2, 4, 4]", results="y", **arrays):
     """Write a folder from statements, the first in line 5, and arrays or bytes by label."""
-    lines = ["version 1.0;", f"graph net(x) -> ({results})", "{", f"    x = external(shape = {shape});"]
-    lines += [f"    {line}" for line in body] + ["}"]
+    lines = ["version 1.0;", f"graph net(x) -> ({results})", "{"]
+    lines += [f"    {line}" for line in (f"x = external(shape = {shape});", *body)] + ["}"]
     folder.mkdir()
     (folder / "graph.nnef").write_text("\n".join(lines) + "\n")
     for label, array in arrays.items():
