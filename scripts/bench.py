@@ -35,23 +35,32 @@ QUICK = [
     ("mnist_lenet5", "icebreaker"),
 ]
 FULL = [*QUICK, ("mnist_lenet5", "ulx3s_85f")]
+LARGE = [
+    (name, "ulx3s_85f") for name in ("mlperf_ic_resnet8", "mlperf_kws_dscnn", "mlperf_sww_ds1d")
+]
+LARGE_CLOCK = 90.0
 
 
 def main() -> None:
     """Build, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="without the ECP5 builds")
+    parser.add_argument(
+        "--large", action="store_true", help=f"only MLPerf Tiny's, at {LARGE_CLOCK:g} MHz: an hour"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench")
     parser.add_argument("names", nargs="*", help="only these networks")
     options = parser.parse_args()
 
     rows = []
-    for name, board in QUICK if options.quick else FULL:
+    clock = LARGE_CLOCK if options.large else None
+    for name, board in LARGE if options.large else QUICK if options.quick else FULL:
         model, samples = _files(name)
         if (options.names and name not in options.names) or not model.exists():
             continue
         print(f"{name} on {board}...", flush=True)
-        rows.append(_measure(name, board, model, samples, options.out / f"{name}-{board}"))
+        out = options.out / f"{name}-{board}"
+        rows.append(_measure(name, board, clock, model, samples, out))
     console = Console(width=200)
     print(f"\nMeasured on {_machine()}.\n")
     for title, columns in TABLES.items():
@@ -67,9 +76,11 @@ def _files(name: str) -> tuple[Path, Path]:
     return ZOO / name / "model.nnef.tgz", ZOO / name / "samples.npz"
 
 
-def _measure(name: str, board: str, model: Path, samples: Path, out: Path) -> dict[str, Any]:
+def _measure(
+    name: str, board: str, clock: float | None, model: Path, samples: Path, out: Path
+) -> dict[str, Any]:
     row: dict[str, Any] = {"network": name, "board": board}
-    options = BuildOptions(model=model, board=board, out=out, calibrate=samples)
+    options = BuildOptions(model=model, board=board, out=out, calibrate=samples, clock_mhz=clock)
     try:
         report = build(options)
     except NnefHwError as error:
