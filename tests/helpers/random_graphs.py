@@ -225,7 +225,7 @@ RECIPES = {
         ("nearest_downsample", "area_downsample", "nearest_upsample"),
         lambda net, _: ([net.pick()], {"factor": [2, 3]}),
     ),
-    "depth_to_space": lambda net, _: ([net.pick()], {"factor": [1, 2]}),
+    "depth_to_space": lambda net, generic: ([net.pick(generic)], {"factor": [1, 2]}),
     "multilinear_upsample": lambda net, _: (
         [net.pick()],
         {"factor": [2, 2], "method": net.choice("symmetric", "asymmetric", "aligned"),
