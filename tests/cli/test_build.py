@@ -135,7 +135,7 @@ def test_model_that_does_not_fit_is_refused(refused, tmp_path):
     result = refused(*command, "icebreaker", "--out", tmp_path / "out", match="use a bigger board")
     assert "'large' does not fit icebreaker (up5k): it needs 19939 bytes of weights" in result.err
     assert "has 15360 bytes of block RAM (15 KB)" in result.err
-    assert "ulx3s_85f" in result.err
+    assert "(it fits ulx3s_12f, ulx3s_25f, ulx3s_45f, ulx3s_85f, " in result.err
 
 
 def test_wrong_out_is_refused(refused, tiny, tmp_path):
