@@ -7,6 +7,7 @@ else, and the results keep no path of this machine, so equal inputs give equal f
 from __future__ import annotations
 
 import json
+import logging
 import math
 import re
 import shutil
@@ -20,6 +21,8 @@ from nnef_hw.errors import TargetError, ToolError
 from nnef_hw.tools import find_tool, run_tool
 
 __all__ = ["Resource", "SynthesisResult", "map_only", "synthesize", "tool_identities"]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ class _Family:
     flip_flops: str
     cells: Mapping[str, str]
     options: tuple[str, ...] = ()
+    second_try: str = ""
 
 
 _FAMILIES = {
@@ -115,8 +119,11 @@ _FAMILIES = {
                "bram": "DP16KD"},
         # the default router does not finish where a third of an 85F is full
         options=("--router", "router2"),
+        # ABC9 without flip-flops ends in an assertion of yosys for one design in some dozens
+        second_try="synth_ecp5 -nodsp -dff -top {top}",
     ),
 }  # fmt: skip
+YOSYS_ASSERTION = "ERROR: Assert"
 _DISPLAY = {"lut": "logic cells", "ff": "flip-flops", "dsp": "DSP blocks", "bram": "block RAMs",
             "spram": "SPRAM blocks"}  # fmt: skip
 _UTILISATION = re.compile(r"^Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%", re.MULTILINE)
@@ -305,9 +312,27 @@ def _map(
         shutil.copyfile(source, out_dir / names[-1])
     # up5k, hx8k, lp1k: the kind of iCE40 is what stands before the size
     kind = re.match("[a-z]+", device)
-    command = rules.command.format(top=top, kind={"up": "u"}.get(kind[0], kind[0]) if kind else "")
+    known = {"top": top, "kind": {"up": "u"}.get(kind[0], kind[0]) if kind else ""}
+    reading = f"read_verilog -sv -D{rules.define} {' '.join(names)}"
+    log = out_dir / "yosys.log"
+    try:
+        seconds = _run_yosys(reading, rules.command.format(**known), top, out_dir, log)
+    except ToolError:
+        if not rules.second_try or YOSYS_ASSERTION not in log.read_text(errors="replace"):
+            raise
+        _log.warning("yosys failed with an assertion of its own, see %s; ABC9 now takes flip-flops "
+                     "too", log)  # fmt: skip
+        seconds = _run_yosys(reading, rules.second_try.format(**known), top, out_dir, log)
+    counts = json.loads((out_dir / "cells.json").read_text())["design"]["num_cells_by_type"]
+    for name in (*names, "cells.json"):
+        (out_dir / name).unlink()
+    return dict(sorted(counts.items())), {"yosys": seconds}
+
+
+def _run_yosys(reading: str, command: str, top: str, out_dir: Path, log: Path) -> float:
+    """Map the source to cells with a synthesis command; return the seconds it took."""
     script = [
-        f"read_verilog -sv -D{rules.define} {' '.join(names)}",
+        reading,
         command,
         # sources of cells are files of the yosys installation
         "setattr -unset src =*/w:* =*/c:* =*/m:*",
@@ -317,12 +342,7 @@ def _map(
         "tee -q -o cells.json stat -json",
     ]
     (out_dir / "synthesis.ys").write_text("\n".join(script) + "\n")
-    log = out_dir / "yosys.log"
-    seconds = run_tool("yosys", ["-s", "synthesis.ys"], cwd=out_dir, log=log)
-    counts = json.loads((out_dir / "cells.json").read_text())["design"]["num_cells_by_type"]
-    for name in (*names, "cells.json"):
-        (out_dir / name).unlink()
-    return dict(sorted(counts.items())), {"yosys": seconds}
+    return run_tool("yosys", ["-s", "synthesis.ys"], cwd=out_dir, log=log)
 
 
 def _resources(

@@ -5,7 +5,7 @@ import pytest
 
 from nnef_hw.build.synthesis import Resource, SynthesisResult, map_only, synthesize
 from nnef_hw.errors import TargetError, ToolError
-from nnef_hw.tools import find_tool
+from nnef_hw.tools import find_tool, run_tool
 
 pytestmark = pytest.mark.synth
 
@@ -123,6 +123,23 @@ def test_equal_inputs_give_equal_files(source, tmp_path):
         assert first == second, kind
         assert str(tmp_path).encode() not in first
         assert b"site-packages" not in first
+
+
+def test_assertion_of_yosys_is_tried_around(source, tmp_path, monkeypatch, caplog):
+    scripts = []
+
+    def yosys(tool, arguments, *, cwd, log):
+        scripts.append((cwd / "synthesis.ys").read_text())
+        if len(scripts) > 1:
+            return run_tool(tool, arguments, cwd=cwd, log=log)
+        log.write_text("ERROR: Assert `a == b' failed in kernel/rtlil.cc:3091.\n")
+        raise ToolError("yosys failed")
+
+    monkeypatch.setattr("nnef_hw.build.synthesis.run_tool", yosys)
+    cells = map_only(source, top="top", family="ecp5", out_dir=tmp_path / "map")
+    assert cells["MULT18X18D"] == 1
+    assert ["-dff" in script for script in scripts] == [False, True]
+    assert "yosys failed with an assertion of its own" in caplog.text
 
 
 def test_misfit_has_numbers(tmp_path):
