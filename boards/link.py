@@ -124,7 +124,9 @@ class PacketLink(wiring.Component):
         left = Signal(6)
         index = Signal(range(COUNTS_BYTES))
         idle_timer = Signal(range(self.idle_cycles + 1))
-        m.d.sync += [self.abort.eq(0), idle_timer.eq(0)]
+        # A register of its own, which can stand where the reset of the accelerator begins.
+        aborting = Signal()
+        m.d.sync += [aborting.eq(0), self.abort.eq(aborting), idle_timer.eq(0)]
 
         m.d.comb += [
             self.i_rx.ready.eq(1),
@@ -246,7 +248,7 @@ class PacketLink(wiring.Component):
                         with m.Case(Request.IDENTIFY):
                             m.d.sync += reply.eq(_short(Reply.IDENTITY))
                         with m.Case(Request.ABORT):
-                            m.d.sync += [self.abort.eq(1), session.eq(1)]
+                            m.d.sync += [aborting.eq(1), session.eq(1)]
                             m.d.sync += reply.eq(_short(Reply.ACK))
                         with m.Case(Request.COUNTERS):
                             m.d.sync += reply.eq(_short(Reply.COUNTS))

@@ -119,7 +119,7 @@ class UartTransmitter(wiring.Component):
     Members
     -------
     i : In(stream.Signature(8))
-        Bytes to send; one is accepted every ``10 * divider`` cycles.
+        Bytes to send; one is accepted every ``10 * divider`` cycles. ``ready`` is a register.
     tx : Out(1)
         The line, registered, idle high.
 
@@ -141,7 +141,9 @@ class UartTransmitter(wiring.Component):
         timer = Signal(range(self.divider))
         bits_left = Signal(range(11))
         shift = Signal(9)
-        m.d.comb += self.i.ready.eq((bits_left == 0) & (timer == 0))
+        idle = Signal(init=1)
+        m.d.comb += self.i.ready.eq(idle)
+        m.d.sync += idle.eq((bits_left == 0) & (timer <= 1) & ~(self.i.valid & idle))
 
         with m.If(timer != 0):
             m.d.sync += timer.eq(timer - 1)
@@ -151,7 +153,7 @@ class UartTransmitter(wiring.Component):
                 bits_left.eq(bits_left - 1),
                 Cat(self.tx, shift).eq(Cat(shift, 1)),
             ]
-        with m.Elif(self.i.valid):
+        with m.Elif(self.i.valid & idle):
             m.d.sync += [
                 timer.eq(self.divider - 1),
                 bits_left.eq(9),
