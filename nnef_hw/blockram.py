@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-__all__ = ["BlockRam", "Tiling", "tile_memory"]
+__all__ = ["SPRAM_SHAPE", "BlockRam", "Tiling", "tile_memory"]
+
+SPRAM_SHAPE = (16384, 16)
+"""(depth, width) of a single-port RAM block, ``SB_SPRAM256KA``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,8 @@ class Device:
         LUTs of one registered 8x8 multiplier in logic, measured.
     weight_delay
         Registers between weight memories and multipliers that the clocks of its boards need.
+    queued_sums
+        Whether those clocks need a FIFO between an array and its requantizer.
     digit_bits
         Most adders a requantizer may chain in one cycle, for the clocks of its boards.
     logic_words
@@ -61,6 +63,7 @@ class Device:
     spram: int
     lut_multiplier: int
     weight_delay: int
+    queued_sums: bool
     digit_bits: int
     logic_words: int
     lut_share: float
@@ -122,6 +125,7 @@ def _ice40(name: str, *, lut: int, dsp: int, bram: int, spram: int) -> Device:
         spram=spram,
         lut_multiplier=112,
         weight_delay=0,
+        queued_sums=False,
         digit_bits=2,
         logic_words=128,
         lut_share=0.95,
@@ -141,6 +145,7 @@ def _ecp5(name: str, *, lut: int, dsp: int, bram: int) -> Device:
         spram=0,
         lut_multiplier=104,
         weight_delay=1,
+        queued_sums=True,
         digit_bits=2,
         logic_words=16,
         lut_share=0.55,

@@ -114,6 +114,17 @@ class Window:
         return self.taps * (1 if self.by_channel else self.channel_blocks)
 
     @property
+    def tiles(self) -> bool:
+        """Whether windows, read by channel, stand side by side: none overlap, nothing is padded."""
+        positions = (self.out_height, self.out_width)
+        side_by_side = all(
+            stride == extent or count == 1
+            for stride, extent, count in zip(self.stride, self.kernel, positions, strict=True)
+        )
+        dense = self.reach == self.kernel and self.words == self.beats
+        return self.by_channel and side_by_side and dense
+
+    @property
     def span(self) -> int:
         """Words from a window's first to its last, inclusive: what must be stored to read it."""
         rows, columns = self.reach

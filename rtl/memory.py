@@ -4,7 +4,9 @@ from amaranth import *
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["TiledMemory"]
+from nnef_hw.blockram import SPRAM_SHAPE
+
+__all__ = ["SinglePortMemory", "TiledMemory"]
 
 
 class TiledMemory(wiring.Component):
@@ -101,4 +103,74 @@ class TiledMemory(wiring.Component):
             rows.append(Cat(parts))
 
         m.d.comb += self.read_data.eq(Array(rows)[read_row] if len(rows) > 1 else rows[0])
+        return m
+
+
+class SinglePortMemory(wiring.Component):
+    """Memory that reads or writes a word per cycle: a single-port RAM of the device.
+
+    Golden model: ``words[address]``, one cycle later. A cycle of neither leaves ``read_data``
+    undefined, and so does a write.
+
+    Parameters
+    ----------
+    depth, width : int
+        At most 16384 words of 16 bits, what an ``SB_SPRAM256KA`` has.
+
+    Members
+    -------
+    address : In(range(depth))
+    read_enable, write_enable : In(1)
+        Not both.
+    write_data : In(width)
+    read_data : Out(width)
+        The word, in the cycle after its address.
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from ``address`` to ``read_data``.
+    """
+
+    latency = 1
+
+    def __init__(self, *, depth, width):
+        most_words, most_bits = SPRAM_SHAPE
+        if depth > most_words or width > most_bits:
+            raise ValueError(f"SinglePortMemory has at most {most_words} words of {most_bits} "
+                             f"bits, not {depth} of {width}")
+        self.depth = depth
+        super().__init__({
+            "address": In(range(depth)),
+            "read_enable": In(1),
+            "write_enable": In(1),
+            "write_data": In(width),
+            "read_data": Out(width),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        if platform is None:
+            words = memory.Memory(shape=unsigned(len(self.write_data)), depth=self.depth, init=[])
+            m.submodules.words = words
+            read, write = words.read_port(), words.write_port()
+            m.d.comb += [
+                read.addr.eq(self.address), read.en.eq(self.read_enable),
+                self.read_data.eq(read.data),
+                write.addr.eq(self.address), write.en.eq(self.write_enable),
+                write.data.eq(self.write_data),
+            ]
+            return m
+        most_words, most_bits = SPRAM_SHAPE
+        address, given, found = Signal(range(most_words)), Signal(most_bits), Signal(most_bits)
+        m.d.comb += [
+            address.eq(self.address),
+            given.eq(self.write_data),
+            self.read_data.eq(found),
+        ]
+        m.submodules.ram = Instance(
+            "nnef_hw_single_port_ram",
+            i_clk=ClockSignal(), i_enable=self.read_enable | self.write_enable,
+            i_write=self.write_enable, i_address=address, i_d=given, o_q=found,
+        )
         return m

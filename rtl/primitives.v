@@ -70,6 +70,29 @@ module nnef_hw_product #(parameter X_SIGNED = 1'b0) (
     );
 endmodule
 `endif
+// 16384 words of 16 bits; a word is read or written per cycle, and q is defined after a read only.
+module nnef_hw_single_port_ram (
+    input clk, enable, write,
+    input [13:0] address,
+    input [15:0] d,
+    output [15:0] q
+);
+`ifdef NNEF_HW_ICE40
+    SB_SPRAM256KA ram (
+        .CLOCK(clk), .CHIPSELECT(enable), .WREN(write), .MASKWREN(4'b1111), .ADDRESS(address),
+        .DATAIN(d), .DATAOUT(q), .STANDBY(1'b0), .SLEEP(1'b0), .POWEROFF(1'b1)
+    );
+`else
+    reg [15:0] words [0:16383];
+    reg [15:0] q_register;
+    always @(posedge clk)
+        if (enable) begin
+            if (write) words[address] <= d;
+            else q_register <= words[address];
+        end
+    assign q = q_register;
+`endif
+endmodule
 // operand * digits in LUTs, combinational and exact. Digits are unsigned, or signed: the top one
 // then counts negatively.
 module nnef_hw_lut_product #(

@@ -108,8 +108,9 @@ class Fifo(wiring.Component):
         m.d.sync += level.eq(remaining + accept)
 
         for n, slot in enumerate(slots):
-            with m.If(release & (level > n + 1)):
-                m.d.sync += slot.eq(slots[n + 1] if n + 1 < self.depth else self.i.payload)
-            with m.Elif(accept & (remaining == n)):
+            with m.If(accept & (remaining == n)):
                 m.d.sync += slot.eq(self.i.payload)
+            if n + 1 < self.depth:
+                with m.Elif(release):
+                    m.d.sync += slot.eq(slots[n + 1])
         return m

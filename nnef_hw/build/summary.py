@@ -147,8 +147,8 @@ def _roofs(plan: Plan, target: Target, codes: Mapping[str, int]) -> dict[str, fl
 
 def _memory_bits(block: Block) -> int:
     """Bits that a block's line buffer or running sums hold, copies included."""
-    if block.pixels:
-        return block.channels * (block.acc_bits or block.x_bits)
+    if block.is_running:
+        return block.depth * (block.acc_bits or block.x_bits)
     if block.window is None:
         return 0
     words = block.depth

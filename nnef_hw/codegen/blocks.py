@@ -20,12 +20,13 @@ from nnef_hw.rtl.concat import Concat, Split
 from nnef_hw.rtl.constant import Constant
 from nnef_hw.rtl.depthwise import DepthwiseArray
 from nnef_hw.rtl.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
-from nnef_hw.rtl.globalpool import GlobalMax, GlobalSum
 from nnef_hw.rtl.linebuffer import LineBuffer
 from nnef_hw.rtl.parallel import ParallelLineBuffer
 from nnef_hw.rtl.pool import MaxPool, SumPool
 from nnef_hw.rtl.requantizer import Requantizer
+from nnef_hw.rtl.runningpool import RunningMax, RunningSum
 from nnef_hw.rtl.softmax import Softmax
+from nnef_hw.rtl.stream import Fifo
 from nnef_hw.rtl.table import Table
 from nnef_hw.rtl.width import Pack
 from nnef_hw.schedule import Block
@@ -143,7 +144,7 @@ def _components(block: Block, layer: Layer, device: Device) -> list[tuple[str, A
         components.append(("window", banked))
     elif block.parallel:
         components.append(("window", _parallel_buffer(block, layer, device)))
-    elif block.window is not None:
+    elif block.has_windows:
         assert isinstance(layer, ConvLayer | DepthwiseLayer | PoolLayer)
         pad = layer.pad_code if isinstance(layer, PoolLayer) else layer.source.zero_point
         buffer = LineBuffer(
@@ -152,15 +153,16 @@ def _components(block: Block, layer: Layer, device: Device) -> list[tuple[str, A
         )  # fmt: skip
         components.append(("window", buffer))
     if isinstance(layer, ConvLayer | DepthwiseLayer):
-        components.append(("array", _array(block, layer, device)))
+        components.append(("array", array := _array(block, layer, device)))
+        if block.queued_sums:
+            components.append(("sums", Fifo(_result(array).payload.shape())))
         components.append(("requantize", _requantizer(block, layer, layer.bias.tolist())))
-    elif isinstance(layer, PoolLayer) and block.pixels:
-        extents = {"channels": block.channels, "pixels": block.pixels, "ram": device.ram}
+    elif isinstance(layer, PoolLayer) and block.is_running:
+        shape = {"window": block.window, "single_port": block.single_port, "ram": device.ram}
         if layer.requant is None:
-            components.append(("maximum", GlobalMax(**extents, **codes)))
+            components.append(("maximum", RunningMax(**shape, **codes)))
         else:
-            total = GlobalSum(acc_bits=block.acc_bits, **extents, **codes)
-            components.append(("sum", total))
+            components.append(("sum", RunningSum(acc_bits=block.acc_bits, **shape, **codes)))
             components.append(("requantize", _requantizer(block, layer, [layer.bias])))
     elif isinstance(layer, PoolLayer) and layer.requant is None:
         components.append(("maximum", MaxPool(lanes=1, **codes)))

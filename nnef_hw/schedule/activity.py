@@ -84,7 +84,7 @@ def make_timeline(plan: Plan) -> Timeline:
 
 def _item_words(block: Block) -> int:
     """Words of what a block takes at once: of a pass, or one code."""
-    return 1 if block.window is None or block.is_move else block.pass_words
+    return block.pass_words if block.has_windows else 1
 
 
 def _last_frame(trace: Trace, frames: int) -> Trace:

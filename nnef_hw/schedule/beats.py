@@ -23,6 +23,7 @@ BANK_STAGES = 2
 FIFO_REGISTERS = 2
 FIFO_LATENCY = 3
 MIN_FIFO = 4
+SHARED_CYCLES = 3
 UNBOUNDED = 1 << 40
 
 
@@ -271,7 +272,7 @@ class _Network:
             return self._move(block, stream)
         if block.beat_lanes > 1:
             stream = self._connect(processes.pack, stream, block.channels, block.beat_lanes)
-        if block.window is not None:
+        if block.has_windows:
             stream = self._windows(block, stream)
             self.entrances[block.tensor] = [stream], False
         if block.kind == "conv":
@@ -280,14 +281,17 @@ class _Network:
             stream = self._connect(processes.depthwise, stream, block)
         elif block.kind in {"max_pool", "avg_pool", "table"}:
             stream = self._connect(processes.register_last, stream, 1)
-        elif block.kind in {"global_max", "global_sum"}:
-            stream = self._connect(processes.global_pool, stream, block.pixels, block.channels)
+        elif block.is_running:
+            spacing = SHARED_CYCLES if block.single_port else 1
+            stream = self._connect(processes.running_pool, stream, block.window, spacing)
         elif block.kind == "argmax":
             stream = self._connect(processes.register_last, stream, block.channels)
         elif block.kind == "softmax":
             stream = self._connect(processes.softmax, stream, block.channels)
         else:
             stream = self._eltwise(block, origins)
+        if block.queued_sums:
+            stream = self._skid(stream)
         if block.interval:
             stream = self._connect(
                 processes.requantizer, stream, block.interval, block.digit_stages

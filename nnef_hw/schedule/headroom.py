@@ -130,7 +130,10 @@ def _fold(
     """Choose the cheapest options that are fast enough."""
     if not options:
         return []
-    budget = Budget(lut=PLENTY, dsp=device.dsp - total_resources(kept).dsp, bram=PLENTY)
+    used = total_resources(kept)
+    budget = Budget(
+        lut=PLENTY, dsp=device.dsp - used.dsp, bram=PLENTY, spram=device.spram - used.spram
+    )
     blocks = Search(options, budget, device, supply=False).within(cycles)
     assert blocks is not None, "logic can always multiply"
     return blocks

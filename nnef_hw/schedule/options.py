@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
+from nnef_hw.blockram import SPRAM_SHAPE
 from nnef_hw.devices import Device
 from nnef_hw.numerics import Requant
+from nnef_hw.schedule.beats import SHARED_CYCLES
 from nnef_hw.schedule.conv_options import conv_options
 from nnef_hw.schedule.depthwise_options import depthwise_options, dot_options
 from nnef_hw.schedule.folding import new_block, requantizers, with_depths
@@ -27,6 +30,8 @@ from nnef_hw.schedule.resources import block_resources
 
 __all__ = ["layer_options"]
 
+RUNNING_CHANNELS = 3
+"""Fewest channels of pixels that follow each other in a window of a running pool."""
 SOFTMAX_CYCLES = (15, 3)
 """Per channel, and per pixel."""
 
@@ -98,8 +103,8 @@ def _eltwise_options(layer: EltwiseLayer, device: Device) -> list[Block]:
 
 def _pool_options(layer: PoolLayer, device: Device) -> list[Block]:
     window = layer.window
-    if window.taps == window.height * window.width and window.words == window.beats:
-        return _global_options(layer, device)
+    if window.tiles and (window.channel_blocks >= RUNNING_CHANNELS or window.kernel[1] == 1):
+        return _running_options(layer, device)
     block = new_block(
         layer, "avg_pool" if layer.requant else "max_pool", channels=window.channel_blocks,
         out_channels=window.channel_blocks,
@@ -116,20 +121,27 @@ def _pool_options(layer: PoolLayer, device: Device) -> list[Block]:
     return options
 
 
-def _global_options(layer: PoolLayer, device: Device) -> list[Block]:
-    """List the ways to reduce whole images as they come."""
-    channels = layer.window.channel_blocks
+def _running_options(layer: PoolLayer, device: Device) -> list[Block]:
+    """List the ways to reduce windows that do not overlap, as their pixels come."""
+    window = layer.window
+    channels = window.channel_blocks
+    slots = channels * (window.out_width if window.kernel[0] > 1 else 1)
     block = new_block(
-        layer, "global_sum" if layer.requant else "global_max", channels=channels,
-        out_channels=channels, pixels=layer.window.taps, acc_bits=layer.acc_bits,
+        layer, "running_sum" if layer.requant else "running_max", channels=channels,
+        out_channels=channels, window=window, acc_bits=layer.acc_bits, depth=slots,
     )  # fmt: skip
-    foldings = requantizers(layer.requant, device) if layer.requant else [{}]
-    options = [replace(block, **folding) for folding in foldings]
-    return [
-        replace(
-            option,
-            cycles=block.pixels * channels + max(0, option.interval - 1) * channels,
-            resources=block_resources(option, device),
-        )
-        for option in options
-    ]
+    words, width = SPRAM_SHAPE
+    shares = [False]
+    if device.spram and slots <= words and (layer.acc_bits or layer.source.bits) <= width:
+        shares.append(True)
+    options = []
+    for folding, single_port in product(
+        requantizers(layer.requant, device) if layer.requant else [{}], shares
+    ):
+        option = replace(block, **folding, single_port=single_port)
+        spacing = SHARED_CYCLES if single_port else 1
+        waits = max(0, option.interval - spacing) * channels * window.out_pixels
+        cycles = window.beats * spacing + waits
+        option = replace(option, cycles=cycles)
+        options.append(replace(option, resources=block_resources(option, device)))
+    return options

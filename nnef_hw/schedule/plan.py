@@ -63,7 +63,7 @@ class Block:
     ----------
     name, op, kind
         Layer and operator of the model; ``conv``, ``depthwise``, ``max_pool``, ``avg_pool``,
-        ``global_max``, ``global_sum``, ``table``, ``sum``, ``product``, ``extremum``, ``concat``,
+        ``running_max``, ``running_sum``, ``table``, ``sum``, ``product``, ``extremum``, ``concat``,
         ``slice``, ``pad``, ``upsample``, ``depth_to_space``, ``softmax`` or ``argmax``; ``dot`` is
         a convolution of one output channel at a time.
     sources, tensor
@@ -82,10 +82,10 @@ class Block:
         has if it is a constant.
     window, depth, parallel, lines
         Geometry and memory words of the line buffer, or image and memory of a block that moves
-        codes; None and 0 without one. A parallel one gives
+        codes or pools them as they come; None and 0 without one. A parallel one gives
         all taps of a window in one word, and so does a banked one, which keeps that many rows.
-    pixels
-        Of the image that a global pool reduces.
+    single_port
+        Whether a running pool keeps its results in a single-port RAM, not in block RAM.
     rows, lanes, taps, group_rows, kept_passes
         Output channels at once, channels and window positions per word, rows that share a weight
         memory, passes whose sums the array holds.
@@ -98,6 +98,8 @@ class Block:
     in_dsp, weight_style, weight_delay
         Multipliers in DSP blocks; weights in ``"block"`` RAM or ``"logic"``, and registers
         between them.
+    queued_sums
+        Whether a FIFO of two sums stands between array and requantizer.
     macs, multipliers
         Multiply-accumulates per frame; multipliers built for them.
     cycles, missing_words
@@ -124,7 +126,7 @@ class Block:
     depth: int = 0
     parallel: bool = False
     lines: int = 0
-    pixels: int = 0
+    single_port: bool = False
     rows: int = 0
     lanes: int = 1
     group_rows: int = 0
@@ -137,6 +139,7 @@ class Block:
     in_dsp: bool = False
     weight_style: str = "block"
     weight_delay: int = 0
+    queued_sums: bool = False
     missing_words: int = 0
     macs: int = 0
     multipliers: int = 0
@@ -151,6 +154,16 @@ class Block:
     def is_move(self) -> bool:
         """Whether one component moves codes of one stream."""
         return self.kind in {"depth_to_space", "pad", "slice", "upsample"}
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it pools pixels as they come."""
+        return self.kind in {"running_max", "running_sum"}
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether a line buffer turns its image into windows."""
+        return self.window is not None and not self.is_move and not self.is_running
 
     @property
     def beat_lanes(self) -> int:

@@ -17,8 +17,9 @@ from nnef_hw.window import Window
 
 __all__ = [
     "array", "bank_read", "bank_write", "concat", "depthwise", "eltwise", "fifo_give",
-    "fifo_read", "fifo_write", "fork", "global_pool", "pack", "padding_words", "parallel", "read",
-    "register_last", "shallow_give", "requantizer", "sink", "skid", "softmax", "source", "write",
+    "fifo_read", "fifo_write", "fork", "pack", "padding_words", "parallel", "read",
+    "register_last", "requantizer", "running_pool", "shallow_give", "sink", "skid", "softmax",
+    "source", "write",
 ]  # fmt: skip
 
 
@@ -181,18 +182,31 @@ def bank_read(
             entered[stages] = yield Put(target, entered[stages - 1] + 1)
 
 
-def global_pool(
-    kernel: Kernel, origin: Stream, target: Stream, pixels: int, channels: int
+def running_pool(
+    kernel: Kernel, origin: Stream, target: Stream, window: Window, spacing: int
 ) -> Process:
-    """Model GlobalSum and GlobalMax: beats of the last pixel bring the results."""
-    given = -1
+    """Model RunningSum and RunningMax: beats of a window's last pixel bring its results."""
+    finals = _final_beats(window)
+    accepted = given = -spacing
     while True:
-        for _ in range((pixels - 1) * channels):
-            kernel.accept(origin, (yield Peek(origin)))
-        for _ in range(channels):
-            accepted = max(given, (yield Peek(origin)))
+        for final in finals:
+            accepted = max(accepted + spacing, (yield Peek(origin)))
+            if final:
+                accepted = max(accepted, given)
             kernel.accept(origin, accepted)
-            given = yield Put(target, accepted + 1)
+            if final:
+                given = yield Put(target, accepted + 1)
+
+
+def _final_beats(window: Window) -> list[bool]:
+    """Tell for every beat of a frame whether it is one of a window's last pixel."""
+    final = np.zeros((window.height, window.width), bool)
+    rows, columns = window.kernel
+    final[rows - 1 :: rows, columns - 1 :: columns] = True
+    final[window.out_height * rows :] = False
+    final[:, window.out_width * columns :] = False
+    result: list[bool] = np.repeat(final.reshape(-1), window.channel_blocks).tolist()
+    return result
 
 
 def parallel(kernel: Kernel, origin: Stream, target: Stream, window: Window) -> Process:

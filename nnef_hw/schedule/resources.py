@@ -32,6 +32,8 @@ LUT_SHARE = 0.95
 """Share of the device's LUTs that placement can be trusted to use."""
 
 MULT_BITS = 16
+MAX_REGISTERS = 3
+"""Most results of a running pool that are kept in registers."""
 
 
 COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
@@ -60,7 +62,7 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
         "banked line buffer": {
             "window bits": 1.0, "offset bits": 2.0, "counter bits": 4.0, "fixed": 60.0,
         },
-        "global pool": {"code bits": 3.0, "fixed": 50.0},
+        "running pool": {"code bits": 3.0, "fixed": 50.0},
         "sum": {"tables": 39.0, "fixed": 1.0},
         "extremum": {"code bits": 3.0, "fixed": 4.0},
         "product": {"fixed": 30.0},
@@ -83,6 +85,7 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
             "digit bits": 0.23, "stage bits": 1.82, "serial bits": 0.44, "short table": 1.21,
             "long table": 1.31, "fixed": 80.0,
         },
+        "sum queue": {"code bits": 1.0, "fixed": 5.0},
         "pack": {"register bits": 1.6, "decoded bits": 0.0, "counter bits": 2.89, "fixed": 0.0},
         "pool": {"code bits": 2.65, "fixed": 6.0},
         "argmax": {"code bits": 3.58, "index bits": 5.15, "fixed": 0.0},
@@ -91,7 +94,7 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
         "banked line buffer": {
             "window bits": 1.0, "offset bits": 2.0, "counter bits": 4.0, "fixed": 60.0,
         },
-        "global pool": {"code bits": 3.0, "fixed": 50.0},
+        "running pool": {"code bits": 3.0, "fixed": 50.0},
         "sum": {"tables": 39.0, "fixed": 1.0},
         "extremum": {"code bits": 3.0, "fixed": 4.0},
         "product": {"fixed": 30.0},
@@ -135,10 +138,12 @@ def block_parts(block: Block) -> list[str]:
     if block.is_move:
         return [block.kind]
     parts = ["pack"] if block.beat_lanes > 1 else []
-    if block.window is not None:
+    if block.has_windows:
         kind = "parallel " if block.parallel else "banked " if block.lines else ""
         parts.append(f"{kind}line buffer")
     parts.append(_MAIN_PARTS.get(block.kind, block.kind))
+    if block.queued_sums:
+        parts.append("sum queue")
     if block.interval:
         parts.append("requantizer")
     return parts
@@ -146,7 +151,7 @@ def block_parts(block: Block) -> list[str]:
 
 _MAIN_PARTS = {
     "conv": "array", "depthwise": "array", "dot": "array", "max_pool": "pool", "avg_pool": "pool",
-    "global_max": "global pool", "global_sum": "global pool",
+    "running_max": "running pool", "running_sum": "running pool",
 }  # fmt: skip
 
 
@@ -154,7 +159,7 @@ def component_resources(part: str, block: Block, device: Device) -> Resources:
     """Estimate one component of a block."""
     if block.is_move:
         return move_resources(block, device)
-    dsp = bram = 0
+    dsp = bram = spram = 0
     if part == "line buffer":
         bram = tile_memory(device.ram, block.depth, block.x_bits * block.lanes).count
     elif part == "parallel line buffer":
@@ -165,9 +170,11 @@ def component_resources(part: str, block: Block, device: Device) -> Resources:
         assert block.window is not None
         width = block.x_bits * block.beat_lanes
         bram = block.window.taps * tile_memory(device.ram, block.depth, width).count
-    elif part == "global pool":
+    elif part == "running pool":
         width = block.acc_bits or block.x_bits
-        bram = tile_memory(device.ram, block.channels, width).count if block.channels > 3 else 0
+        spram = int(block.single_port)
+        if block.depth > MAX_REGISTERS and not spram:
+            bram = tile_memory(device.ram, block.depth, width).count
     elif part == "array":
         dsp, bram = _array_blocks(block, device)
     elif part == "table":
@@ -179,7 +186,7 @@ def component_resources(part: str, block: Block, device: Device) -> Resources:
     costs = COSTS[device.family][part]
     lut = sum(costs[name] * value for name, value in features.items() if name in costs)
     lut += device.lut_multiplier * features.get("products", 0)
-    return Resources(lut=round(lut), ff=_FLIP_FLOPS[part](block), dsp=dsp, bram=bram)
+    return Resources(lut=round(lut), ff=_FLIP_FLOPS[part](block), dsp=dsp, bram=bram, spram=spram)
 
 
 def port_resources(bits: int) -> Resources:
@@ -198,10 +205,12 @@ def component_features(part: str, block: Block, device: Device) -> dict[str, flo
     elif part == "banked line buffer":
         assert block.window is not None
         features = _banked_features(block, block.window)
-    elif part == "global pool":
+    elif part == "running pool":
         features = {"code bits": block.acc_bits or block.x_bits}
     elif part == "array":
         features = _array_features(block, device)
+    elif part == "sum queue":
+        features = {"code bits": block.acc_bits + 1}
     elif part == "requantizer":
         features = _requantizer_features(block)
     elif part == "pack":
@@ -420,6 +429,7 @@ _FLIP_FLOPS: Mapping[str, Callable[[Block], int]] = {
     "line buffer": _line_buffer_ff,
     "parallel line buffer": lambda block: block.x_bits * (block.lanes + block.channels) + 40,
     "array": _array_ff,
+    "sum queue": lambda block: 2 * block.acc_bits + 4,
     "requantizer": _requantizer_ff,
     "pack": lambda block: block.x_bits * (2 * block.beat_lanes - 1) + _bits(block.channels) + 5,
     "pool": lambda block: 2 * (block.acc_bits or block.x_bits) + 3,
@@ -427,7 +437,7 @@ _FLIP_FLOPS: Mapping[str, Callable[[Block], int]] = {
     "softmax": lambda block: 69 + 3 * _bits(block.channels),
     "table": lambda block: 2,
     "banked line buffer": lambda block: block.x_bits * block.taps + 80,
-    "global pool": lambda block: 2 * (block.acc_bits or block.x_bits) + 30,
+    "running pool": lambda block: 2 * (block.acc_bits or block.x_bits) + 30,
     "sum": lambda block: 36 * -(-(block.x_bits + block.y_bits) // 4) + block.stages,
     "extremum": lambda block: block.x_bits + 2,
     "product": lambda block: 4 * (block.x_bits + block.y_bits) + 10,

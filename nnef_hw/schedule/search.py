@@ -26,7 +26,7 @@ PREFERENCES: tuple[tuple[float, float, float], ...] = tuple(
     for lut, dsp, bram in product((0.02, 0.3, 1.0), repeat=3)
     if max(lut, dsp, bram) == 1.0
 )
-LUT, DSP, BRAM, MULTIPLIERS = range(4)
+LUT, DSP, BRAM, SPRAM, MULTIPLIERS = range(5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,25 @@ class Budget:
     lut: int
     dsp: int
     bram: int
+    spram: int
 
     def holds(self, used: Resources) -> bool:
         """Whether that much may be used."""
-        return used.lut <= self.lut and used.dsp <= self.dsp and used.bram <= self.bram
+        return (
+            used.lut <= self.lut
+            and used.dsp <= self.dsp
+            and used.bram <= self.bram
+            and used.spram <= self.spram
+        )
 
     def less(self, used: Resources) -> Budget:
         """Return what is left."""
-        return Budget(self.lut - used.lut, self.dsp - used.dsp, self.bram - used.bram)
+        return Budget(
+            self.lut - used.lut,
+            self.dsp - used.dsp,
+            self.bram - used.bram,
+            self.spram - used.spram,
+        )
 
 
 def total_resources(blocks: Sequence[Block]) -> Resources:
@@ -61,9 +72,9 @@ def useful_options(options: Sequence[Block]) -> list[Block]:
     return [options[n] for n in kept]
 
 
-def _amounts(block: Block) -> tuple[int, int, int, int]:
+def _amounts(block: Block) -> tuple[int, int, int, int, int]:
     used = block.resources
-    return used.lut, used.dsp, used.bram, block.multipliers
+    return used.lut, used.dsp, used.bram, used.spram, block.multipliers
 
 
 class Search:
@@ -85,7 +96,7 @@ class Search:
     ) -> None:
         self.options, self.budget, self.device = options, budget, device
         self.supply = supply
-        self.limits = np.array([budget.lut, budget.dsp, budget.bram])
+        self.limits = np.array([budget.lut, budget.dsp, budget.bram, budget.spram])
         self.sizes = np.array([device.lut, max(device.dsp, 1), device.bram])
         self.amounts = [np.array([_amounts(b) for b in layer], float) for layer in options]
         self.cycles = [np.array([b.cycles for b in layer]) for layer in options]
@@ -159,7 +170,7 @@ class Search:
         return np.array(np.sum(rows, axis=0))
 
     def _load(self, layer: int, weights: tuple[float, float, float]) -> NDArray[np.float64]:
-        shares = self.amounts[layer][:, :MULTIPLIERS] / self.sizes
+        shares = self.amounts[layer][:, :SPRAM] / self.sizes
         return np.array(shares @ np.array(weights))
 
     def _greedy(

@@ -155,7 +155,7 @@ def _with_slack(blocks: Sequence[Block], device: Device) -> tuple[Block, ...]:
 def _slack(block: Block, interval: int) -> int:
     """Return how many beats come while the padding between two frames is written, 0 if few."""
     window = block.window
-    if window is None or block.parallel or block.lines or len(block.sources) > 1:
+    if window is None or not block.has_windows or block.parallel or block.lines:
         return 0
     (top, bottom), (left, right) = window.padding
     pixels = (top + bottom) * window.padded_width + left + right
@@ -170,6 +170,7 @@ def _budget(device: Device, link: Resources, share: float) -> Budget:
         lut=int(device.lut * share) - link.lut,
         dsp=device.dsp,
         bram=device.bram - link.bram,
+        spram=device.spram,
     )
 
 

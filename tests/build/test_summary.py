@@ -181,8 +181,8 @@ def test_stream_that_keeps_the_interval_from_being_halved_is_named(branching):
         ({"window": Window(6, 6, 2, (3, 3)), "depth": 64, "lanes": 4}, 64 * 4 * 8),
         ({"window": Window(6, 6, 1, (3, 3)), "depth": 6, "parallel": True}, 6 * 8 * 8 * 2),
         ({"window": Window(6, 6, 8, (3, 3)), "depth": 192, "lines": 4}, 192 * 8 * 9),
-        ({"kind": "global_sum", "pixels": 36, "acc_bits": 14}, 8 * 14),
-        ({"kind": "global_max", "pixels": 36}, 8 * 8),
+        ({"kind": "running_sum", "depth": 24, "acc_bits": 14}, 24 * 14),
+        ({"kind": "running_max", "depth": 24}, 24 * 8),
     ],
 )
 def test_bits_of_line_buffers(branching, changes, bits):

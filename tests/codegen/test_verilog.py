@@ -67,7 +67,7 @@ def test_modules_say_which_layer_they_run(graph):
         rf"edges: conv 2x2, 5x5x2 -> 4x4x3, \S+:\d+, .* in \w+.*, {edges.cycles} cycles",
         said["top.edges_array"],
     )
-    assert said["top.shrink_window"].startswith("shrink: max_pool 2x2, 4x4x3 -> 2x2x3")
+    assert said["top.shrink_maximum"].startswith("shrink: max_pool 2x2, 4x4x3 -> 2x2x3")
     assert said["top.classes_conv_requantize"].endswith(f"{classes.cycles} cycles")
     assert sum(module.count(".") > 1 for module in said) == 0, "parts of parts have none"
     plain = to_verilog(Accelerator(plan, graph)).splitlines()
@@ -86,8 +86,8 @@ def test_modules_carry_the_names_of_layers(graph):
     assert len(modules) == len(set(modules))
     assert "net" in modules
     expected = {
-        "edges_window", "edges_array", "edges_requantize", "tanh2_table", "shrink_window",
-        "shrink_maximum", "classes_conv_array",
+        "edges_window", "edges_array", "edges_requantize", "tanh2_table", "shrink_maximum",
+        "classes_conv_array",
     }  # fmt: skip
     names = {name.removeprefix("net.") for name in modules}
     assert expected <= names

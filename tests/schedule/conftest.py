@@ -54,7 +54,7 @@ def force(rng):
             block = replace(
                 block, digit_bits=digit_bits, digit_stages=stages, interval=-(-digits // stages)
             )
-        has_buffer = block.window is not None and not block.parallel and not block.is_move
+        has_buffer = block.has_windows and not block.parallel
         if has_buffer and rng.random() < 0.5:
             depth = max(2, 1 << (block.window.min_depth - 1).bit_length())
             block = replace(block, depth=depth)

@@ -40,11 +40,11 @@ def plan(residual):
 
 def test_an_array_takes_the_words_of_its_passes(plan):
     for block, activity in zip(plan.blocks, make_timeline(plan).blocks, strict=True):
-        if block.window is not None:
+        if block.has_windows:
             words = block.window.out_pixels * block.window.passes * block.pass_words
             assert sum(activity.busy) == words, block.name
         else:
-            codes = block.pixels * block.channels or 8 * 8 * 8
+            codes = block.window.beats if block.is_running else 8 * 8 * 8
             assert sum(activity.busy) == codes, block.name
 
 

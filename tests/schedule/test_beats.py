@@ -79,6 +79,13 @@ def avg_pool(rng):
     return g.build(conv(g, x, 2, [3, 3], rng, stride=[3, 3]))
 
 
+def tiled_pools(rng):
+    g = GraphBuilder()
+    x = g.pool("max_pool", conv(g, g.input("x", [1, 1, 11, 9]), 4, [2, 2], rng), 2)
+    x = g.pool("avg_pool", x, 2)
+    return g.build(conv(g, x, 2, [1, 2], rng))
+
+
 def tables(rng):
     g = GraphBuilder()
     x = g.op("tanh", g.input("x", [1, 2, 4, 4]))
@@ -238,6 +245,33 @@ def test_widths(weight_bits, activation_bits, fix, simulate, rng):
     check_cycles(plan, graph, simulation)
     trial = simulation.run(FRAMES, stall=0.3)
     assert trial.codes == trial.expected
+
+
+@pytest.mark.parametrize("single_port", [False, True], ids=["block", "single_port"])
+def test_memories_of_running_pools(single_port, fix, simulate, rng):
+    graph = fix(tiled_pools(rng))
+    plan = schedule(graph, find_board("ice40"))
+    pools = [block for block in plan.blocks if block.is_running]
+    assert [block.kind for block in pools] == ["running_max", "running_sum"]
+    blocks = tuple(
+        replace(block, single_port=single_port) if block.is_running else block
+        for block in plan.blocks
+    )
+    times = simulate_beats(blocks, plan.input, plan.output)
+    plan = replace(plan, blocks=blocks, interval=times.interval, latency=times.latency)
+    simulation = simulate(plan, graph)
+    check_cycles(plan, graph, simulation)
+    trial = simulation.run(2, stall=0.3)
+    assert trial.codes == trial.expected
+
+
+@pytest.mark.parametrize(("board", "memories"), [("ice40", {(1, 0), (0, 1)}), ("ecp5", {(1, 0)})])
+def test_where_running_pools_may_keep_their_results(board, memories, fix, rng):
+    layers = [n for n in lower(fix(tiled_pools(rng))).layers if "pool" in n.node.op]
+    assert len(layers) == 2
+    for layer in layers:
+        used = [block.resources for block in layer_options(layer, find_board(board).device)]
+        assert {(resources.bram, resources.spram) for resources in used} == memories
 
 
 def test_results_do_not_depend_on_the_number_of_frames(fix, rng):

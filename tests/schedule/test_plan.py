@@ -12,7 +12,8 @@ def plan(fix, rng):
     """One block of every kind."""
     g = GraphBuilder("all_kinds")
     x = g.conv(g.input("x", [1, 2, 9, 8]), rng.normal(size=[3, 2, 3, 3]), padding=[(0, 1), (2, 0)])
-    x = g.pool("avg_pool", g.pool("max_pool", g.op("tanh", x), 2), 2)
+    x = g.pool("avg_pool", g.pool("max_pool", g.op("tanh", x), 2), 2, stride=1)
+    x = g.pool("max_pool", x, 2, stride=1)
     x = g.op("softmax", x, axes=[1])
     return schedule(fix(g.build(g.op("argmax_reduce", x, axes=[1]))), find_board("ice40"))
 
@@ -22,7 +23,7 @@ def test_json_round_trip(plan):
     assert Plan.from_json(json.loads(text)) == plan
     assert Plan.from_json(json.loads(text)).dumps() == text
     kinds = [block.kind for block in plan.blocks]
-    assert kinds == ["conv", "table", "max_pool", "avg_pool", "softmax", "argmax"]
+    assert kinds == ["conv", "table", "running_max", "avg_pool", "max_pool", "softmax", "argmax"]
 
 
 def test_ports_count_beats(plan):
