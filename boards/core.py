@@ -28,7 +28,8 @@ class LinkedCore(wiring.Component):
     ----------
     accelerator : wiring.Component
         Has an input stream ``i`` and an output stream ``o`` of ``StructLayout({"data":
-        ArrayLayout(codes, lanes), "last": 1})``; is reset by the host's ``abort``.
+        ArrayLayout(codes, lanes), "last": 1})``. Every session restarts it: by ``restart`` and
+        ``restarted``, if it has them as :class:`~nnef_hw.codegen.accelerator.Accelerator` does.
     clk_hz : int
         Clock of everything.
     baud : int
@@ -47,6 +48,8 @@ class LinkedCore(wiring.Component):
     -------
     rx, tx, or the pins of another phy
         From and to the host.
+    reset : In(1)
+        Start over; the link then restarts the accelerator too.
     led : Out(1)
         High while a frame is inside the accelerator.
 
@@ -77,23 +80,34 @@ class LinkedCore(wiring.Component):
             raise ValueError(f"idle_cycles of {idle_cycles} is no more than two bytes on the line")
         self.idle_cycles = idle_cycles
         self.latency = self.phy.latency + PacketLink.latency + 1
-        super().__init__({**phy_pins(self.phy), "led": Out(1)})
+        super().__init__({"reset": In(1), **phy_pins(self.phy), "led": Out(1)})
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.phy = phy = self.phy
-        m.submodules.link = link = PacketLink(
+        phy = self.phy
+        link = PacketLink(
             self.in_layout, identity=self.identity, idle_cycles=self.idle_cycles,
             with_replay=self.frame_beats is not None)
+        start = ResetInserter(self.reset)
+        m.submodules.phy = start(phy)
+        m.submodules.link = start(link)
         for name, member in phy_pins(phy).items():
             inner, outer = getattr(phy, name), getattr(self, name)
             m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
         wiring.connect(m, phy.o, link.i_rx)
         wiring.connect(m, link.o_tx, phy.i)
 
-        restart = ResetInserter(link.abort)
         accelerator, serializer = self.accelerator, BeatSerializer(self.out_layout)
-        m.submodules.accelerator = restart(accelerator)
+        if "restart" in accelerator.signature.members:
+            m.submodules.accelerator = accelerator
+            m.d.comb += [
+                accelerator.restart.eq(link.abort),
+                link.restarted.eq(accelerator.restarted),
+            ]
+        else:
+            m.submodules.accelerator = ResetInserter(link.abort)(accelerator)
+            m.d.comb += link.restarted.eq(link.abort)
+        restart = ResetInserter(link.restarted)
         m.submodules.serializer = restart(serializer)
         counters = InferenceCounters()
         m.submodules.counters = restart(counters)
@@ -102,7 +116,7 @@ class LinkedCore(wiring.Component):
             wiring.connect(m, accelerator.o, serializer.i)
         else:
             replayer = Replayer(self.in_layout, frame_beats=self.frame_beats)
-            m.submodules.replayer = restart(replayer)
+            m.submodules.replayer = ResetInserter(link.abort)(replayer)
             wiring.connect(m, link.o, replayer.i)
             wiring.connect(m, replayer.o, accelerator.i)
             m.d.comb += [

@@ -47,7 +47,9 @@ class PacketLink(wiring.Component):
     i_result : In(stream.Signature(8))
         Bytes of the accelerator's results; up to 255 wait here for the host.
     abort : Out(1)
-        Resets the accelerator, for one cycle; the buffer is cleared along with it.
+        Restarts the accelerator: after a reset, and for one cycle when the host asks for it.
+    restarted : In(1)
+        The restart has reached the accelerator's end: the buffer is cleared.
     counts : In(COUNTER_LAYOUT)
         Read by ``COUNTERS``.
     replay : Out(1)
@@ -79,7 +81,8 @@ class PacketLink(wiring.Component):
             "o_tx": Out(stream.Signature(8)),
             "o": Out(stream.Signature(layout)),
             "i_result": In(stream.Signature(8)),
-            "abort": Out(1),
+            "abort": Out(1, init=1),
+            "restarted": In(1),
             "counts": In(COUNTER_LAYOUT),
             "replay": Out(1),
             "replay_count": Out(16),
@@ -91,7 +94,7 @@ class PacketLink(wiring.Component):
         m = Module()
         m.submodules.crc = crc = SerialCrc()
         buffer = PacketBuffer(self.layout, self.identity)
-        m.submodules.buffer = ResetInserter(self.abort)(buffer)
+        m.submodules.buffer = ResetInserter(self.restarted)(buffer)
         wiring.connect(m, wiring.flipped(self.o), buffer.o)
         wiring.connect(m, buffer.i_result, wiring.flipped(self.i_result))
 

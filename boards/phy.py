@@ -25,7 +25,7 @@ MIN_BYTE_CYCLES = 16
 def phy_pins(phy):
     """Members of a phy, or of a core behind one, that are pins of the board."""
     return {name: member for name, member in phy.signature.members.items()
-            if name not in {"i", "o", "led"}}
+            if name not in {"i", "o", "led", "reset"}}
 
 
 class UartPhy(wiring.Component):

@@ -172,11 +172,10 @@ class BoardTop(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.domains.sync = sync = ClockDomain()
-        m.domains.startup = startup = ClockDomain(reset_less=True)
+        m.domains.sync = sync = ClockDomain(reset_less=True)
         core_clk = Signal()
         pll_locked = Signal()
-        sync.clk = startup.clk = core_clk
+        sync.clk = core_clk
         if self.pll is None:
             m.d.comb += [core_clk.eq(self.clk), pll_locked.eq(1)]
         else:
@@ -185,18 +184,17 @@ class BoardTop(wiring.Component):
         locked = Signal()
         started = Signal()
         timer = Signal(range(self.startup_cycles))
-        m.submodules.locked = cdc.FFSynchronizer(pll_locked, locked, o_domain="startup")
-        m.d.comb += ResetSignal().eq(~started)
+        m.submodules.locked = cdc.FFSynchronizer(pll_locked, locked)
         with m.If(~locked):
-            m.d.startup += [timer.eq(0), started.eq(0)]
+            m.d.sync += [timer.eq(0), started.eq(0)]
         with m.Elif(timer == self.startup_cycles - 1):
-            m.d.startup += started.eq(1)
+            m.d.sync += started.eq(1)
         with m.Else():
-            m.d.startup += timer.eq(timer + 1)
+            m.d.sync += timer.eq(timer + 1)
 
         m.submodules.core = core = self.core
         for name, member in phy_pins(core).items():
             inner, outer = getattr(core, name), getattr(self, name)
             m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
-        m.d.comb += self.led.eq(core.led ^ self.led_invert)
+        m.d.comb += [core.reset.eq(~started), self.led.eq(core.led ^ self.led_invert)]
         return m

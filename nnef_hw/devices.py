@@ -42,8 +42,9 @@ class Device:
         LUTs of one registered 8x8 multiplier in logic, measured.
     weight_delay
         Registers between weight memories and multipliers that the clocks of its boards need.
-    queued_sums
-        Whether those clocks need a FIFO between an array and its requantizer.
+    long_wires
+        Whether a wire across the device takes most of a cycle of those clocks: a FIFO then stands
+        between an array and its requantizer, and a restart hops from block to block.
     digit_bits
         Most adders a requantizer may chain in one cycle, for the clocks of its boards.
     logic_words
@@ -63,7 +64,7 @@ class Device:
     spram: int
     lut_multiplier: int
     weight_delay: int
-    queued_sums: bool
+    long_wires: bool
     digit_bits: int
     logic_words: int
     lut_share: float
@@ -103,7 +104,7 @@ class Target:
     device: Device
     clock_mhz: float
     aliases: tuple[str, ...] = ()
-    link_lut: int = 740
+    link_lut: int = 745
     link_bram: int = 1
 
 
@@ -125,7 +126,7 @@ def _ice40(name: str, *, lut: int, dsp: int, bram: int, spram: int) -> Device:
         spram=spram,
         lut_multiplier=112,
         weight_delay=0,
-        queued_sums=False,
+        long_wires=False,
         digit_bits=2,
         logic_words=128,
         lut_share=0.95,
@@ -145,7 +146,7 @@ def _ecp5(name: str, *, lut: int, dsp: int, bram: int) -> Device:
         spram=0,
         lut_multiplier=104,
         weight_delay=1,
-        queued_sums=True,
+        long_wires=True,
         digit_bits=2,
         logic_words=16,
         lut_share=0.55,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
-from amaranth import Module
+from amaranth import Module, ResetInserter, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -22,6 +23,9 @@ from nnef_hw.schedule.plan import SHALLOW_FIFO
 from nnef_hw.schedule.support import image_shape
 
 __all__ = ["Accelerator", "module_name"]
+
+MOST_HOPS = 64
+"""Cycles of a restart: fewer than the host link takes for its next packet."""
 
 
 def module_name(layer: str) -> str:
@@ -38,15 +42,28 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
 
     Golden model: :func:`nnef_hw.reference.run_fixed`.
 
+    Parameters
+    ----------
+    plan, graph
+        What to build.
+    restartable
+        Whether it has a reset of its own, which hops from block to block through registers: wires
+        to everything would be the longest of a big device. Nothing may come in until the hops have
+        reached the last block; what was inside is lost.
+
     Members
     -------
     i : In(stream.Signature(beat_layout))
         The input image: row, column, channel.
     o : Out(stream.Signature(beat_layout))
         The output image.
+    restart : In(1)
+        Restart, for a cycle or more; only if ``restartable``.
+    restarted : Out(1)
+        The restart of the last block.
     """
 
-    def __init__(self, plan: Plan, graph: Graph) -> None:
+    def __init__(self, plan: Plan, graph: Graph, *, restartable: bool = False) -> None:
         self.plan = plan
         self.network = lower(graph)
         self.beats = {
@@ -59,6 +76,9 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
         for name, flow, port in (("i", In, plan.input), ("o", Out, plan.output)):
             layout = beat_layout(bits=port.bits, signed=port.signed, lanes=port.lanes)
             ports[name] = flow(stream.Signature(layout))
+        self.restartable = restartable
+        if restartable:
+            ports |= {"restart": In(1), "restarted": Out(1)}
         super().__init__(ports)
 
     def elaborate(self, platform: Any) -> Module:
@@ -68,38 +88,57 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
         readers = Counter(source.tensor for block in plan.blocks for source in block.sources)
         readers[plan.output.tensor] += 1
         streams: dict[str, list[Any]] = {}
+        restart = self.restart if self.restartable else None
+        every = -(-len(plan.blocks) // MOST_HOPS)
+
+        def insert(name: str, component: Any) -> None:
+            """Add a component that the nearest restart reaches."""
+            m.submodules[name] = component if restart is None else ResetInserter(restart)(component)
 
         def give(tensor: str, result: Any, name: str) -> None:
             """Make a stream known by its name, once for every reader."""
             streams[tensor] = [result]
             if readers[tensor] > 1:
-                m.submodules[f"{name}_fork"] = fork = Fork(
-                    result.payload.shape(), branches=readers[tensor]
-                )
+                fork = Fork(result.payload.shape(), branches=readers[tensor])
+                insert(f"{name}_fork", fork)
                 wiring.connect(m, result, fork.i)
                 streams[tensor] = [getattr(fork, f"o{n}") for n in range(readers[tensor])]
 
-        m.submodules.input_skid = skid = Fifo(self.i.payload.shape())
+        insert("input_skid", skid := Fifo(self.i.payload.shape()))
         wiring.connect(m, wiring.flipped(self.i), skid.i)
         give(plan.input.tensor, skid.o, "input")
-        for block, layer in zip(plan.blocks, self.network.layers, strict=True):
+        for n, (block, layer) in enumerate(zip(plan.blocks, self.network.layers, strict=True)):
             name = module_name(block.name)
+            if restart is not None and self.device.long_wires and n % every == 0:
+                hop = Signal(name=f"restart{n}", init=1, reset_less=True)
+                m.d.sync += hop.eq(restart)
+                restart = hop
             operands = [
-                self._operand(m, f"{name}_fifo{n}", streams[source.tensor].pop(), source)
+                self._operand(m, f"{name}_fifo{n}", streams[source.tensor].pop(), source, insert)
                 for n, source in enumerate(block.sources)
             ]
-            give(block.tensor, connect_block(m, name, block, layer, self.device, operands), name)
-        m.submodules.output_skid = skid = Fifo(self.o.payload.shape())
+            result = connect_block(m, name, block, layer, self.device, operands, insert)
+            give(block.tensor, result, name)
+        insert("output_skid", skid := Fifo(self.o.payload.shape()))
+        if restart is not None:
+            m.d.comb += self.restarted.eq(restart)
         wiring.connect(m, streams[plan.output.tensor].pop(), skid.i)
         wiring.connect(m, skid.o, wiring.flipped(self.o))
         return m
 
-    def _operand(self, m: Module, name: str, origin: Any, source: Source) -> Any:
+    def _operand(
+        self,
+        m: Module,
+        name: str,
+        origin: Any,
+        source: Source,
+        insert: Callable[[str, Any], None],
+    ) -> Any:
         """Put the FIFO in front of an operand that has one."""
         if not source.depth:
             return origin
         if source.depth <= SHALLOW_FIFO:
-            m.submodules[name] = queue = Fifo(origin.payload.shape(), depth=source.depth)
+            insert(name, queue := Fifo(origin.payload.shape(), depth=source.depth))
             wiring.connect(m, origin, queue.i)
             return queue.o
         [code] = origin.payload.data
@@ -107,6 +146,6 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
             bits=len(code), signed=code.shape().signed, lanes=1, frame=self.beats[source.tensor],
             depth=source.depth, ram=self.device.ram,
         )  # fmt: skip
-        m.submodules[name] = fifo
+        insert(name, fifo)
         wiring.connect(m, origin, fifo.i)
         return fifo.o

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,19 +57,25 @@ def window_weights(layer: ConvLayer, lanes: int, *, parallel: bool = False) -> N
 
 
 def connect_block(
-    m: Module, name: str, block: Block, layer: Layer, device: Device, operands: Sequence[Any]
+    m: Module,
+    name: str,
+    block: Block,
+    layer: Layer,
+    device: Device,
+    operands: Sequence[Any],
+    insert: Callable[[str, Any], None],
 ) -> Any:
-    """Add a block's components to a module, fed by the streams of its operands; return its result.
+    """Connect a block's components, fed by the streams of its operands; return its result.
 
-    Their names begin with ``name``.
+    ``insert`` adds a component to the module; their names begin with ``name``.
     """
     if isinstance(layer, EltwiseLayer):
-        source, components = _eltwise(m, name, block, layer, device, operands)
+        source, components = _eltwise(m, name, block, layer, device, operands, insert)
     elif isinstance(layer, ConcatLayer):
         concat = Concat(runs=layer.runs, bits=block.x_bits, signed=block.x_signed)
         for n, operand in enumerate(operands):
             wiring.connect(m, operand, getattr(concat, f"i{n}"))
-        m.submodules[f"{name}_concat"] = concat
+        insert(f"{name}_concat", concat)
         return concat.o
     elif isinstance(layer, MoveLayer):
         components = [(block.kind, mover(block, layer, device))]
@@ -78,7 +84,7 @@ def connect_block(
         components = _components(block, layer, device)
         [source] = operands
     for suffix, component in components:
-        m.submodules[f"{name}_{suffix}"] = component
+        insert(f"{name}_{suffix}", component)
         wiring.connect(m, source, component.i)
         source = _result(component)
     return source
@@ -93,7 +99,13 @@ def _result(component: Any) -> Any:
 
 
 def _eltwise(
-    m: Module, name: str, block: Block, layer: EltwiseLayer, device: Device, operands: Sequence[Any]
+    m: Module,
+    name: str,
+    block: Block,
+    layer: EltwiseLayer,
+    device: Device,
+    operands: Sequence[Any],
+    insert: Callable[[str, Any], None],
 ) -> tuple[Any, list[tuple[str, Any]]]:
     """Add an element-wise operator; return its result, and what follows in its block."""
     first, second = layer.formats
@@ -116,13 +128,13 @@ def _eltwise(
         operator = EltwiseExtremum(
             greatest=block.op == "max", bits=block.x_bits, signed=block.x_signed, lanes=1
         )
-    m.submodules[f"{name}_{block.kind}"] = operator
+    insert(f"{name}_{block.kind}", operator)
     if layer.constant:
         constant = Constant(
             codes=layer.constant, repeats=layer.pixels * layer.channels // len(layer.constant),
             bits=second.bits, signed=second.signed, ram=device.ram, style="logic",
         )  # fmt: skip
-        m.submodules[f"{name}_constant"] = constant
+        insert(f"{name}_constant", constant)
         operands = (*operands, constant.o)
     for operand, port in zip(operands, (operator.a, operator.b), strict=True):
         wiring.connect(m, operand, port)

@@ -71,7 +71,7 @@ def fastest_clock(board: Board, limit_mhz: float, baud: int | None = DEFAULT_BAU
 def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any], board: Board) -> BoardDesign:
     """Put the accelerator behind the board's host link, clock and reset."""
     top, ports = board_top(
-        board, Accelerator(plan, graph), plan.clock_mhz, manifest_hash(manifest),
+        board, Accelerator(plan, graph, restartable=True), plan.clock_mhz, manifest_hash(manifest),
         baud=manifest["link"].get("baud", DEFAULT_BAUD), link=manifest["link"]["kind"],
         frame_beats=plan.input.beats,
     )  # fmt: skip

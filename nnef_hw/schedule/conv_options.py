@@ -94,7 +94,7 @@ def _conv_block(
     block = new_block(
         layer, "conv", channels=layer.in_channels, out_channels=layer.out_channels,
         window=window, parallel=parallel, rows=rows, lanes=lanes, weight_bits=layer.weight_bits,
-        acc_bits=layer.acc_bits, weight_delay=device.weight_delay, queued_sums=device.queued_sums,
+        acc_bits=layer.acc_bits, weight_delay=device.weight_delay, queued_sums=device.long_wires,
         macs=layer.macs, multipliers=rows * lanes,
     )  # fmt: skip
     return replace(block, group_rows=_group_rows(block, window, device))

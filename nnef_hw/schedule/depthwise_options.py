@@ -36,7 +36,7 @@ def depthwise_options(layer: DepthwiseLayer, device: Device) -> list[Block]:
             block = new_block(
                 layer, "depthwise", channels=channels, out_channels=channels, window=window,
                 rows=1, group_rows=1, lanes=lanes, taps=taps, lines=lines,
-                weight_delay=device.weight_delay, queued_sums=device.queued_sums,
+                weight_delay=device.weight_delay, queued_sums=device.long_wires,
                 weight_bits=layer.weight_bits, acc_bits=layer.acc_bits, macs=layer.macs,
                 multipliers=lanes * taps,
             )  # fmt: skip
@@ -53,7 +53,7 @@ def dot_options(layer: ConvLayer, device: Device) -> list[Block]:
     block = new_block(
         layer, "dot", channels=layer.in_channels, out_channels=layer.out_channels, window=window,
         rows=1, group_rows=1, taps=taps, lines=_lines(window), weight_delay=device.weight_delay,
-        queued_sums=device.queued_sums, weight_bits=layer.weight_bits, acc_bits=layer.acc_bits,
+        queued_sums=device.long_wires, weight_bits=layer.weight_bits, acc_bits=layer.acc_bits,
         macs=layer.macs, multipliers=taps,
     )  # fmt: skip
     return _arithmetic_options(block, window, layer, device)
