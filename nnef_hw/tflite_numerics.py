@@ -9,13 +9,13 @@ with a fixed number of integer bits; Qn has n of them, and a sign.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nnef_hw.numerics import QType
+from nnef_hw.numerics import QType, Requant
 
 __all__ = [
     "TFLITE_SOFTMAX_QTYPE",
@@ -95,6 +95,24 @@ class TfliteRequant:
     hi: int
     rounds_once: bool = False
 
+    @property
+    def factors(self) -> tuple[int, ...]:
+        """What accumulators are multiplied with before ``2**31`` is divided by: shifts to the left.
+
+        The rest is a shift of :attr:`right_shifts`.
+        """
+        return tuple(m << max(s, 0) for m, s in zip(self.mult, self.shift, strict=True))
+
+    @property
+    def right_shifts(self) -> tuple[int, ...]:
+        """Shifts to the right, for each ``mult``."""
+        return tuple(max(-s, 0) for s in self.shift)
+
+    @property
+    def mult_bits(self) -> int:
+        """Width of the greatest factor."""
+        return max(*self.factors, 1).bit_length()
+
     def apply(self, acc: ArrayLike, axis: int = 1) -> IntArray:
         """Requantize accumulators; ``axis`` is their channel axis."""
         values = np.asarray(acc, np.int64)
@@ -136,14 +154,26 @@ class TfliteAddRequant:
     lo: int
     hi: int
 
+    def scale_operand(self, position: int, difference: ArrayLike) -> IntArray:
+        """Return what an operand's differences ``code - zero_point`` add to the sum."""
+        values = np.asarray(difference, np.int64) << _ADD_SHIFT
+        return _scaled(values, self.mult[position], self.shift[position])
+
+    @property
+    def of_sum(self) -> TfliteRequant:
+        """The last step: from the sum of scaled operands to codes."""
+        return TfliteRequant(self.mult[2:], self.shift[2:], self.zero_point, self.lo, self.hi)
+
+    @property
+    def swapped(self) -> TfliteAddRequant:
+        """The same with its operands in the other order."""
+        (m0, m1, m2), (s0, s1, s2) = self.mult, self.shift
+        return replace(self, mult=(m1, m0, m2), shift=(s1, s0, s2))
+
     def apply(self, a: ArrayLike, b: ArrayLike) -> IntArray:
         """Return the codes of the sum of two arrays of differences ``code - zero_point``."""
-        total = sum(
-            _scaled(np.asarray(x, np.int64) << _ADD_SHIFT, mult, shift)
-            for x, mult, shift in zip((a, b), self.mult, self.shift, strict=False)
-        )
-        codes = _scaled(np.asarray(total), self.mult[2], self.shift[2]) + self.zero_point
-        return np.asarray(codes.clip(self.lo, self.hi))
+        total = self.scale_operand(0, a) + self.scale_operand(1, b)
+        return self.of_sum.apply(total.reshape(-1, 1)).reshape(total.shape)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -177,6 +207,17 @@ class TfliteAverage:
         total = np.asarray(acc, np.int64) + self.taps * self.zero_point
         magnitude = (np.abs(total) + self.taps // 2) // self.taps
         return np.asarray((np.sign(total) * magnitude).clip(self.lo, self.hi))
+
+    def as_requant(self) -> Requant:
+        """Return what gives the same codes for every sum of ``taps`` codes, zero point included.
+
+        Its ``mult`` exceeds ``2**shift / taps`` by so little that only halves are moved, to the
+        side that is away from 0.
+        """
+        greatest = self.taps * max(abs(self.lo), abs(self.hi), 1)
+        shift = (2 * self.taps * greatest).bit_length()
+        mult = (1 << shift) // self.taps + 1
+        return Requant((mult,), shift, 0, self.lo, self.hi, mult_bits=mult.bit_length())
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw.numerics import signed_bits
 from nnef_hw.rtl.array import sum_layout
 from nnef_hw.rtl.primitives import lut_product
-from nnef_hw.rtl.stream import beat_layout, elastic_stages
+from nnef_hw.rtl.stream import beat_layout, join_beats
 
 __all__ = ["EltwiseExtremum", "EltwiseProduct", "EltwiseSum"]
 
@@ -89,7 +89,7 @@ class EltwiseSum(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         lo, hi = self.requant.lo, self.requant.hi
-        first, *middle, final = _join(m, self.a, self.b, self.o, stages=self.latency)
+        first, *middle, final = join_beats(m, self.a, self.b, self.o, stages=self.latency)
         for lane in range(self.lanes):
             terms = self._tables(m, lane, first)
             for level, enable in enumerate(middle):
@@ -187,7 +187,7 @@ class EltwiseProduct(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        first, middle, final = _join(m, self.a, self.b, self.o, stages=self.latency)
+        first, middle, final = join_beats(m, self.a, self.b, self.o, stages=self.latency)
         factors = []
         for name, zero, difference in zip("ab", self.in_zero_points, self.differences,
                                           strict=True):
@@ -253,32 +253,13 @@ class EltwiseExtremum(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        [enable] = _join(m, self.a, self.b, self.o, stages=self.latency)
+        [enable] = join_beats(m, self.a, self.b, self.o, stages=self.latency)
         for lane in range(self.lanes):
             a, b = self.a.payload.data[lane], self.b.payload.data[lane]
             greater, less = (a, b) if self.greatest else (b, a)
             with m.If(enable):
                 m.d.sync += self.o.payload.data[lane].eq(Mux(greater > less, a, b))
         return m
-
-
-def _join(m, a, b, o, *, stages):
-    """Accept beats of both streams together; return the enable of every stage of a pipeline.
-
-    The registers of stage n take what comes in while their enable is set; ``valid`` and ``last``
-    accompany them, and the last stage is ``o``.
-    """
-    enables, _ = elastic_stages(m, a.valid & b.valid, o, stages=stages)
-    m.d.comb += [
-        a.ready.eq(enables[0] & b.valid),
-        b.ready.eq(enables[0] & a.valid),
-    ]
-    last = [a.payload.last, *(Signal(name=f"last{n}", reset_less=True) for n in range(stages - 1)),
-            o.payload.last]
-    for enable, earlier, later in zip(enables, last, last[1:], strict=False):
-        with m.If(enable):
-            m.d.sync += later.eq(earlier)
-    return enables
 
 
 def _add_neighbours(m, terms, enable, *, name):

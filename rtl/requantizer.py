@@ -41,6 +41,9 @@ class Requantizer(wiring.Component):
     after the one before it, and its code enters the FIFO ``latency - 1`` after it. ``stages + 2``
     sums are inside at most, one more if the interval is 2, and two more if it is 1.
 
+    Subclasses round otherwise: they say what the products of a channel are multiplied with, what
+    else comes along for it, and what ``round_stages`` registers make of a product.
+
     Parameters
     ----------
     requant : Requant
@@ -69,25 +72,30 @@ class Requantizer(wiring.Component):
         Cycles per sum.
     latency : int
         Cycles from an accepted ``i`` to the matching ``o.valid``.
+    round_stages : int
+        Registers behind the multipliers.
     """
 
+    round_stages = 1
+
     def __init__(self, *, requant, bias, in_bits, acc_bits, digit_bits, bits, signed, stages=1):
+        self.requant = requant
+        name = type(self).__name__
         if not 1 <= digit_bits <= requant.mult_bits:
             raise ValueError(
-                f"Requantizer digit_bits must be in 1..{requant.mult_bits}, not {digit_bits!r}"
+                f"{name} digit_bits must be in 1..{requant.mult_bits}, not {digit_bits!r}"
             )
         if len(requant.mult) not in {1, len(bias)}:
-            raise ValueError(f"Requantizer has {len(requant.mult)} mult for {len(bias)} biases")
-        digits = -(-max(requant.mult).bit_length() // digit_bits)
+            raise ValueError(f"{name} has {len(requant.mult)} mult for {len(bias)} biases")
+        digits = -(-max(*self._factors(), 1).bit_length() // digit_bits)
         if not 1 <= stages <= digits:
-            raise ValueError(f"Requantizer stages must be in 1..{digits}, not {stages!r}")
-        self.requant = requant
+            raise ValueError(f"{name} stages must be in 1..{digits}, not {stages!r}")
         self.bias = list(bias)
         self.acc_bits = acc_bits
         self.digit_bits = digit_bits
         self.stages = stages
         self.interval = -(-digits // stages)
-        self.latency = stages * self.interval + 3
+        self.latency = stages * self.interval + 2 + self.round_stages
         super().__init__({
             "i": In(stream.Signature(sum_layout(in_bits))),
             "o": Out(stream.Signature(beat_layout(bits=bits, signed=signed, lanes=1))),
@@ -95,11 +103,11 @@ class Requantizer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        requant = self.requant
+        requant, shift = self.requant, self._first_shift()
         product_shift = self.stages * self.interval * self.digit_bits
         # Scaling the sum up by 2**extra leaves a bit to round at, even where shift <= mult's width.
-        extra = max(0, product_shift + 1 - requant.shift)
-        final_shift = requant.shift + extra - product_shift
+        extra = max(0, product_shift + 1 - shift)
+        final_shift = shift + extra - product_shift
 
         m.submodules.codes = codes = Fifo(self.o.payload.shape())
         wiring.connect(m, codes.o, wiring.flipped(self.o))
@@ -107,12 +115,12 @@ class Requantizer(wiring.Component):
 
         take = Signal()
         m.d.comb += take.eq(self.i.valid & self.i.ready)
-        bias, mult = self._channel_constants(m, take)
+        bias, factor, companion = self._channel_constants(m, take)
         item = _Item(
             valid=self.i.valid,
             last=self.i.payload.last,
             operand=((self.i.payload.acc + bias) << extra)[: self.acc_bits + extra].as_signed(),
-            mult=Cat(mult, Const(0, product_shift))[:product_shift],
+            mult=Cat(Cat(factor, Const(0, product_shift))[:product_shift], companion),
             product=Const(0),
         )
         for n in range(self.stages):
@@ -120,26 +128,17 @@ class Requantizer(wiring.Component):
             if n == 0:
                 m.d.comb += self.i.ready.eq(advance & is_open)
 
-        finished = Signal()
-        finished_last = Signal()
-        rounded_valid = Signal()
-        rounded_last = Signal()
         # Nothing is added below the bit that rounds.
-        upper = item.product >> (final_shift - 1)
-        limits = (requant.lo, requant.zero_point, requant.hi)
-        limit_bits = signed_bits(min(limits), max(limits))
-        rounded = Signal(signed(max(len(upper), limit_bits) + 1), reset_less=True)
-        with m.If(advance):
-            m.d.sync += [
-                finished.eq(item.valid),
-                finished_last.eq(item.last),
-                rounded.eq((upper + (2 * requant.zero_point + 1)) >> 1),
-                rounded_valid.eq(finished),
-                rounded_last.eq(finished_last),
-            ]
+        rounded = self._round(m, item.product >> (final_shift - 1), item.mult, advance)
+        valid, last = item.valid, item.last
+        for n in range(self.round_stages + 1):
+            following = Signal(name=f"rounding{n}"), Signal(name=f"rounding_last{n}")
+            with m.If(advance):
+                m.d.sync += [following[0].eq(valid), following[1].eq(last)]
+            valid, last = following
         m.d.comb += [
-            codes.i.valid.eq(rounded_valid),
-            codes.i.payload.last.eq(rounded_last),
+            codes.i.valid.eq(valid),
+            codes.i.payload.last.eq(last),
             codes.i.payload.data[0].eq(
                 Mux(
                     _less(rounded, requant.lo),
@@ -149,6 +148,32 @@ class Requantizer(wiring.Component):
             ),
         ]
         return m
+
+    def _factors(self):
+        """Per channel, or for all: what sums are multiplied with."""
+        return self.requant.mult
+
+    def _companions(self):
+        """As :meth:`_factors`: what :meth:`_round` is told of a channel, and its width."""
+        return (0,), 0
+
+    def _first_shift(self):
+        """Bits of the product below the one that is rounded first."""
+        return self.requant.shift
+
+    def _round(self, m, product, companion, advance):
+        """Round products to codes with their zero point; the last of their bits is a half.
+
+        They are there a cycle after their companion.
+        """
+        rounded = Signal(self._rounded_shape(len(product)), name="rounded", reset_less=True)
+        with m.If(advance):
+            m.d.sync += rounded.eq((product + (2 * self.requant.zero_point + 1)) >> 1)
+        return rounded
+
+    def _rounded_shape(self, product_bits):
+        limits = (self.requant.lo, self.requant.zero_point, self.requant.hi)
+        return signed(max(product_bits, signed_bits(min(limits), max(limits))) + 1)
 
     def _stage(self, m, platform, n, item, advance):
         """Multiply by the next ``interval`` digits.
@@ -202,33 +227,37 @@ class Requantizer(wiring.Component):
         return is_open, _Item(finishing, last, operand, mult[taken_bits:], product)
 
     def _channel_constants(self, m, take):
-        """Bias and mult of the channel whose sum comes next, from registers."""
+        """Bias, factor and companion of the channel whose sum comes next, from registers."""
         channels = len(self.bias)
-        mults = self.requant.mult * (channels if len(self.requant.mult) == 1 else 1)
-        if channels == 1:
-            return Const(self.bias[0], signed(self.acc_bits)), Const(mults[0])
-        mask = (1 << self.acc_bits) - 1
-        mult_bits = max(mults).bit_length()
-        words = [
-            mult << self.acc_bits | bias & mask for bias, mult in zip(self.bias, mults, strict=True)
-        ]
-        table = memory.Memory(
-            shape=unsigned(self.acc_bits + mult_bits),
-            depth=channels,
-            init=words,
-            attrs={"ram_style": "logic"},
+        companions, companion_bits = self._companions()
+        factors, companions = (
+            values * (channels if len(values) == 1 else 1)
+            for values in (self._factors(), companions)
         )
-        m.submodules.constants = table
-        port = table.read_port(domain="comb")
-        channel = Signal(range(channels), init=1)
-        constants = Signal(self.acc_bits + mult_bits, init=words[0])
-        m.d.comb += port.addr.eq(channel)
-        with m.If(take):
-            m.d.sync += [
-                channel.eq(Mux(channel == channels - 1, 0, channel + 1)),
-                constants.eq(port.data),
-            ]
-        return constants[: self.acc_bits].as_signed(), constants[self.acc_bits :]
+        factor_bits = max(factors).bit_length()
+        mask = (1 << self.acc_bits) - 1
+        words = [
+            (companion << factor_bits | factor) << self.acc_bits | bias & mask
+            for bias, factor, companion in zip(self.bias, factors, companions, strict=True)
+        ]
+        width = self.acc_bits + factor_bits + companion_bits
+        constants = Const(words[0], width)
+        if channels > 1:
+            table = memory.Memory(
+                shape=unsigned(width), depth=channels, init=words, attrs={"ram_style": "logic"}
+            )
+            m.submodules.constants = table
+            port = table.read_port(domain="comb")
+            channel = Signal(range(channels), init=1)
+            constants = Signal(width, init=words[0])
+            m.d.comb += port.addr.eq(channel)
+            with m.If(take):
+                m.d.sync += [
+                    channel.eq(Mux(channel == channels - 1, 0, channel + 1)),
+                    constants.eq(port.data),
+                ]
+        bias, others = constants[: self.acc_bits], constants[self.acc_bits :]
+        return bias.as_signed(), others[:factor_bits], others[factor_bits:]
 
 
 def _less(value, limit):

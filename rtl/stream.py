@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Fifo", "beat_layout", "code_shape", "elastic_stages"]
+__all__ = ["Fifo", "beat_layout", "code_shape", "elastic_stages", "join_beats"]
 
 
 def code_shape(bits, signed):
@@ -54,6 +54,25 @@ def elastic_stages(m, came, o, *, stages):
         with m.If(enable):
             m.d.sync += valid[n].eq(valid[n - 1] if n else came)
     return enables, valid
+
+
+def join_beats(m, a, b, o, *, stages):
+    """Accept beats of both streams together; return the enable of every stage of a pipeline.
+
+    The registers of stage n take what comes in while their enable is set; ``valid`` and ``last``
+    accompany them, and the last stage is ``o``.
+    """
+    enables, _ = elastic_stages(m, a.valid & b.valid, o, stages=stages)
+    m.d.comb += [
+        a.ready.eq(enables[0] & b.valid),
+        b.ready.eq(enables[0] & a.valid),
+    ]
+    last = [a.payload.last, *(Signal(name=f"last{n}", reset_less=True) for n in range(stages - 1)),
+            o.payload.last]
+    for enable, earlier, later in zip(enables, last, last[1:], strict=False):
+        with m.If(enable):
+            m.d.sync += later.eq(earlier)
+    return enables
 
 
 class Fifo(wiring.Component):

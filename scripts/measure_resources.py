@@ -40,10 +40,14 @@ from nnef_hw.rtl.requantizer import Requantizer
 from nnef_hw.rtl.softmax import Softmax
 from nnef_hw.rtl.stream import Fifo, beat_layout
 from nnef_hw.rtl.table import Table
+from nnef_hw.rtl.tablesum import TableSum
+from nnef_hw.rtl.tflite_requantizer import TfliteRequantizer
+from nnef_hw.rtl.tflite_softmax import TfliteSoftmax
 from nnef_hw.rtl.width import Pack
 from nnef_hw.schedule import Block, Plan, find_board, schedule
 from nnef_hw.schedule.plan import Resources
 from nnef_hw.schedule.resources import component_features, component_resources, port_resources
+from nnef_hw.tflite_numerics import TfliteRequant, tflite_exp_table
 from nnef_hw.tools import run_tool
 from nnef_hw.window import Window
 
@@ -109,6 +113,7 @@ def component_cases(device: Device) -> Iterator[Case]:
     yield from _parallel_line_buffers(device)
     yield from _arrays(device)
     yield from _requantizers()
+    yield from _tflite_components(device)
     yield from _pools()
     for channels, lanes in ((4, 2), (4, 4), (6, 3), (8, 8), (30, 5), (64, 16), (120, 2)):
         block = replace(BLOCK, channels=channels, lanes=lanes)
@@ -287,6 +292,41 @@ def _requantizers() -> Iterator[Case]:
         note: dict[str, int | str] = {"mults": mults, "mult_bits": mult_bits}
         typical = mults == channels and mult_bits == 16
         yield Case("requantizer", block, requantizer, note, typical)
+
+
+def _tflite_components(device: Device) -> Iterator[Case]:
+    rng = np.random.default_rng(0)
+    foldings = [(16, 20, 1), (64, 22, 1), (64, 22, 4), (16, 20, 8), (64, 22, 16), (8, 26, 2)]
+    for channels, acc_bits, stages in foldings:
+        mult, bias = rng.integers(1 << 30, 1 << 31, channels), rng.integers(-9999, 9999, channels)
+        requant = TfliteRequant(
+            tuple(mult.tolist()), tuple(rng.integers(-10, -6, channels).tolist()), -5, -128, 127
+        )
+        block = replace(
+            BLOCK, out_channels=channels, acc_bits=acc_bits, digit_bits=2, digit_stages=stages,
+            interval=-(-16 // stages), round_stages=3, out_signed=True,
+        )  # fmt: skip
+        requantizer = partial(
+            TfliteRequantizer, requant=requant, bias=bias.tolist(), in_bits=acc_bits,
+            acc_bits=acc_bits, digit_bits=2, stages=stages, bits=8, signed=True,
+        )  # fmt: skip
+        yield Case("requantizer", block, requantizer)
+    exponentials = tflite_exp_table(0.1).tolist()
+    for channels in (2, 10, 100):
+        softmax = partial(
+            TfliteSoftmax, channels=channels, bits=8, signed=True, table=exponentials,
+            ram=device.ram,
+        )  # fmt: skip
+        block = replace(BLOCK, kind="tflite_softmax", channels=channels, x_signed=True)
+        yield Case("tflite_softmax", block, softmax)
+    for bits in (26, 30):
+        tables = rng.integers(-1 << bits - 2, 1 << bits - 2, (2, 256)).tolist()
+        total = partial(
+            TableSum, entries=tables, in_bits=(8, 8), in_signed=(True, True), acc_bits=bits,
+            ram=device.ram,
+        )  # fmt: skip
+        block = replace(BLOCK, kind="table_sum", x_signed=True, y_bits=8, acc_bits=bits)
+        yield Case("table_sum", block, total)
 
 
 def _pools() -> Iterator[Case]:

@@ -92,6 +92,22 @@ def test_averages_round_halves_of_codes_away_from_zero(taps):
     np.testing.assert_array_equal(average.apply(totals - taps * -3), expected)
 
 
+@pytest.mark.parametrize("limits", [(-128, 127), (0, 255), (-8, 7)])
+@pytest.mark.parametrize("taps", [1, 2, 3, 4, 9, 25, 49, 64, 125])
+def test_averages_have_a_requantizer_that_is_equal_for_every_sum(taps, limits):
+    lo, hi = limits
+    average = TfliteAverage(taps, zero_point=0, lo=lo, hi=hi)
+    sums = np.arange(taps * lo, taps * hi + 1)
+    found = average.as_requant().apply(sums)
+    np.testing.assert_array_equal(found, average.apply(sums))
+
+
+def test_swapped_operands_give_the_same_sums(rng):
+    requant = tflite_add_requant((0.05, 0.3), S8)
+    a, b = rng.integers(-255, 256, (2, 300))
+    np.testing.assert_array_equal(requant.swapped.apply(b, a), requant.apply(a, b))
+
+
 @pytest.mark.parametrize("scale", [0.005, 0.06, 0.17, 0.5])
 def test_exponentials_are_those_of_real_numbers(scale):
     """Where they are not 0: beyond -31, and far below one 256th."""

@@ -28,6 +28,9 @@ from nnef_hw.rtl.runningpool import RunningMax, RunningSum
 from nnef_hw.rtl.softmax import Softmax
 from nnef_hw.rtl.stream import Fifo
 from nnef_hw.rtl.table import Table
+from nnef_hw.rtl.tablesum import TableSum
+from nnef_hw.rtl.tflite_requantizer import TfliteRequantizer
+from nnef_hw.rtl.tflite_softmax import TfliteSoftmax
 from nnef_hw.rtl.width import Pack
 from nnef_hw.schedule import Block
 from nnef_hw.schedule.layers import (
@@ -41,6 +44,7 @@ from nnef_hw.schedule.layers import (
     SoftmaxLayer,
     TableLayer,
 )
+from nnef_hw.tflite_numerics import TfliteRequant
 
 __all__ = ["connect_block", "window_weights"]
 
@@ -121,6 +125,12 @@ def _eltwise(
             requant=layer.requant, in_zero_points=zero_points, **formats,
             out_bits=block.out_bits, out_signed=block.out_signed, lanes=1,
         )  # fmt: skip
+    elif block.kind == "table_sum":
+        operator = TableSum(
+            entries=[table.tolist() for table in layer.tables], **formats, acc_bits=block.acc_bits,
+            ram=device.ram,
+        )  # fmt: skip
+        components.append(("requantize", _requantizer(block, layer, [0])))
     elif block.kind == "product":
         operator = EltwiseProduct(in_zero_points=zero_points, **formats)
         components.append(("requantize", _requantizer(block, layer, [0])))
@@ -188,10 +198,11 @@ def _components(block: Block, layer: Layer, device: Device) -> list[tuple[str, A
         )  # fmt: skip
         components.append(("table", table))
     elif isinstance(layer, SoftmaxLayer):
-        softmax = Softmax(
-            channels=block.channels, table=layer.table.tolist(), ram=device.ram, **codes
-        )
-        components.append(("softmax", softmax))
+        softmax = TfliteSoftmax if block.kind == "tflite_softmax" else Softmax
+        table = layer.table.tolist()
+        components.append((
+            "softmax", softmax(channels=block.channels, table=table, ram=device.ram, **codes),
+        ))  # fmt: skip
     else:
         components.append(("argmax", Argmax(channels=block.channels, **codes)))
     return components
@@ -226,7 +237,8 @@ def _requantizer(
     layer: ConvLayer | DepthwiseLayer | EltwiseLayer | PoolLayer,
     bias: list[int],
 ) -> Requantizer:
-    return Requantizer(
+    kind = TfliteRequantizer if isinstance(layer.requant, TfliteRequant) else Requantizer
+    return kind(
         requant=layer.requant, bias=bias, in_bits=block.acc_bits, acc_bits=block.acc_bits,
         digit_bits=block.digit_bits, stages=block.digit_stages, bits=block.out_bits,
         signed=block.out_signed,

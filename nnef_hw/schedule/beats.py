@@ -286,16 +286,18 @@ class _Network:
             stream = self._connect(processes.running_pool, stream, block.window, spacing)
         elif block.kind == "argmax":
             stream = self._connect(processes.register_last, stream, block.channels)
-        elif block.kind == "softmax":
-            stream = self._connect(processes.softmax, stream, block.channels)
+        elif block.kind in {"softmax", "tflite_softmax"}:
+            times = block.softmax_cycles
+            stream = self._connect(processes.softmax, stream, block.channels, *times)
         else:
             stream = self._eltwise(block, origins)
         if block.queued_sums:
             stream = self._skid(stream)
         if block.interval:
             stream = self._connect(
-                processes.requantizer, stream, block.interval, block.digit_stages
-            )
+                processes.requantizer, stream, block.interval, block.digit_stages,
+                block.round_stages,
+            )  # fmt: skip
         return stream
 
     def _move(self, block: Block, stream: Stream) -> Stream:

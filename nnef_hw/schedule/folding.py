@@ -12,11 +12,20 @@ from nnef_hw.numerics import Requant
 from nnef_hw.schedule.layers import Layer
 from nnef_hw.schedule.plan import Block, Resources, Source
 from nnef_hw.schedule.resources import block_resources
+from nnef_hw.tflite_numerics import TfliteRequant
 from nnef_hw.window import Window
 
-__all__ = ["foldings", "multiplier_options", "new_block", "requantizers", "with_depths"]
+__all__ = [
+    "factor_bits",
+    "foldings",
+    "multiplier_options",
+    "new_block",
+    "requantizers",
+    "with_depths",
+]
 
 MAX_DEPTH_DOUBLINGS = 2
+TFLITE_ROUND_STAGES = 3
 
 
 def new_block(
@@ -46,9 +55,17 @@ def foldings(extent: int) -> list[int]:
     return sorted({-(-extent // repetitions) for repetitions in range(1, extent + 1)})
 
 
-def requantizers(requant: Requant, device: Device) -> list[dict[str, Any]]:
+def factor_bits(requant: Requant | TfliteRequant) -> int:
+    """Width of the greatest number that a requantizer multiplies with."""
+    if isinstance(requant, TfliteRequant):
+        return requant.mult_bits
+    return max(requant.mult).bit_length()
+
+
+def requantizers(requant: Requant | TfliteRequant, device: Device) -> list[dict[str, Any]]:
     """List the foldings of a requantizer, slowest first, as fields of a :class:`Block`."""
-    top_bits = max(requant.mult).bit_length()
+    top_bits = factor_bits(requant)
+    round_stages = TFLITE_ROUND_STAGES if isinstance(requant, TfliteRequant) else 1
     widest = min(device.digit_bits, top_bits)
     choices = [(bits, 1) for bits in range(1, widest)]
     digits = -(-top_bits // widest)
@@ -58,6 +75,7 @@ def requantizers(requant: Requant, device: Device) -> list[dict[str, Any]]:
             "digit_bits": bits,
             "digit_stages": stages,
             "interval": -(-top_bits // (bits * stages)),
+            "round_stages": round_stages,
         }
         for bits, stages in choices
     ]

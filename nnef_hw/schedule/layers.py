@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.ir import Node, Tensor
 from nnef_hw.numerics import AddRequant, QType, Requant
+from nnef_hw.tflite_numerics import TfliteRequant
 from nnef_hw.window import Window
 
 __all__ = [
@@ -45,7 +46,7 @@ class ConvLayer:
     window: Window
     weights: NDArray[np.int64]
     bias: NDArray[np.int64]
-    requant: Requant
+    requant: Requant | TfliteRequant
     source: QType
     target: QType
     weight_bits: int
@@ -87,7 +88,7 @@ class DepthwiseLayer:
     window: Window
     weights: NDArray[np.int64]
     bias: NDArray[np.int64]
-    requant: Requant
+    requant: Requant | TfliteRequant
     source: QType
     target: QType
     weight_bits: int
@@ -126,7 +127,8 @@ class EltwiseLayer:
 
     ``constant`` has one code for all channels, or one each; it stands for the second operand.
     ``requant`` is that of the operator, with mults in the order of the operands; None for max and
-    min.
+    min. With ``tables`` it is that of a sum of what they say of every code of both operands, lowest
+    code first.
     """
 
     name: str
@@ -136,9 +138,10 @@ class EltwiseLayer:
     channels: int
     formats: tuple[QType, QType]
     target: QType
-    requant: AddRequant | Requant | None
+    requant: AddRequant | Requant | TfliteRequant | None
     constant: tuple[int, ...] = ()
     acc_bits: int = 0
+    tables: tuple[NDArray[np.int64], ...] = ()
 
     @property
     def source(self) -> QType:

@@ -31,9 +31,12 @@ from nnef_hw.schedule.layers import (
     UpsampleLayer,
 )
 from nnef_hw.schedule.support import check_streamable, image_shape
+from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
 from nnef_hw.window import Window
 
 __all__ = ["lower"]
+
+TFLITE_SUM_BITS = 32
 
 
 def lower(graph: Graph) -> LayerGraph:
@@ -155,17 +158,28 @@ def _lower_eltwise(call: _Call) -> EltwiseLayer:
     requant = call.attrs.get("requant")
     if first not in call.streams:
         first, second = second, first
-        if call.node.op in {"add", "sub"}:
+        if isinstance(requant, TfliteAddRequant):
+            requant = requant.swapped
+        elif call.node.op in {"add", "sub"}:
             assert requant is not None
             requant = replace(requant, mult=requant.mult[::-1])
     formats = call.format(first), call.format(second)
     constant: tuple[int, ...] = ()
     if second not in call.streams:
         constant = tuple(call.graph.constant(second).reshape(-1).tolist())
-    return EltwiseLayer(
+    layer = EltwiseLayer(
         **call.names, **call.extents, formats=formats, target=call.target, requant=requant,
         constant=constant, acc_bits=_product_bits(*formats),
     )  # fmt: skip
+    if isinstance(requant, TfliteAddRequant):
+        tables = tuple(
+            requant.scale_operand(n, np.arange(qtype.lo, qtype.hi + 1) - qtype.zero_point)
+            for n, qtype in enumerate(formats)
+        )
+        limits = (sum(int(table.min()) for table in tables),
+                  sum(int(table.max()) for table in tables))  # fmt: skip
+        layer = replace(layer, requant=requant.of_sum, tables=tables, acc_bits=signed_bits(*limits))
+    return layer
 
 
 def _lower_concat(call: _Call) -> ConcatLayer:
@@ -228,10 +242,12 @@ def _lower_pool(call: _Call) -> PoolLayer:
         pad_code = source.lo if attrs["border"] == "ignore" else source.zero_point
         return PoolLayer(**known, pad_code=pad_code, requant=None)
     lowest, highest = source.lo * window.taps, source.hi * window.taps
-    bias = -source.zero_point * window.taps
+    requant, bias = attrs["requant"], -source.zero_point * window.taps
+    if isinstance(requant, TfliteAverage):
+        requant, bias = requant.as_requant(), 0
     limits = (min(lowest, lowest + bias), max(highest, highest + bias))
     return PoolLayer(
-        **known, pad_code=source.zero_point, requant=attrs["requant"], bias=bias,
+        **known, pad_code=source.zero_point, requant=requant, bias=bias,
         acc_bits=signed_bits(*limits),
     )  # fmt: skip
 
@@ -248,10 +264,18 @@ def _lower_conv(call: _Call) -> ConvLayer | DepthwiseLayer:
     weights = codes if depthwise else _ungrouped(codes, channels, groups)
     bias = fold_zero_point(call.graph.constant(node.inputs[2]), weights, source.zero_point)
     bits = max(signed_bits(int(codes.min()), int(codes.max())), 2)
+    acc_bits = signed_bits(*accumulator_range(weights, bias, source.lo, source.hi))
+    if isinstance(call.attrs["requant"], TfliteRequant) and acc_bits > TFLITE_SUM_BITS:
+        raise UnsupportedError(
+            f"{node.op} {node.name!r}: sums of {acc_bits} bits exceed the {TFLITE_SUM_BITS} of "
+            "TensorFlow Lite",
+            remedy="use activations of at most 8 bits, or rounding = 'half_up'",
+            location=node.location,
+        )
     known = {
         **call.names, "bias": bias, "requant": call.attrs["requant"], "source": source,
         "target": call.target, "weight_bits": bits if bits > 8 else max(bits, qtype.bits),
-        "acc_bits": signed_bits(*accumulator_range(weights, bias, source.lo, source.hi)),
+        "acc_bits": acc_bits,
     }  # fmt: skip
     window = _conv_window(call, by_channel=depthwise)
     if depthwise:

@@ -27,13 +27,12 @@ from nnef_hw.schedule.layers import (
 from nnef_hw.schedule.move_options import move_block
 from nnef_hw.schedule.plan import Block
 from nnef_hw.schedule.resources import block_resources
+from nnef_hw.tflite_numerics import TFLITE_SOFTMAX_QTYPE, TfliteRequant
 
 __all__ = ["layer_options"]
 
 RUNNING_CHANNELS = 3
 """Fewest channels of pixels that follow each other in a window of a running pool."""
-SOFTMAX_CYCLES = (15, 3)
-"""Per channel, and per pixel."""
 
 
 def layer_options(layer: Layer, device: Device) -> list[Block]:
@@ -61,16 +60,19 @@ def layer_options(layer: Layer, device: Device) -> list[Block]:
 
 
 def _plain_block(layer: TableLayer | SoftmaxLayer | ArgmaxLayer) -> Block:
-    kinds = {TableLayer: "table", SoftmaxLayer: "softmax", ArgmaxLayer: "argmax"}
-    cycles = layer.channels
-    if isinstance(layer, SoftmaxLayer):
-        per_channel, per_pixel = SOFTMAX_CYCLES
-        cycles = per_channel * layer.channels + per_pixel
-    return new_block(
-        layer, kinds[type(layer)], channels=layer.channels,
+    kind = {TableLayer: "table", SoftmaxLayer: "softmax", ArgmaxLayer: "argmax"}[type(layer)]
+    if layer.target == TFLITE_SOFTMAX_QTYPE and kind == "softmax":
+        kind = "tflite_softmax"
+    block = new_block(
+        layer, kind, channels=layer.channels,
         out_channels=1 if isinstance(layer, ArgmaxLayer) else layer.channels,
-        cycles=cycles * layer.pixels,
+        cycles=layer.pixels * layer.channels,
     )  # fmt: skip
+    if isinstance(layer, SoftmaxLayer):
+        latency, spacing = block.softmax_cycles
+        pixel = layer.channels + latency + (layer.channels - 1) * spacing
+        block = replace(block, cycles=layer.pixels * pixel)
+    return block
 
 
 _ELTWISE_KINDS = {
@@ -82,7 +84,8 @@ def _eltwise_options(layer: EltwiseLayer, device: Device) -> list[Block]:
     first, second = layer.formats
     beats = layer.pixels * layer.channels
     block = new_block(
-        layer, _ELTWISE_KINDS[layer.node.op], channels=layer.channels,
+        layer, "table_sum" if layer.tables else _ELTWISE_KINDS[layer.node.op],
+        channels=layer.channels,
         out_channels=layer.channels, y_bits=second.bits, constants=len(layer.constant),
         cycles=beats,
     )  # fmt: skip
@@ -92,7 +95,7 @@ def _eltwise_options(layer: EltwiseLayer, device: Device) -> list[Block]:
     elif block.kind == "extremum":
         block = replace(block, stages=1)
     else:
-        assert isinstance(layer.requant, Requant)
+        assert isinstance(layer.requant, Requant | TfliteRequant)
         block = replace(block, stages=3, acc_bits=layer.acc_bits)
         return [
             replace(block, **folding, cycles=beats * folding["interval"])

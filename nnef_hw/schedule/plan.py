@@ -63,9 +63,9 @@ class Block:
     ----------
     name, op, kind
         Layer and operator of the model; ``conv``, ``depthwise``, ``max_pool``, ``avg_pool``,
-        ``running_max``, ``running_sum``, ``table``, ``sum``, ``product``, ``extremum``, ``concat``,
-        ``slice``, ``pad``, ``upsample``, ``depth_to_space``, ``softmax`` or ``argmax``; ``dot`` is
-        a convolution of one output channel at a time.
+        ``running_max``, ``running_sum``, ``table``, ``sum``, ``table_sum``, ``product``,
+        ``extremum``, ``concat``, ``slice``, ``pad``, ``upsample``, ``depth_to_space``, ``softmax``,
+        ``tflite_softmax`` or ``argmax``; ``dot`` is a convolution of one output channel at a time.
     sources, tensor
         What it reads, and the name of what it computes.
     channels, out_channels
@@ -93,8 +93,9 @@ class Block:
         Widths of weights and sums.
     digit_bits, digit_stages
         Bits of ``mult`` that each of the requantizer's stages takes per cycle; those stages.
-    interval
-        Cycles per requantized result, 0 without requantizer.
+    interval, round_stages
+        Cycles per requantized result, 0 without requantizer; registers in which it rounds, more
+        than one if it does so as TensorFlow Lite.
     in_dsp, weight_style, weight_delay
         Multipliers in DSP blocks; weights in ``"block"`` RAM or ``"logic"``, and registers
         between them.
@@ -136,6 +137,7 @@ class Block:
     digit_bits: int = 0
     digit_stages: int = 1
     interval: int = 0
+    round_stages: int = 1
     in_dsp: bool = False
     weight_style: str = "block"
     weight_delay: int = 0
@@ -208,6 +210,14 @@ class Block:
             tree = (self.taps - 1).bit_length()
             return 4 + self.weight_delay + tree + (self.pass_words > 1) + (self.kept_passes > 1)
         return 7 + self.weight_delay + self.tree_depth
+
+    @property
+    def softmax_cycles(self) -> tuple[int, int]:
+        """From a pixel's last code to its first probability, and from each one to the next."""
+        if self.kind == "softmax":
+            return self.channels + 16, 13
+        steps = self.channels.bit_length() - 1
+        return self.channels + 2 * steps + 273, steps + 37
 
     @property
     def utilization(self) -> float | None:

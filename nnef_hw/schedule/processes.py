@@ -264,7 +264,7 @@ def array(kernel: Kernel, origin: Stream, target: Stream, block: Block) -> Proce
 
 
 def requantizer(
-    kernel: Kernel, origin: Stream, target: Stream, interval: int, stages: int
+    kernel: Kernel, origin: Stream, target: Stream, interval: int, stages: int, round_stages: int
 ) -> Process:
     """Model Requantizer: sums move while its queue of two is not full."""
     stalls: deque[tuple[int, int]] = deque()
@@ -284,14 +284,16 @@ def requantizer(
         kernel.accept(origin, accepted)
         while stalls and stalls[0][1] < accepted:
             stalls.popleft()
-        entered = moved(accepted, stages * interval + 2)
+        entered = moved(accepted, stages * interval + 1 + round_stages)
         if given > entered:
             stalls.append((entered + 1, given))
         given = yield Put(target, max(entered, given) + 1)
 
 
-def softmax(kernel: Kernel, origin: Stream, target: Stream, channels: int) -> Process:
-    """Model Softmax."""
+def softmax(
+    kernel: Kernel, origin: Stream, target: Stream, channels: int, latency: int, spacing: int
+) -> Process:
+    """Model Softmax and TfliteSoftmax."""
     idle = 0
     while True:
         accepted = 0
@@ -299,10 +301,10 @@ def softmax(kernel: Kernel, origin: Stream, target: Stream, channels: int) -> Pr
             offered = yield Peek(origin)
             accepted = max(offered, idle)
             kernel.accept(origin, accepted)
-        time = accepted + channels + 16
+        time = accepted + latency
         for _ in range(channels):
             given = yield Put(target, time)
-            time = given + 13
+            time = given + spacing
             idle = given + 1
 
 

@@ -34,6 +34,9 @@ LUT_SHARE = 0.95
 MULT_BITS = 16
 MAX_REGISTERS = 3
 """Most results of a running pool that are kept in registers."""
+TFLITE_MULT_BITS = 31
+EXPONENTIAL_BITS = MappingProxyType({"softmax": 16, "tflite_softmax": 31})
+"""Widths of the tables of a softmax."""
 
 
 COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
@@ -52,18 +55,20 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
         },
         "requantizer": {
             "digit bits": 1.21, "stage bits": 1.07, "serial bits": 1.22, "short table": 1.36,
-            "long table": 1.96, "fixed": 75.1,
+            "long table": 1.96, "round bits": 3.0, "fixed": 75.1,
         },
         "pack": {"register bits": 1.08, "decoded bits": 0.87, "counter bits": 1.79, "fixed": 4.6},
         "pool": {"code bits": 3.74, "fixed": 11.5},
         "argmax": {"code bits": 2.45, "index bits": 5.75, "fixed": 8.1},
         "softmax": {"index bits": 6.0, "fixed": 193.0},
+        "tflite_softmax": {"index bits": 4.2, "fixed": 726.0},
         "table": {"fixed": 6.0},
         "banked line buffer": {
             "window bits": 1.0, "offset bits": 2.0, "counter bits": 4.0, "fixed": 60.0,
         },
         "running pool": {"code bits": 3.0, "fixed": 50.0},
         "sum": {"tables": 39.0, "fixed": 1.0},
+        "table_sum": {"sum bits": 3.2, "fixed": 9.0},
         "extremum": {"code bits": 3.0, "fixed": 4.0},
         "product": {"fixed": 30.0},
         "concat": {"fixed": 20.0},
@@ -83,19 +88,21 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
         },
         "requantizer": {
             "digit bits": 0.23, "stage bits": 1.82, "serial bits": 0.44, "short table": 1.21,
-            "long table": 1.31, "fixed": 80.0,
+            "long table": 1.31, "round bits": 3.0, "fixed": 80.0,
         },
         "sum queue": {"code bits": 1.0, "fixed": 5.0},
         "pack": {"register bits": 1.6, "decoded bits": 0.0, "counter bits": 2.89, "fixed": 0.0},
         "pool": {"code bits": 2.65, "fixed": 6.0},
         "argmax": {"code bits": 3.58, "index bits": 5.15, "fixed": 0.0},
         "softmax": {"index bits": 8.6, "fixed": 186.1},
+        "tflite_softmax": {"index bits": 0.8, "fixed": 687.0},
         "table": {"fixed": 3.0},
         "banked line buffer": {
             "window bits": 1.0, "offset bits": 2.0, "counter bits": 4.0, "fixed": 60.0,
         },
         "running pool": {"code bits": 3.0, "fixed": 50.0},
         "sum": {"tables": 39.0, "fixed": 1.0},
+        "table_sum": {"sum bits": 1.1, "fixed": 9.0},
         "extremum": {"code bits": 3.0, "fixed": 4.0},
         "product": {"fixed": 30.0},
         "concat": {"fixed": 20.0},
@@ -179,9 +186,14 @@ def component_resources(part: str, block: Block, device: Device) -> Resources:
         dsp, bram = _array_blocks(block, device)
     elif part == "table":
         bram = block.lanes * tile_memory(device.ram, 1 << block.x_bits, block.out_bits).count
-    elif part == "softmax":
+    elif part in EXPONENTIAL_BITS:
         bram = tile_memory(device.ram, max(2, block.channels), block.x_bits).count
-        bram += tile_memory(device.ram, 1 << block.x_bits, 16).count
+        bram += tile_memory(device.ram, 1 << block.x_bits, EXPONENTIAL_BITS[part]).count
+    elif part == "table_sum":
+        bram = sum(
+            tile_memory(device.ram, 1 << bits, block.acc_bits).count
+            for bits in (block.x_bits, block.y_bits)
+        )
     features = component_features(part, block, device)
     costs = COSTS[device.family][part]
     lut = sum(costs[name] * value for name, value in features.items() if name in costs)
@@ -231,8 +243,10 @@ def component_features(part: str, block: Block, device: Device) -> dict[str, flo
         features = {"code bits": block.x_bits}
     elif part == "product":
         features = {"products": block.x_bits * block.y_bits / 64}
-    elif part == "softmax":
+    elif part in EXPONENTIAL_BITS:
         features = {"index bits": _bits(block.channels)}
+    elif part == "table_sum":
+        features = {"sum bits": block.acc_bits}
     else:
         features = {}
     return {**features, "fixed": 1}
@@ -378,16 +392,21 @@ def _array_blocks(block: Block, device: Device) -> tuple[int, int]:
 
 def _requantizer_features(block: Block) -> dict[str, float]:
     channels = block.out_channels if block.kind in {"conv", "depthwise", "dot"} else 1
-    constants = block.acc_bits + MULT_BITS
+    constants = block.acc_bits + _mult_bits(block)
     short = channels <= 16
     table = constants * _rom_luts(channels) if channels > 1 else 0.0
     return {
         "digit bits": block.acc_bits * block.digit_bits * block.digit_stages,
         "stage bits": block.acc_bits * block.digit_stages,
         "serial bits": block.acc_bits * block.digit_stages * (block.interval > 1),
+        "round bits": block.acc_bits * (block.round_stages - 1),
         "short table": table if short else 0.0,
         "long table": 0.0 if short else table,
     }
+
+
+def _mult_bits(block: Block) -> int:
+    return MULT_BITS if block.round_stages == 1 else TFLITE_MULT_BITS
 
 
 def _line_buffer_ff(block: Block) -> int:
@@ -419,10 +438,12 @@ def _array_ff(block: Block) -> int:
 def _requantizer_ff(block: Block) -> int:
     stages = block.digit_stages
     stage = 2 * block.acc_bits + 2 + (_bits(block.interval) + 1 if block.interval > 1 else 0)
-    digits = MULT_BITS * (stages + 1) // 2
+    mult_bits = _mult_bits(block)
+    digits = mult_bits * (stages + 1) // 2
     channels = block.out_channels if block.kind in {"conv", "depthwise", "dot"} else 1
-    constants = block.acc_bits + MULT_BITS + _bits(channels) if channels > 1 else 0
-    return stages * stage + digits + constants + 3 * block.out_bits + 10
+    constants = block.acc_bits + mult_bits + _bits(channels) if channels > 1 else 0
+    rounding = block.acc_bits * (block.round_stages - 1) + 3 * block.out_bits
+    return stages * stage + digits + constants + rounding + 10
 
 
 _FLIP_FLOPS: Mapping[str, Callable[[Block], int]] = {
@@ -435,10 +456,12 @@ _FLIP_FLOPS: Mapping[str, Callable[[Block], int]] = {
     "pool": lambda block: 2 * (block.acc_bits or block.x_bits) + 3,
     "argmax": lambda block: block.x_bits + 3 * _bits(block.channels) + 2,
     "softmax": lambda block: 69 + 3 * _bits(block.channels),
+    "tflite_softmax": lambda block: 213 + 3 * _bits(block.channels),
     "table": lambda block: 2,
     "banked line buffer": lambda block: block.x_bits * block.taps + 80,
     "running pool": lambda block: 2 * (block.acc_bits or block.x_bits) + 30,
     "sum": lambda block: 36 * -(-(block.x_bits + block.y_bits) // 4) + block.stages,
+    "table_sum": lambda block: 3 * block.acc_bits + 6,
     "extremum": lambda block: block.x_bits + 2,
     "product": lambda block: 4 * (block.x_bits + block.y_bits) + 10,
     "concat": lambda block: 10,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.ir import Graph, Node
-from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
+from nnef_hw.tflite_numerics import TfliteAddRequant
 
 __all__ = ["check_streamable", "image_shape"]
 
@@ -20,6 +20,7 @@ def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
     return height, width, channels
 
 
+MAX_TABLE_BITS = 8
 _BORDERS = {
     "avg_pool": ("constant",),
     "box": ("constant",),
@@ -61,8 +62,14 @@ def check_streamable(graph: Graph) -> list[NnefHwError]:
 def _problems(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
     """Yield reasons and remedies."""
     attrs = node.attrs
-    if isinstance(attrs.get("requant"), TfliteRequant | TfliteAddRequant | TfliteAverage):
-        yield "rounding 'tflite' is not in hardware yet", "use rounding = 'half_up'"
+    if isinstance(attrs.get("requant"), TfliteAddRequant):
+        formats = [graph.tensor(name).qtype for name in node.inputs]
+        bits = max(qtype.bits for qtype in formats if qtype is not None)
+        if bits > MAX_TABLE_BITS:
+            yield (
+                f"operands of {bits} bits need tables of {1 << bits} entries",
+                f"use activations of at most {MAX_TABLE_BITS} bits, or rounding = 'half_up'",
+            )
     if any(map(any, attrs.get("padding", ()))):
         allowed = _BORDERS[node.op]
         if attrs["border"] not in allowed:

@@ -5,7 +5,6 @@ import pytest
 
 from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.errors import UnsupportedError
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import run_fixed
@@ -94,13 +93,3 @@ def test_hardware_is_bit_exact_for_every_scheme(arguments, order, board, rng):
     expected = run_fixed(fixed, {"x": codes})[fixed.outputs[0]]
     np.testing.assert_array_equal(simulate(plan, fixed, codes), expected)
     assert len(np.unique(expected)) > 2
-
-
-def test_tflite_rounding_is_refused(rng):
-    builder = GraphBuilder()
-    builder.input("x", SHAPE)
-    builder.conv("x", rng.standard_normal((4, 3, 3, 3)), name="c")
-    graph = simplify(builder.build())
-    fixed = quantize(graph, {"x": rng.standard_normal((9, *SHAPE[1:]))}, Scheme(rounding="tflite"))
-    with pytest.raises(UnsupportedError, match="conv 'c': rounding 'tflite' is not in hardware"):
-        schedule(fixed, find_board("ecp5"))

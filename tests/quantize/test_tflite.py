@@ -1,11 +1,11 @@
 """Networks that TensorFlow Lite quantized: its codes, with our rounding and with its own."""
 
 import dataclasses
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tflite_models import with_tflite_parameters
 
 from nnef_hw.cli import main
 from nnef_hw.errors import UnsupportedError
@@ -15,39 +15,9 @@ from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import run_fixed, trace_fixed
 from nnef_hw.reference.fixed import compute_node
-from nnef_hw.reference.float_quantize import decode
 from nnef_hw.testing import GraphBuilder
 
 NETWORKS = ["mlperf_ic_resnet8", "mlperf_kws_dscnn", "mlperf_sww_ds1d"]
-
-
-def with_tflite_parameters(folder):
-    """Return a network's graph with the scales and integers of its TensorFlow Lite model."""
-    graph = load(folder / "model.nnef.tgz")
-    stored = json.loads((folder / "int8_quant.json").read_text())["tensors"]
-    integers = np.load(folder / "int8_weights.npz")
-    labels = {tensor.label: name for name, tensor in graph.tensors.items() if tensor.label}
-    tensors = dict(graph.tensors)
-    for item in stored:
-        name = labels.get(item["nnef"], item["nnef"])
-        if name not in tensors:
-            continue
-        # the scales are single precision numbers
-        scale = np.array(item["scale"], np.float32).astype(np.float64)
-        tensor, bits = tensors[name], 32 if item["role"] == "bias" else 8
-        if tensor.data is None:
-            args = {"scale": float(scale[0]), "zero_point": item["zero_point"][0]}
-        else:
-            rank = len(tensor.shape)
-            shape = (1, -1) if item["role"] == "bias" else (-1, *[1] * (rank - 1))
-            args = {"scale": scale.reshape(shape), "zero_point": 0}
-        args = {**args, "bits": bits, "signed": True, "symmetric": item["role"] == "filter"}
-        quant = Quantization("zero_point_linear_quantize", args)
-        data = tensor.data
-        if data is not None:
-            data = decode(integers[item["nnef"]].astype(np.int64).reshape(tensor.shape), quant)
-        tensors[name] = dataclasses.replace(tensor, quant=quant, data=data)
-    return graph.replaced(tensors=tensors), np.load(folder / "int8_ref.npz")
 
 
 def stored_activations(reference):

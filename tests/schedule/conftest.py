@@ -12,6 +12,7 @@ from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import run_fixed
 from nnef_hw.schedule import lower
 from nnef_hw.schedule.beats import BeatTimes, simulate_beats, size_fifos
+from nnef_hw.schedule.folding import factor_bits
 from nnef_hw.schedule.options import layer_options
 from nnef_hw.schedule.resources import block_resources
 from nnef_hw.sim.fast_runner import FastRunner
@@ -47,7 +48,7 @@ def force(rng):
                 kept_passes=int(rng.integers(1, 3)),
             )
         if block.interval:
-            top_bits = max(layer.requant.mult).bit_length()
+            top_bits = factor_bits(layer.requant)
             digit_bits = int(rng.integers(1, top_bits + 1))
             digits = -(-top_bits // digit_bits)
             stages = int(rng.integers(1, digits + 1))

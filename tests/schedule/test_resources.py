@@ -38,7 +38,17 @@ OTHERS = [
     replace(CONV, kind="avg_pool", lanes=1),
     *(
         replace(CONV, kind=kind, window=None, lanes=1, interval=0, y_bits=8)
-        for kind in ("table", "softmax", "argmax", "sum", "product", "extremum", "concat")
+        for kind in (
+            "table",
+            "softmax",
+            "tflite_softmax",
+            "argmax",
+            "sum",
+            "table_sum",
+            "product",
+            "extremum",
+            "concat",
+        )
     ),
 ]
 
@@ -73,6 +83,7 @@ def test_every_feature_has_a_weight_and_every_weight_a_feature(block, board):
         {"rows": 4, "multipliers": 8},
         {"acc_bits": 24},
         {"digit_bits": 4},
+        {"round_stages": 3},
         {"kept_passes": 2},
         {"out_channels": 40},
         {"in_dsp": False},
@@ -133,6 +144,9 @@ def test_fit_finds_the_weights(script, rng, capsys):
         ("line buffer", {"depth": 256, "lanes": 1}),
         ("array", {"rows": 8, "group_rows": 8, "in_dsp": True}),
         ("requantizer", {"out_channels": 8, "digit_bits": 2, "digit_stages": 4}),
+        ("requantizer", {"round_stages": 3, "digit_stages": 8}),
+        ("tflite_softmax", {"channels": 10}),
+        ("table_sum", {"acc_bits": 30}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

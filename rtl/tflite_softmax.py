@@ -1,0 +1,227 @@
+"""Softmax over the channels of a pixel, in TensorFlow Lite's integers."""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.blockram import tile_memory
+from nnef_hw.rtl.memory import TiledMemory
+from nnef_hw.rtl.stream import beat_layout
+
+__all__ = ["TfliteSoftmax"]
+
+FRACTION_BITS = 31
+DROPPED_BITS = 12
+"""Fraction bits of exponentials that their sum does not have."""
+LEAST_SUM_BITS = FRACTION_BITS + 1 - DROPPED_BITS
+"""Width of the sum of one exponential, that of the maximum."""
+RECIPROCAL_ESTIMATE = 1515870810, -1010580540
+"""First estimate of a reciprocal: constant and slope, with two integer bits."""
+QUOTIENT_BITS = 9
+"""Width of a probability, whose greatest value is 256, with one bit more to round at."""
+PRODUCTS = 7
+"""Of the slope, and two for each of three steps of Newton-Raphson."""
+
+
+class TfliteSoftmax(wiring.Component):
+    """Softmax of the ``channels`` codes of a pixel, to signed 8-bit probabilities in 1/256.
+
+    Golden model: :func:`nnef_hw.tflite_numerics.tflite_softmax_codes`.
+
+    One serial multiplier does everything, a bit per cycle: the reciprocal of the sum of a pixel's
+    exponentials, and every exponential times it. What depends on the magnitude of the sum takes as
+    long for every sum.
+
+    Parameters
+    ----------
+    channels : int
+        Codes per pixel.
+    bits, signed : int, bool
+        Format of a code.
+    table : list[int]
+        :func:`nnef_hw.tflite_numerics.tflite_exp_table`, 31-bit entries.
+    ram : BlockRam
+        The device's block RAM.
+
+    Members
+    -------
+    i : In(stream.Signature(beat_layout))
+    o : Out(stream.Signature(beat_layout))
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from a pixel's last accepted code to its first ``o.valid``.
+    spacing : int
+        Cycles from an accepted result to the next one's ``o.valid``.
+    """
+
+    def __init__(self, *, channels, bits, signed, table, ram):
+        self.channels = channels
+        self.bits = bits
+        self.table = list(table)
+        self.ram = ram
+        self.shift_steps = channels.bit_length() - 1
+        self.spacing = FRACTION_BITS + 6 + self.shift_steps
+        setup = channels + 4 + self.shift_steps + PRODUCTS * (FRACTION_BITS + 2) + 1
+        self.latency = setup + self.spacing
+        super().__init__({
+            "i": In(stream.Signature(beat_layout(bits=bits, signed=signed, lanes=1))),
+            "o": Out(stream.Signature(beat_layout(bits=8, signed=True, lanes=1))),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        channels, code = self.channels, self.i.payload.data[0]
+        codes = TiledMemory(tile_memory(self.ram, max(2, channels), self.bits), writable=True)
+        exponentials = TiledMemory(tile_memory(self.ram, len(self.table), FRACTION_BITS),
+                                   words=self.table)
+        m.submodules.codes, m.submodules.exponentials = codes, exponentials
+
+        index = Signal(range(channels))
+        maximum = Signal.like(code, reset_less=True)
+        last = Signal(reset_less=True)
+        stored = Signal.like(code)
+        exponential = Signal(FRACTION_BITS, reset_less=True)
+        read = Signal()
+        reading = Signal(3)
+        sum_bits = LEAST_SUM_BITS + self.shift_steps
+        total = Signal(sum_bits)
+        shifts = Signal(range(self.shift_steps + 1))
+        step = Signal(range(FRACTION_BITS + 1))
+        phase = Signal(range(PRODUCTS + 2))
+
+        m.d.comb += [
+            codes.write_address.eq(index),
+            codes.write_data.eq(code),
+            codes.read_address.eq(index),
+            codes.read_enable.eq(1),
+            stored.eq(codes.read_data),
+            exponentials.read_address.eq(maximum - stored),
+            exponentials.read_enable.eq(1),
+        ]
+        m.d.sync += [reading.eq(Cat(read, reading)), exponential.eq(exponentials.read_data)]
+        with m.If(reading[-1]):
+            # An exponential without its low bits, the highest of which rounds.
+            m.d.sync += total.eq(
+                total + exponential[DROPPED_BITS:] + exponential[DROPPED_BITS - 1]
+            )
+
+        multiplicand = Signal(signed(FRACTION_BITS + 2), reset_less=True)
+        multiplier = Signal(FRACTION_BITS + 1, reset_less=True)
+        product = Signal(signed(FRACTION_BITS + 2), reset_less=True)
+        partial = Signal(signed(FRACTION_BITS + 3))
+        is_sign = step == FRACTION_BITS
+        masked = Mux(multiplier[0], multiplicand, 0)
+        m.d.comb += partial.eq(Mux(is_sign, product - masked, product + masked))
+
+        half = total << FRACTION_BITS - sum_bits
+        estimate = Signal(signed(FRACTION_BITS + 2), reset_less=True)
+        improved = Signal(signed(FRACTION_BITS + 2))
+        error = Signal(signed(FRACTION_BITS + 1))
+        constant, slope = RECIPROCAL_ESTIMATE
+        m.d.comb += [
+            improved.eq(Mux(phase == 1, product + constant, estimate + (product << 2))),
+            error.eq((1 << FRACTION_BITS - 2) - product),
+        ]
+        quotient = Signal(QUOTIENT_BITS, reset_less=True)
+        rounded = Signal(QUOTIENT_BITS)
+        m.d.comb += rounded.eq((quotient + 1) >> 1)
+
+        def start(a, b):
+            """Multiply; the product is rounded, halves up."""
+            return [
+                multiplicand.eq(a),
+                multiplier.eq(b),
+                product.eq(1 << FRACTION_BITS - 1),
+                step.eq(0),
+            ]
+
+        final = index == channels - 1
+        advance = Mux(final, 0, index + 1)
+        with m.FSM():
+            with m.State("LOAD"):
+                m.d.comb += [
+                    self.i.ready.eq(1),
+                    codes.write_enable.eq(self.i.valid),
+                ]
+                m.d.sync += [total.eq(0), shifts.eq(self.shift_steps), step.eq(0), phase.eq(0)]
+                with m.If(self.i.valid):
+                    m.d.sync += index.eq(advance)
+                    with m.If((index == 0) | (code > maximum)):
+                        m.d.sync += maximum.eq(code)
+                    with m.If(final):
+                        m.d.sync += last.eq(self.i.payload.last)
+                        m.next = "SUM"
+            with m.State("SUM"):
+                m.d.comb += read.eq(1)
+                m.d.sync += index.eq(advance)
+                with m.If(final):
+                    m.next = "SETTLE"
+            with m.State("SETTLE"):
+                with m.If(~reading.any()):
+                    m.next = "NORMALIZE" if self.shift_steps else "PREPARE"
+            with m.State("NORMALIZE"):
+                m.d.sync += step.eq(step + 1)
+                with m.If(~total[-1]):
+                    m.d.sync += [total.eq(total << 1), shifts.eq(shifts - 1)]
+                with m.If(step == self.shift_steps - 1):
+                    m.next = "PREPARE"
+            with m.State("PREPARE"):
+                m.d.sync += phase.eq(phase + 1)
+                m.next = "MULTIPLY"
+                with m.If(phase == 0):
+                    m.d.sync += start(half, slope)
+                with m.Elif(phase == PRODUCTS):
+                    # The reciprocal: its double would be 1 or more only if the sum is a power of 2.
+                    is_one = improved[FRACTION_BITS - 1:].any()
+                    m.d.sync += estimate.eq(
+                        Mux(is_one, (1 << FRACTION_BITS) - 1, improved << 1)
+                    )
+                    m.next = "FETCH"
+                with m.Elif(phase[0]):
+                    m.d.sync += [estimate.eq(improved), *start(half, improved)]
+                with m.Else():
+                    m.d.sync += start(estimate, error)
+            with m.State("FETCH"):
+                m.next = "LOOK_UP"
+            with m.State("LOOK_UP"):
+                m.next = "LATCH"
+            with m.State("LATCH"):
+                m.next = "START"
+            with m.State("START"):
+                m.d.sync += start(estimate, exponential)
+                m.next = "MULTIPLY"
+            with m.State("MULTIPLY"):
+                m.d.sync += [
+                    product.eq(Mux(is_sign, partial, partial >> 1)),
+                    multiplier.eq(multiplier >> 1),
+                    step.eq(step + 1),
+                ]
+                with m.If(is_sign):
+                    m.d.sync += [
+                        step.eq(0),
+                        quotient.eq(partial >> FRACTION_BITS - QUOTIENT_BITS),
+                    ]
+                    m.next = "PREPARE"
+                    with m.If(phase > PRODUCTS):
+                        m.next = "SHIFT" if self.shift_steps else "GIVE"
+            with m.State("SHIFT"):
+                m.d.sync += step.eq(step + 1)
+                with m.If(step < shifts):
+                    m.d.sync += quotient.eq(quotient >> 1)
+                with m.If(step == self.shift_steps - 1):
+                    m.next = "GIVE"
+            with m.State("GIVE"):
+                m.d.comb += [
+                    self.o.valid.eq(1),
+                    self.o.payload.data[0].eq(Mux(rounded[8], 127, rounded - 128)),
+                    self.o.payload.last.eq(last & final),
+                ]
+                with m.If(self.o.ready):
+                    m.d.sync += index.eq(advance)
+                    with m.If(final):
+                        m.next = "LOAD"
+                    with m.Else():
+                        m.next = "FETCH"
+        return m
