@@ -9,6 +9,7 @@ with a fixed number of integer bits; Qn has n of them, and a sign.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -192,7 +193,7 @@ class TfliteAverage:
     Parameters
     ----------
     taps
-        How many codes are summed.
+        How many codes are summed, unless fewer are where the window lies over a border.
     zero_point, lo, hi
         Of input and output codes.
     """
@@ -202,22 +203,26 @@ class TfliteAverage:
     lo: int
     hi: int
 
-    def apply(self, acc: ArrayLike) -> IntArray:
-        """Return the codes of means; ``acc`` are sums of differences ``code - zero_point``."""
-        total = np.asarray(acc, np.int64) + self.taps * self.zero_point
-        magnitude = (np.abs(total) + self.taps // 2) // self.taps
+    def apply(self, acc: ArrayLike, taps: ArrayLike | None = None) -> IntArray:
+        """Return the codes of means; ``acc`` are sums of differences ``code - zero_point``.
+
+        ``taps`` tells how many each sum has, if not all have as many.
+        """
+        count = np.asarray(self.taps if taps is None else taps, np.int64)
+        total = np.asarray(acc, np.int64) + count * self.zero_point
+        magnitude = (np.abs(total) + count // 2) // count
         return np.asarray((np.sign(total) * magnitude).clip(self.lo, self.hi))
 
-    def as_requant(self) -> Requant:
+    def as_requant(self, counts: Sequence[int] = ()) -> Requant:
         """Return what gives the same codes for every sum of ``taps`` codes, zero point included.
 
         Its ``mult`` exceeds ``2**shift / taps`` by so little that only halves are moved, to the
-        side that is away from 0.
+        side that is away from 0. With ``counts`` it has one for sums of so many codes each.
         """
         greatest = self.taps * max(abs(self.lo), abs(self.hi), 1)
         shift = (2 * self.taps * greatest).bit_length()
-        mult = (1 << shift) // self.taps + 1
-        return Requant((mult,), shift, 0, self.lo, self.hi, mult_bits=mult.bit_length())
+        mult = tuple((1 << shift) // taps + 1 for taps in counts or (self.taps,))
+        return Requant(mult, shift, 0, self.lo, self.hi, mult_bits=max(mult).bit_length())
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""

@@ -1,5 +1,6 @@
 """TensorFlow Lite's arithmetic against its definition in exact fractions."""
 
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor
 
@@ -100,6 +101,15 @@ def test_averages_have_a_requantizer_that_is_equal_for_every_sum(taps, limits):
     sums = np.arange(taps * lo, taps * hi + 1)
     found = average.as_requant().apply(sums)
     np.testing.assert_array_equal(found, average.apply(sums))
+
+
+def test_averages_of_different_counts_have_a_mult_each():
+    average = TfliteAverage(9, zero_point=-3, lo=-128, hi=127)
+    sums = np.arange(-400, 400)
+    requant = average.as_requant([4, 6, 9])
+    for taps, mult in zip((4, 6, 9), requant.mult, strict=True):
+        found = replace(requant, mult=(mult,)).apply(sums)
+        np.testing.assert_array_equal(found, average.apply(sums + 3 * taps, taps))
 
 
 def test_swapped_operands_give_the_same_sums(rng):

@@ -15,6 +15,7 @@ from nnef_hw.devices import Device
 from nnef_hw.numerics import AddRequant
 from nnef_hw.rtl.argmax import Argmax
 from nnef_hw.rtl.array import SystolicArray
+from nnef_hw.rtl.average_requantizer import AverageRequantizer
 from nnef_hw.rtl.banked import BankedLineBuffer
 from nnef_hw.rtl.concat import Concat, Split
 from nnef_hw.rtl.constant import Constant
@@ -237,9 +238,14 @@ def _requantizer(
     layer: ConvLayer | DepthwiseLayer | EltwiseLayer | PoolLayer,
     bias: list[int],
 ) -> Requantizer:
-    kind = TfliteRequantizer if isinstance(layer.requant, TfliteRequant) else Requantizer
-    return kind(
-        requant=layer.requant, bias=bias, in_bits=block.acc_bits, acc_bits=block.acc_bits,
-        digit_bits=block.digit_bits, stages=block.digit_stages, bits=block.out_bits,
-        signed=block.out_signed,
-    )  # fmt: skip
+    known = {
+        "requant": layer.requant, "bias": bias, "in_bits": block.acc_bits,
+        "acc_bits": block.acc_bits, "digit_bits": block.digit_bits, "stages": block.digit_stages,
+        "bits": block.out_bits, "signed": block.out_signed,
+    }  # fmt: skip
+    if isinstance(layer, PoolLayer) and layer.positions is not None:
+        places = layer.positions.tolist()
+        return AverageRequantizer(positions=places, channels=block.channels, **known)
+    if isinstance(layer.requant, TfliteRequant):
+        return TfliteRequantizer(**known)
+    return Requantizer(**known)

@@ -11,6 +11,7 @@ from nnef_hw.errors import NnefHwError, UnsupportedError, raise_all
 from nnef_hw.ir import Graph, Node, Stage
 from nnef_hw.ir.verify import ARITHMETIC_OPS, CANONICAL_OPS, TABLE_OPS
 from nnef_hw.passes.editor import channel_values, is_trivial
+from nnef_hw.reference.windows import pool_counts
 
 __all__ = ["CheckSupported", "refuse_states"]
 
@@ -185,13 +186,15 @@ def _conv(graph: Graph, node: Node) -> Iterator[Problem]:
 def _pool(graph: Graph, node: Node) -> Iterator[Problem]:
     yield from _window(graph, node)
     border = node.attrs["border"]
-    allowed = {"constant", "ignore"} if node.op == "max_pool" else {"constant"}
-    if border not in allowed:
-        names = " or ".join(repr(name) for name in sorted(allowed))
-        yield f"border {border!r} with padding is not supported", f"use {names}"
+    if border not in {"constant", "ignore"}:
+        yield f"border {border!r} with padding is not supported", "use 'constant' or 'ignore'"
     for key, trivial in (("size", 1), ("stride", 1), ("padding", (0, 0))):
         if not is_trivial(node.attrs[key][:2], trivial):
             yield f"{key} {node.attrs[key]} reaches over batch or channels", "use rows and columns"
+    shape = graph.tensor(node.inputs[0]).shape
+    is_average = node.op == "avg_pool" and border == "ignore" and len(shape) == 4
+    if is_average and not pool_counts(node.attrs, shape).all():
+        yield "some of its windows lie outside of the image", "use less padding"
 
 
 def _arithmetic(graph: Graph, node: Node) -> Iterator[Problem]:

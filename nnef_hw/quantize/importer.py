@@ -26,6 +26,7 @@ from nnef_hw.numerics import (
 )
 from nnef_hw.quantize.one_format import KEEPS_QTYPE
 from nnef_hw.reference import unary_function
+from nnef_hw.reference.windows import pool_counts
 from nnef_hw.tflite_numerics import (
     TFLITE_SOFTMAX_QTYPE,
     TfliteAverage,
@@ -266,10 +267,12 @@ class _Builder:
             requant = TfliteAverage(taps, target.zero_point, target.lo, target.hi)
             return node.with_attrs(requant=requant)
         top = taps * max(source.hi - source.zero_point, source.zero_point - source.lo)
-        factor = _scale(source) / (_scale(target) * (taps if node.op == "avg_pool" else 1))
-        return node.with_attrs(
-            requant=self._requant(node, [factor], target, signed_bits(-top, top))
-        )
+        counts = [taps if node.op == "avg_pool" else 1]
+        if node.attrs["border"] == "ignore":
+            shape = self.graph.tensor(node.inputs[0]).shape
+            counts = np.unique(pool_counts(node.attrs, shape)).tolist()
+        factors = [_scale(source) / (_scale(target) * count) for count in counts]
+        return node.with_attrs(requant=self._requant(node, factors, target, signed_bits(-top, top)))
 
     def _layer(self, node: Node, source: QType, target: QType) -> Node:
         layer = self.params.layers[node.name]

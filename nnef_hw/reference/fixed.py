@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,8 @@ from nnef_hw.numerics import (
 )
 from nnef_hw.reference.float import check_inputs
 from nnef_hw.reference.moves import depth_to_space, repeat_pixels, take_slice
-from nnef_hw.reference.windows import convolve, gather_taps, pad_border
-from nnef_hw.tflite_numerics import TFLITE_SOFTMAX_QTYPE, tflite_softmax_codes
+from nnef_hw.reference.windows import convolve, gather_taps, pad_border, pool_counts
+from nnef_hw.tflite_numerics import TFLITE_SOFTMAX_QTYPE, TfliteAverage, tflite_softmax_codes
 
 __all__ = [
     "compute_node",
@@ -275,7 +275,16 @@ def _sum_pool(call: _Call) -> Codes:
     total = np.zeros(taps[0].shape, np.int64)
     for tap in taps:
         total += tap
-    return _requantize(call, total - len(taps) * zero_point)
+    total -= len(taps) * zero_point
+    if call.attr("border") != "ignore":
+        return _requantize(call, total)
+    counts = pool_counts(call.node.attrs, call.x.shape)
+    requant: Requant | TfliteAverage = call.attr("requant")
+    if isinstance(requant, TfliteAverage):
+        return requant.apply(total, counts)
+    which = np.searchsorted(np.unique(counts), counts).reshape(-1)
+    of_position = replace(requant, mult=tuple(requant.mult[n] for n in which))
+    return of_position.apply(total.reshape(*total.shape[:2], -1), axis=2).reshape(total.shape)
 
 
 def _table(call: _Call) -> Codes:

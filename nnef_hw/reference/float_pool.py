@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import reduce
 
 import numpy as np
 
 from nnef_hw.reference.float_attributes import WindowAttributes, down_padding, up_padding
 from nnef_hw.reference.float_conv import extend_input
 from nnef_hw.reference.registry import Array, Call, operator
-from nnef_hw.reference.windows import gather_taps, pad_border, scatter_taps
+from nnef_hw.reference.windows import gather_taps, pad_border, scatter_taps, taps_inside
 
 __all__: list[str] = []
 
@@ -28,19 +27,6 @@ def _taps(call: Call, x: Array, outside: float = 0.0) -> tuple[Array, ...]:
     return gather_taps(padded, window.size, window.stride, window.dilation)
 
 
-def _taps_inside(window: WindowAttributes, extents: Sequence[int]) -> Array:
-    """Count the taps of every window that lie inside of an input of ``extents``."""
-    counts = []
-    for n, k, s, d, (p, q) in zip(
-        extents, window.size, window.stride, window.dilation, down_padding(window, extents),
-        strict=True,
-    ):  # fmt: skip
-        starts = np.arange(-p, n + q - (k - 1) * d, s)
-        places = starts[:, np.newaxis] + np.arange(k) * d
-        counts.append(((places >= 0) & (places < n)).sum(axis=1))
-    return reduce(np.multiply.outer, counts)
-
-
 def _box(call: Call, x: Array, *, normalize: bool) -> Array:
     """Sum of a window; if normalized, divided by the taps that count."""
     taps = _taps(call, x)
@@ -51,7 +37,11 @@ def _box(call: Call, x: Array, *, normalize: bool) -> Array:
         return total
     if call.attr("border", "constant") != "ignore":
         return total / len(taps)
-    return np.asarray(total / _taps_inside(_window(call), x.shape))
+    window = _window(call)
+    padding = down_padding(window, x.shape)
+    return np.asarray(
+        total / taps_inside(x.shape, padding, window.size, window.stride, window.dilation)
+    )
 
 
 def _maxima(call: Call) -> tuple[Array, Array]:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["convolve", "gather_taps", "pad_border", "scatter_taps", "window_extent"]
+__all__ = [
+    "convolve",
+    "gather_taps",
+    "pad_border",
+    "pool_counts",
+    "scatter_taps",
+    "taps_inside",
+    "window_extent",
+]
 
 Padding = Sequence[tuple[int, int]]
 
@@ -69,6 +78,42 @@ def _border_indices(extent: int, before: int, after: int, border: str) -> NDArra
     period = max(2 * extent - 2 + 2 * twice, 1)
     index %= period
     return np.where(index >= extent, period - twice - index, index)
+
+
+def taps_inside(
+    extents: Sequence[int],
+    padding: Padding,
+    size: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+) -> NDArray[np.int64]:
+    """Count the taps of every window that lie inside of an input of ``extents``.
+
+    Returns
+    -------
+    ndarray
+        One axis for each of the input's.
+    """
+    counts = []
+    for n, (p, q), k, s, d in zip(extents, padding, size, stride, dilation, strict=True):
+        starts = np.arange(-p, n + q - (k - 1) * d, s)
+        places = starts[:, np.newaxis] + np.arange(k) * d
+        counts.append(((places >= 0) & (places < n)).sum(axis=1))
+    return np.asarray(reduce(np.multiply.outer, counts))
+
+
+def pool_counts(attrs: Mapping[str, Any], shape: Sequence[int]) -> NDArray[np.int64]:
+    """Count the taps inside of an image for every window of a pool over its rows and columns.
+
+    Parameters
+    ----------
+    attrs
+        Of the pool, complete; its windows have an axis for each of ``shape``.
+    shape
+        Of the image: batch, channels, and the extents that the result has axes for.
+    """
+    window = (attrs[key][2:] for key in ("padding", "size", "stride", "dilation"))
+    return taps_inside(shape[2:], *window)
 
 
 def _last(lead: int, slices: Iterable[slice]) -> tuple[slice, ...]:

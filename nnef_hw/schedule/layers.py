@@ -107,7 +107,10 @@ class DepthwiseLayer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolLayer:
-    """Maximum or average over windows, channel by channel."""
+    """Maximum or average over windows, channel by channel.
+
+    ``positions`` [row, column] tells which mult of ``requant`` a result takes, if it has several.
+    """
 
     name: str
     node: Node
@@ -119,6 +122,7 @@ class PoolLayer:
     requant: Requant | None
     bias: int = 0
     acc_bits: int = 0
+    positions: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,6 +14,7 @@ from nnef_hw.errors import UnsupportedError, raise_all
 from nnef_hw.ir import Graph, Node
 from nnef_hw.ir.verify import ARITHMETIC_OPS, TABLE_OPS
 from nnef_hw.numerics import QType, accumulator_range, fold_zero_point, signed_bits
+from nnef_hw.reference.windows import pool_counts
 from nnef_hw.schedule.layers import (
     ArgmaxLayer,
     ConcatLayer,
@@ -242,13 +243,20 @@ def _lower_pool(call: _Call) -> PoolLayer:
         pad_code = source.lo if attrs["border"] == "ignore" else source.zero_point
         return PoolLayer(**known, pad_code=pad_code, requant=None)
     lowest, highest = source.lo * window.taps, source.hi * window.taps
-    requant, bias = attrs["requant"], -source.zero_point * window.taps
+    requant, bias, pad_code = attrs["requant"], -source.zero_point * window.taps, source.zero_point
+    counts: list[int] = []
+    positions = None
+    if attrs["border"] == "ignore":
+        inside = pool_counts(attrs, call.graph.tensor(call.node.inputs[0]).shape)
+        counts = np.unique(inside).tolist()
+        positions = np.searchsorted(counts, inside).reshape(window.out_height, window.out_width)
     if isinstance(requant, TfliteAverage):
-        requant, bias = requant.as_requant(), 0
+        requant, bias = requant.as_requant(counts), 0
+        pad_code = 0 if counts else pad_code
     limits = (min(lowest, lowest + bias), max(highest, highest + bias))
     return PoolLayer(
-        **known, pad_code=source.zero_point, requant=requant, bias=bias,
-        acc_bits=signed_bits(*limits),
+        **known, pad_code=pad_code, requant=requant, bias=bias, acc_bits=signed_bits(*limits),
+        positions=positions,
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
 
 MAX_TABLE_BITS = 8
 _BORDERS = {
-    "avg_pool": ("constant",),
+    "avg_pool": ("constant", "ignore"),
     "box": ("constant",),
     "conv": ("constant",),
     "max_pool": ("constant", "ignore"),

@@ -155,7 +155,9 @@ def _pool(net, source):
         return None
     kernel, stride, dilation, padding, border = window
     op = net.choice("max_pool", "avg_pool", "box")
-    if op != "avg_pool" and net.flag():
+    inside = all(max(pair) < (k - 1) * d + 1 for pair, k, d in zip(padding, kernel, dilation,
+                                                                  strict=True))  # fmt: skip
+    if (op != "avg_pool" or inside) and net.flag():
         border = "ignore"
     return net.add(
         op, source, size=[1, 1, *kernel], stride=[1, 1, *stride], dilation=[1, 1, *dilation],

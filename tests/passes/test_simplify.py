@@ -335,7 +335,7 @@ def unsupported_constant(b, rng):
 
 
 def unsupported_average(b, rng):
-    b.pool("avg_pool", "x", 3, padding=1, border="ignore")
+    b.pool("avg_pool", "x", 2, padding=2, stride=1, border="ignore")
 
 
 def unsupported_transpose(b, rng):
@@ -373,7 +373,7 @@ UNSUPPORTED = {
         "use one number, or one for each channel"
     ),
     unsupported_batch_norm: "batch_normalization 'batch_normalization1': this operator is not",
-    unsupported_average: "avg_pool 'avg_pool1': border 'ignore' with padding is not supported",
+    unsupported_average: "avg_pool 'avg_pool1': some of its windows lie outside of the image",
     unsupported_transpose: "transpose 'transpose1': this operator is not supported; keep tensors",
     unsupported_flatten: "[1, 3, 6, 6] to [1, 108] changes the order of elements in the stream",
     unsupported_softmax: "softmax 'softmax1': axes [3] are not supported; use axes = [1]",

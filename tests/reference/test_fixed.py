@@ -177,6 +177,21 @@ def test_avg_pool_is_bit_exact(rng):
     assert np.abs(real[:, :, 0, 0] - np.clip(exact, -0.63, 17.22)).max() <= 0.036
 
 
+def test_avg_pool_divides_by_the_pixels_that_count(rng):
+    builder = GraphBuilder()
+    builder.input("x", (1, 2, 5, 4))
+    builder.pool("avg_pool", "x", 3, name="y", padding=1, stride=1, border="ignore")
+    source, target = QType(8, False, 0.1, zero_point=40), QType(8, False, 0.07, zero_point=9)
+    graph = fixed_graph(builder, {"x": source, "y": target})
+    assert len(graph.nodes[0].attrs["requant"].mult) == 3  # of 4, 6 and 9 pixels
+    x = rng.integers(0, 100, (3, 2, 5, 4))
+    found = run_fixed(graph, {"x": x})["y"]
+    for n, c, i, j in np.ndindex(*found.shape):
+        inside = x[n, c, max(i - 1, 0) : i + 2, max(j - 1, 0) : j + 2]
+        exact = 0.1 * (inside.mean() - 40) / 0.07 + 9
+        assert abs(found[n, c, i, j] - min(max(exact, 0), 255)) <= 0.501
+
+
 @pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
 def test_tables_are_indexed_from_the_lowest_code(signed):
     builder = GraphBuilder()

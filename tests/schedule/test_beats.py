@@ -86,6 +86,12 @@ def tiled_pools(rng):
     return g.build(conv(g, x, 2, [1, 2], rng))
 
 
+def avg_pool_without_borders(rng):
+    g = GraphBuilder()
+    x = conv(g, g.input("x", [1, 2, 5, 6]), 3, [1, 1], rng)
+    return g.build(g.pool("avg_pool", x, 3, stride=2, padding=1, border="ignore"))
+
+
 def tables(rng):
     g = GraphBuilder()
     x = g.op("tanh", g.input("x", [1, 2, 4, 4]))
@@ -133,8 +139,8 @@ def lenet(rng):
 
 NETWORKS = (
     conv_same, conv_rectangle, conv_stride_beyond_kernel, padding_beyond_kernel, two_linears,
-    max_pool_overlapping, max_pool_first, avg_pool, tables, classifier, winner, one_dimensional,
-    flattened,
+    max_pool_overlapping, max_pool_first, avg_pool, avg_pool_without_borders, tables, classifier,
+    winner, one_dimensional, flattened,
 )  # fmt: skip
 EVERY_NETWORK = pytest.mark.parametrize("network", NETWORKS, ids=lambda f: f.__name__)
 

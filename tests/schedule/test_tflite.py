@@ -53,6 +53,14 @@ def averages(rng):
     return kept_formats(g.build(), x=(0.03, 5), p=(0.03, 5), c=(0.09, -70), q=(0.09, -70))
 
 
+def averages_at_borders(rng):
+    """TensorFlow Lite's own: padding does not count."""
+    g = GraphBuilder()
+    g.pool("avg_pool", g.input("x", [1, 3, 5, 6]), 3, stride=2, padding=1, name="p",
+           border="ignore")  # fmt: skip
+    return kept_formats(g.build(), x=(0.03, 5), p=(0.03, 5))
+
+
 def global_average(rng):
     g = GraphBuilder()
     g.conv(g.input("x", [1, 2, 5, 5]), rng.normal(size=[3, 2, 1, 1]), name="c")
@@ -73,8 +81,8 @@ def probabilities_of_pixels(rng):
 
 
 NETWORKS = (
-    convolutions, residual, constant_operand, averages, global_average, classifier,
-    probabilities_of_pixels,
+    convolutions, residual, constant_operand, averages, averages_at_borders, global_average,
+    classifier, probabilities_of_pixels,
 )  # fmt: skip
 EVERY_NETWORK = pytest.mark.parametrize("network", NETWORKS, ids=lambda f: f.__name__)
 

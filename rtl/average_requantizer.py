@@ -1,0 +1,85 @@
+"""Requantizer of averages over windows that may lie over the border of an image."""
+
+from collections import Counter
+
+from amaranth import *
+
+from nnef_hw.rtl.requantizer import Requantizer
+
+__all__ = ["AverageRequantizer"]
+
+
+class AverageRequantizer(Requantizer):
+    """Multiply a sum by what belongs to its place in the image, shift, round, clip.
+
+    Golden model: :meth:`nnef_hw.numerics.Requant.apply` of ``acc + bias``, with ``mult[n]`` for
+    what comes from position [row, column], n being ``positions[row][column]``. Sums come row by
+    row, column by column, channel by channel.
+
+    Places are told apart by their row and column alone: few rows differ, those at the border.
+    Other parameters, members and timing are those of :class:`.Requantizer`.
+
+    Parameters
+    ----------
+    requant : Requant
+        One mult for every number in ``positions``.
+    bias : list[int]
+        One for all channels.
+    positions : list[list[int]]
+        Which mult a sum takes, row by row.
+    channels : int
+        Sums of a position.
+    """
+
+    def __init__(self, *, positions, channels, requant, bias, **others):
+        if max(map(max, positions)) >= len(requant.mult):
+            raise ValueError(f"AverageRequantizer has {len(requant.mult)} mult, positions up to "
+                             f"{max(map(max, positions))}")
+        self.positions = [tuple(row) for row in positions]
+        self.channels = channels
+        super().__init__(requant=requant, bias=bias * len(requant.mult), **others)
+
+    def _channel_constants(self, m, take):
+        """Bias and factor of the sum that comes next, the latter from a register."""
+        columns = list(zip(*self.positions, strict=True))
+        channel, column, row = self._following_place(m, take, len(columns))
+        del channel
+        row_kind, row_kinds = _kind(m, row, self.positions, "row_kind")
+        column_kind, column_kinds = _kind(m, column, columns, "column_kind")
+        mults = self.requant.mult
+        width = max(mults).bit_length()
+        following, factor = Signal(width), Signal(width, init=mults[self.positions[0][0]])
+        select = Cat(column_kind, row_kind)
+        with m.Switch(select):
+            for row_number, of_row in enumerate(row_kinds):
+                for column_number, of_column in enumerate(column_kinds):
+                    place = self.positions[of_row][of_column]
+                    with m.Case(row_number << len(column_kind) | column_number):
+                        m.d.comb += following.eq(mults[place])
+        with m.If(take):
+            m.d.sync += factor.eq(following)
+        return Const(self.bias[0], signed(self.acc_bits)), factor, Const(0, 0)
+
+    def _following_place(self, m, take, width):
+        """Count channel, column and row of the sum after the next."""
+        extents = {"channel": self.channels, "column": width, "row": len(self.positions)}
+        index, advance, counters = 1, take, []
+        for name, extent in extents.items():
+            counter = Signal(range(extent), name=name, init=index % extent)
+            with m.If(advance):
+                m.d.sync += counter.eq(Mux(counter == extent - 1, 0, counter + 1))
+            index //= extent
+            advance = advance & (counter == extent - 1)
+            counters.append(counter)
+        return counters
+
+
+def _kind(m, place, lines, name):
+    """Return a number for each kind of lines, that of the one at ``place``; and one of each."""
+    kinds = [kind for kind, _ in Counter(lines).most_common()]
+    number = Signal(range(len(kinds)), name=name)
+    with m.Switch(place):
+        for n, kind in enumerate(kinds[1:], start=1):
+            with m.Case(*[k for k, line in enumerate(lines) if line == kind]):
+                m.d.comb += number.eq(n)
+    return number, [lines.index(kind) for kind in kinds]
