@@ -26,7 +26,6 @@ def mover(block: Block, layer: MoveLayer, device: Device) -> Any:
     channels = block.out_channels
     image = {"height": window.height, "width": window.width, "channels": channels}
     if isinstance(layer, PadLayer):
-        pad_code = layer.source.zero_point
-        return Pad(padding=window.padding, pad_code=pad_code, **image, **codes)
+        return Pad(padding=window.padding, pad_code=layer.pad_code, **image, **codes)
     component = Upsample if isinstance(layer, UpsampleLayer) else DepthToSpace
     return component(factors=layer.factors, depth=block.depth, ram=device.ram, **image, **codes)

@@ -234,11 +234,10 @@ def _pad(graph: Graph, node: Node) -> Iterator[Problem]:
     padding = [tuple(pair) for pair in attrs["padding"]]
     yield from _image(graph.tensor(node.outputs[0]).shape)
     yield from _window(graph, node)
-    if attrs.get("border", "constant") != "constant" or attrs.get("value", 0.0):
-        yield (
-            f"border {attrs.get('border')!r} of value {attrs.get('value', 0.0)} is not supported",
-            "use 'constant' with zeros",
-        )
+    if attrs.get("border", "constant") != "constant":
+        yield f"border {attrs['border']!r} is not supported", "use 'constant'"
+    elif not np.isfinite(attrs.get("value", 0.0)):
+        yield f"value {attrs['value']} is not a number", "use a finite value"
     if not is_trivial(padding[:2], (0, 0)):
         yield f"padding {padding} is not of rows and columns alone", "pad channels by concat"
 

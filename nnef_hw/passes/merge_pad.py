@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from nnef_hw.ir import Graph, Node
@@ -9,12 +10,17 @@ from nnef_hw.passes.editor import Editor, is_trivial
 
 __all__ = ["MergePad"]
 
+_WINDOWS = {"avg_pool", "box", "conv", "max_pool"}
+
 
 @dataclass(frozen=True, slots=True)
 class MergePad:
-    """Merge a spatial ``pad`` with zeros into each ``conv``, pool and ``box`` behind it.
+    """Merge a spatial ``pad`` into each window behind it.
 
-    The window's own border must be ``constant`` (or it has no padding of its own).
+    * with zeros into ``conv``, pools and ``box`` whose own border is ``constant`` (or have no
+      padding of their own)
+    * with minus infinity into ``max_pool`` without padding: its border is then ``ignore``
+
     Left alone: other borders and values, cropping, padding of batch or channels.
     """
 
@@ -23,25 +29,32 @@ class MergePad:
         editor = Editor(graph)
         for node in graph.nodes:
             pad = editor.producer(node.inputs[0]) if node.inputs else None
-            if pad is None or not _is_zero_pad(pad) or not _accepts(node):
+            border = None if pad is None else _merged_border(pad, node)
+            if pad is None or border is None:
                 editor.keep(node)
                 continue
             outer = [(int(p), int(q)) for p, q in pad.attrs["padding"]]
             own = list(node.attrs["padding"])
             outer = outer[len(outer) - len(own) :]
             total = [(p + r, q + s) for (p, q), (r, s) in zip(outer, own, strict=True)]
-            merged = node.with_attrs(padding=total, border="constant")
+            merged = node.with_attrs(padding=total, border=border)
             editor.emit(replace(merged, inputs=(pad.inputs[0], *node.inputs[1:])))
         return editor.finish()
 
 
-def _is_zero_pad(node: Node) -> bool:
+def _merged_border(pad: Node, node: Node) -> str | None:
+    """Return the border of a window that does the padding itself, None if it cannot."""
+    if not _extends_image(pad) or node.op not in _WINDOWS or node.attrs["border"] != "constant":
+        return None
+    value = float(pad.attrs.get("value", 0.0))
+    if value == 0.0:
+        return "constant"
+    is_ignored = node.op == "max_pool" and is_trivial(node.attrs["padding"], (0, 0))
+    return "ignore" if is_ignored and value == -math.inf else None
+
+
+def _extends_image(node: Node) -> bool:
     if node.op != "pad" or node.attrs.get("border", "constant") != "constant":
         return False
     padding = [tuple(pair) for pair in node.attrs["padding"]]
-    inner = all(p >= 0 and q >= 0 for p, q in padding)
-    return inner and is_trivial(padding[:2], (0, 0)) and not node.attrs.get("value", 0.0)
-
-
-def _accepts(node: Node) -> bool:
-    return node.op in {"avg_pool", "box", "conv", "max_pool"} and node.attrs["border"] == "constant"
+    return all(p >= 0 and q >= 0 for p, q in padding) and is_trivial(padding[:2], (0, 0))

@@ -31,6 +31,7 @@ from nnef_hw.quantize.one_format import (
     KEEPS_QTYPE,
     computing_node,
     format_owners,
+    padded_values,
     table_operands,
 )
 from nnef_hw.quantize.ranges import choose_range
@@ -152,6 +153,7 @@ class _Chooser:
         self._layers: dict[str, LayerParams] = {}
         self._owners = format_owners(graph) if found else {}
         self._narrow = table_operands(graph)
+        self._padded = padded_values(graph)
         self.widths: Collection[int] = ()
         self.other_widths: dict[str, dict[int, LayerParams]] = {}
 
@@ -265,6 +267,7 @@ class _Chooser:
         if len(known) == 1 and (common := known.pop()) is not None:
             return common
         spans = [self._span(name) for name in operands]
+        spans += [(value, value) for name in results for value in self._padded.get(name, ())]
         scheme = self._scheme_of(owner)
         return scheme.activation(min(lo for lo, _ in spans), max(hi for _, hi in spans))
 
@@ -304,7 +307,8 @@ class _Chooser:
         has_headroom = node is not None and node.op in LAYERS | _SCALED_OPS
         if has_headroom and scheme.calibration == "minmax" and not scheme.power_of_two:
             lo, hi = lo * (1.0 + scheme.headroom), hi * (1.0 + scheme.headroom)
-        return lo, hi
+        padded = self._padded.get(name, ())
+        return min(lo, *padded, lo), max(hi, *padded, hi)
 
     def _computed(self, node: Node, least_scale: float) -> QType:
         """Return the format of a result that its author did not quantize."""

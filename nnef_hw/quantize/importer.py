@@ -170,6 +170,8 @@ class _Builder:
     def _of_one_activation(self, node: Node, source: QType) -> Node:
         if node.op in KEEPS_QTYPE:
             self.set_qtype(node.name, source)
+            if node.op == "pad":
+                _check_padding(node, source)
         elif node.op == "argmax_reduce":
             self.set_qtype(node.name, argmax_qtype(self.graph.tensor(node.inputs[0]).shape[1]))
         elif node.op == "softmax":
@@ -341,6 +343,19 @@ def _located(node: Node) -> Iterator[None]:
 def _scale(qtype: QType) -> float:
     assert not isinstance(qtype.scale, tuple), "activations have one scale"
     return qtype.scale
+
+
+def _check_padding(node: Node, source: QType) -> None:
+    """Refuse to put a value around an image that its format does not reach."""
+    lo, hi = source.dequantize([source.lo, source.hi]).tolist()
+    value, step = float(node.attrs["value"]), _scale(source)
+    if not lo - step < value < hi + step:
+        raise UnsupportedError(
+            f"pad {node.name!r}: its value {value:g} lies outside of {lo:g}..{hi:g}, the range of "
+            "its input's format",
+            remedy="quantize the input with a range that has it",
+            location=node.location,
+        )
 
 
 def _check_table(node: Node, source: QType) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nnef_hw.ir import Graph, Node
 from nnef_hw.ir.verify import ONE_FORMAT_OPS, TABLE_OPS
 
-__all__ = ["KEEPS_QTYPE", "computing_node", "format_owners", "table_operands"]
+__all__ = ["KEEPS_QTYPE", "computing_node", "format_owners", "padded_values", "table_operands"]
 
 KEEPS_QTYPE = frozenset({
     "depth_to_space", "max_pool", "nearest_upsample", "pad", "reshape", "slice",
@@ -46,6 +46,18 @@ def computing_node(graph: Graph, name: str) -> Node | None:
     while node is not None and node.op in KEEPS_QTYPE:
         node = graph.producer(node.inputs[0])
     return node
+
+
+def padded_values(graph: Graph) -> dict[str, list[float]]:
+    """Return by activation the values that are put around it, which its format must have too."""
+    values: dict[str, list[float]] = {}
+    for node in graph.nodes:
+        if node.op == "pad":
+            source = node.inputs[0]
+            while (before := graph.producer(source)) is not None and before.op in KEEPS_QTYPE:
+                source = before.inputs[0]
+            values.setdefault(source, []).append(float(node.attrs["value"]))
+    return values
 
 
 def _is_free(graph: Graph, name: str) -> bool:

@@ -303,7 +303,8 @@ def _argmax(call: _Call) -> Codes:
 
 
 def _pad(call: _Call) -> Codes:
-    return pad_border(call.x, call.attr("padding"), "constant", call.source.zero_point)
+    code = int(call.source.quantize(call.attr("value")))
+    return pad_border(call.x, call.attr("padding"), "constant", code)
 
 
 def _slice(call: _Call) -> Codes:

@@ -184,7 +184,7 @@ class SliceLayer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PadLayer:
-    """Zeros around an image, which is that of ``window``, as is the padding."""
+    """One code around an image, which is that of ``window``, as is the padding."""
 
     name: str
     node: Node
@@ -192,6 +192,7 @@ class PadLayer:
     window: Window
     source: QType
     target: QType
+    pad_code: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -212,7 +212,10 @@ def _lower_slice(call: _Call) -> SliceLayer:
 def _lower_pad(call: _Call) -> PadLayer:
     padding = (*(tuple(pair) for pair in call.attrs["padding"][2:]), (0, 0))[:2]
     window = Window(*call.image(call.node.inputs[0]), padding=(padding[0], padding[1]))
-    return PadLayer(**call.names, window=window, source=call.source, target=call.target)
+    return PadLayer(
+        **call.names, window=window, source=call.source, target=call.target,
+        pad_code=int(call.source.quantize(call.attrs["value"])),
+    )  # fmt: skip
 
 
 def _lower_factors(call: _Call) -> DepthToSpaceLayer | UpsampleLayer:

@@ -128,6 +128,14 @@ def test_depthwise_folds_only_where_it_is_a_scale(image, rng):
     check(image.build(), rng, ["conv", "conv"])
 
 
+def test_pad_with_minus_infinity_is_a_border_that_max_pool_ignores(image, rng):
+    spatial = [(0, 0), (0, 0), (1, 2), (0, 1)]
+    p = image.op("pad", "x", padding=spatial, border="constant", value=-np.inf)
+    graph = check(image.build(image.pool("max_pool", p, 3)), rng, ["max_pool"])
+    assert graph.nodes[0].attrs["border"] == "ignore"
+    assert graph.nodes[0].attrs["padding"] == spatial
+
+
 def test_pad_merges_into_conv_and_pools(image, rng):
     spatial = [(0, 0), (0, 0), (1, 2), (0, 1)]
     p = image.op("pad", "x", padding=spatial, border="constant", value=0.0)

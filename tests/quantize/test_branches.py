@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from nnef_hw.errors import UnsupportedError
 from nnef_hw.frontend import graph_hash, load, save
 from nnef_hw.ir import Quantization
 from nnef_hw.numerics import AddRequant, QType
@@ -202,3 +203,33 @@ def test_a_difference_of_nothing_does_not_crash(rng):
     fixed = quantize(graph, x)
     found = dequantize_outputs(fixed, run_fixed(fixed, quantize_inputs(fixed, x)))
     assert not found["z"].any()
+
+
+def padded(value, source="relu"):
+    builder = GraphBuilder()
+    builder.op(source, builder.input("x", SHAPE), name="y")
+    padding = [(0, 0), (0, 0), (1, 0), (0, 2)]
+    return builder.build(builder.op("pad", "y", padding=padding, border="constant", value=value))
+
+
+@pytest.mark.parametrize("value", [-9.0, 0.3, 25.0])
+def test_formats_have_the_value_that_is_put_around(value, rng):
+    graph = simplify(padded(value))
+    fixed = quantize(graph, samples(graph, rng))
+    qtype = fixed.tensor("y").qtype
+    code = int(qtype.quantize(value))
+    assert abs(qtype.dequantize(code) - value) <= qtype.scale / 2
+    found = run_fixed(fixed, {"x": np.zeros(SHAPE, np.int64)})[fixed.outputs[0]]
+    assert (found[:, :, 0] == code).all()
+    assert (found[..., -2:] == code).all()
+
+
+def test_values_beyond_a_given_format_are_refused(rng):
+    graph = simplify(padded(3.0))
+    args = {"scale": 0.01, "zero_point": 0, "bits": 8, "signed": False, "symmetric": False}
+    given = dataclasses.replace(
+        graph.tensor("y"), quant=Quantization("zero_point_linear_quantize", args)
+    )
+    graph = graph.replaced(tensors={**graph.tensors, "y": given})
+    with pytest.raises(UnsupportedError, match=r"pad 'pad\d': its value 3 lies outside of 0..2.55"):
+        quantize(graph, samples(graph, rng))

@@ -34,9 +34,9 @@ def sliced(axis, begin, end):
     return between_functions("slice", axes=[axis], begin=[begin], end=[end], stride=[1])
 
 
-def padded(rows, columns):
+def padded(rows, columns, value=0.0):
     padding = [(0, 0), (0, 0), rows, columns]
-    return between_functions("pad", padding=padding, border="constant", value=0.0)
+    return between_functions("pad", padding=padding, border="constant", value=value)
 
 
 def upsampled(rows, columns):
@@ -187,7 +187,7 @@ def padded_first(rng):
 NETWORKS = (
     *(sliced(1, *part) for part in ((0, 1), (1, 2), (2, 3))),
     sliced(2, 1, 3), sliced(3, 0, 4), sliced(3, 2, 5),
-    padded((1, 1), (1, 1)), padded((0, 2), (0, 0)), padded((0, 0), (3, 0)),
+    padded((1, 1), (1, 1)), padded((0, 2), (0, 0), -0.7), padded((0, 0), (3, 0)),
     upsampled(2, 2), upsampled(3, 1), upsampled(1, 3),
     *(split_and_joined(axis) for axis in (1, 2, 3)),
     depth_to_space(2, 2), depth_to_space(3, 1), depth_to_space(1, 2),
