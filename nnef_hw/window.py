@@ -9,7 +9,24 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["Window"]
+__all__ = ["Window", "taps_inside"]
+
+
+def taps_inside(
+    extent: int, padding: tuple[int, int], size: int, stride: int, dilation: int
+) -> list[int]:
+    """Count for every window along an axis the taps that lie inside of the image, not in padding.
+
+    Parameters
+    ----------
+    extent
+        Of the image, in pixels.
+    """
+    starts = range(-padding[0], extent + padding[1] - (size - 1) * dilation, stride)
+    return [
+        sum(0 <= place < extent for place in range(start, start + size * dilation, dilation))
+        for start in starts
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +124,18 @@ class Window:
     def taps(self) -> int:
         """Window positions of the kernel."""
         return self.kernel[0] * self.kernel[1]
+
+    @property
+    def inside(self) -> tuple[tuple[int, ...], ...]:
+        """Taps inside of the image, for every window: row by row."""
+        rows, columns = (
+            taps_inside(*of_axis)
+            for of_axis in zip(
+                (self.height, self.width), self.padding, self.kernel, self.stride, self.dilation,
+                strict=True,
+            )
+        )  # fmt: skip
+        return tuple(tuple(row * column for column in columns) for row in rows)
 
     @property
     def pass_words(self) -> int:

@@ -46,7 +46,7 @@ HARDWARE = {
     "split": "a slice for each part",
     "squeeze": "as reshape",
     "sum_reduce": "as box over rows and columns, as conv over channels",
-    "transpose": "if it keeps the stream's order",
+    "transpose": "nothing if the stream keeps its order, else a memory of two frames",
     "unsqueeze": "as reshape",
 }
 HEAD = """# Operators

@@ -8,9 +8,10 @@ from nnef_hw.devices import Device
 from nnef_hw.rtl.concat import Split
 from nnef_hw.rtl.depthtospace import DepthToSpace
 from nnef_hw.rtl.pad import Pad
+from nnef_hw.rtl.transpose import Transpose
 from nnef_hw.rtl.upsample import Upsample
 from nnef_hw.schedule import Block
-from nnef_hw.schedule.layers import MoveLayer, PadLayer, SliceLayer, UpsampleLayer
+from nnef_hw.schedule.layers import MoveLayer, PadLayer, SliceLayer, TransposeLayer, UpsampleLayer
 
 __all__ = ["mover"]
 
@@ -23,6 +24,9 @@ def mover(block: Block, layer: MoveLayer, device: Device) -> Any:
         runs = [run for run in layer.runs if run]
         return Split(runs=runs, turns=layer.turns, kept=kept, **codes)
     window = layer.window
+    if isinstance(layer, TransposeLayer):
+        extents = (window.height, window.width, window.channel_blocks)
+        return Transpose(extents=extents, order=layer.order, ram=device.ram, **codes)
     channels = block.out_channels
     image = {"height": window.height, "width": window.width, "channels": channels}
     if isinstance(layer, PadLayer):

@@ -136,7 +136,6 @@ def _contents(graph: Graph, node: Node) -> Iterator[Problem]:
 _REMEDIES = {
     "batch_normalization": "use constant parameters, one for each channel",
     "deconv": "use a constant filter that is not quantized, and border = 'constant'",
-    "transpose": "keep tensors in the order batch, channels, rows, columns",
     **dict.fromkeys(
         (
             "linear_quantize",
@@ -242,6 +241,17 @@ def _pad(graph: Graph, node: Node) -> Iterator[Problem]:
         yield f"padding {padding} is not of rows and columns alone", "pad channels by concat"
 
 
+def _transpose(graph: Graph, node: Node) -> Iterator[Problem]:
+    for name, what in ((node.inputs[0], "input"), (node.outputs[0], "result")):
+        shape = graph.tensor(name).shape
+        if len(shape) not in {2, 3, 4} or shape[0] != 1:
+            yield (
+                f"its {what} has shape {list(shape)}",
+                "transpose [1, C], [1, C, L] or [1, C, H, W], with the batch first",
+            )
+            return
+
+
 def _moved(graph: Graph, node: Node) -> Iterator[Problem]:
     yield from _image(graph.tensor(node.outputs[0]).shape)
 
@@ -289,4 +299,5 @@ _CHECKS: dict[str, Callable[[Graph, Node], Iterator[Problem]]] = {
     "reshape": _reshape,
     "slice": _slice,
     "softmax": _axis_one,
+    "transpose": _transpose,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.editor import Editor, reshape_node
@@ -17,8 +17,9 @@ class LowerShapes:
     * ``squeeze``, ``unsqueeze``, partial ``reshape`` -> ``reshape`` with the whole shape
     * ``transpose`` that only moves axes of extent 1 -> ``reshape``
     * ``reshape`` of a ``reshape`` -> one ``reshape`` of the first one's input
+    * ``transpose`` of a ``transpose`` -> one ``transpose``
 
-    Left alone: a ``transpose`` that changes the order of elements.
+    Left alone: another ``transpose`` that changes the order of elements.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -26,7 +27,13 @@ class LowerShapes:
         editor = Editor(graph)
         for node in graph.nodes:
             if not _keeps_order(graph, node):
-                editor.keep(node)
+                before = editor.emitted(editor.resolve(node.inputs[0]))
+                if node.op == "transpose" and before is not None and before.op == "transpose":
+                    axes = [before.attrs["axes"][axis] for axis in node.attrs["axes"]]
+                    node = replace(node, inputs=before.inputs, attrs={"axes": axes})
+                    editor.emit(node)
+                else:
+                    editor.keep(node)
                 continue
             shape, result = list(graph.tensor(node.outputs[0]).shape), node.outputs[0]
             source = node.inputs[0]

@@ -8,7 +8,7 @@ from nnef_hw.ir.verify import ONE_FORMAT_OPS, TABLE_OPS
 __all__ = ["KEEPS_QTYPE", "computing_node", "format_owners", "padded_values", "table_operands"]
 
 KEEPS_QTYPE = frozenset({
-    "depth_to_space", "max_pool", "nearest_upsample", "pad", "reshape", "slice",
+    "depth_to_space", "max_pool", "nearest_upsample", "pad", "reshape", "slice", "transpose",
 })  # fmt: skip
 """Operators whose result has their input's format."""
 

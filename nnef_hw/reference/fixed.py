@@ -335,5 +335,6 @@ _OPERATORS: dict[str, Callable[[_Call], Codes]] = {
     "slice": _slice,
     "softmax": _softmax,
     "sub": _add,
+    "transpose": lambda call: call.x.transpose(call.attr("axes")),
     **dict.fromkeys(TABLE_OPS, _table),
 }

@@ -10,7 +10,7 @@ import numpy as np
 from nnef_hw.reference.float_attributes import WindowAttributes, down_padding, up_padding
 from nnef_hw.reference.float_conv import extend_input
 from nnef_hw.reference.registry import Array, Call, operator
-from nnef_hw.reference.windows import gather_taps, pad_border, scatter_taps, taps_inside
+from nnef_hw.reference.windows import count_taps, gather_taps, pad_border, scatter_taps
 
 __all__: list[str] = []
 
@@ -40,7 +40,7 @@ def _box(call: Call, x: Array, *, normalize: bool) -> Array:
     window = _window(call)
     padding = down_padding(window, x.shape)
     return np.asarray(
-        total / taps_inside(x.shape, padding, window.size, window.stride, window.dilation)
+        total / count_taps(x.shape, padding, window.size, window.stride, window.dilation)
     )
 
 

@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.window import taps_inside
+
 __all__ = [
+    "count_taps",
     "convolve",
     "gather_taps",
     "pad_border",
     "pool_counts",
     "scatter_taps",
-    "taps_inside",
     "window_extent",
 ]
 
@@ -80,7 +82,7 @@ def _border_indices(extent: int, before: int, after: int, border: str) -> NDArra
     return np.where(index >= extent, period - twice - index, index)
 
 
-def taps_inside(
+def count_taps(
     extents: Sequence[int],
     padding: Padding,
     size: Sequence[int],
@@ -94,12 +96,8 @@ def taps_inside(
     ndarray
         One axis for each of the input's.
     """
-    counts = []
-    for n, (p, q), k, s, d in zip(extents, padding, size, stride, dilation, strict=True):
-        starts = np.arange(-p, n + q - (k - 1) * d, s)
-        places = starts[:, np.newaxis] + np.arange(k) * d
-        counts.append(((places >= 0) & (places < n)).sum(axis=1))
-    return np.asarray(reduce(np.multiply.outer, counts))
+    axes = zip(extents, padding, size, stride, dilation, strict=True)
+    return np.asarray(reduce(np.multiply.outer, [np.array(taps_inside(*axis)) for axis in axes]))
 
 
 def pool_counts(attrs: Mapping[str, Any], shape: Sequence[int]) -> NDArray[np.int64]:
@@ -113,7 +111,7 @@ def pool_counts(attrs: Mapping[str, Any], shape: Sequence[int]) -> NDArray[np.in
         Of the image: batch, channels, and the extents that the result has axes for.
     """
     window = (attrs[key][2:] for key in ("padding", "size", "stride", "dilation"))
-    return taps_inside(shape[2:], *window)
+    return count_taps(shape[2:], *window)
 
 
 def _last(lead: int, slices: Iterable[slice]) -> tuple[slice, ...]:

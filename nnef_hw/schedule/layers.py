@@ -27,6 +27,7 @@ __all__ = [
     "SliceLayer",
     "SoftmaxLayer",
     "TableLayer",
+    "TransposeLayer",
     "UpsampleLayer",
 ]
 
@@ -262,7 +263,20 @@ class DepthToSpaceLayer:
     target: QType
 
 
-MoveLayer = DepthToSpaceLayer | PadLayer | SliceLayer | UpsampleLayer
+@dataclass(frozen=True, slots=True, eq=False)
+class TransposeLayer:
+    """The image of ``window`` with its axes (row, column, channel) in another ``order``."""
+
+    name: str
+    node: Node
+    sources: tuple[str, ...]
+    window: Window
+    order: tuple[int, int, int]
+    source: QType
+    target: QType
+
+
+MoveLayer = DepthToSpaceLayer | PadLayer | SliceLayer | TransposeLayer | UpsampleLayer
 """Layers that move the codes of one stream."""
 
 Layer = (

@@ -14,7 +14,6 @@ from nnef_hw.errors import UnsupportedError, raise_all
 from nnef_hw.ir import Graph, Node
 from nnef_hw.ir.verify import ARITHMETIC_OPS, TABLE_OPS
 from nnef_hw.numerics import QType, accumulator_range, fold_zero_point, signed_bits
-from nnef_hw.reference.windows import pool_counts
 from nnef_hw.schedule.layers import (
     ArgmaxLayer,
     ConcatLayer,
@@ -29,9 +28,10 @@ from nnef_hw.schedule.layers import (
     SliceLayer,
     SoftmaxLayer,
     TableLayer,
+    TransposeLayer,
     UpsampleLayer,
 )
-from nnef_hw.schedule.support import check_streamable, image_shape
+from nnef_hw.schedule.support import check_streamable, image_shape, stream_order
 from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
 from nnef_hw.window import Window
 
@@ -58,7 +58,7 @@ def lower(graph: Graph) -> LayerGraph:
     streams: dict[str, str] = {first: first}
     layers: list[Layer] = []
     for node in nodes:
-        if node.op == "reshape":
+        if node.op == "reshape" or (node.op == "transpose" and stream_order(graph, node) is None):
             streams[node.outputs[0]] = streams[node.inputs[0]]
         else:
             streams[node.outputs[0]] = node.outputs[0]
@@ -69,9 +69,8 @@ def lower(graph: Graph) -> LayerGraph:
     output_image = image_shape(graph.tensor(final).shape)
     assert input_image is not None
     assert output_image is not None
-    return LayerGraph(
-        tuple(layers), graph.tensor(first), graph.tensor(final), input_image, output_image
-    )
+    output_tensor = replace(graph.tensor(final), name=streams[final])
+    return LayerGraph(tuple(layers), graph.tensor(first), output_tensor, input_image, output_image)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +217,15 @@ def _lower_pad(call: _Call) -> PadLayer:
     )  # fmt: skip
 
 
+def _lower_transpose(call: _Call) -> TransposeLayer:
+    order = stream_order(call.graph, call.node)
+    assert order is not None
+    return TransposeLayer(
+        **call.names, window=Window(*call.image(call.node.inputs[0])), order=order,
+        source=call.source, target=call.target,
+    )  # fmt: skip
+
+
 def _lower_factors(call: _Call) -> DepthToSpaceLayer | UpsampleLayer:
     rows, columns = (*call.attrs["factor"], 1)[:2]
     kind = UpsampleLayer if call.node.op == "nearest_upsample" else DepthToSpaceLayer
@@ -250,9 +258,8 @@ def _lower_pool(call: _Call) -> PoolLayer:
     counts: list[int] = []
     positions = None
     if attrs["border"] == "ignore":
-        inside = pool_counts(attrs, call.graph.tensor(call.node.inputs[0]).shape)
-        counts = np.unique(inside).tolist()
-        positions = np.searchsorted(counts, inside).reshape(window.out_height, window.out_width)
+        counts = np.unique(window.inside).tolist()
+        positions = np.searchsorted(counts, window.inside)
     if isinstance(requant, TfliteAverage):
         requant, bias = requant.as_requant(counts), 0
         pad_code = 0 if counts else pad_code
@@ -337,4 +344,5 @@ _LOWERINGS: dict[str, Callable[[_Call], Layer]] = {
     "pad": _lower_pad,
     "slice": _lower_slice,
     "softmax": _lower_softmax,
+    "transpose": _lower_transpose,
 }

@@ -5,7 +5,13 @@ from __future__ import annotations
 import math
 
 from nnef_hw.schedule.folding import new_block
-from nnef_hw.schedule.layers import MoveLayer, PadLayer, SliceLayer, UpsampleLayer
+from nnef_hw.schedule.layers import (
+    MoveLayer,
+    PadLayer,
+    SliceLayer,
+    TransposeLayer,
+    UpsampleLayer,
+)
 from nnef_hw.schedule.plan import Block
 
 __all__ = ["move_block"]
@@ -24,6 +30,13 @@ def move_block(layer: MoveLayer) -> Block:
         return new_block(layer, "pad", **channels, window=window, cycles=window.words)
     # The second row of memory lets codes in while the first one is read.
     depth = 2 * window.width * window.channel_blocks
+    if isinstance(layer, TransposeLayer):
+        extents = (window.height, window.width, window.channel_blocks)
+        channels["out_channels"] = extents[layer.order[2]]
+        return new_block(
+            layer, "transpose", **channels, window=window, factors=layer.order,
+            depth=2 * window.beats, cycles=window.beats,
+        )  # fmt: skip
     if isinstance(layer, UpsampleLayer):
         return new_block(
             layer, "upsample", **channels, window=window, factors=layer.factors, depth=depth,

@@ -46,9 +46,14 @@ def pad(kernel: Kernel, origin: Stream, target: Stream, window: Window) -> Proce
 
 def read_order(block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return which code of an image is read when, and how many make room after each."""
-    window, (rows, columns) = block.window, block.factors
+    window = block.window
     assert window is not None
     image = np.arange(window.beats).reshape(window.height, window.width, window.channel_blocks)
+    if block.kind == "transpose":
+        frees = np.zeros(window.beats, np.int64)
+        frees[-1] = window.beats
+        return image.transpose(block.factors).reshape(-1), frees
+    rows, columns = block.factors
     if block.kind == "depth_to_space":
         phases = image.reshape(window.height, window.width, rows, -1)
         reads = phases.swapaxes(1, 2)
@@ -62,7 +67,7 @@ def read_order(block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def reordered(kernel: Kernel, target: Stream, block: Block, written: Log, freed: Log) -> Process:
-    """Model the read side of Upsample and DepthToSpace, and the registers behind its memory."""
+    """Model the read side of Upsample, DepthToSpace and Transpose, and the registers behind it."""
     assert block.window is not None
     reads, frees = (array.tolist() for array in read_order(block))
     entered = [-1] * (STAGES + 1)

@@ -9,15 +9,15 @@ from nnef_hw.schedule.plan import Block, Resources
 __all__ = ["move_resources"]
 
 _LUTS = {
-    "ecp5": {"depth_to_space": 2.5, "pad": 2.6, "slice": 2.6, "upsample": 3.0},
-    "ice40": {"depth_to_space": 2.2, "pad": 2.2, "slice": 2.2, "upsample": 2.5},
+    "ecp5": {"depth_to_space": 2.5, "pad": 2.6, "slice": 2.6, "transpose": 2.6, "upsample": 3.0},
+    "ice40": {"depth_to_space": 2.2, "pad": 2.2, "slice": 2.2, "transpose": 2.2, "upsample": 2.5},
 }
 """LUTs per bit of a counter or address."""
 
 _COMPARED = {"ecp5": 5.0, "ice40": 3.0}
 """LUTs per bit of a position that is compared with both ends of the image."""
 
-_ADDRESSES = {"depth_to_space": 4, "upsample": 6}
+_ADDRESSES = {"depth_to_space": 4, "transpose": 4, "upsample": 6}
 """Counters as wide as an address of the memory."""
 
 
@@ -43,7 +43,8 @@ def _counter_bits(block: Block) -> int:
     assert window is not None
     place = (window.padded_height, window.padded_width, window.channel_blocks)
     addresses = _ADDRESSES.get(block.kind, 0) * _bits(block.depth)
-    return sum(map(_bits, (*place, *block.factors))) + addresses
+    factors = () if block.kind == "transpose" else block.factors
+    return sum(map(_bits, (*place, *factors))) + addresses
 
 
 def _compared_bits(block: Block) -> int:

@@ -64,8 +64,9 @@ class Block:
     name, op, kind
         Layer and operator of the model; ``conv``, ``depthwise``, ``max_pool``, ``avg_pool``,
         ``running_max``, ``running_sum``, ``table``, ``sum``, ``table_sum``, ``product``,
-        ``extremum``, ``concat``, ``slice``, ``pad``, ``upsample``, ``depth_to_space``, ``softmax``,
-        ``tflite_softmax`` or ``argmax``; ``dot`` is a convolution of one output channel at a time.
+        ``extremum``, ``concat``, ``slice``, ``pad``, ``upsample``, ``depth_to_space``,
+        ``transpose``, ``softmax``, ``tflite_softmax`` or ``argmax``; ``dot`` is a convolution of
+        one output channel at a time.
     sources, tensor
         What it reads, and the name of what it computes.
     channels, out_channels
@@ -76,7 +77,8 @@ class Block:
         Codes that a concatenation takes of each operand in turn; those that a slice drops, gives
         and drops again in a turn.
     factors
-        How often rows and columns are given, or how many a pixel's channels become.
+        How often rows and columns are given, or how many a pixel's channels become; of a
+        transposition, which axes (row, column, channel) are given in turn.
     stages, y_bits, constants
         Of an element-wise pipeline: registers; width of the second operand, and how many codes it
         has if it is a constant.
@@ -155,7 +157,7 @@ class Block:
     @property
     def is_move(self) -> bool:
         """Whether one component moves codes of one stream."""
-        return self.kind in {"depth_to_space", "pad", "slice", "upsample"}
+        return self.kind in {"depth_to_space", "pad", "slice", "transpose", "upsample"}
 
     @property
     def is_running(self) -> bool:

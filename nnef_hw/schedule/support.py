@@ -8,7 +8,7 @@ from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.ir import Graph, Node
 from nnef_hw.tflite_numerics import TfliteAddRequant
 
-__all__ = ["check_streamable", "image_shape"]
+__all__ = ["check_streamable", "image_shape", "stream_order"]
 
 
 def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
@@ -81,6 +81,23 @@ def _problems(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
         yield "a constant part is not streamed yet", "add it after the accelerator"
     if node.op == "reshape" and not (_is_border(graph, node) or _keeps_stream(graph, node)):
         yield "this reshape reorders the stream", "put it first, last, or before a linear"
+
+
+def stream_order(graph: Graph, node: Node) -> tuple[int, int, int] | None:
+    """Return which axes of its input's image are those of a ``transpose``'s result.
+
+    Images are (row, column, channel). None if the stream keeps its order: only extents of 1 move.
+    """
+    image = image_shape(graph.tensor(node.inputs[0]).shape)
+    assert image is not None
+    of_tensor_axis = (None, 2, 0, 1)
+    sources = [of_tensor_axis[axis] for axis in node.attrs["axes"]]
+    row, column, channel = (*sources[2:], None, None)[0], (*sources[3:], None)[0], sources[1]
+    # Axes that one of the tensors lacks, or that are its batch: all of extent 1.
+    missing = iter([axis for axis in range(3) if axis not in {row, column, channel}])
+    order = tuple(next(missing) if axis is None else axis for axis in (row, column, channel))
+    moved = [axis for axis in order if image[axis] != 1]
+    return None if moved == sorted(moved) else (order[0], order[1], order[2])
 
 
 def _is_border(graph: Graph, node: Node) -> bool:

@@ -43,6 +43,27 @@ def upsampled(rows, columns):
     return between_functions("nearest_upsample", factor=[rows, columns])
 
 
+def transposed(*axes, shape=SHAPE):
+    return between_functions("transpose", shape=shape, axes=list(axes))
+
+
+def transposed_borders(rng):
+    """Rows and columns change places at the input, and a signal's channels at the output."""
+    g = GraphBuilder()
+    x = g.op("transpose", g.input("x", [1, 2, 3, 4]), axes=[0, 1, 3, 2])
+    y = g.reshape(g.conv(x, weights(rng, 3, 2, 4, 1)), [1, 3, 3])
+    return g.build(g.op("transpose", y, axes=[0, 2, 1]))
+
+
+def order_kept(rng):
+    """One channel that becomes rows: the same stream, at the output too."""
+    g = GraphBuilder()
+    x = g.op("transpose", g.op("tanh", g.input("x", [1, 1, 3, 4])), axes=[0, 3, 2, 1])
+    y = g.conv(x, weights(rng, 2, 4, 1, 1))
+    y = g.op("tanh", g.conv(y, weights(rng, 1, 2, 1, 1)))
+    return g.build(g.op("transpose", y, axes=[0, 3, 2, 1]))
+
+
 def split_and_joined(axis):
     """Two parts of unequal extents; one is convolved, the other goes past it."""
 
@@ -189,6 +210,8 @@ NETWORKS = (
     sliced(2, 1, 3), sliced(3, 0, 4), sliced(3, 2, 5),
     padded((1, 1), (1, 1)), padded((0, 2), (0, 0), -0.7), padded((0, 0), (3, 0)),
     upsampled(2, 2), upsampled(3, 1), upsampled(1, 3),
+    transposed(0, 2, 3, 1), transposed(0, 3, 1, 2), transposed(0, 2, 1, shape=[1, 4, 5]),
+    transposed_borders, order_kept,
     *(split_and_joined(axis) for axis in (1, 2, 3)),
     depth_to_space(2, 2), depth_to_space(3, 1), depth_to_space(1, 2),
     deconv((4, 4), 2, (1, 1)), deconv((3, 3), 2, (1, 0)), deconv((2, 2), 2, (0, 0)),
@@ -212,6 +235,11 @@ def test_codes_and_cycles(board, network, fix, simulate, rng):
     graph = fix(network(rng))
     plan = schedule(graph, find_board(board))
     simulate(plan, graph).check(FRAMES)
+
+
+def test_a_transposition_that_keeps_the_order_is_no_hardware(fix, rng):
+    plan = schedule(fix(order_kept(rng)), find_board("ecp5"))
+    assert [block.kind for block in plan.blocks] == ["table", "conv", "conv", "table"]
 
 
 @pytest.mark.parametrize("board", ["icebreaker", "ulx3s_85f"])

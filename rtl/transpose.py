@@ -1,0 +1,123 @@
+"""Transposition: the codes of an image with its axes in another order."""
+
+import math
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.blockram import tile_memory
+from nnef_hw.rtl.memory import TiledMemory
+from nnef_hw.rtl.stream import beat_layout, elastic_stages
+
+__all__ = ["Transpose"]
+
+STAGES = 2
+
+
+class Transpose(wiring.Component):
+    """Give the codes of every frame with the axes of their image in another order.
+
+    Golden model: ``numpy.transpose(image, order)`` of images [row, column, channel].
+
+    Gives a beat per cycle; one is read in a cycle after it was taken. There is room for two frames;
+    the codes of one make room in the cycle after the last of them was read.
+
+    Parameters
+    ----------
+    extents : tuple[int, int, int]
+        Of the image that comes, outermost axis first.
+    order : tuple[int, int, int]
+        Which of its axes the result's axes are.
+    bits, signed : int, bool
+        Format of the codes.
+    ram : BlockRam
+        The device's block RAM.
+
+    Members
+    -------
+    i, o : stream.Signature(beat_layout)
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from an accepted beat to its ``o.valid``, if it is the one that comes next.
+    """
+
+    latency = 1 + STAGES
+
+    def __init__(self, *, extents, order, bits, signed, ram):
+        if sorted(order) != list(range(len(extents))):
+            raise ValueError(f"Transpose order must be one of the axes 0..{len(extents) - 1}, "
+                             f"not {order!r}")
+        strides = [math.prod(extents[axis + 1:]) for axis in range(len(extents))]
+        self.extents = [extents[axis] for axis in order]
+        self.strides = [strides[axis] for axis in order]
+        self.frame = math.prod(extents)
+        self.tiling = tile_memory(ram, 2 * self.frame, bits)
+        beat = stream.Signature(beat_layout(bits=bits, signed=signed, lanes=1))
+        super().__init__({"i": In(beat), "o": Out(beat)})
+
+    def elaborate(self, platform):
+        m = Module()
+        frame, depth = self.frame, 2 * self.frame
+        m.submodules.storage = storage = TiledMemory(self.tiling, writable=True)
+        newest = Signal(range(depth))
+        room = Signal(range(depth + 1), init=depth)
+        # Codes behind the one that is read next; negative if that has not come.
+        lead = Signal(range(-frame, depth), init=-1)
+        offset = Signal(range(frame))
+        is_second = Signal()
+        accept, read = Signal(), Signal()
+        step, frame_end = self._following_step(m, read)
+        frame_last = Signal()
+        present = lead >= 0
+        enables, _ = elastic_stages(m, present, self.o, stages=STAGES)
+        m.d.comb += [
+            self.i.ready.eq(room != 0),
+            accept.eq(self.i.valid & self.i.ready),
+            read.eq(present & enables[0]),
+            storage.write_address.eq(newest),
+            storage.write_enable.eq(accept),
+            storage.write_data.eq(self.i.payload.data),
+            storage.read_address.eq(Mux(is_second, frame, 0) + offset),
+            storage.read_enable.eq(read),
+        ]
+        m.d.sync += [
+            room.eq(room - accept + Mux(read & frame_end, frame, 0)),
+            lead.eq(lead + accept - Mux(read, step, 0)),
+        ]
+        with m.If(accept):
+            m.d.sync += newest.eq(Mux(newest == depth - 1, 0, newest + 1))
+        with m.If(read):
+            m.d.sync += [
+                offset.eq(Mux(frame_end, 0, offset + step)),
+                is_second.eq(is_second ^ frame_end),
+                frame_last.eq(frame_end),
+            ]
+        with m.If(enables[1]):
+            m.d.sync += [
+                self.o.payload.data.eq(storage.read_data),
+                self.o.payload.last.eq(frame_last),
+            ]
+        return m
+
+    def _following_step(self, m, read):
+        """Count the axes of the result.
+
+        Returns how many codes behind the one that is read the next one comes, and whether it is the
+        last of its frame: then the first of the next frame follows, one behind.
+        """
+        step = Signal(range(-self.frame, self.frame + 1))
+        carry, back = Const(1), 0
+        m.d.comb += step.eq(1)
+        axes = zip(self.extents, self.strides, strict=True)
+        for axis, (extent, stride) in reversed(list(enumerate(axes))):
+            counter = Signal(range(extent), name=f"axis{axis}")
+            final = counter == extent - 1
+            with m.If(carry & ~final):
+                m.d.comb += step.eq(stride - back)
+            with m.If(read & carry):
+                m.d.sync += counter.eq(Mux(final, 0, counter + 1))
+            carry, back = carry & final, back + (extent - 1) * stride
+        return step, carry
