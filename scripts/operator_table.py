@@ -35,7 +35,7 @@ HARDWARE = {
     "max_reduce": "as max_pool over rows and columns",
     "mean_reduce": "as avg_pool over rows and columns, as conv over channels",
     "min_reduce": "as max_pool of the negative over rows and columns",
-    "multilinear_upsample": "a depthwise deconv; methods 'symmetric' and 'asymmetric'",
+    "multilinear_upsample": "a depthwise deconv; method 'aligned' a conv along each axis",
     "pad": "a value or parts of the image around it; zeros merge with the window behind it",
     "prelu": "max or min of the input and its product with the slopes; a table for one slope",
     "relu": "free behind conv and linear, else a table",

@@ -1,8 +1,8 @@
-"""Turn linear interpolation into transposed convolution."""
+"""Turn linear interpolation into convolutions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
@@ -10,27 +10,84 @@ from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.editor import Editor
+from nnef_hw.reference.registry import Call, evaluate
 
 __all__ = ["LowerMultilinear"]
+
+_CONTINUED = {"reflect", "reflect-even", "replicate"}
 
 
 @dataclass(frozen=True, slots=True)
 class LowerMultilinear:
-    """Rewrite ``multilinear_upsample`` as a ``deconv`` of every channel by itself.
+    """Rewrite ``multilinear_upsample``.
 
-    With border ``replicate``, a ``pad`` of one element is in front of it.
-    Left alone: method ``aligned``, whose weights differ from place to place.
+    * methods ``symmetric`` and ``asymmetric`` -> a ``deconv`` of every channel by itself; with a
+      border that continues the image, a ``pad`` of one element is in front of it
+    * method ``aligned``, whose weights differ from place to place -> for each axis a ``conv`` of
+      1x1 whose channels are the places on the axis, between two ``transpose``
     """
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""
         editor = Editor(graph)
         for node in graph.nodes:
-            if node.op == "multilinear_upsample" and node.attrs["method"] != "aligned":
-                _lower(editor, node)
-            else:
+            if node.op != "multilinear_upsample":
                 editor.keep(node)
+            elif node.attrs["method"] == "aligned":
+                _lower_aligned(editor, node)
+            else:
+                _lower(editor, node)
         return editor.finish()
+
+
+def _lower_aligned(editor: Editor, node: Node) -> None:
+    factor, source = list(node.attrs["factor"]), node.inputs[0]
+    like, rank = editor.tensors[node.name], len(factor)
+    axes = [axis for axis, count in enumerate(factor, start=2) if count > 1]
+    for axis in axes:
+        extent, count = editor.shape(source)[axis], factor[axis - 2]
+        swap = list(range(rank + 2))
+        swap[1], swap[axis] = axis, 1
+        before = [editor.shape(source)[n] for n in swap]
+        after = [before[0], extent * count, *before[2:]]
+        inner, outer = (
+            editor.activation(f"{node.name}_axis{axis}_{what}", tuple(shape), like)
+            for what, shape in (("places", before), ("results", after))
+        )
+        result = node.name
+        if axis != axes[-1]:
+            shape = tuple(after[n] for n in swap)
+            result = editor.activation(f"{node.name}_axis{axis}", shape, like)
+        weights = _aligned_weights(node, extent, count).reshape(-1, extent, *[1] * rank)
+        inputs = (
+            inner,
+            editor.constant(f"{node.name}_axis{axis}_filter", weights),
+            editor.constant(f"{node.name}_axis{axis}_bias", np.zeros((1, extent * count))),
+        )
+        attrs = {
+            "border": "constant",
+            "padding": [(0, 0)] * rank,
+            "stride": [1] * rank,
+            "dilation": [1] * rank,
+            "groups": 1,
+        }
+        editor.emit(
+            Node("transpose", (source,), (inner,), {"axes": swap}, node.location),
+            Node("conv", inputs, (outer,), attrs, node.location),
+            Node("transpose", (outer,), (result,), {"axes": swap}, node.location),
+        )
+        source = result
+    if not axes:
+        editor.emit(Node("copy", (source,), node.outputs, {}, node.location))
+
+
+def _aligned_weights(node: Node, extent: int, factor: int) -> NDArray[np.float64]:
+    """Return what each result along an axis takes of each element: [results, elements]."""
+    attrs = {**node.attrs, "factor": [factor]}
+    units = np.eye(extent)[np.newaxis]
+    call = Call(replace(node, attrs=attrs), (units,), ((1, extent, extent * factor),))
+    weights: NDArray[np.float64] = evaluate(call)[0][0].T
+    return weights
 
 
 def _lower(editor: Editor, node: Node) -> None:
@@ -38,12 +95,12 @@ def _lower(editor: Editor, node: Node) -> None:
     shape, rank = editor.shape(source), len(factor)
     is_symmetric = node.attrs["method"] == "symmetric"
     before = 0
-    if node.attrs["border"] == "replicate":
+    if node.attrs["border"] in _CONTINUED:
         before = int(is_symmetric)
         like = editor.tensors[editor.resolve(source)]
         extents = (n + before + 1 for n in shape[2:])
         source = editor.activation(f"{node.name}_padded", (*shape[:2], *extents), like)
-        attrs = {"padding": [(0, 0)] * 2 + [(before, 1)] * rank, "border": "replicate",
+        attrs = {"padding": [(0, 0)] * 2 + [(before, 1)] * rank, "border": node.attrs["border"],
                  "value": 0.0}  # fmt: skip
         editor.emit(Node("pad", node.inputs, (source,), attrs, node.location))
     triangles = [_triangle(count, is_symmetric) for count in factor]

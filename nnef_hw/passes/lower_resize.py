@@ -65,7 +65,7 @@ def _candidates(
     if all(after % before == 0 for before, after in pairs):
         factor = [after // before for before, after in pairs]
         yield "nearest_upsample", {"factor": factor}
-        for method in ("symmetric", "asymmetric"):
+        for method in ("symmetric", "asymmetric", "aligned"):
             attrs = {"factor": factor, "method": method, "border": "replicate"}
             yield "multilinear_upsample", attrs
     elif all(before % after == 0 for before, after in pairs):

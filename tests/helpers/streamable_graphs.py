@@ -246,7 +246,8 @@ def _upsample(net, source):
         return None
     return net.add(
         "multilinear_upsample", source, factor=factor, shape=shape,
-        method=net.choice("symmetric", "asymmetric"), border=net.choice("constant", "replicate"),
+        method=net.choice("symmetric", "asymmetric", "aligned"),
+        border=net.choice("constant", "replicate"),
     )  # fmt: skip
 
 

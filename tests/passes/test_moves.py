@@ -164,7 +164,7 @@ def test_borders_of_convolutions_and_pads(padding, border, rng):
     assert set(canonical_ops(g.build(), rng)) == {"slice", "concat", "conv"}
 
 
-@pytest.mark.parametrize("border", ["constant", "replicate"])
+@pytest.mark.parametrize("border", ["constant", "replicate", "reflect", "reflect-even"])
 @pytest.mark.parametrize("method", ["symmetric", "asymmetric"])
 @pytest.mark.parametrize("factor", [[2, 2], [3, 2], [4, 1]])
 def test_interpolation_becomes_convolution(factor, method, border, rng):
@@ -173,6 +173,22 @@ def test_interpolation_becomes_convolution(factor, method, border, rng):
     g.op("multilinear_upsample", x, factor=factor, method=method, border=border)
     ops = canonical_ops(g.build(), rng)
     assert set(ops) - {"slice", "concat"} == {"conv", "depth_to_space"}
+
+
+@pytest.mark.parametrize(
+    ("shape", "factor", "ops"),
+    [
+        ([1, 2, 3, 4], [2, 2], ["transpose", "conv", "transpose", "conv", "transpose"]),
+        ([1, 2, 3, 4], [1, 3], ["transpose", "conv", "transpose"]),
+        ([1, 2, 5], [2], ["transpose", "conv", "transpose"]),
+    ],
+)
+def test_aligned_interpolation_is_a_convolution_along_each_axis(shape, factor, ops, rng):
+    g = GraphBuilder()
+    g.op("multilinear_upsample", g.input("x", shape), factor=factor, method="aligned",
+         border="constant")  # fmt: skip
+    found = canonical_ops(g.build(), rng)
+    assert [op for op in found if op != "reshape"] == ops
 
 
 @pytest.mark.parametrize(
@@ -227,6 +243,7 @@ def resized(size, coordinates, interpolation, rounding="round_prefer_floor"):
         (("half_pixel", "nearest"), "nearest_upsample"),
         (("half_pixel", "linear"), "depth_to_space"),
         (("asymmetric", "linear"), "depth_to_space"),
+        (("align_corners", "linear"), "transpose"),
     ],
 )
 def test_resizing_by_whole_factors(how, op, rng):
@@ -242,7 +259,6 @@ def test_resizing_to_less(rng):
     ("size", "how"),
     [
         ([1, 2, 8, 18], ("half_pixel", "cubic")),
-        ([1, 2, 8, 12], ("align_corners", "linear")),
         ([1, 2, 6, 12], ("asymmetric", "nearest")),
     ],
 )

@@ -56,12 +56,6 @@ def replicated_maximum():
     return g.build(g.pool("max_pool", x, 2, name="edge", padding=1, border="replicate"))
 
 
-def average_ignoring_the_border():
-    g = GraphBuilder()
-    x = g.input("x", [1, 1, 4, 4])
-    return g.build(g.pool("avg_pool", x, 2, name="edge", padding=1, border="ignore"))
-
-
 def softmax_over_rows():
     g = GraphBuilder()
     return g.build(g.op("softmax", g.input("x", [1, 2, 3, 1]), name="rows", axes=[2]))
@@ -97,9 +91,6 @@ REFUSED = {
             "net.nnef:1: max_pool 'edge': border 'replicate' is not streamed yet; "
             "use 'constant' or 'ignore'"
         )
-    ],
-    average_ignoring_the_border: [
-        ("net.nnef:1: avg_pool 'edge': border 'ignore' is not streamed yet; use 'constant'")
     ],
     softmax_over_rows: ["net.nnef:1: softmax 'rows': axes = [2] are not streamed; use axes = [1]"],
     batch_of_two: [

@@ -120,6 +120,13 @@ def deconv_extents(kernel, stride, padding, dilation):
     ]
 
 
+def aligned(rng):
+    """Interpolation with weights of each place: transpositions and convolutions between them."""
+    g = GraphBuilder()
+    factor = {"factor": [2, 3], "method": "aligned", "border": "constant"}
+    return g.build(g.op("multilinear_upsample", g.input("x", [1, 2, 3, 2]), **factor))
+
+
 def interpolated(rng):
     """Borders that continue the image, depthwise convolutions for each phase, depth to space."""
     g = GraphBuilder()
@@ -217,7 +224,7 @@ NETWORKS = (
     deconv((4, 4), 2, (1, 1)), deconv((3, 3), 2, (1, 0)), deconv((2, 2), 2, (0, 0)),
     deconv((3, 2), 1, (0, 0)), deconv((5, 4), 3, (2, 1)), deconv((1, 2), 4, (0, 0)),
     deconv((3, 3), 2, (1, 1), dilation=2), deconv((2, 2), 2, None, (6, 8), groups=2),
-    interpolated, reflected, slopes_for_each_channel, sum_pool,
+    aligned, interpolated, reflected, slopes_for_each_channel, sum_pool,
     reduced("sum_reduce", [2, 3]), reduced("min_reduce", [2, 3]), reduced("mean_reduce", [1, 3]),
     one_after_itself, swapped("concat"), swapped("sub"), strided_slice, of_a_signal,
     encoder_and_decoder, padded_first,
