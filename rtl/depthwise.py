@@ -213,9 +213,15 @@ class DepthwiseArray(wiring.Component):
         holding = Signal()
         load = Signal()
         done = Signal()
-        kept = _count(m, accept & self.i.payload.last, holding & done, most=self.kept_passes,
-                      name="kept")
-        m.d.comb += self.i.ready.eq(~self.i.payload.last | (kept != self.kept_passes))
+        entered, left, full = Signal(), Signal(), Signal()
+        kept = _count(m, entered, left, most=self.kept_passes, name="kept")
+        m.d.comb += [
+            entered.eq(accept & self.i.payload.last),
+            left.eq(holding & done),
+            self.i.ready.eq(~self.i.payload.last | ~full),
+        ]
+        with m.If(entered != left):
+            m.d.sync += full.eq(entered & (kept == self.kept_passes - 1))
         with m.If(load | done):
             m.d.sync += holding.eq(load)
 
