@@ -114,7 +114,6 @@ class Fifo(wiring.Component):
                  for n in range(self.depth)]
         accept = Signal()
         release = Signal()
-        remaining = Signal.like(level)
 
         m.d.comb += [
             self.i.ready.eq(level != self.depth),
@@ -122,14 +121,12 @@ class Fifo(wiring.Component):
             self.o.payload.eq(slots[0]),
             accept.eq(self.i.valid & self.i.ready),
             release.eq(self.o.valid & self.o.ready),
-            remaining.eq(level - release),
         ]
-        m.d.sync += level.eq(remaining + accept)
+        m.d.sync += level.eq(level + accept - release)
 
-        for n, slot in enumerate(slots):
-            with m.If(accept & (remaining == n)):
-                m.d.sync += slot.eq(self.i.payload)
-            if n + 1 < self.depth:
-                with m.Elif(release):
-                    m.d.sync += slot.eq(slots[n + 1])
+        # What a slot takes depends on nothing but registers; one that is free may take anything.
+        for n, (slot, following) in enumerate(zip(slots, [*slots[1:], self.i.payload],
+                                                  strict=True)):
+            with m.If(release | (level <= n)):
+                m.d.sync += slot.eq(Mux(level > n + 1, following, self.i.payload))
         return m
