@@ -3,7 +3,8 @@
 ``components`` builds every component alone over a spread of parameters and prints one JSON line
 per case: what was built, what nextpnr packs it into, and what ``resources.py`` says. ``fit`` reads
 such lines and prints the weights that ``resources.py`` should have, and the errors they leave.
-``networks`` compares whole accelerators without host link.
+``blocks`` does the same with the components that real networks are built of. ``networks`` compares
+whole accelerators without host link.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.build.synthesis import map_only
 from nnef_hw.codegen.accelerator import Accelerator
+from nnef_hw.codegen.blocks import stream_components
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.devices import Device
 from nnef_hw.frontend import load
@@ -32,11 +34,12 @@ from nnef_hw.numerics import Requant
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.rtl.argmax import Argmax
-from nnef_hw.rtl.array import SystolicArray
+from nnef_hw.rtl.array import SystolicArray, sum_layout
 from nnef_hw.rtl.linebuffer import LineBuffer
 from nnef_hw.rtl.parallel import ParallelLineBuffer
 from nnef_hw.rtl.pool import MaxPool, SumPool
 from nnef_hw.rtl.requantizer import Requantizer
+from nnef_hw.rtl.runningpool import RunningMax, RunningSum
 from nnef_hw.rtl.softmax import Softmax
 from nnef_hw.rtl.stream import Fifo, beat_layout
 from nnef_hw.rtl.table import Table
@@ -44,14 +47,20 @@ from nnef_hw.rtl.tablesum import TableSum
 from nnef_hw.rtl.tflite_requantizer import TfliteRequantizer
 from nnef_hw.rtl.tflite_softmax import TfliteSoftmax
 from nnef_hw.rtl.width import Pack
-from nnef_hw.schedule import Block, Plan, find_board, schedule
+from nnef_hw.schedule import Block, Plan, find_board, lower, schedule
+from nnef_hw.schedule.layers import ConcatLayer, EltwiseLayer, MoveLayer
 from nnef_hw.schedule.plan import Resources
-from nnef_hw.schedule.resources import component_features, component_resources, port_resources
+from nnef_hw.schedule.resources import (
+    block_parts,
+    component_features,
+    component_resources,
+    port_resources,
+)
 from nnef_hw.tflite_numerics import TfliteRequant, tflite_exp_table
 from nnef_hw.tools import run_tool
 from nnef_hw.window import Window
 
-__all__ = ["Case", "component_cases", "fit", "measure"]
+__all__ = ["Case", "component_cases", "fit", "measure", "network_cases"]
 
 BOARDS = {"ice40": "icebreaker", "ecp5": "ulx3s_85f"}
 NEXTPNR = {
@@ -115,6 +124,7 @@ def component_cases(device: Device) -> Iterator[Case]:
     yield from _requantizers()
     yield from _tflite_components(device)
     yield from _pools()
+    yield from _running_pools(device)
     for channels, lanes in ((4, 2), (4, 4), (6, 3), (8, 8), (30, 5), (64, 16), (120, 2)):
         block = replace(BLOCK, channels=channels, lanes=lanes)
         yield Case(
@@ -139,9 +149,47 @@ def component_cases(device: Device) -> Iterator[Case]:
             Softmax, channels=channels, bits=8, signed=True, table=exponentials, ram=device.ram
         )
         yield Case("softmax", block, softmax)
+    for bits in (14, 20, 28) if device.long_wires else ():
+        block = replace(BLOCK, acc_bits=bits, queued_sums=True)
+        yield Case("sum queue", block, partial(Fifo, sum_layout(bits)))
     for bits in (4, 8, 16):
         fifo = partial(Fifo, beat_layout(bits=bits, signed=False, lanes=1))
         yield Case("port", replace(BLOCK, x_bits=bits), fifo)
+
+
+def network_cases(plan: Plan, graph: Any, device: Device) -> Iterator[Case]:
+    """Every component of a network's blocks that compute on one operand."""
+    for block, layer in zip(plan.blocks, lower(graph).layers, strict=True):
+        if isinstance(layer, ConcatLayer | EltwiseLayer | MoveLayer):
+            continue
+        components = stream_components(block, layer, device)
+        for part, (suffix, component) in zip(block_parts(block), components, strict=True):
+            note = {"network": plan.model, "component": f"{block.name}_{suffix}"}
+            yield Case(part, block, partial(_same, component), note)
+
+
+def _same(component: Any) -> Any:
+    return component
+
+
+def _running_pools(device: Device) -> Iterator[Case]:
+    images = [(28, 8, 2), (14, 16, 2), (7, 32, 2), (9, 4, 3), (8, 64, 8), (5, 12, 5)]
+    for size, channels, kernel in images:
+        window = Window(
+            size, size, channels, kernel=(kernel, kernel), stride=(kernel, kernel),
+            passes=channels, by_channel=True,
+        )  # fmt: skip
+        for single_port in (False, True) if device.spram else (False,):
+            block = replace(
+                BLOCK, kind="running_max", channels=channels, window=window,
+                depth=channels * window.out_width, single_port=single_port,
+            )  # fmt: skip
+            shape = {"window": window, "ram": device.ram, "single_port": single_port, "bits": 8}
+            yield Case("running pool", block, partial(RunningMax, signed=False, **shape))
+            if single_port == bool(device.spram):
+                block = replace(block, kind="running_sum", acc_bits=14)
+                pool = partial(RunningSum, signed=False, acc_bits=14, **shape)
+                yield Case("running pool", block, pool)
 
 
 def _line_buffers(device: Device) -> Iterator[Case]:
@@ -347,6 +395,8 @@ def _estimate(case: Case, device: Device) -> Resources:
 def _describe(case: Case) -> dict[str, Any]:
     defaults = vars_of(BLOCK)
     changed = {k: v for k, v in vars_of(case.block).items() if v != defaults[k]}
+    for name in ("sources", "resources"):
+        changed.pop(name, None)
     if case.block.window is not None:
         changed["window"] = case.block.window.to_json()
     return {**changed, **case.note}
@@ -400,7 +450,7 @@ def main(arguments: list[str]) -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("components", "networks"):
+    for name in ("components", "blocks", "networks"):
         command = commands.add_parser(name)
         command.add_argument("family", choices=sorted(BOARDS))
         if name == "components":
@@ -419,23 +469,26 @@ def main(arguments: list[str]) -> None:
         if options.command == "components":
             for case in component_cases(target.device):
                 if options.part in {None, case.part}:
-                    found = measure(case.build(), options.family, folder)
-                    features = (
-                        {}
-                        if case.part == "port"
-                        else component_features(case.part, case.block, target.device)
-                    )
-                    extra = {"features": features, "typical": case.typical}
-                    estimate = _estimate(case, target.device)
-                    _print(case.part, _describe(case), found, estimate, extra)
+                    _measure_case(case, target.device, options.family, folder)
             return
         for network in options.folder:
             model = min(network.glob("*.nnef.tgz"), key=lambda path: len(path.name))
             plan, graph = load_plan(model, network / "samples.npz", target.name)
+            if options.command == "blocks":
+                for case in network_cases(plan, graph, target.device):
+                    _measure_case(case, target.device, options.family, folder)
+                continue
             found = measure(Accelerator(plan, graph), options.family, folder)
             link = Resources(target.link_lut, target.link_lut // 2, 0, target.link_bram)
             ours = {k: v - getattr(link, k) for k, v in plan.resources.to_json().items()}
             _print(network.name, {"interval": plan.interval}, found, Resources(**ours), {})
+
+
+def _measure_case(case: Case, device: Device, family: str, folder: Path) -> None:
+    found = measure(case.build(), family, folder)
+    features = {} if case.part == "port" else component_features(case.part, case.block, device)
+    extra = {"features": features, "typical": case.typical}
+    _print(case.part, _describe(case), found, _estimate(case, device), extra)
 
 
 def _print(

@@ -47,7 +47,7 @@ from nnef_hw.schedule.layers import (
 )
 from nnef_hw.tflite_numerics import TfliteRequant
 
-__all__ = ["connect_block", "window_weights"]
+__all__ = ["connect_block", "stream_components", "window_weights"]
 
 
 def window_weights(layer: ConvLayer, lanes: int, *, parallel: bool = False) -> NDArray[np.int64]:
@@ -86,7 +86,7 @@ def connect_block(
         components = [(block.kind, mover(block, layer, device))]
         [source] = operands
     else:
-        components = _components(block, layer, device)
+        components = stream_components(block, layer, device)
         [source] = operands
     for suffix, component in components:
         insert(f"{name}_{suffix}", component)
@@ -152,8 +152,8 @@ def _eltwise(
     return operator.o, components
 
 
-def _components(block: Block, layer: Layer, device: Device) -> list[tuple[str, Any]]:
-    """Return the named stream components of a block with one operand, in order."""
+def stream_components(block: Block, layer: Layer, device: Device) -> list[tuple[str, Any]]:
+    """Return the named components of a block that computes on one operand, in stream order."""
     codes = {"bits": block.x_bits, "signed": block.x_signed}
     components: list[tuple[str, Any]] = []
     if block.beat_lanes > 1:
