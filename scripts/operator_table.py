@@ -40,7 +40,7 @@ HARDWARE = {
     "prelu": "max or min of the input and its product with the slopes; a table for one slope",
     "relu": "free behind conv and linear, else a table",
     "resize": "by whole factors: as the operator of the standard that computes the same",
-    "reshape": "at the input, at the output, before a linear, or if it keeps the stream's order",
+    "reshape": "nothing, or a memory of two frames if it is a transposition of the stream",
     "slice": "parts of channels, rows and columns; strides of rows and columns",
     "softmax": "softmax over channels",
     "split": "a slice for each part",

@@ -2,6 +2,18 @@
 
 from nnef_hw.ir.graph import Graph, Node, Quantization, Stage, State, Tensor
 from nnef_hw.ir.printer import format_graph
+from nnef_hw.ir.stream_order import Reordering, find_reordering
 from nnef_hw.ir.verify import verify
 
-__all__ = ["Graph", "Node", "Quantization", "Stage", "State", "Tensor", "format_graph", "verify"]
+__all__ = [
+    "Graph",
+    "Node",
+    "Quantization",
+    "Reordering",
+    "Stage",
+    "State",
+    "Tensor",
+    "find_reordering",
+    "format_graph",
+    "verify",
+]

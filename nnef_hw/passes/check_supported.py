@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nnef_hw.errors import NnefHwError, UnsupportedError, raise_all
-from nnef_hw.ir import Graph, Node, Stage
+from nnef_hw.ir import Graph, Node, Stage, find_reordering
 from nnef_hw.ir.verify import ARITHMETIC_OPS, CANONICAL_OPS, TABLE_OPS
 from nnef_hw.passes.editor import channel_values, is_trivial
 from nnef_hw.reference.windows import pool_counts
@@ -271,17 +271,11 @@ def _axis_one(graph: Graph, node: Node) -> Iterator[Problem]:
 
 def _reshape(graph: Graph, node: Node) -> Iterator[Problem]:
     before, after = (graph.tensor(n).shape for n in (node.inputs[0], node.outputs[0]))
-    if _stream_order(before) != _stream_order(after):
+    if find_reordering(node, before, after) is None:
         yield (
-            f"{list(before)} to {list(after)} changes the order of elements in the stream",
-            "flatten only in front of a linear layer, and return tensors before the flatten",
+            f"{list(before)} to {list(after)} is more than a transposition of the stream",
+            "flatten the image first",
         )
-
-
-def _stream_order(shape: tuple[int, ...]) -> list[int]:
-    """Return row-major indices of elements in the order of beats: channels innermost."""
-    index = np.arange(int(np.prod(shape, dtype=np.int64))).reshape(shape)
-    return (np.moveaxis(index, 1, -1) if len(shape) > 2 else index).reshape(-1).tolist()
 
 
 _CHECKS: dict[str, Callable[[Graph, Node], Iterator[Problem]]] = {

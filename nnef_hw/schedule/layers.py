@@ -265,12 +265,16 @@ class DepthToSpaceLayer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TransposeLayer:
-    """The image of ``window`` with its axes (row, column, channel) in another ``order``."""
+    """The stream of the image of ``window`` with its axes in another ``order``.
+
+    The image need not be that of a tensor: a flat one is divided into what it becomes.
+    """
 
     name: str
     node: Node
     sources: tuple[str, ...]
     window: Window
+    channels: int
     order: tuple[int, int, int]
     source: QType
     target: QType

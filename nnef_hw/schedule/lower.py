@@ -31,7 +31,7 @@ from nnef_hw.schedule.layers import (
     TransposeLayer,
     UpsampleLayer,
 )
-from nnef_hw.schedule.support import check_streamable, image_shape, stream_order
+from nnef_hw.schedule.support import check_streamable, image_shape, stream_reordering
 from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
 from nnef_hw.window import Window
 
@@ -58,7 +58,7 @@ def lower(graph: Graph) -> LayerGraph:
     streams: dict[str, str] = {first: first}
     layers: list[Layer] = []
     for node in nodes:
-        if node.op == "reshape" or (node.op == "transpose" and stream_order(graph, node) is None):
+        if node.op in {"reshape", "transpose"} and stream_reordering(graph, node).is_trivial:
             streams[node.outputs[0]] = streams[node.inputs[0]]
         else:
             streams[node.outputs[0]] = node.outputs[0]
@@ -218,11 +218,11 @@ def _lower_pad(call: _Call) -> PadLayer:
 
 
 def _lower_transpose(call: _Call) -> TransposeLayer:
-    order = stream_order(call.graph, call.node)
-    assert order is not None
+    """Lower a ``transpose`` or ``reshape`` that changes the order of the stream."""
+    reordering = stream_reordering(call.graph, call.node)
     return TransposeLayer(
-        **call.names, window=Window(*call.image(call.node.inputs[0])), order=order,
-        source=call.source, target=call.target,
+        **call.names, window=Window(*reordering.extents), order=reordering.order,
+        channels=call.image(call.node.outputs[0])[2], source=call.source, target=call.target,
     )  # fmt: skip
 
 
@@ -342,6 +342,7 @@ _LOWERINGS: dict[str, Callable[[_Call], Layer]] = {
     "max_pool": _lower_pool,
     "nearest_upsample": _lower_factors,
     "pad": _lower_pad,
+    "reshape": _lower_transpose,
     "slice": _lower_slice,
     "softmax": _lower_softmax,
     "transpose": _lower_transpose,

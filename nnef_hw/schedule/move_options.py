@@ -31,8 +31,7 @@ def move_block(layer: MoveLayer) -> Block:
     # The second row of memory lets codes in while the first one is read.
     depth = 2 * window.width * window.channel_blocks
     if isinstance(layer, TransposeLayer):
-        extents = (window.height, window.width, window.channel_blocks)
-        channels["out_channels"] = extents[layer.order[2]]
+        channels["out_channels"] = layer.channels
         return new_block(
             layer, "transpose", **channels, window=window, factors=layer.order,
             depth=2 * window.beats, cycles=window.beats,

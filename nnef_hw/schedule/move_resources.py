@@ -9,8 +9,8 @@ from nnef_hw.schedule.plan import Block, Resources
 __all__ = ["move_resources"]
 
 _LUTS = {
-    "ecp5": {"depth_to_space": 2.5, "pad": 2.6, "slice": 2.6, "transpose": 2.6, "upsample": 3.0},
-    "ice40": {"depth_to_space": 2.2, "pad": 2.2, "slice": 2.2, "transpose": 2.2, "upsample": 2.5},
+    "ecp5": {"depth_to_space": 2.5, "pad": 2.6, "slice": 2.6, "transpose": 3.0, "upsample": 3.0},
+    "ice40": {"depth_to_space": 2.2, "pad": 2.2, "slice": 2.2, "transpose": 2.5, "upsample": 2.5},
 }
 """LUTs per bit of a counter or address."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nnef_hw.errors import NnefHwError, UnsupportedError
-from nnef_hw.ir import Graph, Node
+from nnef_hw.ir import Graph, Node, Reordering, find_reordering
 from nnef_hw.tflite_numerics import TfliteAddRequant
 
-__all__ = ["check_streamable", "image_shape", "stream_order"]
+__all__ = ["check_streamable", "image_shape", "stream_reordering"]
 
 
 def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
@@ -79,48 +79,11 @@ def _problems(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
         yield f"axes = {list(attrs['axes'])} are not streamed", "use axes = [1]"
     if node.op == "concat" and any(graph.tensor(name).data is not None for name in node.inputs):
         yield "a constant part is not streamed yet", "add it after the accelerator"
-    if node.op == "reshape" and not (_is_border(graph, node) or _keeps_stream(graph, node)):
-        yield "this reshape reorders the stream", "put it first, last, or before a linear"
 
 
-def stream_order(graph: Graph, node: Node) -> tuple[int, int, int] | None:
-    """Return which axes of its input's image are those of a ``transpose``'s result.
-
-    Images are (row, column, channel). None if the stream keeps its order: only extents of 1 move.
-    """
-    image = image_shape(graph.tensor(node.inputs[0]).shape)
-    assert image is not None
-    of_tensor_axis = (None, 2, 0, 1)
-    sources = [of_tensor_axis[axis] for axis in node.attrs["axes"]]
-    row, column, channel = (*sources[2:], None, None)[0], (*sources[3:], None)[0], sources[1]
-    # Axes that one of the tensors lacks, or that are its batch: all of extent 1.
-    missing = iter([axis for axis in range(3) if axis not in {row, column, channel}])
-    order = tuple(next(missing) if axis is None else axis for axis in (row, column, channel))
-    moved = [axis for axis in order if image[axis] != 1]
-    return None if moved == sorted(moved) else (order[0], order[1], order[2])
-
-
-def _is_border(graph: Graph, node: Node) -> bool:
-    """Only reshapes stand between this one and the graph's input or output."""
-    before: Node | None = node
-    while before is not None and before.op == "reshape":
-        if len(graph.consumers(before.inputs[0])) > 1:
-            break
-        before = graph.producer(before.inputs[0])
-    if before is None:
-        return True
-    after = node
-    while after.outputs[0] not in graph.outputs:
-        readers = graph.consumers(after.outputs[0])
-        if len(readers) != 1 or readers[0].op != "reshape":
-            return False
-        after = readers[0]
-    return True
-
-
-def _keeps_stream(graph: Graph, node: Node) -> bool:
-    source = image_shape(graph.tensor(node.inputs[0]).shape)
-    target = image_shape(graph.tensor(node.outputs[0]).shape)
-    if source is None or target is None:
-        return False
-    return source == target or (source[2] == target[2] and 1 in source[:2] and 1 in target[:2])
+def stream_reordering(graph: Graph, node: Node) -> Reordering:
+    """Return what a ``reshape`` or ``transpose`` of a canonical graph does to a stream."""
+    before, after = (graph.tensor(name).shape for name in (*node.inputs, *node.outputs))
+    reordering = find_reordering(node, before, after)
+    assert reordering is not None, node.name
+    return reordering

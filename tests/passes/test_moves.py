@@ -181,6 +181,7 @@ def test_interpolation_becomes_convolution(factor, method, border, rng):
         ([1, 2, 3, 4], [2, 2], ["transpose", "conv", "transpose", "conv", "transpose"]),
         ([1, 2, 3, 4], [1, 3], ["transpose", "conv", "transpose"]),
         ([1, 2, 5], [2], ["transpose", "conv", "transpose"]),
+        ([1, 2, 1, 3], [3, 2], ["conv", "transpose", "conv", "transpose"]),
     ],
 )
 def test_aligned_interpolation_is_a_convolution_along_each_axis(shape, factor, ops, rng):

@@ -350,8 +350,8 @@ def unsupported_transpose(b, rng):
     b.op("transpose", "x", axes=[3, 0, 1, 2])
 
 
-def unsupported_flatten(b, rng):
-    b.reshape("x", [1, 108])
+def unsupported_reshape(b, rng):
+    b.reshape("x", [1, 12, 3, 3])
 
 
 def unsupported_softmax(b, rng):
@@ -383,7 +383,7 @@ UNSUPPORTED = {
     unsupported_batch_norm: "batch_normalization 'batch_normalization1': this operator is not",
     unsupported_average: "avg_pool 'avg_pool1': some of its windows lie outside of the image",
     unsupported_transpose: "transpose 'transpose1': its result has shape [6, 1, 3, 6]; transpose",
-    unsupported_flatten: "[1, 3, 6, 6] to [1, 108] changes the order of elements in the stream",
+    unsupported_reshape: "[1, 3, 6, 6] to [1, 12, 3, 3] is more than a transposition of the stream",
     unsupported_softmax: "softmax 'softmax1': axes [3] are not supported; use axes = [1]",
     unsupported_filter: "conv 'conv1': its filter is computed, not constant",
 }

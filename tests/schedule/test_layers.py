@@ -66,12 +66,6 @@ def batch_of_two():
     return g.build(g.op("tanh", g.input("x", [2, 3]), name="pair"))
 
 
-def reshape_in_the_middle():
-    g = GraphBuilder()
-    x = g.op("tanh", g.input("x", [1, 2, 3, 3]))
-    return g.build(g.op("tanh", g.reshape(x, [1, 18], name="flat")))
-
-
 REFUSED = {
     branch: [
         "graph 'net' has 2 outputs; streaming takes one; split the model",
@@ -97,12 +91,6 @@ REFUSED = {
         f"net.nnef:1: tanh 'pair': tensor {name!r} of shape [2, 3] cannot be streamed; use shapes "
         "[1, C], [1, C, L] or [1, C, H, W]"
         for name in ("x", "pair")
-    ],
-    reshape_in_the_middle: [
-        (
-            "net.nnef:2: reshape 'flat': this reshape reorders the stream; put it first, last, or "
-            "before a linear"
-        )
     ],
 }
 

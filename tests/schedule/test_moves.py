@@ -55,6 +55,15 @@ def transposed_borders(rng):
     return g.build(g.op("transpose", y, axes=[0, 2, 1]))
 
 
+def flattened_and_back(rng):
+    """Elements in the order of the tensor between functions of a flat one: two frame memories."""
+    g = GraphBuilder()
+    x = g.reshape(g.pool("max_pool", g.input("x", [1, 2, 4, 6]), 2), [1, 12])
+    y = g.op("softmax", x, axes=[1])
+    y = g.reshape(y, [1, 2, 2, 3])
+    return g.build(g.conv(y, weights(rng, 2, 2, 2, 2)))
+
+
 def order_kept(rng):
     """One channel that becomes rows: the same stream, at the output too."""
     g = GraphBuilder()
@@ -218,7 +227,7 @@ NETWORKS = (
     padded((1, 1), (1, 1)), padded((0, 2), (0, 0), -0.7), padded((0, 0), (3, 0)),
     upsampled(2, 2), upsampled(3, 1), upsampled(1, 3),
     transposed(0, 2, 3, 1), transposed(0, 3, 1, 2), transposed(0, 2, 1, shape=[1, 4, 5]),
-    transposed_borders, order_kept,
+    transposed_borders, flattened_and_back, order_kept,
     *(split_and_joined(axis) for axis in (1, 2, 3)),
     depth_to_space(2, 2), depth_to_space(3, 1), depth_to_space(1, 2),
     deconv((4, 4), 2, (1, 1)), deconv((3, 3), 2, (1, 0)), deconv((2, 2), 2, (0, 0)),
