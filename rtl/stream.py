@@ -109,24 +109,30 @@ class Fifo(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        level = Signal(range(self.depth + 1))
         slots = [Signal.like(self.i.payload, name=f"slot{n}", reset_less=True)
                  for n in range(self.depth)]
+        held = [Signal(name=f"held{n}") for n in range(self.depth - 1)]
+        free = Signal(init=1)
+        holds = [*held, ~free]
         accept = Signal()
         release = Signal()
 
         m.d.comb += [
-            self.i.ready.eq(level != self.depth),
-            self.o.valid.eq(level != 0),
+            self.i.ready.eq(free),
+            self.o.valid.eq(held[0]),
             self.o.payload.eq(slots[0]),
             accept.eq(self.i.valid & self.i.ready),
             release.eq(self.o.valid & self.o.ready),
         ]
-        m.d.sync += level.eq(level + accept - release)
+        with m.If(accept != release):
+            m.d.sync += Cat(*held).eq(Mux(accept, Cat(1, *held), Cat(*holds[1:])))
+            m.d.sync += free.eq(release | ~holds[-2])
 
         # What a slot takes depends on nothing but registers; one that is free may take anything.
-        for n, (slot, following) in enumerate(zip(slots, [*slots[1:], self.i.payload],
-                                                  strict=True)):
-            with m.If(release | (level <= n)):
-                m.d.sync += slot.eq(Mux(level > n + 1, following, self.i.payload))
+        for n, slot in enumerate(slots):
+            with m.If(release | ~holds[n]):
+                if n + 1 < self.depth:
+                    m.d.sync += slot.eq(Mux(holds[n + 1], slots[n + 1], self.i.payload))
+                else:
+                    m.d.sync += slot.eq(self.i.payload)
         return m
