@@ -344,21 +344,24 @@ def _requantizers() -> Iterator[Case]:
 
 def _tflite_components(device: Device) -> Iterator[Case]:
     rng = np.random.default_rng(0)
-    foldings = [(16, 20, 1), (64, 22, 1), (64, 22, 4), (16, 20, 8), (64, 22, 16), (8, 26, 2)]
-    for channels, acc_bits, stages in foldings:
+    # channels, acc_bits, digit_bits, stages
+    spread = [(16, 20, 2, 1), (64, 22, 2, 1), (64, 22, 2, 4), (16, 20, 2, 8), (64, 22, 2, 16)]
+    spread += [(10, 18, 1, 1), (1, 30, 2, 8), (1, 30, 2, 1)]
+    for channels, acc_bits, digit_bits, stages in spread:
         mult, bias = rng.integers(1 << 30, 1 << 31, channels), rng.integers(-9999, 9999, channels)
         requant = TfliteRequant(
             tuple(mult.tolist()), tuple(rng.integers(-10, -6, channels).tolist()), -5, -128, 127
         )
         block = replace(
-            BLOCK, out_channels=channels, acc_bits=acc_bits, digit_bits=2, digit_stages=stages,
-            interval=-(-16 // stages), round_stages=3, out_signed=True,
+            BLOCK, out_channels=channels, acc_bits=acc_bits, digit_bits=digit_bits,
+            digit_stages=stages, interval=-(-31 // (digit_bits * stages)), round_stages=3,
+            out_signed=True,
         )  # fmt: skip
         requantizer = partial(
             TfliteRequantizer, requant=requant, bias=bias.tolist(), in_bits=acc_bits,
-            acc_bits=acc_bits, digit_bits=2, stages=stages, bits=8, signed=True,
+            acc_bits=acc_bits, digit_bits=digit_bits, stages=stages, bits=8, signed=True,
         )  # fmt: skip
-        yield Case("requantizer", block, requantizer)
+        yield Case("requantizer", block, requantizer, typical=channels > 1)
     exponentials = tflite_exp_table(0.1).tolist()
     for channels in (2, 10, 100):
         softmax = partial(
@@ -367,14 +370,13 @@ def _tflite_components(device: Device) -> Iterator[Case]:
         )  # fmt: skip
         block = replace(BLOCK, kind="tflite_softmax", channels=channels, x_signed=True)
         yield Case("tflite_softmax", block, softmax)
-    for bits in (26, 30):
-        tables = rng.integers(-1 << bits - 2, 1 << bits - 2, (2, 256)).tolist()
-        total = partial(
-            TableSum, entries=tables, in_bits=(8, 8), in_signed=(True, True), acc_bits=bits,
-            ram=device.ram,
-        )  # fmt: skip
-        block = replace(BLOCK, kind="table_sum", x_signed=True, y_bits=8, acc_bits=bits)
-        yield Case("table_sum", block, total)
+    tables = rng.integers(-1 << 28, 1 << 28, (2, 256)).tolist()
+    total = partial(
+        TableSum, entries=tables, in_bits=(8, 8), in_signed=(True, True), acc_bits=30,
+        ram=device.ram,
+    )  # fmt: skip
+    block = replace(BLOCK, kind="table_sum", x_signed=True, y_bits=8, acc_bits=30)
+    yield Case("table_sum", block, total)
 
 
 def _pools() -> Iterator[Case]:
