@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.beats import BeatSerializer, beat_bytes
 from nnef_hw.boards.counters import InferenceCounters
+from nnef_hw.boards.frames import BYTE_LAYOUT, FrameMerger, FrameSplitter
 from nnef_hw.boards.link import PacketLink
 from nnef_hw.boards.phy import MIN_BYTE_CYCLES, UartPhy, phy_pins
 from nnef_hw.boards.protocol import identity_payload
@@ -28,8 +29,9 @@ class LinkedCore(wiring.Component):
     ----------
     accelerator : wiring.Component
         Has an input stream ``i`` and an output stream ``o`` of ``StructLayout({"data":
-        ArrayLayout(codes, lanes), "last": 1})``. Every session restarts it: by ``restart`` and
-        ``restarted``, if it has them as :class:`~nnef_hw.codegen.accelerator.Accelerator` does.
+        ArrayLayout(codes, lanes), "last": 1})``, or several. Every session restarts it: by
+        ``restart`` and ``restarted``, if it has them as
+        :class:`~nnef_hw.codegen.accelerator.Accelerator` does.
     clk_hz : int
         Clock of everything.
     baud : int
@@ -38,8 +40,12 @@ class LinkedCore(wiring.Component):
         What is between the wires and the bytes, see :mod:`.phy`; by default a UART.
     manifest_hash : bytes
         The 32 bytes by which a host recognises the build.
-    frame_beats : int or None
-        Beats of one input frame; without it the link refuses ``REPLAY``.
+    frames : Mapping[str, int] or None
+        Beats of a frame per stream of the accelerator, in the order of the link. Without it the
+        streams are ``i`` and ``o``, and the link refuses ``REPLAY``.
+    queues : Mapping[str, wiring.Component]
+        Holds, per stream, the beats of a frame that wait for those of other streams: at all inputs
+        but the last and at all outputs but the first. Each has streams ``i`` and ``o``.
     idle_cycles : int or None
         Silence after which an unfinished packet is forgotten, a power of two; by default the
         first one that lasts 10 ms or more.
@@ -61,19 +67,25 @@ class LinkedCore(wiring.Component):
 
     def __init__(
         self, accelerator, *, clk_hz, baud=DEFAULT_BAUD, phy=None, manifest_hash,
-        frame_beats=None, idle_cycles=None,
+        frames=None, queues=None, idle_cycles=None,
     ):
         self.accelerator = accelerator
-        self.frame_beats = frame_beats
+        self.with_replay = frames is not None
+        frames = frames or {"i": None, "o": None}
+        self.inputs = {name: beats for name, beats in frames.items() if name[0] == "i"}
+        self.outputs = [name for name in frames if name[0] == "o"]
+        self.queues = queues or {}
+        if set(self.queues) != {*list(self.inputs)[:-1], *self.outputs[1:]}:
+            raise ValueError(f"streams {list(frames)} cannot have queues {list(self.queues)}")
         self.phy = phy or UartPhy(uart_divider(clk_hz, baud))
         if self.phy.byte_cycles < MIN_BYTE_CYCLES:
             raise ValueError(f"a byte of the phy takes {self.phy.byte_cycles} cycles, under "
                              f"{MIN_BYTE_CYCLES}")
-        self.in_layout = accelerator.i.payload.shape()
-        self.out_layout = accelerator.o.payload.shape()
+        self.layouts = {name: getattr(accelerator, name).payload.shape() for name in frames}
         self.identity = identity_payload(
             clk_hz=clk_hz, manifest_hash=manifest_hash,
-            in_bytes=beat_bytes(self.in_layout), out_bytes=beat_bytes(self.out_layout))
+            in_bytes=beat_bytes(self.layouts[next(iter(self.inputs))]),
+            out_bytes=beat_bytes(self.layouts[self.outputs[0]]))
         if idle_cycles is None:
             idle_cycles = 1 << (int(clk_hz * IDLE_SECONDS) - 1).bit_length()
         if idle_cycles <= 2 * self.phy.byte_cycles:
@@ -85,9 +97,10 @@ class LinkedCore(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         phy = self.phy
+        several = len(self.inputs) > 1
         link = PacketLink(
-            self.in_layout, identity=self.identity, idle_cycles=self.idle_cycles,
-            with_replay=self.frame_beats is not None)
+            BYTE_LAYOUT if several else self.layouts["i"], identity=self.identity,
+            idle_cycles=self.idle_cycles, with_replay=self.with_replay)
         start = ResetInserter(self.reset)
         m.submodules.phy = start(phy)
         m.submodules.link = start(link)
@@ -97,7 +110,7 @@ class LinkedCore(wiring.Component):
         wiring.connect(m, phy.o, link.i_rx)
         wiring.connect(m, link.o_tx, phy.i)
 
-        accelerator, serializer = self.accelerator, BeatSerializer(self.out_layout)
+        accelerator = self.accelerator
         if "restart" in accelerator.signature.members:
             m.submodules.accelerator = accelerator
             m.d.comb += [
@@ -107,36 +120,96 @@ class LinkedCore(wiring.Component):
         else:
             m.submodules.accelerator = ResetInserter(link.abort)(accelerator)
             m.d.comb += link.restarted.eq(link.abort)
-        restart = ResetInserter(link.restarted)
-        m.submodules.serializer = restart(serializer)
-        counters = InferenceCounters()
-        m.submodules.counters = restart(counters)
-        if self.frame_beats is None:
-            wiring.connect(m, link.o, accelerator.i)
-            wiring.connect(m, accelerator.o, serializer.i)
-        else:
-            replayer = Replayer(self.in_layout, frame_beats=self.frame_beats)
-            m.submodules.replayer = ResetInserter(link.abort)(replayer)
-            wiring.connect(m, link.o, replayer.i)
-            wiring.connect(m, replayer.o, accelerator.i)
-            m.d.comb += [
-                replayer.start.eq(link.replay),
-                replayer.count.eq(link.replay_count),
-                replayer.inside.eq(counters.busy),
-                link.working.eq(replayer.busy | counters.busy),
-                link.replaying.eq(replayer.busy),
-                serializer.i.payload.eq(accelerator.o.payload),
-                serializer.i.valid.eq(accelerator.o.valid & ~replayer.busy),
-                accelerator.o.ready.eq(serializer.i.ready | replayer.busy),
-            ]
-        wiring.connect(m, serializer.o, link.i_result)
+        # what is before the accelerator restarts ahead of it, what is behind it after it
+        ahead, behind = ResetInserter(link.abort), ResetInserter(link.restarted)
+        counters = InferenceCounters(len(self.inputs), len(self.outputs))
+        m.submodules.counters = behind(counters)
+        for name, queue in self.queues.items():
+            m.submodules[f"{name}_queue"] = (ahead if name in self.inputs else behind)(queue)
 
+        sources = self._sources(m, ahead, link)
+        replaying = self._feed(m, ahead, link, counters, sources)
+        sinks = self._sinks(m, behind, link)
+        for name, sink in zip(self.outputs, sinks, strict=True):
+            result = getattr(accelerator, name)
+            m.d.comb += [
+                sink.payload.eq(result.payload),
+                sink.valid.eq(result.valid & ~replaying),
+                result.ready.eq(sink.ready | replaying),
+            ]
+
+        inputs = [getattr(accelerator, name) for name in self.inputs]
+        outputs = [getattr(accelerator, name) for name in self.outputs]
         m.d.comb += [
-            counters.input_taken.eq(accelerator.i.valid & accelerator.i.ready),
-            counters.input_last.eq(accelerator.i.p.last),
-            counters.output_taken.eq(accelerator.o.valid & accelerator.o.ready),
-            counters.output_last.eq(accelerator.o.p.last),
+            counters.input_taken.eq(Cat(stream.valid & stream.ready for stream in inputs)),
+            counters.input_last.eq(Cat(stream.p.last for stream in inputs)),
+            counters.output_taken.eq(Cat(stream.valid & stream.ready for stream in outputs)),
+            counters.output_last.eq(Cat(stream.p.last for stream in outputs)),
             link.counts.eq(counters.counts),
             self.led.eq(counters.busy),
         ]
         return m
+
+    def _sources(self, m, restart, link):
+        """Return the host's beats as a stream per input."""
+        if len(self.inputs) == 1:
+            return [link.o]
+        splitter = FrameSplitter(
+            [self.layouts[name] for name in self.inputs], list(self.inputs.values()))
+        m.submodules.splitter = restart(splitter)
+        wiring.connect(m, link.o, splitter.i)
+        return [self._queued(m, name, getattr(splitter, f"o{n}"))
+                for n, name in enumerate(self.inputs)]
+
+    def _queued(self, m, name, origin):
+        queue = self.queues.get(name)
+        if queue is None:
+            return origin
+        wiring.connect(m, origin, queue.i)
+        return queue.o
+
+    def _feed(self, m, restart, link, counters, sources):
+        """Connect the inputs, with a replayer each; return whether a replay is running."""
+        inputs = [getattr(self.accelerator, name) for name in self.inputs]
+        if not self.with_replay:
+            for source, target in zip(sources, inputs, strict=True):
+                wiring.connect(m, source, target)
+            return C(0)
+        replaying = Signal()
+        running = []
+        for source, target, (name, beats) in zip(
+            sources, inputs, self.inputs.items(), strict=True
+        ):
+            replayer = Replayer(self.layouts[name], frame_beats=beats)
+            m.submodules[f"replayer{name[1:]}"] = restart(replayer)
+            wiring.connect(m, source, replayer.i)
+            wiring.connect(m, replayer.o, target)
+            m.d.comb += [
+                replayer.start.eq(link.replay),
+                replayer.count.eq(link.replay_count),
+                replayer.inside.eq(counters.busy),
+            ]
+            running.append(replayer.busy)
+        m.d.comb += [
+            replaying.eq(Cat(running).any()),
+            link.working.eq(replaying | counters.busy),
+            link.replaying.eq(replaying),
+        ]
+        return replaying
+
+    def _sinks(self, m, restart, link):
+        """Return where the beats of every output go."""
+        layouts = [self.layouts[name] for name in self.outputs]
+        if len(layouts) == 1:
+            serializer = BeatSerializer(layouts[0])
+            m.submodules.serializer = restart(serializer)
+            wiring.connect(m, serializer.o, link.i_result)
+            return [serializer.i]
+        merger = FrameMerger(layouts)
+        m.submodules.merger = restart(merger)
+        wiring.connect(m, merger.o, link.i_result)
+        sinks = [merger.i0]
+        for n, name in enumerate(self.outputs[1:], 1):
+            wiring.connect(m, self.queues[name].o, getattr(merger, f"i{n}"))
+            sinks.append(self.queues[name].i)
+        return sinks

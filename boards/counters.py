@@ -1,5 +1,8 @@
 """Cycle counters at the accelerator's boundary."""
 
+from functools import reduce
+from operator import and_, or_
+
 from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -17,14 +20,20 @@ COUNTER_LAYOUT = data.StructLayout({
 class InferenceCounters(wiring.Component):
     """Measure latency and initiation interval of the accelerator while it works.
 
+    A frame enters with its first beat at any input, and leaves with the last one of all outputs.
     Cycle counts stop at ``2**24``, which means so many or more; the number of frames wraps. All are
     cleared by the reset of the accelerator.
 
+    Parameters
+    ----------
+    inputs, outputs : int
+        Streams of the accelerator.
+
     Members
     -------
-    input_taken, input_last : In(1)
+    input_taken, input_last : In(inputs)
         A beat is accepted by the accelerator; it is the last one of its frame.
-    output_taken, output_last : In(1)
+    output_taken, output_last : In(outputs)
         The same for a beat the accelerator gives.
     busy : Out(1)
         A frame is inside the accelerator.
@@ -41,28 +50,27 @@ class InferenceCounters(wiring.Component):
 
     latency = 1
 
-    def __init__(self):
+    def __init__(self, inputs=1, outputs=1):
+        self.inputs, self.outputs = inputs, outputs
+        # parts of a network that have nothing in common may be a whole replay ahead
+        self.frame_bits = 8 if inputs == outputs == 1 else 17
         super().__init__({
-            "input_taken": In(1),
-            "input_last": In(1),
-            "output_taken": In(1),
-            "output_last": In(1),
+            "input_taken": In(inputs),
+            "input_last": In(inputs),
+            "output_taken": In(outputs),
+            "output_last": In(outputs),
             "busy": Out(1),
             "counts": Out(COUNTER_LAYOUT),
         })
 
     def elaborate(self, platform):
         m = Module()
-        first = Signal(init=1)
         timing = Signal()
-        inside = Signal(8)
+        inside = Signal(self.frame_bits)
         since_last = Signal(CYCLE_BITS + 1)
-        enters = self.input_taken & first
-        leaves = self.output_taken & self.output_last
+        enters = self._enters(m)
+        leaves = self._leaves(m)
         m.d.comb += self.busy.eq(inside != 0)
-
-        with m.If(self.input_taken):
-            m.d.sync += first.eq(self.input_last)
 
         with m.If(enters & ~leaves):
             m.d.sync += inside.eq(inside + 1)
@@ -85,3 +93,29 @@ class InferenceCounters(wiring.Component):
                 self.counts.frames.eq(self.counts.frames + 1),
             ]
         return m
+
+    def _enters(self, m):
+        """Whether a frame's first beat comes to the first input that gets any of it."""
+        first = Signal(self.inputs, init=-1)
+        starts = self.input_taken & first
+        for n in range(self.inputs):
+            with m.If(self.input_taken[n]):
+                m.d.sync += first[n].eq(self.input_last[n])
+        if self.inputs == 1:
+            return starts
+        behind = [Signal(self.frame_bits, name=f"behind{n}") for n in range(self.inputs)]
+        enters = reduce(or_, (start & (n == 0) for start, n in zip(starts, behind, strict=True)))
+        for start, frames in zip(starts, behind, strict=True):
+            m.d.sync += frames.eq(frames + enters - start)
+        return enters
+
+    def _leaves(self, m):
+        """Whether a frame's last beat leaves by the last output that gives any of it."""
+        ends = self.output_taken & self.output_last
+        if self.outputs == 1:
+            return ends
+        ahead = [Signal(self.frame_bits, name=f"ahead{n}") for n in range(self.outputs)]
+        leaves = reduce(and_, (end | (n != 0) for end, n in zip(ends, ahead, strict=True)))
+        for end, frames in zip(ends, ahead, strict=True):
+            m.d.sync += frames.eq(frames + end - leaves)
+        return leaves

@@ -43,6 +43,11 @@ class TensorStream:
         kind = "i" if self.qtype.signed else "u"
         return f"<{kind}{1 if self.qtype.bits <= 8 else 2}"
 
+    @property
+    def frame_bytes(self) -> int:
+        """Bytes of a frame's tensor on the host link."""
+        return self.beats * self.lanes * (1 if self.qtype.bits <= 8 else 2)
+
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> TensorStream:
         """Read an entry of ``inputs`` or ``outputs``."""

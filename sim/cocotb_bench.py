@@ -18,15 +18,10 @@ from nnef_hw.sim.verilator import build_model
 __all__ = ["run_cocotb", "run_tests", "write_bench"]
 
 _FOLDER = Path(__file__).parent
-_PORTS = {
-    "clk": "in", "rst": "in",
-    "i__payload": "in", "i__valid": "in", "i__ready": "out",
-    "o__payload": "out", "o__valid": "out", "o__ready": "in",
-}  # fmt: skip
 
 
 def run_cocotb(
-    verilog, beats, expected, *, top="top", defines=(), seed=1, idle_limit=100_000, test_dir=None
+    verilog, vectors, *, top="top", defines=(), seed=1, idle_limit=100_000, test_dir=None
 ):
     """Run the stream bench in this process's Python under Verilator.
 
@@ -36,8 +31,9 @@ def run_cocotb(
     ----------
     verilog : str
         The module's Verilog, complete.
-    beats, expected : ndarray
-        Input and output payloads as :func:`~nnef_hw.sim.frames.pack_frames` makes them.
+    vectors : Mapping[str, ndarray]
+        Payloads of every stream as :func:`~nnef_hw.sim.frames.pack_frames` makes them: to be fed to
+        ``i`` or ``i_...``, expected of ``o`` or ``o_...``.
     top : str
         Name of the module.
     defines : Sequence[str]
@@ -65,15 +61,14 @@ def run_cocotb(
         if test_dir is None:
             test_dir = stack.enter_context(tempfile.TemporaryDirectory(prefix="nnef-hw-"))
         folder = Path(test_dir)
-        write_atomic(folder / "input.hex", _hex_lines(beats))
-        write_atomic(folder / "expected.hex", _hex_lines(expected))
+        _write_vectors(folder, vectors)
         environment = {
             "STREAM_BENCH_VECTORS": str(folder.absolute()),
             "STREAM_BENCH_IDLE_LIMIT": str(idle_limit),
         }
         return run_tests(
-            verilog, "nnef_hw.sim.stream_bench", folder, top=top, ports=_PORTS, defines=defines,
-            seed=seed, environment=environment,
+            verilog, "nnef_hw.sim.stream_bench", folder, top=top, ports=_ports(vectors),
+            defines=defines, seed=seed, environment=environment,
         )  # fmt: skip
 
 
@@ -151,22 +146,35 @@ def run_tests(
     return tests
 
 
-def write_bench(directory, beats, expected):
+def write_bench(directory, vectors):
     """Write a bench that runs without this package: ``python run.py``.
 
     Parameters
     ----------
     directory : Path
         Folder that receives the bench; the Verilog is expected as ``../rtl/top.v``.
-    beats, expected : ndarray
-        Input and output payloads as :func:`~nnef_hw.sim.frames.pack_frames` makes them.
+    vectors : Mapping[str, ndarray]
+        As for :func:`run_cocotb`.
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(_FOLDER / "stream_bench.py", directory / "test_accelerator.py")
     shutil.copyfile(_FOLDER / "run_bench.py", directory / "run.py")
-    write_atomic(directory / "input.hex", _hex_lines(beats))
-    write_atomic(directory / "expected.hex", _hex_lines(expected))
+    _write_vectors(directory, vectors)
+
+
+def _ports(streams):
+    """Ports of a module with these streams, and their directions."""
+    ports = {"clk": "in", "rst": "in"}
+    for name in streams:
+        forth, back = ("in", "out") if name.startswith("i") else ("out", "in")
+        ports |= {f"{name}__payload": forth, f"{name}__valid": forth, f"{name}__ready": back}
+    return ports
+
+
+def _write_vectors(folder, vectors):
+    for name, payloads in vectors.items():
+        write_atomic(folder / f"{name}.hex", _hex_lines(payloads))
 
 
 def _hex_lines(payloads):

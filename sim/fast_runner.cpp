@@ -1,9 +1,11 @@
 // Runs a stream accelerator over files of beats, with no interpreter in the loop.
 //
-// Arguments: INPUT OUTPUT WORDS_IN WORDS_OUT WIDTH_OUT STALL SEED BEATS FRAMES IDLE_LIMIT MAX_CYCLES DRAIN TRACE
-// INPUT is beats of WORDS_IN 64-bit words. OUTPUT is eight words (status, cycles, beats accepted, beats
-// delivered, seconds as a double, three spare), then the cycle of each accepted beat, the cycle of each
-// delivered beat, and the delivered beats. A run ends after BEATS output beats or FRAMES beats with the top bit set.
+// The streams are named by the macros INPUTS(X) and OUTPUTS(X), which stand for X(stream) per stream. Arguments: RESULT
+// STALL SEED FRAMES IDLE_LIMIT MAX_CYCLES DRAIN TRACE, then FILE WORDS per input and WORDS WIDTH BEATS per output.
+// FILE holds beats of WORDS 64-bit words. RESULT gets four words (status, cycles, seconds as a double, number of the
+// output at fault) and the numbers of beats per input and output; then the cycle of each beat, input by input; then
+// output by output the cycle of each beat, and the beats. A run ends after BEATS beats of every output, or after FRAMES
+// beats with the top bit set where BEATS is 0.
 
 #include "Vtop.h"
 
@@ -22,17 +24,17 @@ namespace {
 enum Status : uint64_t { Done, Deadlock, CycleLimit, ValidDropped, PayloadChanged, ExtraBeat };
 
 // A port of up to 64 bits is an integer, a wider one an array of 32-bit words.
-template <typename T> void put(T& port, const uint64_t* words, size_t) { port = static_cast<T>(words[0]); }
-template <size_t N> void put(VlWide<N>& port, const uint64_t* words, size_t) {
+template <typename T> void put(T& port, const uint64_t* words) { port = static_cast<T>(words[0]); }
+template <size_t N> void put(VlWide<N>& port, const uint64_t* words) {
     for (size_t k = 0; k < N; ++k) port[k] = static_cast<uint32_t>(words[k / 2] >> (32 * (k % 2)));
 }
-template <typename T> void get(const T& port, uint64_t* words, size_t) { words[0] = port; }
-template <size_t N> void get(const VlWide<N>& port, uint64_t* words, size_t count) {
-    std::fill_n(words, count, 0);
+template <typename T> void get(const T& port, uint64_t* words) { words[0] = port; }
+template <size_t N> void get(const VlWide<N>& port, uint64_t* words) {
+    std::fill_n(words, (N + 1) / 2, 0);
     for (size_t k = 0; k < N; ++k) words[k / 2] |= static_cast<uint64_t>(port[k]) << (32 * (k % 2));
 }
 
-// One pause generator per end, so that neither end's pauses depend on the other's.
+// One pause generator per end, so that no end's pauses depend on another's.
 class Pauses {
 public:
     Pauses(double probability, uint64_t seed)
@@ -46,6 +48,63 @@ public:
 private:
     uint64_t m_threshold;
     uint64_t m_state;
+};
+
+// Offers beats in order; an offer stands until it is taken.
+struct Source {
+    void (*put)(Vtop& top, const uint64_t* words);
+    CData* valid;
+    const CData* ready;
+    std::vector<uint64_t> beats, cycles;
+    size_t words, total;
+    bool offered;
+
+    bool is_done() const { return cycles.size() == total; }
+    void drive(Vtop& top, Pauses& pauses) {
+        if (!offered && !is_done()) {
+            offered = !pauses.next();
+            // while nothing is offered the payload is another beat's: nobody may look at it
+            const size_t position = cycles.size(), shown = offered ? position : (position * 7 + 3) % total;
+            put(top, &beats[shown * words]);
+        }
+        *valid = offered;
+    }
+    bool fires(uint64_t cycle) {
+        if (!offered || !*ready) return false;
+        cycles.push_back(cycle);
+        offered = false;
+        return true;
+    }
+};
+
+// Takes beats and checks the rules of the stream.
+struct Sink {
+    void (*get)(const Vtop& top, uint64_t* words);
+    const CData* valid;
+    CData* ready;
+    size_t words, last_bit;
+    uint64_t wanted_beats, wanted_frames;
+    std::vector<uint64_t> payloads, cycles, payload, held;
+    uint64_t frames;
+    bool waiting, is_done;
+
+    Status observe(const Vtop& top) {
+        if (!*valid) return waiting ? ValidDropped : Done;
+        get(top, payload.data());
+        if (waiting && payload != held) return PayloadChanged;
+        if (is_done) return ExtraBeat;
+        waiting = !*ready;
+        if (waiting) held = payload;
+        return Done;
+    }
+    bool fires(uint64_t cycle) {
+        if (!*valid || !*ready) return false;
+        cycles.push_back(cycle);
+        payloads.insert(payloads.end(), payload.begin(), payload.end());
+        frames += payload[last_bit / 64] >> (last_bit % 64) & 1;
+        is_done = wanted_beats ? cycles.size() == wanted_beats : frames == wanted_frames;
+        return true;
+    }
 };
 
 std::vector<uint64_t> read_words(const char* path) {
@@ -72,29 +131,49 @@ void write_words(std::FILE* file, const std::vector<uint64_t>& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 14) return 2;
-    const std::vector<uint64_t> beats = read_words(argv[1]);
-    const size_t in_words = std::strtoull(argv[3], nullptr, 10);
-    const size_t out_words = std::strtoull(argv[4], nullptr, 10);
-    const size_t last_bit = std::strtoull(argv[5], nullptr, 10) - 1;
-    const double stall = std::strtod(argv[6], nullptr);
-    const uint64_t seed = std::strtoull(argv[7], nullptr, 10);
-    const uint64_t wanted_beats = std::strtoull(argv[8], nullptr, 10);
-    const uint64_t wanted_frames = std::strtoull(argv[9], nullptr, 10);
-    const uint64_t idle_limit = std::strtoull(argv[10], nullptr, 10);
-    const uint64_t max_cycles = std::strtoull(argv[11], nullptr, 10);
-    const uint64_t drain = std::strtoull(argv[12], nullptr, 10);
-    const size_t total = beats.size() / in_words;
-
     VerilatedContext context;
     context.traceEverOn(VM_TRACE);
     Vtop top{&context, "TOP"};
+#define SOURCE(stream) \
+    {[](Vtop& t, const uint64_t* words) { put(t.stream##___05Fpayload, words); }, \
+     &top.stream##___05Fvalid, &top.stream##___05Fready},
+#define SINK(stream) \
+    {[](const Vtop& t, uint64_t* words) { get(t.stream##___05Fpayload, words); }, \
+     &top.stream##___05Fvalid, &top.stream##___05Fready},
+    std::vector<Source> sources{INPUTS(SOURCE)};
+    std::vector<Sink> sinks{OUTPUTS(SINK)};
+
+    if (argc != static_cast<int>(9 + 2 * sources.size() + 3 * sinks.size())) return 2;
+    const auto number = [&](int place) { return std::strtoull(argv[place], nullptr, 10); };
+    const double stall = std::strtod(argv[2], nullptr);
+    const uint64_t seed = number(3), wanted_frames = number(4), idle_limit = number(5);
+    const uint64_t max_cycles = number(6), drain = number(7);
+    int place = 9;
+    std::vector<Pauses> source_pauses, sink_pauses;
+    for (Source& source : sources) {
+        source.beats = read_words(argv[place]);
+        source.words = number(place + 1);
+        source.total = source.beats.size() / source.words;
+        source.cycles.reserve(source.total);
+        source_pauses.emplace_back(stall, seed + source_pauses.size() * 0xd1b54a32d192ed03ull);
+        place += 2;
+    }
+    for (Sink& sink : sinks) {
+        sink.words = number(place);
+        sink.last_bit = number(place + 1) - 1;
+        sink.wanted_beats = number(place + 2);
+        sink.wanted_frames = wanted_frames;
+        sink.payload.resize(sink.words);
+        sink_pauses.emplace_back(stall, (seed ^ 0x9e3779b97f4a7c15ull) + sink_pauses.size() * 0xd1b54a32d192ed03ull);
+        place += 3;
+    }
+
 #if VM_TRACE
     Trace trace;
-    const bool tracing = argv[13][0] != 0;
+    const bool tracing = argv[8][0] != 0;
     if (tracing) {
         top.trace(&trace, 99);
-        trace.open(argv[13]);
+        trace.open(argv[8]);
     }
 #endif
     uint64_t half_cycles = 0;
@@ -112,57 +191,42 @@ int main(int argc, char** argv) {
     step(1);
     top.rst = 0;
 
-    Pauses source_pauses{stall, seed}, sink_pauses{stall, seed ^ 0x9e3779b97f4a7c15ull};
-    std::vector<uint64_t> accepted, delivered, payloads, payload(out_words), held(out_words);
-    accepted.reserve(total);
     Status status = Done;
-    size_t position = 0;
-    uint64_t cycle = 0, idle = 0, frames = 0, drained = 0;
-    bool offered = false, waiting = false, finished = false;
+    uint64_t cycle = 0, idle = 0, drained = 0, fault = 0;
+    bool delivered = false;
 
     const auto begin = std::chrono::steady_clock::now();
     for (;; ++cycle) {
         // the rest of the input must be taken, and then for DRAIN cycles no output may come
-        if (finished && (!drain || (position == total && drained++ == drain))) break;
+        if (delivered) {
+            bool taken = true;
+            for (const Source& source : sources) taken &= source.is_done();
+            if (!drain || (taken && drained++ == drain)) break;
+        }
         if (idle >= idle_limit || (max_cycles && cycle >= max_cycles)) {
             status = idle >= idle_limit ? Deadlock : CycleLimit;
             break;
         }
 
-        if (!offered && position < total) {
-            offered = !source_pauses.next();
-            // while nothing is offered the payload is another beat's: nobody may look at it
-            const size_t shown = offered ? position : (position * 7 + 3) % total;
-            put(top.i___05Fpayload, &beats[shown * in_words], in_words);
-        }
-        top.i___05Fvalid = offered;
-        top.o___05Fready = !sink_pauses.next();
+        for (size_t n = 0; n < sources.size(); ++n) sources[n].drive(top, source_pauses[n]);
+        for (size_t n = 0; n < sinks.size(); ++n) *sinks[n].ready = !sink_pauses[n].next();
         step(0);
-
-        const bool in_fires = offered && top.i___05Fready;
-        const bool out_valid = top.o___05Fvalid;
-        const bool out_fires = out_valid && top.o___05Fready;
-        if (out_valid) get(top.o___05Fpayload, payload.data(), out_words);
-        if (waiting && !out_valid) status = ValidDropped;
-        else if (waiting && payload != held) status = PayloadChanged;
-        else if (finished && out_valid) status = ExtraBeat;
+        for (size_t n = 0; n < sinks.size() && status == Done; ++n) {
+            fault = n;
+            status = sinks[n].observe(top);
+        }
         if (status != Done) break;
-        waiting = out_valid && !out_fires;
-        if (waiting) held = payload;
-        step(1);
 
-        idle = in_fires || out_fires ? 0 : idle + 1;
-        if (in_fires) {
-            accepted.push_back(cycle);
-            ++position;
-            offered = false;
+        // what moves is seen before the clock's edge changes it
+        bool moves = false;
+        for (Source& source : sources) moves |= source.fires(cycle);
+        delivered = true;
+        for (Sink& sink : sinks) {
+            moves |= sink.fires(cycle);
+            delivered &= sink.is_done;
         }
-        if (out_fires) {
-            delivered.push_back(cycle);
-            payloads.insert(payloads.end(), payload.begin(), payload.end());
-            frames += payload[last_bit / 64] >> (last_bit % 64) & 1;
-            finished = wanted_beats ? delivered.size() == wanted_beats : frames == wanted_frames;
-        }
+        idle = moves ? 0 : idle + 1;
+        step(1);
     }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     top.final();
@@ -170,16 +234,20 @@ int main(int argc, char** argv) {
     if (tracing) trace.close();
 #endif
 
-    std::vector<uint64_t> header{status, cycle, accepted.size(), delivered.size(), 0, 0, 0, 0};
-    std::memcpy(&header[4], &seconds, sizeof seconds);
-    std::FILE* file = std::fopen(argv[2], "wb");
+    std::vector<uint64_t> header{status, cycle, 0, fault};
+    std::memcpy(&header[2], &seconds, sizeof seconds);
+    for (const Source& source : sources) header.push_back(source.cycles.size());
+    for (const Sink& sink : sinks) header.push_back(sink.cycles.size());
+    std::FILE* file = std::fopen(argv[1], "wb");
     if (!file) {
-        std::perror(argv[2]);
+        std::perror(argv[1]);
         return 2;
     }
     write_words(file, header);
-    write_words(file, accepted);
-    write_words(file, delivered);
-    write_words(file, payloads);
+    for (const Source& source : sources) write_words(file, source.cycles);
+    for (const Sink& sink : sinks) {
+        write_words(file, sink.cycles);
+        write_words(file, sink.payloads);
+    }
     return std::fclose(file) ? 2 : 0;
 }

@@ -1,9 +1,10 @@
-"""Cocotb bench for a module with one input stream ``i`` and one output stream ``o``.
+"""Cocotb bench for a module with input streams ``i`` or ``i_...`` and output streams ``o...``.
 
-It needs cocotb and a simulator, nothing else. ``input.hex`` and ``expected.hex`` hold one payload
-per line; they are looked for in the folder ``STREAM_BENCH_VECTORS``, or beside this file. Every
-test feeds all input and compares the output exactly, with other pauses: the source idles and the
-sink pushes back with the given probability per cycle, "changing" draws new ones now and then.
+It needs cocotb and a simulator, nothing else. A file per stream, such as ``i.hex``, holds one
+payload per line: what is fed, or what is expected. They are looked for in the folder
+``STREAM_BENCH_VECTORS``, or beside this file. Every test feeds all input and compares the output
+exactly, with other pauses: every source idles and every sink pushes back with the given probability
+per cycle, "changing" draws new ones now and then.
 """
 
 import os
@@ -18,10 +19,20 @@ IDLE_LIMIT = int(os.environ.get("STREAM_BENCH_IDLE_LIMIT", "100000"))
 QUIET_CYCLES = 64
 
 
-def read_vectors(name):
-    """Payloads of one file."""
+def read_vectors(kind):
+    """Payloads of every stream, "i" or "o", by its name."""
     folder = Path(os.environ.get("STREAM_BENCH_VECTORS", Path(__file__).parent))
-    return [int(line, 16) for line in (folder / name).read_text().split()]
+    paths = [*folder.glob(f"{kind}.hex"), *sorted(folder.glob(f"{kind}_*.hex"))]
+    return {path.stem: [int(line, 16) for line in path.read_text().split()] for path in paths}
+
+
+class Stream:
+    """The ports of a stream."""
+
+    def __init__(self, dut, name):
+        self.name = name
+        for part in ("payload", "valid", "ready"):
+            setattr(self, part, getattr(dut, f"{name}__{part}"))
 
 
 class Pauses:
@@ -41,8 +52,8 @@ class Pauses:
 class Source:
     """Offers payloads in order; an offer stands until it is taken."""
 
-    def __init__(self, dut, payloads, pauses):
-        self._dut, self._payloads, self._pauses = dut, payloads, pauses
+    def __init__(self, stream, payloads, pauses):
+        self._stream, self._payloads, self._pauses = stream, payloads, pauses
         self._offered = False
         self.taken = 0
 
@@ -51,18 +62,23 @@ class Source:
         """All payloads were taken."""
         return self.taken == len(self._payloads)
 
+    @property
+    def progress(self):
+        """How far it has come, in words."""
+        return f"{self._stream.name}: {self.taken} beats taken"
+
     def drive(self):
         """Set the stream's signals for this cycle."""
         if not self._offered and not self.is_done:
             self._offered = not self._pauses()
             # while nothing is offered another payload shows: nobody may look at it
             shown = self.taken if self._offered else random.randrange(len(self._payloads))
-            self._dut.i__payload.value = self._payloads[shown]
-        self._dut.i__valid.value = int(self._offered)
+            self._stream.payload.value = self._payloads[shown]
+        self._stream.valid.value = int(self._offered)
 
     def observe(self):
         """Look at the settled signals; return whether a payload moves."""
-        moves = self._offered and bool(self._dut.i__ready.value)
+        moves = self._offered and bool(self._stream.ready.value)
         if moves:
             self.taken += 1
             self._offered = False
@@ -72,8 +88,8 @@ class Source:
 class Sink:
     """Takes payloads, compares them, and checks the rules of the stream."""
 
-    def __init__(self, dut, expected, pauses):
-        self._dut, self._expected, self._pauses = dut, expected, pauses
+    def __init__(self, stream, expected, pauses):
+        self._stream, self._expected, self._pauses = stream, expected, pauses
         self._ready = False
         self._held = None
         self.given = 0
@@ -83,22 +99,29 @@ class Sink:
         """All expected payloads came."""
         return self.given == len(self._expected)
 
+    @property
+    def progress(self):
+        """How far it has come, in words."""
+        return f"{self._stream.name}: {self.given} given"
+
     def drive(self):
         """Set the stream's signals for this cycle."""
         self._ready = not self._pauses()
-        self._dut.o__ready.value = int(self._ready)
+        self._stream.ready.value = int(self._ready)
 
     def observe(self):
         """Look at the settled signals; return whether a payload moves."""
-        valid = bool(self._dut.o__valid.value)
-        assert valid or self._held is None, f"o.valid fell while beat {self.given} was waiting"
+        name, valid = self._stream.name, bool(self._stream.valid.value)
+        assert valid or self._held is None, f"{name}.valid fell while beat {self.given} was waiting"
         if not valid:
             return False
-        payload = int(self._dut.o__payload.value)
-        assert self._held in {None, payload}, f"o.payload of beat {self.given} changed"
-        assert not self.is_done, f"surplus beat after the {self.given} expected ones"
+        payload = int(self._stream.payload.value)
+        assert self._held in {None, payload}, f"{name}.payload of beat {self.given} changed"
+        assert not self.is_done, f"surplus beat of {name} after the {self.given} expected ones"
         wanted = self._expected[self.given]
-        assert payload == wanted, f"beat {self.given} is {payload:#x}, expected {wanted:#x}"
+        assert payload == wanted, (
+            f"beat {self.given} of {name} is {payload:#x}, expected {wanted:#x}"
+        )
         self._held = None if self._ready else payload
         self.given += self._ready
         return self._ready
@@ -110,13 +133,17 @@ class Sink:
     [(0.0, 0.0), (0.5, 0.0), (0.0, 0.5), (0.5, 0.5), ("changing", "changing")],
 ))
 async def matches_expected(dut, idle, backpressure):
-    """Feed all input and compare all output, with pauses at both ends."""
-    source = Source(dut, read_vectors("input.hex"), Pauses(idle))
-    sink = Sink(dut, read_vectors("expected.hex"), Pauses(backpressure))
+    """Feed all input and compare all output, with pauses at all ends."""
+    ends = []
+    for kind, end, probability in (("i", Source, idle), ("o", Sink, backpressure)):
+        for name, payloads in read_vectors(kind).items():
+            stream = Stream(dut, name)
+            ends.append(end(stream, payloads, Pauses(probability)))
+            if end is Source:
+                stream.valid.value = stream.payload.value = 0
+            else:
+                stream.ready.value = 0
     dut.rst.value = 1
-    dut.i__valid.value = 0
-    dut.i__payload.value = 0
-    dut.o__ready.value = 0
     Clock(dut.clk, 10, unit="ns").start()
     await FallingEdge(dut.clk)
     await FallingEdge(dut.clk)
@@ -124,16 +151,16 @@ async def matches_expected(dut, idle, backpressure):
 
     cycles = idle_cycles = quiet = 0
     while quiet < QUIET_CYCLES:
-        source.drive()
-        sink.drive()
+        for end in ends:
+            end.drive()
         # what has settled in the low half of the clock is what its rising edge sees
         await ReadOnly()
-        moves = [source.observe(), sink.observe()]
+        moves = [end.observe() for end in ends]
         idle_cycles = 0 if any(moves) else idle_cycles + 1
-        done = source.is_done and sink.is_done
+        done = all(end.is_done for end in ends)
         quiet += done
         cycles += not done
-        state = f"{source.taken} beats taken, {sink.given} given"
+        state = ", ".join(end.progress for end in ends)
         assert done or idle_cycles < IDLE_LIMIT, f"nothing moves any more after {state}"
         await FallingEdge(dut.clk)
     dut._log.info("%d cycles, %s", cycles, state)

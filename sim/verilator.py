@@ -77,6 +77,7 @@ def build_model(
     *,
     top: str = "top",
     harness: Path,
+    prelude: str = "",
     ports: Mapping[str, str] | None = None,
     trace: str = "",
     vpi: bool = False,
@@ -95,6 +96,8 @@ def build_model(
         Top module; its C++ class is ``Vtop`` whatever its name.
     harness : Path
         C++ file with ``main``.
+    prelude : str
+        C++ text ahead of it.
     ports : Mapping[str, str], optional
         Ports that the harness needs, with their directions, "in" or "out".
     trace : str
@@ -144,7 +147,7 @@ def build_model(
         ),
     )
 
-    key = digest(library_key, verilog, harness, *arguments, *link)[:32]
+    key = digest(library_key, verilog, prelude, harness, *arguments, *link)[:32]
     logs = root / "logs" / key
 
     def produce(folder):
@@ -156,7 +159,8 @@ def build_model(
         program = folder / "bin" / top
         program.parent.mkdir()
         tools = (verilator, compiler)
-        _compile_model(folder, logs, harness, library, tools, flags, link, program, trace=trace)
+        main = (prelude, harness)
+        _compile_model(folder, logs, main, library, tools, flags, link, program, trace=trace)
 
     model = publish_directory(root / "models" / key, produce)
     return Model(model / "bin" / top, _ports(model / "obj" / "Vtop.h"))
@@ -191,8 +195,9 @@ def _compile_library(folder, logs, verilator, compiler, flags, *, trace, vpi):
         raise
 
 
-def _compile_model(folder, logs, harness, library, tools, flags, link, program, *, trace):
+def _compile_model(folder, logs, main, library, tools, flags, link, program, *, trace):
     verilator, compiler = tools
+    prelude, harness = main
     objects = folder / "obj"
     flags = [*flags, *_includes(verilator), "-Iobj", "-include", library / "runtime.h"]
     generated = sorted(objects.glob("*.cpp"))
@@ -200,7 +205,7 @@ def _compile_model(folder, logs, harness, library, tools, flags, link, program, 
     # said by pragmas, because with other flags the precompiled header would be refused.
     slow = [path for path in generated if path.stem.endswith("__Slow")]
     fast = [path for path in generated if path not in slow]
-    parts = {"once": (_UNOPTIMIZED, slow), "every_cycle": ("", [*fast, harness])}
+    parts = {"once": (_UNOPTIMIZED, slow), "every_cycle": (prelude, [*fast, harness])}
     sources = []
     for name, (begin, paths) in parts.items():
         source = folder / f"{name}.cpp"

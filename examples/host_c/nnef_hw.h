@@ -31,7 +31,8 @@ typedef enum {
 /* Begin a session. hash: the 32 bytes of the build, or NULL to take any. */
 nnef_hw_status nnef_hw_open(nnef_hw_link *link, const uint8_t *hash);
 
-/* Run one frame. Its bytes and those of the result are in the order of the streams. */
+/* Run one frame. Its bytes and those of the result are in the order of the streams; of several inputs or
+ * outputs one after the other, as in the manifest. */
 nnef_hw_status nnef_hw_run(nnef_hw_link *link, const uint8_t *frame, size_t frame_bytes,
                            uint8_t *result, size_t result_bytes);
 

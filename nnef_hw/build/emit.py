@@ -19,12 +19,11 @@ from nnef_hw.frontend import save
 from nnef_hw.ir import Graph
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.artifacts import FIXED_MODEL, FLOAT_MODEL
+from nnef_hw.run.rtl import payloads
 from nnef_hw.run.simulate import random_codes
-from nnef_hw.run.streams import to_stream
 from nnef_hw.samples import Samples
 from nnef_hw.schedule import Plan
 from nnef_hw.sim.cocotb_bench import write_bench
-from nnef_hw.sim.frames import pack_frames
 
 __all__ = ["emit"]
 
@@ -63,18 +62,13 @@ def emit(
         codes = random_codes(fixed, BENCH_FRAMES)
     else:
         codes = quantize_inputs(fixed, samples[:BENCH_FRAMES].inputs)
-    beats = to_stream(codes[fixed.inputs[0]], plan.input)
-    results = to_stream(run_fixed(fixed, codes)[fixed.outputs[0]], plan.output)
-    write_bench(
-        folder / "sim",
-        pack_frames(beats, plan.input.bits, signed=plan.input.signed),
-        pack_frames(results, plan.output.bits, signed=plan.output.signed),
-    )
+    fed = payloads(fixed.inputs, plan.inputs, codes)
+    expected = payloads(fixed.outputs, plan.outputs, run_fixed(fixed, codes))
+    write_bench(folder / "sim", {**fed, **expected})
 
     if not isinstance(target, Board):
         (folder / "ip").mkdir()
-        wrapper = axi_wrapper(plan, plan.input, plan.output, IP_NAME)
-        (folder / "ip" / f"{IP_NAME}.v").write_text(wrapper)
+        (folder / "ip" / f"{IP_NAME}.v").write_text(axi_wrapper(plan, IP_NAME))
         (folder / "ip" / f"{IP_NAME}.core").write_text(fusesoc_core(plan, IP_NAME))
         return
     board = design_board(plan, fixed, manifest, target)

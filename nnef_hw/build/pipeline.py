@@ -166,13 +166,14 @@ def _simulate(
         begin = time.perf_counter()
         codes = random_codes(fixed) if samples is None else quantize_inputs(fixed, samples.inputs)
         outcome = run_rtl(folder.verilog, folder.plan, fixed, codes)
-        expected = run_fixed(fixed, codes)[fixed.outputs[0]]
+        expected = run_fixed(fixed, codes)
         accuracy = None
         if samples is not None:
             is_float = folder.canonical is not None
             mask = samples.evaluation_mask() if is_float else np.ones(len(samples), bool)
             accuracy = accuracies(
-                folder.canonical, fixed, samples[mask], outcome.codes[mask],
+                folder.canonical, fixed, samples[mask],
+                {name: x[mask] for name, x in outcome.codes.items()},
                 len(samples) - int(mask.sum()),
             )  # fmt: skip
         return {

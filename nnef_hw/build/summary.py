@@ -44,7 +44,10 @@ def make_report(
     core = plan.clock_mhz * 1e6 / plan.interval
     codes = {
         tensor: prod(image_shape(graph.tensor(tensor).shape) or ())
-        for tensor in (plan.input.tensor, *(block.tensor for block in plan.blocks))
+        for tensor in (
+            *(port.tensor for port in plan.inputs),
+            *(block.tensor for block in plan.blocks),
+        )
     }
     return {
         "model": plan.model,
@@ -74,6 +77,8 @@ def make_report(
                 plan.blocks, network.layers, timeline.blocks, strict=True
             )
         ],
+        "inputs": [port.tensor for port in plan.inputs],
+        "outputs": [port.tensor for port in plan.outputs],
         "link": plan.link.to_json(),
         "headroom": _headroom(plan, network, target, codes),
         "roofs": _roofs(plan, target, codes),
@@ -109,7 +114,8 @@ def _link_rate(plan: Plan, baud: int) -> float:
     asked for.
     """
     sent, received = (
-        port.beats * port.lanes * -(-port.bits // 8) for port in (plan.input, plan.output)
+        sum(port.beats * port.lanes * -(-port.bits // 8) for port in ports)
+        for ports in (plan.inputs, plan.outputs)
     )
     packets = -(-sent // MAX_PAYLOAD) + -(-received // MAX_PAYLOAD)
     return baud / UART_BITS_PER_BYTE / (sent + received + packets * 2 * PACKET_OVERHEAD)
@@ -140,7 +146,7 @@ def _roofs(plan: Plan, target: Target, codes: Mapping[str, int]) -> dict[str, fl
     return {
         "dsp_multipliers": device.products,
         "multipliers": device.products + max(in_logic, free // device.lut_multiplier),
-        "input": plan.macs / plan.input.beats,
+        "input": plan.macs / max(port.beats for port in plan.inputs),
         "streams": plan.macs / max(codes.values()),
     }
 

@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from amaranth import Module, ResetInserter, Signal
+from amaranth import Module, ResetInserter, Shape, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.blockram import BlockRam
 from nnef_hw.codegen.blocks import connect_block
 from nnef_hw.devices import find_device
 from nnef_hw.ir import Graph
@@ -22,7 +23,7 @@ from nnef_hw.schedule import Plan, Source, lower
 from nnef_hw.schedule.plan import SHALLOW_FIFO
 from nnef_hw.schedule.support import image_shape
 
-__all__ = ["Accelerator", "module_name"]
+__all__ = ["Accelerator", "make_fifo", "module_name"]
 
 MOST_HOPS = 64
 """Cycles of a restart: fewer than the host link takes for its next packet."""
@@ -54,9 +55,10 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
     Members
     -------
     i : In(stream.Signature(beat_layout))
-        The input image: row, column, channel.
+        The input image: row, column, channel. Of several inputs each has a port of its own, with
+        the name in the Plan.
     o : Out(stream.Signature(beat_layout))
-        The output image.
+        The output image, or as many. One that is not taken stops the others after a while.
     restart : In(1)
         Restart, for a cycle or more; only if ``restartable``.
     restarted : Out(1)
@@ -73,9 +75,11 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
         }
         self.device = find_device(plan.device)
         ports = {}
-        for name, flow, port in (("i", In, plan.input), ("o", Out, plan.output)):
+        for flow, port in (
+            *((In, port) for port in plan.inputs), *((Out, port) for port in plan.outputs)
+        ):  # fmt: skip
             layout = beat_layout(bits=port.bits, signed=port.signed, lanes=port.lanes)
-            ports[name] = flow(stream.Signature(layout))
+            ports[port.name] = flow(stream.Signature(layout))
         self.restartable = restartable
         if restartable:
             ports |= {"restart": In(1), "restarted": Out(1)}
@@ -86,7 +90,7 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
         m = Module()
         plan = self.plan
         readers = Counter(source.tensor for block in plan.blocks for source in block.sources)
-        readers[plan.output.tensor] += 1
+        readers.update(port.tensor for port in plan.outputs)
         streams: dict[str, list[Any]] = {}
         restart = self.restart if self.restartable else None
         every = -(-len(plan.blocks) // MOST_HOPS)
@@ -104,9 +108,11 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
                 wiring.connect(m, result, fork.i)
                 streams[tensor] = [getattr(fork, f"o{n}") for n in range(readers[tensor])]
 
-        insert("input_skid", skid := Fifo(self.i.payload.shape()))
-        wiring.connect(m, wiring.flipped(self.i), skid.i)
-        give(plan.input.tensor, skid.o, "input")
+        for port in plan.inputs:
+            name, outside = f"input{port.name[1:]}", getattr(self, port.name)
+            insert(f"{name}_skid", skid := Fifo(outside.payload.shape()))
+            wiring.connect(m, wiring.flipped(outside), skid.i)
+            give(port.tensor, skid.o, name)
         for n, (block, layer) in enumerate(zip(plan.blocks, self.network.layers, strict=True)):
             name = module_name(block.name)
             if restart is not None and self.device.long_wires and n % every == 0:
@@ -119,11 +125,13 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
             ]
             result = connect_block(m, name, block, layer, self.device, operands, insert)
             give(block.tensor, result, name)
-        insert("output_skid", skid := Fifo(self.o.payload.shape()))
+        for port in plan.outputs:
+            outside = getattr(self, port.name)
+            insert(f"output{port.name[1:]}_skid", skid := Fifo(outside.payload.shape()))
+            wiring.connect(m, streams[port.tensor].pop(), skid.i)
+            wiring.connect(m, skid.o, wiring.flipped(outside))
         if restart is not None:
             m.d.comb += self.restarted.eq(restart)
-        wiring.connect(m, streams[plan.output.tensor].pop(), skid.i)
-        wiring.connect(m, skid.o, wiring.flipped(self.o))
         return m
 
     def _operand(
@@ -137,15 +145,19 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
         """Put the FIFO in front of an operand that has one."""
         if not source.depth:
             return origin
-        if source.depth <= SHALLOW_FIFO:
-            insert(name, queue := Fifo(origin.payload.shape(), depth=source.depth))
-            wiring.connect(m, origin, queue.i)
-            return queue.o
-        [code] = origin.payload.data
-        fifo = BlockFifo(
-            bits=len(code), signed=code.shape().signed, lanes=1, frame=self.beats[source.tensor],
-            depth=source.depth, ram=self.device.ram,
-        )  # fmt: skip
+        fifo = make_fifo(
+            origin.payload.shape(), source.depth, self.beats[source.tensor], self.device.ram
+        )
         insert(name, fifo)
         wiring.connect(m, origin, fifo.i)
         return fifo.o
+
+
+def make_fifo(layout: Any, depth: int, frame: int, ram: BlockRam) -> Any:
+    """Return a queue of beats of one code, of registers or of block RAM."""
+    if depth <= SHALLOW_FIFO:
+        return Fifo(layout, depth=depth)
+    code = Shape.cast(layout["data"].shape.elem_shape)
+    return BlockFifo(
+        bits=code.width, signed=code.signed, lanes=1, frame=frame, depth=depth, ram=ram
+    )

@@ -10,12 +10,13 @@ from nnef_hw.boards import Board
 from nnef_hw.boards.core import DEFAULT_BAUD
 from nnef_hw.boards.top import CONSTRAINTS_SUFFIX, board_constraints, board_top
 from nnef_hw.boards.uart import uart_divider
-from nnef_hw.codegen.accelerator import Accelerator
+from nnef_hw.codegen.accelerator import Accelerator, make_fifo
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph
 from nnef_hw.manifest import manifest_hash
 from nnef_hw.schedule import Plan
+from nnef_hw.schedule.plan import queued_ports
 
 __all__ = ["DEFAULT_BAUD", "BoardDesign", "check_clock", "design_board", "fastest_clock"]
 
@@ -70,10 +71,20 @@ def fastest_clock(board: Board, limit_mhz: float, baud: int | None = DEFAULT_BAU
 
 def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any], board: Board) -> BoardDesign:
     """Put the accelerator behind the board's host link, clock and reset."""
+    accelerator = Accelerator(plan, graph, restartable=True)
+    queues = {
+        port.name: make_fifo(
+            getattr(accelerator, port.name).payload.shape(),
+            port.queue_depth,
+            port.beats,
+            board.device.ram,
+        )
+        for port in queued_ports(plan.inputs, plan.outputs)
+    }
     top, ports = board_top(
-        board, Accelerator(plan, graph, restartable=True), plan.clock_mhz, manifest_hash(manifest),
+        board, accelerator, plan.clock_mhz, manifest_hash(manifest),
         baud=manifest["link"].get("baud", DEFAULT_BAUD), link=manifest["link"]["kind"],
-        frame_beats=plan.input.beats,
+        frames={port.name: port.beats for port in (*plan.inputs, *plan.outputs)}, queues=queues,
     )  # fmt: skip
     return BoardDesign(
         verilog=to_verilog(top, name="board_top", ports=ports),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from nnef_hw.schedule import Plan, Port
@@ -13,23 +14,34 @@ WRAPPER = """\
 // the first lane lowest; codes from the accelerator are extended to them. See manifest.json.
 module {name} (
     input aclk, aresetn,
-    input [{in_width}-1:0] s_axis_tdata,
-    input s_axis_tvalid, s_axis_tlast,
-    output s_axis_tready,
-    output [{out_width}-1:0] m_axis_tdata,
-    output m_axis_tvalid, m_axis_tlast,
-    input m_axis_tready
+{ports}
 );
-    wire [{out_payload}-1:0] result;
-    top accelerator (
+{wires}    top accelerator (
         .clk(aclk), .rst(~aresetn),
-        .i__payload({{{inputs}}}),
-        .i__valid(s_axis_tvalid), .i__ready(s_axis_tready),
-        .o__payload(result), .o__valid(m_axis_tvalid), .o__ready(m_axis_tready)
+{connections}
     );
-    assign m_axis_tlast = result[{out_payload}-1];
-    assign m_axis_tdata = {{{outputs}}};
-endmodule
+{results}endmodule
+"""
+
+INPUT_PORTS = """\
+    input [{width}-1:0] {axis}_tdata,
+    input {axis}_tvalid, {axis}_tlast,
+    output {axis}_tready"""
+OUTPUT_PORTS = """\
+    output [{width}-1:0] {axis}_tdata,
+    output {axis}_tvalid, {axis}_tlast,
+    input {axis}_tready"""
+INPUT_CONNECTION = """\
+        .{name}__payload({{{codes}}}),
+        .{name}__valid({axis}_tvalid), .{name}__ready({axis}_tready)"""
+OUTPUT_CONNECTION = """\
+        .{name}__payload({result}), .{name}__valid({axis}_tvalid), .{name}__ready({axis}_tready)"""
+WIRE = """\
+    wire [{payload}-1:0] {result};
+"""
+RESULT = """\
+    assign {axis}_tlast = {result}[{payload}-1];
+    assign {axis}_tdata = {{{codes}}};
 """
 
 CORE = """\
@@ -68,23 +80,56 @@ def axi_width(port: Port) -> int:
     return port.lanes * _code_bits(port)
 
 
-def axi_wrapper(plan: Plan, source: Port, sink: Port, name: str) -> str:
-    """Verilog of module ``name`` around module ``top``."""
-    step = _code_bits(source)
-    lanes = range(source.lanes - 1, -1, -1)
-    codes = [f"s_axis_tdata[{lane * step} +: {source.bits}]" for lane in lanes]
-    surplus = _code_bits(sink) - sink.bits
-    results = []
-    for lane in range(sink.lanes - 1, -1, -1):
-        if surplus:
-            sign = f"result[{lane * sink.bits + sink.bits - 1}]" if sink.signed else "1'b0"
-            results.append(f"{{{surplus}{{{sign}}}}}")
-        results.append(f"result[{lane * sink.bits} +: {sink.bits}]")
+def axi_wrapper(plan: Plan, name: str) -> str:
+    """Verilog of module ``name`` around module ``top``.
+
+    Its streams are ``s_axis`` and ``m_axis``; of several each ends like the accelerator's port.
+    """
+    inputs = [_input_fields(port) for port in plan.inputs]
+    outputs = [_output_fields(port) for port in plan.outputs]
     return WRAPPER.format(
-        model=plan.model, name=name, in_width=axi_width(source), out_width=axi_width(sink),
-        out_payload=sink.lanes * sink.bits + 1, inputs=", ".join(["s_axis_tlast", *codes]),
-        outputs=", ".join(results),
-    )  # fmt: skip
+        model=plan.model,
+        name=name,
+        ports=_listed(INPUT_PORTS, inputs, OUTPUT_PORTS, outputs),
+        wires="".join(WIRE.format(**fields) for fields in outputs),
+        connections=_listed(INPUT_CONNECTION, inputs, OUTPUT_CONNECTION, outputs),
+        results="".join(RESULT.format(**fields) for fields in outputs),
+    )
+
+
+Fields = dict[str, Any]
+
+
+def _listed(
+    for_input: str, inputs: Sequence[Fields], for_output: str, outputs: Sequence[Fields]
+) -> str:
+    lines = [for_input.format(**fields) for fields in inputs]
+    return ",\n".join([*lines, *(for_output.format(**fields) for fields in outputs)])
+
+
+def _input_fields(port: Port) -> Fields:
+    axis, step = f"s_axis{port.name[1:]}", _code_bits(port)
+    lanes = range(port.lanes - 1, -1, -1)
+    codes = [f"{axis}_tdata[{lane * step} +: {port.bits}]" for lane in lanes]
+    return {
+        "name": port.name, "axis": axis, "width": axi_width(port),
+        "codes": ", ".join([f"{axis}_tlast", *codes]),
+    }  # fmt: skip
+
+
+def _output_fields(port: Port) -> Fields:
+    result = f"result{port.name[1:]}"
+    surplus = _code_bits(port) - port.bits
+    codes = []
+    for lane in range(port.lanes - 1, -1, -1):
+        if surplus:
+            sign = f"{result}[{(lane + 1) * port.bits - 1}]" if port.signed else "1'b0"
+            codes.append(f"{{{surplus}{{{sign}}}}}")
+        codes.append(f"{result}[{lane * port.bits} +: {port.bits}]")
+    return {
+        "name": port.name, "axis": f"m_axis{port.name[1:]}", "width": axi_width(port),
+        "result": result, "payload": port.lanes * port.bits + 1, "codes": ", ".join(codes),
+    }  # fmt: skip
 
 
 def fusesoc_core(plan: Plan, name: str) -> str:

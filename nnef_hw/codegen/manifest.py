@@ -17,6 +17,7 @@ def make_manifest(
 ) -> dict[str, Any]:
     """Describe a build: tensors with shapes and QTypes, streams, folding, link.
 
+    ``port`` is the prefix of the accelerator's ports for a tensor.
     ``image`` is (height, width, channels) in stream order; a tensor of another shape is reshaped by
     the host in NCHW order. ``link`` is what :func:`link_entry` gives.
     """
@@ -29,8 +30,13 @@ def make_manifest(
         "board": plan.board,
         "device": plan.device,
         "clock_mhz": plan.clock_mhz,
-        "inputs": [_tensor(graph, name, plan.input) for name in graph.inputs],
-        "outputs": [_tensor(graph, name, plan.output) for name in graph.outputs],
+        "inputs": [
+            _tensor(graph, name, port) for name, port in zip(graph.inputs, plan.inputs, strict=True)
+        ],
+        "outputs": [
+            _tensor(graph, name, port)
+            for name, port in zip(graph.outputs, plan.outputs, strict=True)
+        ],
         "folding": [
             {
                 "layer": block.name,
@@ -68,6 +74,7 @@ def _tensor(graph: Graph, name: str, port: Port) -> dict[str, Any]:
     assert tensor.qtype is not None
     return {
         "name": name,
+        "port": port.name,
         "shape": list(tensor.shape),
         "qtype": tensor.qtype.to_json(),
         "image": list(port.image),

@@ -99,7 +99,8 @@ def draw(report: Mapping[str, Any]) -> Picture:
         height=HEIGHT,
         gap=GAP,
     )
-    wiring = route(grid, list(_edges(layers)))
+    outputs = {n for n, layer in enumerate(layers) if layer["tensor"] in report["outputs"]}
+    wiring = route(grid, list(_edges(layers)), outputs)
     names = [wording.printable(x["name"]) for x in layers]
     labels = wording.shorten(names, int((width - 2 * INSET) / NAME_PITCH))
     boxes = tuple(

@@ -51,8 +51,8 @@ class Drawing:
 
 
 def draw_timeline(report: Mapping[str, Any], timeline: Timeline) -> Drawing:
-    """Draw the input and every block as a row whose height is the share of each step."""
-    activities = [timeline.input, *timeline.blocks]
+    """Draw inputs and blocks as rows whose height is the share of each step."""
+    activities = [*timeline.inputs, *timeline.blocks]
     left, right = LABEL_WIDTH, WIDTH - FIGURE_WIDTH
     names = [wording.printable(activity.name) for activity in activities]
     labels = wording.shorten(names, int((LABEL_WIDTH - 14) / NAME_PITCH))
@@ -85,8 +85,8 @@ def _row(
     slowest: Sequence[str],
 ) -> Row:
     base = y + BAR
-    is_input = activity is timeline.input
-    # The input is always there: that it waits says nothing.
+    is_input = any(activity is item for item in timeline.inputs)
+    # An input is always there: that it waits says nothing.
     shows_waiting = not is_input and any(activity.waiting)
     busy = sum(activity.busy)
     taken = [b + w for b, w in zip(activity.busy, activity.waiting, strict=True)]

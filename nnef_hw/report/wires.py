@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -107,10 +107,11 @@ class _Wire:
     end: str = "left"
 
 
-def route(grid: Grid, edges: Sequence[Edge]) -> Wiring:
+def route(grid: Grid, edges: Sequence[Edge], outputs: Collection[int] = ()) -> Wiring:
     """Lay the wires: to the next box straight or around the end of the row, others by gutters.
 
-    Wires that cross more than one row run beside the rows, each in a column of its own.
+    What no box reads leaves, and so does what the boxes ``outputs`` give. Wires that cross more
+    than one row run beside the rows, each in a column of its own.
     """
     gutters: defaultdict[int, _Gutter] = defaultdict(_Gutter)
     entries: Counter[tuple[int, str]] = Counter()
@@ -136,7 +137,7 @@ def route(grid: Grid, edges: Sequence[Edge]) -> Wiring:
         return round(grid.x(box) + grid.width, 1), tops[grid.row(box)] + grid.height / 2
 
     read = {edge.source for edge in edges}
-    leaving = [at(box) for box in range(grid.count) if box not in read]
+    leaving = [at(box) for box in range(grid.count) if box not in read or box in outputs]
     start = (grid.left - STUB, grid.top + grid.height / 2)
     return Wiring(
         routes=tuple(_draw(grid, tops, wire) for wire in wires),

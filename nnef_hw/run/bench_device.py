@@ -48,11 +48,12 @@ def bench_device(
     with open_device(build, port) as device:
         clock = device.identity.clk_hz
         begin = time.perf_counter()
-        results = device.run_codes(codes[fixed.inputs[0]])
+        results = device.run_codes(codes)
         seconds = time.perf_counter() - begin
         counters = device.replay(frames)
         damaged = counters.damaged
-    if not np.array_equal(results, run_fixed(fixed, codes)[fixed.outputs[0]]):
+    expected = run_fixed(fixed, codes)
+    if not all(np.array_equal(results[name], expected[name]) for name in fixed.outputs):
         raise CheckError(
             "results of the board differ from the fixed-point model",
             remedy="flash the build again; if that does not help please report this",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.errors import SampleError, UnsupportedError, UsageError
+from nnef_hw.errors import SampleError, UsageError
 from nnef_hw.ir.batch import join_batch, samples_shape, split_samples
 from nnef_hw.manifest import Manifest, TensorStream, read_manifest
 from nnef_hw.run.link import Counters, Host, Timing, Transport
@@ -44,8 +44,6 @@ class Device:
     ------
     LinkError
         If nobody answers, or the board runs another build.
-    UnsupportedError
-        If the network has several inputs or outputs.
     """
 
     def __init__(
@@ -56,12 +54,6 @@ class Device:
         *,
         progress: bool = False,
     ) -> None:
-        for kind, streams in (("inputs", manifest.inputs), ("outputs", manifest.outputs)):
-            if len(streams) != 1:
-                raise UnsupportedError(
-                    f"network {manifest.model!r} has {len(streams)} {kind}, the link carries one",
-                    remedy="run it with --on rtl",
-                )
         self.manifest = manifest
         self.host = Host(transport, timing)
         self.identity = self.host.open(manifest.hash)
@@ -85,22 +77,37 @@ class Device:
         LinkError
             If the board stops answering. The next run begins a new session.
         """
-        (source,), (sink,) = self.manifest.inputs, self.manifest.outputs
-        codes = self.run_codes(source.qtype.quantize(_samples(inputs, source)))
-        return {sink.name: sink.qtype.dequantize(codes)}
+        samples = _samples(inputs, self.manifest.inputs)
+        codes = {
+            source.name: source.qtype.quantize(samples[source.name])
+            for source in self.manifest.inputs
+        }
+        results = self.run_codes(codes)
+        return {
+            sink.name: sink.qtype.dequantize(results[sink.name]) for sink in self.manifest.outputs
+        }
 
-    def run_codes(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+    def run_codes(self, codes: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.int64]]:
         """Return the output codes [N, ...] of input codes [N, ...], as the hardware has them."""
-        (source,), (sink,) = self.manifest.inputs, self.manifest.outputs
-        frames = [beats.astype(source.dtype).tobytes() for beats in to_stream(codes, source)]
-        result_bytes = sink.beats * sink.lanes * np.dtype(sink.dtype).itemsize
+        tensors = [
+            to_stream(codes[source.name], source).astype(source.dtype)
+            for source in self.manifest.inputs
+        ]
+        frames = [
+            b"".join(beats.tobytes() for beats in frame) for frame in zip(*tensors, strict=True)
+        ]
+        sinks = self.manifest.outputs
+        ends = np.cumsum([sink.frame_bytes for sink in sinks])
         if self._broken:
             self.host.open(self.manifest.hash)
         self._broken = True
-        results = list(self._track(self.host.infer(frames, result_bytes), len(frames)))
+        results = list(self._track(self.host.infer(frames, int(ends[-1])), len(frames)))
         self._broken = False
-        beats = np.stack([np.frombuffer(result, sink.dtype) for result in results])
-        return from_stream(beats, sink, sink.shape)
+        parts = np.split(np.stack([np.frombuffer(result, np.uint8) for result in results]), ends, 1)
+        return {
+            sink.name: from_stream(np.ascontiguousarray(part).view(sink.dtype), sink, sink.shape)
+            for sink, part in zip(sinks, parts[:-1], strict=True)
+        }
 
     def counters(self) -> Counters:
         """Measurements of the board, see docs/protocol.md."""
@@ -199,14 +206,27 @@ def open_device(
 
 
 def _samples(
-    inputs: Mapping[str, NDArray[Any]] | NDArray[Any], source: TensorStream
-) -> NDArray[np.float64]:
-    """Return the samples [N, ...] of the only input."""
-    if isinstance(inputs, Mapping):
+    inputs: Mapping[str, NDArray[Any]] | NDArray[Any], sources: Sequence[TensorStream]
+) -> dict[str, NDArray[np.float64]]:
+    """Return the samples [N, ...] of every input."""
+    if not isinstance(inputs, Mapping):
+        if len(sources) > 1:
+            names = " and ".join(repr(source.name) for source in sources)
+            raise SampleError(f"network has {len(sources)} inputs", remedy=f"name {names}")
+        inputs = {sources[0].name: inputs}
+    samples = {}
+    for source in sources:
         if source.name not in inputs:
             raise SampleError(f"no samples for input {source.name!r}")
-        inputs = inputs[source.name]
-    values = np.asarray(inputs, np.float64)
+        samples[source.name] = _checked(inputs[source.name], source)
+    counts = {name: len(values) for name, values in samples.items()}
+    if len(set(counts.values())) > 1:
+        raise SampleError(f"inputs have different numbers of samples: {counts}")
+    return samples
+
+
+def _checked(values: NDArray[Any], source: TensorStream) -> NDArray[np.float64]:
+    values = np.asarray(values, np.float64)
     samples = split_samples(values, source.shape)
     if samples is None:
         expected = samples_shape(source.shape)

@@ -83,8 +83,7 @@ class RtlExecutor:
         """Simulate every sample, back to back."""
 
         def simulate(codes: dict[str, NDArray[np.int64]]) -> dict[str, NDArray[np.int64]]:
-            outcome = run_rtl(self.verilog, self._build.plan, self.graph, codes)
-            return {self.graph.outputs[0]: outcome.codes}
+            return run_rtl(self.verilog, self._build.plan, self.graph, codes).codes
 
         return _in_real_numbers(self.graph, inputs, simulate)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,26 +12,37 @@ from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph
 from nnef_hw.run.streams import from_stream, to_stream
-from nnef_hw.schedule import Plan
+from nnef_hw.schedule import Plan, Port
 from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.frames import pack_frames, unpack_frames
 
-__all__ = ["RtlOutcome", "run_rtl"]
+__all__ = ["RtlOutcome", "payloads", "run_rtl"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RtlOutcome:
-    """Output codes [N, ...] of a simulation, and its cycles.
+    """Output codes [N, ...] of a simulation by name, and its cycles.
 
-    ``interval`` is the larger of the last two spacings of frames' final output beats, None for one
-    frame; ``latency`` runs from the first input beat to the first frame's final output beat.
+    A frame ends with the last of all outputs' beats. ``interval`` is the larger of the last two
+    spacings of these ends, None for one frame; ``latency`` runs from the first beat of any input to
+    the end of the first frame.
     """
 
-    codes: NDArray[np.int64]
+    codes: dict[str, NDArray[np.int64]]
     interval: int | None
     latency: int
     cycles: int
     cycles_per_second: float
+
+
+def payloads(
+    names: Sequence[str], ports: Sequence[Port], codes: Mapping[str, NDArray[Any]]
+) -> dict[str, NDArray[np.uint64]]:
+    """Return what passes the ports when tensors of these names have codes [N, ...]."""
+    return {
+        port.name: pack_frames(to_stream(codes[name], port), port.bits, signed=port.signed)
+        for name, port in zip(names, ports, strict=True)
+    }
 
 
 def run_rtl(
@@ -55,21 +66,33 @@ def run_rtl(
     ToolError
         If Verilator or the compiler is missing or fails.
     """
-    source, sink = plan.input, plan.output
-    beats = to_stream(codes[graph.inputs[0]], source)
-    runner = FastRunner(verilog, speed=True)
-    result = runner.run(
-        pack_frames(beats, source.bits, signed=source.signed),
-        expected_beats=len(beats) * sink.beats, stall=stall, seed=seed, trace=trace,
-    )  # fmt: skip
-    output = unpack_frames(
-        result.payloads, sink.lanes, sink.bits, signed=sink.signed, beats=sink.beats
+    frames = len(codes[graph.inputs[0]])
+    runner = FastRunner(
+        verilog,
+        inputs=[port.name for port in plan.inputs],
+        outputs=[port.name for port in plan.outputs],
+        speed=True,
     )
-    ends = result.out_cycles[sink.beats - 1 :: sink.beats]
+    result = runner.run_streams(
+        payloads(graph.inputs, plan.inputs, codes),
+        {port.name: frames * port.beats for port in plan.outputs},
+        stall=stall, seed=seed, trace=trace,
+    )  # fmt: skip
+    outputs = {}
+    for name, port in zip(graph.outputs, plan.outputs, strict=True):
+        beats = unpack_frames(
+            result.payloads[port.name], port.lanes, port.bits, signed=port.signed, beats=port.beats
+        )
+        outputs[name] = from_stream(beats, port, graph.tensor(name).shape)
+    ends = np.max(
+        [result.out_cycles[port.name][port.beats - 1 :: port.beats] for port in plan.outputs],
+        axis=0,
+    )
+    begin = min(cycles[0] for cycles in result.in_cycles.values())
     return RtlOutcome(
-        codes=from_stream(output, sink, graph.tensor(graph.outputs[0]).shape),
+        codes=outputs,
         interval=int(np.diff(ends[-3:]).max()) if len(ends) > 1 else None,
-        latency=int(ends[0] - result.in_cycles[0]),
+        latency=int(ends[0] - begin),
         cycles=int(result.cycles),
         cycles_per_second=float(result.cycles_per_second),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +51,22 @@ def random_codes(graph: Graph, frames: int = RANDOM_FRAMES) -> dict[str, NDArray
 
 
 def simulation_row(
-    plan: Plan, outcome: RtlOutcome, expected: NDArray[np.int64], *, stall: float = 0.0
+    plan: Plan,
+    outcome: RtlOutcome,
+    expected: Mapping[str, NDArray[np.int64]],
+    *,
+    stall: float = 0.0,
 ) -> dict[str, Any]:
     """Return the ``sim --json`` object: mismatching frames, cycles, and the predicted cycles."""
-    wrong = (outcome.codes != expected).reshape(len(expected), -1).any(axis=1)
+    wrong = np.any(
+        [
+            (outcome.codes[name] != codes).reshape(len(codes), -1).any(axis=1)
+            for name, codes in expected.items()
+        ],
+        axis=0,
+    )
     return {
-        "frames": len(expected),
+        "frames": len(wrong),
         "bit_exact": not wrong.any(),
         "mismatches": int(wrong.sum()),
         "cycles_per_inference": outcome.interval,
@@ -135,8 +146,7 @@ def simulate(
         samples = load_samples(samples_path, graph)
         codes = quantize_inputs(graph, samples[: limit or len(samples)].inputs)
     outcome = run_rtl(build.verilog, build.plan, graph, codes, stall=stall, trace=trace)
-    expected = run_fixed(graph, codes)[graph.outputs[0]]
-    return simulation_row(build.plan, outcome, expected, stall=stall)
+    return simulation_row(build.plan, outcome, run_fixed(graph, codes), stall=stall)
 
 
 def _check_trace(path: Path) -> None:
@@ -155,17 +165,17 @@ def accuracies(
     canonical: Graph | None,
     fixed: Graph,
     samples: Samples,
-    rtl_codes: NDArray[np.int64],
+    rtl_codes: Mapping[str, NDArray[np.int64]],
     calibration_samples: int,
 ) -> dict[str, Any] | None:
-    """Score float, fixed and RTL outputs against the labels; None without labels."""
+    """Score float, fixed and RTL against the labels, by the first output; None without labels."""
     if samples.labels is None:
         return None
     name = fixed.outputs[0]
     fixed_codes = run_fixed(fixed, quantize_inputs(fixed, samples.inputs))
     scores = {
         "fixed": score(dequantize_outputs(fixed, fixed_codes)[name], samples.labels),
-        "rtl": score(dequantize_outputs(fixed, {name: rtl_codes})[name], samples.labels),
+        "rtl": score(dequantize_outputs(fixed, rtl_codes)[name], samples.labels),
     }
     real = None
     if canonical is not None:
@@ -189,12 +199,12 @@ def compare(build: BuildFolder, samples_path: Path) -> dict[str, Any]:
     samples = load_samples(samples_path, fixed)
     codes = quantize_inputs(fixed, samples.inputs)
     outcome = run_rtl(build.verilog, build.plan, fixed, codes)
-    expected = run_fixed(fixed, codes)[fixed.outputs[0]]
-    row = simulation_row(build.plan, outcome, expected)
+    row = simulation_row(build.plan, outcome, run_fixed(fixed, codes))
     mask = samples.evaluation_mask() if canonical is not None else np.ones(len(samples), bool)
     scored = accuracies(
-        canonical, fixed, samples[mask], outcome.codes[mask], len(samples) - int(mask.sum())
-    )
+        canonical, fixed, samples[mask], {name: x[mask] for name, x in outcome.codes.items()},
+        len(samples) - int(mask.sum()),
+    )  # fmt: skip
     result = {
         "samples": len(samples),
         "bit_exact": row["bit_exact"],

@@ -23,7 +23,7 @@ class Activity:
     Parameters
     ----------
     name
-        Of the layer, or of the input.
+        Of the layer, or of an input.
     busy
         Cycles per step in which it takes a word.
     waiting
@@ -37,7 +37,7 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """One steady frame, which repeats; it begins as the input takes a frame's first beat.
+    """One steady frame, which repeats; it begins as a first input takes a frame's first beat.
 
     Parameters
     ----------
@@ -45,15 +45,15 @@ class Timeline:
         Cycles of the frame.
     step
         Cycles of a step; the last one may be shorter.
-    input
-        What the input does.
+    inputs
+        What the inputs do.
     blocks
         What the blocks do, in stream order.
     """
 
     interval: int
     step: int
-    input: Activity
+    inputs: tuple[Activity, ...]
     blocks: tuple[Activity, ...]
 
 
@@ -61,9 +61,9 @@ def make_timeline(plan: Plan) -> Timeline:
     """Simulate the beats of a Plan and fold every block's last frame onto one interval.
 
     The pipeline holds parts of several frames at once: what a block does late for one frame it does
-    while the input takes a later one.
+    while the inputs take a later one.
     """
-    times, traces = trace_beats(plan.blocks, plan.input, plan.output)
+    times, traces = trace_beats(plan.blocks, plan.inputs, plan.outputs)
     frames, start = len(times.first_inputs), times.first_inputs[-1]
 
     def activity(name: str, tensor: str, words: int) -> Activity:
@@ -75,7 +75,7 @@ def make_timeline(plan: Plan) -> Timeline:
     return Timeline(
         interval=plan.interval,
         step=step,
-        input=activity(plan.input.tensor, plan.input.tensor, 1),
+        inputs=tuple(activity(port.tensor, port.tensor, 1) for port in plan.inputs),
         blocks=tuple(
             activity(block.name, block.tensor, _item_words(block)) for block in plan.blocks
         ),

@@ -34,7 +34,7 @@ class BeatTimes:
     Attributes
     ----------
     first_inputs, last_outputs
-        Cycle of each frame's first input beat and last output beat.
+        Cycle of each frame's first beat at any input, and of the last one of all its outputs.
     """
 
     first_inputs: tuple[int, ...]
@@ -55,10 +55,10 @@ class BeatTimes:
 
 
 def simulate_beats(
-    blocks: Sequence[Block], input_port: Port, output_port: Port, frames: int = 4
+    blocks: Sequence[Block], inputs: Sequence[Port], outputs: Sequence[Port], frames: int = 4
 ) -> BeatTimes:
-    """Run ``frames`` back-to-back frames, input always valid and output always ready."""
-    return _Network(blocks, input_port, output_port, frames).run()
+    """Run ``frames`` back-to-back frames, inputs always valid and outputs always ready."""
+    return _Network(blocks, inputs, outputs, frames).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +77,11 @@ class Trace:
 
 
 def trace_beats(
-    blocks: Sequence[Block], input_port: Port, output_port: Port, frames: int = 4
+    blocks: Sequence[Block], inputs: Sequence[Port], outputs: Sequence[Port], frames: int = 4
 ) -> tuple[BeatTimes, dict[str, Trace]]:
     """Run as :func:`simulate_beats` does; return also the traces, by input or computed tensor."""
     recorder = Recorder()
-    network = _Network(blocks, input_port, output_port, frames, recorder)
+    network = _Network(blocks, inputs, outputs, frames, recorder)
     times = network.run()
     return times, {
         tensor: _trace([recorder.events[stream] for stream in streams], taking_turns)
@@ -99,21 +99,47 @@ def _trace(operands: Sequence[Sequence[tuple[int, int]]], taking_turns: bool) ->
 
 
 def size_fifos(
-    blocks: Sequence[Block], input_port: Port, output_port: Port, frames: int = 3
+    blocks: Sequence[Block], inputs: Sequence[Port], outputs: Sequence[Port], frames: int = 3
 ) -> tuple[tuple[Block, ...], int]:
     """Give every operand of a block with several the FIFO it needs for nothing to wait.
 
     A FIFO holds what one path has computed ahead of the other: as many items as it would ever hold
-    without a limit. Where one at most waits, the operand needs none. Returns the interval too.
+    without a limit. Where one at most waits, the operand needs none; nor does one that has nothing
+    in common with the others but this block, since its inputs can wait. So that no input fills
+    FIFOs with frames ahead of the others, all keep step: each has given about the same share of its
+    frames. Returns the interval too.
     """
     unlimited = [_with_depths(block, [UNBOUNDED] * len(block.sources)) for block in blocks]
-    network = _Network(unlimited, input_port, output_port, frames)
+    network = _Network(unlimited, inputs, outputs, frames, in_step=len(inputs) > 1)
     interval = network.run().interval
     sized = tuple(
-        _with_depths(block, [network.peak(block, n) for n in range(len(block.sources))])
+        _with_depths(
+            block,
+            [
+                0 if _is_bridge(blocks, block, n) else network.peak(block, n)
+                for n in range(len(block.sources))
+            ],
+        )
         for block in blocks
     )
     return sized, interval
+
+
+def _is_bridge(blocks: Sequence[Block], block: Block, operand: int) -> bool:
+    """Whether an operand's stream is all that joins what is before it with the rest."""
+    leaders: dict[str, str] = {}
+
+    def leader(tensor: str) -> str:
+        while tensor in leaders:
+            tensor = leaders[tensor]
+        return tensor
+
+    for other in blocks:
+        for n, source in enumerate(other.sources):
+            ends = leader(source.tensor), leader(other.tensor)
+            if (other.tensor, n) != (block.tensor, operand) and ends[0] != ends[1]:
+                leaders[ends[0]] = ends[1]
+    return leader(block.sources[operand].tensor) != leader(block.tensor)
 
 
 def _with_depths(block: Block, stored: Sequence[int]) -> Block:
@@ -172,39 +198,53 @@ class _Network:
     def __init__(
         self,
         blocks: Sequence[Block],
-        input_port: Port,
-        output_port: Port,
+        inputs: Sequence[Port],
+        outputs: Sequence[Port],
         frames: int,
         kernel: Kernel | None = None,
+        *,
+        in_step: bool = False,
     ) -> None:
         self.kernel = kernel or Kernel()
         self.frames = frames
-        self.input_port, self.output_port = input_port, output_port
-        self.inputs: list[int] = []
-        self.outputs: list[int] = []
+        self.inputs, self.outputs = inputs, outputs
+        self.given = [Log() for _ in inputs]
+        self.taken: list[list[int]] = [[] for _ in outputs]
         self.fifos: dict[tuple[str, int], _Fifo] = {}
         self.entrances: dict[str, tuple[Sequence[Stream], bool]] = {}
         readers = Counter(source.tensor for block in blocks for source in block.sources)
-        readers[output_port.tensor] += 1
+        readers.update(port.tensor for port in outputs)
         self.branches: dict[str, list[Stream]] = {}
         self.unregistered: set[str] = set()
 
-        border = Stream()
-        self.entrances[input_port.tensor] = [border], False
-        self.start(processes.source(border, input_port.beats * frames, self.inputs))
-        self._give(input_port.tensor, self._skid(border), readers)
+        for n, port in enumerate(inputs):
+            border = Stream()
+            self.entrances[port.tensor] = [border], False
+            pace = None
+            if in_step:
+                pace = processes.Pace(self.given[n - 1], inputs[n - 1].beats, port.beats)
+            beats = port.beats * frames
+            self.start(processes.source(self.kernel, border, beats, self.given[n], pace))
+            self._give(port.tensor, self._skid(border), readers)
         for block in blocks:
             self._give(block.tensor, self._block(block), readers)
-        result = self._skid(self.branches[output_port.tensor].pop())
-        self.start(processes.sink(self.kernel, result, self.outputs))
+        for port, times in zip(outputs, self.taken, strict=True):
+            result = self._skid(self.branches[port.tensor].pop())
+            self.start(processes.sink(self.kernel, result, times))
 
     def run(self) -> BeatTimes:
         """Let all frames pass."""
         self.kernel.run()
-        beats = self.output_port.beats
-        assert len(self.outputs) == beats * self.frames, "the beat-time simulation deadlocked"
+        firsts = [
+            log.times[:: port.beats] for log, port in zip(self.given, self.inputs, strict=True)
+        ]
+        lasts = []
+        for port, times in zip(self.outputs, self.taken, strict=True):
+            assert len(times) == port.beats * self.frames, "the beat-time simulation deadlocked"
+            lasts.append(times[port.beats - 1 :: port.beats])
         return BeatTimes(
-            tuple(self.inputs[:: self.input_port.beats]), tuple(self.outputs[beats - 1 :: beats])
+            tuple(min(cycles) for cycles in zip(*firsts, strict=True)),
+            tuple(max(cycles) for cycles in zip(*lasts, strict=True)),
         )
 
     def peak(self, block: Block, operand: int) -> int:

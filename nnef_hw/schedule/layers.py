@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.ir import Node, Tensor
+from nnef_hw.ir import Node
 from nnef_hw.numerics import AddRequant, QType, Requant
+from nnef_hw.schedule.plan import Port
 from nnef_hw.tflite_numerics import TfliteRequant
 from nnef_hw.window import Window
 
@@ -298,15 +299,12 @@ Layer = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayerGraph:
-    """All layers in an order in which each follows those it reads, and the images at the border.
+    """All layers in an order in which each follows those it reads, and the ports at the border.
 
-    A layer's ``sources`` are names of streams: that of the input, or of another layer, which gives
-    its name to what it computes. ``input_image`` and ``output_image`` are (height, width,
-    channels); reshapes at the borders of the graph are left to the host.
+    A layer's ``sources`` are names of streams: that of an input, or of another layer, which gives
+    its name to what it computes. Reshapes at the borders of the graph are left to the host.
     """
 
     layers: tuple[Layer, ...]
-    input_tensor: Tensor
-    output_tensor: Tensor
-    input_image: tuple[int, int, int]
-    output_image: tuple[int, int, int]
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -31,7 +33,15 @@ from nnef_hw.schedule.layers import (
     TransposeLayer,
     UpsampleLayer,
 )
-from nnef_hw.schedule.support import check_streamable, image_shape, stream_reordering
+from nnef_hw.schedule.plan import Port
+from nnef_hw.schedule.support import (
+    check_streamable,
+    image_shape,
+    input_stream,
+    is_for_host,
+    output_stream,
+    stream_reordering,
+)
 from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
 from nnef_hw.window import Window
 
@@ -49,15 +59,15 @@ def lower(graph: Graph) -> LayerGraph:
         If :func:`check_streamable` finds anything.
     """
     raise_all(check_streamable(graph))
-    nodes = list(graph.nodes)
-    first, final = graph.inputs[0], graph.outputs[0]
-    while nodes and nodes[0].op == "reshape" and len(graph.consumers(first)) == 1:
-        first = nodes.pop(0).outputs[0]
-    while nodes and nodes[-1].op == "reshape":
-        final = nodes.pop().inputs[0]
-    streams: dict[str, str] = {first: first}
+    sources = [input_stream(graph, name) for name in graph.inputs]
+    sinks = [output_stream(graph, name) for name in graph.outputs]
+    streams = dict(zip((*graph.inputs, *sources), sources * 2, strict=True))
+    inputs = _ports("i", graph, graph.inputs, sources, streams)
     layers: list[Layer] = []
-    for node in nodes:
+    for node in graph.nodes:
+        result = node.outputs[0]
+        if node.op == "reshape" and (result in streams or is_for_host(graph, result)):
+            continue
         if node.op in {"reshape", "transpose"} and stream_reordering(graph, node).is_trivial:
             streams[node.outputs[0]] = streams[node.inputs[0]]
         else:
@@ -65,12 +75,38 @@ def lower(graph: Graph) -> LayerGraph:
             layers.append(_lower_node(_Call(graph, node, streams)))
     if not layers:
         raise UnsupportedError(f"graph {graph.name!r} has nothing to compute")
-    input_image = image_shape(graph.tensor(first).shape)
-    output_image = image_shape(graph.tensor(final).shape)
-    assert input_image is not None
-    assert output_image is not None
-    output_tensor = replace(graph.tensor(final), name=streams[final])
-    return LayerGraph(tuple(layers), graph.tensor(first), output_tensor, input_image, output_image)
+    outputs = _ports("o", graph, graph.outputs, sinks, streams)
+    return LayerGraph(tuple(layers), inputs, outputs)
+
+
+def _ports(
+    prefix: str,
+    graph: Graph,
+    names: Sequence[str],
+    tensors: Sequence[str],
+    streams: Mapping[str, str],
+) -> tuple[Port, ...]:
+    """Return the ports of inputs or outputs, of which these tensors are streamed."""
+    ports: list[Port] = []
+    for label, name in zip(_labels(prefix, names), tensors, strict=True):
+        tensor = graph.tensor(name)
+        image = image_shape(tensor.shape)
+        assert image is not None
+        assert tensor.qtype is not None
+        ports.append(Port(label, streams[name], image, tensor.qtype.bits, tensor.qtype.signed))
+    return tuple(ports)
+
+
+def _labels(prefix: str, names: Sequence[str]) -> list[str]:
+    """Return different identifiers, without two underscores in a row: these end a port's name."""
+    if len(names) == 1:
+        return [prefix]
+    labels: list[str] = []
+    for name in names:
+        label = re.sub(r"[\W_]+", "_", f"{prefix}_{name}", flags=re.ASCII).rstrip("_")
+        others = (f"{label}_{n}" for n in count(2))
+        labels.append(next(text for text in chain([label], others) if text not in labels))
+    return labels
 
 
 @dataclass(frozen=True, slots=True)

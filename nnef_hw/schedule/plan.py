@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from nnef_hw.window import Window
 
-__all__ = ["SHALLOW_FIFO", "Block", "Plan", "Port", "Resources", "Source"]
+__all__ = ["SHALLOW_FIFO", "Block", "Plan", "Port", "Resources", "Source", "queued_ports"]
 
 
 SHALLOW_FIFO = 16
@@ -233,14 +234,18 @@ class Port:
 
     Parameters
     ----------
+    name
+        Of the accelerator's port: ``i`` or ``o``; with the graph's name behind it if there are
+        several.
     tensor
-        Name in the graph.
+        Name in the graph of what it carries, behind reshapes that are left to the host.
     image
         (height, width, channels) of the stream.
     bits, signed, lanes
         Format of a beat.
     """
 
+    name: str
     tensor: str
     image: tuple[int, int, int]
     bits: int
@@ -253,6 +258,20 @@ class Port:
         height, width, channels = self.image
         return height * width * -(-channels // self.lanes)
 
+    @property
+    def queue_depth(self) -> int:
+        """Beats that a FIFO for a frame holds, which has at least two."""
+        return max(2, self.beats)
+
+
+def queued_ports(inputs: Sequence[Port], outputs: Sequence[Port]) -> tuple[Port, ...]:
+    """Return the ports of which a whole frame can wait in the host link, tensor after tensor.
+
+    An accelerator may take all its inputs at once, and give all its outputs at once: those that the
+    link carries ahead of others, or behind them, have to wait (docs/protocol.md, section 7).
+    """
+    return (*inputs[:-1], *outputs[1:])
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -264,13 +283,13 @@ class Plan:
         Names.
     clock_mhz
         Clock the board gives it.
-    input, output
-        Its streams.
+    inputs, outputs
+        Its streams, in the order of the graph.
     blocks
         In stream order.
     interval, latency
-        Predicted cycles between results in steady state, and from the first input beat to the last
-        output beat of a frame in an empty pipeline.
+        Predicted cycles between results in steady state, and from the first beat of any input to
+        the last one of all outputs, of a frame in an empty pipeline.
     link
         What the host link takes.
     """
@@ -279,8 +298,8 @@ class Plan:
     board: str
     device: str
     clock_mhz: float
-    input: Port
-    output: Port
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
     blocks: tuple[Block, ...]
     interval: int
     latency: int
@@ -320,8 +339,10 @@ class Plan:
         """Inverse of :meth:`to_json`."""
         blocks = tuple(_block(item) for item in value["blocks"])
         values: dict[str, Any] = {key: value[key] for key in (f.name for f in fields(cls))}
-        for key in ("input", "output"):
-            values[key] = Port(**{**value[key], "image": tuple(value[key]["image"])})
+        for key in ("inputs", "outputs"):
+            values[key] = tuple(
+                Port(**{**port, "image": tuple(port["image"])}) for port in value[key]
+            )
         return cls(**{**values, "blocks": blocks, "link": Resources(**value["link"])})
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,19 +17,34 @@ from nnef_hw.schedule.timing import Kernel, Log, Peek, Process, Put, PutAll, Str
 from nnef_hw.window import Window
 
 __all__ = [
-    "array", "bank_read", "bank_write", "concat", "depthwise", "eltwise", "fifo_give",
+    "Pace", "array", "bank_read", "bank_write", "concat", "depthwise", "eltwise", "fifo_give",
     "fifo_read", "fifo_write", "fork", "pack", "padding_words", "parallel", "read",
     "register_last", "requantizer", "running_pool", "shallow_give", "sink", "skid", "softmax",
     "source", "write",
 ]  # fmt: skip
 
 
-def source(target: Stream, beats: int, times: list[int]) -> Process:
-    """Offer beats, one per cycle; note when each is accepted."""
+class Pace(NamedTuple):
+    """Another input to keep step with: when it gave its beats; beats per frame there and here."""
+
+    given: Log
+    there: int
+    here: int
+
+
+def source(
+    kernel: Kernel, target: Stream, beats: int, given: Log, pace: Pace | None = None
+) -> Process:
+    """Offer beats, one per cycle; with a pace only once the other input has come as far."""
     time = 0
-    for _ in range(beats):
+    for beat in range(beats):
+        wanted = beat * pace.there // pace.here if pace else 0
+        if pace and wanted:
+            if len(pace.given.times) < wanted:
+                yield Wait(pace.given, wanted)
+            time = max(time, pace.given.times[wanted - 1])
         accepted = yield Put(target, time)
-        times.append(accepted)
+        kernel.log(given, accepted)
         time = accepted + 1
 
 

@@ -14,13 +14,22 @@ from nnef_hw.schedule.beats import BeatTimes, simulate_beats, size_fifos
 from nnef_hw.schedule.layers import ConvLayer, DepthwiseLayer, LayerGraph
 from nnef_hw.schedule.lower import lower
 from nnef_hw.schedule.options import layer_options
-from nnef_hw.schedule.plan import Block, Plan, Port, Resources, Source
-from nnef_hw.schedule.resources import LUT_SHARE, block_resources, port_resources
+from nnef_hw.schedule.plan import Block, Plan, Port, Resources, Source, queued_ports
+from nnef_hw.schedule.resources import (
+    LUT_SHARE,
+    block_resources,
+    fifo_resources,
+    port_resources,
+)
 from nnef_hw.schedule.search import Budget, Search, total_resources, useful_options
 
 __all__ = ["schedule"]
 
 SLACK_MARGIN = 2
+TENSOR_LINK = Resources(lut=110, ff=70)
+"""What one more tensor takes in the host link, but for the FIFO."""
+
+Ports = tuple[tuple[Port, ...], tuple[Port, ...]]
 
 
 class _Design(NamedTuple):
@@ -51,7 +60,7 @@ def schedule(
     link = _border_resources(network, target)
     options = [useful_options(layer_options(layer, device)) for layer in network.layers]
     wanted = None if target_fps is None else int(clock * 1e6 / target_fps)
-    ports = _ports(network)
+    ports = (network.inputs, network.outputs)
     designs: list[_Design] = []
     # A design that fills more of the device than that is slow, but better than none.
     for share in (device.lut_share, LUT_SHARE):
@@ -65,8 +74,8 @@ def schedule(
         board=target.name,
         device=device.name,
         clock_mhz=clock,
-        input=ports[0],
-        output=ports[1],
+        inputs=network.inputs,
+        outputs=network.outputs,
         blocks=blocks,
         interval=times.interval,
         latency=times.latency,
@@ -77,7 +86,7 @@ def schedule(
 def _designs(
     options: Sequence[Sequence[Block]],
     budget: Budget,
-    ports: tuple[Port, Port],
+    ports: Ports,
     device: Device,
     wanted: int | None,
 ) -> list[_Design]:
@@ -98,7 +107,7 @@ def _designs(
 
 
 def _design(
-    search: Search, budget: Budget, ports: tuple[Port, Port], device: Device, wanted: int | None
+    search: Search, budget: Budget, ports: Ports, device: Device, wanted: int | None
 ) -> _Design | None:
     """Return the best design with its FIFOs; None if none fits or takes so few cycles."""
     limit = wanted
@@ -125,7 +134,7 @@ def _design(
 
 
 def _with_fifos(
-    chosen: Sequence[Block], ports: tuple[Port, Port], device: Device
+    chosen: Sequence[Block], ports: Ports, device: Device
 ) -> tuple[tuple[Block, ...], int]:
     """Add the FIFOs in front of blocks with several operands; return the interval too."""
     blocks, interval = size_fifos(chosen, *ports)
@@ -174,20 +183,13 @@ def _budget(device: Device, link: Resources, share: float) -> Budget:
     )
 
 
-def _ports(network: LayerGraph) -> tuple[Port, Port]:
-    first, final = network.input_tensor, network.output_tensor
-    assert first.qtype is not None
-    assert final.qtype is not None
-    return (
-        Port(first.name, network.input_image, first.qtype.bits, first.qtype.signed),
-        Port(final.name, network.output_image, final.qtype.bits, final.qtype.signed),
-    )
-
-
 def _border_resources(network: LayerGraph, target: Target) -> Resources:
     """Host link and the skid buffers at the accelerator's border."""
-    ports = _ports(network)
+    ports = (*network.inputs, *network.outputs)
     link = Resources(lut=target.link_lut, ff=target.link_lut // 2, bram=target.link_bram)
+    if target.link_lut:
+        for port in queued_ports(network.inputs, network.outputs):
+            link += fifo_resources(port.queue_depth, port.bits, target.device) + TENSOR_LINK
     return sum((port_resources(port.bits) for port in ports), link)
 
 

@@ -8,7 +8,14 @@ from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.ir import Graph, Node, Reordering, find_reordering
 from nnef_hw.tflite_numerics import TfliteAddRequant
 
-__all__ = ["check_streamable", "image_shape", "stream_reordering"]
+__all__ = [
+    "check_streamable",
+    "image_shape",
+    "input_stream",
+    "is_for_host",
+    "output_stream",
+    "stream_reordering",
+]
 
 
 def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
@@ -18,6 +25,33 @@ def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
     channels, *extents = shape[1:]
     height, width = (*extents, 1, 1)[:2]
     return height, width, channels
+
+
+def input_stream(graph: Graph, name: str) -> str:
+    """Return the tensor that the host sends for an input: behind reshapes that alone read it."""
+    while name not in graph.outputs:
+        readers = graph.consumers(name)
+        if len(readers) != 1 or readers[0].op != "reshape":
+            break
+        name = readers[0].outputs[0]
+    return name
+
+
+def output_stream(graph: Graph, name: str) -> str:
+    """Return the tensor that the host makes an output of: before reshapes."""
+    producer = graph.producer(name)
+    while producer is not None and producer.op == "reshape":
+        name = producer.inputs[0]
+        producer = graph.producer(name)
+    return name
+
+
+def is_for_host(graph: Graph, name: str) -> bool:
+    """Whether no layer reads a tensor, not behind reshapes either."""
+    return all(
+        node.op == "reshape" and is_for_host(graph, node.outputs[0])
+        for node in graph.consumers(name)
+    )
 
 
 MAX_TABLE_BITS = 8
@@ -38,12 +72,10 @@ def check_streamable(graph: Graph) -> list[NnefHwError]:
         location = node.location if node else None
         errors.append(UnsupportedError(reason, remedy=remedy, location=location))
 
-    for what, names in (("inputs", graph.inputs), ("outputs", graph.outputs)):
-        if len(names) != 1:
-            refuse(
-                f"graph {graph.name!r} has {len(names)} {what}; streaming takes one",
-                "split the model",
-            )
+    for name in graph.inputs:
+        stream = input_stream(graph, name)
+        if not graph.consumers(stream) and stream not in graph.outputs:
+            refuse(f"input {name!r} is never read", "remove it from the model")
     for node in graph.nodes:
         computed = [name for name in node.inputs if graph.tensor(name).data is None]
         for name in (*computed, *node.outputs):

@@ -49,7 +49,7 @@ class SimulatedBoard:
             baud=round(1 / CYCLE) // DIVIDER,
             manifest_hash=MANIFEST_HASH,
             idle_cycles=IDLE_CYCLES,
-            frame_beats=FRAME_BEATS,
+            frames={"i": FRAME_BEATS, "o": FRAME_BEATS},
         )
         self.mangle_request = bytes
         self.mangle_reply = lambda byte: bytes([byte])

@@ -30,7 +30,9 @@ class Wire(wiring.Component):
 @pytest.mark.synth
 def test_link_fits_its_budget_on_up5k(tmp_path):
     """Logic cells: a LUT and the flip-flop behind it share one, other flip-flops take their own."""
-    core = LinkedCore(Wire(), clk_hz=24_000_000, manifest_hash=bytes(range(32)), frame_beats=784)
+    core = LinkedCore(
+        Wire(), clk_hz=24_000_000, manifest_hash=bytes(range(32)), frames={"i": 784, "o": 784}
+    )
     source, netlist = tmp_path / "core.v", tmp_path / "core.json"
     source.write_text(verilog.convert(core, name="core", emit_src=False))
     design = ys.Design()

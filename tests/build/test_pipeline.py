@@ -28,7 +28,7 @@ from nnef_hw.schedule import Plan, find_board
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 FILES = {
     "manifest.json", "model.nnef.tgz", "float.nnef.tgz", "plan.json", "rtl/top.v",
-    "sim/run.py", "sim/test_accelerator.py", "sim/input.hex", "sim/expected.hex",
+    "sim/run.py", "sim/test_accelerator.py", "sim/i.hex", "sim/o.hex",
     "board/board_top.v", "board/board_top.pcf", "report.json", "report.html",
 }  # fmt: skip
 TIMED = {"report.json", "report.html"}
@@ -329,7 +329,7 @@ def test_interrupted_build_is_continued(moment, options, steps, tmp_path, monkey
     assert files(tmp_path / "build").keys() == FILES
 
 
-@pytest.mark.parametrize("name", ["rtl/top.v", "sim/expected.hex", "plan.json", "model.nnef.tgz"])
+@pytest.mark.parametrize("name", ["rtl/top.v", "sim/o.hex", "plan.json", "model.nnef.tgz"])
 def test_touched_file_is_made_again(name, finished, options, copy, steps):
     (copy / name).write_bytes((copy / name).read_bytes()[:-9])
     build(options(copy))
@@ -462,7 +462,7 @@ def test_bench_runs_without_this_package(finished, tmp_path):
     assert good.returncode == 0, good.stdout + good.stderr
     assert "TESTS=5 PASS=5 FAIL=0" in good.stdout
 
-    expected = folder / "sim" / "expected.hex"
+    expected = folder / "sim" / "o.hex"
     lines = expected.read_text().splitlines()
     lines[5] = f"{int(lines[5], 16) ^ 1:016x}"
     expected.write_text("\n".join(lines) + "\n")

@@ -47,22 +47,28 @@ def report(fixed, plan):
     return report
 
 
+def port(image, bits=8, lanes=1):
+    return Port("i", "x", image, bits, signed=True, lanes=lanes)
+
+
 @pytest.mark.parametrize(
     ("sent", "received", "bytes_on_the_line"),
     [
         # one packet each way: request and reply of 7 bytes beside the payload, twice
-        (Port("x", (1, 1, 8), 8, True), Port("y", (1, 1, 4), 8, True), 8 + 4 + 2 * 14),
-        (Port("x", (1, 1, 56), 8, True), Port("y", (1, 1, 1), 8, True), 56 + 1 + 2 * 14),
-        (Port("x", (1, 1, 57), 8, True), Port("y", (1, 1, 1), 8, True), 57 + 1 + 3 * 14),
+        ((port((1, 1, 8)),), (port((1, 1, 4)),), 8 + 4 + 2 * 14),
+        ((port((1, 1, 56)),), (port((1, 1, 1)),), 56 + 1 + 2 * 14),
+        ((port((1, 1, 57)),), (port((1, 1, 1)),), 57 + 1 + 3 * 14),
         # 8x8 pixels in two packets, ten scores in one
-        (Port("x", (8, 8, 1), 8, False), Port("y", (1, 1, 10), 8, True), 64 + 10 + 3 * 14),
+        ((port((8, 8, 1)),), (port((1, 1, 10)),), 64 + 10 + 3 * 14),
+        # the tensors of a frame share packets
+        ((port((1, 1, 50)), port((1, 1, 6))), (port((1, 1, 4)),) * 2, 56 + 8 + 2 * 14),
         # codes of 9 to 16 bits take two bytes; filling lanes are sent too
-        (Port("x", (1, 1, 8), 9, True), Port("y", (1, 1, 4), 4, True), 16 + 4 + 2 * 14),
-        (Port("x", (1, 1, 5), 8, True, 4), Port("y", (1, 1, 4), 8, True), 8 + 4 + 2 * 14),
+        ((port((1, 1, 8), bits=9),), (port((1, 1, 4), bits=4),), 16 + 4 + 2 * 14),
+        ((port((1, 1, 5), lanes=4),), (port((1, 1, 4)),), 8 + 4 + 2 * 14),
     ],
 )
 def test_link_rate(sent, received, bytes_on_the_line, plan):
-    plan = replace(plan, input=sent, output=received)
+    plan = replace(plan, inputs=sent, outputs=received)
     assert _link_rate(plan, 1_000_000) == pytest.approx(100_000 / bytes_on_the_line)
     assert _link_rate(plan, 115_200) == pytest.approx(11_520 / bytes_on_the_line)
 
@@ -139,7 +145,7 @@ def branching():
 def test_layers_know_what_they_read(branching):
     plan, _, value = branching
     depthwise, total = value["layers"]
-    tensor = plan.input.tensor
+    tensor = plan.inputs[0].tensor
     codes = 6 * 6 * 8
     assert depthwise["sources"] == [{"tensor": tensor, "fifo": 0, "codes": codes}]
     assert {source["tensor"] for source in total["sources"]} == {tensor, depthwise["tensor"]}

@@ -46,7 +46,7 @@ def fold(plan, target, changes):
             )
             block = replace(block, window=window, multipliers=new["rows"] * new["lanes"], **new)
         blocks.append(replace(block, resources=block_resources(block, target.device)))
-    times = simulate_beats(blocks, plan.input, plan.output)
+    times = simulate_beats(blocks, plan.inputs, plan.outputs)
     return replace(plan, blocks=tuple(blocks), interval=times.interval, latency=times.latency)
 
 

@@ -65,13 +65,13 @@ class Design:
 
     def frames(self):
         """Inputs as the link wants them."""
-        source = self.plan.input
+        (source,) = self.plan.inputs
         beats = to_stream(self.codes[self.graph.inputs[0]], source)
         return [frame.astype(CODES[source.signed]).tobytes() for frame in beats]
 
     def infer(self, host):
         """Run all inputs through a board and return its codes."""
-        sink = self.plan.output
+        (sink,) = self.plan.outputs
         results = list(host.infer(self.frames(), sink.beats * sink.lanes))
         beats = np.stack([np.frombuffer(result, CODES[sink.signed]) for result in results])
         return from_stream(beats, sink, self.graph.tensor(self.graph.outputs[0]).shape)

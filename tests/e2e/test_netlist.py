@@ -41,5 +41,6 @@ def test_mapped_cells_match_the_fixed_model(board, cell):
 
     codes = quantize_inputs(fixed, samples[:24].inputs)
     outcome = run_rtl(mapped, plan, fixed, codes)
-    np.testing.assert_array_equal(outcome.codes, run_fixed(fixed, codes)[fixed.outputs[0]])
+    [output] = fixed.outputs
+    np.testing.assert_array_equal(outcome.codes[output], run_fixed(fixed, codes)[output])
     assert (outcome.interval, outcome.latency) == (plan.interval, plan.latency)

@@ -58,7 +58,7 @@ def layer_values(graph, order, averages):
 
 def simulate(plan, graph, codes):
     """Run input codes through Verilog that is compiled for a quick start."""
-    source, sink = plan.input, plan.output
+    (source,), (sink,) = plan.inputs, plan.outputs
     beats = to_stream(codes, source)
     done = FastRunner(to_verilog(Accelerator(plan, graph))).run(
         pack_frames(beats, source.bits, signed=source.signed),

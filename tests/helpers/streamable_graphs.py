@@ -28,11 +28,11 @@ class RandomNetwork:
     forced: bool
 
     def __repr__(self):
-        ops = [f"{n.op}{n.inputs}->{self.graph.tensor(n.name).shape} {n.attrs}"
+        ops = [f"{n.op}{n.inputs}->{n.name}{self.graph.tensor(n.name).shape} {n.attrs}"
                for n in self.graph.nodes]  # fmt: skip
-        shape = self.graph.tensor(self.graph.inputs[0]).shape
-        head = f"{shape} seed={self.seed} {self.scheme} {self.board} forced={self.forced}"
-        return "\n  ".join([head, *ops])
+        shapes = {name: self.graph.tensor(name).shape for name in self.graph.inputs}
+        head = f"{shapes} seed={self.seed} {self.scheme} {self.board} forced={self.forced}"
+        return "\n  ".join([head, *ops, f"-> {self.graph.outputs}"])
 
 
 @st.composite
@@ -61,7 +61,12 @@ class _Network:
         self.rank = draw(st.sampled_from([2, 2, 1]))
         shape = [1, self.integer(1, 4), *(self.integer(1, 6) for _ in range(self.rank))]
         self.shapes = {self.builder.input("x", shape): tuple(shape)}
-        self.unread = ["x"]
+        for name in ("y", "z")[: self.choice(0, 0, 0, 0, 1, 2)]:
+            if self.flag():
+                shape = [1, self.integer(1, 4), *(self.integer(1, 6) for _ in range(self.rank))]
+            self.shapes[self.builder.input(name, shape)] = tuple(shape)
+        self.inputs = [*self.shapes]
+        self.unread = [*self.shapes]
 
     def integer(self, low, high):
         return self.draw(st.integers(low, high))
@@ -99,6 +104,21 @@ class _Network:
         return result
 
     def finish(self):
+        """Join what nobody reads, or give it; add a head, and perhaps an output that is read."""
+        if len(self.unread) == 1 or self.choice(True, True, False):
+            outputs = [self.join()]
+        else:
+            for name in [name for name in self.inputs if name in self.unread]:
+                self.add(self.choice(*FUNCTIONS), name)
+            outputs = self.unread
+        if self.choice(False, False, False, True):
+            outputs = [
+                *outputs,
+                self.choice(*(name for name in self.shapes if name not in self.inputs)),
+            ]
+        return self.builder.build(*outputs)
+
+    def join(self):
         """Join what nobody reads, and add a head."""
         if len(self.unread) > 1:
             axes = list(range(2, 2 + self.rank))
@@ -116,7 +136,7 @@ class _Network:
             last = self.builder.op("linear", flat, weights, self.weights(1, len(weights)))
         elif head in {"argmax_reduce", "softmax"} and shape[1] > 1:
             last = self.builder.op(head, last, axes=[1])
-        return self.builder.build(last)
+        return last
 
 
 def _window(net, extents, most):

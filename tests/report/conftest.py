@@ -110,6 +110,8 @@ def _tiny():
             "synthesize": 38.2, "place": 71.5, "pack": 1.9,
         },
         "layers": _chained(layers),
+        "inputs": ["input"],
+        "outputs": [layers[-1]["tensor"]],
         "link": {"lut": 700, "ff": 350, "dsp": 0, "bram": 1, "spram": 0},
         "headroom": _headroom(
             15015,
@@ -178,6 +180,7 @@ def _deep():
     }
     return report | {
         "model": "resnet8",
+        "outputs": [f"t{len(layers) - 1}"],
         "board": "ulx3s_85f",
         "device": "ecp5-85k",
         "layers": _chained(layers),
@@ -239,7 +242,7 @@ def _residual():
     add["sources"] = [
         {"tensor": "t6", "fifo": 0, "codes": 3136}, {"tensor": "t0", "fifo": 1146, "codes": 3136},
     ]  # fmt: skip
-    return report | {"layers": [*layers, add]}
+    return report | {"layers": [*layers, add], "outputs": [add["tensor"]]}
 
 
 @pytest.fixture
@@ -265,7 +268,7 @@ def timeline_of():
             return Activity(name, tuple(busy), tuple(waiting))
 
         layers = [activity(x["name"], x["cycles"]) for x in report["layers"]]
-        return Timeline(interval, step, activity("input", 784 % interval), tuple(layers))
+        return Timeline(interval, step, (activity("input", 784 % interval),), tuple(layers))
 
     return timeline_of
 

@@ -231,14 +231,14 @@ def test_areas_of_the_timeline_are_cycles(render, any_report, timeline_of):
     rows = rows_of(render(any_report))
     track = rows[0].find(f"{SVG}rect")
     room = float(track.get("width")) * float(track.get("height"))
-    visible = float(track.get("width")) / len(timeline.input.busy)
-    for row, activity in zip(rows, (timeline.input, *timeline.blocks), strict=True):
+    visible = float(track.get("width")) / len(timeline.inputs[0].busy)
+    for row, activity in zip(rows, (*timeline.inputs, *timeline.blocks), strict=True):
         busy, waiting = sum(activity.busy), sum(activity.waiting)
         paths = {x.get("class"): x.get("d") for x in row.findall(f"{SVG}path")}
         assert filled(paths["busy"]) == pytest.approx(
             room * busy / timeline.interval, rel=0.02, abs=visible
         )
-        assert ("wait" in paths) == bool(waiting and activity is not timeline.input)
+        assert ("wait" in paths) == bool(waiting and activity not in timeline.inputs)
         if "wait" not in paths:
             continue
         taken = room * (busy + waiting) / timeline.interval

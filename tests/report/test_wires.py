@@ -102,3 +102,10 @@ def test_what_nobody_reads_leaves():
     wiring = route(grid_of(4), [Edge(-1, 0), Edge(0, 1), Edge(0, 2), Edge(1, 3)])
     assert len(wiring.exits) == 2
     assert len(wiring.dots) == 3
+
+
+def test_outputs_leave_though_they_are_read():
+    edges = [Edge(-1, 0), Edge(0, 1)]
+    wiring = route(grid_of(2), edges, outputs={0, 1})
+    assert len(wiring.exits) == 2
+    assert wiring.exits != route(grid_of(2), edges).exits

@@ -48,7 +48,7 @@ def drive(rng):
         if engine == "cocotb":
             payloads = [item.as_bits() for item in run.items]
             expected = _words(component.o.payload.shape(), payloads)
-            run_cocotb(to_verilog(component), _beats(component, items), expected)
+            run_cocotb(to_verilog(component), {"i": _beats(component, items), "o": expected})
         return run
 
     return run

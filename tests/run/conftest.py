@@ -18,6 +18,8 @@ def network(head):
     rng = np.random.default_rng(3)
     net = GraphBuilder(head)
     y = net.input("image", [1, 2, 5, 5])
+    if head == "ports":
+        return two_by_two(net, y, rng)
     y = net.conv(y, rng.normal(size=(4, 2, 3, 3)), rng.normal(size=(1, 4)), padding=1)
     if head == "conv":
         return net.build(net.op("relu", y, name="out"))
@@ -33,6 +35,15 @@ def network(head):
     return net.build()
 
 
+def two_by_two(net, image, rng):
+    """Return a network of two inputs, one of which is taken at once, and two outputs."""
+    mask = net.input("mask", [1, 1, 5, 5])
+    y = net.conv(image, rng.normal(size=(1, 2, 3, 3)), padding=1)
+    out = net.op("mul", y, mask, name="out")
+    flat = net.reshape(net.pool("max_pool", out, 2, stride=2), [1, 4])
+    return net.build(net.op("linear", flat, rng.normal(size=(3, 4)), 0.0, name="scores"), out)
+
+
 @dataclass(frozen=True)
 class Built:
     """A float network, inputs for it, and its build."""
@@ -43,7 +54,7 @@ class Built:
 
     @property
     def output(self):
-        """Name of the output."""
+        """Name of the first output."""
         return self.graph.outputs[0]
 
 
@@ -58,14 +69,19 @@ def make_build(tmp_path_factory):
             folder = tmp_path_factory.mktemp(f"{head}_{board}")
             graph = network(head)
             save(graph, folder / "float.nnef.tgz")
-            inputs = np.random.default_rng(4).uniform(-1, 1, (40, 2, 5, 5))
-            np.savez(folder / "samples.npz", inputs=inputs)
+            noise = np.random.default_rng(4)
+            inputs = {
+                name: noise.uniform(-1, 1, (40, *graph.tensor(name).shape[1:]))
+                for name in graph.inputs
+            }
+            lone = {"inputs": inputs["image"]} if len(inputs) == 1 else inputs
+            np.savez(folder / "samples.npz", **lone)
             options = BuildOptions(
                 folder / "float.nnef.tgz", board, folder / "build",
                 calibrate=folder / "samples.npz", bitstream=False, **settings,
             )  # fmt: skip
             build(options)
-            made[key] = Built(graph, {"image": inputs}, folder / "build")
+            made[key] = Built(graph, inputs, folder / "build")
         return made[key]
 
     return make

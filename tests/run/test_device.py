@@ -11,7 +11,7 @@ import pytest
 import serial
 from serial.tools import list_ports, list_ports_common
 
-from nnef_hw.errors import SampleError, UnsupportedError, UsageError
+from nnef_hw.errors import SampleError, UsageError
 from nnef_hw.manifest import read_manifest
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run import LinkError, open_device
@@ -64,7 +64,8 @@ def test_batches_one_after_the_other(built):
         timing = Timing().scaled(board.slowness)
         for _ in range(2):  # a host comes and goes, the board stays
             with open_device(built.path, board.port, timing=timing) as device:
-                np.testing.assert_array_equal(device.run_codes(codes["image"][:3]), expected[:3])
+                found = device.run_codes({"image": codes["image"][:3]})["scores"]
+                np.testing.assert_array_equal(found, expected[:3])
                 real = fixed.tensor("scores").qtype.dequantize(expected)
                 np.testing.assert_array_equal(device.run(images[3:5])["scores"], real[3:5])
                 np.testing.assert_array_equal(
@@ -76,14 +77,25 @@ def test_batches_one_after_the_other(built):
 
 
 @pytest.mark.verilator
+def test_several_inputs_are_named(make_build):
+    built = make_build("ports")
+    short = {**built.inputs, "mask": built.inputs["mask"][:7]}
+    with open_device(built.path, "sim") as device:
+        with pytest.raises(SampleError, match="has 2 inputs; name 'image' and 'mask'"):
+            device.run(built.inputs["image"])
+        with pytest.raises(SampleError, match=r"different numbers of .*'image': 40, 'mask': 7"):
+            device.run(short)
+
+
+@pytest.mark.verilator
 def test_three_megabaud(make_build):
     built = make_build("conv", baud=3_000_000)
     fixed = BuildFolder.open(built.path).fixed
-    codes = quantize_inputs(fixed, built.inputs)["image"][:10]
+    codes = {"image": quantize_inputs(fixed, built.inputs)["image"][:10]}
     with open_device(built.path, "sim") as device:
         assert device.manifest.baud == 3_000_000
         np.testing.assert_array_equal(
-            device.run_codes(codes), run_fixed(fixed, {"image": codes})["out"]
+            device.run_codes(codes)["out"], run_fixed(fixed, codes)["out"]
         )
         assert device.host.repeats == 0
 
@@ -120,12 +132,12 @@ def test_damaged_packets_are_counted_on_both_sides(built):
             self.board.write(data[:-1] + bytes([data[-1] ^ fresh]))
 
     fixed = BuildFolder.open(built.path).fixed
-    codes = quantize_inputs(fixed, built.inputs)["image"][:3]
+    codes = {"image": quantize_inputs(fixed, built.inputs)["image"][:3]}
     timing = Timing(silence=0.012, reply=0.002, stall=0.002, pause=20e-6)
     with BoardTransport(**simulated(built)) as board:
         device = Device(read_manifest(built.path), Line(board), timing)
-        found = device.run_codes(codes)
-        np.testing.assert_array_equal(found, run_fixed(fixed, {"image": codes})["scores"])
+        found = device.run_codes(codes)["scores"]
+        np.testing.assert_array_equal(found, run_fixed(fixed, codes)["scores"])
         repeats = device.host.repeats
         assert device.counters().damaged == repeats + 1 > 6
 
@@ -220,17 +232,6 @@ def test_port_that_is_none(port, match, built):
 
 
 @pytest.mark.verilator
-def test_link_carries_one_tensor_each_way(built, tmp_path):
-    manifest = json.loads((built.path / "manifest.json").read_text())
-    build = with_manifest(built, tmp_path / "two", inputs=manifest["inputs"] * 2)
-    with (
-        pytest.raises(UnsupportedError, match="has 2 inputs, the link carries one; run it with"),
-        BoardTransport(**simulated(built)) as board,
-    ):
-        Device(read_manifest(build), board)
-
-
-@pytest.mark.verilator
 @pytest.mark.parametrize(
     ("change", "match"),
     [
@@ -249,11 +250,17 @@ def test_manifest_that_cannot_be_read(change, match, built, tmp_path):
 
 @pytest.mark.verilator
 @pytest.mark.parametrize(
-    "board", ["icebreaker", pytest.param("ulx3s_85f", marks=pytest.mark.nightly)]
+    ("head", "board"),
+    [
+        ("linear", "icebreaker"),
+        ("ports", "icebreaker"),
+        pytest.param("linear", "ulx3s_85f", marks=pytest.mark.nightly),
+    ],
 )
-def test_replay_shows_the_cycles_of_the_core(board, make_build):
-    result = bench_device(make_build("linear", board).path, "sim", frames=300, link_frames=2)
-    plan = BuildFolder.open(make_build("linear", board).path).plan
+def test_replay_shows_the_cycles_of_the_core(head, board, make_build):
+    built = make_build(head, board)
+    result = bench_device(built.path, "sim", frames=300, link_frames=2)
+    plan = BuildFolder.open(built.path).plan
     assert result["cycles_per_inference"] == plan.interval
     assert result["inferences_per_second"] == pytest.approx(plan.clock_mhz * 1e6 / plan.interval)
     assert [layer["name"] for layer in result["layers"]] == [block.name for block in plan.blocks]
@@ -263,11 +270,11 @@ def test_replay_shows_the_cycles_of_the_core(board, make_build):
 @pytest.mark.verilator
 def test_results_after_a_replay_are_right(built):
     fixed = BuildFolder.open(built.path).fixed
-    codes = quantize_inputs(fixed, built.inputs)["image"][:3]
-    expected = run_fixed(fixed, {"image": codes})["scores"]
+    codes = {"image": quantize_inputs(fixed, built.inputs)["image"][:3]}
+    expected = run_fixed(fixed, codes)["scores"]
     with open_device(built.path, "sim") as device:
-        np.testing.assert_array_equal(device.run_codes(codes), expected)
+        np.testing.assert_array_equal(device.run_codes(codes)["scores"], expected)
         assert device.replay(1000).frames == 1000 % 256
-        np.testing.assert_array_equal(device.run_codes(codes), expected)
+        np.testing.assert_array_equal(device.run_codes(codes)["scores"], expected)
         with pytest.raises(ValueError, match="frames must be 2 to 65535, not 1"):
             device.replay(1)

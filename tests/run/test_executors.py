@@ -11,7 +11,7 @@ from nnef_hw.run.executors import make_executor
 HARDWARE = {"rtl": {}, "device": {"port": "sim"}}
 
 
-@pytest.fixture(params=["image", "linear", "softmax", "argmax"])
+@pytest.fixture(params=["image", "linear", "softmax", "argmax", "ports"])
 def built(request, make_build):
     """The build of a network."""
     return make_build(request.param)
@@ -24,18 +24,22 @@ def test_hardware_computes_the_integers_of_the_model(built, on):
     executor = make_executor(built.path, on, **HARDWARE[on])
     assert executor.graph.stage == "fixed"
     found = executor.run(built.inputs)
-    assert found.keys() == expected.keys() == {built.output}
-    np.testing.assert_array_equal(found[built.output], expected[built.output])
+    assert found.keys() == expected.keys() == set(built.graph.outputs)
+    for name, codes in expected.items():
+        np.testing.assert_array_equal(found[name], codes)
 
 
 @pytest.mark.synth
 @pytest.mark.verilator
-@pytest.mark.parametrize("board", ["icebreaker", "ulx3s_85f"])
-def test_mapped_cells_compute_the_integers_of_the_model(board, make_build):
-    built = make_build("conv", board, target_fps=20_000)
+@pytest.mark.parametrize(
+    ("head", "board"), [("conv", "icebreaker"), ("conv", "ulx3s_85f"), ("ports", "ulx3s_85f")]
+)
+def test_mapped_cells_compute_the_integers_of_the_model(head, board, make_build):
+    built = make_build(head, board, target_fps=20_000)
     expected = make_executor(built.path, "fixed").run(built.inputs)
     found = make_executor(built.path, "netlist").run(built.inputs)
-    np.testing.assert_array_equal(found["out"], expected["out"])
+    for name, codes in expected.items():
+        np.testing.assert_array_equal(found[name], codes)
 
 
 @pytest.mark.verilator

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def plan(fixed):
 
 def outcome(codes, plan, **changes):
     values = {"interval": plan.interval, "latency": plan.latency, **changes}
-    return RtlOutcome(np.asarray(codes), cycles=1000, cycles_per_second=12345.6, **values)
+    return RtlOutcome({"y": np.asarray(codes)}, cycles=1000, cycles_per_second=12345.6, **values)
 
 
 # the verdict
@@ -56,7 +57,7 @@ def outcome(codes, plan, **changes):
 
 def test_row_of_equal_outputs(plan):
     codes = np.arange(40).reshape(10, 4)
-    assert simulation_row(plan, outcome(codes, plan), codes) == {
+    assert simulation_row(plan, outcome(codes, plan), {"y": codes}) == {
         "frames": 10,
         "bit_exact": True,
         "mismatches": 0,
@@ -75,11 +76,19 @@ def test_mismatches_are_counted_by_frame(plan):
     codes = expected.copy()
     codes[3, 1, 2, 2] = 1
     codes[7] = 5
-    row = simulation_row(plan, outcome(codes, plan), expected)
+    row = simulation_row(plan, outcome(codes, plan), {"y": expected})
     assert (row["bit_exact"], row["mismatches"]) == (False, 2)
     with pytest.raises(CheckError, match="2 of 10 frames differ") as raised:
         require_exact(row)
     assert raised.value.exit_status == 1
+
+
+def test_a_frame_of_which_any_output_is_wrong_counts_once(plan):
+    right = {"y": np.zeros((4, 3)), "z": np.zeros((4, 2, 2))}
+    found = {name: codes.copy() for name, codes in right.items()}
+    found["y"][1] = found["z"][1] = found["z"][3, 0, 1] = 1
+    row = simulation_row(plan, replace(outcome([], plan), codes=found), right)
+    assert (row["frames"], row["mismatches"]) == (4, 2)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +106,7 @@ def test_mismatches_are_counted_by_frame(plan):
 )
 def test_cycles_are_those_of_the_plan(frames, stall, change, fails, plan):
     codes = np.zeros((frames, 4))
-    row = simulation_row(plan, outcome(codes, plan, **change), codes, stall=stall)
+    row = simulation_row(plan, outcome(codes, plan, **change), {"y": codes}, stall=stall)
     if not fails:
         require_exact(row)
         return
@@ -126,7 +135,7 @@ def test_accuracies(canonical, fixed, samples):
     name = fixed.outputs[0]
     codes = run_fixed(fixed, quantize_inputs(fixed, samples.inputs))[name]
     real = run_float(canonical, samples.inputs)[name]
-    scores = accuracies(canonical, fixed, samples, codes, 7)
+    scores = accuracies(canonical, fixed, samples, {name: codes}, 7)
     assert scores["metric"] == "accuracy"
     assert (scores["samples"], scores["calibration_samples"]) == (50, 7)
     assert scores["float"] == (real.argmax(axis=1) == samples.labels).mean()
@@ -134,22 +143,22 @@ def test_accuracies(canonical, fixed, samples):
 
     # the score of the RTL is that of its own outputs
     perfect = np.eye(4, dtype=int)[samples.labels] * 50
-    assert accuracies(canonical, fixed, samples, perfect, 7)["rtl"] == 1.0
-    assert accuracies(None, fixed, samples, codes, 0)["float"] is None
-    assert accuracies(canonical, fixed, Samples(samples.inputs), codes, 7) is None
+    assert accuracies(canonical, fixed, samples, {name: perfect}, 7)["rtl"] == 1.0
+    assert accuracies(None, fixed, samples, {name: codes}, 0)["float"] is None
+    assert accuracies(canonical, fixed, Samples(samples.inputs), {name: codes}, 7) is None
 
 
 def test_mean_errors_for_real_labels(canonical, fixed, samples):
     name = fixed.outputs[0]
     real = run_float(canonical, samples.inputs)[name]
     codes = run_fixed(fixed, quantize_inputs(fixed, samples.inputs))
-    scores = accuracies(canonical, fixed, Samples(samples.inputs, real + 1), codes[name], 0)
+    scores = accuracies(canonical, fixed, Samples(samples.inputs, real + 1), codes, 0)
     assert scores["metric"] == "mae"
     assert scores["float"] == pytest.approx(1.0)
     error = np.abs(dequantize_outputs(fixed, codes)[name] - real - 1).mean()
     assert scores["rtl"] == scores["fixed"] == pytest.approx(error)
     with pytest.raises(SampleError, match=r"labels have shape \[50, 2\], not \[50, 4\]"):
-        accuracies(canonical, fixed, Samples(samples.inputs, real[:, :2]), codes[name], 0)
+        accuracies(canonical, fixed, Samples(samples.inputs, real[:, :2]), codes, 0)
 
 
 def test_layer_quality(canonical, fixed, samples):

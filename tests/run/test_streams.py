@@ -6,7 +6,7 @@ from nnef_hw.schedule import Port
 
 
 def port(image, lanes=1):
-    return Port("x", image, bits=8, signed=True, lanes=lanes)
+    return Port("i", "x", image, bits=8, signed=True, lanes=lanes)
 
 
 def test_beats_are_row_column_channel():

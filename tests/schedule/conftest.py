@@ -10,6 +10,7 @@ from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import run_fixed
+from nnef_hw.run.streams import to_stream
 from nnef_hw.schedule import lower
 from nnef_hw.schedule.beats import BeatTimes, simulate_beats, size_fifos
 from nnef_hw.schedule.folding import factor_bits
@@ -17,7 +18,7 @@ from nnef_hw.schedule.options import layer_options
 from nnef_hw.schedule.resources import block_resources
 from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.frames import pack_frames, unpack_frames
-from nnef_hw.sim.pysim import run_stream
+from nnef_hw.sim.pysim import run_streams
 
 
 @pytest.fixture
@@ -26,9 +27,11 @@ def fix(rng):
 
     def fix(graph, **scheme):
         canonical = simplify(graph)
-        (name,) = canonical.inputs
-        samples = rng.normal(size=[16, *canonical.tensor(name).shape[1:]])
-        return quantize(canonical, {name: samples}, Scheme(**scheme))
+        samples = {
+            name: rng.normal(size=[16, *canonical.tensor(name).shape[1:]])
+            for name in canonical.inputs
+        }
+        return quantize(canonical, samples, Scheme(**scheme))
 
     return fix
 
@@ -63,8 +66,8 @@ def force(rng):
 
     def force(plan, graph, target):
         blocks = tuple(force_block(layer, target.device) for layer in lower(graph).layers)
-        blocks, _ = size_fifos(blocks, plan.input, plan.output)
-        times = simulate_beats(blocks, plan.input, plan.output)
+        blocks, _ = size_fifos(blocks, plan.inputs, plan.outputs)
+        times = simulate_beats(blocks, plan.inputs, plan.outputs)
         return replace(plan, blocks=blocks, interval=times.interval, latency=times.latency)
 
     return force
@@ -72,10 +75,10 @@ def force(rng):
 
 @dataclass(frozen=True)
 class Trial:
-    """What an accelerator gave, and when, beside what it should have given."""
+    """What an accelerator gave by port, and when, beside what it should have given."""
 
-    codes: list[int]
-    expected: list[int]
+    codes: dict[str, list[int]]
+    expected: dict[str, list[int]]
     times: BeatTimes
 
 
@@ -85,68 +88,82 @@ class Simulation:
     def __init__(self, plan, graph, rng, engine):
         self.plan, self.graph, self.rng = plan, graph, rng
         accelerator = Accelerator(plan, graph)
-        self.runner = FastRunner(to_verilog(accelerator)) if engine == "verilator" else None
+        self.runner = None
+        if engine == "verilator":
+            names = [[port.name for port in ports] for ports in (plan.inputs, plan.outputs)]
+            self.runner = FastRunner(to_verilog(accelerator), inputs=names[0], outputs=names[1])
         self.accelerator = accelerator
 
     def run(self, frames, stall=0.0):
         """Feed frames back to back: the extremes, then noise."""
-        network, (name,) = lower(self.graph), self.graph.inputs
-        tensor = self.graph.tensor(name)
-        codes = self.rng.integers(
-            tensor.qtype.lo, tensor.qtype.hi + 1, [frames, *tensor.shape[1:]]
-        )  # fmt: skip
-        codes[0], codes[-1] = tensor.qtype.hi, tensor.qtype.lo
-        result = run_fixed(self.graph, {name: codes})[self.graph.outputs[0]]
-        beats = _stream(codes.reshape(frames, *network.input_tensor.shape[1:]))
-        expected = _stream(result.reshape(frames, *network.output_tensor.shape[1:]))
+        codes = {}
+        for name in self.graph.inputs:
+            tensor = self.graph.tensor(name)
+            lo, hi = tensor.qtype.lo, tensor.qtype.hi
+            codes[name] = self.rng.integers(lo, hi + 1, [frames, *tensor.shape[1:]])
+            codes[name][0], codes[name][-1] = hi, lo
+        beats = _streams(self.graph.inputs, self.plan.inputs, codes)
+        results = run_fixed(self.graph, codes)
+        expected = _streams(self.graph.outputs, self.plan.outputs, results)
         run = self._verilator if self.runner else self._pysim
-        given, in_cycles, out_cycles = run(beats, expected.size, stall)
-        start = int(in_cycles[0])
-        times = BeatTimes(
-            tuple(int(t) - start for t in in_cycles[:: self.plan.input.beats]),
-            tuple(int(t) - start for t in out_cycles[self.plan.output.beats - 1 ::
-                                                     self.plan.output.beats]),
-        )  # fmt: skip
-        return Trial(given, expected.reshape(-1).tolist(), times)
+        given, in_cycles, out_cycles = run(beats, frames, stall)
+        firsts = [in_cycles[port.name][:: port.beats] for port in self.plan.inputs]
+        lasts = [out_cycles[port.name][port.beats - 1 :: port.beats] for port in self.plan.outputs]
+        firsts, lasts = np.min(firsts, axis=0), np.max(lasts, axis=0)
+        times = BeatTimes(*(tuple((t - firsts[0]).tolist()) for t in (firsts, lasts)))
+        wanted = {name: tensors.reshape(-1).tolist() for name, tensors in expected.items()}
+        return Trial(given, wanted, times)
 
     def check(self, frames, stall=0.3):
         """Every code is right, with stalls too, and every border beat comes when it should."""
         trial = self.run(frames)
         assert trial.codes == trial.expected
         plan = self.plan
-        assert trial.times == simulate_beats(plan.blocks, plan.input, plan.output, frames)
+        assert trial.times == simulate_beats(plan.blocks, plan.inputs, plan.outputs, frames)
         assert trial.times.latency == plan.latency
         trial = self.run(frames, stall=stall)
         assert trial.codes == trial.expected
 
-    def _pysim(self, beats, count, stall):
-        items = [
-            {"data": [code], "last": n == beats.shape[1] - 1}
-            for frame in beats.tolist()
-            for n, code in enumerate(frame)
-        ]
-        outputs, in_cycles, out_cycles = run_stream(
-            self.accelerator, items, expected=count, stall=stall, rng=self.rng, cycles=True
-        )
-        period = self.plan.output.beats
-        assert [item.last for item in outputs] == [n % period == period - 1 for n in range(count)]
-        return [item.data[0] for item in outputs], in_cycles, out_cycles
+    def _pysim(self, beats, frames, stall):
+        items = {
+            name: [
+                {"data": [code], "last": n == tensors.shape[1] - 1}
+                for frame in tensors.tolist()
+                for n, code in enumerate(frame)
+            ]
+            for name, tensors in beats.items()
+        }
+        counts = {port.name: port.beats * frames for port in self.plan.outputs}
+        run = run_streams(self.accelerator, items, counts, stall=stall, rng=self.rng)
+        for port in self.plan.outputs:
+            lasts = [item.last for item in run.items[port.name]]
+            assert lasts == ([0] * (port.beats - 1) + [1]) * frames
+        codes = {name: [item.data[0] for item in given] for name, given in run.items.items()}
+        return codes, run.in_cycles, run.out_cycles
 
-    def _verilator(self, beats, count, stall):
-        source, target = self.plan.input, self.plan.output
-        words = pack_frames(beats[:, :, None], source.bits, signed=source.signed)
+    def _verilator(self, beats, frames, stall):
+        words = {
+            port.name: pack_frames(beats[port.name][:, :, None], port.bits, signed=port.signed)
+            for port in self.plan.inputs
+        }
         seed = int(self.rng.integers(1 << 30))
-        done = self.runner.run(
-            words, expected_beats=count, stall=stall, seed=seed, idle_limit=20_000
-        )  # fmt: skip
-        codes = unpack_frames(done.payloads, 1, target.bits, signed=target.signed,
-                              beats=target.beats)  # fmt: skip
-        return codes.reshape(-1).tolist(), done.in_cycles, done.out_cycles
+        counts = {port.name: port.beats * frames for port in self.plan.outputs}
+        done = self.runner.run_streams(words, counts, stall=stall, seed=seed, idle_limit=20_000)
+        codes = {
+            port.name: unpack_frames(
+                done.payloads[port.name], 1, port.bits, signed=port.signed, beats=port.beats
+            ).reshape(-1).tolist()
+            for port in self.plan.outputs
+        }  # fmt: skip
+        return codes, done.in_cycles, done.out_cycles
 
 
-def _stream(tensors):
-    """Codes [frame, beat] in stream order: channels innermost."""
-    return np.moveaxis(tensors, 1, -1).reshape(len(tensors), -1)
+def _streams(names, ports, codes):
+    """Codes [frame, beat] of every port in stream order: channels innermost."""
+    return {
+        port.name: to_stream(codes[name], port)[:, :, 0]
+        for name, port in zip(names, ports, strict=True)
+    }
 
 
 @pytest.fixture

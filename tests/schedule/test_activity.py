@@ -52,18 +52,18 @@ def test_steps_fill_the_interval_and_no_more(plan):
     timeline = make_timeline(plan)
     assert timeline.interval == plan.interval
     count = -(-plan.interval // timeline.step)
-    for activity in (timeline.input, *timeline.blocks):
+    for activity in (*timeline.inputs, *timeline.blocks):
         assert len(activity.busy) == len(activity.waiting) == count
         taken = np.add(activity.busy, activity.waiting)
         assert taken.max() <= timeline.step
         assert taken.sum() <= timeline.interval
         assert taken[-1] <= plan.interval - timeline.step * (count - 1)
-    assert sum(timeline.input.busy) == plan.input.beats
+    assert sum(timeline.inputs[0].busy) == plan.inputs[0].beats
 
 
 def test_recording_changes_no_cycle(plan):
-    times, traces = trace_beats(plan.blocks, plan.input, plan.output)
-    assert times == simulate_beats(plan.blocks, plan.input, plan.output)
+    times, traces = trace_beats(plan.blocks, plan.inputs, plan.outputs)
+    assert times == simulate_beats(plan.blocks, plan.inputs, plan.outputs)
     for trace in traces.values():
         assert (np.subtract(trace.accepted, trace.offered) >= 0).all()
         assert (np.diff(trace.accepted) >= 0).all()
@@ -75,7 +75,7 @@ def test_slow_reader_makes_its_writer_wait(plan):
         replace(block, digit_stages=1, digit_bits=1, interval=40) if n == 2 else block
         for n, block in enumerate(plan.blocks)
     ]
-    times = simulate_beats(slow, plan.input, plan.output)
+    times = simulate_beats(slow, plan.inputs, plan.outputs)
     waits = [
         sum(activity.waiting)
         for activity in make_timeline(

@@ -148,7 +148,7 @@ EVERY_NETWORK = pytest.mark.parametrize("network", NETWORKS, ids=lambda f: f.__n
 def check_cycles(plan, graph, simulation, frames=FRAMES):
     trial = simulation.run(frames)
     assert trial.codes == trial.expected
-    assert trial.times == simulate_beats(plan.blocks, plan.input, plan.output, frames)
+    assert trial.times == simulate_beats(plan.blocks, plan.inputs, plan.outputs, frames)
     assert trial.times.latency == plan.latency
 
 
@@ -165,7 +165,7 @@ def test_plan_of_the_solver(network, fix, simulate, rng):
 @EVERY_NETWORK
 def test_measured_interval(network, fix, rng):
     plan = schedule(fix(network(rng)), find_board("ice40"))
-    times = simulate_beats(plan.blocks, plan.input, plan.output, 12)
+    times = simulate_beats(plan.blocks, plan.inputs, plan.outputs, 12)
     assert set(np.diff(times.last_outputs)[-6:].tolist()) == {plan.interval}
 
 
@@ -192,7 +192,7 @@ def test_sums_that_leave_as_fast_as_they_can(group_rows, kept_passes, fix, simul
         block, rows=3, lanes=2, group_rows=group_rows, kept_passes=kept_passes, digit_bits=16,
         digit_stages=1, interval=1, window=replace(block.window, passes=2, channel_blocks=1),
     )  # fmt: skip
-    times = simulate_beats([block], plan.input, plan.output)
+    times = simulate_beats([block], plan.inputs, plan.outputs)
     plan = replace(plan, blocks=(block,), interval=times.interval, latency=times.latency)
     check_cycles(plan, graph, simulate(plan, graph))
 
@@ -211,7 +211,7 @@ def test_parallel_windows(network, fix, simulate, rng, monkeypatch):
         parallel = [option for option in layer_options(layer, target.device) if option.parallel]
         blocks.append(parallel[int(rng.integers(len(parallel)))] if parallel else block)
     assert any(block.parallel for block in blocks)
-    times = simulate_beats(blocks, plan.input, plan.output)
+    times = simulate_beats(blocks, plan.inputs, plan.outputs)
     plan = replace(plan, blocks=tuple(blocks), interval=times.interval, latency=times.latency)
     simulation = simulate(plan, graph)
     check_cycles(plan, graph, simulation)
@@ -263,7 +263,7 @@ def test_memories_of_running_pools(single_port, fix, simulate, rng):
         replace(block, single_port=single_port) if block.is_running else block
         for block in plan.blocks
     )
-    times = simulate_beats(blocks, plan.input, plan.output)
+    times = simulate_beats(blocks, plan.inputs, plan.outputs)
     plan = replace(plan, blocks=blocks, interval=times.interval, latency=times.latency)
     simulation = simulate(plan, graph)
     check_cycles(plan, graph, simulation)
@@ -282,7 +282,7 @@ def test_where_running_pools_may_keep_their_results(board, memories, fix, rng):
 
 def test_results_do_not_depend_on_the_number_of_frames(fix, rng):
     plan = schedule(fix(conv_same(rng)), find_board("ice40"))
-    times = [simulate_beats(plan.blocks, plan.input, plan.output, n) for n in (2, 5)]
+    times = [simulate_beats(plan.blocks, plan.inputs, plan.outputs, n) for n in (2, 5)]
     assert times[1].first_inputs[:2] == times[0].first_inputs
     assert times[1].last_outputs[:2] == times[0].last_outputs
 
@@ -293,7 +293,7 @@ def test_a_deeper_line_buffer_is_never_slower(fix, rng):
         replace(block, depth=4 * block.depth) if block.window else block for block in plan.blocks
     )
     before, after = (
-        simulate_beats(blocks, plan.input, plan.output) for blocks in (plan.blocks, deeper)
+        simulate_beats(blocks, plan.inputs, plan.outputs) for blocks in (plan.blocks, deeper)
     )
     assert after.interval <= before.interval
     assert after.latency <= before.latency

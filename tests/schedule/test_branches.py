@@ -150,7 +150,7 @@ def test_fifo_between_layers(depth, fix, simulate, rng):
     plan = schedule(graph, find_board("ecp5"))
     first, second = plan.blocks
     second = replace(second, sources=(replace(second.sources[0], depth=depth),))
-    times = simulate_beats((first, second), plan.input, plan.output)
+    times = simulate_beats((first, second), plan.inputs, plan.outputs)
     plan = replace(plan, blocks=(first, second), interval=times.interval, latency=times.latency)
     simulate(plan, graph).check(FRAMES)
 
@@ -159,12 +159,12 @@ def test_a_shortcut_without_room_deadlocks(fix, rng):
     plan = schedule(fix(shortcut(rng)), find_board("ecp5"))
     short = shallower(plan, max(s.depth for b in plan.blocks for s in b.sources) - 4)
     with pytest.raises(AssertionError, match="deadlocked"):
-        simulate_beats(short.blocks, plan.input, plan.output)
+        simulate_beats(short.blocks, plan.inputs, plan.outputs)
 
 
 def test_deeper_fifos_gain_nothing(fix, rng):
     plan = schedule(fix(shortcut(rng)), find_board("ecp5"))
     deeper = shallower(plan, -50)
-    times = [simulate_beats(p.blocks, plan.input, plan.output) for p in (plan, deeper)]
+    times = [simulate_beats(p.blocks, plan.inputs, plan.outputs) for p in (plan, deeper)]
     assert times[0] == times[1]
     assert np.diff(times[0].last_outputs).max() == plan.interval

@@ -27,9 +27,9 @@ def test_json_round_trip(plan):
 
 
 def test_ports_count_beats(plan):
-    assert plan.input.image == (9, 8, 2)
-    assert plan.input.beats == 144
-    assert plan.output.beats == 4
+    (source,), (sink,) = plan.inputs, plan.outputs
+    assert (source.name, source.image, source.beats) == ("i", (9, 8, 2), 144)
+    assert (sink.name, sink.beats) == ("o", 4)
 
 
 def test_resources_add_up(plan):

@@ -54,7 +54,7 @@ def test_numbers_of_a_plan_agree(board, fix, rng):
     assert plan.macs == 100 * 4 * 9 + 9 * 8 * 36 + 5 * 72
     assert plan.mac_utilization == plan.macs / (plan.interval * plan.multipliers)
     assert plan.interval >= max(block.macs / block.multipliers for block in convolutions)
-    assert plan.latency >= plan.input.beats
+    assert plan.latency >= plan.inputs[0].beats
 
 
 def test_every_option_computes_all_of_the_layer(fix, rng):

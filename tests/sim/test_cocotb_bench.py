@@ -17,12 +17,15 @@ INCREMENT = Path(__file__).with_name("increment.v").read_text()
 
 def vectors(rng, lanes):
     codes = rng.integers(0, 256, (6, 10, lanes))
-    return pack_frames(codes, 8, signed=False), pack_frames((codes + 1) % 256, 8, signed=False)
+    return {
+        "i": pack_frames(codes, 8, signed=False),
+        "o": pack_frames((codes + 1) % 256, 8, signed=False),
+    }
 
 
 @pytest.mark.parametrize("lanes", [3, 20], ids="lanes{}".format)
 def test_right_module_passes(lanes, rng):
-    assert run_cocotb(INCREMENT, *vectors(rng, lanes), defines=[f"LANES={lanes}"]) == 5
+    assert run_cocotb(INCREMENT, vectors(rng, lanes), defines=[f"LANES={lanes}"]) == 5
 
 
 @pytest.mark.parametrize(
@@ -30,31 +33,32 @@ def test_right_module_passes(lanes, rng):
     [
         ("DROP", r"o\.valid fell while beat \d+ was waiting"),
         ("CHANGE", r"o\.payload of beat \d+ changed"),
-        ("STOP", r"nothing moves any more after 9 beats taken"),
-        ("SURPLUS", r"surplus beat after the 60 expected ones|beat \d+ is"),
+        ("STOP", r"nothing moves any more after i: 9 beats taken"),
+        ("SURPLUS", r"surplus beat of o after the 60 expected ones|beat \d+ of o is"),
     ],
     ids=["drop", "change", "stop", "surplus"],
 )
 def test_broken_module_fails(fault, message, rng):
     with pytest.raises(CheckError, match=message):
-        run_cocotb(INCREMENT, *vectors(rng, 3), defines=["LANES=3", fault], idle_limit=200)
+        run_cocotb(INCREMENT, vectors(rng, 3), defines=["LANES=3", fault], idle_limit=200)
 
 
 def test_wrong_or_missing_output_fails(rng, tmp_path):
-    beats, expected = vectors(rng, 3)
-    wrong = expected.copy()
+    right = vectors(rng, 3)
+    wrong = right["o"].copy()
     wrong[17] ^= np.uint64(1)
-    with pytest.raises(CheckError, match="beat 17 is 0x"):
-        run_cocotb(INCREMENT, beats, wrong, defines=["LANES=3"], test_dir=tmp_path)
+    with pytest.raises(CheckError, match="beat 17 of o is 0x"):
+        run_cocotb(INCREMENT, {**right, "o": wrong}, defines=["LANES=3"], test_dir=tmp_path)
     assert (tmp_path / "results.xml").is_file()
-    with pytest.raises(CheckError, match="surplus beat after the 59 expected ones"):
-        run_cocotb(INCREMENT, beats, expected[:-1], defines=["LANES=3"], test_dir=tmp_path)
+    short = {**right, "o": right["o"][:-1]}
+    with pytest.raises(CheckError, match="surplus beat of o after the 59 expected ones"):
+        run_cocotb(INCREMENT, short, defines=["LANES=3"], test_dir=tmp_path)
 
 
 @pytest.mark.slow
 def test_written_bench_runs_alone(rng, tmp_path):
-    beats, expected = vectors(rng, 9)
-    write_bench(tmp_path / "sim", beats, expected)
+    payloads = vectors(rng, 9)
+    write_bench(tmp_path / "sim", payloads)
     (tmp_path / "rtl").mkdir()
     (tmp_path / "rtl" / "top.v").write_text("`define LANES 9\n" + INCREMENT)
     assert not any("nnef" in path.read_text() for path in (tmp_path / "sim").iterdir())
@@ -66,8 +70,8 @@ def test_written_bench_runs_alone(rng, tmp_path):
     assert good.returncode == 0, good.stdout + good.stderr
     assert "TESTS=5 PASS=5 FAIL=0" in good.stdout
 
-    expected[3] ^= np.uint64(1)
-    write_bench(tmp_path / "sim", beats, expected)
+    payloads["o"][3] ^= np.uint64(1)
+    write_bench(tmp_path / "sim", payloads)
     bad = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert bad.returncode == 1
-    assert "beat 3 is 0x" in bad.stdout
+    assert "beat 3 of o is 0x" in bad.stdout

@@ -58,8 +58,8 @@ def test_stalls_are_random_and_repeatable(rng):
     [
         ("DROP", r"o\.valid fell in cycle \d+ before the beat was taken"),
         ("CHANGE", r"o\.payload changed in cycle \d+ while the beat was waiting"),
-        ("STOP", r"no beat moved on either side for 300 cycles, after 9 of 200 input beats"),
-        ("SURPLUS", r"one more output beat than expected came in cycle"),
+        ("STOP", r"no beat moved on any side for 300 cycles, after i took 9 of 200 beats"),
+        ("SURPLUS", r"one more beat than expected came from o in cycle"),
     ],
     ids=["drop", "change", "stop", "surplus"],
 )
@@ -72,7 +72,7 @@ def test_broken_module_is_refused(fault, message, rng):
 def test_surplus_output_is_refused_only_while_watched(rng):
     _, beats = noise(rng, 3)
     runner = increment(3)
-    with pytest.raises(CheckError, match="one more output beat than expected came in cycle 101"):
+    with pytest.raises(CheckError, match="one more beat than expected came from o in cycle 101"):
         runner.run(beats, expected_beats=100)
     result = runner.run(beats, frames=10, drain=0)
     assert len(result.payloads) == len(result.out_cycles) == 100
@@ -81,7 +81,7 @@ def test_surplus_output_is_refused_only_while_watched(rng):
 
 def test_too_little_input_is_a_deadlock(rng):
     _, beats = noise(rng, 3)
-    message = "after 200 of 200 input beats and 200 output beats of 21 frames"
+    message = "after i took 200 of 200 beats, o gave 200 beats of 21 frames"
     with pytest.raises(CheckError, match=message):
         increment(3).run(beats, frames=21, idle_limit=100)
 

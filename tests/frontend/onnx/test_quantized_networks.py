@@ -134,5 +134,6 @@ def test_hardware_is_the_quantized_network(name, style, board, target_fps, open_
     plan = schedule(fixed, find_board(board), target_fps=target_fps)
     codes = quantize_inputs(fixed, {fixed.inputs[0]: x[: 2 if target_fps else 8]})
     outcome = run_rtl(to_verilog(Accelerator(plan, fixed)), plan, fixed, codes)
-    np.testing.assert_array_equal(outcome.codes, run_fixed(fixed, codes)[fixed.outputs[0]])
+    [output] = fixed.outputs
+    np.testing.assert_array_equal(outcome.codes[output], run_fixed(fixed, codes)[output])
     assert outcome.latency == plan.latency
