@@ -145,10 +145,13 @@ class Window:
     @property
     def tiles(self) -> bool:
         """Whether windows, read by channel, stand side by side: none overlap, nothing is padded."""
-        positions = (self.out_height, self.out_width)
+        sizes, positions = (self.height, self.width), (self.out_height, self.out_width)
+        # A stride does not matter where there is room for one window only.
         side_by_side = all(
-            stride == extent or count == 1
-            for stride, extent, count in zip(self.stride, self.kernel, positions, strict=True)
+            count == size // extent and (stride == extent or count == 1)
+            for size, extent, stride, count in zip(
+                sizes, self.kernel, self.stride, positions, strict=True
+            )
         )
         dense = self.reach == self.kernel and self.words == self.beats
         return self.by_channel and side_by_side and dense

@@ -96,6 +96,21 @@ def test_json_round_trip(seed, rng):
     assert Window.from_json(json.loads(json.dumps(window.to_json()))) == window
 
 
+@pytest.mark.parametrize(
+    ("width", "kernel", "stride", "tiles"),
+    [
+        (6, 2, 2, True), (7, 2, 2, True), (3, 3, 5, True), (5, 3, 4, True), (6, 2, 3, False),
+        (6, 3, 2, False), (3, 2, 1, False), (2, 1, 2, False),
+    ],
+)  # fmt: skip
+def test_windows_side_by_side(width, kernel, stride, tiles):
+    """As many as there is room for: what lies between two of them would be taken for another."""
+    window = Window(
+        1, width, 2, kernel=(1, kernel), stride=(1, stride), passes=2, by_channel=True
+    )  # fmt: skip
+    assert window.tiles is tiles
+
+
 REFUSED = {
     "window extents, kernel, stride, dilation and passes must be positive": [
         {"height": 0}, {"kernel": (0, 1)}, {"stride": (1, 0)}, {"dilation": (1, -1)}, {"passes": 0},
