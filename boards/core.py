@@ -6,7 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.beats import BeatSerializer, beat_bytes
-from nnef_hw.boards.counters import InferenceCounters
+from nnef_hw.boards.counters import InferenceCounters, LayerCounters
 from nnef_hw.boards.frames import BYTE_LAYOUT, FrameMerger, FrameSplitter
 from nnef_hw.boards.link import PacketLink
 from nnef_hw.boards.phy import MIN_BYTE_CYCLES, UartPhy, phy_pins
@@ -46,6 +46,9 @@ class LinkedCore(wiring.Component):
     queues : Mapping[str, wiring.Component]
         Holds, per stream, the beats of a frame that wait for those of other streams: at all inputs
         but the last and at all outputs but the first. Each has streams ``i`` and ``o``.
+    layers : int
+        Layers whose work is counted: the width of the accelerator's members ``busy`` and
+        ``waiting``, of which there are none by default.
     idle_cycles : int or None
         Silence after which an unfinished packet is forgotten, a power of two; by default the
         first one that lasts 10 ms or more.
@@ -67,13 +70,14 @@ class LinkedCore(wiring.Component):
 
     def __init__(
         self, accelerator, *, clk_hz, baud=DEFAULT_BAUD, phy=None, manifest_hash,
-        frames=None, queues=None, idle_cycles=None,
+        frames=None, queues=None, layers=0, idle_cycles=None,
     ):
         self.accelerator = accelerator
         self.with_replay = frames is not None
         frames = frames or {"i": None, "o": None}
         self.inputs = {name: beats for name, beats in frames.items() if name[0] == "i"}
         self.outputs = [name for name in frames if name[0] == "o"]
+        self.layers = layers
         self.queues = queues or {}
         if set(self.queues) != {*list(self.inputs)[:-1], *self.outputs[1:]}:
             raise ValueError(f"streams {list(frames)} cannot have queues {list(self.queues)}")
@@ -100,7 +104,7 @@ class LinkedCore(wiring.Component):
         several = len(self.inputs) > 1
         link = PacketLink(
             BYTE_LAYOUT if several else self.layouts["i"], identity=self.identity,
-            idle_cycles=self.idle_cycles, with_replay=self.with_replay)
+            idle_cycles=self.idle_cycles, with_replay=self.with_replay, layers=self.layers)
         start = ResetInserter(self.reset)
         m.submodules.phy = start(phy)
         m.submodules.link = start(link)
@@ -124,6 +128,16 @@ class LinkedCore(wiring.Component):
         ahead, behind = ResetInserter(link.abort), ResetInserter(link.restarted)
         counters = InferenceCounters(len(self.inputs), len(self.outputs))
         m.submodules.counters = behind(counters)
+        if self.layers:
+            layer_counters = LayerCounters(self.layers)
+            m.submodules.layer_counters = behind(layer_counters)
+            m.d.comb += [
+                layer_counters.left.eq(counters.left),
+                layer_counters.busy.eq(accelerator.busy),
+                layer_counters.waiting.eq(accelerator.waiting),
+                layer_counters.layer.eq(link.layer),
+                link.layer_counts.eq(layer_counters.counts),
+            ]
         for name, queue in self.queues.items():
             m.submodules[f"{name}_queue"] = (ahead if name in self.inputs else behind)(queue)
 

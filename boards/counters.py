@@ -7,14 +7,18 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["COUNTER_LAYOUT", "InferenceCounters"]
+from nnef_hw.boards.protocol import COUNTED_FRAMES, WARM_UP_FRAMES
+
+__all__ = ["COUNTER_LAYOUT", "LAYER_COUNTS", "InferenceCounters", "LayerCounters"]
 
 CYCLE_BITS = 24
+LAYER_BITS = 24
 COUNTER_LAYOUT = data.StructLayout({
     "latency": CYCLE_BITS + 1,
     "interval": CYCLE_BITS + 1,
     "frames": 8,
 })
+LAYER_COUNTS = data.StructLayout({"busy": 32, "waiting": 32})
 
 
 class InferenceCounters(wiring.Component):
@@ -37,6 +41,8 @@ class InferenceCounters(wiring.Component):
         The same for a beat the accelerator gives.
     busy : Out(1)
         A frame is inside the accelerator.
+    left : Out(1)
+        A frame leaves it.
     counts : Out(COUNTER_LAYOUT)
         ``latency``: cycles from the first input beat to the last output beat of the latest frame
         that entered an empty accelerator. ``interval``: cycles between the last beats of the latest
@@ -60,6 +66,7 @@ class InferenceCounters(wiring.Component):
             "output_taken": In(outputs),
             "output_last": In(outputs),
             "busy": Out(1),
+            "left": Out(1),
             "counts": Out(COUNTER_LAYOUT),
         })
 
@@ -70,7 +77,7 @@ class InferenceCounters(wiring.Component):
         since_last = Signal(CYCLE_BITS + 1)
         enters = self._enters(m)
         leaves = self._leaves(m)
-        m.d.comb += self.busy.eq(inside != 0)
+        m.d.comb += [self.busy.eq(inside != 0), self.left.eq(leaves)]
 
         with m.If(enters & ~leaves):
             m.d.sync += inside.eq(inside + 1)
@@ -119,3 +126,68 @@ class InferenceCounters(wiring.Component):
         for end, frames in zip(ends, ahead, strict=True):
             m.d.sync += frames.eq(frames + end - leaves)
         return leaves
+
+
+class LayerCounters(wiring.Component):
+    """Count what every layer does over two frames, from the end of the 8th to that of the 10th.
+
+    Counts wrap at ``2**24``; all are cleared by the reset of the accelerator.
+
+    Parameters
+    ----------
+    layers : int
+        How many.
+
+    Members
+    -------
+    left : In(1)
+        A frame leaves the accelerator.
+    busy, waiting : In(layers)
+        Each layer takes a word; one is there for it and is not taken.
+    layer : In(range(layers + 1))
+        Whose counts to show; the first is 1.
+    counts : Out(LAYER_COUNTS)
+        They, from the cycle after ``layer`` on.
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from an event to the counts that include it.
+    """
+
+    latency = 2
+
+    def __init__(self, layers):
+        self.layers = layers
+        super().__init__({
+            "left": In(1),
+            "busy": In(layers),
+            "waiting": In(layers),
+            "layer": In(range(layers + 1)),
+            "counts": Out(LAYER_COUNTS),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        frames = Signal(range(WARM_UP_FRAMES + COUNTED_FRAMES + 1))
+        counting = Signal()
+        m.d.comb += counting.eq(
+            (frames >= WARM_UP_FRAMES) & (frames != WARM_UP_FRAMES + COUNTED_FRAMES))
+        with m.If(self.left & (frames != WARM_UP_FRAMES + COUNTED_FRAMES)):
+            m.d.sync += frames.eq(frames + 1)
+        # the events come late in their cycle, and so a cycle later
+        events, counting_events = Signal(2 * self.layers), Signal()
+        m.d.sync += [
+            events.eq(Cat(self.busy, self.waiting)), counting_events.eq(counting)]
+        counts = [Signal(LAYER_BITS, name=f"count{n}") for n in range(2 * self.layers)]
+        for count, event in zip(counts, events, strict=True):
+            with m.If(event & counting_events):
+                m.d.sync += count.eq(count + 1)
+        with m.Switch(self.layer):
+            for n in range(self.layers):
+                with m.Case(n + 1):
+                    m.d.sync += [
+                        self.counts.busy.eq(counts[n]),
+                        self.counts.waiting.eq(counts[self.layers + n]),
+                    ]
+        return m

@@ -5,10 +5,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.buffer import PacketBuffer
-from nnef_hw.boards.counters import COUNTER_LAYOUT
+from nnef_hw.boards.counters import COUNTER_LAYOUT, LAYER_COUNTS
 from nnef_hw.boards.crc import SerialCrc
 from nnef_hw.boards.protocol import (
     COUNTS_BYTES,
+    LAYER_COUNTS_BYTES,
     MAX_PAYLOAD,
     REPLAY_BYTES,
     START,
@@ -37,6 +38,8 @@ class PacketLink(wiring.Component):
         Silence after which an unfinished packet is forgotten; a power of two.
     with_replay : bool
         Serve ``REPLAY``; otherwise it is an unknown type.
+    layers : int
+        Layers that ``COUNTERS`` can be asked for, at most 255.
 
     Members
     -------
@@ -52,6 +55,10 @@ class PacketLink(wiring.Component):
         The restart has reached the accelerator's end: the buffer is cleared.
     counts : In(COUNTER_LAYOUT)
         Read by ``COUNTERS``.
+    layer : Out(range(layers + 1))
+        Argument of the last request, for whose counts it asks; 0 is none.
+    layer_counts : In(LAYER_COUNTS)
+        They, a few cycles later.
     replay : Out(1)
         Begin a replay of ``replay_count`` frames, for one cycle.
     replay_count : Out(16)
@@ -69,13 +76,14 @@ class PacketLink(wiring.Component):
 
     latency = 12
 
-    def __init__(self, layout, *, identity, idle_cycles, with_replay=False):
+    def __init__(self, layout, *, identity, idle_cycles, with_replay=False, layers=0):
         if idle_cycles < 2 or idle_cycles & (idle_cycles - 1):
             raise ValueError(f"idle_cycles must be a power of two, not {idle_cycles!r}")
         self.layout = layout
         self.identity = bytes(identity)
         self.idle_cycles = idle_cycles
         self.with_replay = with_replay
+        self.layers = layers
         super().__init__({
             "i_rx": In(stream.Signature(8)),
             "o_tx": Out(stream.Signature(8)),
@@ -84,6 +92,8 @@ class PacketLink(wiring.Component):
             "abort": Out(1, init=1),
             "restarted": In(1),
             "counts": In(COUNTER_LAYOUT),
+            "layer": Out(range(layers + 1)),
+            "layer_counts": In(LAYER_COUNTS),
             "replay": Out(1),
             "replay_count": Out(16),
             "working": In(1),
@@ -123,6 +133,11 @@ class PacketLink(wiring.Component):
         interval = Signal(32)
         m.d.comb += [latency.eq(self.counts.latency), interval.eq(self.counts.interval)]
         counts = Cat(latency, interval, self.counts.frames, damaged_count)
+        counts_bytes = COUNTS_BYTES
+        if self.layers:
+            asked = self.layer != 0
+            counts = Mux(asked, self.layer_counts.as_value(), counts)
+            counts_bytes = Mux(asked, LAYER_COUNTS_BYTES, COUNTS_BYTES)
 
         left = Signal(6)
         index = Signal(range(COUNTS_BYTES))
@@ -146,7 +161,7 @@ class PacketLink(wiring.Component):
             with m.Case(_short(Reply.RESULT)):
                 m.d.comb += reply_bytes.eq(buffer.portion)
             with m.Case(_short(Reply.COUNTS)):
-                m.d.comb += reply_bytes.eq(COUNTS_BYTES)
+                m.d.comb += reply_bytes.eq(counts_bytes)
         with m.If(damaged):
             m.d.comb += reply_bytes.eq(0)
 
@@ -199,6 +214,10 @@ class PacketLink(wiring.Component):
                 receive("LENGTH")
                 with m.If(arrived):
                     m.d.sync += foreign.eq(byte != 0)
+                    if self.layers:
+                        m.d.sync += self.layer.eq(byte)
+                        with m.If(kind == Request.COUNTERS):
+                            m.d.sync += foreign.eq(byte > self.layers)
 
             with m.State("LENGTH"):
                 receive("PAYLOAD")

@@ -7,8 +7,9 @@ the two.
 from enum import IntEnum
 
 __all__ = [
-    "COUNTS_BYTES", "HASH_BYTES", "MAX_PAYLOAD", "REPLAY_BYTES", "START", "VERSION", "Reason",
-    "Reply", "Request",
+    "COUNTED_FRAMES", "COUNTS_BYTES", "HASH_BYTES", "LAYER_COUNTS_BYTES", "MAX_PAYLOAD",
+    "REPLAY_BYTES", "START", "VERSION", "WARM_UP_FRAMES",
+    "Reason", "Reply", "Request",
     "identity_payload",
 ]
 
@@ -17,7 +18,11 @@ START = 0xA5
 MAX_PAYLOAD = 56
 HASH_BYTES = 32
 COUNTS_BYTES = 10
+LAYER_COUNTS_BYTES = 8
 REPLAY_BYTES = 2
+# The work of layers is counted over so many frames, after so many have left.
+WARM_UP_FRAMES = 8
+COUNTED_FRAMES = 2
 
 
 class Request(IntEnum):

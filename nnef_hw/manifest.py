@@ -68,7 +68,7 @@ class Manifest:
 
     ``hash`` are the 32 bytes by which the board identifies the build; ``cycles_per_inference`` is
     the interval that the schedule predicts, at ``clock_mhz``. ``baud`` is 0 unless the link is a
-    UART.
+    UART, ``counted_layers`` unless the board counts what they do.
     """
 
     model: str
@@ -79,6 +79,7 @@ class Manifest:
     outputs: tuple[TensorStream, ...]
     link: str
     baud: int
+    counted_layers: int
     hash: bytes
 
 
@@ -112,6 +113,7 @@ def read_manifest(build: Path) -> Manifest:
                 outputs=tuple(TensorStream.from_json(item) for item in value["outputs"]),
                 link=value["link"]["kind"],
                 baud=value["link"].get("baud", 0),
+                counted_layers=value["link"].get("counted_layers", 0),
                 hash=manifest_hash(value),
             )
     except (OSError, ValueError, LookupError, TypeError) as error:

@@ -36,6 +36,8 @@ class Concat(wiring.Component):
     ----------
     latency : int
         Cycles from an accepted beat to its ``o.valid``.
+    came, free : Signal
+        A beat of the stream whose turn it is stands here; the register takes what comes.
     """
 
     latency = 1
@@ -44,12 +46,13 @@ class Concat(wiring.Component):
         if len(runs) < 2 or min(runs) < 1:
             raise ValueError(f"Concat needs at least 2 runs of beats, not {runs!r}")
         self.runs = tuple(runs)
+        self.came, self.free = Signal(), Signal()
         beat = stream.Signature(beat_layout(bits=bits, signed=signed, lanes=lanes))
         super().__init__({**{f"i{n}": In(beat) for n in range(len(runs))}, "o": Out(beat)})
 
     def elaborate(self, platform):
         m = Module()
-        free, valid, last = Signal(), Signal(), Signal()
+        free, valid, last = self.free, self.came, Signal()
         turn, _ = _turn(m, self.runs, valid & free)
         m.d.comb += free.eq(~self.o.valid | self.o.ready)
         with m.If(free):

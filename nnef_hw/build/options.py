@@ -49,6 +49,8 @@ class BuildOptions:
         Synthesize, place and route.
     link, baud
         Host link, ``uart`` or ``spi``, and rate of the UART.
+    layer_counters
+        Let the board count what every layer does.
     scheme
         Formats of what the model's author did not quantize.
     accuracy_drop
@@ -70,6 +72,7 @@ class BuildOptions:
     bitstream: bool = True
     link: str = "uart"
     baud: int = DEFAULT_BAUD
+    layer_counters: bool = False
     scheme: Scheme = DEFAULT_SCHEME
     accuracy_drop: float | None = None
     dims: Mapping[str, int] = field(default_factory=dict)
@@ -112,6 +115,8 @@ def check_options(options: BuildOptions) -> Target:
     if isinstance(target, Board):
         check_clock(target, options.clock_mhz or target.clock_mhz, options.uart_baud)
         board_pins(target, options.link)
+    elif options.layer_counters:
+        raise UsageError("--layer-counters are a board's", remedy="omit them, or choose a --board")
     elif options.fastest:
         raise UsageError("--freq auto needs a board to place a design for", remedy="give --freq")
     _check_folder(options.out)

@@ -129,7 +129,7 @@ def _compile(
     key = digest(
         _package_digest(), graph_hash(graph), _samples_digest(samples), repr(target),
         repr((options.clock_mhz, options.target_fps, options.scheme, options.accuracy_drop)),
-        repr((options.link, options.baud)), *_versions(),
+        repr((options.link, options.baud, options.layer_counters)), *_versions(),
     )  # fmt: skip
 
     def produce(folder: Path) -> dict[str, float]:
@@ -143,7 +143,13 @@ def _compile(
             budget=None if drop is None else device_budget(drop, target.device),
             progress=lambda what, done, total: progress(f"{what}, {done} of {total}"),
         )
-        plan = schedule(fixed, target, clock_mhz=options.clock_mhz, target_fps=options.target_fps)
+        plan = schedule(
+            fixed,
+            target,
+            clock_mhz=options.clock_mhz,
+            target_fps=options.target_fps,
+            layer_counters=options.layer_counters,
+        )
         emit(folder, fixed, canonical, plan, samples, target, options)
         # Before the new Verilog is in place: an interruption in between costs time, not trust.
         discard_steps(options.out, LATER_STEPS)

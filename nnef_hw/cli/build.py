@@ -60,6 +60,11 @@ def add_commands(commands: Commands) -> None:
         metavar="N",
         help="rate of the board's UART, at most a quarter of the clock (default: 1000000)",
     )
+    sub.add_argument(
+        "--layer-counters",
+        action="store_true",
+        help="let the board count what every layer does, for bench-device",
+    )
     add_scheme(sub)
     sub.add_argument("--no-bitstream", action="store_true", help="stop before synthesis")
     sub.add_argument("--out", type=Path, metavar="DIR", help="default: build/MODEL")
@@ -95,6 +100,7 @@ def _build(options: argparse.Namespace) -> int:
         bitstream=not options.no_bitstream,
         link=options.link,
         baud=options.baud,
+        layer_counters=options.layer_counters,
         scheme=scheme(options),
         accuracy_drop=accuracy_drop(options),
         **reading(options),

@@ -63,10 +63,16 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
         Restart, for a cycle or more; only if ``restartable``.
     restarted : Out(1)
         The restart of the last block.
+    busy, waiting : Out(len(plan.blocks))
+        With ``counted``: whether each block takes a word in this cycle; whether one is there and is
+        not taken.
     """
 
-    def __init__(self, plan: Plan, graph: Graph, *, restartable: bool = False) -> None:
+    def __init__(
+        self, plan: Plan, graph: Graph, *, restartable: bool = False, counted: bool = False
+    ) -> None:
         self.plan = plan
+        self.counted = counted
         self.network = lower(graph)
         self.beats = {
             source.tensor: math.prod(image_shape(graph.tensor(source.tensor).shape) or ())
@@ -74,7 +80,9 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
             for source in block.sources
         }
         self.device = find_device(plan.device)
-        ports = {}
+        ports: dict[str, Any] = {}
+        if counted:
+            ports = {name: Out(len(plan.blocks)) for name in ("busy", "waiting")}
         for flow, port in (
             *((In, port) for port in plan.inputs), *((Out, port) for port in plan.outputs)
         ):  # fmt: skip
@@ -123,8 +131,13 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
                 self._operand(m, f"{name}_fifo{n}", streams[source.tensor].pop(), source, insert)
                 for n, source in enumerate(block.sources)
             ]
-            result = connect_block(m, name, block, layer, self.device, operands, insert)
-            give(block.tensor, result, name)
+            connected = connect_block(m, name, block, layer, self.device, operands, insert)
+            if self.counted:
+                m.d.comb += [
+                    self.busy[n].eq(connected.busy),
+                    self.waiting[n].eq(connected.waiting),
+                ]
+            give(block.tensor, connected.result, name)
         for port in plan.outputs:
             outside = getattr(self, port.name)
             insert(f"output{port.name[1:]}_skid", skid := Fifo(outside.payload.shape()))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from amaranth import Module
+from amaranth import Cat, Module
 from amaranth.lib import wiring
 from numpy.typing import NDArray
 
@@ -47,7 +47,7 @@ from nnef_hw.schedule.layers import (
 )
 from nnef_hw.tflite_numerics import TfliteRequant
 
-__all__ = ["connect_block", "stream_components", "window_weights"]
+__all__ = ["Connected", "connect_block", "stream_components", "window_weights"]
 
 
 def window_weights(layer: ConvLayer, lanes: int, *, parallel: bool = False) -> NDArray[np.int64]:
@@ -61,6 +61,18 @@ def window_weights(layer: ConvLayer, lanes: int, *, parallel: bool = False) -> N
     return padded.reshape(out_channels, taps * blocks, lanes)
 
 
+class Connected(NamedTuple):
+    """A block's result, and what happens where it works in each cycle.
+
+    ``busy``: it takes a word; ``waiting``: one is there and is not taken
+    (:class:`~nnef_hw.schedule.activity.Activity`).
+    """
+
+    result: Any
+    busy: Any
+    waiting: Any
+
+
 def connect_block(
     m: Module,
     name: str,
@@ -69,30 +81,33 @@ def connect_block(
     device: Device,
     operands: Sequence[Any],
     insert: Callable[[str, Any], None],
-) -> Any:
-    """Connect a block's components, fed by the streams of its operands; return its result.
+) -> Connected:
+    """Connect a block's components, fed by the streams of its operands.
 
     ``insert`` adds a component to the module; their names begin with ``name``.
     """
     if isinstance(layer, EltwiseLayer):
-        source, components = _eltwise(m, name, block, layer, device, operands, insert)
+        source, components, entrance = _eltwise(m, name, block, layer, device, operands, insert)
     elif isinstance(layer, ConcatLayer):
         concat = Concat(runs=layer.runs, bits=block.x_bits, signed=block.x_signed)
         for n, operand in enumerate(operands):
             wiring.connect(m, operand, getattr(concat, f"i{n}"))
         insert(f"{name}_concat", concat)
-        return concat.o
+        return Connected(concat.o, concat.came & concat.free, concat.came & ~concat.free)
     elif isinstance(layer, MoveLayer):
         components = [(block.kind, mover(block, layer, device))]
-        [source] = operands
+        [source] = entrance = operands
     else:
         components = stream_components(block, layer, device)
-        [source] = operands
+        [source] = entrance = operands
     for suffix, component in components:
         insert(f"{name}_{suffix}", component)
         wiring.connect(m, source, component.i)
         source = _result(component)
-    return source
+        if suffix == "window":
+            entrance = [source]
+    came, taken = Cat(stream.valid for stream in entrance).all(), entrance[0].ready
+    return Connected(source, came & taken, came & ~taken)
 
 
 def _result(component: Any) -> Any:
@@ -111,8 +126,8 @@ def _eltwise(
     device: Device,
     operands: Sequence[Any],
     insert: Callable[[str, Any], None],
-) -> tuple[Any, list[tuple[str, Any]]]:
-    """Add an element-wise operator; return its result, and what follows in its block."""
+) -> tuple[Any, list[tuple[str, Any]], Sequence[Any]]:
+    """Add an element-wise operator; return its result, what follows in its block, its operands."""
     first, second = layer.formats
     zero_points = (first.zero_point, second.zero_point)
     formats = {
@@ -149,7 +164,7 @@ def _eltwise(
         operands = (*operands, constant.o)
     for operand, port in zip(operands, (operator.a, operator.b), strict=True):
         wiring.connect(m, operand, port)
-    return operator.o, components
+    return operator.o, components, operands
 
 
 def stream_components(block: Block, layer: Layer, device: Device) -> list[tuple[str, Any]]:

@@ -71,7 +71,7 @@ def fastest_clock(board: Board, limit_mhz: float, baud: int | None = DEFAULT_BAU
 
 def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any], board: Board) -> BoardDesign:
     """Put the accelerator behind the board's host link, clock and reset."""
-    accelerator = Accelerator(plan, graph, restartable=True)
+    accelerator = Accelerator(plan, graph, restartable=True, counted=plan.layer_counters)
     queues = {
         port.name: make_fifo(
             getattr(accelerator, port.name).payload.shape(),
@@ -85,6 +85,7 @@ def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any], board: Boar
         board, accelerator, plan.clock_mhz, manifest_hash(manifest),
         baud=manifest["link"].get("baud", DEFAULT_BAUD), link=manifest["link"]["kind"],
         frames={port.name: port.beats for port in (*plan.inputs, *plan.outputs)}, queues=queues,
+        layers=len(plan.blocks) if plan.layer_counters else 0,
     )  # fmt: skip
     return BoardDesign(
         verilog=to_verilog(top, name="board_top", ports=ports),

@@ -48,7 +48,7 @@ def make_manifest(
         ],
         "cycles_per_inference": plan.interval,
         "latency_cycles": plan.latency,
-        "link": link,
+        "link": {**link, "counted_layers": len(plan.blocks)} if plan.layer_counters else link,
         "files": {
             "model": "model.nnef.tgz",
             "plan": "plan.json",

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nnef_hw.errors import CheckError
+from nnef_hw.errors import CheckError, UsageError
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.device import open_device
+from nnef_hw.run.link import COUNTED_FRAMES, WARM_UP_FRAMES, LayerCounts
 from nnef_hw.run.simulate import random_codes
+from nnef_hw.schedule import Plan
+from nnef_hw.schedule.activity import predict_work
 
 __all__ = ["bench_device"]
 
@@ -31,19 +36,28 @@ def bench_device(
     Returns
     -------
     dict
-        Cycles and rates as measured and as predicted, and per layer the share of the measured
-        cycles in which it works. Rates over the link are in real time: those of a simulated board
-        tell of the simulator.
+        Cycles and rates as measured and as predicted; per layer the cycles per inference in which
+        it works, waits and starves, as predicted and, if the build has counters, as measured. Rates
+        over the link are in real time: those of a simulated board tell of the simulator.
 
     Raises
     ------
     CheckError
         If results over the link differ from the model's, or the core's cycles from the plan's.
-    LinkError, UsageError
+    UsageError
+        If there are too few frames to count what layers do; also as
+        :func:`~nnef_hw.run.device.open_device`.
+    LinkError
         As :func:`~nnef_hw.run.device.open_device`.
     """
     folder = BuildFolder.open(build)
     plan, fixed = folder.plan, folder.fixed
+    least = WARM_UP_FRAMES + COUNTED_FRAMES
+    if plan.layer_counters and frames < least:
+        raise UsageError(
+            f"{frames} frames are too few to count what layers do",
+            remedy=f"give --frames {least} or more",
+        )
     codes = random_codes(fixed, link_frames)
     with open_device(build, port) as device:
         clock = device.identity.clk_hz
@@ -52,6 +66,7 @@ def bench_device(
         seconds = time.perf_counter() - begin
         counters = device.replay(frames)
         damaged = counters.damaged
+        counts = device.layer_counts()
     expected = run_fixed(fixed, codes)
     if not all(np.array_equal(results[name], expected[name]) for name in fixed.outputs):
         raise CheckError(
@@ -75,8 +90,28 @@ def bench_device(
         "predicted_inferences_per_second": plan.clock_mhz * 1e6 / plan.interval,
         "link_inferences_per_second": link_frames / seconds,
         "damaged_packets": damaged,
-        "layers": [
-            {"name": block.name, "cycles": block.cycles, "busy": block.cycles / counters.interval}
-            for block in plan.blocks
-        ],
+        "layers": _layers(plan, frames, counts),
     }
+
+
+def _layers(plan: Plan, frames: int, counts: Sequence[LayerCounts]) -> list[dict[str, Any]]:
+    """Return what every layer does in an inference: predicted, and measured if it was counted."""
+    rows = []
+    end = WARM_UP_FRAMES + COUNTED_FRAMES
+    predicted = predict_work(plan, WARM_UP_FRAMES, end, max(frames, end))
+    for block, work, found in zip_longest(plan.blocks, predicted, counts):
+        row = {"name": block.name}
+        cycles = {"busy": work.busy, "waiting": work.waiting, "starved": work.starved}
+        if found is not None:
+            starved = work.busy + work.waiting + work.starved - found.busy - found.waiting
+            measured = {"busy": found.busy, "waiting": found.waiting, "starved": starved}
+            row |= {f"{key}_cycles": _per_inference(n) for key, n in measured.items()}
+        row |= {f"predicted_{key}_cycles": _per_inference(n) for key, n in cycles.items()}
+        rows.append(row)
+    return rows
+
+
+def _per_inference(cycles: int) -> float:
+    """Return the mean over the counted frames, which nearly always is an integer."""
+    mean, rest = divmod(cycles, COUNTED_FRAMES)
+    return cycles / COUNTED_FRAMES if rest else mean

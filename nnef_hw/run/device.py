@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from nnef_hw.errors import SampleError, UsageError
 from nnef_hw.ir.batch import join_batch, samples_shape, split_samples
 from nnef_hw.manifest import Manifest, TensorStream, read_manifest
-from nnef_hw.run.link import Counters, Host, Timing, Transport
+from nnef_hw.run.link import Counters, Host, LayerCounts, Timing, Transport
 from nnef_hw.run.serial_port import SerialTransport
 from nnef_hw.run.streams import from_stream, to_stream
 
@@ -112,6 +112,13 @@ class Device:
     def counters(self) -> Counters:
         """Measurements of the board, see docs/protocol.md."""
         return self.host.counters()
+
+    def layer_counts(self) -> list[LayerCounts]:
+        """Measurements of the layers, in the manifest's order; none if the build has no counters.
+
+        They are those of the cycles from the end of the 8th frame to that of the 10th.
+        """
+        return [self.host.layer_counts(n + 1) for n in range(self.manifest.counted_layers)]
 
     def replay(self, frames: int) -> Counters:
         """Let the board feed itself frames without a pause; return what that took.

@@ -16,12 +16,15 @@ from typing import Protocol
 from nnef_hw.errors import ToolError
 
 __all__ = [
+    "COUNTED_FRAMES",
     "MAX_PAYLOAD",
     "PROTOCOL_VERSION",
     "START",
+    "WARM_UP_FRAMES",
     "Counters",
     "Host",
     "Identity",
+    "LayerCounts",
     "LinkError",
     "Packet",
     "Reason",
@@ -36,8 +39,11 @@ __all__ = [
 PROTOCOL_VERSION = 1
 START = 0xA5
 MAX_PAYLOAD = 56
+WARM_UP_FRAMES = 8
+COUNTED_FRAMES = 2
 _IDENTITY = struct.Struct("<4BI32s")
 _COUNTS = struct.Struct("<2I2B")
+_LAYER_COUNTS = struct.Struct("<2I")
 _HEADER_BYTES = 5
 _CRC_BYTES = 2
 _MAX_GARBAGE = 1024
@@ -79,7 +85,7 @@ class Reason(IntEnum):
 
 _REMEDIES = {
     Reason.TYPE: "its link has another protocol version; build and flash it again",
-    Reason.TENSOR: "it has no tensor of that index; flash the build that belongs to the model",
+    Reason.TENSOR: "it has no layer of that number; flash the build that belongs to the model",
     Reason.SESSION: "it was reset or reconfigured meanwhile; run again",
 }
 
@@ -128,6 +134,14 @@ class Counters:
     interval: int
     frames: int
     damaged: int
+
+
+@dataclass(frozen=True, slots=True)
+class LayerCounts:
+    """Cycles of two frames in which a layer took a word, and in which one had to wait."""
+
+    busy: int
+    waiting: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +273,11 @@ class Host:
         """Read the board's counters."""
         payload = self._request(Request.COUNTERS, expect={Reply.COUNTS}).payload
         return Counters(*_COUNTS.unpack_from(payload))
+
+    def layer_counts(self, layer: int) -> LayerCounts:
+        """Read what a layer did, the first one being 1; boards without its counters refuse."""
+        reply = self._request(Request.COUNTERS, argument=layer, expect={Reply.COUNTS})
+        return LayerCounts(*_LAYER_COUNTS.unpack_from(reply.payload))
 
     def replay(self, frames: int) -> bool:
         """Start a replay of so many frames, 0 to just ask; False while frames are on their way."""

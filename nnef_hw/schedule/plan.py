@@ -292,6 +292,8 @@ class Plan:
         the last one of all outputs, of a frame in an empty pipeline.
     link
         What the host link takes.
+    layer_counters
+        Whether the board counts what every block does.
     """
 
     model: str
@@ -304,6 +306,7 @@ class Plan:
     interval: int
     latency: int
     link: Resources
+    layer_counters: bool = False
     arch: str = "streaming"
 
     @property

@@ -28,6 +28,8 @@ __all__ = ["schedule"]
 SLACK_MARGIN = 2
 TENSOR_LINK = Resources(lut=110, ff=70)
 """What one more tensor takes in the host link, but for the FIFO."""
+LAYER_COUNTERS = Resources(lut=100, ff=48)
+"""What it takes to count what a layer does, and to read that."""
 
 Ports = tuple[tuple[Port, ...], tuple[Port, ...]]
 
@@ -40,12 +42,17 @@ class _Design(NamedTuple):
 
 
 def schedule(
-    graph: Graph, target: Target, *, clock_mhz: float | None = None, target_fps: float | None = None
+    graph: Graph,
+    target: Target,
+    *,
+    clock_mhz: float | None = None,
+    target_fps: float | None = None,
+    layer_counters: bool = False,
 ) -> Plan:
     """Choose folding, memories and multipliers for every layer of a fixed graph.
 
     Minimises the initiation interval; with ``target_fps`` it takes the smallest design that reaches
-    it at the clock instead.
+    it at the clock instead. ``layer_counters`` have to fit as well.
 
     Raises
     ------
@@ -57,7 +64,7 @@ def schedule(
     network = lower(graph)
     device = target.device
     clock = clock_mhz or target.clock_mhz
-    link = _border_resources(network, target)
+    link = _border_resources(network, target, layer_counters)
     options = [useful_options(layer_options(layer, device)) for layer in network.layers]
     wanted = None if target_fps is None else int(clock * 1e6 / target_fps)
     ports = (network.inputs, network.outputs)
@@ -67,7 +74,7 @@ def schedule(
         if not designs:
             designs = _designs(options, _budget(device, link, share), ports, device, wanted)
     if not designs:
-        raise _misfit(graph, network, options, target, target_fps, clock)
+        raise _misfit(graph, network, options, target, target_fps, clock, layer_counters)
     blocks, times = min(designs, key=lambda design: design.times.interval)
     return Plan(
         model=graph.name,
@@ -80,6 +87,7 @@ def schedule(
         interval=times.interval,
         latency=times.latency,
         link=link,
+        layer_counters=layer_counters,
     )
 
 
@@ -183,10 +191,12 @@ def _budget(device: Device, link: Resources, share: float) -> Budget:
     )
 
 
-def _border_resources(network: LayerGraph, target: Target) -> Resources:
+def _border_resources(network: LayerGraph, target: Target, layer_counters: bool) -> Resources:
     """Host link and the skid buffers at the accelerator's border."""
     ports = (*network.inputs, *network.outputs)
     link = Resources(lut=target.link_lut, ff=target.link_lut // 2, bram=target.link_bram)
+    if layer_counters:
+        link += sum([LAYER_COUNTERS] * len(network.layers), Resources())
     if target.link_lut:
         for port in queued_ports(network.inputs, network.outputs):
             link += fifo_resources(port.queue_depth, port.bits, target.device) + TENSOR_LINK
@@ -200,10 +210,12 @@ def _misfit(
     target: Target,
     target_fps: float | None,
     clock: float,
+    layer_counters: bool,
 ) -> TargetError:
     """Say with numbers why nothing fits, and what would."""
     device = target.device
-    budget = _budget(device, _border_resources(network, target), LUT_SHARE)
+    link = _border_resources(network, target, layer_counters)
+    budget = _budget(device, link, LUT_SHARE)
     smallest = [min(layer, key=lambda b: _least_memory(b, device)) for layer in options]
     weight_bytes = sum(
         -(-layer.parameters * layer.weight_bits // 8)
@@ -218,7 +230,11 @@ def _misfit(
             remedy=f"ask for less; {clock * 1e6 / floor:.0f} is the most any folding would give",
         )
     used = total_resources(smallest)
-    fitting = [other.name for other in BOARDS if other is not target and _fits(network, other)]
+    fitting = [
+        other.name
+        for other in BOARDS
+        if other is not target and _fits(network, other, layer_counters)
+    ]
     where = f"it fits {', '.join(fitting)}" if fitting else "no board known here is big enough"
     return TargetError(
         f"model {graph.name!r} does not fit {target.name} ({device.name}): it needs "
@@ -230,10 +246,11 @@ def _misfit(
     )
 
 
-def _fits(network: LayerGraph, target: Target) -> bool:
+def _fits(network: LayerGraph, target: Target, layer_counters: bool) -> bool:
     device = target.device
     options = [useful_options(layer_options(layer, device)) for layer in network.layers]
-    budget = _budget(device, _border_resources(network, target), LUT_SHARE)
+    link = _border_resources(network, target, layer_counters)
+    budget = _budget(device, link, LUT_SHARE)
     return Search(options, budget, device, supply=False).best() is not None
 
 

@@ -245,7 +245,8 @@ def enumerations(module):
 def test_host_and_board_agree_on_the_numbers():
     assert enumerations(protocol) == enumerations(host_link)
     assert protocol.VERSION == host_link.PROTOCOL_VERSION
-    assert (protocol.START, protocol.MAX_PAYLOAD) == (host_link.START, host_link.MAX_PAYLOAD)
+    for name in ("START", "MAX_PAYLOAD", "WARM_UP_FRAMES", "COUNTED_FRAMES"):
+        assert getattr(protocol, name) == getattr(host_link, name)
 
 
 @pytest.mark.parametrize(

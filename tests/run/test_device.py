@@ -264,7 +264,20 @@ def test_replay_shows_the_cycles_of_the_core(head, board, make_build):
     assert result["cycles_per_inference"] == plan.interval
     assert result["inferences_per_second"] == pytest.approx(plan.clock_mhz * 1e6 / plan.interval)
     assert [layer["name"] for layer in result["layers"]] == [block.name for block in plan.blocks]
-    assert max(layer["busy"] for layer in result["layers"]) <= 1
+    assert not any("busy_cycles" in layer for layer in result["layers"])
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("head", ["linear", "ports"])
+def test_layers_work_wait_and_starve_as_predicted(head, make_build):
+    built = make_build(head, "ulx3s_85f", layer_counters=True)
+    result = bench_device(built.path, "sim", frames=20, link_frames=2)
+    for layer in result["layers"]:
+        for state in ("busy", "waiting", "starved"):
+            assert layer[f"{state}_cycles"] == layer[f"predicted_{state}_cycles"], layer
+    assert any(layer["waiting_cycles"] for layer in result["layers"])
+    with pytest.raises(UsageError, match="9 frames are too few .*; give --frames 10 or more"):
+        bench_device(built.path, "sim", frames=9)
 
 
 @pytest.mark.verilator
