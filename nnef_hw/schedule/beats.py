@@ -5,26 +5,28 @@ With the timing of the components they are the cycles of the hardware, exactly.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import chain, pairwise
 from operator import itemgetter
 from typing import Any
 
 from nnef_hw.schedule import move_processes, processes
-from nnef_hw.schedule.plan import SHALLOW_FIFO, Block, Port, Source
-from nnef_hw.schedule.timing import Kernel, Log, Process, Recorder, Stream
+from nnef_hw.schedule.plan import SHALLOW_FIFO, Block, Port
+from nnef_hw.schedule.timing import Kernel, Log, Process, RecordedStream, Stream
 
-__all__ = ["BeatTimes", "Trace", "simulate_beats", "size_fifos", "trace_beats"]
+__all__ = [
+    "FIFO_REGISTERS", "BeatTimes", "DeadlockError", "FifoLogs", "Network", "Trace",
+    "simulate_beats", "trace_beats",
+]  # fmt: skip
 
 BANK_STAGES = 2
 FIFO_REGISTERS = 2
-FIFO_LATENCY = 3
-MIN_FIFO = 4
 SHARED_CYCLES = 3
-UNBOUNDED = 1 << 40
+LEAST_FRAMES = 3
+MOST_FRAMES = 12
+"""Frames after which a design that does not come to rest is taken as it is, beside those inside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +49,47 @@ class BeatTimes:
 
     @property
     def interval(self) -> int:
-        """Cycles between frames' final output beats, the larger of the last two spacings.
+        """Cycles between frames' final output beats: the largest of the last spacings.
 
-        Tiny layers may alternate between two spacings for ever.
+        Small layers may alternate between spacings for ever; at most as many frames as are in the
+        pipeline at a time make one round of that.
         """
-        return max(later - earlier for earlier, later in pairwise(self.last_outputs[-3:]))
+        return max(self.spacings[-max(2, self.inside) :])
+
+    @property
+    def inside(self) -> int:
+        """Frames that are in the pipeline at a time."""
+        return -(-self.latency // self.spacings[-1])
+
+    @property
+    def spacings(self) -> tuple[int, ...]:
+        """Cycles from each frame's last output beat to the next one's."""
+        return tuple(later - earlier for earlier, later in pairwise(self.last_outputs))
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether the pipeline was full, and the spacings of a whole filling were equal."""
+        last = self.spacings[-max(2, self.inside) :]
+        return len(self.spacings) >= self.inside and len(set(last)) == 1
+
+
+class DeadlockError(Exception):
+    """A frame that enters does not come out: a FIFO or line buffer is too small."""
 
 
 def simulate_beats(
-    blocks: Sequence[Block], input_port: Port, output_port: Port, frames: int = 4
+    blocks: Sequence[Block], input_port: Port, output_port: Port, frames: int | None = None
 ) -> BeatTimes:
-    """Run ``frames`` back-to-back frames, input always valid and output always ready."""
-    return _Network(blocks, input_port, output_port, frames).run()
+    """Run back-to-back frames, input always valid and output always ready.
+
+    Without a number of frames, as many as it takes until each is like the one before.
+
+    Raises
+    ------
+    DeadlockError
+        If a frame does not come out.
+    """
+    return Network(blocks, input_port, output_port).run(frames)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +108,13 @@ class Trace:
 
 
 def trace_beats(
-    blocks: Sequence[Block], input_port: Port, output_port: Port, frames: int = 4
+    blocks: Sequence[Block], input_port: Port, output_port: Port
 ) -> tuple[BeatTimes, dict[str, Trace]]:
     """Run as :func:`simulate_beats` does; return also the traces, by input or computed tensor."""
-    recorder = Recorder()
-    network = _Network(blocks, input_port, output_port, frames, recorder)
+    network = Network(blocks, input_port, output_port, RecordedStream)
     times = network.run()
     return times, {
-        tensor: _trace([recorder.events[stream] for stream in streams], taking_turns)
+        tensor: _trace([s.events for s in streams if isinstance(s, RecordedStream)], taking_turns)
         for tensor, (streams, taking_turns) in network.entrances.items()
     }
 
@@ -98,131 +128,101 @@ def _trace(operands: Sequence[Sequence[tuple[int, int]]], taking_turns: bool) ->
     return Trace(tuple(o for o, _ in events), tuple(a for _, a in events))
 
 
-def size_fifos(
-    blocks: Sequence[Block], input_port: Port, output_port: Port, frames: int = 3
-) -> tuple[tuple[Block, ...], int]:
-    """Give every operand of a block with several the FIFO it needs for nothing to wait.
+@dataclass(frozen=True, slots=True)
+class FifoLogs:
+    """When items entered a BlockFifo, left its memory, and left the registers behind that."""
 
-    A FIFO holds what one path has computed ahead of the other: as many items as it would ever hold
-    without a limit. Where one at most waits, the operand needs none. Returns the interval too.
+    written: Log
+    moved: Log
+    given: Log
+
+
+class Network:
+    """The processes of a whole accelerator, ready to run.
+
+    Attributes
+    ----------
+    fifos
+        Logs of every BlockFifo, by block and operand.
+    unregistered
+        Streams that come from a fork without a register between.
     """
-    unlimited = [_with_depths(block, [UNBOUNDED] * len(block.sources)) for block in blocks]
-    network = _Network(unlimited, input_port, output_port, frames)
-    interval = network.run().interval
-    sized = tuple(
-        _with_depths(block, [network.peak(block, n) for n in range(len(block.sources))])
-        for block in blocks
-    )
-    return sized, interval
-
-
-def _with_depths(block: Block, stored: Sequence[int]) -> Block:
-    if len(block.sources) < 2:
-        return block
-    sources = [
-        Source(source.tensor, max(MIN_FIFO, items + FIFO_REGISTERS) if items else 0)
-        for source, items in zip(block.sources, stored, strict=True)
-    ]
-    return replace(block, sources=tuple(sources))
-
-
-@dataclass
-class _Fifo:
-    """When items entered a BlockFifo, left its memory, the register behind it, and the FIFO."""
-
-    written: Log = field(default_factory=Log)
-    read: Log = field(default_factory=Log)
-    moved: Log = field(default_factory=Log)
-    given: Log = field(default_factory=Log)
-
-    @property
-    def waiting(self) -> int:
-        """Most items that waited at a time to be taken, the one that comes then included."""
-        return max(
-            count - bisect_left(self.given.times, arrival)
-            for count, arrival in enumerate(self.arrivals, 1)
-        )
-
-    @property
-    def arrivals(self) -> list[int]:
-        """When each item would come first to where it is taken."""
-        return [time + FIFO_LATENCY for time in self.written.times]
-
-    def waits_for_later(self, other: _Fifo) -> bool:
-        """Whether an item waits until one was taken from another FIFO that came there later."""
-        arrivals, taken = other.arrivals, other.given.times
-        for arrival, end in zip(self.arrivals, self.given.times, strict=True):
-            later = bisect_right(arrivals, arrival)
-            if later < len(taken) and taken[later] <= end:
-                return True
-        return False
-
-    @property
-    def peak(self) -> int:
-        """Most items that it held at a time in its memory, the one that enters included."""
-        return max(
-            count - bisect_left(self.read.times, time)
-            for count, time in enumerate(self.written.times, 1)
-        )
-
-
-class _Network:
-    """The processes of a whole accelerator, ready to run."""
 
     def __init__(
         self,
         blocks: Sequence[Block],
         input_port: Port,
         output_port: Port,
-        frames: int,
-        kernel: Kernel | None = None,
+        streams: type[Stream] = Stream,
     ) -> None:
-        self.kernel = kernel or Kernel()
-        self.frames = frames
+        self.kernel, self.stream_class = Kernel(), streams
         self.input_port, self.output_port = input_port, output_port
+        self.logs: list[Log] = []
+        self.admitted = self._log()
         self.inputs: list[int] = []
         self.outputs: list[int] = []
-        self.fifos: dict[tuple[str, int], _Fifo] = {}
+        self.fifos: dict[tuple[str, int], FifoLogs] = {}
         self.entrances: dict[str, tuple[Sequence[Stream], bool]] = {}
         readers = Counter(source.tensor for block in blocks for source in block.sources)
         readers[output_port.tensor] += 1
         self.branches: dict[str, list[Stream]] = {}
         self.unregistered: set[str] = set()
 
-        border = Stream()
+        border = self._stream()
         self.entrances[input_port.tensor] = [border], False
-        self.start(processes.source(border, input_port.beats * frames, self.inputs))
+        self._start(processes.source(border, input_port.beats, self.admitted, self.inputs))
         self._give(input_port.tensor, self._skid(border), readers)
         for block in blocks:
             self._give(block.tensor, self._block(block), readers)
         result = self._skid(self.branches[output_port.tensor].pop())
-        self.start(processes.sink(self.kernel, result, self.outputs))
+        self._start(processes.sink(result, self.outputs))
 
-    def run(self) -> BeatTimes:
-        """Let all frames pass."""
-        self.kernel.run()
+    def run(self, frames: int | None = None) -> BeatTimes:
+        """Let so many frames pass, or as many as it takes until each is like the one before.
+
+        Raises
+        ------
+        DeadlockError
+            If a frame does not come out.
+        """
+        while not self._finished(frames):
+            self.admitted.add(0)
+            self.kernel.run()
+            if len(self.outputs) < self.output_port.beats * len(self.admitted.times):
+                raise DeadlockError
+        return self.times
+
+    @property
+    def times(self) -> BeatTimes:
+        """Of the frames that have passed."""
         beats = self.output_port.beats
-        assert len(self.outputs) == beats * self.frames, "the beat-time simulation deadlocked"
         return BeatTimes(
             tuple(self.inputs[:: self.input_port.beats]), tuple(self.outputs[beats - 1 :: beats])
         )
 
-    def peak(self, block: Block, operand: int) -> int:
-        """Most items in the memory in front of an operand of a block; 0 if it needs none.
+    def _finished(self, frames: int | None) -> bool:
+        passed = len(self.admitted.times)
+        if frames is not None:
+            return passed >= frames
+        if passed < LEAST_FRAMES:
+            return False
+        times = self.times
+        return times.is_steady or passed >= MOST_FRAMES + times.inside
 
-        One item that waits can be held by what gives it, unless that is a fork, which the other
-        operand may wait for.
-        """
-        fifo = self.fifos.get((block.tensor, operand))
-        if fifo is None:
-            return 0
-        others = [self.fifos[block.tensor, n] for n in range(len(block.sources)) if n != operand]
-        blocks = block.sources[operand].tensor in self.unregistered and any(
-            fifo.waits_for_later(other) for other in others
-        )
-        return fifo.peak if blocks or fifo.waiting > 1 else 0
+    def _stream(self) -> Stream:
+        return self.stream_class(self.kernel)
 
-    def start(self, process: Process) -> None:
+    @property
+    def events(self) -> int:
+        """What has been simulated so far: codes and words that entered or left a memory."""
+        return sum(len(log.times) for log in self.logs)
+
+    def _log(self) -> Log:
+        log = Log(self.kernel)
+        self.logs.append(log)
+        return log
+
+    def _start(self, process: Process) -> None:
         self.kernel.start(process)
 
     def _give(self, tensor: str, stream: Stream, readers: Counter[str]) -> None:
@@ -230,13 +230,13 @@ class _Network:
         branches = [stream]
         if readers[tensor] > 1:
             self.unregistered.add(tensor)
-            branches = [Stream() for _ in range(readers[tensor])]
-            self.start(processes.fork(self.kernel, stream, tuple(branches)))
+            branches = [self._stream() for _ in range(readers[tensor])]
+            self._start(processes.fork(stream, tuple(branches)))
         self.branches[tensor] = branches
 
-    def _connect(self, process: Any, origin: Stream, *arguments: Any) -> Stream:
-        target = Stream()
-        self.start(process(self.kernel, origin, target, *arguments))
+    def _connect(self, process: Callable[..., Process], origin: Any, *arguments: Any) -> Stream:
+        target = self._stream()
+        self._start(process(origin, target, *arguments))
         return target
 
     def _skid(self, origin: Stream) -> Stream:
@@ -247,26 +247,22 @@ class _Network:
         depth = block.sources[n].depth
         if not depth:
             return stream
-        self.fifos[block.tensor, n] = fifo = _Fifo()
-        target = Stream()
+        target, written, given = self._stream(), self._log(), self._log()
         if depth <= SHALLOW_FIFO:
-            ends = (fifo.written, fifo.given)
-            self.start(processes.fifo_write(self.kernel, stream, *ends, depth))
-            self.start(processes.shallow_give(self.kernel, target, *ends))
+            self._start(processes.queue_write(stream, written, given, depth))
+            self._start(processes.shallow_give(target, written, given))
             return target
-        logs = (fifo.written, fifo.read, fifo.moved, fifo.given)
-        self.start(processes.fifo_write(self.kernel, stream, *logs[:2], depth - FIFO_REGISTERS))
-        self.start(processes.fifo_read(self.kernel, *logs[:3]))
-        self.start(processes.fifo_give(self.kernel, target, *logs[1:]))
+        moved = self._log()
+        self.fifos[block.tensor, n] = FifoLogs(written, moved, given)
+        self._start(processes.fifo_write(stream, written, moved, depth - FIFO_REGISTERS))
+        self._start(processes.fifo_give(target, written, moved, given))
         return target
 
     def _block(self, block: Block) -> Stream:
         origins = [self._operand(block, n) for n in range(len(block.sources))]
         self.entrances[block.tensor] = origins, block.kind == "concat"
         if block.kind == "concat":
-            stream = Stream()
-            self.start(processes.concat(self.kernel, tuple(origins), stream, block.runs))
-            return stream
+            return self._connect(processes.concat, tuple(origins), block.runs)
         stream = origins[0]
         if block.is_move:
             return self._move(block, stream)
@@ -290,7 +286,8 @@ class _Network:
             times = block.softmax_cycles
             stream = self._connect(processes.softmax, stream, block.channels, *times)
         else:
-            stream = self._eltwise(block, origins)
+            # A pipeline of one operand and a constant, which is always there, or of two.
+            stream = self._connect(processes.eltwise, origins, block.stages)
         if block.queued_sums:
             stream = self._skid(stream)
         if block.interval:
@@ -308,33 +305,21 @@ class _Network:
             return self._connect(move_processes.take_slice, stream, block.runs)
         if block.kind == "pad":
             return self._connect(move_processes.pad, stream, block.window)
-        written, freed, target = Log(), Log(), Stream()
-        self.start(processes.fifo_write(self.kernel, stream, written, freed, block.depth))
-        self.start(move_processes.reordered(self.kernel, target, block, written, freed))
+        written, freed, target = self._log(), self._log(), self._stream()
+        self._start(processes.queue_write(stream, written, freed, block.depth))
+        self._start(move_processes.reordered(target, block, written, freed))
         return target
 
     def _windows(self, block: Block, stream: Stream) -> Stream:
+        window = block.window
+        assert window is not None
         if block.parallel:
-            return self._connect(processes.parallel, stream, block.window)
-        assert block.window is not None
-        written, released, windows = Log(), Log(), Stream()
+            return self._connect(processes.parallel, stream, window)
+        written, released, windows = self._log(), self._log(), self._stream()
         if block.lines:
-            logs = (written, released, self.frames)
-            self.start(processes.bank_write(self.kernel, stream, block.window, block.lines, *logs))
-            self.start(processes.bank_read(self.kernel, windows, block.window, BANK_STAGES, *logs))
-            return windows
-        self.start(
-            processes.write(
-                self.kernel, stream, block.window, block.depth, written, released, self.frames
-            )
-        )
-        self.start(
-            processes.read(self.kernel, windows, block.window, written, released, self.frames)
-        )
+            self._start(processes.bank_write(stream, window, block.lines, written, released))
+            self._start(processes.bank_read(windows, window, BANK_STAGES, written, released))
+        else:
+            self._start(processes.write(stream, window, block.depth, written, released))
+            self._start(processes.read(windows, window, written, released))
         return windows
-
-    def _eltwise(self, block: Block, origins: Sequence[Stream]) -> Stream:
-        """Start a pipeline of one operand and a constant, which is always there, or of two."""
-        target = Stream()
-        self.start(processes.eltwise(self.kernel, origins, target, block.stages))
-        return target

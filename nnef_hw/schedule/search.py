@@ -110,6 +110,12 @@ class Search:
         """Cycles that the slowest layer takes with the fastest of its options."""
         return int(max(cycles.min() for cycles in self.cycles))
 
+    @property
+    def feasible(self) -> bool:
+        """Whether anything fits, however slow."""
+        slowest = max(int(cycles.max()) for cycles in self.cycles)
+        return self.within(slowest * 2) is not None
+
     def with_less(self, used: Resources) -> Search:
         """Return the same search with a smaller budget."""
         return Search(self.options, self.budget.less(used), self.device, supply=self.supply)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from nnef_hw.boards import BOARDS
 from nnef_hw.devices import Device, Target
 from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph
-from nnef_hw.schedule.beats import BeatTimes, simulate_beats, size_fifos
+from nnef_hw.schedule.beats import BeatTimes
+from nnef_hw.schedule.fifos import fifo_depths, give_fifos, shrink_fifos, with_depths
 from nnef_hw.schedule.layers import ConvLayer, DepthwiseLayer, LayerGraph
 from nnef_hw.schedule.lower import lower
 from nnef_hw.schedule.options import layer_options
-from nnef_hw.schedule.plan import Block, Plan, Port, Resources, Source
-from nnef_hw.schedule.resources import LUT_SHARE, block_resources, port_resources
+from nnef_hw.schedule.plan import Block, Plan, Port, Resources
+from nnef_hw.schedule.resources import LUT_SHARE, port_resources
 from nnef_hw.schedule.search import Budget, Search, total_resources, useful_options
 
 __all__ = ["schedule"]
@@ -106,9 +106,9 @@ def _design(
         chosen = search.best() if limit is None else search.within(limit)
         if chosen is None:
             return None
-        blocks, interval = _with_fifos(chosen, ports, device)
+        blocks, interval = give_fifos(chosen, ports, device)
         if interval > max(block.cycles for block in chosen):
-            eased, eased_interval = _with_fifos(_with_slack(chosen, device), ports, device)
+            eased, eased_interval = give_fifos(_with_slack(chosen, device), ports, device)
             if eased_interval < interval and budget.holds(total_resources(eased)):
                 blocks = eased
         used = total_resources(blocks)
@@ -117,51 +117,43 @@ def _design(
                 Resources(lut=max(0, used.lut - budget.lut), bram=max(0, used.bram - budget.bram))
             )
             continue
-        times = simulate_beats(blocks, *ports)
+        blocks, times = shrink_fifos(blocks, ports, device)
         if limit is None or wanted is None or times.interval <= wanted:
             return _Design(blocks, times)
         # Bursts between layers cost some cycles more than the slowest layer: aim lower.
         limit = min(limit - 1, limit * wanted // times.interval)
 
 
-def _with_fifos(
-    chosen: Sequence[Block], ports: tuple[Port, Port], device: Device
-) -> tuple[tuple[Block, ...], int]:
-    """Add the FIFOs in front of blocks with several operands; return the interval too."""
-    blocks, interval = size_fifos(chosen, *ports)
-    sized = [
-        replace(block, resources=block_resources(block, device)) if block.sources[1:] else block
-        for block in blocks
-    ]
-    return tuple(sized), interval
-
-
 def _with_slack(blocks: Sequence[Block], device: Device) -> tuple[Block, ...]:
     """Add FIFOs for the beats that come while a line buffer writes the padding between frames.
 
-    Otherwise a layer before it that has no cycle to lose does lose some.
+    Otherwise a layer before it that has no such cycles to lose does lose some.
     """
     interval = max(block.cycles for block in blocks)
+    # Most cycles that a layer takes of those between a stream and the arrays before it.
+    supply: dict[str, int] = {}
     eased = []
     for block in blocks:
-        depth = _slack(block, interval)
-        if depth:
-            block = replace(block, sources=(Source(block.sources[0].tensor, depth),))
-            block = replace(block, resources=block_resources(block, device))
+        before = max(supply.get(source.tensor, 0) for source in block.sources)
+        supply[block.tensor] = max(block.cycles, 0 if block.multipliers else before)
+        padding = _padding_cycles(block)
+        if block.window and padding and before > 0 and before + padding > interval:
+            codes = block.window.height * block.window.width * block.channels
+            beats = -(-padding * codes // interval)
+            depth = fifo_depths(block, 0, beats + SLACK_MARGIN, device)[-1]
+            block = with_depths(block, [depth], device)
         eased.append(block)
     return tuple(eased)
 
 
-def _slack(block: Block, interval: int) -> int:
-    """Return how many beats come while the padding between two frames is written, 0 if few."""
+def _padding_cycles(block: Block) -> int:
+    """Return in how many cycles a line buffer writes the padding between two frames."""
     window = block.window
     if window is None or not block.has_windows or block.parallel or block.lines:
         return 0
     (top, bottom), (left, right) = window.padding
     pixels = (top + bottom) * window.padded_width + left + right
-    cycles = pixels * window.channel_blocks
-    beats = -(-cycles * window.height * window.width * block.channels // interval)
-    return beats + SLACK_MARGIN if pixels else 0
+    return pixels * window.channel_blocks
 
 
 def _budget(device: Device, link: Resources, share: float) -> Budget:
@@ -209,14 +201,14 @@ def _misfit(
         if isinstance(layer, ConvLayer | DepthwiseLayer)
     )
     floor = max(min(block.cycles for block in layer) for layer in options)
-    if target_fps is not None and Search(options, budget, device, supply=False).best():
+    if target_fps is not None and Search(options, budget, device, supply=False).feasible:
         return TargetError(
             f"model {graph.name!r} does not reach {target_fps:g} inferences/s on {target.name} "
             f"at {clock:g} MHz; no folding that fits takes so few cycles",
             remedy=f"ask for less; {clock * 1e6 / floor:.0f} is the most any folding would give",
         )
     used = total_resources(smallest)
-    fitting = [other.name for other in BOARDS if other is not target and _fits(network, other)]
+    fitting = _boards_that_fit(network, target)
     where = f"it fits {', '.join(fitting)}" if fitting else "no board known here is big enough"
     return TargetError(
         f"model {graph.name!r} does not fit {target.name} ({device.name}): it needs "
@@ -228,11 +220,25 @@ def _misfit(
     )
 
 
+def _boards_that_fit(network: LayerGraph, refused: Target) -> list[str]:
+    """Name the boards that a network fits, given one that it does not."""
+    enough: list[Device] = []
+    too_small = [refused.device]
+    # What fits a device fits a larger one of its family; the largest tells if any is enough.
+    first, *others = sorted(BOARDS, key=lambda board: -board.device.lut)
+    for target in (first, *reversed(others)):
+        device = target.device
+        if any(map(device.is_within, too_small)) or any(d.is_within(device) for d in enough):
+            continue
+        (enough if _fits(network, target) else too_small).append(device)
+    return [b.name for b in BOARDS if any(d.is_within(b.device) for d in enough)]
+
+
 def _fits(network: LayerGraph, target: Target) -> bool:
     device = target.device
-    options = [useful_options(layer_options(layer, device)) for layer in network.layers]
+    options = [layer_options(layer, device) for layer in network.layers]
     budget = _budget(device, _border_resources(network, target), LUT_SHARE)
-    return Search(options, budget, device, supply=False).best() is not None
+    return Search(options, budget, device, supply=False).feasible
 
 
 def _least_memory(block: Block, device: Device) -> float:
