@@ -29,6 +29,7 @@ __all__ = [
     "line_buffer_resources",
     "operand_bits",
     "port_resources",
+    "usable_luts",
 ]
 
 LUT_SHARE = 0.95
@@ -224,6 +225,12 @@ def _luts(part: str, features: Mapping[str, float], device: Device) -> int:
     costs = COSTS[device.family][part]
     lut = sum(costs[name] * value for name, value in features.items() if name in costs)
     return round(lut + device.lut_multiplier * features.get("products", 0))
+
+
+def usable_luts(device: Device, used: int) -> int:
+    """Return how many LUTs a design may fill: a share that reaches the clock, if it keeps to it."""
+    comfortable = int(device.lut * device.lut_share)
+    return comfortable if used <= comfortable else int(device.lut * LUT_SHARE)
 
 
 def port_resources(bits: int) -> Resources:

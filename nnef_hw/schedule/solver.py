@@ -18,7 +18,7 @@ from nnef_hw.schedule.plan import Block, Plan, Port, Resources
 from nnef_hw.schedule.resources import LUT_SHARE, port_resources
 from nnef_hw.schedule.search import Budget, Search, total_resources, useful_options
 
-__all__ = ["schedule"]
+__all__ = ["border_resources", "budget_of", "schedule"]
 
 SLACK_MARGIN = 2
 
@@ -48,7 +48,7 @@ def schedule(
     network = lower(graph)
     device = target.device
     clock = clock_mhz or target.clock_mhz
-    link = _border_resources(network, target)
+    link = border_resources(network, target)
     options = [useful_options(layer_options(layer, device)) for layer in network.layers]
     wanted = None if target_fps is None else int(clock * 1e6 / target_fps)
     ports = _ports(network)
@@ -56,7 +56,7 @@ def schedule(
     # A design that fills more of the device than that is slow, but better than none.
     for share in (device.lut_share, LUT_SHARE):
         if not designs:
-            designs = _designs(options, _budget(device, link, share), ports, device, wanted)
+            designs = _designs(options, budget_of(device, link, share), ports, device, wanted)
     if not designs:
         raise _misfit(graph, network, options, target, target_fps, clock)
     blocks, times = min(designs, key=lambda design: design.times.interval)
@@ -156,7 +156,7 @@ def _padding_cycles(block: Block) -> int:
     return pixels * window.channel_blocks
 
 
-def _budget(device: Device, link: Resources, share: float) -> Budget:
+def budget_of(device: Device, link: Resources, share: float) -> Budget:
     """Return what the host link leaves of a device, of whose LUTs that share may be used."""
     return Budget(
         lut=int(device.lut * share) - link.lut,
@@ -176,7 +176,7 @@ def _ports(network: LayerGraph) -> tuple[Port, Port]:
     )
 
 
-def _border_resources(network: LayerGraph, target: Target) -> Resources:
+def border_resources(network: LayerGraph, target: Target) -> Resources:
     """Host link and the skid buffers at the accelerator's border."""
     ports = _ports(network)
     link = Resources(lut=target.link_lut, ff=target.link_lut // 2, bram=target.link_bram)
@@ -193,7 +193,7 @@ def _misfit(
 ) -> TargetError:
     """Say with numbers why nothing fits, and what would."""
     device = target.device
-    budget = _budget(device, _border_resources(network, target), LUT_SHARE)
+    budget = budget_of(device, border_resources(network, target), LUT_SHARE)
     smallest = [min(layer, key=lambda b: _least_memory(b, device)) for layer in options]
     weight_bytes = sum(
         -(-layer.parameters * layer.weight_bits // 8)
@@ -237,7 +237,7 @@ def _boards_that_fit(network: LayerGraph, refused: Target) -> list[str]:
 def _fits(network: LayerGraph, target: Target) -> bool:
     device = target.device
     options = [layer_options(layer, device) for layer in network.layers]
-    budget = _budget(device, _border_resources(network, target), LUT_SHARE)
+    budget = budget_of(device, border_resources(network, target), LUT_SHARE)
     return Search(options, budget, device, supply=False).feasible
 
 
