@@ -43,10 +43,11 @@ def explain(report: Mapping[str, Any]) -> Iterator[str]:
         start = half
         if headroom["limits"]:
             start = f"The best that any folding gives, {wording.count(headroom['cycles'])} cycles,"
+        joint = ", and " if headroom["lacking"] else ", "
         yield (
             f"{start} would take {wording.count(headroom['multipliers'])} multipliers instead of "
-            f"{wording.count(report['multipliers'])}, "
-            f"and {_resources(headroom, 'instead of at most')}."
+            f"{wording.count(report['multipliers'])}{joint}"
+            f"{_resources(headroom, 'instead of at most')}."
         )
     elif headroom["limits"]:
         yield "No folding of these layers is faster, whatever the device."

@@ -98,9 +98,10 @@ def multiplier_options(block: Block, device: Device) -> list[dict[str, Any]]:
 
 def with_depths(block: Block, window: Window, reading: int, device: Device) -> list[Block]:
     """Vary the line buffer's depth; a shallow one makes the reader wait at row and frame ends."""
+    codes = window.height * window.width * block.channels
     if block.parallel:
         # Words that complete no window pass in a cycle each.
-        cycles = reading + window.words - window.out_pixels
+        cycles = max(reading + window.words - window.out_pixels, codes)
         block = replace(block, depth=window.padded_width, cycles=cycles)
         return [replace(block, resources=block_resources(block, device))]
     depth = max(2, 1 << (window.min_depth - 1).bit_length())
@@ -115,7 +116,7 @@ def with_depths(block: Block, window: Window, reading: int, device: Device) -> l
     options: list[Block] = []
     for _ in range(1 + MAX_DEPTH_DOUBLINGS):
         missing, waits = _missing_words(window, depth)
-        cycles = max(reading + missing + 2 * waits, window.words)
+        cycles = max(reading + missing + 2 * waits, window.words, codes)
         if options and cycles >= options[-1].cycles:
             break
         resources = others + line_buffer_resources(block, depth, device)

@@ -125,7 +125,7 @@ def _design(
 
 
 def _with_slack(blocks: Sequence[Block], device: Device) -> tuple[Block, ...]:
-    """Add FIFOs for the beats that come while a line buffer writes the padding between frames.
+    """Add FIFOs for the beats that come while a block takes none.
 
     Otherwise a layer before it that has no such cycles to lose does lose some.
     """
@@ -136,20 +136,27 @@ def _with_slack(blocks: Sequence[Block], device: Device) -> tuple[Block, ...]:
     for block in blocks:
         before = max(supply.get(source.tensor, 0) for source in block.sources)
         supply[block.tensor] = max(block.cycles, 0 if block.multipliers else before)
-        padding = _padding_cycles(block)
-        if block.window and padding and before > 0 and before + padding > interval:
+        pause = _pause_cycles(block)
+        if block.window and pause and before > 0 and before + pause > interval:
             codes = block.window.height * block.window.width * block.channels
-            beats = -(-padding * codes // interval)
+            beats = -(-pause * codes // interval)
             depth = fifo_depths(block, 0, beats + SLACK_MARGIN, device)[-1]
             block = with_depths(block, [depth], device)
         eased.append(block)
     return tuple(eased)
 
 
-def _padding_cycles(block: Block) -> int:
-    """Return in how many cycles a line buffer writes the padding between two frames."""
+def _pause_cycles(block: Block) -> int:
+    """Return for how many cycles on end a block takes nothing.
+
+    A line buffer writes the padding between two frames; a running pool's results leave.
+    """
     window = block.window
-    if window is None or not block.has_windows or block.parallel or block.lines:
+    if window is None:
+        return 0
+    if block.is_running:
+        return window.out_width * block.channels * max(0, block.interval - 1)
+    if not block.has_windows or block.parallel or block.lines:
         return 0
     (top, bottom), (left, right) = window.padding
     pixels = (top + bottom) * window.padded_width + left + right

@@ -62,10 +62,17 @@ def chain(rng):
     return g.build(x)
 
 
+def averaged(rng):
+    """The results of the pool leave slowly, all at once."""
+    g = GraphBuilder()
+    x = g.conv(g.input("x", [1, 4, 6, 6]), weights(rng, 24, 4, 3, 3), padding=1)
+    return g.build(g.op("mean_reduce", g.op("tanh", x), axes=[2, 3]))
+
+
 FRAMES = 4
 EVERY_NETWORK = pytest.mark.parametrize(
     "network",
-    [residual, deep_residual, joined(1), joined(2), joined_before_a_slow_layer, chain],
+    [residual, deep_residual, joined(1), joined(2), joined_before_a_slow_layer, chain, averaged],
     ids=lambda f: f.__name__,
 )
 BOARDS = pytest.mark.parametrize("board", ["ice40", "ecp5"])
@@ -161,6 +168,12 @@ def test_one_word_fewer_of_a_line_buffer_stalls_or_deadlocks(network, fix, rng):
         stuck = with_line_buffer(plan, place, window.min_depth - 1)
         with pytest.raises(DeadlockError):
             simulate_beats(stuck.blocks, plan.input, plan.output)
+
+
+@EVERY_NETWORK
+def test_the_slowest_layer_never_waits_where_there_is_room_for_fifos(network, fix, rng):
+    plan = schedule(fix(network(rng)), find_board("ecp5"))
+    assert plan.interval == max(block.cycles for block in plan.blocks)
 
 
 @EVERY_NETWORK
