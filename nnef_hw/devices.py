@@ -74,6 +74,12 @@ class Device:
         """8x8 products that the DSP blocks give."""
         return self.dsp * self.products_per_dsp
 
+    def is_within(self, other: Device) -> bool:
+        """Whether another device of the family has at least as much of everything."""
+        return self.family == other.family and all(
+            getattr(self, name) <= getattr(other, name) for name in ("lut", "dsp", "bram", "spram")
+        )
+
     @property
     def ram_bytes(self) -> int:
         """Bytes of block RAM, as 8-bit words."""

@@ -90,10 +90,8 @@ class Window:
     @property
     def reach(self) -> tuple[int, int]:
         """Rows and columns from a window's first to its last tap, inclusive."""
-        vertical, horizontal = (
-            (k - 1) * d + 1 for k, d in zip(self.kernel, self.dilation, strict=True)
-        )
-        return vertical, horizontal
+        (rows, columns), (down, across) = self.kernel, self.dilation
+        return (rows - 1) * down + 1, (columns - 1) * across + 1
 
     @property
     def out_height(self) -> int:

@@ -22,6 +22,7 @@ from nnef_hw.errors import NnefHwError
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.samples import load_samples
+from nnef_hw.schedule import find_board, schedule
 
 ROOT = Path(__file__).resolve().parent.parent
 ZOO = Path(os.environ.get("NNEF_HW_ZOO", ROOT.parent / "shared" / "zoo"))
@@ -88,7 +89,21 @@ def _measure(
     begin = time.perf_counter()
     build(options)
     again = time.perf_counter() - begin
-    return {**row, **report, "again": again, "reference": _reference_speed(out, samples)}
+    return {
+        **row,
+        **report,
+        "again": again,
+        "schedule": _schedule_seconds(out, board),
+        "reference": _reference_speed(out, samples),
+    }
+
+
+def _schedule_seconds(out: Path, board: str) -> float:
+    """Return CPU seconds from a quantized graph to a Plan."""
+    graph = BuildFolder.open(out).fixed
+    begin = time.process_time()
+    schedule(graph, find_board(board))
+    return time.process_time() - begin
 
 
 def _reference_speed(out: Path, samples_path: Path) -> float:
@@ -156,6 +171,7 @@ TABLES = {
         "simulation Mcycles/s": lambda row: f"{row['simulation']['cycles_per_second'] / 1e6:.2f}",
         "fixed reference samples/s": lambda row: f"{row['reference']:,.0f}",
         "build s": lambda row: f"{row['seconds']['total']:.0f}",
+        "schedule CPU s": lambda row: f"{row['schedule']:.1f}",
         "of it compile": lambda row: f"{row['seconds']['compile']:.1f}",
         "simulate": lambda row: f"{row['seconds']['simulate']:.1f}",
         "yosys": lambda row: f"{row['seconds']['yosys']:.1f}",

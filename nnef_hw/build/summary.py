@@ -7,15 +7,17 @@ from dataclasses import asdict
 from math import prod
 from typing import Any
 
+from nnef_hw.boards import BOARDS
 from nnef_hw.build.synthesis import SynthesisResult
 from nnef_hw.devices import Target
 from nnef_hw.ir import Graph
 from nnef_hw.run.link import MAX_PAYLOAD
 from nnef_hw.schedule import Block, Plan
 from nnef_hw.schedule.activity import Activity, Timeline
+from nnef_hw.schedule.ceiling import find_ceilings
 from nnef_hw.schedule.headroom import find_headroom
 from nnef_hw.schedule.layers import ConvLayer, DepthwiseLayer, Layer, LayerGraph
-from nnef_hw.schedule.resources import LUT_SHARE
+from nnef_hw.schedule.resources import usable_luts
 from nnef_hw.schedule.support import image_shape
 
 __all__ = ["make_report", "spi_rate"]
@@ -82,6 +84,7 @@ def make_report(
         "link": plan.link.to_json(),
         "headroom": _headroom(plan, network, target, codes),
         "roofs": _roofs(plan, target, codes),
+        "boards": _boards(network, target),
         "seconds": seconds,
         "commands": commands,
     }
@@ -134,6 +137,33 @@ def _headroom(
     return value
 
 
+def _boards(network: LayerGraph, target: Target) -> list[dict[str, Any]]:
+    """Return the best that each board could make of the network, its own target's first."""
+    targets = [target, *(board for board in BOARDS if board.name != target.name)]
+    ceilings = find_ceilings(network, targets)
+    rows = []
+    for board in targets:
+        ceiling = ceilings[board.name]
+        row = {
+            "board": board.name,
+            "device": board.device.name,
+            "clock_mhz": board.clock_mhz,
+            "cycles_per_inference": None,
+            "inferences_per_second": None,
+            "with_twice": {},
+            "floor": None,
+        }
+        if ceiling:
+            row |= {
+                "cycles_per_inference": ceiling.interval,
+                "inferences_per_second": board.clock_mhz * 1e6 / ceiling.interval,
+                "with_twice": dict(ceiling.with_twice),
+                "floor": ceiling.floor,
+            }
+        rows.append(row)
+    return rows
+
+
 def _roofs(plan: Plan, target: Target, codes: Mapping[str, int]) -> dict[str, float]:
     """Return what bounds MACs per cycle: multipliers, and streams of one code per cycle.
 
@@ -142,7 +172,7 @@ def _roofs(plan: Plan, target: Target, codes: Mapping[str, int]) -> dict[str, fl
     device = target.device
     in_logic = sum(block.multipliers for block in plan.blocks if not block.in_dsp)
     others = plan.resources.lut - in_logic * device.lut_multiplier
-    free = int(device.lut * LUT_SHARE) - others
+    free = usable_luts(device, plan.resources.lut) - others
     return {
         "dsp_multipliers": device.products,
         "multipliers": device.products + max(in_logic, free // device.lut_multiplier),

@@ -7,7 +7,7 @@ from typing import Any
 
 from nnef_hw.report import wording
 
-__all__ = ["explain", "names", "summary"]
+__all__ = ["ceilings", "explain", "names", "summary"]
 
 FEW = 3
 _UNITS = {"lut": "LUTs", "dsp": "DSP blocks", "bram": "block RAMs"}
@@ -43,10 +43,11 @@ def explain(report: Mapping[str, Any]) -> Iterator[str]:
         start = half
         if headroom["limits"]:
             start = f"The best that any folding gives, {wording.count(headroom['cycles'])} cycles,"
+        joint = ", and " if headroom["lacking"] else ", "
         yield (
             f"{start} would take {wording.count(headroom['multipliers'])} multipliers instead of "
-            f"{wording.count(report['multipliers'])}, "
-            f"and {_resources(headroom, 'instead of at most')}."
+            f"{wording.count(report['multipliers'])}{joint}"
+            f"{_resources(headroom, 'instead of at most')}."
         )
     elif headroom["limits"]:
         yield "No folding of these layers is faster, whatever the device."
@@ -69,6 +70,30 @@ def summary(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "halved", f"{wanted} cycles: not with {wording.middle(count, 14)}, {reason}"
     if headroom["changes"]:
         yield "at best", f"{wording.count(headroom['cycles'])} cycles: {cost}"
+
+
+def ceilings(report: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any], str]]:
+    """Yield what boards could make of the network, fastest first: names, device, row, and the end.
+
+    Boards with the same device and clock share a line.
+    """
+    lines: dict[str, list[Mapping[str, Any]]] = {}
+    for row in report["boards"]:
+        lines.setdefault(repr({**row, "board": ""}), []).append(row)
+    for rows in sorted(lines.values(), key=lambda rows: -(rows[0]["inferences_per_second"] or 0)):
+        boards = ", ".join(row["board"] for row in rows)
+        yield boards, rows[0]["device"], rows[0], _end(rows[0])
+
+
+def _end(row: Mapping[str, Any]) -> str:
+    """Say what keeps a board from being faster."""
+    interval = row["cycles_per_inference"]
+    if interval is None:
+        return "it does not fit"
+    if interval == row["floor"]:
+        return "no folding is faster"
+    ends = [f"{_UNITS[name]} ({wording.count(n)})" for name, n in row["with_twice"].items()]
+    return " or ".join(ends) or "several resources at once"
 
 
 def _limits(headroom: Mapping[str, Any]) -> Iterator[tuple[tuple[int, int], list[str]]]:

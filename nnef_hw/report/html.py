@@ -50,6 +50,7 @@ def write_html(report: Mapping[str, Any], timeline: Timeline, path: Path) -> Non
         timeline=draw_timeline(report, timeline),
         roofline=draw_roofline(report),
         bounds=list(bounds.explain(report)),
+        ceilings=list(bounds.ceilings(report)),
         bottlenecks=wording.bottlenecks(report),
         resources=list(wording.resource_rows(report)),
         latency_seconds=wording.share(report["latency_cycles"], clock_hz),

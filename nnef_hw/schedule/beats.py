@@ -5,26 +5,28 @@ With the timing of the components they are the cycles of the hardware, exactly.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import chain, pairwise
 from operator import itemgetter
 from typing import Any
 
 from nnef_hw.schedule import move_processes, processes
-from nnef_hw.schedule.plan import SHALLOW_FIFO, Block, Port, Source
-from nnef_hw.schedule.timing import Kernel, Log, Process, Recorder, Stream
+from nnef_hw.schedule.plan import SHALLOW_FIFO, Block, Port
+from nnef_hw.schedule.timing import Kernel, Log, Process, RecordedStream, Stream
 
-__all__ = ["BeatTimes", "Trace", "simulate_beats", "size_fifos", "trace_beats"]
+__all__ = [
+    "FIFO_REGISTERS", "BeatTimes", "DeadlockError", "FifoLogs", "Network", "Trace",
+    "simulate_beats", "trace_beats",
+]  # fmt: skip
 
 BANK_STAGES = 2
 FIFO_REGISTERS = 2
-FIFO_LATENCY = 3
-MIN_FIFO = 4
 SHARED_CYCLES = 3
-UNBOUNDED = 1 << 40
+LEAST_FRAMES = 3
+MOST_FRAMES = 12
+"""Frames after which a design that does not come to rest is taken as it is, beside those inside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class BeatTimes:
     Attributes
     ----------
     first_inputs, last_outputs
-        Cycle of each frame's first beat at any input, and of the last one of all its outputs.
+        Cycle of each frame's first input beat and last output beat.
     """
 
     first_inputs: tuple[int, ...]
@@ -47,18 +49,50 @@ class BeatTimes:
 
     @property
     def interval(self) -> int:
-        """Cycles between frames' final output beats, the larger of the last two spacings.
+        """Cycles between frames' final output beats: the largest of the last spacings.
 
-        Tiny layers may alternate between two spacings for ever.
+        Small layers may alternate between spacings for ever; at most as many frames as are in the
+        pipeline at a time make one round of that.
         """
-        return max(later - earlier for earlier, later in pairwise(self.last_outputs[-3:]))
+        return max(self.spacings[-max(2, self.inside) :])
+
+    @property
+    def inside(self) -> int:
+        """Frames that are in the pipeline at a time."""
+        return -(-self.latency // self.spacings[-1])
+
+    @property
+    def spacings(self) -> tuple[int, ...]:
+        """Cycles from each frame's last output beat to the next one's."""
+        return tuple(later - earlier for earlier, later in pairwise(self.last_outputs))
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether the pipeline was full, and the spacings of a whole filling were equal."""
+        last = self.spacings[-max(2, self.inside) :]
+        return len(self.spacings) >= self.inside and len(set(last)) == 1
+
+
+class DeadlockError(Exception):
+    """A frame that enters does not come out: a FIFO or line buffer is too small."""
 
 
 def simulate_beats(
-    blocks: Sequence[Block], inputs: Sequence[Port], outputs: Sequence[Port], frames: int = 4
+    blocks: Sequence[Block],
+    inputs: Sequence[Port],
+    outputs: Sequence[Port],
+    frames: int | None = None,
 ) -> BeatTimes:
-    """Run ``frames`` back-to-back frames, inputs always valid and outputs always ready."""
-    return _Network(blocks, inputs, outputs, frames).run()
+    """Run back-to-back frames, inputs always valid and outputs always ready.
+
+    Without a number of frames, as many as it takes until each is like the one before.
+
+    Raises
+    ------
+    DeadlockError
+        If a frame does not come out.
+    """
+    return Network(blocks, inputs, outputs).run(frames)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +111,16 @@ class Trace:
 
 
 def trace_beats(
-    blocks: Sequence[Block], inputs: Sequence[Port], outputs: Sequence[Port], frames: int = 4
+    blocks: Sequence[Block],
+    inputs: Sequence[Port],
+    outputs: Sequence[Port],
+    frames: int | None = None,
 ) -> tuple[BeatTimes, dict[str, Trace]]:
     """Run as :func:`simulate_beats` does; return also the traces, by input or computed tensor."""
-    recorder = Recorder()
-    network = _Network(blocks, inputs, outputs, frames, recorder)
-    times = network.run()
+    network = Network(blocks, inputs, outputs, RecordedStream)
+    times = network.run(frames)
     return times, {
-        tensor: _trace([recorder.events[stream] for stream in streams], taking_turns)
+        tensor: _trace([s.events for s in streams if isinstance(s, RecordedStream)], taking_turns)
         for tensor, (streams, taking_turns) in network.entrances.items()
     }
 
@@ -98,119 +134,45 @@ def _trace(operands: Sequence[Sequence[tuple[int, int]]], taking_turns: bool) ->
     return Trace(tuple(o for o, _ in events), tuple(a for _, a in events))
 
 
-def size_fifos(
-    blocks: Sequence[Block], inputs: Sequence[Port], outputs: Sequence[Port], frames: int = 3
-) -> tuple[tuple[Block, ...], int]:
-    """Give every operand of a block with several the FIFO it needs for nothing to wait.
+@dataclass(frozen=True, slots=True)
+class FifoLogs:
+    """When items entered a BlockFifo, left its memory, and left the registers behind that."""
 
-    A FIFO holds what one path has computed ahead of the other: as many items as it would ever hold
-    without a limit. Where one at most waits, the operand needs none; nor does one that has nothing
-    in common with the others but this block, since its inputs can wait. So that no input fills
-    FIFOs with frames ahead of the others, all keep step: each has given about the same share of its
-    frames. Returns the interval too.
+    written: Log
+    moved: Log
+    given: Log
+
+
+class Network:
+    """The processes of a whole accelerator, ready to run.
+
+    With ``in_step`` several inputs keep step: each gives a beat only once the one before it has
+    given the same share of its frames.
+
+    Attributes
+    ----------
+    fifos
+        Logs of every BlockFifo, by block and operand.
+    unregistered
+        Streams that come from a fork without a register between.
     """
-    unlimited = [_with_depths(block, [UNBOUNDED] * len(block.sources)) for block in blocks]
-    network = _Network(unlimited, inputs, outputs, frames, in_step=len(inputs) > 1)
-    interval = network.run().interval
-    sized = tuple(
-        _with_depths(
-            block,
-            [
-                0 if _is_bridge(blocks, block, n) else network.peak(block, n)
-                for n in range(len(block.sources))
-            ],
-        )
-        for block in blocks
-    )
-    return sized, interval
-
-
-def _is_bridge(blocks: Sequence[Block], block: Block, operand: int) -> bool:
-    """Whether an operand's stream is all that joins what is before it with the rest."""
-    leaders: dict[str, str] = {}
-
-    def leader(tensor: str) -> str:
-        while tensor in leaders:
-            tensor = leaders[tensor]
-        return tensor
-
-    for other in blocks:
-        for n, source in enumerate(other.sources):
-            ends = leader(source.tensor), leader(other.tensor)
-            if (other.tensor, n) != (block.tensor, operand) and ends[0] != ends[1]:
-                leaders[ends[0]] = ends[1]
-    return leader(block.sources[operand].tensor) != leader(block.tensor)
-
-
-def _with_depths(block: Block, stored: Sequence[int]) -> Block:
-    if len(block.sources) < 2:
-        return block
-    sources = [
-        Source(source.tensor, max(MIN_FIFO, items + FIFO_REGISTERS) if items else 0)
-        for source, items in zip(block.sources, stored, strict=True)
-    ]
-    return replace(block, sources=tuple(sources))
-
-
-@dataclass
-class _Fifo:
-    """When items entered a BlockFifo, left its memory, the register behind it, and the FIFO."""
-
-    written: Log = field(default_factory=Log)
-    read: Log = field(default_factory=Log)
-    moved: Log = field(default_factory=Log)
-    given: Log = field(default_factory=Log)
-
-    @property
-    def waiting(self) -> int:
-        """Most items that waited at a time to be taken, the one that comes then included."""
-        return max(
-            count - bisect_left(self.given.times, arrival)
-            for count, arrival in enumerate(self.arrivals, 1)
-        )
-
-    @property
-    def arrivals(self) -> list[int]:
-        """When each item would come first to where it is taken."""
-        return [time + FIFO_LATENCY for time in self.written.times]
-
-    def waits_for_later(self, other: _Fifo) -> bool:
-        """Whether an item waits until one was taken from another FIFO that came there later."""
-        arrivals, taken = other.arrivals, other.given.times
-        for arrival, end in zip(self.arrivals, self.given.times, strict=True):
-            later = bisect_right(arrivals, arrival)
-            if later < len(taken) and taken[later] <= end:
-                return True
-        return False
-
-    @property
-    def peak(self) -> int:
-        """Most items that it held at a time in its memory, the one that enters included."""
-        return max(
-            count - bisect_left(self.read.times, time)
-            for count, time in enumerate(self.written.times, 1)
-        )
-
-
-class _Network:
-    """The processes of a whole accelerator, ready to run."""
 
     def __init__(
         self,
         blocks: Sequence[Block],
         inputs: Sequence[Port],
         outputs: Sequence[Port],
-        frames: int,
-        kernel: Kernel | None = None,
+        streams: type[Stream] = Stream,
         *,
         in_step: bool = False,
     ) -> None:
-        self.kernel = kernel or Kernel()
-        self.frames = frames
+        self.kernel, self.stream_class = Kernel(), streams
         self.inputs, self.outputs = inputs, outputs
-        self.given = [Log() for _ in inputs]
+        self.logs: list[Log] = []
+        self.admitted = [self._log() for _ in inputs]
+        self.given = [self._log() for _ in inputs]
         self.taken: list[list[int]] = [[] for _ in outputs]
-        self.fifos: dict[tuple[str, int], _Fifo] = {}
+        self.fifos: dict[tuple[str, int], FifoLogs] = {}
         self.entrances: dict[str, tuple[Sequence[Stream], bool]] = {}
         readers = Counter(source.tensor for block in blocks for source in block.sources)
         readers.update(port.tensor for port in outputs)
@@ -218,51 +180,79 @@ class _Network:
         self.unregistered: set[str] = set()
 
         for n, port in enumerate(inputs):
-            border = Stream()
+            border = self._stream()
             self.entrances[port.tensor] = [border], False
             pace = None
             if in_step:
                 pace = processes.Pace(self.given[n - 1], inputs[n - 1].beats, port.beats)
-            beats = port.beats * frames
-            self.start(processes.source(self.kernel, border, beats, self.given[n], pace))
+            ends = (self.admitted[n], self.given[n])
+            self._start(processes.source(border, port.beats, *ends, pace))
             self._give(port.tensor, self._skid(border), readers)
         for block in blocks:
             self._give(block.tensor, self._block(block), readers)
         for port, times in zip(outputs, self.taken, strict=True):
             result = self._skid(self.branches[port.tensor].pop())
-            self.start(processes.sink(self.kernel, result, times))
+            self._start(processes.sink(result, times))
 
-    def run(self) -> BeatTimes:
-        """Let all frames pass."""
-        self.kernel.run()
+    def run(self, frames: int | None = None) -> BeatTimes:
+        """Let so many frames pass, or as many as it takes until each is like the one before.
+
+        Raises
+        ------
+        DeadlockError
+            If a frame does not come out.
+        """
+        while not self._finished(frames):
+            for log in self.admitted:
+                log.add(0)
+            self.kernel.run()
+            for port, times in zip(self.outputs, self.taken, strict=True):
+                if len(times) < port.beats * self._passed:
+                    raise DeadlockError
+        return self.times
+
+    @property
+    def times(self) -> BeatTimes:
+        """Of the frames that have passed."""
         firsts = [
             log.times[:: port.beats] for log, port in zip(self.given, self.inputs, strict=True)
         ]
-        lasts = []
-        for port, times in zip(self.outputs, self.taken, strict=True):
-            assert len(times) == port.beats * self.frames, "the beat-time simulation deadlocked"
-            lasts.append(times[port.beats - 1 :: port.beats])
+        lasts = [
+            times[port.beats - 1 :: port.beats]
+            for times, port in zip(self.taken, self.outputs, strict=True)
+        ]
         return BeatTimes(
             tuple(min(cycles) for cycles in zip(*firsts, strict=True)),
             tuple(max(cycles) for cycles in zip(*lasts, strict=True)),
         )
 
-    def peak(self, block: Block, operand: int) -> int:
-        """Most items in the memory in front of an operand of a block; 0 if it needs none.
+    @property
+    def _passed(self) -> int:
+        """Frames that were admitted."""
+        return len(self.admitted[0].times)
 
-        One item that waits can be held by what gives it, unless that is a fork, which the other
-        operand may wait for.
-        """
-        fifo = self.fifos.get((block.tensor, operand))
-        if fifo is None:
-            return 0
-        others = [self.fifos[block.tensor, n] for n in range(len(block.sources)) if n != operand]
-        blocks = block.sources[operand].tensor in self.unregistered and any(
-            fifo.waits_for_later(other) for other in others
-        )
-        return fifo.peak if blocks or fifo.waiting > 1 else 0
+    def _finished(self, frames: int | None) -> bool:
+        if frames is not None:
+            return self._passed >= frames
+        if self._passed < LEAST_FRAMES:
+            return False
+        times = self.times
+        return times.is_steady or self._passed >= MOST_FRAMES + times.inside
 
-    def start(self, process: Process) -> None:
+    def _stream(self) -> Stream:
+        return self.stream_class(self.kernel)
+
+    @property
+    def events(self) -> int:
+        """What has been simulated so far: codes and words that entered or left a memory."""
+        return sum(len(log.times) for log in self.logs)
+
+    def _log(self) -> Log:
+        log = Log(self.kernel)
+        self.logs.append(log)
+        return log
+
+    def _start(self, process: Process) -> None:
         self.kernel.start(process)
 
     def _give(self, tensor: str, stream: Stream, readers: Counter[str]) -> None:
@@ -270,13 +260,13 @@ class _Network:
         branches = [stream]
         if readers[tensor] > 1:
             self.unregistered.add(tensor)
-            branches = [Stream() for _ in range(readers[tensor])]
-            self.start(processes.fork(self.kernel, stream, tuple(branches)))
+            branches = [self._stream() for _ in range(readers[tensor])]
+            self._start(processes.fork(stream, tuple(branches)))
         self.branches[tensor] = branches
 
-    def _connect(self, process: Any, origin: Stream, *arguments: Any) -> Stream:
-        target = Stream()
-        self.start(process(self.kernel, origin, target, *arguments))
+    def _connect(self, process: Callable[..., Process], origin: Any, *arguments: Any) -> Stream:
+        target = self._stream()
+        self._start(process(origin, target, *arguments))
         return target
 
     def _skid(self, origin: Stream) -> Stream:
@@ -287,26 +277,22 @@ class _Network:
         depth = block.sources[n].depth
         if not depth:
             return stream
-        self.fifos[block.tensor, n] = fifo = _Fifo()
-        target = Stream()
+        target, written, given = self._stream(), self._log(), self._log()
         if depth <= SHALLOW_FIFO:
-            ends = (fifo.written, fifo.given)
-            self.start(processes.fifo_write(self.kernel, stream, *ends, depth))
-            self.start(processes.shallow_give(self.kernel, target, *ends))
+            self._start(processes.queue_write(stream, written, given, depth))
+            self._start(processes.shallow_give(target, written, given))
             return target
-        logs = (fifo.written, fifo.read, fifo.moved, fifo.given)
-        self.start(processes.fifo_write(self.kernel, stream, *logs[:2], depth - FIFO_REGISTERS))
-        self.start(processes.fifo_read(self.kernel, *logs[:3]))
-        self.start(processes.fifo_give(self.kernel, target, *logs[1:]))
+        moved = self._log()
+        self.fifos[block.tensor, n] = FifoLogs(written, moved, given)
+        self._start(processes.fifo_write(stream, written, moved, depth - FIFO_REGISTERS))
+        self._start(processes.fifo_give(target, written, moved, given))
         return target
 
     def _block(self, block: Block) -> Stream:
         origins = [self._operand(block, n) for n in range(len(block.sources))]
         self.entrances[block.tensor] = origins, block.kind == "concat"
         if block.kind == "concat":
-            stream = Stream()
-            self.start(processes.concat(self.kernel, tuple(origins), stream, block.runs))
-            return stream
+            return self._connect(processes.concat, tuple(origins), block.runs)
         stream = origins[0]
         if block.is_move:
             return self._move(block, stream)
@@ -330,7 +316,8 @@ class _Network:
             times = block.softmax_cycles
             stream = self._connect(processes.softmax, stream, block.channels, *times)
         else:
-            stream = self._eltwise(block, origins)
+            # A pipeline of one operand and a constant, which is always there, or of two.
+            stream = self._connect(processes.eltwise, origins, block.stages)
         if block.queued_sums:
             stream = self._skid(stream)
         if block.interval:
@@ -348,33 +335,21 @@ class _Network:
             return self._connect(move_processes.take_slice, stream, block.runs)
         if block.kind == "pad":
             return self._connect(move_processes.pad, stream, block.window)
-        written, freed, target = Log(), Log(), Stream()
-        self.start(processes.fifo_write(self.kernel, stream, written, freed, block.depth))
-        self.start(move_processes.reordered(self.kernel, target, block, written, freed))
+        written, freed, target = self._log(), self._log(), self._stream()
+        self._start(processes.queue_write(stream, written, freed, block.depth))
+        self._start(move_processes.reordered(target, block, written, freed))
         return target
 
     def _windows(self, block: Block, stream: Stream) -> Stream:
+        window = block.window
+        assert window is not None
         if block.parallel:
-            return self._connect(processes.parallel, stream, block.window)
-        assert block.window is not None
-        written, released, windows = Log(), Log(), Stream()
+            return self._connect(processes.parallel, stream, window)
+        written, released, windows = self._log(), self._log(), self._stream()
         if block.lines:
-            logs = (written, released, self.frames)
-            self.start(processes.bank_write(self.kernel, stream, block.window, block.lines, *logs))
-            self.start(processes.bank_read(self.kernel, windows, block.window, BANK_STAGES, *logs))
-            return windows
-        self.start(
-            processes.write(
-                self.kernel, stream, block.window, block.depth, written, released, self.frames
-            )
-        )
-        self.start(
-            processes.read(self.kernel, windows, block.window, written, released, self.frames)
-        )
+            self._start(processes.bank_write(stream, window, block.lines, written, released))
+            self._start(processes.bank_read(windows, window, BANK_STAGES, written, released))
+        else:
+            self._start(processes.write(stream, window, block.depth, written, released))
+            self._start(processes.read(windows, window, written, released))
         return windows
-
-    def _eltwise(self, block: Block, origins: Sequence[Stream]) -> Stream:
-        """Start a pipeline of one operand and a constant, which is always there, or of two."""
-        target = Stream()
-        self.start(processes.eltwise(self.kernel, origins, target, block.stages))
-        return target

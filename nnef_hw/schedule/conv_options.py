@@ -109,7 +109,7 @@ def _arithmetic_options(
     multipliers = multiplier_options(block, device)
     for folding, kept_passes in product(requantizers(layer.requant, device), (1, 2)):
         folded = replace(block, **folding, kept_passes=kept_passes)
-        reading = window.out_pixels * _pass_cycles(folded, window)
+        reading = window.out_pixels * _pass_cycles(folded)
         if fastest is not None and reading >= fastest:
             continue
         fastest = reading
@@ -118,11 +118,11 @@ def _arithmetic_options(
     return options
 
 
-def _pass_cycles(block: Block, window: Window) -> int:
+def _pass_cycles(block: Block) -> int:
     """Cycles of all passes over one window: a pass waits for the results of those before."""
     full, rest = divmod(block.out_channels, block.rows)
-    counts = [block.rows] * full + ([rest] if rest else [])
-    return sum(max(block.pass_words, _result_cycles(block, count)) for count in counts)
+    cycles = full * max(block.pass_words, _result_cycles(block, block.rows))
+    return cycles + (max(block.pass_words, _result_cycles(block, rest)) if rest else 0)
 
 
 def _result_cycles(block: Block, count: int) -> int:

@@ -85,7 +85,7 @@ def _arithmetic_options(
             variant = replace(
                 variant,
                 depth=block.lines * window.width * window.channel_blocks,
-                cycles=max(reading, window.beats),
+                cycles=max(reading, window.height * window.width * block.channels),
             )
             options.append(replace(variant, resources=block_resources(variant, device)))
     return options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -11,7 +12,12 @@ from nnef_hw.devices import Device
 from nnef_hw.numerics import Requant
 from nnef_hw.schedule.layers import Layer
 from nnef_hw.schedule.plan import Block, Resources, Source
-from nnef_hw.schedule.resources import block_resources
+from nnef_hw.schedule.resources import (
+    block_parts,
+    block_resources,
+    component_resources,
+    line_buffer_resources,
+)
 from nnef_hw.tflite_numerics import TfliteRequant
 from nnef_hw.window import Window
 
@@ -92,9 +98,10 @@ def multiplier_options(block: Block, device: Device) -> list[dict[str, Any]]:
 
 def with_depths(block: Block, window: Window, reading: int, device: Device) -> list[Block]:
     """Vary the line buffer's depth; a shallow one makes the reader wait at row and frame ends."""
+    codes = window.height * window.width * block.channels
     if block.parallel:
         # Words that complete no window pass in a cycle each.
-        cycles = reading + window.words - window.out_pixels
+        cycles = max(reading + window.words - window.out_pixels, codes)
         block = replace(block, depth=window.padded_width, cycles=cycles)
         return [replace(block, resources=block_resources(block, device))]
     depth = max(2, 1 << (window.min_depth - 1).bit_length())
@@ -104,18 +111,23 @@ def with_depths(block: Block, window: Window, reading: int, device: Device) -> l
         == tile_memory(device.ram, depth, width).count
     ):
         depth *= 2
+    parts = [part for part in block_parts(block) if part != "line buffer"]
+    others = sum((component_resources(part, block, device) for part in parts), Resources())
     options: list[Block] = []
     for _ in range(1 + MAX_DEPTH_DOUBLINGS):
         missing, waits = _missing_words(window, depth)
-        cycles = max(reading + missing + 2 * waits, window.words)
+        cycles = max(reading + missing + 2 * waits, window.words, codes)
         if options and cycles >= options[-1].cycles:
             break
-        variant = replace(block, depth=depth, cycles=cycles, missing_words=missing)
-        options.append(replace(variant, resources=block_resources(variant, device)))
+        resources = others + line_buffer_resources(block, depth, device)
+        options.append(
+            replace(block, depth=depth, cycles=cycles, missing_words=missing, resources=resources)
+        )
         depth *= 2
     return options
 
 
+@cache
 def _missing_words(window: Window, depth: int) -> tuple[int, int]:
     """Words per frame that had no room before the reader came to wait for them; how often it does.
 

@@ -9,7 +9,7 @@ from nnef_hw.devices import Device
 from nnef_hw.schedule.layers import LayerGraph
 from nnef_hw.schedule.options import layer_options
 from nnef_hw.schedule.plan import Block, Plan, Resources
-from nnef_hw.schedule.resources import LUT_SHARE, block_resources
+from nnef_hw.schedule.resources import block_resources, usable_luts
 from nnef_hw.schedule.search import Budget, Search, total_resources, useful_options
 
 __all__ = ["Change", "Headroom", "Limit", "Shortage", "find_headroom"]
@@ -101,7 +101,11 @@ def find_headroom(plan: Plan, network: LayerGraph, device: Device) -> Headroom:
         for old, new in zip(slow, folded, strict=True)
     ]
     resources = total_resources([*kept, *changed]) + plan.link
-    usable = {"lut": int(device.lut * LUT_SHARE), "dsp": device.dsp, "bram": device.bram}
+    usable = {
+        "lut": usable_luts(device, plan.resources.lut),
+        "dsp": device.dsp,
+        "bram": device.bram,
+    }
     return Headroom(
         wanted=wanted,
         cycles=cycles,

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.schedule.plan import Block
 from nnef_hw.schedule.processes import padding_words
-from nnef_hw.schedule.timing import Kernel, Log, Peek, Process, Put, Stream, Wait
+from nnef_hw.schedule.timing import Log, Process, Stream
 from nnef_hw.window import Window
 
 __all__ = ["pad", "read_order", "reordered", "take_slice"]
@@ -15,22 +15,20 @@ __all__ = ["pad", "read_order", "reordered", "take_slice"]
 STAGES = 2
 
 
-def take_slice(
-    kernel: Kernel, origin: Stream, target: Stream, runs: tuple[int, int, int]
-) -> Process:
+def take_slice(origin: Stream, target: Stream, runs: tuple[int, int, int]) -> Process:
     """Model Split with one kept run: it drops codes as they come, and hands the others on."""
     before, kept, behind = runs
     while True:
         for _ in range(before):
-            kernel.accept(origin, (yield Peek(origin)))
+            origin.accept((yield origin))
         for _ in range(kept):
-            offered = yield Peek(origin)
-            kernel.accept(origin, (yield Put(target, offered)))
+            offered = yield origin
+            origin.accept((yield target, offered))
         for _ in range(behind):
-            kernel.accept(origin, (yield Peek(origin)))
+            origin.accept((yield origin))
 
 
-def pad(kernel: Kernel, origin: Stream, target: Stream, window: Window) -> Process:
+def pad(origin: Stream, target: Stream, window: Window) -> Process:
     """Model Pad: the border ahead of an image waits for its first code, as all else waits."""
     padding = padding_words(window)
     given = -1
@@ -38,10 +36,10 @@ def pad(kernel: Kernel, origin: Stream, target: Stream, window: Window) -> Proce
         for word, is_padding in enumerate(padding):
             time = given + 1
             if word == 0 or not is_padding:
-                time = max(time, (yield Peek(origin)))
-            given = yield Put(target, time)
+                time = max(time, (yield origin))
+            given = yield target, time
             if not is_padding:
-                kernel.accept(origin, given)
+                origin.accept(given)
 
 
 def read_order(block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -66,7 +64,7 @@ def read_order(block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return reads.reshape(-1), frees.reshape(-1)
 
 
-def reordered(kernel: Kernel, target: Stream, block: Block, written: Log, freed: Log) -> Process:
+def reordered(target: Stream, block: Block, written: Log, freed: Log) -> Process:
     """Model the read side of Upsample, DepthToSpace and Transpose, and the registers behind it."""
     assert block.window is not None
     reads, frees = (array.tolist() for array in read_order(block))
@@ -75,11 +73,11 @@ def reordered(kernel: Kernel, target: Stream, block: Block, written: Log, freed:
     while True:
         for read, freeing in zip(reads, frees, strict=True):
             if len(written.times) <= first + read:
-                yield Wait(written, first + read + 1)
+                yield written, first + read + 1
             entered[0] = max(written.times[first + read] + 1, entered[1])
             for _ in range(freeing):
-                kernel.log(freed, entered[0])
+                freed.add(entered[0])
             for stage in range(1, STAGES):
                 entered[stage] = max(entered[stage - 1] + 1, entered[stage + 1])
-            entered[STAGES] = yield Put(target, entered[STAGES - 1] + 1)
+            entered[STAGES] = yield target, entered[STAGES - 1] + 1
         first += block.window.beats

@@ -5,20 +5,21 @@ Their docstrings give the timing; tests compare every process with its component
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nnef_hw.schedule.plan import Block
-from nnef_hw.schedule.timing import Kernel, Log, Peek, Process, Put, PutAll, Stream, Wait
+from nnef_hw.schedule.timing import Log, Process, Stream
 from nnef_hw.window import Window
 
 __all__ = [
     "Pace", "array", "bank_read", "bank_write", "concat", "depthwise", "eltwise", "fifo_give",
-    "fifo_read", "fifo_write", "fork", "pack", "padding_words", "parallel", "read",
+    "fifo_reads", "fifo_write", "fork", "pack", "padding_words", "parallel", "queue_write", "read",
     "register_last", "requantizer", "running_pool", "shallow_give", "sink", "skid", "softmax",
     "source", "write",
 ]  # fmt: skip
@@ -33,185 +34,171 @@ class Pace(NamedTuple):
 
 
 def source(
-    kernel: Kernel, target: Stream, beats: int, given: Log, pace: Pace | None = None
+    target: Stream, beats: int, admitted: Log, given: Log, pace: Pace | None = None
 ) -> Process:
-    """Offer beats, one per cycle; with a pace only once the other input has come as far."""
+    """Offer the beats of every admitted frame, one per cycle; note when each is accepted.
+
+    With a pace, a beat is offered only once the other input has come as far.
+    """
     time = 0
-    for beat in range(beats):
-        wanted = beat * pace.there // pace.here if pace else 0
-        if pace and wanted:
-            if len(pace.given.times) < wanted:
-                yield Wait(pace.given, wanted)
-            time = max(time, pace.given.times[wanted - 1])
-        accepted = yield Put(target, time)
-        kernel.log(given, accepted)
-        time = accepted + 1
+    for frame in count():
+        yield admitted, frame + 1
+        for beat in range(frame * beats, (frame + 1) * beats):
+            wanted = beat * pace.there // pace.here if pace else 0
+            if pace and wanted:
+                yield pace.given, wanted
+                time = max(time, pace.given.times[wanted - 1])
+            accepted = yield target, time
+            given.add(accepted)
+            time = accepted + 1
 
 
-def sink(kernel: Kernel, origin: Stream, times: list[int]) -> Process:
+def sink(origin: Stream, times: list[int]) -> Process:
     """Accept every item at once; note when."""
     while True:
-        offered = yield Peek(origin)
-        kernel.accept(origin, offered)
+        offered = yield origin
+        origin.accept(offered)
         times.append(offered)
 
 
-def skid(kernel: Kernel, origin: Stream, target: Stream) -> Process:
+def skid(origin: Stream, target: Stream) -> Process:
     """Model Fifo of depth 2."""
     before = last = -1
     while True:
-        offered = yield Peek(origin)
+        offered = yield origin
         accepted = max(offered, before + 1)
-        kernel.accept(origin, accepted)
-        before, last = last, (yield Put(target, max(accepted, last) + 1))
+        origin.accept(accepted)
+        before, last = last, (yield target, max(accepted, last) + 1)
 
 
-def pack(kernel: Kernel, origin: Stream, target: Stream, channels: int, lanes: int) -> Process:
+def pack(origin: Stream, target: Stream, channels: int, lanes: int) -> Process:
     """Model Pack."""
     given = -1
     while True:
         for channel in range(channels):
-            offered = yield Peek(origin)
+            offered = yield origin
             complete = channel % lanes == lanes - 1 or channel == channels - 1
             accepted = max(offered, given) if complete else offered
-            kernel.accept(origin, accepted)
+            origin.accept(accepted)
             if complete:
-                given = yield Put(target, accepted + 1)
+                given = yield target, accepted + 1
 
 
-def register_last(kernel: Kernel, origin: Stream, target: Stream, items: int) -> Process:
+def register_last(origin: Stream, target: Stream, items: int) -> Process:
     """Model a reduction of ``items`` beats with an output register, one cycle of latency."""
     given = -1
     while True:
         for item in range(items):
-            offered = yield Peek(origin)
+            offered = yield origin
             final = item == items - 1
             accepted = max(offered, given) if final else offered
-            kernel.accept(origin, accepted)
+            origin.accept(accepted)
             if final:
-                given = yield Put(target, accepted + 1)
+                given = yield target, accepted + 1
 
 
-def write(
-    kernel: Kernel,
-    origin: Stream,
-    window: Window,
-    depth: int,
-    written: Log,
-    released: Log,
-    frames: int,
-) -> Process:
+def write(origin: Stream, window: Window, depth: int, written: Log, released: Log) -> Process:
     """Model the line buffer's write side: one word per cycle while there is room."""
-    bases = _window_bases(window, frames + 1)
-    padding = padding_words(window)
+    # What is released before a word of frame 0 can enter; less than 0 of it in frames before.
+    bases, words = _window_bases(window), window.words
+    past = depth // words + 1
+    earlier = np.concatenate([bases - back * words for back in range(past, -1, -1)])
+    places = np.arange(words) - depth
+    released_before = (earlier.searchsorted(places, "right") - past * len(bases)).tolist()
+    steps = list(zip(released_before, padding_words(window), strict=True))
     time = 0
-    for word in range(window.words * frames):
-        needed = bisect_left(bases, word - depth + 1)
-        if needed > 0:
-            if len(released.times) < needed:
-                yield Wait(released, needed)
-            time = max(time, released.times[needed - 1] + 1)
-        if not padding[word % window.words]:
-            offered = yield Peek(origin)
-            time = max(time, offered)
-            kernel.accept(origin, time)
-        elif window.starts_in_padding and word % window.words == 0:
-            time = max(time, (yield Peek(origin)))
-        kernel.log(written, time)
-        time += 1
+    for frame in count():
+        windows = frame * len(bases)
+        if window.starts_in_padding:
+            time = max(time, (yield origin))
+        for before, is_padding in steps:
+            needed = windows + before
+            if needed > 0:
+                if len(released.times) < needed:
+                    yield released, needed
+                time = max(time, released.times[needed - 1] + 1)
+            if not is_padding:
+                time = max(time, (yield origin))
+                origin.accept(time)
+            written.add(time)
+            time += 1
 
 
-def read(
-    kernel: Kernel, target: Stream, window: Window, written: Log, released: Log, frames: int
-) -> Process:
+def read(target: Stream, window: Window, written: Log, released: Log) -> Process:
     """Model the line buffer's read side; items are passes, offered with their last word."""
-    bases = _window_bases(window, frames)
+    ends = (_window_bases(window) + window.span).tolist()
     words = window.pass_words
     time = 0
-    for base in bases:
-        needed = base + window.span
-        if len(written.times) < needed:
-            yield Wait(written, needed)
-        time = max(time, written.times[needed - 1] + 1)
-        for index in range(window.passes):
-            if index == window.passes - 1:
-                kernel.log(released, time + words - 1)
-            time = yield Put(target, time + words)
+    for frame in count():
+        for end in ends:
+            needed = frame * window.words + end
+            if len(written.times) < needed:
+                yield written, needed
+            time = max(time, written.times[needed - 1] + 1)
+            for _ in range(window.passes - 1):
+                time = yield target, time + words
+            released.add(time + words - 1)
+            time = yield target, time + words
 
 
-def bank_write(
-    kernel: Kernel,
-    origin: Stream,
-    window: Window,
-    lines: int,
-    taken: Log,
-    finished: Log,
-    frames: int,
-) -> Process:
+def bank_write(origin: Stream, window: Window, lines: int, taken: Log, finished: Log) -> Process:
     """Model the write side of BankedLineBuffer: a beat is taken while its row has room."""
     row_beats = window.width * window.channel_blocks
-    oldest = [
-        frame * window.height + max(0, row * window.stride[0] - window.padding[0][0])
-        for frame in range(frames + 1)
-        for row in range(window.out_height)
-    ]
+    # The oldest row that each row of windows reads, and what has to be finished before a row.
+    oldest = np.arange(window.out_height) * window.stride[0] - window.padding[0][0]
+    oldest = np.maximum(oldest, 0)
+    past = lines // window.height + 1
+    earlier = np.concatenate([oldest - back * window.height for back in range(past, -1, -1)])
+    places = np.arange(window.height) - lines
+    passed_before = (earlier.searchsorted(places, "right") - past * len(oldest)).tolist()
     time = -1
-    for row in range(window.height * frames):
-        passed = bisect_left(oldest, row - lines + 1)
-        if passed > 0:
-            if len(finished.times) < passed:
-                yield Wait(finished, passed)
-            time = max(time, finished.times[passed - 1])
-        for _ in range(row_beats):
-            time = max(time + 1, (yield Peek(origin)))
-            kernel.accept(origin, time)
-            kernel.log(taken, time)
+    for frame in count():
+        for before in passed_before:
+            passed = frame * window.out_height + before
+            if passed > 0:
+                if len(finished.times) < passed:
+                    yield finished, passed
+                time = max(time, finished.times[passed - 1])
+            for _ in range(row_beats):
+                time = max(time + 1, (yield origin))
+                origin.accept(time)
+                taken.add(time)
 
 
-def bank_read(
-    kernel: Kernel,
-    target: Stream,
-    window: Window,
-    stages: int,
-    taken: Log,
-    finished: Log,
-    frames: int,
-) -> Process:
+def bank_read(target: Stream, window: Window, stages: int, taken: Log, finished: Log) -> Process:
     """Model the read side of BankedLineBuffer, whose pipeline ends with the word it gives."""
     inside = (~np.array(padding_words(window))).cumsum()
     passes = 1 if window.by_channel else window.passes
-    last_tap = np.array(_window_bases(window, 1)) + window.span - window.channel_blocks
+    last_tap = _window_bases(window) + window.span - window.channel_blocks
     needed = np.repeat(last_tap, passes)[:, None] + np.arange(window.channel_blocks)
     row_words = needed.size // window.out_height
     counts: list[int] = inside[needed.reshape(-1)].tolist()
     entered = [-1] * (stages + 1)
-    for frame in range(frames):
-        for word, count in enumerate(counts):
-            missing = frame * window.beats + count
+    for frame in count():
+        for word, beats in enumerate(counts):
+            missing = frame * window.beats + beats
             if len(taken.times) < missing:
-                yield Wait(taken, missing)
+                yield taken, missing
             entered[0] = max(entered[0] + 1, taken.times[missing - 1] + 1, entered[1])
             if word % row_words == row_words - 1:
-                kernel.log(finished, entered[0])
+                finished.add(entered[0])
             for stage in range(1, stages):
                 entered[stage] = max(entered[stage - 1] + 1, entered[stage + 1])
-            entered[stages] = yield Put(target, entered[stages - 1] + 1)
+            entered[stages] = yield target, entered[stages - 1] + 1
 
 
-def running_pool(
-    kernel: Kernel, origin: Stream, target: Stream, window: Window, spacing: int
-) -> Process:
+def running_pool(origin: Stream, target: Stream, window: Window, spacing: int) -> Process:
     """Model RunningSum and RunningMax: beats of a window's last pixel bring its results."""
     finals = _final_beats(window)
     accepted = given = -spacing
     while True:
         for final in finals:
-            accepted = max(accepted + spacing, (yield Peek(origin)))
+            accepted = max(accepted + spacing, (yield origin))
             if final:
                 accepted = max(accepted, given)
-            kernel.accept(origin, accepted)
+            origin.accept(accepted)
             if final:
-                given = yield Put(target, accepted + 1)
+                given = yield target, accepted + 1
 
 
 def _final_beats(window: Window) -> list[bool]:
@@ -225,34 +212,31 @@ def _final_beats(window: Window) -> list[bool]:
     return result
 
 
-def parallel(kernel: Kernel, origin: Stream, target: Stream, window: Window) -> Process:
+def parallel(origin: Stream, target: Stream, window: Window) -> Process:
     """Model the parallel line buffer: a pixel is accepted, shifts in, and its window is given."""
     padding = padding_words(window)
-    completing = {base + window.span - 1 for base in _window_bases(window, 1)}
+    completing = set((_window_bases(window) + window.span - 1).tolist())
     time = shifted = free = -1
     while True:
         for word in range(window.words):
             time = max(time + 1, shifted)
             if not padding[word]:
-                offered = yield Peek(origin)
+                offered = yield origin
                 time = max(time, offered)
-                kernel.accept(origin, time)
+                origin.accept(time)
             shifted = max(time + 1, free)
             free = shifted + 1
             if word in completing:
                 for _ in range(window.passes):
-                    free = (yield Put(target, free)) + 1
+                    free = (yield target, free) + 1
                 free -= 1
 
 
-def _window_bases(window: Window, frames: int) -> list[int]:
-    """First word of every window, counted from the first frame's first word."""
+def _window_bases(window: Window) -> NDArray[np.int64]:
+    """Return the first word of every window of a frame."""
     rows = np.arange(window.out_height) * window.stride[0] * window.padded_width
     columns = np.arange(window.out_width) * window.stride[1]
-    frame = ((rows[:, None] + columns) * window.channel_blocks).reshape(-1)
-    offsets = np.arange(frames) * window.words
-    bases: list[int] = (offsets[:, None] + frame).reshape(-1).tolist()
-    return bases
+    return np.asarray(((rows[:, None] + columns) * window.channel_blocks).reshape(-1))
 
 
 def padding_words(window: Window) -> list[bool]:
@@ -264,23 +248,23 @@ def padding_words(window: Window) -> list[bool]:
     return result
 
 
-def array(kernel: Kernel, origin: Stream, target: Stream, block: Block) -> Process:
+def array(origin: Stream, target: Stream, block: Block) -> Process:
     """Model SystolicArray; items in are passes, items out are sums."""
     passes = -(-block.out_channels // block.rows)
     emptied = [-1] * block.kept_passes
     while True:
         for index in range(passes):
-            offered = yield Peek(origin)
+            offered = yield origin
             accepted = max(offered, emptied[-block.kept_passes] + 1)
-            kernel.accept(origin, accepted)
+            origin.accept(accepted)
             taken = max(accepted + block.result_latency, emptied[-1] + 1) - 1
             for _ in range(min(block.rows, block.out_channels - index * block.rows)):
-                taken = yield Put(target, taken + 1)
+                taken = yield target, taken + 1
             emptied = [*emptied[1:], taken]
 
 
 def requantizer(
-    kernel: Kernel, origin: Stream, target: Stream, interval: int, stages: int, round_stages: int
+    origin: Stream, target: Stream, interval: int, stages: int, round_stages: int
 ) -> Process:
     """Model Requantizer: sums move while its queue of two is not full."""
     stalls: deque[tuple[int, int]] = deque()
@@ -293,134 +277,142 @@ def requantizer(
                 end += last - max(first, time) + 1
         return end
 
-    accepted = entered = given = -1
+    given = -1
+    delay = stages * interval + 1 + round_stages
+    accepted = -interval
     while True:
-        offered = yield Peek(origin)
-        accepted = max(moved(offered, 0), moved(accepted, interval) if accepted >= 0 else 0)
-        kernel.accept(origin, accepted)
-        while stalls and stalls[0][1] < accepted:
-            stalls.popleft()
-        entered = moved(accepted, stages * interval + 1 + round_stages)
+        offered = yield origin
+        if stalls:
+            accepted = max(moved(offered, 0), moved(accepted, interval))
+            while stalls and stalls[0][1] < accepted:
+                stalls.popleft()
+            entered = moved(accepted, delay)
+        else:
+            accepted = max(offered, accepted + interval)
+            entered = accepted + delay
+        origin.accept(accepted)
         if given > entered:
             stalls.append((entered + 1, given))
-        given = yield Put(target, max(entered, given) + 1)
+        given = yield target, max(entered, given) + 1
 
 
-def softmax(
-    kernel: Kernel, origin: Stream, target: Stream, channels: int, latency: int, spacing: int
-) -> Process:
+def softmax(origin: Stream, target: Stream, channels: int, latency: int, spacing: int) -> Process:
     """Model Softmax and TfliteSoftmax."""
     idle = 0
     while True:
         accepted = 0
         for _ in range(channels):
-            offered = yield Peek(origin)
+            offered = yield origin
             accepted = max(offered, idle)
-            kernel.accept(origin, accepted)
+            origin.accept(accepted)
         time = accepted + latency
         for _ in range(channels):
-            given = yield Put(target, time)
+            given = yield target, time
             time = given + spacing
             idle = given + 1
 
 
-def depthwise(kernel: Kernel, origin: Stream, target: Stream, block: Block) -> Process:
+def depthwise(origin: Stream, target: Stream, block: Block) -> Process:
     """Model DepthwiseArray with one drain; items in are passes."""
     emptied = deque([-1] * block.kept_passes, maxlen=block.kept_passes)
     while True:
         for first in range(0, block.out_channels, block.lanes):
-            offered = yield Peek(origin)
+            offered = yield origin
             accepted = max(offered, emptied[0] + 1)
-            kernel.accept(origin, accepted)
+            origin.accept(accepted)
             taken = max(accepted + block.result_latency - 1, emptied[-1])
             for _ in range(min(block.lanes, block.out_channels - first)):
-                taken = yield Put(target, taken + 1)
+                taken = yield target, taken + 1
             emptied.append(taken)
 
 
-def eltwise(kernel: Kernel, origins: Sequence[Stream], target: Stream, stages: int) -> Process:
+def eltwise(origins: Sequence[Stream], target: Stream, stages: int) -> Process:
     """Model a pipeline of ``stages`` registers, each of which waits only if the next one does."""
     entered = [-1] * (stages + 1)
     while True:
         time = entered[1]
         for origin in origins:
-            time = max(time, (yield Peek(origin)))
+            time = max(time, (yield origin))
         for origin in origins:
-            kernel.accept(origin, time)
+            origin.accept(time)
         entered[0] = time
         for stage in range(1, stages):
             entered[stage] = max(entered[stage - 1] + 1, entered[stage + 1])
-        entered[stages] = yield Put(target, entered[stages - 1] + 1)
+        entered[stages] = yield target, entered[stages - 1] + 1
 
 
-def concat(
-    kernel: Kernel, origins: Sequence[Stream], target: Stream, runs: Sequence[int]
-) -> Process:
+def concat(origins: Sequence[Stream], target: Stream, runs: Sequence[int]) -> Process:
     """Model Concat: the streams take turns for its output register."""
     given = -1
     while True:
-        for origin, count in zip(origins, runs, strict=True):
-            for _ in range(count):
-                accepted = max(given, (yield Peek(origin)))
-                kernel.accept(origin, accepted)
-                given = yield Put(target, accepted + 1)
+        for origin, run in zip(origins, runs, strict=True):
+            for _ in range(run):
+                accepted = max(given, (yield origin))
+                origin.accept(accepted)
+                given = yield target, accepted + 1
 
 
-def fork(kernel: Kernel, origin: Stream, targets: tuple[Stream, ...]) -> Process:
+def fork(origin: Stream, targets: tuple[Stream, ...]) -> Process:
     """Model Fork: an item leaves when the last branch has taken it."""
     while True:
-        offered = yield Peek(origin)
-        kernel.accept(origin, (yield PutAll(targets, offered)))
+        offered = yield origin
+        origin.accept((yield targets, offered))
 
 
-def fifo_write(kernel: Kernel, origin: Stream, written: Log, read: Log, words: int) -> Process:
-    """Model the write side of BlockFifo and Fifo: an item enters when there is room for it."""
+def fifo_write(origin: Stream, written: Log, moved: Log, words: int) -> Process:
+    """Model the write side of BlockFifo: an item enters when there is room for it in the memory.
+
+    There is from the cycle on after an older one was read (:func:`fifo_reads`).
+    """
     time = -1
-    while True:
-        offered = yield Peek(origin)
-        time = max(time + 1, offered)
-        missing = len(written.times) - words + 1
-        if missing > 0:
-            if len(read.times) < missing:
-                yield Wait(read, missing)
-            time = max(time, read.times[missing - 1] + 1)
-        kernel.accept(origin, time)
-        kernel.log(written, time)
+    for first in count(-words):
+        time = max(time + 1, (yield origin))
+        if first > 0:
+            if len(moved.times) < first:
+                yield moved, first
+            time = max(time, moved.times[first - 1] + 1, written.times[first] + 2)
+        elif first == 0:
+            time = max(time, written.times[0] + 2)
+        origin.accept(time)
+        written.add(time)
 
 
-def shallow_give(kernel: Kernel, target: Stream, written: Log, left: Log) -> Process:
-    """Model the read side of a Fifo of registers."""
-    given = -1
-    while True:
-        count = len(left.times)
-        if len(written.times) <= count:
-            yield Wait(written, count + 1)
-        given = yield Put(target, max(written.times[count], given) + 1)
-        kernel.log(left, given)
-
-
-def fifo_read(kernel: Kernel, written: Log, read: Log, moved: Log) -> Process:
-    """Model how items leave the memory of BlockFifo."""
-    freed = -1
-    while True:
-        count = len(read.times)
-        if len(written.times) <= count:
-            yield Wait(written, count + 1)
-        if count:
-            if len(moved.times) < count:
-                yield Wait(moved, count)
-            freed = moved.times[count - 1]
-        kernel.log(read, max(written.times[count] + 1, freed))
-
-
-def fifo_give(kernel: Kernel, target: Stream, read: Log, moved: Log, taken: Log) -> Process:
+def fifo_give(target: Stream, written: Log, moved: Log, given: Log) -> Process:
     """Model the registers behind the memory of BlockFifo."""
-    given = -1
-    while True:
-        count = len(moved.times)
-        if len(read.times) <= count:
-            yield Wait(read, count + 1)
-        time = max(read.times[count] + 1, given)
-        kernel.log(moved, time)
-        given = yield Put(target, time + 1)
-        kernel.log(taken, given)
+    last = -1
+    for item in count():
+        if len(written.times) <= item:
+            yield written, item + 1
+        moving = max(written.times[item] + 2, (moved.times[-1] if item else -1) + 1, last)
+        moved.add(moving)
+        last = yield target, moving + 1
+        given.add(last)
+
+
+def fifo_reads(written: Log, moved: Log) -> NDArray[np.int64]:
+    """Return when each item left the memory of a BlockFifo: the register behind it was free."""
+    freed = np.array([-1, *moved.times[:-1]])
+    return np.asarray(np.maximum(np.array(written.times[: len(freed)]) + 1, freed))
+
+
+def queue_write(origin: Stream, written: Log, left: Log, depth: int) -> Process:
+    """Model the write side of a queue: an item enters the cycle after an older one left."""
+    time = -1
+    for first in count(-depth):
+        time = max(time + 1, (yield origin))
+        if first >= 0:
+            if len(left.times) <= first:
+                yield left, first + 1
+            time = max(time, left.times[first] + 1)
+        origin.accept(time)
+        written.add(time)
+
+
+def shallow_give(target: Stream, written: Log, given: Log) -> Process:
+    """Model the read side of a Fifo of registers."""
+    last = -1
+    for item in count():
+        if len(written.times) <= item:
+            yield written, item + 1
+        last = yield target, max(written.times[item], last) + 1
+        given.add(last)

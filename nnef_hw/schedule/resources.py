@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import gcd
 from types import MappingProxyType
 
@@ -25,7 +26,10 @@ __all__ = [
     "block_resources",
     "component_features",
     "component_resources",
+    "line_buffer_resources",
+    "operand_bits",
     "port_resources",
+    "usable_luts",
 ]
 
 LUT_SHARE = 0.95
@@ -118,13 +122,17 @@ LUT4 of a slice, so that flip-flops are free.
 def block_resources(block: Block, device: Device) -> Resources:
     """Estimate one block."""
     parts = [component_resources(part, block, device) for part in block_parts(block)]
-    widths = (block.x_bits, block.y_bits or block.x_bits)
     fifos = [
-        fifo_resources(source.depth, widths[min(n, 1)], device)
+        fifo_resources(source.depth, operand_bits(block, n), device)
         for n, source in enumerate(block.sources)
         if source.depth
     ]
     return sum(parts + fifos, Resources())
+
+
+def operand_bits(block: Block, operand: int) -> int:
+    """Width of the codes of an operand."""
+    return block.y_bits or block.x_bits if operand else block.x_bits
 
 
 def fifo_resources(depth: int, bits: int, device: Device) -> Resources:
@@ -166,10 +174,10 @@ def component_resources(part: str, block: Block, device: Device) -> Resources:
     """Estimate one component of a block."""
     if block.is_move:
         return move_resources(block, device)
-    dsp = bram = spram = 0
     if part == "line buffer":
-        bram = tile_memory(device.ram, block.depth, block.x_bits * block.lanes).count
-    elif part == "parallel line buffer":
+        return line_buffer_resources(block, block.depth, device)
+    dsp = bram = spram = 0
+    if part == "parallel line buffer":
         assert block.window is not None
         width = block.x_bits * block.channels * (block.window.kernel[0] - 1)
         bram = tile_memory(device.ram, block.depth, width).count if width else 0
@@ -194,11 +202,35 @@ def component_resources(part: str, block: Block, device: Device) -> Resources:
             tile_memory(device.ram, 1 << bits, block.acc_bits).count
             for bits in (block.x_bits, block.y_bits)
         )
-    features = component_features(part, block, device)
+    lut = _luts(part, component_features(part, block, device), device)
+    return Resources(lut=lut, ff=_FLIP_FLOPS[part](block), dsp=dsp, bram=bram, spram=spram)
+
+
+def line_buffer_resources(block: Block, depth: int, device: Device) -> Resources:
+    """Estimate the line buffer of a block, of that depth."""
+    assert block.window is not None
+    width = block.x_bits * block.lanes
+    lut, ff = _line_buffer_logic(block.window, depth, width, device)
+    return Resources(lut=lut, ff=ff, bram=tile_memory(device.ram, depth, width).count)
+
+
+@cache
+def _line_buffer_logic(window: Window, depth: int, width: int, device: Device) -> tuple[int, int]:
+    """Return LUTs and flip-flops."""
+    features = {**_line_buffer_features(window, depth, width, device), "fixed": 1}
+    return _luts("line buffer", features, device), _line_buffer_ff(window, depth)
+
+
+def _luts(part: str, features: Mapping[str, float], device: Device) -> int:
     costs = COSTS[device.family][part]
     lut = sum(costs[name] * value for name, value in features.items() if name in costs)
-    lut += device.lut_multiplier * features.get("products", 0)
-    return Resources(lut=round(lut), ff=_FLIP_FLOPS[part](block), dsp=dsp, bram=bram, spram=spram)
+    return round(lut + device.lut_multiplier * features.get("products", 0))
+
+
+def usable_luts(device: Device, used: int) -> int:
+    """Return how many LUTs a design may fill: a share that reaches the clock, if it keeps to it."""
+    comfortable = int(device.lut * device.lut_share)
+    return comfortable if used <= comfortable else int(device.lut * LUT_SHARE)
 
 
 def port_resources(bits: int) -> Resources:
@@ -210,7 +242,8 @@ def component_features(part: str, block: Block, device: Device) -> dict[str, flo
     """Count what a component is made of; ``fixed`` is 1."""
     if part == "line buffer":
         assert block.window is not None
-        features = _line_buffer_features(block, block.window, device)
+        width = block.x_bits * block.lanes
+        features = _line_buffer_features(block.window, block.depth, width, device)
     elif part == "parallel line buffer":
         assert block.window is not None
         features = _parallel_features(block, block.window)
@@ -274,7 +307,7 @@ class _Counters:
     base: int
 
     @classmethod
-    def of(cls, block: Block, window: Window) -> _Counters:
+    def of(cls, window: Window, depth: int) -> _Counters:
         (top_bottom, left_right) = (any(pair) for pair in window.padding)
         write: tuple[int, ...] = ()
         if top_bottom or left_right or window.starts_in_padding:
@@ -285,15 +318,15 @@ class _Counters:
             _bits(window.kernel[1]), _bits(window.kernel[0]), _bits(window.passes),
             _bits(window.out_width), _bits(window.out_height),
         )  # fmt: skip
-        step = gcd(window.column_step, window.row_step, window.frame_step, block.depth)
-        return cls(write, read, _bits(block.depth // step))
+        step = gcd(window.column_step, window.row_step, window.frame_step, depth)
+        return cls(write, read, _bits(depth // step))
 
 
-def _line_buffer_features(block: Block, window: Window, device: Device) -> dict[str, float]:
-    counters = _Counters.of(block, window)
-    pointer = _bits(block.depth)
-    width = block.x_bits * block.lanes
-    tiling = tile_memory(device.ram, block.depth, width)
+def _line_buffer_features(
+    window: Window, depth: int, width: int, device: Device
+) -> dict[str, float]:
+    counters = _Counters.of(window, depth)
+    tiling = tile_memory(device.ram, depth, width)
     all_counters = (*counters.write, *counters.read)
     compared = sum(
         _bits(extent) * any(pair)
@@ -302,7 +335,7 @@ def _line_buffer_features(block: Block, window: Window, device: Device) -> dict[
         )
     )
     return {
-        "pointer bits": pointer,
+        "pointer bits": _bits(depth),
         "base bits": counters.base,
         "counter bits": sum(all_counters),
         "counters": sum(map(bool, all_counters)),
@@ -409,18 +442,10 @@ def _mult_bits(block: Block) -> int:
     return MULT_BITS if block.round_stages == 1 else TFLITE_MULT_BITS
 
 
-def _line_buffer_ff(block: Block) -> int:
-    assert block.window is not None
-    counters = _Counters.of(block, block.window)
-    level = max(block.depth, block.window.overdraft).bit_length() + 1
-    return (
-        sum(counters.write)
-        + sum(counters.read)
-        + counters.base
-        + 2 * _bits(block.depth)
-        + level
-        + 4
-    )
+def _line_buffer_ff(window: Window, depth: int) -> int:
+    counters = _Counters.of(window, depth)
+    level = max(depth, window.overdraft).bit_length() + 1
+    return sum(counters.write) + sum(counters.read) + counters.base + 2 * _bits(depth) + level + 4
 
 
 def _array_ff(block: Block) -> int:
@@ -447,7 +472,6 @@ def _requantizer_ff(block: Block) -> int:
 
 
 _FLIP_FLOPS: Mapping[str, Callable[[Block], int]] = {
-    "line buffer": _line_buffer_ff,
     "parallel line buffer": lambda block: block.x_bits * (block.lanes + block.channels) + 40,
     "array": _array_ff,
     "sum queue": lambda block: 2 * block.acc_bits + 4,

@@ -110,6 +110,12 @@ class Search:
         """Cycles that the slowest layer takes with the fastest of its options."""
         return int(max(cycles.min() for cycles in self.cycles))
 
+    @property
+    def feasible(self) -> bool:
+        """Whether anything fits, however slow."""
+        slowest = max(int(cycles.max()) for cycles in self.cycles)
+        return self.within(slowest * 2) is not None
+
     def with_less(self, used: Resources) -> Search:
         """Return the same search with a smaller budget."""
         return Search(self.options, self.budget.less(used), self.device, supply=self.supply)
@@ -120,8 +126,21 @@ class Search:
         Idle multipliers cost LUTs, and LUTs cost clock: of the intervals up to :data:`SLACK`
         longer, the one that makes the best use of its multipliers is taken.
         """
-        costs = np.unique(np.concatenate(self.cycles))
-        candidates: list[int] = costs[costs >= self.floor].tolist()
+        fastest = self.least()
+        if fastest is None:
+            return None
+        interval, best = fastest
+        rivals = [best]
+        near = [cost for cost in self._intervals() if interval <= cost <= interval * SLACK]
+        for cost in near[:: -(-len(near) // MOST_RIVALS)]:
+            found = self.within(cost)
+            if found is not None:
+                rivals.append(found)
+        return min(rivals, key=_multiplier_cycles)
+
+    def least(self) -> tuple[int, list[Block]] | None:
+        """Return about the least feasible interval, and its blocks; None if nothing fits."""
+        candidates = self._intervals()
         low, high = 0, len(candidates) - 1
         best = self.within(candidates[high] * 2)
         if best is None:
@@ -133,13 +152,13 @@ class Search:
                 low = middle + 1
             else:
                 best, high = found, middle
-        rivals = [best]
-        near = [cost for cost in candidates[high:] if cost <= candidates[high] * SLACK]
-        for cost in near[:: -(-len(near) // MOST_RIVALS)]:
-            found = self.within(cost)
-            if found is not None:
-                rivals.append(found)
-        return min(rivals, key=_multiplier_cycles)
+        return candidates[high], best
+
+    def _intervals(self) -> list[int]:
+        """List what an interval may be: the cycles of some option, and no less than the floor."""
+        costs = np.unique(np.concatenate(self.cycles))
+        intervals: list[int] = costs[costs >= self.floor].tolist()
+        return intervals
 
     def within(self, interval: int) -> list[Block] | None:
         """Return the blocks that take the least of the device at an interval, None if none fit."""

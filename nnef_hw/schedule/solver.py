@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from nnef_hw.boards import BOARDS
 from nnef_hw.devices import Device, Target
 from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph
-from nnef_hw.schedule.beats import BeatTimes, simulate_beats, size_fifos
+from nnef_hw.schedule.beats import BeatTimes
+from nnef_hw.schedule.fifos import Ports, fifo_depths, give_fifos, shrink_fifos, with_depths
 from nnef_hw.schedule.layers import ConvLayer, DepthwiseLayer, LayerGraph
 from nnef_hw.schedule.lower import lower
 from nnef_hw.schedule.options import layer_options
-from nnef_hw.schedule.plan import Block, Plan, Port, Resources, Source, queued_ports
-from nnef_hw.schedule.resources import (
-    LUT_SHARE,
-    block_resources,
-    fifo_resources,
-    port_resources,
-)
+from nnef_hw.schedule.plan import Block, Plan, Resources, queued_ports
+from nnef_hw.schedule.resources import LUT_SHARE, fifo_resources, port_resources
 from nnef_hw.schedule.search import Budget, Search, total_resources, useful_options
 
-__all__ = ["schedule"]
+__all__ = ["border_resources", "budget_of", "schedule"]
 
 SLACK_MARGIN = 2
 TENSOR_LINK = Resources(lut=110, ff=70)
 """What one more tensor takes in the host link, but for the FIFO."""
 LAYER_COUNTERS = Resources(lut=100, ff=48)
 """What it takes to count what a layer does, and to read that."""
-
-Ports = tuple[tuple[Port, ...], tuple[Port, ...]]
 
 
 class _Design(NamedTuple):
@@ -64,7 +57,7 @@ def schedule(
     network = lower(graph)
     device = target.device
     clock = clock_mhz or target.clock_mhz
-    link = _border_resources(network, target, layer_counters)
+    link = border_resources(network, target, layer_counters)
     options = [useful_options(layer_options(layer, device)) for layer in network.layers]
     wanted = None if target_fps is None else int(clock * 1e6 / target_fps)
     ports = (network.inputs, network.outputs)
@@ -72,7 +65,7 @@ def schedule(
     # A design that fills more of the device than that is slow, but better than none.
     for share in (device.lut_share, LUT_SHARE):
         if not designs:
-            designs = _designs(options, _budget(device, link, share), ports, device, wanted)
+            designs = _designs(options, budget_of(device, link, share), ports, device, wanted)
     if not designs:
         raise _misfit(graph, network, options, target, target_fps, clock, layer_counters)
     blocks, times = min(designs, key=lambda design: design.times.interval)
@@ -123,9 +116,9 @@ def _design(
         chosen = search.best() if limit is None else search.within(limit)
         if chosen is None:
             return None
-        blocks, interval = _with_fifos(chosen, ports, device)
+        blocks, interval = give_fifos(chosen, ports, device)
         if interval > max(block.cycles for block in chosen):
-            eased, eased_interval = _with_fifos(_with_slack(chosen, device), ports, device)
+            eased, eased_interval = give_fifos(_with_slack(chosen, device), ports, device)
             if eased_interval < interval and budget.holds(total_resources(eased)):
                 blocks = eased
         used = total_resources(blocks)
@@ -134,54 +127,53 @@ def _design(
                 Resources(lut=max(0, used.lut - budget.lut), bram=max(0, used.bram - budget.bram))
             )
             continue
-        times = simulate_beats(blocks, *ports)
+        blocks, times = shrink_fifos(blocks, ports, device)
         if limit is None or wanted is None or times.interval <= wanted:
             return _Design(blocks, times)
         # Bursts between layers cost some cycles more than the slowest layer: aim lower.
         limit = min(limit - 1, limit * wanted // times.interval)
 
 
-def _with_fifos(
-    chosen: Sequence[Block], ports: Ports, device: Device
-) -> tuple[tuple[Block, ...], int]:
-    """Add the FIFOs in front of blocks with several operands; return the interval too."""
-    blocks, interval = size_fifos(chosen, *ports)
-    sized = [
-        replace(block, resources=block_resources(block, device)) if block.sources[1:] else block
-        for block in blocks
-    ]
-    return tuple(sized), interval
-
-
 def _with_slack(blocks: Sequence[Block], device: Device) -> tuple[Block, ...]:
-    """Add FIFOs for the beats that come while a line buffer writes the padding between frames.
+    """Add FIFOs for the beats that come while a block takes none.
 
-    Otherwise a layer before it that has no cycle to lose does lose some.
+    Otherwise a layer before it that has no such cycles to lose does lose some.
     """
     interval = max(block.cycles for block in blocks)
+    # Most cycles that a layer takes of those between a stream and the arrays before it.
+    supply: dict[str, int] = {}
     eased = []
     for block in blocks:
-        depth = _slack(block, interval)
-        if depth:
-            block = replace(block, sources=(Source(block.sources[0].tensor, depth),))
-            block = replace(block, resources=block_resources(block, device))
+        before = max(supply.get(source.tensor, 0) for source in block.sources)
+        supply[block.tensor] = max(block.cycles, 0 if block.multipliers else before)
+        pause = _pause_cycles(block)
+        if block.window and pause and before > 0 and before + pause > interval:
+            codes = block.window.height * block.window.width * block.channels
+            beats = -(-pause * codes // interval)
+            depth = fifo_depths(block, 0, beats + SLACK_MARGIN, device)[-1]
+            block = with_depths(block, [depth], device)
         eased.append(block)
     return tuple(eased)
 
 
-def _slack(block: Block, interval: int) -> int:
-    """Return how many beats come while the padding between two frames is written, 0 if few."""
+def _pause_cycles(block: Block) -> int:
+    """Return for how many cycles on end a block takes nothing.
+
+    A line buffer writes the padding between two frames; a running pool's results leave.
+    """
     window = block.window
-    if window is None or not block.has_windows or block.parallel or block.lines:
+    if window is None:
+        return 0
+    if block.is_running:
+        return window.out_width * block.channels * max(0, block.interval - 1)
+    if not block.has_windows or block.parallel or block.lines:
         return 0
     (top, bottom), (left, right) = window.padding
     pixels = (top + bottom) * window.padded_width + left + right
-    cycles = pixels * window.channel_blocks
-    beats = -(-cycles * window.height * window.width * block.channels // interval)
-    return beats + SLACK_MARGIN if pixels else 0
+    return pixels * window.channel_blocks
 
 
-def _budget(device: Device, link: Resources, share: float) -> Budget:
+def budget_of(device: Device, link: Resources, share: float) -> Budget:
     """Return what the host link leaves of a device, of whose LUTs that share may be used."""
     return Budget(
         lut=int(device.lut * share) - link.lut,
@@ -191,7 +183,9 @@ def _budget(device: Device, link: Resources, share: float) -> Budget:
     )
 
 
-def _border_resources(network: LayerGraph, target: Target, layer_counters: bool) -> Resources:
+def border_resources(
+    network: LayerGraph, target: Target, layer_counters: bool = False
+) -> Resources:
     """Host link and the skid buffers at the accelerator's border."""
     ports = (*network.inputs, *network.outputs)
     link = Resources(lut=target.link_lut, ff=target.link_lut // 2, bram=target.link_bram)
@@ -214,8 +208,8 @@ def _misfit(
 ) -> TargetError:
     """Say with numbers why nothing fits, and what would."""
     device = target.device
-    link = _border_resources(network, target, layer_counters)
-    budget = _budget(device, link, LUT_SHARE)
+    link = border_resources(network, target, layer_counters)
+    budget = budget_of(device, link, LUT_SHARE)
     smallest = [min(layer, key=lambda b: _least_memory(b, device)) for layer in options]
     weight_bytes = sum(
         -(-layer.parameters * layer.weight_bits // 8)
@@ -223,18 +217,14 @@ def _misfit(
         if isinstance(layer, ConvLayer | DepthwiseLayer)
     )
     floor = max(min(block.cycles for block in layer) for layer in options)
-    if target_fps is not None and Search(options, budget, device, supply=False).best():
+    if target_fps is not None and Search(options, budget, device, supply=False).feasible:
         return TargetError(
             f"model {graph.name!r} does not reach {target_fps:g} inferences/s on {target.name} "
             f"at {clock:g} MHz; no folding that fits takes so few cycles",
             remedy=f"ask for less; {clock * 1e6 / floor:.0f} is the most any folding would give",
         )
     used = total_resources(smallest)
-    fitting = [
-        other.name
-        for other in BOARDS
-        if other is not target and _fits(network, other, layer_counters)
-    ]
+    fitting = _boards_that_fit(network, target, layer_counters)
     where = f"it fits {', '.join(fitting)}" if fitting else "no board known here is big enough"
     return TargetError(
         f"model {graph.name!r} does not fit {target.name} ({device.name}): it needs "
@@ -246,12 +236,26 @@ def _misfit(
     )
 
 
+def _boards_that_fit(network: LayerGraph, refused: Target, layer_counters: bool) -> list[str]:
+    """Name the boards that a network fits, given one that it does not."""
+    enough: list[Device] = []
+    too_small = [refused.device]
+    # What fits a device fits a larger one of its family; the largest tells if any is enough.
+    first, *others = sorted(BOARDS, key=lambda board: -board.device.lut)
+    for target in (first, *reversed(others)):
+        device = target.device
+        if any(map(device.is_within, too_small)) or any(d.is_within(device) for d in enough):
+            continue
+        (enough if _fits(network, target, layer_counters) else too_small).append(device)
+    return [b.name for b in BOARDS if any(d.is_within(b.device) for d in enough)]
+
+
 def _fits(network: LayerGraph, target: Target, layer_counters: bool) -> bool:
     device = target.device
-    options = [useful_options(layer_options(layer, device)) for layer in network.layers]
-    link = _border_resources(network, target, layer_counters)
-    budget = _budget(device, link, LUT_SHARE)
-    return Search(options, budget, device, supply=False).best() is not None
+    options = [layer_options(layer, device) for layer in network.layers]
+    link = border_resources(network, target, layer_counters)
+    budget = budget_of(device, link, LUT_SHARE)
+    return Search(options, budget, device, supply=False).feasible
 
 
 def _least_memory(block: Block, device: Device) -> float:

@@ -3,151 +3,141 @@
 A stream is a rendezvous: the producer offers an item at the cycle its ``valid`` rises, the consumer
 accepts it no earlier than that. Every process advances its own clock, so the network is a timed
 Kahn network: results do not depend on the order in which processes run.
+
+A process is a generator that never ends. What it yields is what it waits for:
+
+* a :class:`Stream`: an item; it goes on with the cycle in which that is offered, and later calls
+  :meth:`Stream.accept`;
+* ``(stream, cycle)``: it offers an item, and goes on with the cycle in which that is accepted;
+* ``(streams, cycle)``: it offers an item to all of a tuple, and goes on with the cycle of the last;
+* ``(log, count)``: it goes on, with some number, when the log has that many events.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Generator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator
 from typing import Any
 
-__all__ = ["Kernel", "Log", "Peek", "Process", "Put", "PutAll", "Recorder", "Stream", "Wait"]
+__all__ = ["Kernel", "Log", "Process", "RecordedStream", "Stream"]
+
+Process = Generator[Any, int, None]
+Resume = Callable[[Any], Any]
 
 
 class Stream:
     """Rendezvous of one producer and one consumer."""
 
-    __slots__ = ("consumer", "offer", "producer")
+    __slots__ = ("consumer", "offered", "producer", "ready")
 
-    def __init__(self) -> None:
-        self.offer: int | None = None
-        self.producer: Process | _Gather | None = None
-        self.consumer: Process | None = None
+    def __init__(self, kernel: Kernel) -> None:
+        self.ready = kernel.ready
+        self.offered: int | None = None
+        self.producer: Resume | None = None
+        self.consumer: Resume | None = None
+
+    def accept(self, time: int) -> None:
+        """Complete the rendezvous: the consumer takes the offered item at this cycle."""
+        self.offered = None
+        self.ready.append((self.producer, time))
+
+
+class RecordedStream(Stream):
+    """A stream that notes when every item is offered and accepted."""
+
+    __slots__ = ("events",)
+
+    def __init__(self, kernel: Kernel) -> None:
+        super().__init__(kernel)
+        self.events: list[tuple[int, int]] = []
+
+    def accept(self, time: int) -> None:
+        """Complete the rendezvous, and note it."""
+        assert self.offered is not None
+        self.events.append((self.offered, time))
+        super().accept(time)
 
 
 class Log:
     """Times of events of one process that another one waits for."""
 
-    __slots__ = ("times", "waiter")
+    __slots__ = ("missing", "ready", "times", "waiter")
 
-    def __init__(self) -> None:
+    def __init__(self, kernel: Kernel) -> None:
+        self.ready = kernel.ready
         self.times: list[int] = []
-        self.waiter: tuple[Process, int] | None = None
+        self.waiter: Resume | None = None
+        self.missing = 0
 
-
-@dataclass(slots=True)
-class Put:
-    """Offer an item at a cycle; resumes with the cycle in which it is accepted."""
-
-    stream: Stream
-    time: int
-
-
-@dataclass(slots=True)
-class PutAll:
-    """Offer an item to several streams; resumes when all have accepted, with the last cycle."""
-
-    streams: tuple[Stream, ...]
-    time: int
+    def add(self, time: int) -> None:
+        """Record an event; wake the process that waits for it."""
+        self.times.append(time)
+        if self.waiter is not None and len(self.times) >= self.missing:
+            self.ready.append((self.waiter, time))
+            self.waiter = None
 
 
 class _Gather:
     """A process that waits until several streams have accepted its item."""
 
-    __slots__ = ("missing", "process", "time")
+    __slots__ = ("last", "missing", "ready", "resume")
 
-    def __init__(self, process: Process, missing: int) -> None:
-        self.process, self.missing, self.time = process, missing, -1
+    def __init__(self, kernel: Kernel, resume: Resume, missing: int) -> None:
+        self.ready, self.resume, self.missing, self.last = kernel.ready, resume, missing, -1
 
-
-@dataclass(slots=True)
-class Peek:
-    """Wait for an item; resumes with the cycle in which it is offered."""
-
-    stream: Stream
-
-
-@dataclass(slots=True)
-class Wait:
-    """Wait until a log has that many events."""
-
-    log: Log
-    count: int
+    def accepted(self, time: int) -> None:
+        """One more stream has accepted."""
+        self.missing -= 1
+        self.last = max(self.last, time)
+        if not self.missing:
+            self.ready.append((self.resume, self.last))
 
 
-Process = Generator[Any, int, None]
-
-
-@dataclass
 class Kernel:
     """Runs processes until none can go on."""
 
-    ready: deque[tuple[Process, int]] = field(default_factory=deque)
+    def __init__(self) -> None:
+        self.ready: list[tuple[Any, int | None]] = []
 
     def start(self, process: Process) -> None:
         """Let a process run."""
-        self.ready.append((process, -1))
-
-    def accept(self, stream: Stream, time: int) -> None:
-        """Complete the rendezvous: the consumer took the offered item at this cycle."""
-        producer = stream.producer
-        assert producer is not None
-        stream.offer = stream.producer = None
-        if isinstance(producer, _Gather):
-            producer.missing -= 1
-            producer.time = max(producer.time, time)
-            if producer.missing:
-                return
-            time, producer = producer.time, producer.process
-        self.ready.append((producer, time))
-
-    def log(self, log: Log, time: int) -> None:
-        """Record an event; wake the process that waits for it."""
-        log.times.append(time)
-        if log.waiter is not None and len(log.times) >= log.waiter[1]:
-            self.ready.append((log.waiter[0], 0))
-            log.waiter = None
+        self.ready.append((process.send, None))
 
     def run(self) -> None:
         """Run until no process can go on."""
-        while self.ready:
-            process, value = self.ready.popleft()
-            try:
-                request = next(process) if value < 0 else process.send(value)
-            except StopIteration:
-                continue
-            if isinstance(request, Put):
-                self._offer(request.stream, request.time, process)
-            elif isinstance(request, Peek):
-                if request.stream.offer is None:
-                    request.stream.consumer = process
+        ready = self.ready
+        while ready:
+            resume, value = ready.pop()
+            request = resume(value)
+            while request is not None:
+                if request.__class__ is not tuple:
+                    value = request.offered
+                    if value is None:
+                        request.consumer = resume
+                        break
+                    request = resume(value)
+                    continue
+                target, value = request
+                if target.__class__ is Log:
+                    if len(target.times) < value:
+                        target.waiter, target.missing = resume, value
+                        break
+                    request = resume(value)
+                elif target.__class__ is tuple:
+                    gather = _Gather(self, resume, len(target))
+                    for stream in target:
+                        self._offer(stream, value, gather.accepted)
+                    break
                 else:
-                    self.ready.append((process, request.stream.offer))
-            elif isinstance(request, PutAll):
-                gather = _Gather(process, len(request.streams))
-                for stream in request.streams:
-                    self._offer(stream, request.time, gather)
-            elif len(request.log.times) >= request.count:
-                self.ready.append((process, 0))
-            else:
-                request.log.waiter = (process, request.count)
+                    # Most common by far: no detour over the list if the consumer waits.
+                    target.offered, target.producer = value, resume
+                    resume = target.consumer
+                    if resume is None:
+                        break
+                    target.consumer = None
+                    request = resume(value)
 
-    def _offer(self, stream: Stream, time: int, producer: Process | _Gather) -> None:
-        stream.offer, stream.producer = time, producer
+    def _offer(self, stream: Stream, time: int, producer: Resume) -> None:
+        stream.offered, stream.producer = time, producer
         if stream.consumer is not None:
             self.ready.append((stream.consumer, time))
             stream.consumer = None
-
-
-@dataclass
-class Recorder(Kernel):
-    """A kernel that notes when every item is offered and accepted, stream by stream."""
-
-    events: dict[Stream, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
-
-    def accept(self, stream: Stream, time: int) -> None:
-        """Complete the rendezvous, and note it."""
-        assert stream.offer is not None
-        self.events[stream].append((stream.offer, time))
-        super().accept(stream, time)

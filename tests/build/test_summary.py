@@ -170,6 +170,14 @@ def test_activity_is_that_of_the_timeline(branching):
         assert layer["busy_cycles"] + layer["waiting_cycles"] <= plan.interval
 
 
+def test_boards_begin_with_that_of_the_build(branching):
+    plan, _, value = branching
+    own, *others = value["boards"]
+    assert (own["board"], own["device"]) == (plan.board, plan.device)
+    assert own["cycles_per_inference"] <= plan.interval
+    assert plan.board not in {row["board"] for row in others}
+
+
 def test_stream_that_keeps_the_interval_from_being_halved_is_named(branching):
     plan, _, value = branching
     headroom = value["headroom"]

@@ -46,6 +46,19 @@ def _headroom(wanted, **changes):
     return {"wanted": wanted, "cycles": wanted, "resources": {}, **nothing, **changes}
 
 
+def _board(name, device, clock, interval, with_twice=()):
+    rate = clock * 1e6 / interval if interval else None
+    return {
+        "board": name,
+        "device": device,
+        "clock_mhz": clock,
+        "cycles_per_inference": interval,
+        "inferences_per_second": rate,
+        "with_twice": dict(with_twice),
+        "floor": 6272 if interval else None,
+    }
+
+
 def _tiny():
     interval = 30030
     layers = [
@@ -113,6 +126,12 @@ def _tiny():
         "inputs": ["input"],
         "outputs": [layers[-1]["tensor"]],
         "link": {"lut": 700, "ff": 350, "dsp": 0, "bram": 1, "spram": 0},
+        "boards": [
+            _board("icebreaker", "up5k", 24.0, 30030, {"lut": 15015, "bram": 28224}),
+            _board("fomu_pvt", "up5k", 24.0, 30030, {"lut": 15015, "bram": 28224}),
+            _board("tinyfpga_bx", "lp8k", 32.0, None),
+            _board("ulx3s_85f", "ecp5-85k", 60.0, 6272),
+        ],
         "headroom": _headroom(
             15015,
             changes=[
@@ -190,6 +209,12 @@ def _deep():
         "fmax_mhz": 71.3,
         "clock_mhz": 100.0,
         "multipliers": 177,
+        "boards": [
+            _board("icebreaker", "up5k", 24.0, 30030, {"lut": 15015, "bram": 28224}),
+            _board("fomu_pvt", "up5k", 24.0, 30030, {"lut": 15015, "bram": 28224}),
+            _board("tinyfpga_bx", "lp8k", 32.0, None),
+            _board("ulx3s_85f", "ecp5-85k", 60.0, 6272),
+        ],
         "headroom": _headroom(
             18432,
             cycles=32768,
@@ -204,6 +229,7 @@ def _poolless_single():
     single = {
         "macs": 0, "multipliers": 0, "mac_utilization": None, "layers": _chained([pool]),
         "cycles_per_inference": 64, "latency_cycles": 30,
+        "boards": [],
         "headroom": _headroom(32, cycles=64, limits=[{"name": "pool", "cycles": 64, "codes": 64}]),
     }  # fmt: skip
     return _planned() | single

@@ -74,3 +74,18 @@ def test_full_stream_at_the_interval_ends_the_matter(tiny):
 
 def test_lines_fit_a_narrow_terminal(any_report):
     assert all(len(f"{title:<12} {text}") <= 80 for title, text in bounds.summary(any_report))
+
+
+def test_boards_are_listed_fastest_first_with_what_ends_them(tiny):
+    tiny["boards"][3]["floor"] = 5000
+    assert [(names, end) for names, _, _, end in bounds.ceilings(tiny)] == [
+        ("ulx3s_85f", "several resources at once"),
+        ("icebreaker, fomu_pvt", "LUTs (15,015) or block RAMs (28,224)"),
+        ("tinyfpga_bx", "it does not fit"),
+    ]
+
+
+def test_a_board_as_fast_as_any_folding_is_not_ended_by_resources(tiny):
+    _, device, row, end = next(bounds.ceilings(tiny))
+    assert (device, row["cycles_per_inference"]) == ("ecp5-85k", 6272)
+    assert end == "no folding is faster"

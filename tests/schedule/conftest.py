@@ -12,7 +12,8 @@ from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.streams import to_stream
 from nnef_hw.schedule import lower
-from nnef_hw.schedule.beats import BeatTimes, simulate_beats, size_fifos
+from nnef_hw.schedule.beats import BeatTimes, simulate_beats
+from nnef_hw.schedule.fifos import give_fifos, shrink_fifos
 from nnef_hw.schedule.folding import factor_bits
 from nnef_hw.schedule.options import layer_options
 from nnef_hw.schedule.resources import block_resources
@@ -66,8 +67,9 @@ def force(rng):
 
     def force(plan, graph, target):
         blocks = tuple(force_block(layer, target.device) for layer in lower(graph).layers)
-        blocks, _ = size_fifos(blocks, plan.inputs, plan.outputs)
-        times = simulate_beats(blocks, plan.inputs, plan.outputs)
+        ports = plan.inputs, plan.outputs
+        blocks, _ = give_fifos(blocks, ports, target.device)
+        blocks, times = shrink_fifos(blocks, ports, target.device)
         return replace(plan, blocks=blocks, interval=times.interval, latency=times.latency)
 
     return force

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, reject, seed, settings
 from streamable_graphs import random_networks
 
-from nnef_hw.errors import UnsupportedError
+from nnef_hw.errors import ErrorGroup, UnsupportedError
 from nnef_hw.schedule import find_board, schedule
 
 FRAMES = 2
@@ -30,7 +30,7 @@ def check_networks(start, count, phases, fix, force, simulate, rng):
             graph = fix(network.graph, **network.scheme)
             target = find_board(network.board)
             plan = schedule(graph, target)
-        except UnsupportedError:
+        except (ErrorGroup, UnsupportedError):
             reject()
         if network.forced:
             plan = force(plan, graph, target)

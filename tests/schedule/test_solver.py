@@ -63,6 +63,8 @@ def test_every_option_computes_all_of_the_layer(fix, rng):
         for block in layer_options(layer, device):
             if not block.has_windows:
                 continue
+            codes = block.window.height * block.window.width * block.channels
+            assert block.cycles >= codes
             if not block.lines:
                 assert block.depth & (block.depth - 1) == 0
                 assert block.depth >= block.window.min_depth
