@@ -36,6 +36,8 @@ LUT_SHARE = 0.95
 """Share of the device's LUTs that placement can be trusted to use."""
 
 MULT_BITS = 16
+SHORT_SHARE = 0.36
+"""LUTs of a multiplier with at most two weights, as a share of any other's."""
 MAX_REGISTERS = 3
 """Most results of a running pool that are kept in registers."""
 TFLITE_MULT_BITS = 31
@@ -54,6 +56,10 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
             "fixed": 0.0,
         },
         "array": {
+            "sum bits": 2.07, "kept bits": 1.06, "tree bits": 0.89, "hop bits": 1.32,
+            "address bits": 2.11, "memory rows": 1.06, "table": 2.1, "fixed": 29.2,
+        },
+        "tap array": {
             "sum bits": 2.07, "kept bits": 1.06, "tree bits": 0.89, "hop bits": 1.32,
             "address bits": 2.11, "memory rows": 1.06, "table": 2.1, "fixed": 29.2,
         },
@@ -87,24 +93,25 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
             "fixed": 0.0,
         },
         "array": {
-            "sum bits": 2.3, "kept bits": 0.81, "tree bits": 1.27, "hop bits": 0.01,
-            "address bits": 0.0, "memory rows": 1.37, "table": 1.2, "fixed": 12.1,
+            "sum bits": 2.27, "kept bits": 0.01, "tree bits": 0.84, "hop bits": 0.63,
+            "address bits": 0.0, "memory rows": 1.74, "table": 1.21, "fixed": 0.0,
         },
+        "tap array": {"sum bits": 4.27, "tree bits": 0.96, "table": 0.76, "fixed": 0.2},
         "requantizer": {
             "digit bits": 0.23, "stage bits": 1.82, "serial bits": 0.44, "short table": 1.21,
             "long table": 1.31, "round bits": 3.0, "fixed": 80.0,
         },
         "sum queue": {"code bits": 1.0, "fixed": 5.0},
-        "pack": {"register bits": 1.6, "decoded bits": 0.0, "counter bits": 2.89, "fixed": 0.0},
+        "pack": {"register bits": 4.5, "decoded bits": 0.0, "counter bits": 2.89, "fixed": 0.0},
         "pool": {"code bits": 2.65, "fixed": 6.0},
         "argmax": {"code bits": 3.58, "index bits": 5.15, "fixed": 0.0},
         "softmax": {"index bits": 8.6, "fixed": 186.1},
         "tflite_softmax": {"index bits": 0.8, "fixed": 687.0},
         "table": {"fixed": 3.0},
         "banked line buffer": {
-            "window bits": 1.0, "offset bits": 2.0, "counter bits": 4.0, "fixed": 60.0,
+            "window bits": 0.85, "offset bits": 0.0, "counter bits": 0.0, "fixed": 258.0,
         },
-        "running pool": {"code bits": 3.0, "fixed": 50.0},
+        "running pool": {"code bits": 1.2, "fixed": 65.0},
         "sum": {"tables": 39.0, "fixed": 1.0},
         "table_sum": {"sum bits": 1.1, "fixed": 9.0},
         "extremum": {"code bits": 3.0, "fixed": 4.0},
@@ -165,7 +172,8 @@ def block_parts(block: Block) -> list[str]:
 
 
 _MAIN_PARTS = {
-    "conv": "array", "depthwise": "array", "dot": "array", "max_pool": "pool", "avg_pool": "pool",
+    "conv": "array", "depthwise": "tap array", "dot": "tap array", "max_pool": "pool",
+    "avg_pool": "pool",
     "running_max": "running pool", "running_sum": "running pool",
 }  # fmt: skip
 
@@ -190,7 +198,7 @@ def component_resources(part: str, block: Block, device: Device) -> Resources:
         spram = int(block.single_port)
         if block.depth > MAX_REGISTERS and not spram:
             bram = tile_memory(device.ram, block.depth, width).count
-    elif part == "array":
+    elif part in {"array", "tap array"}:
         dsp, bram = _array_blocks(block, device)
     elif part == "table":
         bram = block.lanes * tile_memory(device.ram, 1 << block.x_bits, block.out_bits).count
@@ -252,7 +260,7 @@ def component_features(part: str, block: Block, device: Device) -> dict[str, flo
         features = _banked_features(block, block.window)
     elif part == "running pool":
         features = {"code bits": block.acc_bits or block.x_bits}
-    elif part == "array":
+    elif part in {"array", "tap array"}:
         features = _array_features(block, device)
     elif part == "sum queue":
         features = {"code bits": block.acc_bits + 1}
@@ -381,6 +389,8 @@ def _array_features(block: Block, device: Device) -> dict[str, float]:
     products = 0.0
     if not block.in_dsp:
         products = block.multipliers * block.x_bits * block.weight_bits / 64
+        if depth <= 2 and block.weight_style == "logic":
+            products *= SHORT_SHARE
     sums = block.sums
     return {
         "sum bits": sums * block.acc_bits,
@@ -474,6 +484,7 @@ def _requantizer_ff(block: Block) -> int:
 _FLIP_FLOPS: Mapping[str, Callable[[Block], int]] = {
     "parallel line buffer": lambda block: block.x_bits * (block.lanes + block.channels) + 40,
     "array": _array_ff,
+    "tap array": _array_ff,
     "sum queue": lambda block: 2 * block.acc_bits + 4,
     "requantizer": _requantizer_ff,
     "pack": lambda block: block.x_bits * (2 * block.beat_lanes - 1) + _bits(block.channels) + 5,
