@@ -110,7 +110,7 @@ class Target:
     device: Device
     clock_mhz: float
     aliases: tuple[str, ...] = ()
-    link_lut: int = 745
+    link_lut: int = 750
     link_bram: int = 1
 
 

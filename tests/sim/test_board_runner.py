@@ -26,11 +26,13 @@ class Loopback(wiring.Component):
     latency = 1
 
     def __init__(self):
-        super().__init__({"rx": In(1, init=1), "tx": Out(1, init=1), "led": Out(1)})
+        super().__init__({
+            "reset": In(1), "rx": In(1, init=1), "tx": Out(1, init=1), "led": Out(1),
+        })  # fmt: skip
 
     def elaborate(self, platform):
         m = Module()
-        m.d.sync += self.tx.eq(self.rx)
+        m.d.sync += self.tx.eq(self.rx | self.reset)
         return m
 
 
