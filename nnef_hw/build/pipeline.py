@@ -236,13 +236,8 @@ def _report(
     bitstream = None
     if placed is not None and "bitstream" in placed.files:
         bitstream = str(options.out / "board" / placed.files["bitstream"])
-    command = f"nnef-hw build {options.model} --board {options.board} --out {options.out}"
-    command += "".join(f" --dim {name}={value}" for name, value in options.dims.items())
-    command += " --lenient" if options.lenient else ""
     samples = "" if options.calibrate is None else f" --samples {options.calibrate}"
-    if options.calibrate is not None:
-        command += f" --calibrate {options.calibrate}"
-    commands = [command, f"nnef-hw sim {options.out}{samples}"]
+    commands = [options.command, f"nnef-hw sim {options.out}{samples}"]
     if samples:
         commands.append(f"nnef-hw compare {options.out}{samples}")
     placement = None if placed is None else placed.to_json()

@@ -468,7 +468,7 @@ def test_bench_runs_without_this_package(finished, tmp_path):
     expected.write_text("\n".join(lines) + "\n")
     bad = run()
     assert bad.returncode == 1
-    assert "beat 5 is 0x" in bad.stdout
+    assert "beat 5 of o is 0x" in bad.stdout
 
 
 # one build to the end
