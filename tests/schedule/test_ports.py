@@ -1,11 +1,13 @@
 """Networks with several inputs and outputs: codes, and cycles to the beat."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.schedule import check_streamable, find_board, lower, schedule
-from nnef_hw.schedule.beats import simulate_beats
+from nnef_hw.schedule.beats import DeadlockError, simulate_beats
 from nnef_hw.testing import GraphBuilder
 
 FRAMES = 3
@@ -161,12 +163,22 @@ def test_an_input_that_can_wait_needs_no_fifo(make):
         assert {source.depth for source in plan.blocks[-1].sources} == {0}
 
 
-def test_fifos_do_not_grow_with_the_frames(make):
-    """Rows of the convolution, of less than a frame: a block RAM each, or registers."""
+@pytest.mark.parametrize(("depth", "is_enough"), [(60, True), (10, False)])
+def test_fifos_do_not_grow_with_the_frames(depth, is_enough, make):
+    """Rows of the convolution, of less than a frame; in block RAM, what one of them holds."""
     plan = schedule(make(crossed), find_board("ecp5"))
     depths = [source.depth for block in plan.blocks for source in block.sources if source.depth]
-    assert len(depths) == 2
-    assert all(10 < depth <= 2050 for depth in depths)
+    assert depths == [514, 514]
+    blocks = [
+        replace(b, sources=tuple(replace(s, depth=depth if s.depth else 0) for s in b.sources))
+        for b in plan.blocks
+    ]
+    if is_enough:
+        times = simulate_beats(blocks, plan.inputs, plan.outputs)
+        assert (times.interval, times.latency) == (plan.interval, plan.latency)
+    else:
+        with pytest.raises(DeadlockError):
+            simulate_beats(blocks, plan.inputs, plan.outputs)
 
 
 def test_interval_is_that_of_the_slowest_output(make):
