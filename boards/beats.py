@@ -131,7 +131,8 @@ class PacketFeeder(wiring.Component):
 class BeatSerializer(wiring.Component):
     """Split the accelerator's result beats into bytes.
 
-    One byte per cycle; the beat is taken together with its last byte.
+    One byte per cycle; the beat is taken in the cycle after its last byte. ``i.ready`` is thus a
+    register: nothing that the host's side does reaches the accelerator within a cycle.
 
     Parameters
     ----------
@@ -168,10 +169,10 @@ class BeatSerializer(wiring.Component):
             m.d.comb += beat.word_select(lane, width).eq(self.i.p.data[lane])
 
         m.d.comb += [
-            self.o.valid.eq(self.i.valid),
+            self.o.valid.eq(self.i.valid & ~self.i.ready),
             self.o.payload.eq(beat.word_select(index, 8)),
-            self.i.ready.eq(self.o.ready & final),
         ]
+        m.d.sync += self.i.ready.eq(0)
         with m.If(self.o.valid & self.o.ready):
-            m.d.sync += index.eq(Mux(final, 0, index + 1))
+            m.d.sync += [index.eq(Mux(final, 0, index + 1)), self.i.ready.eq(final)]
         return m

@@ -42,7 +42,7 @@ class PacketBuffer(wiring.Component):
     o : Out(stream.Signature(layout))
         Beats for the accelerator.
     i_result : In(stream.Signature(8))
-        Bytes of the accelerator's results; up to 255 wait here.
+        Bytes of the accelerator's results; up to 256 wait here, all but the last readable.
     take : In(1)
         Make a portion of the oldest results, at most one packet of them.
     release : In(1)
@@ -62,7 +62,7 @@ class PacketBuffer(wiring.Component):
         Cycles from a result byte accepted until it can be taken.
     """
 
-    latency = 1
+    latency = 2
 
     def __init__(self, layout, identity):
         if not 1 <= len(identity) <= MAX_PAYLOAD:
@@ -109,19 +109,26 @@ class PacketBuffer(wiring.Component):
         head = Signal(range(RING_BYTES))
         base = Signal(range(RING_BYTES))
         waiting = Signal(range(RING_BYTES))
+        # one byte on its way to the ring: what is decided with it comes from registers alone
         room = Signal()
+        result = Signal(8)
+        pending = Signal()
+        moving = pending & room
         writing = Signal()
         m.d.comb += [
             waiting.eq(head - base),
-            room.eq(waiting != RING_BYTES - 1),
-            writing.eq((self.store | (self.i_result.valid & room)) & ~self.fetch),
-            self.i_result.ready.eq(room & ~self.store & ~self.fetch),
+            writing.eq((self.store | moving) & ~self.fetch),
+            self.i_result.ready.eq(~pending),
             write_port.en.eq(writing),
             write_port.addr.eq(Mux(self.store, Cat(self.store_index, bank), Cat(head, C(1, 1)))),
-            write_port.data.eq(Mux(self.store, self.store_data, self.i_result.payload)),
+            write_port.data.eq(Mux(self.store, self.store_data, result)),
         ]
-        with m.If(self.i_result.valid & self.i_result.ready):
-            m.d.sync += head.eq(head + 1)
+        # a byte may be written in the cycle in which this is found: two are left then
+        m.d.sync += room.eq(waiting < RING_BYTES - 2)
+        with m.If(self.i_result.ready):
+            m.d.sync += [result.eq(self.i_result.payload), pending.eq(self.i_result.valid)]
+        with m.If(moving & ~self.store & ~self.fetch):
+            m.d.sync += [head.eq(head + 1), pending.eq(0)]
         with m.If(self.release):
             m.d.sync += [base.eq(base + self.portion), self.portion.eq(0)]
         with m.If(self.take):

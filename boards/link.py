@@ -74,7 +74,7 @@ class PacketLink(wiring.Component):
         Cycles from the last byte of a request to the first byte of its reply.
     """
 
-    latency = 12
+    latency = 13
 
     def __init__(self, layout, *, identity, idle_cycles, with_replay=False, layers=0):
         if idle_cycles < 2 or idle_cycles & (idle_cycles - 1):
@@ -247,14 +247,15 @@ class PacketLink(wiring.Component):
 
             with m.State("CHECK"):
                 with m.If(crc.i.ready):
+                    m.d.sync += damaged.eq(crc.crc != 0)
+                    m.next = "JUDGE"
+
+            with m.State("JUDGE"):
+                with m.If(damaged | (repeated & session & is_ordered & ~unknown)):
+                    m.next = "START"
+                with m.Else():
+                    m.d.comb += buffer.release.eq(1)
                     m.next = "EXECUTE"
-                    with m.If(crc.crc != 0):
-                        m.d.sync += damaged.eq(1)
-                        m.next = "START"
-                    with m.Elif(repeated & session & is_ordered & ~unknown):
-                        m.next = "START"
-                    with m.Else():
-                        m.d.comb += buffer.release.eq(1)
 
             with m.State("EXECUTE"):
                 m.d.sync += [last_sequence.eq(sequence), reason.eq(Reason.NONE)]
@@ -321,8 +322,11 @@ class PacketLink(wiring.Component):
                 with m.If(left == 0):
                     m.next = "SEND_CRC_HIGH"
                 with m.Elif(can_send):
-                    m.d.comb += buffer.fetch.eq(1)
-                    m.next = "SEND_PAYLOAD"
+                    m.next = "READ"
+
+            with m.State("READ"):
+                m.d.comb += buffer.fetch.eq(1)
+                m.next = "SEND_PAYLOAD"
 
             with m.State("SEND_PAYLOAD"):
                 counting = reply == _short(Reply.COUNTS)

@@ -5,7 +5,8 @@ A phy is a component with two byte streams and nothing else but pins:
 * ``o`` : Out(stream.Signature(8)), bytes from the host. They cannot be stalled: one that is not
   taken before the next arrives is lost.
 * ``i`` : In(stream.Signature(8)), bytes to the host. Within a packet they follow each other within
-  32 cycles, and the phy sends them without anything in between: it holds one that waits.
+  32 cycles, and the phy sends them without anything in between: it holds one that waits. Its
+  ``ready`` falls only after a byte;
 * every other member is a pin, which the board's top gets under the same name;
 * ``byte_cycles`` : least clock cycles between two bytes of ``o``, at least 16;
 * ``latency`` : cycles from the beginning of a byte on the wires until it is at ``o``.

@@ -74,13 +74,21 @@ def build(
         if not options.fastest:
             return _build(options, target, missing, progress)
         limit = PROBE_FACTOR * target.clock_mhz
+        tried: set[float] = set()
+        met = None
         while True:
             clock = fastest_clock(target, limit, options.uart_baud)
             report = _build(replace(options, clock_mhz=clock), target, missing, progress)
+            tried.add(clock)
             if report["timing_met"] is not False:
-                return report
-            # a placement for another clock is another placement: leave it a little more each time
-            limit = min(report["fmax_mhz"], 0.98 * limit)
+                met, limit = clock, report["fmax_mhz"]
+                if fastest_clock(target, limit, options.uart_baud) in tried:
+                    return report
+            elif met is not None:
+                limit = met
+            else:
+                # a placement for another clock is another placement: leave it more each time
+                limit = min(report["fmax_mhz"], 0.98 * limit)
 
 
 def _build(

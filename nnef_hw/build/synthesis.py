@@ -99,6 +99,7 @@ class _Family:
     flip_flops: str
     cells: Mapping[str, str]
     options: tuple[str, ...] = ()
+    wire_ps: Mapping[str, str] = field(default_factory=dict)
     second_try: str = ""
 
 
@@ -109,6 +110,9 @@ _FAMILIES = {
         bitstream="bin", unconstrained="--pcf-allow-unconstrained", flip_flops=r"SB_DFF\w*",
         cells={"lut": "ICESTORM_LC", "dsp": "ICESTORM_DSP", "bram": "ICESTORM_RAM",
                "spram": "ICESTORM_SPRAM"},
+        # the shortest wire of nextpnr's UP5K; with yosys's 750 ps ABC9 takes carry chains for the
+        # slowest paths, and saves LUTs by lengthening others that are slower once they are routed
+        wire_ps={"u": "synth_ice40.abc9.W 1760"},
     ),
     "ecp5": _Family(
         # multipliers are instantiated, never inferred: the scheduler has counted them
@@ -314,6 +318,8 @@ def _map(
     kind = re.match("[a-z]+", device)
     known = {"top": top, "kind": {"up": "u"}.get(kind[0], kind[0]) if kind else ""}
     reading = f"read_verilog -sv -D{rules.define} {' '.join(names)}"
+    if known["kind"] in rules.wire_ps:
+        reading += f"\nscratchpad -set {rules.wire_ps[known['kind']]}"
     log = out_dir / "yosys.log"
     try:
         seconds = _run_yosys(reading, rules.command.format(**known), top, out_dir, log)

@@ -404,6 +404,28 @@ def test_fastest_clock_is_found(options, copy, steps):
     assert json.loads((copy / "manifest.json").read_text())["clock_mhz"] == 30.0
 
 
+@pytest.mark.usefixtures("fake_synthesis")
+@pytest.mark.parametrize("faster_is_met", [True, False])
+def test_fastest_clock_goes_up_while_placements_allow_it(options, copy, monkeypatch, faster_is_met):
+    """A placement for 30 MHz reaches 33.2 MHz: 33 MHz are tried, and left if they are missed."""
+    reached = {48.0: 30.1, 30.0: 33.2, 33.0: 33.1 if faster_is_met else 32.5}
+    asked = []
+    pretend = pipeline.synthesize
+
+    def synthesize(verilog, *, frequency_mhz, **arguments):
+        asked.append(frequency_mhz)
+        result = pretend(verilog, frequency_mhz=frequency_mhz, **arguments)
+        fmax = reached[frequency_mhz]
+        return replace(result, fmax_mhz=fmax, timing_met=fmax >= frequency_mhz)
+
+    monkeypatch.setattr(pipeline, "synthesize", synthesize)
+    report = build(options(copy, fastest=True, bitstream=True))
+    found = [48.0, 30.0, 33.0] if faster_is_met else [48.0, 30.0, 33.0, 30.0]
+    assert asked == found
+    assert (report["timing_met"], report["clock_mhz"]) == (True, found[-1])
+    assert json.loads((copy / "manifest.json").read_text())["clock_mhz"] == found[-1]
+
+
 def test_plain_ip_has_streams_and_no_board(options, tmp_path):
     out = tmp_path / "build"
     report = build(options(out, board="none", device="generic", bitstream=True))
