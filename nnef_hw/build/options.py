@@ -57,6 +57,8 @@ class BuildOptions:
         Points that may be lost by searching narrower weights; None: no search.
     dims, lenient
         How to read the model, see :func:`nnef_hw.frontend.load`.
+    command
+        Command line that gives this build, for the report.
     """
 
     model: Path
@@ -77,35 +79,12 @@ class BuildOptions:
     accuracy_drop: float | None = None
     dims: Mapping[str, int] = field(default_factory=dict)
     lenient: bool = False
+    command: str = ""
 
     @property
     def uart_baud(self) -> int | None:
         """Rate of the UART; None if there is none."""
         return self.baud if self.link == "uart" else None
-
-    @property
-    def command(self) -> str:
-        """The command line that gives this build, but for the options of quantization."""
-        given: dict[str, object] = {
-            "board": self.board,
-            "device": self.device,
-            "freq": "auto" if self.fastest else self.clock_mhz,
-            "seeds": self.seeds if self.seeds > 1 else None,
-            "target-fps": self.target_fps,
-            "link": None if self.link == "uart" else self.link,
-            "baud": None if self.baud == DEFAULT_BAUD else self.baud,
-            "calibrate": self.calibrate,
-            "out": self.out,
-        }
-        flags = {
-            "layer-counters": self.layer_counters,
-            "no-bitstream": not self.bitstream,
-            "lenient": self.lenient,
-        }
-        parts = [f"--{name} {value}" for name, value in given.items() if value is not None]
-        parts += [f"--dim {name}={value}" for name, value in self.dims.items()]
-        parts += [f"--{name}" for name, is_set in flags.items() if is_set]
-        return " ".join(["nnef-hw build", str(self.model), *parts])
 
 
 def check_options(options: BuildOptions) -> Target:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import shlex
 import shutil
 import time
 from collections.abc import Callable
@@ -244,10 +245,13 @@ def _report(
     bitstream = None
     if placed is not None and "bitstream" in placed.files:
         bitstream = str(options.out / "board" / placed.files["bitstream"])
-    samples = "" if options.calibrate is None else f" --samples {options.calibrate}"
-    commands = [options.command, f"nnef-hw sim {options.out}{samples}"]
-    if samples:
-        commands.append(f"nnef-hw compare {options.out}{samples}")
+    again = [str(options.out)]
+    if options.calibrate is not None:
+        again += ["--samples", str(options.calibrate)]
+    commands = [options.command] if options.command else []
+    commands.append(shlex.join(["nnef-hw", "sim", *again]))
+    if options.calibrate is not None:
+        commands.append(shlex.join(["nnef-hw", "compare", *again]))
     placement = None if placed is None else placed.to_json()
     key = digest(
         _package_digest(), folder.plan.dumps(), json.dumps([verified, placement, commands])

@@ -38,7 +38,8 @@ class _Warnings(logging.Handler):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (design section 9)."""
     parser = _parser()
-    options = parser.parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    options = parser.parse_args(given, argparse.Namespace(arguments=given))
     logging.basicConfig(level=logging.WARNING, handlers=[_Warnings()], force=True)
     command: Command = options.command
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from pathlib import Path
 
@@ -103,6 +104,7 @@ def _build(options: argparse.Namespace) -> int:
         layer_counters=options.layer_counters,
         scheme=scheme(options),
         accuracy_drop=accuracy_drop(options),
+        command=shlex.join(["nnef-hw", *options.arguments]),
         **reading(options),
     )
     errors = Console(stderr=True)

@@ -21,9 +21,9 @@ from nnef_hw.schedule.search import Budget, Search, total_resources, useful_opti
 __all__ = ["border_resources", "budget_of", "schedule"]
 
 SLACK_MARGIN = 2
-TENSOR_LINK = Resources(lut=110, ff=70)
-"""What one more tensor takes in the host link, but for the FIFO."""
-LAYER_COUNTERS = Resources(lut=100, ff=48)
+TENSOR_LINK = Resources(lut=150, ff=60)
+"""What one more tensor takes in the host link, but for the FIFO: 59 to 293 LUTs once placed."""
+LAYER_COUNTERS = Resources(lut=105, ff=57)
 """What it takes to count what a layer does, and to read that."""
 
 

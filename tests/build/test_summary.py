@@ -1,10 +1,8 @@
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from nnef_hw.build.options import BuildOptions
 from nnef_hw.build.summary import _link_rate, _memory_bits, make_report
 from nnef_hw.build.synthesis import Resource, SynthesisResult
 from nnef_hw.passes import simplify
@@ -212,28 +210,3 @@ def test_page_of_a_branching_network_has_its_fifo(branching, tmp_path):
     page = (tmp_path / "report.html").read_text()
     depth = max(source["fifo"] for source in value["layers"][1]["sources"])
     assert f">FIFO {depth}<" in page or f">{depth}<" in page
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({}, ""),
-        ({"clock_mhz": 90.0, "seeds": 3}, " --freq 90.0 --seeds 3"),
-        ({"fastest": True, "link": "spi"}, " --freq auto --link spi"),
-        ({"target_fps": 100.0, "baud": 115_200}, " --target-fps 100.0 --baud 115200"),
-    ],
-)
-def test_command_repeats_the_options(changes, words):
-    options = BuildOptions(Path("m.nnef"), "ulx3s_85f", Path("out"), **changes)
-    assert options.command == f"nnef-hw build m.nnef --board ulx3s_85f{words} --out out"
-
-
-def test_command_repeats_flags_and_dimensions():
-    options = BuildOptions(
-        Path("m.nnef"), "none", Path("out"), device="up5k", dims={"B": 1}, bitstream=False,
-        layer_counters=True, lenient=True, calibrate=Path("s.npz"),
-    )  # fmt: skip
-    assert options.command == (
-        "nnef-hw build m.nnef --board none --device up5k --calibrate s.npz --out out --dim B=1 "
-        "--layer-counters --no-bitstream --lenient"
-    )

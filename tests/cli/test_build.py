@@ -1,5 +1,8 @@
+import json
 import re
+import shlex
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +23,26 @@ BUILD_KEYS = {
     "latency_cycles", "mac_utilization", "clock_mhz", "fmax_mhz", "inferences_per_second",
     "link_inferences_per_second", "resources", "bitstream", "timing_met", "seconds",
 }  # fmt: skip
+
+
+@pytest.mark.verilator
+def test_report_tells_the_commands_that_give_it(cli, tiny, tmp_path):
+    """As they were given, options of quantization included, and quoted."""
+    model = shutil.copy(tiny / "tiny.nnef.tgz", tmp_path / "my model.nnef.tgz")
+    options = ["--board", "icebreaker", "--calibrate", tiny / "samples.npz", "--weight-bits", 4,
+               "--no-bitstream", "--out", "out"]  # fmt: skip
+    assert cli("build", model, *options).status == 0
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    first, *others = [shlex.split(command) for command in report["commands"]]
+    assert first == ["nnef-hw", "build", str(model), *map(str, options)]
+    assert [command[1] for command in others] == ["sim", "compare"]
+
+    again = ["again" if word == "out" else word for word in first[1:]]
+    assert cli(*again).status == 0
+    top = Path("rtl/top.v")
+    assert (tmp_path / "again" / top).read_bytes() == (tmp_path / "out" / top).read_bytes()
+    for command in others:
+        assert cli(*command[1:]).status == 0
 
 
 @pytest.mark.verilator
