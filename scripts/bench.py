@@ -35,6 +35,8 @@ QUICK = [
     ("jvowels_conv1d_tanh", "icebreaker"),
     ("mnist_lenet5", "icebreaker"),
 ]
+# And these at the fastest clock that is found.
+FASTEST = [("digits_cnn", "icebreaker"), ("mnist_tiny_cnn", "icebreaker")]
 FULL = [*QUICK, ("mnist_lenet5", "ulx3s_85f")]
 LARGE = [
     (name, "ulx3s_85f") for name in ("mlperf_ic_resnet8", "mlperf_kws_dscnn", "mlperf_sww_ds1d")
@@ -55,13 +57,20 @@ def main() -> None:
 
     rows = []
     clock = LARGE_CLOCK if options.large else None
-    for name, board in LARGE if options.large else QUICK if options.quick else FULL:
+    builds = LARGE if options.large else QUICK if options.quick else FULL
+    for name, board, fastest in [
+        *((*names, False) for names in builds),
+        *((*names, True) for names in FASTEST if not options.large),
+    ]:
         model, samples = _files(name)
         if (options.names and name not in options.names) or not model.exists():
             continue
         print(f"{name} on {board}...", flush=True)
-        out = options.out / f"{name}-{board}"
-        rows.append(_measure(name, board, clock, model, samples, out))
+        asked = BuildOptions(
+            model=model, board=board, calibrate=samples, clock_mhz=clock, fastest=fastest,
+            out=options.out / f"{name}-{board}{'-fastest' if fastest else ''}",
+        )  # fmt: skip
+        rows.append(_measure(name, asked))
     console = Console(width=200)
     print(f"\nMeasured on {_machine()}.\n")
     for title, columns in TABLES.items():
@@ -77,11 +86,8 @@ def _files(name: str) -> tuple[Path, Path]:
     return ZOO / name / "model.nnef.tgz", ZOO / name / "samples.npz"
 
 
-def _measure(
-    name: str, board: str, clock: float | None, model: Path, samples: Path, out: Path
-) -> dict[str, Any]:
-    row: dict[str, Any] = {"network": name, "board": board}
-    options = BuildOptions(model=model, board=board, out=out, calibrate=samples, clock_mhz=clock)
+def _measure(name: str, options: BuildOptions) -> dict[str, Any]:
+    row: dict[str, Any] = {"network": name, "board": options.board}
     try:
         report = build(options)
     except NnefHwError as error:
@@ -93,23 +99,24 @@ def _measure(
         **row,
         **report,
         "again": again,
-        "schedule": _schedule_seconds(out, board),
-        "reference": _reference_speed(out, samples),
+        "schedule": _schedule_seconds(options),
+        "reference": _reference_speed(options),
     }
 
 
-def _schedule_seconds(out: Path, board: str) -> float:
+def _schedule_seconds(options: BuildOptions) -> float:
     """Return CPU seconds from a quantized graph to a Plan."""
-    graph = BuildFolder.open(out).fixed
+    graph = BuildFolder.open(options.out).fixed
     begin = time.process_time()
-    schedule(graph, find_board(board))
+    schedule(graph, find_board(options.board))
     return time.process_time() - begin
 
 
-def _reference_speed(out: Path, samples_path: Path) -> float:
+def _reference_speed(options: BuildOptions) -> float:
     """Return samples per second of the fixed reference."""
-    graph = BuildFolder.open(out).fixed
-    codes = quantize_inputs(graph, load_samples(samples_path, graph).inputs)
+    assert options.calibrate is not None
+    graph = BuildFolder.open(options.out).fixed
+    codes = quantize_inputs(graph, load_samples(options.calibrate, graph).inputs)
     begin = time.perf_counter()
     run_fixed(graph, codes)
     return len(codes[graph.inputs[0]]) / (time.perf_counter() - begin)

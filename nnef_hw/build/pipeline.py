@@ -8,7 +8,7 @@ import logging
 import shlex
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from importlib.metadata import version
@@ -33,7 +33,7 @@ from nnef_hw.codegen.board import fastest_clock
 from nnef_hw.devices import Target
 from nnef_hw.errors import raise_all
 from nnef_hw.frontend import graph_hash, load
-from nnef_hw.ir import Stage
+from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes import simplify
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.report import write_html, write_json
@@ -72,8 +72,18 @@ def build(
     target = check_options(options)
     missing = [path for path in (options.out, *options.out.parents) if not path.exists()]
     with locked(options.out / ".steps" / "lock"):
-        if not options.fastest:
-            return _build(options, target, missing, progress)
+        if options.fastest:
+            options = replace(options, clock_mhz=_fastest(options, target, missing, progress))
+        return _build(options, target, missing, progress)
+
+
+def _fastest(
+    options: BuildOptions, target: Target, missing: list[Path], progress: Callable[[str], None]
+) -> float:
+    """Return the clock in MHz for ``--freq auto``, found by building for it."""
+    assert isinstance(target, Board)
+
+    def search(_: Path) -> float:
         limit = PROBE_FACTOR * target.clock_mhz
         tried: set[float] = set()
         met = None
@@ -84,12 +94,36 @@ def build(
             if report["timing_met"] is not False:
                 met, limit = clock, report["fmax_mhz"]
                 if fastest_clock(target, limit, options.uart_baud) in tried:
-                    return report
+                    return clock
             elif met is not None:
                 limit = met
             else:
                 # a placement for another clock is another placement: leave it more each time
                 limit = min(report["fmax_mhz"], 0.98 * limit)
+
+    with _nothing_left(options.out, missing):
+        graph, samples = _read(options)
+        key = digest(
+            _inputs_digest(options, target, graph, samples), repr(options.seeds),
+            *tool_identities(target.device.family),
+        )  # fmt: skip
+    clock, _ = cached_step(options.out, "fastest", key, search)
+    return float(clock)
+
+
+@contextlib.contextmanager
+def _nothing_left(out: Path, missing: list[Path]) -> Iterator[None]:
+    """Remove the folders that were missing before if what is done here fails."""
+    try:
+        yield
+    except BaseException:
+        # Another process may have finished a build there meanwhile.
+        if missing and not (out / "manifest.json").exists():
+            shutil.rmtree(out, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                for parent in missing[1:]:
+                    parent.rmdir()
+        raise
 
 
 def _build(
@@ -97,16 +131,8 @@ def _build(
 ) -> dict[str, Any]:
     begin = time.perf_counter()
     progress("compiling")
-    try:
+    with _nothing_left(options.out, missing):
         seconds = _compile(options, target, progress)
-    except BaseException:
-        # Another process may have finished a build there meanwhile.
-        if missing and not (options.out / "manifest.json").exists():
-            shutil.rmtree(options.out, ignore_errors=True)
-            with contextlib.suppress(OSError):
-                for parent in missing[1:]:
-                    parent.rmdir()
-        raise
     folder = BuildFolder.open(options.out)
 
     progress("simulating and synthesizing" if options.bitstream else "simulating")
@@ -128,18 +154,30 @@ def _build(
     return report
 
 
+def _read(options: BuildOptions) -> tuple[Graph, Samples | None]:
+    graph = load(options.model, dims=options.dims, lenient=options.lenient)
+    samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
+    return graph, samples
+
+
+def _inputs_digest(
+    options: BuildOptions, target: Target, graph: Graph, samples: Samples | None
+) -> str:
+    """Digest of everything that a design depends on."""
+    return digest(
+        _package_digest(), graph_hash(graph), _samples_digest(samples), repr(target),
+        repr((options.clock_mhz, options.target_fps, options.scheme, options.accuracy_drop)),
+        repr((options.link, options.baud, options.layer_counters)), *_versions(),
+    )  # fmt: skip
+
+
 def _compile(
     options: BuildOptions, target: Target, progress: Callable[[str], None]
 ) -> dict[str, float]:
     """Quantize, schedule and emit; return the seconds it took, as recorded."""
     begin = time.perf_counter()
-    graph = load(options.model, dims=options.dims, lenient=options.lenient)
-    samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
-    key = digest(
-        _package_digest(), graph_hash(graph), _samples_digest(samples), repr(target),
-        repr((options.clock_mhz, options.target_fps, options.scheme, options.accuracy_drop)),
-        repr((options.link, options.baud, options.layer_counters)), *_versions(),
-    )  # fmt: skip
+    graph, samples = _read(options)
+    key = _inputs_digest(options, target, graph, samples)
 
     def produce(folder: Path) -> dict[str, float]:
         simple = simplify(graph) if graph.stage == Stage.FLOAT else graph

@@ -16,7 +16,7 @@ from nnef_hw.build import emit, pipeline
 from nnef_hw.build.options import BuildOptions
 from nnef_hw.build.pipeline import build
 from nnef_hw.build.synthesis import Resource, SynthesisResult
-from nnef_hw.errors import CheckError, SampleError, ToolError, UsageError
+from nnef_hw.errors import CheckError, NnefHwError, SampleError, ToolError, UsageError
 from nnef_hw.frontend import graph_hash, load, save
 from nnef_hw.ir import Stage
 from nnef_hw.passes import simplify
@@ -424,6 +424,21 @@ def test_fastest_clock_goes_up_while_placements_allow_it(options, copy, monkeypa
     assert asked == found
     assert (report["timing_met"], report["clock_mhz"]) == (True, found[-1])
     assert json.loads((copy / "manifest.json").read_text())["clock_mhz"] == found[-1]
+
+    asked.clear()
+    build(options(copy, fastest=True, bitstream=True))
+    assert asked == []
+    build(options(copy, fastest=True, bitstream=True, seeds=2))
+    assert asked[0] == 48.0
+
+
+@pytest.mark.usefixtures("fake_synthesis")
+def test_fastest_clock_of_a_wrong_model_leaves_nothing(options, tmp_path):
+    wrong = tmp_path / "wrong.nnef"
+    wrong.write_text("version 1.0;\n")
+    with pytest.raises(NnefHwError):
+        build(options(tmp_path / "deep" / "build", model=wrong, fastest=True, bitstream=True))
+    assert not (tmp_path / "deep").exists()
 
 
 def test_plain_ip_has_streams_and_no_board(options, tmp_path):
