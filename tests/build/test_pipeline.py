@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from build_cases import write_samples
 from cli_cases import tiny_graph
 
 from nnef_hw.build import emit, pipeline
 from nnef_hw.build.options import BuildOptions
 from nnef_hw.build.pipeline import build
-from nnef_hw.build.synthesis import Resource, SynthesisResult
-from nnef_hw.errors import CheckError, NnefHwError, SampleError, ToolError, UsageError
+from nnef_hw.errors import CheckError, SampleError, ToolError, UsageError
 from nnef_hw.frontend import graph_hash, load, save
 from nnef_hw.ir import Stage
 from nnef_hw.passes import simplify
@@ -34,90 +34,7 @@ FILES = {
 TIMED = {"report.json", "report.html"}
 SYNTHESIZED = {"board/board_top.bin", "board/nextpnr.log"}
 
-pytestmark = pytest.mark.verilator
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _fixed_sources():
-    """Keep builds of this module comparable while somebody edits the sources."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "_package_digest", lambda: "sources")
-        yield
-
-
-def write_samples(path, seed=1):
-    rng = np.random.default_rng(seed)
-    np.savez(path, labels=rng.integers(0, 4, 20), inputs=rng.uniform(-1, 1, [20, 1, 6, 6]))
-    return path
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    """A float model with ``samples.npz`` beside it."""
-    folder = tmp_path_factory.mktemp("model")
-    save(tiny_graph(), folder / "tiny.nnef.tgz")
-    write_samples(folder / "samples.npz")
-    return folder / "tiny.nnef.tgz"
-
-
-@pytest.fixture(scope="module")
-def options(model):
-    """Return ``options(out, **changes)``."""
-
-    def options(out, **changes):
-        samples = model.with_name("samples.npz")
-        wanted = BuildOptions(model, "icebreaker", out, calibrate=samples, bitstream=False)
-        return replace(wanted, **changes)
-
-    return options
-
-
-@pytest.fixture(scope="module")
-def finished(options, tmp_path_factory):
-    """A build that nobody changes, and its report."""
-    folder = tmp_path_factory.mktemp("finished") / "build"
-    return folder, build(options(folder))
-
-
-@pytest.fixture
-def copy(finished, tmp_path):
-    """The finished build, to play with."""
-    return shutil.copytree(finished[0], tmp_path / "build")
-
-
-@pytest.fixture
-def steps(monkeypatch):
-    """Names of the steps that ran, in the order of their ends."""
-    ran = []
-
-    def spy(directory, name, key, produce):
-        value, is_new = original(directory, name, key, produce)
-        ran.extend([name] * is_new)
-        return value, is_new
-
-    original = pipeline.cached_step
-    monkeypatch.setattr(pipeline, "cached_step", spy)
-    return ran
-
-
-@pytest.fixture
-def fake_synthesis(monkeypatch):
-    """Synthesis in no time: the bitstream tells the length of the Verilog."""
-
-    def synthesize(verilog, *, out_dir, constraints, frequency_mhz, **_):
-        out_dir.mkdir(parents=True)
-        (out_dir / "board_top.pcf").write_text(constraints)
-        (out_dir / "board_top.bin").write_bytes(len(verilog.read_text()).to_bytes(4, "little"))
-        (out_dir / "nextpnr.log").write_text("placed\n")
-        return SynthesisResult(
-            fmax_mhz=30.0, frequency_mhz=frequency_mhz, timing_met=frequency_mhz <= 30.0,
-            clocks={"clk": (30.0, frequency_mhz)}, resources={"lut": Resource(1234, 5280)},
-            cells={"SB_LUT4": 1000}, files={"bitstream": "board_top.bin"},
-            seconds={"yosys": 0.1, "nextpnr": 0.2},
-        )  # fmt: skip
-
-    monkeypatch.setattr(pipeline, "synthesize", synthesize)
-    monkeypatch.setattr(pipeline, "tool_identities", lambda family: ("tools of", family))
+pytestmark = [pytest.mark.verilator, pytest.mark.usefixtures("fixed_sources")]
 
 
 def files(folder):
@@ -386,59 +303,6 @@ def test_failed_tool_keeps_what_was_done(options, steps, tmp_path, monkeypatch):
     assert files(tmp_path / "build").keys() == FILES - TIMED
     build(options(tmp_path / "build", bitstream=True))
     assert steps == ["compile", "simulate", "synthesize", "report"]
-
-
-@pytest.mark.usefixtures("fake_synthesis")
-def test_missed_clock_is_reported(options, copy):
-    report = build(options(copy, clock_mhz=36.0, bitstream=True))
-    assert (report["timing_met"], report["fmax_mhz"], report["clock_mhz"]) == (False, 30.0, 36.0)
-
-
-@pytest.mark.usefixtures("fake_synthesis")
-def test_fastest_clock_is_found(options, copy, steps):
-    """Place and route is asked twice: what it reaches, and whether it does."""
-    report = build(options(copy, fastest=True, bitstream=True))
-    assert (report["timing_met"], report["fmax_mhz"], report["clock_mhz"]) == (True, 30.0, 30.0)
-    assert steps.count("synthesize") == 2
-    assert "simulate" not in steps
-    assert json.loads((copy / "manifest.json").read_text())["clock_mhz"] == 30.0
-
-
-@pytest.mark.usefixtures("fake_synthesis")
-@pytest.mark.parametrize("faster_is_met", [True, False])
-def test_fastest_clock_goes_up_while_placements_allow_it(options, copy, monkeypatch, faster_is_met):
-    """A placement for 30 MHz reaches 33.2 MHz: 33 MHz are tried, and left if they are missed."""
-    reached = {48.0: 30.1, 30.0: 33.2, 33.0: 33.1 if faster_is_met else 32.5}
-    asked = []
-    pretend = pipeline.synthesize
-
-    def synthesize(verilog, *, frequency_mhz, **arguments):
-        asked.append(frequency_mhz)
-        result = pretend(verilog, frequency_mhz=frequency_mhz, **arguments)
-        fmax = reached[frequency_mhz]
-        return replace(result, fmax_mhz=fmax, timing_met=fmax >= frequency_mhz)
-
-    monkeypatch.setattr(pipeline, "synthesize", synthesize)
-    report = build(options(copy, fastest=True, bitstream=True))
-    found = [48.0, 30.0, 33.0] if faster_is_met else [48.0, 30.0, 33.0, 30.0]
-    assert asked == found
-    assert (report["timing_met"], report["clock_mhz"]) == (True, found[-1])
-    assert json.loads((copy / "manifest.json").read_text())["clock_mhz"] == found[-1]
-
-    asked.clear()
-    build(options(copy, fastest=True, bitstream=True))
-    assert asked == []
-    build(options(copy, fastest=True, bitstream=True, seeds=2))
-    assert asked[0] == 48.0
-
-
-@pytest.mark.usefixtures("fake_synthesis")
-def test_fastest_clock_of_a_wrong_model_leaves_nothing(options, tmp_path):
-    wrong = tmp_path / "wrong.nnef"
-    wrong.write_text("version 1.0;\n")
-    with pytest.raises(NnefHwError):
-        build(options(tmp_path / "deep" / "build", model=wrong, fastest=True, bitstream=True))
-    assert not (tmp_path / "deep").exists()
 
 
 def test_plain_ip_has_streams_and_no_board(options, tmp_path):
