@@ -1,4 +1,4 @@
-"""The cells that yosys maps an accelerator to, in Verilog that Verilator takes."""
+"""The cells that yosys maps a design to, in Verilog that Verilator takes."""
 
 from __future__ import annotations
 
@@ -19,18 +19,21 @@ MODELS = {
     "ecp5": ("ecp5/common_sim.vh", "ecp5/ccu2c_sim.vh"),
 }
 HEAD = "/* verilator lint_off PINMISSING */\n`define NO_ICE40_DEFAULT_ASSIGNMENTS\n"
-INCLUDE = re.compile(r"^`include .*$", re.MULTILINE)
+# Includes are there already; a PLL is modelled where a board is simulated.
+OMITTED = re.compile(r"^`include [^\n]*$|^module SB_PLL.*?^endmodule$", re.MULTILINE | re.DOTALL)
 
 
-def mapped_verilog(verilog: str, family: str, *, device: str = "up5k") -> str:
-    """Map module ``top`` to the cells of a device; return the netlist with the cells' models.
+def mapped_verilog(verilog: str, family: str, *, top: str = "top", device: str = "up5k") -> str:
+    """Map a module to the cells of a device; return the netlist with the cells' models.
 
     The netlist is kept in the cache, by Verilog and version of yosys.
 
     Parameters
     ----------
     verilog
-        The accelerator, as in a build's ``rtl/top.v``.
+        The accelerator or the board, as in a build's ``rtl/top.v`` or ``board/board_top.v``.
+    top
+        Module to map.
     family
         "ice40" or "ecp5".
     device
@@ -43,17 +46,17 @@ def mapped_verilog(verilog: str, family: str, *, device: str = "up5k") -> str:
     """
     yosys = find_tool("yosys")
     share = _share(yosys)
-    key = digest(yosys.identity, family, device, verilog)[:32]
+    key = digest(yosys.identity, family, device, top, verilog)[:32]
 
     def produce(folder: Path) -> None:
-        source = folder / "top.v"
+        source = folder / f"{top}.v"
         source.write_text(verilog)
-        map_only(source, top="top", family=family, out_dir=folder, device=device)
-        (folder / "top.json").unlink()
+        map_only(source, top=top, family=family, out_dir=folder, device=device)
+        (folder / f"{top}.json").unlink()
 
     mapped = publish_directory(cache_directory() / "netlists" / key, produce)
-    netlist = (mapped / "top_netlist.v").read_text()
-    models = "".join(INCLUDE.sub("", (share / name).read_text()) for name in MODELS[family])
+    netlist = (mapped / f"{top}_netlist.v").read_text()
+    models = "".join(OMITTED.sub("", (share / name).read_text()) for name in MODELS[family])
     ours = Path(nnef_hw.sim.__file__).parent / "models" / f"{family}.v"
     return HEAD + netlist + models + (ours.read_text() if ours.is_file() else "")
 

@@ -1,6 +1,6 @@
 """Generated tops of boards, simulated behind their UART pins: the fixed model's integers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from nnef_hw.ir import Graph
 from nnef_hw.manifest import manifest_hash
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.link import Host, LinkError, Request, Timing
+from nnef_hw.run.netlist import mapped_verilog
 from nnef_hw.run.streams import from_stream, to_stream
 from nnef_hw.samples import Samples, load_samples
 from nnef_hw.schedule import Plan, schedule
@@ -160,6 +161,20 @@ def test_board_computes_the_integers_of_the_model(digits, board):
     assert digits.plan.latency <= counters.latency < digits.plan.latency + on_line / 3
     assert digits.plan.interval < counters.interval < on_line / 2
     assert board.cycles / board.seconds > 100_000
+
+
+@pytest.mark.nightly
+@pytest.mark.synth
+@pytest.mark.parametrize("name", ["icebreaker", "ulx3s_85f"])
+def test_mapped_board_computes_the_integers_of_the_model(tiny, name):
+    """The cells that nextpnr gets: accelerator, link, reset and PLL, behind the UART's pins."""
+    design = Design.of(*tiny, name)
+    device = find_board(name).device
+    mapped = mapped_verilog(design.verilog, device.family, top="board_top", device=device.name)
+    with replace(design, verilog=mapped).power_on() as board:
+        host = Host(board, TIMING)
+        host.open(design.manifest_hash)
+        design.check(host)
 
 
 def test_another_build_is_refused(digits, board):
