@@ -20,7 +20,7 @@ from nnef_hw.boards.tinyfpga_bx import TINYFPGA_BX
 from nnef_hw.boards.ulx3s import ULX3S_12F, ULX3S_25F, ULX3S_45F, ULX3S_85F
 from nnef_hw.boards.upduino_v3 import UPDUINO_V3
 from nnef_hw.boards.versa_ecp5 import VERSA_ECP5
-from nnef_hw.errors import UsageError
+from nnef_hw.errors import NnefHwError, UsageError
 
 __all__ = ["BOARDS", "Board", "find_board"]
 
@@ -58,6 +58,10 @@ def _board_of_file(path: Path) -> Board:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
+    except NnefHwError as error:
+        raise UsageError(
+            f"board file {str(path)!r}: {error.reason}", remedy=error.remedy or "see docs/boards.md"
+        ) from error
     except Exception as error:  # whatever a user's program raises
         raise UsageError(
             f"board file {str(path)!r} fails: {type(error).__name__}: {error}",

@@ -12,6 +12,8 @@ from nnef_hw.errors import TargetError
 __all__ = ["Board"]
 
 FREQUENCY_TOLERANCE = 1e-3
+PORTS = frozenset({"clk", "rx", "tx"})
+SPI_PORTS = frozenset({"cs_n", "copi", "cipo", "sck"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +42,11 @@ class Board(Target):
         Arguments of openFPGALoader, but for the file.
     flash_by_hand
         What to do with the bitstream ``{file}`` where openFPGALoader cannot help.
+
+    Raises
+    ------
+    TargetError
+        If the oscillator is no frequency, or ports lack pins or do not exist.
     """
 
     part: str
@@ -53,6 +60,19 @@ class Board(Target):
     clock_pad: bool = False
     flash: tuple[str, ...] = ()
     flash_by_hand: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.input_mhz, (int, float)) or not self.input_mhz > 0:
+            raise TargetError(f"board {self.name!r}: input_mhz must be a positive number, not "
+                              f"{self.input_mhz!r}")
+        for member, needed, optional in (("pins", PORTS, {"led"}), ("spi", SPI_PORTS, set())):
+            given = set(getattr(self, member))
+            missing, unknown = sorted(needed - given), sorted(given - needed - optional)
+            if missing and (given or member == "pins"):
+                raise TargetError(f"board {self.name!r}: {member} lack {', '.join(missing)}")
+            if unknown:
+                raise TargetError(f"board {self.name!r}: {member} name {', '.join(unknown)}, "
+                                  f"of {', '.join(sorted(needed | optional))}")
 
     @property
     def frequencies(self) -> tuple[float, ...]:

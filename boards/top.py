@@ -36,8 +36,8 @@ def board_pins(board, link="uart"):
     Raises
     ------
     TargetError
-        When the platform of a board lacks a resource that its file names, or the board has no pins
-        for such a link.
+        When the platform of a board does not exist or lacks a resource that its file names, two
+        ports have one pin, or the board has no pins for such a link.
     """
     places = dict(board.pins)
     if link == "spi":
@@ -47,7 +47,12 @@ def board_pins(board, link="uart"):
                 "file of your own with them (docs/boards.md)")
         places = {port: place for port, place in places.items() if port not in {"rx", "tx"}}
         places.update(board.spi)
-    return {port: _pin(board, place) for port, place in places.items()}
+    pins = {port: _pin(board, place) for port, place in places.items()}
+    for port, pin in pins.items():
+        other = next(name for name, one in pins.items() if one.site == pin.site)
+        if other != port:
+            raise TargetError(f"board {board.name!r}: {other} and {port} are both pin {pin.site}")
+    return pins
 
 
 def _pin(board, place):
@@ -66,6 +71,10 @@ def _pin(board, place):
             # of a pair the positive pin stands for both
             single = pins[0].p if isinstance(pins[0], DiffPairs) else pins[0]
             return Pin(single.names[0], pins[0].invert, attributes)
+    if not board.platform:
+        raise TargetError(
+            f"board {board.name!r}: pin {place!r} is of a platform, and it has none",
+            remedy="name its platform, or a pin of the package like '@A9'")
     raise TargetError(f"board {board.name!r}: its platform {board.platform!r} has no pin {place!r}")
 
 
@@ -73,7 +82,12 @@ def _resources(board):
     if not board.platform:
         return []
     module, _, name = board.platform.partition(":")
-    return getattr(import_module(module), name).resources
+    try:
+        return getattr(import_module(module), name).resources
+    except (ImportError, ValueError, AttributeError) as error:
+        raise TargetError(
+            f"board {board.name!r}: platform {board.platform!r} cannot be imported: {error}",
+            remedy="write module:class") from error
 
 
 def board_constraints(board, link="uart"):

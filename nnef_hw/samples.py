@@ -170,6 +170,13 @@ def _check_labels(path: Path, labels: NDArray[Any], graph: Graph) -> None:
             f"{path}: array 'labels' has shape {list(labels.shape)}, {per_sample} per sample",
             remedy=remedy,
         )
+    classes = graph.tensor(graph.outputs[0]).volume
+    if expected == 1 and classes > 1 and (labels.min() < 0 or labels.max() >= classes):
+        raise SampleError(
+            f"{path}: array 'labels' has classes {labels.min()} to {labels.max()}, but the model "
+            f"gives {classes}",
+            remedy=f"give classes from 0 to {classes - 1}",
+        )
 
 
 def _check_numbers(path: Path, name: str, x: NDArray[Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nnef_hw.devices import Device
-from nnef_hw.errors import SampleError
+from nnef_hw.errors import SampleError, UsageError
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Budget, Scheme, equalize, quantize, search_widths
@@ -39,13 +39,20 @@ def fix_model(
     Raises
     ------
     SampleError
-        If a model comes without samples, and its author did not quantize it.
+        If a model comes without samples, and its author did not quantize it; if widths are to be
+        searched with less than two.
     UnsupportedError, ErrorGroup
         If it has layers that cannot be built.
     UsageError
-        If the scheme does not fit the model, or the budget is too small.
+        If the scheme does not fit the model, or the budget is too small; if a fixed graph is to be
+        quantized in another way.
     """
     if graph.stage == Stage.FIXED:
+        if scheme != DEFAULT_SCHEME or budget is not None:
+            raise UsageError(
+                f"model {graph.name!r} is fixed: its formats and integers stay as they are",
+                remedy="omit the options of quantization, or give the model that it was made of",
+            )
         return graph, None
     canonical = graph if graph.stage == Stage.CANONICAL else simplify(graph)
     if scheme.equalize:
@@ -59,6 +66,11 @@ def fix_model(
         return quantize(canonical, None, scheme), canonical
     seen = samples.calibration()
     if budget is not None:
+        if len(samples) == 1:
+            raise SampleError(
+                "widths cannot be searched with one sample: none is left to judge them",
+                remedy="give labelled inputs, hundreds of them, with --calibrate samples.npz",
+            )
         others = samples.split()[1]
         scheme = search_widths(
             canonical, seen.inputs, (others.inputs, others.labels), scheme, budget, progress

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nnef_hw.cli.common import Commands, add_command, print_json, reading
 from nnef_hw.cli.progress import progress_bar
 from nnef_hw.errors import UsageError
+
+if TYPE_CHECKING:
+    from nnef_hw.ir import Graph
+    from nnef_hw.samples import Samples
 
 __all__ = ["accuracy_drop", "add_commands", "add_scheme", "scheme"]
 
@@ -105,8 +108,8 @@ def accuracy_drop(options: argparse.Namespace) -> float | None:
         if drop is not None:
             raise UsageError("--accuracy-drop is for a search", remedy="give --bits auto, too")
         return None
-    if drop is not None and not (math.isfinite(drop) and drop >= 0):
-        raise UsageError(f"--accuracy-drop must be 0 or more points, not {drop:g}")
+    if drop is not None and not 0 <= drop <= 100:
+        raise UsageError(f"--accuracy-drop must be 0 to 100 points, not {drop:g}")
     return DEFAULT_DROP if drop is None else drop
 
 
@@ -120,6 +123,8 @@ def _quantize(options: argparse.Namespace) -> int:
     from nnef_hw.schedule import find_board
 
     wanted, drop, budget = scheme(options), accuracy_drop(options), None
+    if options.board is not None and drop is None:
+        raise UsageError("--board is for a search", remedy="give --bits auto, too")
     if drop is not None:
         budget = Budget(drop)
         if options.board is not None:
@@ -129,8 +134,10 @@ def _quantize(options: argparse.Namespace) -> int:
     with progress_bar() as progress:
         fixed, canonical = fix_model(graph, samples, wanted, budget=budget, progress=progress)
     save(fixed, options.output)
-    if not options.json and options.report is None:
-        return 0
+    if not options.json:
+        _print_summary(fixed, samples, options.output, searched=drop is not None)
+        if options.report is None:
+            return 0
     used, others = (None, None) if samples is None else samples.split()
     described = describe_quantization(canonical or fixed, fixed, others if canonical else None)
     if options.report is not None:
@@ -143,3 +150,15 @@ def _quantize(options: argparse.Namespace) -> int:
             "hash": graph_hash(fixed),
         })
     return 0
+
+
+def _print_summary(fixed: Graph, samples: Samples | None, output: str, *, searched: bool) -> None:
+    from nnef_hw.report.quantization import weight_bytes, weight_widths
+
+    print(f"{output}: {weight_bytes(fixed):,} bytes of weights")
+    if searched:
+        print("bits of weights: " + ", ".join(f"{n} {b}" for n, b in weight_widths(fixed).items()))
+    if samples is not None:
+        used = int((~samples.evaluation_mask()).sum()) or 1
+        print(f"{used} of {len(samples)} samples calibrated; --report FILE.html compares float and "
+              "fixed on the others")  # fmt: skip

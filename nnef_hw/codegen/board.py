@@ -20,6 +20,9 @@ from nnef_hw.schedule.plan import queued_ports
 
 __all__ = ["DEFAULT_BAUD", "BoardDesign", "check_clock", "design_board", "fastest_clock"]
 
+# A packet of 70 bytes and its reply take 146 ms then, of the 200 ms for which a host waits.
+MIN_BAUD = 9600
+
 
 @dataclass(frozen=True, slots=True)
 class BoardDesign:
@@ -41,6 +44,11 @@ def check_clock(board: Board, clock_mhz: float, baud: int | None = DEFAULT_BAUD)
         Naming the nearest possible clocks.
     """
     board.clock(clock_mhz)
+    if baud is not None and baud < MIN_BAUD:
+        raise TargetError(
+            f"a UART of {baud} baud is too slow: the link forgets a packet after 10 ms of silence",
+            remedy=f"give --baud {MIN_BAUD} or more",
+        )
     try:
         if baud is not None:
             uart_divider(round(clock_mhz * 1e6), baud)

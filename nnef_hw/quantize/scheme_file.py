@@ -18,6 +18,7 @@ __all__ = ["check_layers", "read_scheme"]
 
 _DEFAULT = Scheme()
 _KEYS = tuple(f.name for f in fields(Scheme) if f.name not in {"layers", "locations"})
+MOST_NAMES = 16
 _TYPES = {bool: "true or false", int: "a whole number", float: "a number", str: "a string"}
 
 
@@ -59,7 +60,7 @@ def check_layers(scheme: Scheme, graph: Graph) -> None:
 def _unknown(what: str, name: str, known: Sequence[str], location: Location | None) -> UsageError:
     close = get_close_matches(name, known, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
-    shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
+    shown = ", ".join(known[:MOST_NAMES]) + (", ..." if len(known) > MOST_NAMES else "")
     return UsageError(
         f"{what} {name!r} does not exist", remedy=f"{hint}there are {shown}", location=location
     )
@@ -121,7 +122,7 @@ def _unknown_key(key: str, layer: str, location: Location) -> UsageError:
             remedy="write it above the first table: it is for the whole network",
             location=location,
         )
-    return _unknown("key", key, LAYER_KEYS if layer else _KEYS, location)
+    return _unknown("key", key, LAYER_KEYS if layer else (*_KEYS, "layers"), location)
 
 
 def _lines(text: str) -> Iterator[tuple[tuple[str, str], int]]:

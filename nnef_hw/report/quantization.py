@@ -16,7 +16,7 @@ from nnef_hw.quantize.observe import Histogram
 from nnef_hw.reference import dequantize_outputs, iterate_fixed, iterate_float, quantize_inputs
 from nnef_hw.samples import Samples, score
 
-__all__ = ["describe_quantization"]
+__all__ = ["describe_quantization", "weight_bytes", "weight_widths"]
 
 FloatArray = NDArray[np.float64]
 
@@ -77,7 +77,7 @@ def describe_quantization(
     """
     result: dict[str, Any] = {
         "model": canonical.name,
-        "weight_bytes": _weight_bits(fixed) // 8,
+        "weight_bytes": weight_bytes(fixed),
         "samples": 0 if samples is None else len(samples),
         "accuracy": None,
         "confusion": None,
@@ -199,9 +199,19 @@ def _confusion(outputs: FloatArray, labels: NDArray[Any]) -> list[list[int]] | N
     return [[int(count) for count in row] for row in table]
 
 
-def _weight_bits(graph: Graph) -> int:
-    filters = (graph.tensor(node.inputs[1]) for node in graph.nodes if _has_filter(node))
-    return sum(x.volume * x.qtype.bits for x in filters if x.qtype is not None)
+def weight_widths(graph: Graph) -> dict[str, int]:
+    """Return the bits of a weight by layer of a fixed graph."""
+    return {
+        node.name: _qtype(graph, node.inputs[1]).bits for node in graph.nodes if _has_filter(node)
+    }
+
+
+def weight_bytes(graph: Graph) -> int:
+    """Return the bytes that a fixed graph's weights take, biases apart."""
+    widths = weight_widths(graph)
+    volumes = {node.name: graph.tensor(node.inputs[1]).volume for node in graph.nodes
+               if node.name in widths}  # fmt: skip
+    return sum(volume * widths[name] for name, volume in volumes.items()) // 8
 
 
 def _decibels(signal: float, noise: float) -> float | None:

@@ -217,8 +217,26 @@ def test_board_in_a_file_of_the_user(tmp_path):
         ("1 / 0", "fails: ZeroDivisionError: division by zero"),
         ("", "defines 0 boards, not one"),
         (USER_BOARD.replace("title", "titel"), "fails: TypeError: .*titel"),
+        (
+            USER_BOARD.replace("input_mhz=12.0", "input_mhz='12'"),
+            "py': board 'mine': input_mhz must be a positive number, not '12'; see docs",
+        ),
+        (USER_BOARD.replace(', "tx": "@9"', ""), "board 'mine': pins lack tx; see docs"),
+        (USER_BOARD.replace('"tx"', '"tx": "@8", "xt"'), "pins name xt, of clk, led, rx, tx"),
+        (USER_BOARD.replace("pins=", "spi={'sck': '@2'}, pins="), "spi lack cipo, copi, cs_n"),
+        (USER_BOARD.replace('"up5k")', '"up7k")'), "py': device 'up7k' is not known"),
     ],
-    ids=["missing", "error", "none", "mistyped"],
+    ids=[
+        "missing",
+        "error",
+        "none",
+        "mistyped",
+        "oscillator",
+        "no tx",
+        "unknown port",
+        "half SPI",
+        "device",
+    ],
 )
 def test_wrong_board_files_are_refused(text, match, tmp_path):
     if text is not None:
@@ -232,6 +250,22 @@ def test_platform_without_the_pin_is_named():
     match = "platform 'amaranth_boards.icebreaker:ICEBreakerPlatform' has no pin 'uart.xr'"
     with pytest.raises(TargetError, match=match):
         board_constraints(board)
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"pins": {"clk": "@35", "rx": "@6", "tx": "@6"}}, "rx and tx are both pin 6"),
+        # the platform's name of pin 6
+        ({"pins": {"clk": "@35", "rx": "uart.rx", "tx": "@6"}}, "rx and tx are both pin 6"),
+        ({"platform": ""}, "pin 'clk12' is of a platform, and it has none; name its platform"),
+        ({"platform": "amaranth_boards:Nope"}, "cannot be imported: .*; write module:class"),
+        ({"platform": "nope:Nope"}, "'nope:Nope' cannot be imported: No module named 'nope'"),
+    ],
+)
+def test_pins_that_cannot_be_are_refused(changes, match):
+    with pytest.raises(TargetError, match=match):
+        board_constraints(replace(find_board("icebreaker"), **changes))
 
 
 def enumerations(module):

@@ -116,6 +116,10 @@ def test_wrong_model_keeps_the_previous_build(built, refused, tmp_path):
     ("options", "match"),
     [
         (
+            ["--board", "icebreaker", "--baud", "7"],
+            "a UART of 7 baud is too slow: the link forgets .*; give --baud 9600 or more",
+        ),
+        (
             ["--board", "icebraker"],
             r"'icebraker' is not known; did you mean 'icebreaker'\? .*ulx3s",
         ),

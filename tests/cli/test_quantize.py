@@ -1,5 +1,8 @@
 """The command quantize: schemes, searches and reports."""
 
+import re
+
+import numpy as np
 import pytest
 from cli_cases import tiny_graph
 
@@ -32,7 +35,7 @@ def test_the_command_line_stands_above_the_file(cli, arguments, tmp_path):
     text = f"weight_bits = 5\nactivation_bits = 6\n[layers.{name}]\nweight_bits = 3\n"
     (tmp_path / "scheme.toml").write_text(text)
     result = cli(*arguments, "--scheme", "scheme.toml", "--weight-bits", "4")
-    assert (result.status, result.out, result.err) == (0, "", "")
+    assert (result.status, result.err) == (0, "")
     bits = {key: qtype.bits for key, qtype in filters("q.nnef.tgz").items()}
     assert bits.pop(name) == 3
     assert set(bits.values()) == {4}
@@ -65,7 +68,7 @@ def test_json_tells_accuracy_and_what_layers_lose(cli, arguments):
 
 def test_reports_are_pages(cli, arguments, tmp_path):
     result = cli(*arguments, "--report", "page.html")
-    assert (result.status, result.out) == (0, "")
+    assert result.status == 0
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
 
 
@@ -80,9 +83,10 @@ def test_searched_widths_are_narrower(cli, arguments):
     [
         (["--weight-bits", "9"], r"weight_bits must be in 1\.\.8, not 9"),
         (["--accuracy-drop", "1"], "--accuracy-drop is for a search; give --bits auto, too"),
+        (["--board", "ice40"], "--board is for a search; give --bits auto, too"),
         (
             ["--bits", "auto", "--accuracy-drop", "-1"],
-            "--accuracy-drop must be 0 or more points, not -1",
+            "--accuracy-drop must be 0 to 100 points, not -1",
         ),
         (["--bits", "auto", "--board", "ice4"], "board 'ice4' is not known; did you mean 'ice40'?"),
         (["--scheme", "none.toml"], "scheme 'none.toml' cannot be read: No such file"),
@@ -105,4 +109,33 @@ def test_progress_is_shown_on_terminals_only(cli, arguments, monkeypatch):
     result = cli(*arguments)
     assert result.status == 0
     assert "calibrating" in result.err
-    assert result.out == ""
+    assert "calibrating" not in result.out
+
+
+@pytest.mark.parametrize(
+    "options", [["--weight-bits", 4], ["--bits", "auto"], ["--scheme", "s.toml"]]
+)
+def test_fixed_models_cannot_be_quantized_again(options, cli, refused, arguments, tmp_path):
+    assert cli(*arguments).status == 0
+    (tmp_path / "s.toml").write_text('rounding = "tflite"\n')
+    again = ["quantize", "q.nnef.tgz", *arguments[2:4], "-o", "again.nnef.tgz"]
+    refused(*again, *options, match="is fixed: its formats and integers stay as they are; omit")
+    assert cli(*again).status == 0
+
+
+def test_what_was_found_is_printed(cli, arguments):
+    result = cli(*arguments, "--bits", "auto", "--accuracy-drop", 100)
+    size, widths, samples = result.out.splitlines()
+    assert re.fullmatch(r"q.nnef.tgz: [\d,]+ bytes of weights", size)
+    bits = {key: qtype.bits for key, qtype in filters("q.nnef.tgz").items()}
+    assert widths == "bits of weights: " + ", ".join(
+        f"{name} {bits[name]}" for name in layer_names()
+    )
+    assert re.match(r"\d+ of \d+ samples calibrated; --report", samples)
+
+
+def test_searches_need_more_than_one_sample(refused, arguments, tiny, tmp_path):
+    archive = np.load(tiny / "samples.npz")
+    np.savez(tmp_path / "one.npz", **{name: archive[name][:1] for name in archive.files})
+    arguments[3] = "one.npz"
+    refused(*arguments, "--bits", "auto", match="cannot be searched with one sample")

@@ -64,6 +64,15 @@ def test_wrong_samples_are_refused(make, match, refused, tiny, built, tmp_path):
 
 
 @pytest.mark.verilator
+@pytest.mark.parametrize("labels", [np.full(10, 4), np.full(10, -1)])
+def test_labels_beyond_the_classes_are_refused(labels, refused, built, tmp_path):
+    np.savez(tmp_path / "s.npz", inputs=GOOD, labels=labels)
+    refused(
+        "compare", built, "--samples", "s.npz",
+        match=rf"has classes {labels[0]} to {labels[0]}, but the model gives 4; give .* 0 to 3",
+    )  # fmt: skip
+
+
 def test_labels_of_another_shape_are_refused(refused, built, tmp_path):
     np.savez(tmp_path / "s.npz", inputs=GOOD, labels=np.zeros((10, 3)))
     refused(
