@@ -70,9 +70,15 @@ def plan_flashing(build: Path, board: str | None = None, *, volatile: bool = Fal
     Raises
     ------
     UsageError
-        If the build has no bitstream, or the board is not flashed this way.
+        If the build is for another board or has no bitstream, or the board is not flashed this way.
     """
-    target = find_board(board or read_manifest(build).board)
+    built = read_manifest(build).board
+    target = find_board(board or built)
+    if target.name != built:
+        raise UsageError(
+            f"{str(build)!r} is a build for board {built!r}, not {target.name!r}",
+            remedy="build it for that board",
+        )
     suffix = {"ice40": "bin", "ecp5": "bit"}[target.device.family]
     bitstream = build / "board" / f"board_top.{suffix}"
     if not bitstream.is_file():

@@ -69,6 +69,15 @@ def test_board_with_a_way_of_its_own(board, match, make_flashable):
         plan_flashing(make_flashable(board))
 
 
+def test_build_for_another_board_is_not_flashed(make_flashable):
+    build = make_flashable("icebreaker")
+    assert plan_flashing(build, "ice40").board.name == "icebreaker"
+    with pytest.raises(
+        UsageError, match="is a build for board 'icebreaker', not 'icesugar'; build"
+    ):
+        plan_flashing(build, "icesugar")
+
+
 def test_build_without_bitstream(make_flashable):
     build = make_flashable("icebreaker")
     (build / "board" / "board_top.bin").unlink()
