@@ -24,7 +24,7 @@ _CHOICES = {
 _LIMITS: dict[str, tuple[float, float]] = {
     "weight_bits": (1, 8),
     "activation_bits": (2, 16),
-    "mult_bits": (1, 24),
+    "mult_bits": (1, 31),
     "percentile": (50.0, 100.0),
     "headroom": (0.0, 10.0),
 }
@@ -48,7 +48,7 @@ class Scheme:
     power_of_two
         All scales are powers of two, with one for a whole filter: every ``mult`` of layers is 1.
     mult_bits
-        Width of the multipliers that requantize layers, 1..24; averages, sums and products of two
+        Width of the multipliers that requantize layers, 1..31; averages, sums and products of two
         activations have 16 bits at least. Scales of weights are raised to what it holds
         exactly, so that a narrow one costs resolution of weights, but adds no error of its own.
     calibration

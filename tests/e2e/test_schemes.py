@@ -16,7 +16,7 @@ from nnef_hw.testing import GraphBuilder
 
 WEIGHTS = (1, 2, 3, 4, 5, 6, 7, 8)
 ACTIVATIONS = (2, 3, 4, 5, 6, 7, 8, 16)
-MULTIPLIERS = (1, 2, 3, 4, 6, 8, 12, 16)
+MULTIPLIERS = (1, 2, 4, 6, 8, 12, 16, 31)
 SHAPE = (1, 3, 5, 5)
 
 

@@ -58,7 +58,7 @@ def test_layers_may_have_values_of_their_own():
     [
         ({"weight_bits": 9}, "weight_bits must be in 1..8, not 9"),
         ({"activation_bits": 17}, "activation_bits must be in 2..16, not 17"),
-        ({"mult_bits": 0}, "mult_bits must be in 1..24, not 0"),
+        ({"mult_bits": 0}, "mult_bits must be in 1..31, not 0"),
         ({"calibration": "max"}, "calibration must be 'minmax', 'percentile', 'mse' or 'entropy'"),
         ({"weight_rounding": "up"}, "weight_rounding must be 'adaptive' or 'nearest', not 'up'"),
         ({"layers": {"c1": {"weight_bits": 0}}}, "weight_bits must be in 1..8, not 0"),
