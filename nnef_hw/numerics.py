@@ -7,7 +7,6 @@ a code.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +17,8 @@ __all__ = [
     "MAX_PRODUCT_BITS",
     "MAX_SHIFT",
     "AddRequant",
+    "FloatArray",
+    "IntArray",
     "QType",
     "Requant",
     "SOFTMAX_QTYPE",
@@ -29,7 +30,6 @@ __all__ = [
     "fold_zero_point",
     "signed_bits",
     "softmax_codes",
-    "unary_table",
 ]
 
 IntArray = NDArray[np.int64]
@@ -423,23 +423,6 @@ def accumulator_range(
     lowest = b + positive * code_lo + negative * code_hi
     highest = b + positive * code_hi + negative * code_lo
     return int(lowest.min()), int(highest.max())
-
-
-def unary_table(
-    function: Callable[[FloatArray], FloatArray], source: QType, target: QType
-) -> IntArray:
-    """Codes of ``function`` for every code of ``source``, lowest code first.
-
-    NaN and -inf give the lowest code of ``target``, +inf the highest.
-    """
-    codes = np.arange(source.lo, source.hi + 1)
-    with np.errstate(all="ignore"):
-        real = np.asarray(function(source.dequantize(codes)), np.float64)
-    finite = np.isfinite(real)
-    result = target.quantize(np.where(finite, real, 0.0))
-    result[np.isposinf(real)] = target.hi
-    result[np.isnan(real) | np.isneginf(real)] = target.lo
-    return result
 
 
 SOFTMAX_QTYPE = QType(bits=8, signed=False, scale=1 / 256, zero_point=0)

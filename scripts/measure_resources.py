@@ -30,11 +30,12 @@ from nnef_hw.codegen.blocks import stream_components
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.devices import Device
 from nnef_hw.frontend import load
-from nnef_hw.numerics import Requant
+from nnef_hw.numerics import QType, Requant, signed_bits
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.rtl.argmax import Argmax
 from nnef_hw.rtl.array import SystolicArray, sum_layout
+from nnef_hw.rtl.interpolated_table import InterpolatedTable
 from nnef_hw.rtl.linebuffer import LineBuffer
 from nnef_hw.rtl.parallel import ParallelLineBuffer
 from nnef_hw.rtl.pool import MaxPool, SumPool
@@ -56,6 +57,7 @@ from nnef_hw.schedule.resources import (
     component_resources,
     port_resources,
 )
+from nnef_hw.tables import unary_table
 from nnef_hw.tflite_numerics import TfliteRequant, tflite_exp_table
 from nnef_hw.tools import run_tool
 from nnef_hw.window import Window
@@ -138,6 +140,7 @@ def component_cases(device: Device) -> Iterator[Case]:
             lanes=1, ram=device.ram,
         )  # fmt: skip
         yield Case("table", block, table)
+    yield from _interpolated_tables(device)
     for channels in (2, 9, 10, 100):
         for bits in (4, 8):
             block = replace(BLOCK, kind="argmax", channels=channels, x_bits=bits)
@@ -377,6 +380,36 @@ def _tflite_components(device: Device) -> Iterator[Case]:
     )  # fmt: skip
     block = replace(BLOCK, kind="table_sum", x_signed=True, y_bits=8, acc_bits=30)
     yield Case("table_sum", block, total)
+
+
+def _interpolated_tables(device: Device) -> Iterator[Case]:
+    # function, its range, bits in and out
+    spread: list[tuple[Any, float, int, int]] = [
+        (np.tanh, 4.0, 16, 16),
+        (np.tanh, 1.0, 16, 16),
+        (np.tanh, 4.0, 14, 14),
+        (np.tanh, 4.0, 12, 12),
+        (np.tanh, 4.0, 10, 10),
+        (np.tanh, 4.0, 9, 16),
+        (np.tanh, 8.0, 16, 8),
+        (np.exp, 8.0, 16, 16),
+        (np.sin, 300.0, 16, 16),
+        (np.sin, 300.0, 12, 16),
+    ]
+    for function, reach, in_bits, out_bits in spread:
+        source = QType(in_bits, True, 2 * reach / (1 << in_bits))
+        top = float(function(reach)) if function is np.exp else 1.0
+        knots = unary_table(function, source, QType(out_bits, True, 2 * top / (1 << out_bits)))
+        rises = np.diff(knots)
+        block = replace(
+            BLOCK, kind="interpolated_table", x_bits=in_bits, x_signed=True, out_bits=out_bits,
+            out_signed=True, y_bits=signed_bits(int(rises.min()), int(rises.max())),
+        )  # fmt: skip
+        table = partial(
+            InterpolatedTable, knots=knots.tolist(), in_bits=in_bits, in_signed=True,
+            out_bits=out_bits, out_signed=True, lanes=1, ram=device.ram,
+        )  # fmt: skip
+        yield Case("interpolated_table", block, table)
 
 
 def _pools() -> Iterator[Case]:

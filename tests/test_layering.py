@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-BASE = {"errors", "numerics", "tflite_numerics", "window", "blockram", "devices"}
+BASE = {"errors", "numerics", "tables", "tflite_numerics", "window", "blockram", "devices"}
 GRAPH = BASE | {"ir"}
 ALLOWED = {
     **dict.fromkeys(BASE, BASE),
@@ -23,7 +23,7 @@ ALLOWED = {
     "boards": BASE | {"boards", "rtl"},
     "samples": GRAPH,
     "testing": GRAPH | {"reference"},
-    "rtl": {"numerics", "window", "blockram", "rtl"},
+    "rtl": {"numerics", "tables", "window", "blockram", "rtl"},
 }
 WITHOUT_AMARANTH = {*ALLOWED, "run", "report", "cli"} - {"rtl", "boards"}
 HIGH = {"codegen", "build", "run", "report", "cli"}

@@ -21,6 +21,7 @@ from nnef_hw.rtl.concat import Concat, Split
 from nnef_hw.rtl.constant import Constant
 from nnef_hw.rtl.depthwise import DepthwiseArray
 from nnef_hw.rtl.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
+from nnef_hw.rtl.interpolated_table import InterpolatedTable
 from nnef_hw.rtl.linebuffer import LineBuffer
 from nnef_hw.rtl.parallel import ParallelLineBuffer
 from nnef_hw.rtl.pool import MaxPool, SumPool
@@ -208,11 +209,7 @@ def stream_components(block: Block, layer: Layer, device: Device) -> list[tuple[
         components.append(("sum", SumPool(acc_bits=block.acc_bits, **codes)))
         components.append(("requantize", _requantizer(block, layer, [layer.bias])))
     elif isinstance(layer, TableLayer):
-        table = Table(
-            entries=layer.entries.tolist(), in_bits=block.x_bits, in_signed=block.x_signed,
-            out_bits=block.out_bits, out_signed=block.out_signed, lanes=1, ram=device.ram,
-        )  # fmt: skip
-        components.append(("table", table))
+        components.append(("table", _table(block, layer, device)))
     elif isinstance(layer, SoftmaxLayer):
         softmax = TfliteSoftmax if block.kind == "tflite_softmax" else Softmax
         table = layer.table.tolist()
@@ -222,6 +219,17 @@ def stream_components(block: Block, layer: Layer, device: Device) -> list[tuple[
     else:
         components.append(("argmax", Argmax(channels=block.channels, **codes)))
     return components
+
+
+def _table(block: Block, layer: TableLayer, device: Device) -> Table | InterpolatedTable:
+    entries = layer.entries.tolist()
+    known = {
+        "in_bits": block.x_bits, "in_signed": block.x_signed, "out_bits": block.out_bits,
+        "out_signed": block.out_signed, "lanes": 1, "ram": device.ram,
+    }  # fmt: skip
+    if block.kind == "interpolated_table":
+        return InterpolatedTable(knots=entries, **known)
+    return Table(entries=entries, **known)
 
 
 def _parallel_buffer(block: Block, layer: Layer, device: Device) -> ParallelLineBuffer:

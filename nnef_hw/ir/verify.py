@@ -13,8 +13,8 @@ Stages and the attributes they add:
 * ``fixed``: every activation has a QType; constants are integer codes. ``conv``, ``linear``,
   ``avg_pool``, ``box`` and ``mul`` carry ``requant`` (:class:`~nnef_hw.numerics.Requant`), ``add``
   and ``sub`` an :class:`~nnef_hw.numerics.AddRequant` under that name, or their counterparts of
-  :mod:`nnef_hw.tflite_numerics`; table operators and ``softmax`` carry ``table``
-  (int64 array; indexed by ``code - lo``, or by ``max - code``).
+  :mod:`nnef_hw.tflite_numerics`; table operators carry ``table``
+  (int64 array, :mod:`nnef_hw.tables`), ``softmax`` too (indexed by ``max - code``).
   Operands and result of ``max``, ``min`` and ``concat`` have one QType.
   A filter keeps shape [outC, inC, ...], a bias has shape [1, outC] in int32 codes at
   ``scale_in * scale_w[c]`` without any zero point folded in.
@@ -26,9 +26,12 @@ import numpy as np
 
 from nnef_hw.ir.graph import Graph, Node, Stage
 from nnef_hw.numerics import AddRequant, Requant
+from nnef_hw.tables import TABLE_BITS, table_size
 from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
 
-__all__ = ["ARITHMETIC_OPS", "CANONICAL_OPS", "ONE_FORMAT_OPS", "TABLE_OPS", "verify"]
+__all__ = [
+    "ARITHMETIC_OPS", "CANONICAL_OPS", "EXACT_TABLE_OPS", "ONE_FORMAT_OPS", "TABLE_OPS", "verify",
+]  # fmt: skip
 
 TABLE_OPS = frozenset({
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "clamp", "cos", "cosh",
@@ -36,7 +39,10 @@ TABLE_OPS = frozenset({
     "neg", "rcp", "relu", "requantize", "round", "rsqr", "rsqrt", "selu", "sigmoid", "sign", "silu",
     "sin", "sinh", "softplus", "sqr", "sqrt", "tan", "tanh",
 })  # fmt: skip
-"""Functions of one activation: a table of every code's result in the fixed stage."""
+"""Functions of one activation: a table in the fixed stage."""
+
+EXACT_TABLE_OPS = frozenset({"ceil", "floor", "round", "sign", "softmax"})
+"""Operators whose table must have every code: functions of steps have nothing between knots."""
 
 ARITHMETIC_OPS = frozenset({"add", "max", "min", "mul", "sub"})
 """Functions of two operands, element by element."""
@@ -123,4 +129,7 @@ def _verify_fixed(graph: Graph, node: Node) -> None:
         source = graph.tensor(node.inputs[0]).qtype
         assert source is not None
         assert isinstance(table, np.ndarray), f"{node.name}: no table"
-        assert table.shape == (1 << source.bits,), f"{node.name}: table of {table.shape} entries"
+        if node.op in EXACT_TABLE_OPS:
+            assert source.bits <= TABLE_BITS, f"{node.name}: {source.bits} bits"
+        size = (table_size(source.bits),)
+        assert table.shape == size, f"{node.name}: table of {table.shape} entries"

@@ -17,7 +17,6 @@ from nnef_hw.numerics import QType
 from nnef_hw.quantize.equalize import equalize
 from nnef_hw.quantize.given import given_activation
 from nnef_hw.quantize.importer import (
-    MAX_TABLE_BITS,
     MULT_BITS,
     FixedParams,
     LayerParams,
@@ -30,15 +29,16 @@ from nnef_hw.quantize.observe import Observation, Progress, observe
 from nnef_hw.quantize.one_format import (
     KEEPS_QTYPE,
     computing_node,
+    exact_operands,
     format_owners,
     padded_values,
-    table_operands,
 )
 from nnef_hw.quantize.ranges import choose_range
 from nnef_hw.quantize.scheme import Scheme
 from nnef_hw.quantize.scheme_file import check_layers
 from nnef_hw.quantize.simulate import Simulation
 from nnef_hw.reference import unary_function
+from nnef_hw.tables import TABLE_BITS
 
 __all__ = ["choose_params", "choose_widths", "quantize"]
 
@@ -75,7 +75,7 @@ def quantize(
     Raises
     ------
     UnsupportedError
-        If a table operator's input would have over 8 bits, or a given format does not exist in
+        If a given format has more bits than the operator behind it reads, or does not exist in
         hardware.
     SampleError
         If the samples do not fit the graph, or are needed and missing.
@@ -152,7 +152,7 @@ class _Chooser:
         self._formats: dict[str, QType] = {}
         self._layers: dict[str, LayerParams] = {}
         self._owners = format_owners(graph) if found else {}
-        self._narrow = table_operands(graph)
+        self._narrow = exact_operands(graph)
         self._padded = padded_values(graph)
         self.widths: Collection[int] = ()
         self.other_widths: dict[str, dict[int, LayerParams]] = {}
@@ -185,10 +185,10 @@ class _Chooser:
         return FixedParams(formats, self._layers, mult_bits, self._scheme.rounding)
 
     def _scheme_of(self, name: str) -> Scheme:
-        """Return the scheme of an activation; what a table reads has no more bits than it takes."""
+        """Return the scheme of an activation, with no more bits than what reads it takes."""
         scheme = self._scheme.of(name)
-        if name in self._narrow and scheme.activation_bits > MAX_TABLE_BITS:
-            return replace(scheme, activation_bits=MAX_TABLE_BITS)
+        if name in self._narrow and scheme.activation_bits > TABLE_BITS:
+            return replace(scheme, activation_bits=TABLE_BITS)
         return scheme
 
     def _mult_bits(self, node: Node) -> int:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.ir import Graph, Node, Stage, Tensor, verify
-from nnef_hw.ir.verify import ARITHMETIC_OPS, ONE_FORMAT_OPS, TABLE_OPS
+from nnef_hw.ir.verify import ARITHMETIC_OPS, EXACT_TABLE_OPS, ONE_FORMAT_OPS, TABLE_OPS
 from nnef_hw.numerics import (
     SOFTMAX_QTYPE,
     QType,
@@ -22,11 +22,11 @@ from nnef_hw.numerics import (
     exp_table,
     fold_zero_point,
     signed_bits,
-    unary_table,
 )
 from nnef_hw.quantize.one_format import KEEPS_QTYPE
 from nnef_hw.reference import unary_function
 from nnef_hw.reference.windows import pool_counts
+from nnef_hw.tables import TABLE_BITS, unary_table
 from nnef_hw.tflite_numerics import (
     TFLITE_SOFTMAX_QTYPE,
     TfliteAverage,
@@ -38,7 +38,6 @@ from nnef_hw.tflite_numerics import (
 
 __all__ = ["FixedParams", "LayerParams", "argmax_qtype", "build_fixed", "softmax_qtype"]
 
-MAX_TABLE_BITS = 8
 MULT_BITS = 16
 _TFLITE_OPS = KEEPS_QTYPE | {"add", "argmax_reduce", "avg_pool", "conv", "linear", "softmax"}
 
@@ -118,7 +117,8 @@ def build_fixed(graph: Graph, params: FixedParams) -> Graph:
     Raises
     ------
     UnsupportedError
-        If a table would need over 8 bits, or scales differ too much for any multiplier.
+        If a table that cannot be interpolated would need over 8 bits, or scales differ too much
+        for any multiplier.
     KeyError
         If ``params`` lacks a tensor or a layer.
     """
@@ -216,7 +216,6 @@ class _Builder:
         table = Node("requantize", (name,), (result,), {}, node.location)
         self.tensors[result] = replace(self.tensors[name], name=result, quant=None, label=None)
         self.set_qtype(result, target)
-        _check_table(table, self.qtype(name))
         entries = unary_table(unary_function(table), self.qtype(name), target)
         self.nodes.append(table.with_attrs(table=entries))
         return result
@@ -359,10 +358,10 @@ def _check_padding(node: Node, source: QType) -> None:
 
 
 def _check_table(node: Node, source: QType) -> None:
-    if source.bits > MAX_TABLE_BITS:
+    if node.op in EXACT_TABLE_OPS and source.bits > TABLE_BITS:
         raise UnsupportedError(
             f"{node.op} {node.name!r}: its input has {source.bits} bits, "
-            f"tables have at most {MAX_TABLE_BITS}",
-            remedy=f"use activations of at most {MAX_TABLE_BITS} bits",
+            f"its table has at most {TABLE_BITS}",
+            remedy=f"give the input a format of at most {TABLE_BITS} bits",
             location=node.location,
         )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from nnef_hw.ir import Graph, Node
-from nnef_hw.ir.verify import ONE_FORMAT_OPS, TABLE_OPS
+from nnef_hw.ir.verify import EXACT_TABLE_OPS, ONE_FORMAT_OPS
 
-__all__ = ["KEEPS_QTYPE", "computing_node", "format_owners", "padded_values", "table_operands"]
+__all__ = ["KEEPS_QTYPE", "computing_node", "exact_operands", "format_owners", "padded_values"]
 
 KEEPS_QTYPE = frozenset({
     "depth_to_space", "max_pool", "nearest_upsample", "pad", "reshape", "slice", "transpose",
@@ -30,12 +30,12 @@ def format_owners(graph: Graph) -> dict[str, str]:
     return owners
 
 
-def table_operands(graph: Graph) -> frozenset[str]:
-    """Return the activations that tables read, and those whose formats theirs are."""
+def exact_operands(graph: Graph) -> frozenset[str]:
+    """Return what tables read that are not interpolated, and those whose formats these have."""
     found: set[str] = set()
     for node in reversed(graph.nodes):
         hands_on = node.op in ONE_FORMAT_OPS | KEEPS_QTYPE and node.name in found
-        if node.op in TABLE_OPS or node.op == "softmax" or hands_on:
+        if node.op in EXACT_TABLE_OPS or hands_on:
             found.update(node.inputs)
     return frozenset(found)
 

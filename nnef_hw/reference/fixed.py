@@ -26,6 +26,7 @@ from nnef_hw.numerics import (
 from nnef_hw.reference.float import check_inputs
 from nnef_hw.reference.moves import depth_to_space, repeat_pixels, take_slice
 from nnef_hw.reference.windows import convolve, gather_taps, pad_border, pool_counts
+from nnef_hw.tables import look_up
 from nnef_hw.tflite_numerics import TFLITE_SOFTMAX_QTYPE, TfliteAverage, tflite_softmax_codes
 
 __all__ = [
@@ -288,8 +289,7 @@ def _sum_pool(call: _Call) -> Codes:
 
 
 def _table(call: _Call) -> Codes:
-    table: Codes = call.attr("table")
-    return table[call.x - call.source.lo]
+    return look_up(call.attr("table"), call.x, call.source)
 
 
 def _softmax(call: _Call) -> Codes:

@@ -212,7 +212,7 @@ class UpsampleLayer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableLayer:
-    """A function of one activation."""
+    """A function of one activation; ``entries`` is a table of :mod:`nnef_hw.tables`."""
 
     name: str
     node: Node

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
+import numpy as np
+
 from nnef_hw.blockram import SPRAM_SHAPE
 from nnef_hw.devices import Device
-from nnef_hw.numerics import Requant
+from nnef_hw.numerics import Requant, signed_bits
 from nnef_hw.schedule.beats import SHARED_CYCLES
 from nnef_hw.schedule.conv_options import conv_options
 from nnef_hw.schedule.depthwise_options import depthwise_options, dot_options
@@ -27,6 +29,7 @@ from nnef_hw.schedule.layers import (
 from nnef_hw.schedule.move_options import move_block
 from nnef_hw.schedule.plan import Block
 from nnef_hw.schedule.resources import block_resources
+from nnef_hw.tables import TABLE_BITS
 from nnef_hw.tflite_numerics import TFLITE_SOFTMAX_QTYPE, TfliteRequant
 
 __all__ = ["layer_options"]
@@ -68,6 +71,10 @@ def _plain_block(layer: TableLayer | SoftmaxLayer | ArgmaxLayer) -> Block:
         out_channels=1 if isinstance(layer, ArgmaxLayer) else layer.channels,
         cycles=layer.pixels * layer.channels,
     )  # fmt: skip
+    if isinstance(layer, TableLayer) and layer.source.bits > TABLE_BITS:
+        rises = np.diff(layer.entries)
+        rise_bits = signed_bits(int(rises.min()), int(rises.max()))
+        block = replace(block, kind="interpolated_table", stages=4, y_bits=rise_bits)
     if isinstance(layer, SoftmaxLayer):
         latency, spacing = block.softmax_cycles
         pixel = layer.channels + latency + (layer.channels - 1) * spacing

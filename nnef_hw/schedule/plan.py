@@ -64,10 +64,10 @@ class Block:
     ----------
     name, op, kind
         Layer and operator of the model; ``conv``, ``depthwise``, ``max_pool``, ``avg_pool``,
-        ``running_max``, ``running_sum``, ``table``, ``sum``, ``table_sum``, ``product``,
-        ``extremum``, ``concat``, ``slice``, ``pad``, ``upsample``, ``depth_to_space``,
-        ``transpose``, ``softmax``, ``tflite_softmax`` or ``argmax``; ``dot`` is a convolution of
-        one output channel at a time.
+        ``running_max``, ``running_sum``, ``table``, ``interpolated_table``, ``sum``,
+        ``table_sum``, ``product``, ``extremum``, ``concat``, ``slice``, ``pad``, ``upsample``,
+        ``depth_to_space``, ``transpose``, ``softmax``, ``tflite_softmax`` or ``argmax``; ``dot``
+        is a convolution of one output channel at a time.
     sources, tensor
         What it reads, and the name of what it computes.
     channels, out_channels
@@ -82,7 +82,8 @@ class Block:
         transposition, which axes (row, column, channel) are given in turn.
     stages, y_bits, constants
         Of an element-wise pipeline: registers; width of the second operand, and how many codes it
-        has if it is a constant.
+        has if it is a constant. Of an interpolated table: registers; width of the differences
+        between its entries.
     window, depth, parallel, lines
         Geometry and memory words of the line buffer, or image and memory of a block that moves
         codes or pools them as they come; None and 0 without one. A parallel one gives

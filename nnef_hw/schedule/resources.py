@@ -17,6 +17,7 @@ from nnef_hw.blockram import tile_memory
 from nnef_hw.devices import Device
 from nnef_hw.schedule.move_resources import move_resources
 from nnef_hw.schedule.plan import SHALLOW_FIFO, Block, Resources
+from nnef_hw.tables import TABLE_BITS
 from nnef_hw.window import Window
 
 __all__ = [
@@ -73,6 +74,7 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
         "softmax": {"index bits": 6.0, "fixed": 193.0},
         "tflite_softmax": {"index bits": 4.2, "fixed": 726.0},
         "table": {"fixed": 6.0},
+        "interpolated_table": {"register bits": 1.0, "sum bits": 1.0, "fixed": 10.0},
         "banked line buffer": {
             "window bits": 1.0, "offset bits": 2.0, "counter bits": 4.0, "fixed": 60.0,
         },
@@ -108,6 +110,7 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
         "softmax": {"index bits": 8.6, "fixed": 186.1},
         "tflite_softmax": {"index bits": 0.8, "fixed": 687.0},
         "table": {"fixed": 3.0},
+        "interpolated_table": {"register bits": 1.0, "sum bits": 1.0, "fixed": 10.0},
         "banked line buffer": {
             "window bits": 0.85, "offset bits": 0.0, "counter bits": 0.0, "fixed": 258.0,
         },
@@ -202,6 +205,8 @@ def component_resources(part: str, block: Block, device: Device) -> Resources:
         dsp, bram = _array_blocks(block, device)
     elif part == "table":
         bram = block.lanes * tile_memory(device.ram, 1 << block.x_bits, block.out_bits).count
+    elif part == "interpolated_table":
+        bram = tile_memory(device.ram, 1 << TABLE_BITS, block.out_bits + block.y_bits).count
     elif part in EXPONENTIAL_BITS:
         bram = tile_memory(device.ram, max(2, block.channels), block.x_bits).count
         bram += tile_memory(device.ram, 1 << block.x_bits, EXPONENTIAL_BITS[part]).count
@@ -288,6 +293,8 @@ def component_features(part: str, block: Block, device: Device) -> dict[str, flo
         features = {"index bits": _bits(block.channels)}
     elif part == "table_sum":
         features = {"sum bits": block.acc_bits}
+    elif part == "interpolated_table":
+        features = _interpolation_features(block)
     else:
         features = {}
     return {**features, "fixed": 1}
@@ -370,6 +377,15 @@ def _banked_features(block: Block, window: Window) -> dict[str, float]:
         "window bits": block.x_bits * block.beat_lanes * window.taps,
         "offset bits": _bits(block.depth) * sum(window.kernel),
         "counter bits": 2 * place + _bits(window.passes),
+    }
+
+
+def _interpolation_features(block: Block) -> dict[str, float]:
+    low_bits = block.x_bits - TABLE_BITS
+    return {
+        "product bits": low_bits * block.y_bits,
+        "register bits": 2 * (low_bits + block.out_bits) + block.y_bits,
+        "sum bits": block.y_bits + low_bits + block.out_bits,
     }
 
 
@@ -493,6 +509,9 @@ _FLIP_FLOPS: Mapping[str, Callable[[Block], int]] = {
     "softmax": lambda block: 69 + 3 * _bits(block.channels),
     "tflite_softmax": lambda block: 213 + 3 * _bits(block.channels),
     "table": lambda block: 2,
+    "interpolated_table": lambda block: (
+        2 * (block.x_bits - TABLE_BITS) + 3 * block.out_bits + 3 * block.y_bits + 16
+    ),
     "banked line buffer": lambda block: block.x_bits * block.taps + 80,
     "running pool": lambda block: 2 * (block.acc_bits or block.x_bits) + 30,
     "sum": lambda block: 36 * -(-(block.x_bits + block.y_bits) // 4) + block.stages,

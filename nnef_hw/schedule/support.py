@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.ir import Graph, Node, Reordering, find_reordering
+from nnef_hw.tables import TABLE_BITS
 from nnef_hw.tflite_numerics import TfliteAddRequant
 
 __all__ = [
@@ -54,7 +55,6 @@ def is_for_host(graph: Graph, name: str) -> bool:
     )
 
 
-MAX_TABLE_BITS = 8
 _BORDERS = {
     "avg_pool": ("constant", "ignore"),
     "box": ("constant",),
@@ -97,10 +97,10 @@ def _problems(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
     if isinstance(attrs.get("requant"), TfliteAddRequant):
         formats = [graph.tensor(name).qtype for name in node.inputs]
         bits = max(qtype.bits for qtype in formats if qtype is not None)
-        if bits > MAX_TABLE_BITS:
+        if bits > TABLE_BITS:
             yield (
                 f"operands of {bits} bits need tables of {1 << bits} entries",
-                f"use activations of at most {MAX_TABLE_BITS} bits, or rounding = 'half_up'",
+                f"use activations of at most {TABLE_BITS} bits, or rounding = 'half_up'",
             )
     if any(map(any, attrs.get("padding", ()))):
         allowed = _BORDERS[node.op]

@@ -4,8 +4,9 @@ import re
 import numpy as np
 import pytest
 
-from nnef_hw.numerics import QType, unary_table
+from nnef_hw.numerics import QType
 from nnef_hw.rtl.table import ChannelTable, Table
+from nnef_hw.tables import unary_table
 
 FORMATS = [(2, False, 8, True), (4, True, 4, False), (8, False, 8, False), (8, True, 16, True)]
 

@@ -1,0 +1,95 @@
+# amaranth: UnusedElaboratable=no
+import re
+
+import numpy as np
+import pytest
+
+from nnef_hw.numerics import QType
+from nnef_hw.rtl.interpolated_table import InterpolatedTable
+from nnef_hw.tables import look_up, table_size, unary_table
+
+FORMATS = [
+    (9, False, 8, True),
+    (10, True, 16, False),
+    (11, False, 5, False),
+    (12, True, 12, True),
+    (13, False, 16, True),
+    (16, True, 16, False),
+    (16, False, 8, False),
+]
+SAMPLES = 400
+
+
+def formats(in_bits, in_signed, out_bits, out_signed):
+    return (QType(in_bits, in_signed, 12.0 / (1 << in_bits)),
+            QType(out_bits, out_signed, 2.0 ** (1 - out_bits)))  # fmt: skip
+
+
+def check(drive, ram, knots, source, target, codes, *, lanes=1, **options):
+    """Send codes through; compare results, frame ends and, without stalls, cycles."""
+    codes = codes.reshape(-1, lanes)
+    items = [{"data": beat, "last": n % 5 == 4} for n, beat in enumerate(codes.tolist())]
+    table = InterpolatedTable(
+        knots=knots.tolist(), in_bits=source.bits, in_signed=source.signed, out_bits=target.bits,
+        out_signed=target.signed, lanes=lanes, ram=ram,
+    )  # fmt: skip
+    run = drive(table, items, len(items), **options)
+    assert [list(item.data) for item in run.items] == look_up(knots, codes, source).tolist()
+    assert [item.last for item in run.items] == [item["last"] for item in items]
+    if not options.get("stall"):
+        assert (run.out_cycles - run.in_cycles == table.latency).all()
+        assert (np.diff(run.in_cycles) == 1).all()
+
+
+def sampled(source, rng):
+    """All codes of narrow formats; of wide ones the ends, those at a knot, and others."""
+    every = np.arange(source.lo, source.hi + 1)
+    if len(every) <= 2 * SAMPLES:
+        return rng.permutation(every)
+    step = 1 << source.bits - 8
+    near = source.lo + step * rng.integers(1, 256, SAMPLES // 8) + rng.integers(-1, 2, SAMPLES // 8)
+    return np.concatenate([every[:4], every[-4:], near, rng.choice(every, SAMPLES // 2)])
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_results_lie_on_the_lines_between_knots(fmt, stall, drive, ram, rng):
+    source, target = formats(*fmt)
+    knots = unary_table(np.tanh, source, target)
+    check(drive, ram, knots, source, target, sampled(source, rng), stall=stall)
+
+
+@pytest.mark.parametrize("fmt", [FORMATS[0], FORMATS[-2], FORMATS[-1]])
+def test_any_knots(fmt, stall, drive, ram, rng):
+    """Noise has differences of both signs and of the full width."""
+    source, target = formats(*fmt)
+    knots = rng.integers(target.lo, target.hi + 1, table_size(source.bits))
+    knots[:4] = target.lo, target.hi, target.lo, target.lo
+    check(drive, ram, knots, source, target, sampled(source, rng), stall=stall)
+
+
+def test_lanes_have_memories_of_their_own(stall, drive, ram, rng):
+    source, target = formats(*FORMATS[1])
+    knots = unary_table(np.tanh, source, target)
+    check(drive, ram, knots, source, target, sampled(source, rng)[:90], lanes=3, stall=stall)
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("engine", ["cocotb", "verilator"])
+def test_verilog_of_interpolated_tables(engine, drive, ram, rng):
+    source, target = formats(*FORMATS[-2])
+    knots = rng.integers(target.lo, target.hi + 1, table_size(source.bits))
+    codes = sampled(source, rng)[:120]
+    check(drive, ram, knots, source, target, codes, stall=0.5, engine=engine)
+
+
+@pytest.mark.parametrize(
+    ("bits", "count", "message"),
+    [
+        (12, 256, "InterpolatedTable needs 257 knots, not 256"),
+        (8, 257, "InterpolatedTable in_bits must be over 8, not 8"),
+    ],
+)
+def test_refuses_what_is_no_table_of_knots(bits, count, message, ram):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        InterpolatedTable(knots=[0] * count, in_bits=bits, in_signed=False, out_bits=8,
+                          out_signed=False, lanes=1, ram=ram)  # fmt: skip
