@@ -89,7 +89,9 @@ def test_a_narrow_format_lacks_one_of_the_entries(bits):
     tables = [unary_table(sigmoid, source, target) for source in (wide, narrow)]
     np.testing.assert_array_equal(*tables)
     codes = every_code(narrow)
-    np.testing.assert_array_equal(look_up(tables[1], codes, narrow), look_up(tables[0], codes, wide))
+    np.testing.assert_array_equal(
+        look_up(tables[1], codes, narrow), look_up(tables[0], codes, wide)
+    )
 
 
 @pytest.mark.parametrize(

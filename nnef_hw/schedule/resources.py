@@ -74,7 +74,7 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
         "softmax": {"index bits": 6.0, "fixed": 193.0},
         "tflite_softmax": {"index bits": 4.2, "fixed": 726.0},
         "table": {"fixed": 6.0},
-        "interpolated_table": {"register bits": 1.0, "sum bits": 1.0, "fixed": 10.0},
+        "interpolated_table": {"product bits": 1.27, "code bits": 5.8, "fixed": 0.0},
         "banked line buffer": {
             "window bits": 1.0, "offset bits": 2.0, "counter bits": 4.0, "fixed": 60.0,
         },
@@ -110,7 +110,7 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
         "softmax": {"index bits": 8.6, "fixed": 186.1},
         "tflite_softmax": {"index bits": 0.8, "fixed": 687.0},
         "table": {"fixed": 3.0},
-        "interpolated_table": {"register bits": 1.0, "sum bits": 1.0, "fixed": 10.0},
+        "interpolated_table": {"product bits": 1.14, "code bits": 0.83, "fixed": 16.7},
         "banked line buffer": {
             "window bits": 0.85, "offset bits": 0.0, "counter bits": 0.0, "fixed": 258.0,
         },
@@ -381,12 +381,17 @@ def _banked_features(block: Block, window: Window) -> dict[str, float]:
 
 
 def _interpolation_features(block: Block) -> dict[str, float]:
-    low_bits = block.x_bits - TABLE_BITS
-    return {
-        "product bits": low_bits * block.y_bits,
-        "register bits": 2 * (low_bits + block.out_bits) + block.y_bits,
-        "sum bits": block.y_bits + low_bits + block.out_bits,
-    }
+    digits = block.x_bits - TABLE_BITS
+    pairs = -(-digits // 2)
+    # A sum for each pair of digits but a single one, and the sums of these.
+    rows = digits // 2 + pairs - 1
+    return {"product bits": rows * (block.y_bits + 4), "code bits": block.out_bits}
+
+
+def _interpolation_ff(block: Block) -> int:
+    digits = block.x_bits - TABLE_BITS
+    halves = 2 if digits > 2 else 1
+    return 3 * (digits + block.out_bits) + (1 + halves) * block.y_bits + 4
 
 
 def _array_features(block: Block, device: Device) -> dict[str, float]:
@@ -509,9 +514,7 @@ _FLIP_FLOPS: Mapping[str, Callable[[Block], int]] = {
     "softmax": lambda block: 69 + 3 * _bits(block.channels),
     "tflite_softmax": lambda block: 213 + 3 * _bits(block.channels),
     "table": lambda block: 2,
-    "interpolated_table": lambda block: (
-        2 * (block.x_bits - TABLE_BITS) + 3 * block.out_bits + 3 * block.y_bits + 16
-    ),
+    "interpolated_table": _interpolation_ff,
     "banked line buffer": lambda block: block.x_bits * block.taps + 80,
     "running pool": lambda block: 2 * (block.acc_bits or block.x_bits) + 30,
     "sum": lambda block: 36 * -(-(block.x_bits + block.y_bits) // 4) + block.stages,

@@ -162,8 +162,8 @@ def test_an_output_much_smaller_than_its_input_does_not_crash(rng):
     assert fixed.tensor("y").qtype.scale >= x.max() / 255 / 127 / 256 * 0.999
 
 
-@pytest.mark.parametrize("function", ["tanh", "softmax"])
-def test_what_tables_read_has_eight_bits_in_wide_networks(function, rng):
+@pytest.mark.parametrize("function", ["floor", "sign", "softmax"])
+def test_tables_of_every_code_read_eight_bits_in_wide_networks(function, rng):
     graph = small_network(rng, "relu" if function == "softmax" else function, softmax=True)
     fixed = quantize(graph, {"x": rng.random((20, 2, 8, 8))}, Scheme(activation_bits=16))
     bits = {node.op: fixed.tensor(node.inputs[0]).qtype.bits for node in fixed.nodes}
@@ -171,12 +171,50 @@ def test_what_tables_read_has_eight_bits_in_wide_networks(function, rng):
     assert fixed.tensor("x").qtype.bits == fixed.tensor("c2").qtype.bits == 16
 
 
-def test_given_formats_that_are_too_wide_for_tables_are_refused_with_the_location(rng):
-    graph = small_network(rng, "tanh")
+@pytest.mark.parametrize("bits", [9, 12, 16])
+def test_what_interpolated_tables_read_keeps_its_width(bits, rng):
+    fixed = quantize(small_network(rng, "tanh"), {"x": rng.random((20, 2, 8, 8))},
+                     Scheme(activation_bits=bits))  # fmt: skip
+    (node,) = (node for node in fixed.nodes if node.op == "tanh")
+    assert fixed.tensor(node.inputs[0]).qtype.bits == bits
+    assert node.attrs["table"].shape == (257,)
+
+
+@pytest.mark.parametrize("function", ["tanh", "sigmoid", "silu"])
+def test_interpolation_costs_little_of_sixteen_bits(function, rng):
+    assert sqnr_db(*run_both(small_network(rng, function), Scheme(8, 16), rng)) > 39
+
+
+def test_operands_of_other_formats_are_mapped_with_sixteen_bits(rng):
+    """An operand that others read too has a format of its own in front of a concatenation."""
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 2, 8, 8))
+    y = builder.conv(x, 3 * rng.standard_normal((2, 2, 1, 1)), name="c")
+    builder.op("concat", x, y, axis=1, name="both")
+    graph = simplify(builder.build("both", "c"))
+    samples = {"x": rng.standard_normal((50, 2, 8, 8))}
+    fixed = quantize(graph, samples, Scheme(8, 16))
+    codes = trace_fixed(fixed, quantize_inputs(fixed, samples))
+    (node,) = (node for node in fixed.nodes if node.op == "requantize")
+    source, target = (fixed.tensor(name).qtype for name in (node.inputs[0], node.name))
+    assert source.bits == target.bits == 16
+    exact = source.dequantize(codes[node.inputs[0]]) / target.scale + target.zero_point
+    assert np.abs(codes[node.name] - exact).max() < 1.5
+
+
+@pytest.mark.parametrize("function", ["floor", "softmax"])
+def test_given_formats_that_are_too_wide_for_tables_are_refused_with_the_location(function, rng):
+    attrs = {"axes": [1]} if function == "softmax" else {}
+    builder = GraphBuilder()
+    x = builder.conv(builder.input("x", (1, 2, 8, 8)), rng.standard_normal((6, 2, 3, 3)), name="c1")
+    graph = simplify(builder.build(builder.op(function, x, name="f1", **attrs)))
     args = {"min": -4.0, "max": 4.0, "bits": 10}
     tensor = replace(graph.tensor("c1"), quant=Quantization("linear_quantize", args))
     graph = graph.replaced(tensors={**graph.tensors, "c1": tensor})
-    message = "net.nnef:2: tanh 'f1': its input has 10 bits, tables have at most 8"
+    message = (
+        f"net.nnef:2: {function} 'f1': its input has 10 bits, its table has at most 8; "
+        "give the input a format of at most 8 bits"
+    )
     with pytest.raises(UnsupportedError, match=re.escape(message)):
         quantize(graph, {"x": rng.random((5, 2, 8, 8))})
 

@@ -36,6 +36,7 @@ PARALLEL = replace(
 OTHERS = [
     replace(CONV, kind="max_pool", acc_bits=0, lanes=1, interval=0),
     replace(CONV, kind="avg_pool", lanes=1),
+    replace(CONV, kind="interpolated_table", window=None, x_bits=14, lanes=1, interval=0, y_bits=9),
     *(
         replace(CONV, kind=kind, window=None, lanes=1, interval=0, y_bits=8)
         for kind in (
