@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw.blockram import tile_memory
 from nnef_hw.rtl.linebuffer import window_layout
 from nnef_hw.rtl.memory import TiledMemory
-from nnef_hw.rtl.multiplier import ProductPair
+from nnef_hw.rtl.multiplier import ProductPair, weight_code
 from nnef_hw.rtl.primitives import masked_sum
 
 __all__ = ["SystolicArray", "sum_layout"]
@@ -48,7 +48,7 @@ class SystolicArray(wiring.Component):
     kept_passes : int
         Passes whose sums may be in the array: 1, or 2 with a second register per row.
     x_bits, x_signed, w_bits, acc_bits : int
-        Formats of codes, weights and sums.
+        Formats of codes, weights and sums; one bit holds weights of +1 and -1.
     in_dsp : bool
         Multipliers in DSP blocks, else in LUTs.
     ram : BlockRam
@@ -104,7 +104,6 @@ class SystolicArray(wiring.Component):
     def _memory_words(self, first_row, group_rows):
         """Weights of one group as memory words: [pass, word] -> rows x lanes, row 0 lowest."""
         words = []
-        mask = (1 << self.w_bits) - 1
         for pass_index in range(self.passes):
             for word in range(self.words):
                 value, position = 0, 0
@@ -113,7 +112,7 @@ class SystolicArray(wiring.Component):
                     for lane in range(self.lanes):
                         if channel < self.channels:
                             weight = int(self.weights[channel, word, lane])
-                            value |= (weight & mask) << position
+                            value |= weight_code(weight, self.w_bits) << position
                         position += self.w_bits
                 words.append(value)
         return words

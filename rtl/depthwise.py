@@ -12,7 +12,7 @@ from nnef_hw.blockram import tile_memory
 from nnef_hw.rtl.array import sum_layout
 from nnef_hw.rtl.linebuffer import window_layout
 from nnef_hw.rtl.memory import TiledMemory
-from nnef_hw.rtl.multiplier import ProductPair
+from nnef_hw.rtl.multiplier import ProductPair, weight_code
 from nnef_hw.rtl.primitives import masked_sum
 
 __all__ = ["DepthwiseArray"]
@@ -113,7 +113,6 @@ class DepthwiseArray(wiring.Component):
 
     def _memory_words(self):
         """Weights as memory words: [block, word] -> taps x lanes, lane 0 lowest."""
-        mask = (1 << self.w_bits) - 1
         words = []
         for block in range(self.blocks):
             channels = self.weights[block * self.lanes:(block + 1) * self.lanes]
@@ -122,7 +121,7 @@ class DepthwiseArray(wiring.Component):
                 for lane, channel in enumerate(channels):
                     for tap, weight in enumerate(channel[word * self.taps:(word + 1) * self.taps]):
                         position = tap * self.lanes + lane
-                        value |= (int(weight) & mask) << position * self.w_bits
+                        value |= weight_code(int(weight), self.w_bits) << position * self.w_bits
                 words.append(value)
         return words
 

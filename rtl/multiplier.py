@@ -6,7 +6,22 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.rtl.primitives import lut_product, own_register
 
-__all__ = ["ProductPair"]
+__all__ = ["ProductPair", "weight_code"]
+
+
+def weight_code(weight, bits):
+    """Return the bits that a memory holds of a weight: two's complement, of one bit the sign.
+
+    Raises
+    ------
+    ValueError
+        If one bit is to hold anything but +1 and -1.
+    """
+    if bits > 1:
+        return weight & ((1 << bits) - 1)
+    if weight not in {-1, 1}:
+        raise ValueError(f"one bit cannot hold a weight of {weight}")
+    return int(weight < 0)
 
 
 class ProductPair(wiring.Component):
@@ -19,7 +34,7 @@ class ProductPair(wiring.Component):
     x_bits, x_signed : int, bool
         Format of an activation code.
     w_bits : int
-        Width of a weight, signed.
+        Width of a weight, signed; a single bit is a sign: 0 for +1, 1 for -1.
     in_dsp : bool
         Use the device's multipliers (``SB_MAC16`` in dual 8x8 mode, ``MULT18X18D``); otherwise
         LUTs. Which device it is, is decided when the Verilog is synthesized.
@@ -54,27 +69,30 @@ class ProductPair(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        w0, w1 = self.w0, self.w1
+        if self.w_bits == 1:
+            w0, w1 = Cat(1, w0).as_signed(), Cat(1, w1).as_signed()
         if self.in_dsp and platform is not None:
             p0, p1 = Signal(signed(16)), Signal(signed(16))
             x_shape = Shape(8, self.x_signed)
             x0, x1 = Signal(x_shape), Signal(x_shape)
-            w0, w1 = Signal(signed(8)), Signal(signed(8))
+            wide_w0, wide_w1 = Signal(signed(8)), Signal(signed(8))
             m.d.comb += [
-                x0.eq(self.x0), x1.eq(self.x1), w0.eq(self.w0), w1.eq(self.w1),
+                x0.eq(self.x0), x1.eq(self.x1), wide_w0.eq(w0), wide_w1.eq(w1),
                 self.p0.eq(p0), self.p1.eq(p1),
             ]
             m.submodules.dsp = Instance(
                 "nnef_hw_product_pair",
                 p_X_SIGNED=Const(int(self.x_signed), 1),
                 i_clk=ClockSignal(),
-                i_x0=x0, i_x1=x1, i_w0=w0, i_w1=w1, o_p0=p0, o_p1=p1,
+                i_x0=x0, i_x1=x1, i_w0=wide_w0, i_w1=wide_w1, o_p0=p0, o_p1=p1,
             )
             return m
 
-        for n, (x, w, p) in enumerate([(self.x0, self.w0, self.p0), (self.x1, self.w1, self.p1)]):
+        for n, (x, w, p) in enumerate([(self.x0, w0, self.p0), (self.x1, w1, self.p1)]):
             # Multipliers of many rows take the same x, each from a register of its own.
             x_register = own_register(m, platform, x, name=f"x{n}_register")
-            w_register = Signal.like(w, name=f"w{n}_register", reset_less=True)
+            w_register = Signal(w.shape(), name=f"w{n}_register", reset_less=True)
             m.d.sync += w_register.eq(w)
             # The halves of x are multiplied apart and joined after the second register, where
             # there is time for another adder.

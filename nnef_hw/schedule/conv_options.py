@@ -91,9 +91,12 @@ def _conv_block(
     parallel: bool = False,
 ) -> Block:
     """Return an array of that size, without arithmetic options, depth and cost."""
+    has_absent_lanes = not parallel and layer.in_channels % lanes > 0
     block = new_block(
         layer, "conv", channels=layer.in_channels, out_channels=layer.out_channels,
-        window=window, parallel=parallel, rows=rows, lanes=lanes, weight_bits=layer.weight_bits,
+        window=window, parallel=parallel, rows=rows, lanes=lanes,
+        # absent lanes have weights of 0
+        weight_bits=max(layer.weight_bits, 1 + has_absent_lanes),
         acc_bits=layer.acc_bits, weight_delay=device.weight_delay, queued_sums=device.long_wires,
         macs=layer.macs, multipliers=rows * lanes,
     )  # fmt: skip

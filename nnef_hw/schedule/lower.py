@@ -317,7 +317,6 @@ def _lower_conv(call: _Call) -> ConvLayer | DepthwiseLayer:
     depthwise = groups == channels == len(codes) > 1
     weights = codes if depthwise else _ungrouped(codes, channels, groups)
     bias = fold_zero_point(call.graph.constant(node.inputs[2]), weights, source.zero_point)
-    bits = max(signed_bits(int(codes.min()), int(codes.max())), 2)
     acc_bits = signed_bits(*accumulator_range(weights, bias, source.lo, source.hi))
     if isinstance(call.attrs["requant"], TfliteRequant) and acc_bits > TFLITE_SUM_BITS:
         raise UnsupportedError(
@@ -328,13 +327,21 @@ def _lower_conv(call: _Call) -> ConvLayer | DepthwiseLayer:
         )
     known = {
         **call.names, "bias": bias, "requant": call.attrs["requant"], "source": source,
-        "target": call.target, "weight_bits": bits if bits > 8 else max(bits, qtype.bits),
+        "target": call.target, "weight_bits": _stored_bits(weights, qtype),
         "acc_bits": acc_bits,
     }  # fmt: skip
     window = _conv_window(call, by_channel=depthwise)
     if depthwise:
         return DepthwiseLayer(**known, window=window, weights=weights[:, :, 0])
     return ConvLayer(**known, window=window, weights=weights, groups=groups)
+
+
+def _stored_bits(weights: NDArray[np.int64], qtype: QType) -> int:
+    """Bits of a weight in memory: one if all are +1 or -1."""
+    if (np.abs(weights) == 1).all():
+        return 1
+    bits = max(signed_bits(int(weights.min()), int(weights.max())), 2)
+    return bits if bits > 8 else max(bits, qtype.bits)
 
 
 def _ungrouped(codes: NDArray[np.int64], channels: int, groups: int) -> NDArray[np.int64]:

@@ -7,6 +7,7 @@ import pytest
 
 from nnef_hw.schedule import find_board, lower, schedule
 from nnef_hw.schedule.beats import simulate_beats
+from nnef_hw.schedule.layers import ConvLayer
 from nnef_hw.schedule.options import layer_options
 from nnef_hw.testing import GraphBuilder
 
@@ -243,7 +244,9 @@ def test_lenet_with_foldings_by_force(seed, fix, force, simulate, rng):
 
 
 @pytest.mark.verilator
-@pytest.mark.parametrize(("weight_bits", "activation_bits"), [(2, 4), (5, 8), (8, 2), (4, 16)])
+@pytest.mark.parametrize(
+    ("weight_bits", "activation_bits"), [(1, 8), (2, 4), (5, 8), (8, 2), (4, 16)]
+)
 def test_widths(weight_bits, activation_bits, fix, simulate, rng):
     graph = fix(flattened(rng), weight_bits=weight_bits, activation_bits=activation_bits)
     plan = schedule(graph, find_board("ice40"))
@@ -251,6 +254,19 @@ def test_widths(weight_bits, activation_bits, fix, simulate, rng):
     check_cycles(plan, graph, simulation)
     trial = simulation.run(FRAMES, stall=0.3)
     assert trial.codes == trial.expected
+
+
+def test_signs_take_one_bit_but_beside_absent_lanes(fix, rng):
+    """Where lanes do not divide the channels, some weights are 0."""
+    graph = fix(flattened(rng), weight_bits=1)
+    seen = set()
+    for layer in lower(graph).layers:
+        for block in layer_options(layer, find_board("ice40").device):
+            if isinstance(layer, ConvLayer) and not block.parallel:
+                has_zeros = block.channels % block.lanes > 0
+                assert block.weight_bits == 1 + has_zeros
+                seen.add(has_zeros)
+    assert seen == {False, True}
 
 
 @pytest.mark.parametrize("single_port", [False, True], ids=["block", "single_port"])
