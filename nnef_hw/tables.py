@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from nnef_hw.numerics import FloatArray, IntArray, QType
 
-__all__ = ["TABLE_BITS", "look_up", "table_size", "unary_table"]
+__all__ = ["TABLE_BITS", "look_up", "lowest_code", "table_size", "unary_table"]
 
 TABLE_BITS = 8
 """Bits of a code that choose an entry."""
@@ -40,7 +40,7 @@ def unary_table(
     :func:`table_size` codes of ``target``.
     """
     low_bits = max(source.bits - TABLE_BITS, 0)
-    codes = _lowest_code(source) + (np.arange(table_size(source.bits)) << low_bits)
+    codes = lowest_code(source) + (np.arange(table_size(source.bits)) << low_bits)
     with np.errstate(all="ignore"):
         real = np.asarray(function(source.dequantize(codes)), np.float64)
         if low_bits and np.isnan(real[-1]):
@@ -61,7 +61,7 @@ def look_up(table: ArrayLike, codes: ArrayLike, source: QType) -> IntArray:
     two knots.
     """
     entries = np.asarray(table, np.int64)
-    places = np.asarray(codes, np.int64) - _lowest_code(source)
+    places = np.asarray(codes, np.int64) - lowest_code(source)
     low_bits = source.bits - TABLE_BITS
     if low_bits <= 0:
         return entries[places]
@@ -71,6 +71,6 @@ def look_up(table: ArrayLike, codes: ArrayLike, source: QType) -> IntArray:
     return result
 
 
-def _lowest_code(source: QType) -> int:
+def lowest_code(source: QType) -> int:
     """Code of all bits 0, or of the sign bit alone: a narrow format does not use it."""
     return -(1 << (source.bits - 1)) if source.signed else 0

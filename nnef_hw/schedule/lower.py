@@ -42,6 +42,7 @@ from nnef_hw.schedule.support import (
     output_stream,
     stream_reordering,
 )
+from nnef_hw.tables import lowest_code
 from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
 from nnef_hw.window import Window
 
@@ -209,7 +210,9 @@ def _lower_eltwise(call: _Call) -> EltwiseLayer:
     )  # fmt: skip
     if isinstance(requant, TfliteAddRequant):
         tables = tuple(
-            requant.scale_operand(n, np.arange(qtype.lo, qtype.hi + 1) - qtype.zero_point)
+            requant.scale_operand(
+                n, lowest_code(qtype) + np.arange(1 << qtype.bits) - qtype.zero_point
+            )
             for n, qtype in enumerate(formats)
         )
         limits = (sum(int(table.min()) for table in tables),

@@ -17,7 +17,13 @@ def kept_formats(graph, **formats):
     """Give tensors a scale and a zero point of signed bytes: averages keep their input's."""
     tensors = dict(graph.tensors)
     for name, (scale, zero) in formats.items():
-        args = {"bits": 8, "signed": True, "symmetric": False, "scale": scale, "zero_point": zero}
+        args = {
+            "bits": 8,
+            "signed": True,
+            "symmetric": zero == 0,
+            "scale": scale,
+            "zero_point": zero,
+        }
         quant = Quantization("zero_point_linear_quantize", args)
         tensors[name] = dataclasses.replace(tensors[name], quant=quant)
     return graph.replaced(tensors=tensors)
@@ -38,6 +44,13 @@ def residual(rng):
     x = g.input("x", [1, 3, 5, 5])
     y = g.conv(x, rng.normal(size=[3, 3, 3, 3]), rng.normal(size=3), padding=1)
     return g.build(g.op("relu", g.op("add", x, y)))
+
+
+def symmetric_operands(rng):
+    """Codes from -127 to 127."""
+    g = GraphBuilder()
+    g.conv(g.input("x", [1, 3, 5, 5]), rng.normal(size=[3, 3, 1, 1]), name="c")
+    return kept_formats(g.build(g.op("add", "x", "c")), x=(0.03, 0), c=(0.09, 0))
 
 
 def constant_operand(rng):
@@ -81,8 +94,8 @@ def probabilities_of_pixels(rng):
 
 
 NETWORKS = (
-    convolutions, residual, constant_operand, averages, averages_at_borders, global_average,
-    classifier, probabilities_of_pixels,
+    convolutions, residual, symmetric_operands, constant_operand, averages, averages_at_borders,
+    global_average, classifier, probabilities_of_pixels,
 )  # fmt: skip
 EVERY_NETWORK = pytest.mark.parametrize("network", NETWORKS, ids=lambda f: f.__name__)
 
