@@ -43,7 +43,7 @@ def random_networks(draw):
     for _ in range(draw(st.integers(2, 8))):
         net.grow()
     scheme = {
-        "activation_bits": draw(st.integers(3, 8)), "weight_bits": draw(st.integers(2, 8)),
+        "activation_bits": draw(st.integers(3, 16)), "weight_bits": draw(st.integers(2, 8)),
         "symmetric": draw(st.booleans()), "per_channel": draw(st.booleans()),
         "mult_bits": draw(st.sampled_from([16, 8, 24])), "calibration": "minmax",
         "correct_bias": False, "weight_rounding": "nearest",
