@@ -226,12 +226,13 @@ def _misfit(
     used = total_resources(smallest)
     fitting = _boards_that_fit(network, target, layer_counters)
     where = f"it fits {', '.join(fitting)}" if fitting else "no board known here is big enough"
+    fifos = ", before the FIFOs between its branches" if budget.holds(used) else ""
     return TargetError(
         f"model {graph.name!r} does not fit {target.name} ({device.name}): it needs "
         f"{weight_bytes} bytes of weights ({weight_bytes / 1000:.0f} KB) and has "
         f"{device.ram_bytes} bytes of block RAM ({device.ram_bytes / 1000:.0f} KB); the smallest "
         f"folding takes {used.bram} of {budget.bram} block RAMs and {used.lut} of "
-        f"{budget.lut} LUTs left beside the host link",
+        f"{budget.lut} LUTs left beside the host link{fifos}",
         remedy=f"use a bigger board ({where}), fewer weights, or narrower ones",
     )
 

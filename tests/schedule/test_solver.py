@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from nnef_hw.errors import TargetError
-from nnef_hw.schedule import find_board, lower, schedule
+from nnef_hw.schedule import find_board, lower, schedule, solver
 from nnef_hw.schedule.options import layer_options
 from nnef_hw.schedule.resources import LUT_SHARE
 from nnef_hw.testing import GraphBuilder
@@ -155,3 +155,9 @@ def test_an_unreachable_rate_names_the_rate_asked_for(fix, rng):
     with pytest.raises(TargetError, match=re.escape(message)) as caught:
         schedule(graph, target, target_fps=1e6)
     assert re.match(r"ask for less; \d+ is the most any folding would give", caught.value.remedy)
+
+
+def test_misfit_by_fifos_alone_is_said(fix, rng, monkeypatch):
+    monkeypatch.setattr(solver, "_designs", lambda *_: [])
+    with pytest.raises(TargetError, match="beside the host link, before the FIFOs between its br"):
+        schedule(fix(classifier(rng)), find_board("icebreaker"))
