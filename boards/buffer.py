@@ -42,7 +42,7 @@ class PacketBuffer(wiring.Component):
     o : Out(stream.Signature(layout))
         Beats for the accelerator.
     i_result : In(stream.Signature(8))
-        Bytes of the accelerator's results; up to 256 wait here, all but the last readable.
+        Bytes of the accelerator's results; up to 255 wait here, all but the last readable.
     take : In(1)
         Make a portion of the oldest results, at most one packet of them.
     release : In(1)
