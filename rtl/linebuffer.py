@@ -107,9 +107,8 @@ class LineBuffer(wiring.Component):
         """Write the padded image in raster order, padding without an input beat."""
         window = self.window
         address = Signal(range(self.depth))
-        row, column, block, padding = padded_raster(m, window, written)
-
-        waits = (row == 0) & (column == 0) & (block == 0) if window.starts_in_padding else Const(0)
+        _, _, first, _, padding = padded_raster(m, window, written)
+        waits = first if window.starts_in_padding else Const(0)
         pad_word = Const(self.pad_code, self.bits).replicate(self.lanes)
         m.d.comb += [
             self.i.ready.eq(room & ~padding),

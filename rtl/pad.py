@@ -51,15 +51,12 @@ class Pad(wiring.Component):
         m = Module()
         window = self.window
         advance = Signal()
-        row, column, block, padding = padded_raster(m, window, advance)
-        first = (row == 0) & (column == 0) & (block == 0)
+        _, _, first, final, padding = padded_raster(m, window, advance)
         m.d.comb += [
             self.o.valid.eq(self.i.valid | (padding & ~first)),
             self.i.ready.eq(self.o.ready & ~padding),
             advance.eq(self.o.valid & self.o.ready),
-            self.o.payload.last.eq((row == window.padded_height - 1)
-                                   & (column == window.padded_width - 1)
-                                   & (block == window.channel_blocks - 1)),
+            self.o.payload.last.eq(final),
         ]
         for code, given in zip(self.i.payload.data, self.o.payload.data, strict=True):
             m.d.comb += given.eq(Mux(padding, self.pad_code, code))

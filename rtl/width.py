@@ -45,34 +45,45 @@ class Pack(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         code = self.i.payload.data[0]
-        channel = Signal(range(self.channels))
-        lane = Signal(range(self.lanes))
-        gathered = [Signal.like(code, name=f"lane{n}") for n in range(self.lanes - 1)]
+        blocks = -(-self.channels // self.lanes)
+        used = min(self.lanes, self.channels)
+        # Lanes of a pixel's last beat; one-hot, the lane of the next code.
+        short = self.channels - (blocks - 1) * self.lanes
+        lane = Signal(used, init=1)
+        last_block = Const(1)
         complete = Signal()
-        accept = Signal()
-
+        free = Signal()
         m.d.comb += [
-            complete.eq((lane == self.lanes - 1) | (channel == self.channels - 1)),
-            self.i.ready.eq(~complete | ~self.o.valid | self.o.ready),
-            accept.eq(self.i.valid & self.i.ready),
+            free.eq(~self.o.valid | self.o.ready),
+            self.i.ready.eq(~complete | free),
         ]
-        with m.If(self.o.ready):
-            m.d.sync += self.o.valid.eq(0)
+        accept = self.i.valid & self.i.ready
+        if short < used:
+            block = Signal(range(blocks))
+            last_block = block == blocks - 1
+            with m.If(accept & complete):
+                m.d.sync += block.eq(Mux(last_block, 0, block + 1))
+        m.d.comb += complete.eq(lane[-1] | (lane[short - 1] & last_block))
         with m.If(accept):
+            m.d.sync += lane.eq(Mux(complete, 1, lane << 1))
+
+        # What stands in a register before its code is accepted does not matter: neither data
+        # register waits for the input to be valid.
+        gathered = [Signal.like(code, name=f"lane{n}", reset_less=True) for n in range(used - 1)]
+        for n, register in enumerate(gathered):
+            with m.If(lane[n]):
+                m.d.sync += register.eq(code)
+        with m.If(free):
             m.d.sync += [
-                channel.eq(Mux(channel == self.channels - 1, 0, channel + 1)),
-                lane.eq(Mux(complete, 0, lane + 1)),
+                self.o.valid.eq(self.i.valid & complete),
+                self.o.payload.last.eq(self.i.payload.last),
             ]
-            for n, register in enumerate(gathered):
-                with m.If(complete):
-                    m.d.sync += register.eq(0)
-                with m.Elif(lane == n):
-                    m.d.sync += register.eq(code)
-            with m.If(complete):
-                m.d.sync += [self.o.valid.eq(1), self.o.payload.last.eq(self.i.payload.last)]
-                for n in range(self.lanes):
-                    held = gathered[n] if n < self.lanes - 1 else 0
-                    m.d.sync += self.o.payload.data[n].eq(Mux(lane == n, code, held))
+            for n, given in enumerate(self.o.payload.data[:used]):
+                held = gathered[n] if n < used - 1 else code
+                if n == short - 1:
+                    m.d.sync += given.eq(Mux(lane[n], code, held))
+                else:
+                    m.d.sync += given.eq(Mux(lane[short - 1], 0, held) if n >= short else held)
         return m
 
 

@@ -127,7 +127,8 @@ def component_cases(device: Device) -> Iterator[Case]:
     yield from _tflite_components(device)
     yield from _pools()
     yield from _running_pools(device)
-    for channels, lanes in ((4, 2), (4, 4), (6, 3), (8, 8), (30, 5), (64, 16), (120, 2)):
+    full = [(4, 2), (4, 4), (6, 3), (8, 8), (30, 5), (64, 16), (120, 2)]
+    for channels, lanes in (*full, (10, 4), (30, 8)):
         block = replace(BLOCK, channels=channels, lanes=lanes)
         yield Case(
             "pack", block, partial(Pack, channels=channels, lanes=lanes, bits=8, signed=False)

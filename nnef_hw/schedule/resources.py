@@ -49,8 +49,8 @@ EXPONENTIAL_BITS = MappingProxyType({"softmax": 16, "tflite_softmax": 31})
 COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
     "ice40": {
         "line buffer": {
-            "pointer bits": 2.96, "base bits": 6.07, "counter bits": 1.59, "counters": 5.51,
-            "padding bits": 0.87, "padded width": 0.68, "memory rows": 0.67, "fixed": 10.7,
+            "pointer bits": 4.98, "base bits": 4.78, "counter bits": 1.12, "counters": 7.84,
+            "padding bits": 0.29, "padded width": 0.72, "memory rows": 0.72, "fixed": 6.0,
         },
         "parallel line buffer": {
             "window bits": 1.14, "pixel bits": 0.5, "padded width": 0.25, "counter bits": 4.2,
@@ -68,7 +68,10 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
             "digit bits": 1.21, "stage bits": 1.07, "serial bits": 1.22, "short table": 1.36,
             "long table": 1.96, "round bits": 3.0, "fixed": 75.1,
         },
-        "pack": {"register bits": 1.08, "decoded bits": 0.87, "counter bits": 1.79, "fixed": 4.6},
+        "pack": {
+            "register bits": 1.0, "lanes": 1.0, "filled bits": 0.0, "counter bits": 6.0,
+            "fixed": 9.0,
+        },
         "pool": {"code bits": 3.74, "fixed": 11.5},
         "argmax": {"code bits": 2.45, "index bits": 5.75, "fixed": 8.1},
         "softmax": {"index bits": 6.0, "fixed": 193.0},
@@ -87,8 +90,8 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
     },
     "ecp5": {
         "line buffer": {
-            "pointer bits": 3.83, "base bits": 9.76, "counter bits": 3.09, "counters": 5.2,
-            "padding bits": 0.0, "padded width": 0.68, "memory rows": 0.0, "fixed": 5.1,
+            "pointer bits": 7.13, "base bits": 7.18, "counter bits": 0.8, "counters": 12.53,
+            "padding bits": 0.0, "padded width": 0.06, "memory rows": 0.17, "fixed": 10.6,
         },
         "parallel line buffer": {
             "window bits": 0.0, "pixel bits": 0.0, "padded width": 1.2, "counter bits": 4.0,
@@ -104,7 +107,10 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
             "long table": 1.31, "round bits": 3.0, "fixed": 80.0,
         },
         "sum queue": {"code bits": 1.0, "fixed": 5.0},
-        "pack": {"register bits": 4.5, "decoded bits": 0.0, "counter bits": 2.89, "fixed": 0.0},
+        "pack": {
+            "register bits": 0.0, "lanes": 1.0, "filled bits": 1.5, "counter bits": 3.0,
+            "fixed": 4.0,
+        },
         "pool": {"code bits": 2.65, "fixed": 6.0},
         "argmax": {"code bits": 3.58, "index bits": 5.15, "fixed": 0.0},
         "softmax": {"index bits": 8.6, "fixed": 186.1},
@@ -272,13 +278,7 @@ def component_features(part: str, block: Block, device: Device) -> dict[str, flo
     elif part == "requantizer":
         features = _requantizer_features(block)
     elif part == "pack":
-        decoded = block.beat_lanes > 4 and block.channels > block.beat_lanes
-        width = block.x_bits * block.beat_lanes
-        features = {
-            "register bits": 2 * width - block.x_bits,
-            "decoded bits": width if decoded else 0,
-            "counter bits": _bits(block.channels) + _bits(block.beat_lanes),
-        }
+        features = _pack_features(block)
     elif part == "pool":
         features = {"code bits": block.acc_bits or block.x_bits}
     elif part == "argmax":
@@ -298,6 +298,17 @@ def component_features(part: str, block: Block, device: Device) -> dict[str, flo
     else:
         features = {}
     return {**features, "fixed": 1}
+
+
+def _pack_features(block: Block) -> dict[str, float]:
+    lanes = min(block.beat_lanes, block.channels)
+    missing = -block.channels % lanes
+    return {
+        "register bits": block.x_bits * (2 * lanes - 1),
+        "lanes": lanes,
+        "filled bits": block.x_bits * (missing + 1) if missing else 0,
+        "counter bits": _bits(-(-block.channels // lanes)) if missing else 0,
+    }
 
 
 def _bits(count: int) -> int:
@@ -508,7 +519,7 @@ _FLIP_FLOPS: Mapping[str, Callable[[Block], int]] = {
     "tap array": _array_ff,
     "sum queue": lambda block: 2 * block.acc_bits + 4,
     "requantizer": _requantizer_ff,
-    "pack": lambda block: block.x_bits * (2 * block.beat_lanes - 1) + _bits(block.channels) + 5,
+    "pack": lambda block: block.x_bits * (2 * block.beat_lanes - 1) + block.beat_lanes + 2,
     "pool": lambda block: 2 * (block.acc_bits or block.x_bits) + 3,
     "argmax": lambda block: block.x_bits + 3 * _bits(block.channels) + 2,
     "softmax": lambda block: 69 + 3 * _bits(block.channels),
