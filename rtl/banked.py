@@ -5,12 +5,13 @@ from math import gcd
 from typing import NamedTuple
 
 from amaranth import *
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.blockram import Tiling, tile_memory
 from nnef_hw.rtl.linebuffer import window_layout
 from nnef_hw.rtl.memory import TiledMemory
+from nnef_hw.rtl.primitives import own_register
 from nnef_hw.rtl.stream import beat_layout, elastic_stages
 
 __all__ = ["BankedLineBuffer"]
@@ -28,8 +29,8 @@ class BankedLineBuffer(wiring.Component):
 
     Only pixels are stored, no padding, and no row or frame begins with extra cycles: a frame takes
     ``max(window.beats, words)`` cycles, if ``lines`` is at least the window's reach plus its stride
-    in rows, and plus ``-height % kernel`` if rows are split. The last windows of a frame need no
-    beat of the next one.
+    in rows, plus ``-height % kernel`` if rows are split, and plus one where a row is one beat or an
+    image is lower than the window. The last windows of a frame need no beat of the next one.
 
     Every tap has a memory of its own. Along each axis it either holds all positions (``split`` is
     false), or only those that are congruent modulo the kernel; then every window has each residue
@@ -38,7 +39,7 @@ class BankedLineBuffer(wiring.Component):
 
     Beats are taken while their row has room: row v, counted over all frames, in the cycle after row
     ``v - lines`` was read for the last time, i.e. its windows' last word was. The word of a window
-    is read in a cycle after its last tap's beat was taken, one per cycle, and moves through
+    is read two cycles or more after its last tap's beat was taken, one per cycle, and moves through
     ``stages`` registers, each of which waits only if the next one does. Taps beyond the right or
     lower border stand behind the row's last beat, in the order of the padded image. Where rows are
     split, a frame counts as a multiple of the kernel's rows.
@@ -105,7 +106,7 @@ class BankedLineBuffer(wiring.Component):
                        else Tiling(depth, bits * lanes, depth, bits * lanes))
         rotations = len(self.rows.rotations) + len(self.columns.rotations)
         self.stages = 1 + max(1, rotations)
-        self.latency = 1 + self.stages
+        self.latency = 2 + self.stages
         layout = {"bits": bits, "signed": signed}
         super().__init__({
             "i": In(stream.Signature(beat_layout(**layout, lanes=lanes))),
@@ -130,8 +131,9 @@ class BankedLineBuffer(wiring.Component):
         most = (self.lines + border + 1) * window.padded_width * blocks
         lead = Signal(range(-window.span - max(steps), most),
                       init=before + blocks - 1 - window.span)
-        arrived, consumed = (Signal(lead.shape(), name=name) for name in ("arrived", "consumed"))
-        m.d.sync += lead.eq(lead + arrived - consumed)
+        came, arrived, consumed = (Signal(lead.shape(), name=name)
+                                   for name in ("came", "arrived", "consumed"))
+        m.d.sync += [arrived.eq(came), lead.eq(lead + arrived - consumed)]
         # Rows that may be written besides the current one; negative if not even that.
         frame_rows = self.rows.stored * self.rows.modulus
         room = Signal(range(-frame_rows, self.lines + frame_rows), init=self.lines - 1)
@@ -139,11 +141,11 @@ class BankedLineBuffer(wiring.Component):
                            for name in ("begun", "released"))
         m.d.sync += room.eq(room + released - begun)
 
-        self._write(m, memories, room >= 0, arrived, begun)
+        self._write(m, platform, memories, room >= 0, came, begun)
         self._read(m, memories, lead >= 0, consumed, released)
         return m
 
-    def _write(self, m, memories, room, arrived, begun):
+    def _write(self, m, platform, memories, room, came, begun):
         """Store beats in the memories that hold their row and column."""
         window = self.window
         blocks = window.channel_blocks
@@ -170,7 +172,7 @@ class BankedLineBuffer(wiring.Component):
         skipped = -window.height % self.rows.modulus
         with m.If(accept):
             m.d.comb += [
-                arrived.eq(1 + Mux(frame_end, turn, Mux(row_end, side, 0))),
+                came.eq(1 + Mux(frame_end, turn, Mux(row_end, side, 0))),
                 begun.eq(Mux(frame_end, 1 + skipped, row_end)),
             ]
             m.d.sync += [
@@ -191,14 +193,21 @@ class BankedLineBuffer(wiring.Component):
                 with m.If(frame_end | (row_phase == self.rows.modulus - 1)):
                     m.d.sync += slot.eq(slot + 1)
 
+        # Beats go to all memories of the chip in two cycles: by a register for every row of them.
+        address = self._address(offset, slot)
         for i, line in enumerate(memories):
+            row_here = row_phase == i % self.rows.modulus
+            here = [accept & row_here & (column_phase == n) for n in range(self.columns.modulus)]
+            write = data.StructLayout({
+                "here": len(here), "address": len(address), "data": self.bits * self.lanes,
+            })  # fmt: skip
+            beat = Cat(*here, address, self.i.payload.data)
+            sent = data.View(write, own_register(m, platform, beat, name=f"written{i}"))
             for j, memory in enumerate(line):
-                here = (row_phase == i % self.rows.modulus) & (
-                    column_phase == j % self.columns.modulus)
                 m.d.comb += [
-                    memory.write_address.eq(self._address(offset, slot)),
-                    memory.write_enable.eq(accept & here),
-                    memory.write_data.eq(self.i.payload.data),
+                    memory.write_address.eq(sent.address),
+                    memory.write_enable.eq(sent.here[j % len(here)]),
+                    memory.write_data.eq(sent.data),
                 ]
 
     def _address(self, offset, slot):

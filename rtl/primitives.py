@@ -69,6 +69,8 @@ def masked_sum(m, platform, keep, kept, added, *, name):
 def own_register(m, platform, value, *, name):
     """Return ``value`` one cycle later, from flip-flops that no equal ones are merged with.
 
+    It begins with 0 and is not reset.
+
     Only an ECP5 has flip-flops to spare; elsewhere it is a plain register.
     """
     register = Signal.like(value, name=name, reset_less=True)

@@ -252,7 +252,7 @@ module nnef_hw_register #(parameter WIDTH = 8) (
         end
     endgenerate
 `else
-    reg [WIDTH-1:0] register;
+    reg [WIDTH-1:0] register = 0;
     always @(posedge clk) register <= d;
     assign q = register;
 `endif

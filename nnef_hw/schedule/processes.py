@@ -179,7 +179,7 @@ def bank_read(target: Stream, window: Window, stages: int, taken: Log, finished:
             missing = frame * window.beats + beats
             if len(taken.times) < missing:
                 yield taken, missing
-            entered[0] = max(entered[0] + 1, taken.times[missing - 1] + 1, entered[1])
+            entered[0] = max(entered[0] + 1, taken.times[missing - 1] + 2, entered[1])
             if word % row_words == row_words - 1:
                 finished.add(entered[0])
             for stage in range(1, stages):

@@ -79,7 +79,8 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
         "table": {"fixed": 6.0},
         "interpolated_table": {"product bits": 1.27, "code bits": 5.8, "fixed": 0.0},
         "banked line buffer": {
-            "window bits": 1.0, "offset bits": 2.0, "counter bits": 4.0, "fixed": 60.0,
+            "window bits": 1.0, "written bits": 1.0, "offset bits": 2.0, "counter bits": 4.0,
+            "fixed": 60.0,
         },
         "running pool": {"code bits": 3.0, "fixed": 50.0},
         "sum": {"tables": 39.0, "fixed": 1.0},
@@ -118,7 +119,8 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
         "table": {"fixed": 3.0},
         "interpolated_table": {"product bits": 1.14, "code bits": 0.83, "fixed": 16.7},
         "banked line buffer": {
-            "window bits": 0.85, "offset bits": 0.0, "counter bits": 0.0, "fixed": 258.0,
+            "window bits": 0.85, "written bits": 0.0, "offset bits": 0.0, "counter bits": 0.0,
+            "fixed": 258.0,
         },
         "running pool": {"code bits": 1.2, "fixed": 65.0},
         "sum": {"tables": 39.0, "fixed": 1.0},
@@ -386,9 +388,20 @@ def _banked_features(block: Block, window: Window) -> dict[str, float]:
     place = _bits(window.height) + _bits(window.width) + _bits(window.channel_blocks)
     return {
         "window bits": block.x_bits * block.beat_lanes * window.taps,
+        "written bits": _written_bits(block, window),
         "offset bits": _bits(block.depth) * sum(window.kernel),
         "counter bits": 2 * place + _bits(window.passes),
     }
+
+
+def _written_bits(block: Block, window: Window) -> int:
+    """Count registers between the beats and the memories of a banked line buffer."""
+    return window.kernel[0] * (block.x_bits * block.beat_lanes + _bits(block.depth) + 1)
+
+
+def _banked_ff(block: Block) -> int:
+    assert block.window is not None
+    return block.x_bits * block.taps + 80 + _written_bits(block, block.window)
 
 
 def _interpolation_features(block: Block) -> dict[str, float]:
@@ -526,7 +539,7 @@ _FLIP_FLOPS: Mapping[str, Callable[[Block], int]] = {
     "tflite_softmax": lambda block: 213 + 3 * _bits(block.channels),
     "table": lambda block: 2,
     "interpolated_table": _interpolation_ff,
-    "banked line buffer": lambda block: block.x_bits * block.taps + 80,
+    "banked line buffer": _banked_ff,
     "running pool": lambda block: 2 * (block.acc_bits or block.x_bits) + 30,
     "sum": lambda block: 36 * -(-(block.x_bits + block.y_bits) // 4) + block.stages,
     "table_sum": lambda block: 3 * block.acc_bits + 6,

@@ -162,7 +162,8 @@ def predict(window, buffer, frames):
         oldest_row = frame * frame_rows + top
         frame_in, beat = divmod(len(taken), window.beats)
         row = frame_in * frame_rows + beat // (window.width * window.channel_blocks)
-        complete = len(taken) > frame * window.beats + needed[word]
+        last = frame * window.beats + needed[word]
+        complete = len(taken) > last and taken[last] < cycle - 1
         if len(taken) < frames * window.beats and row < oldest_row + buffer.lines:
             taken.append(cycle)
         if complete:
@@ -183,7 +184,8 @@ def test_cycles(window, split, drive, ram, rng):
 @every_case
 def test_a_frame_takes_its_beats_or_its_words(window, split, ram):
     skipped = -window.height % window.kernel[0] if split[0] else 0
-    lines = enough_lines(window, split, spare=window.stride[0] + skipped)
+    short = window.width * window.channel_blocks == 1 or window.height < window.reach[0]
+    lines = enough_lines(window, split, spare=window.stride[0] + skipped + short)
     buffer = BankedLineBuffer(window=window, bits=8, signed=False, lanes=1, pad_code=0,
                               lines=lines, split=split, ram=ram)  # fmt: skip
     _, given = predict(window, buffer, frames=6)
