@@ -169,6 +169,8 @@ TABLES = {
     "Resources": {
         "LUT": _use("lut"),
         "LUT estimate": _error("lut"),
+        "FF": _use("ff"),
+        "FF estimate": _error("ff"),
         "DSP": _use("dsp"),
         "DSP estimate": _error("dsp"),
         "block RAM": _use("bram"),

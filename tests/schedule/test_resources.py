@@ -1,7 +1,6 @@
 """Resource estimates: their form, and what synthesis says about a small accelerator."""
 
-import importlib.util
-import sys
+import importlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,11 +9,11 @@ import pytest
 
 from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.schedule import Block, Resources, Source, find_board, schedule
+from nnef_hw.schedule.costs import COSTS
+from nnef_hw.schedule.features import component_features
 from nnef_hw.schedule.resources import (
-    COSTS,
     block_parts,
     block_resources,
-    component_features,
     component_resources,
 )
 from nnef_hw.testing import GraphBuilder
@@ -57,12 +56,9 @@ OTHERS = [
 @pytest.fixture(scope="module")
 def script():
     """The script that measures, as a module."""
-    path = Path(__file__).parents[2] / "scripts" / "measure_resources.py"
-    spec = importlib.util.spec_from_file_location("measure_resources", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(Path(__file__).parents[2] / "scripts")
+        return importlib.import_module("measure_resources")
 
 
 @pytest.mark.parametrize("board", BOARDS)
