@@ -24,6 +24,7 @@ import nnef_hw.sim
 from nnef_hw.boards import Board
 from nnef_hw.boards.top import CONSTRAINTS_SUFFIX
 from nnef_hw.build.cache import cached_step, digest, discard_steps, locked
+from nnef_hw.build.clock import search_clock
 from nnef_hw.build.emit import emit
 from nnef_hw.build.fixed import device_budget, fix_model
 from nnef_hw.build.options import BuildOptions, check_options
@@ -83,23 +84,15 @@ def _fastest(
     """Return the clock in MHz for ``--freq auto``, found by building for it."""
     assert isinstance(target, Board)
 
+    def available(limit: float) -> float:
+        return fastest_clock(target, limit, options.uart_baud)
+
+    def place(clock: float) -> tuple[float, bool]:
+        report = _build(replace(options, clock_mhz=clock), target, missing, progress)
+        return report["fmax_mhz"], report["timing_met"]
+
     def search(_: Path) -> float:
-        limit = PROBE_FACTOR * target.clock_mhz
-        tried: set[float] = set()
-        met = None
-        while True:
-            clock = fastest_clock(target, limit, options.uart_baud)
-            report = _build(replace(options, clock_mhz=clock), target, missing, progress)
-            tried.add(clock)
-            if report["timing_met"] is not False:
-                met, limit = clock, report["fmax_mhz"]
-                if fastest_clock(target, limit, options.uart_baud) in tried:
-                    return clock
-            elif met is not None:
-                limit = met
-            else:
-                # a placement for another clock is another placement: leave it more each time
-                limit = min(report["fmax_mhz"], 0.98 * limit)
+        return search_clock(PROBE_FACTOR * target.clock_mhz, available, place)
 
     with _nothing_left(options.out, missing):
         graph, samples = _read(options)
