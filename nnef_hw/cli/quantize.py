@@ -134,12 +134,16 @@ def _quantize(options: argparse.Namespace) -> int:
     with progress_bar() as progress:
         fixed, canonical = fix_model(graph, samples, wanted, budget=budget, progress=progress)
     save(fixed, options.output)
+    if canonical is None:
+        samples = None  # the formats were there already
     if not options.json:
         _print_summary(fixed, samples, options.output, searched=drop is not None)
         if options.report is None:
+            if samples is not None:
+                print("--report FILE.html compares float and fixed on the others")
             return 0
     used, others = (None, None) if samples is None else samples.split()
-    described = describe_quantization(canonical or fixed, fixed, others if canonical else None)
+    described = describe_quantization(canonical or fixed, fixed, others)
     if options.report is not None:
         write_quantization_html(described, options.report)
     if options.json:
@@ -149,6 +153,8 @@ def _quantize(options: argparse.Namespace) -> int:
             "calibration_samples": 0 if used is None else len(used),
             "hash": graph_hash(fixed),
         })
+    else:
+        _print_accuracy(described, options.report)
     return 0
 
 
@@ -160,5 +166,16 @@ def _print_summary(fixed: Graph, samples: Samples | None, output: str, *, search
         print("bits of weights: " + ", ".join(f"{n} {b}" for n, b in weight_widths(fixed).items()))
     if samples is not None:
         used = int((~samples.evaluation_mask()).sum()) or 1
-        print(f"{used} of {len(samples)} samples calibrated; --report FILE.html compares float and "
-              "fixed on the others")  # fmt: skip
+        print(f"{used} of {len(samples)} samples calibrated")
+
+
+def _print_accuracy(described: dict[str, Any], report: Path) -> None:
+    from nnef_hw.report import wording
+
+    accuracy = described["accuracy"]
+    if accuracy is not None:
+        metric = accuracy["metric"]
+        scores = (f"{key} {wording.score(accuracy[key], metric)}" for key in ("float", "fixed"))
+        title = "accuracy" if metric == "accuracy" else "mean error"
+        print(f"{title} on {described['samples']} others: {', '.join(scores)}")
+    print(f"report: {report}")

@@ -70,6 +70,9 @@ def test_reports_are_pages(cli, arguments, tmp_path):
     result = cli(*arguments, "--report", "page.html")
     assert result.status == 0
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    accuracy, report = result.out.splitlines()[-2:]
+    assert re.fullmatch(r"accuracy on \d+ others: float [\d.]+%, fixed [\d.]+%", accuracy)
+    assert report == "report: page.html"
 
 
 def test_searched_widths_are_narrower(cli, arguments):
@@ -125,13 +128,14 @@ def test_fixed_models_cannot_be_quantized_again(options, cli, refused, arguments
 
 def test_what_was_found_is_printed(cli, arguments):
     result = cli(*arguments, "--bits", "auto", "--accuracy-drop", 100)
-    size, widths, samples = result.out.splitlines()
+    size, widths, samples, hint = result.out.splitlines()
     assert re.fullmatch(r"q.nnef.tgz: [\d,]+ bytes of weights", size)
     bits = {key: qtype.bits for key, qtype in filters("q.nnef.tgz").items()}
     assert widths == "bits of weights: " + ", ".join(
         f"{name} {bits[name]}" for name in layer_names()
     )
-    assert re.match(r"\d+ of \d+ samples calibrated; --report", samples)
+    assert re.fullmatch(r"\d+ of \d+ samples calibrated", samples)
+    assert hint.startswith("--report")
 
 
 def test_searches_need_more_than_one_sample(refused, arguments, tiny, tmp_path):
