@@ -26,7 +26,8 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
         },
         "tap array": {
             "sum bits": 2.07, "kept bits": 1.06, "tree bits": 0.89, "hop bits": 1.32,
-            "address bits": 2.11, "memory rows": 1.06, "table": 2.1, "fixed": 29.2,
+            "address bits": 2.11, "memory rows": 1.06, "table": 2.1, "columns": 0.0,
+            "fixed": 29.2,
         },
         "requantizer": {
             "digit bits": 1.21, "stage bits": 1.07, "serial bits": 1.22, "short table": 1.36,
@@ -66,7 +67,10 @@ COSTS: Mapping[str, Mapping[str, Mapping[str, float]]] = MappingProxyType({
             "sum bits": 2.27, "kept bits": 0.01, "tree bits": 0.84, "hop bits": 0.63,
             "address bits": 0.0, "memory rows": 1.74, "table": 1.21, "fixed": 0.0,
         },
-        "tap array": {"sum bits": 4.27, "tree bits": 0.96, "table": 0.76, "fixed": 0.2},
+        "tap array": {
+            "sum bits": 4.27, "kept bits": 0.0, "tree bits": 0.96, "hop bits": 0.0,
+            "address bits": 0.0, "memory rows": 0.0, "table": 0.0, "columns": 1.55, "fixed": 0.2,
+        },
         "requantizer": {
             "digit bits": 0.23, "stage bits": 1.82, "serial bits": 0.44, "short table": 1.21,
             "long table": 1.31, "round bits": 3.0, "fixed": 80.0,

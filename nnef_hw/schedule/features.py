@@ -28,6 +28,8 @@ MULT_BITS = 16
 SHORT_SHARE = 0.36
 """LUTs of a multiplier with at most two weights, as a share of any other's."""
 TFLITE_MULT_BITS = 31
+SHORT_TABLE = 16
+"""Words of a constant table of which each bit is one LUT4."""
 
 
 def component_features(part: str, block: Block, device: Device) -> dict[str, float]:
@@ -210,7 +212,11 @@ def _array_features(block: Block, device: Device) -> dict[str, float]:
         if depth <= 2 and block.weight_style == "logic":
             products *= SHORT_SHARE
     sums = block.sums
+    features: dict[str, float] = {}
+    if block.sums_taps:
+        features["columns"] = _table_columns(block) if block.weight_style == "logic" else 0
     return {
+        **features,
         "sum bits": sums * block.acc_bits,
         "kept bits": sums * block.acc_bits * (block.kept_passes - 1),
         "tree bits": sums * _tree_bits(block),
@@ -226,6 +232,14 @@ def group_sizes(block: Block) -> list[int]:
     """Return the rows of every group of rows that shares a weight memory."""
     starts = range(0, block.rows, block.group_rows)
     return [min(block.group_rows, block.rows - first) for first in starts]
+
+
+def _table_columns(block: Block) -> int:
+    """Count different columns of the weight table of a tap array; equal ones are merged."""
+    assert block.window is not None
+    bits = block.multipliers * block.weight_bits
+    depth = block.window.passes * block.pass_words
+    return min(bits, (1 << depth) - 2) if depth <= SHORT_TABLE else bits
 
 
 def _tree_bits(block: Block) -> int:
@@ -278,6 +292,22 @@ def _array_ff(block: Block) -> int:
     return ff + 25 + 5 * block.tree_depth
 
 
+def _tap_array_ff(block: Block, device: Device) -> int:
+    in_logic = block.weight_style == "logic"
+    codes = block.multipliers * block.x_bits
+    weights = block.multipliers * block.weight_bits
+    if in_logic:
+        weights = _table_columns(block)
+    ff = codes * (1 + block.weight_delay) + weights * (block.weight_delay + in_logic)
+    sums = 1 + (block.pass_words > 1)
+    if block.kept_passes == 2 or device.family == "ice40":
+        sums += block.kept_passes - 1
+    ff += block.sums * (block.acc_bits * sums + _tree_bits(block))
+    if not block.in_dsp:
+        ff += block.multipliers * 5 * (block.x_bits + block.weight_bits) // 2
+    return ff + 35
+
+
 def _requantizer_ff(block: Block) -> int:
     stages = block.digit_stages
     stage = 2 * block.acc_bits + 2 + (counter_bits(block.interval) + 1 if block.interval > 1 else 0)
@@ -292,7 +322,6 @@ def _requantizer_ff(block: Block) -> int:
 _FLIP_FLOPS: Mapping[str, Callable[[Block], int]] = {
     "parallel line buffer": lambda block: block.x_bits * (block.lanes + block.channels) + 40,
     "array": _array_ff,
-    "tap array": _array_ff,
     "sum queue": lambda block: 2 * block.acc_bits + 4,
     "requantizer": _requantizer_ff,
     "pack": lambda block: block.x_bits * (2 * block.beat_lanes - 1) + block.beat_lanes + 2,
@@ -312,6 +341,8 @@ _FLIP_FLOPS: Mapping[str, Callable[[Block], int]] = {
 }
 
 
-def component_flip_flops(part: str, block: Block) -> int:
+def component_flip_flops(part: str, block: Block, device: Device) -> int:
     """Return the flip-flops of a component that is no line buffer."""
+    if part == "tap array":
+        return _tap_array_ff(block, device)
     return _FLIP_FLOPS[part](block)

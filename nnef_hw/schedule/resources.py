@@ -133,7 +133,9 @@ def component_resources(part: str, block: Block, device: Device) -> Resources:
             for bits in (block.x_bits, block.y_bits)
         )
     lut = _luts(part, component_features(part, block, device), device)
-    return Resources(lut=lut, ff=component_flip_flops(part, block), dsp=dsp, bram=bram, spram=spram)
+    return Resources(
+        lut=lut, ff=component_flip_flops(part, block, device), dsp=dsp, bram=bram, spram=spram
+    )
 
 
 def line_buffer_resources(block: Block, depth: int, device: Device) -> Resources:
