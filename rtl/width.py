@@ -47,9 +47,8 @@ class Pack(wiring.Component):
         code = self.i.payload.data[0]
         blocks = -(-self.channels // self.lanes)
         used = min(self.lanes, self.channels)
-        # Lanes of a pixel's last beat; one-hot, the lane of the next code.
-        short = self.channels - (blocks - 1) * self.lanes
-        lane = Signal(used, init=1)
+        short = self.channels - (blocks - 1) * self.lanes  # codes of a pixel's last beat
+        lane = Signal(used, init=1)  # of the next code, one-hot
         last_block = Const(1)
         complete = Signal()
         free = Signal()
