@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from nnef_hw.errors import TargetError
-from nnef_hw.schedule import find_board, lower, schedule, solver
+from nnef_hw.schedule import find_board, lower, schedule, search, solver
 from nnef_hw.schedule.options import layer_options
 from nnef_hw.schedule.resources import LUT_SHARE
 from nnef_hw.testing import GraphBuilder
@@ -161,3 +161,24 @@ def test_misfit_by_fifos_alone_is_said(fix, rng, monkeypatch):
     monkeypatch.setattr(solver, "_designs", lambda *_: [])
     with pytest.raises(TargetError, match="beside the host link, before the FIFOs between its br"):
         schedule(fix(classifier(rng)), find_board("icebreaker"))
+
+
+def test_large_arrays_of_dsp_blocks_have_narrow_rows(fix, rng, monkeypatch):
+    """They place better than the cheapest arrays, and are as fast."""
+    g = GraphBuilder("pointwise")
+    x = g.input("x", [1, 128, 4, 6])
+    for _ in range(2):
+        x = g.conv(x, rng.normal(size=[128, 128, 1, 1]))
+    graph, target = fix(g.build(x)), find_board("ulx3s_85f")
+
+    def solve():
+        rate = target.clock_mhz * 1e6 / (24 * 164)
+        blocks = schedule(graph, target, target_fps=rate).blocks
+        assert [block.multipliers for block in blocks] == [104, 104]
+        assert [block.cycles for block in blocks] == [3840, 3840]
+        [lanes] = [block.lanes for block in blocks if block.in_dsp]
+        return lanes
+
+    lanes = solve()
+    monkeypatch.setattr(search, "FAR_COST", 0)
+    assert (lanes, solve()) == (4, 8)
