@@ -16,7 +16,7 @@ QUOTIENT_BITS = 9
 class Softmax(wiring.Component):
     """Softmax of the ``channels`` codes of a pixel, to unsigned 8-bit probabilities in 1/256.
 
-    Golden model: :func:`nnef_hw.numerics.softmax_codes`. One pixel takes ``15 * channels + 3``
+    Golden model: :func:`nnef_hw.numerics.softmax_codes`. One pixel takes ``16 * channels + 4``
     cycles: load and find the maximum, sum the exponentials, then one serial division per code.
 
     Parameters
@@ -46,7 +46,7 @@ class Softmax(wiring.Component):
         self.bits = bits
         self.table = list(table)
         self.ram = ram
-        self.latency = channels + 7 + QUOTIENT_BITS
+        self.latency = channels + 9 + QUOTIENT_BITS
         super().__init__({
             "i": In(stream.Signature(beat_layout(bits=bits, signed=signed, lanes=1))),
             "o": Out(stream.Signature(beat_layout(bits=8, signed=False, lanes=1))),
@@ -66,8 +66,8 @@ class Softmax(wiring.Component):
         total = Signal(total_bits)
         stored = Signal.like(code)
         read = Signal()
-        looked_up = Signal()
-        summed = Signal()
+        exponential = Signal(16, reset_less=True)
+        looked_up, came, summed = (Signal(name=name) for name in ("looked_up", "came", "summed"))
         remainder = Signal(total_bits + QUOTIENT_BITS + 1, reset_less=True)
         divisor = Signal(total_bits + QUOTIENT_BITS)
         quotient = Signal(QUOTIENT_BITS)
@@ -83,9 +83,14 @@ class Softmax(wiring.Component):
             exponentials.read_enable.eq(1),
             divisor.eq(total << QUOTIENT_BITS),
         ]
-        m.d.sync += [looked_up.eq(read), summed.eq(looked_up)]
+        m.d.sync += [
+            looked_up.eq(read),
+            came.eq(looked_up),
+            summed.eq(came),
+            exponential.eq(exponentials.read_data),
+        ]
         with m.If(summed):
-            m.d.sync += total.eq(total + exponentials.read_data)
+            m.d.sync += total.eq(total + exponential)
 
         final = index == channels - 1
         advance = Mux(final, 0, index + 1)
@@ -108,15 +113,17 @@ class Softmax(wiring.Component):
                 with m.If(final):
                     m.next = "SETTLE"
             with m.State("SETTLE"):
-                with m.If(~looked_up & ~summed):
+                with m.If(~looked_up & ~came & ~summed):
                     m.next = "FETCH"
             with m.State("FETCH"):
                 m.next = "LOOK_UP"
             with m.State("LOOK_UP"):
+                m.next = "COME"
+            with m.State("COME"):
                 m.next = "START"
             with m.State("START"):
                 m.d.sync += [
-                    remainder.eq((exponentials.read_data << QUOTIENT_BITS) + total),
+                    remainder.eq((exponential << QUOTIENT_BITS) + total),
                     step.eq(0),
                 ]
                 m.next = "DIVIDE"

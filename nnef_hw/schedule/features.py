@@ -327,7 +327,7 @@ _FLIP_FLOPS: Mapping[str, Callable[[Block], int]] = {
     "pack": lambda block: block.x_bits * (2 * block.beat_lanes - 1) + block.beat_lanes + 2,
     "pool": lambda block: 2 * (block.acc_bits or block.x_bits) + 3,
     "argmax": lambda block: block.x_bits + 3 * counter_bits(block.channels) + 2,
-    "softmax": lambda block: 69 + 3 * counter_bits(block.channels),
+    "softmax": lambda block: 87 + 3 * counter_bits(block.channels),
     "tflite_softmax": lambda block: 213 + 3 * counter_bits(block.channels),
     "table": lambda block: 2,
     "interpolated_table": _interpolation_ff,

@@ -219,7 +219,7 @@ class Block:
     def softmax_cycles(self) -> tuple[int, int]:
         """From a pixel's last code to its first probability, and from each one to the next."""
         if self.kind == "softmax":
-            return self.channels + 16, 13
+            return self.channels + 18, 14
         steps = self.channels.bit_length() - 1
         return self.channels + 2 * steps + 273, steps + 37
 

@@ -53,4 +53,4 @@ def test_cycles(channels, drive, ram, rng):
     softmax, run = check(drive, ram, rng, channels=channels)
     final = run.in_cycles[channels - 1 :: channels]
     assert (run.out_cycles[::channels] - final == softmax.latency).all()
-    assert (np.diff(final) == 15 * channels + 3).all()
+    assert (np.diff(final) == 16 * channels + 4).all()
