@@ -18,10 +18,8 @@ SLACK = 9 / 8
 """Most by which an interval may exceed the least one."""
 MOST_RIVALS = 24
 MULTIPLIER_COST = 0.02
-FAR_COST = 0.001
-NEAR_PRODUCTS = 64
-NEAR_LANES = 4
 LUT_WEIGHT = 3
+DSP_WEIGHT = 0.14
 TINY = 1e-9
 # Weights of (LUT, DSP, block RAM) shares when options are compared; each finds other designs.
 PREFERENCES: tuple[tuple[float, float, float], ...] = tuple(
@@ -29,7 +27,7 @@ PREFERENCES: tuple[tuple[float, float, float], ...] = tuple(
     for lut, dsp, bram in product((0.02, 0.3, 1.0), repeat=3)
     if max(lut, dsp, bram) == 1.0
 )
-LUT, DSP, BRAM, SPRAM, MULTIPLIERS, FAR = range(6)
+LUT, DSP, BRAM, SPRAM, MULTIPLIERS = range(5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +73,9 @@ def useful_options(options: Sequence[Block]) -> list[Block]:
     return [options[n] for n in kept]
 
 
-def _amounts(block: Block) -> tuple[int, int, int, int, int, int]:
+def _amounts(block: Block) -> tuple[int, int, int, int, int]:
     used = block.resources
-    return used.lut, used.dsp, used.bram, used.spram, block.multipliers, _far_products(block)
-
-
-def _far_products(block: Block) -> int:
-    """Return how many products of DSP blocks have long wires to their adder trees.
-
-    DSP blocks stand in few rows all over a chip. Where an array takes most of them, placers leave
-    some of a tree's blocks far from the others, the more of them it needs (docs/resources.md).
-    """
-    is_large = block.kind == "conv" and block.in_dsp and block.multipliers > NEAR_PRODUCTS
-    return block.multipliers if is_large and block.lanes > NEAR_LANES else 0
+    return used.lut, used.dsp, used.bram, used.spram, block.multipliers
 
 
 class Search:
@@ -244,8 +232,8 @@ class Search:
     ) -> tuple[NDArray[np.int64], float]:
         """Change one layer at a time as long as that makes the design cheaper; return its cost.
 
-        Nearly full LUTs or block RAMs weigh most: they are what is hard to place. Products far from
-        their adders weigh less than multipliers, and more than the LUTs of other rows and lanes.
+        Nearly full LUTs or block RAMs weigh most: they are what is hard to place. So are the last
+        DSP blocks, which a placer finds far from the others of their array (docs/resources.md).
         """
         chosen = chosen.copy()
         used, best = self._used(chosen), np.inf
@@ -254,9 +242,9 @@ class Search:
             improved = False
             for layer, table in enumerate(self.amounts):
                 totals = used - table[chosen[layer]] + table
-                lut, bram = (totals[:, [LUT, BRAM]] / self.sizes[[LUT, BRAM]]).T
-                costs = LUT_WEIGHT * lut**2 + bram**2
-                costs += totals[:, [MULTIPLIERS, FAR]] @ (MULTIPLIER_COST, FAR_COST)
+                lut, dsp, bram = (totals[:, :SPRAM] / self.sizes).T
+                costs = LUT_WEIGHT * lut**2 + DSP_WEIGHT * dsp**4 + bram**2
+                costs += MULTIPLIER_COST * totals[:, MULTIPLIERS]
                 fits = (totals[:, :MULTIPLIERS] <= self.limits).all(axis=1) & allowed[layer]
                 costs[~fits] = np.inf
                 n = int(costs.argmin())

@@ -163,22 +163,19 @@ def test_misfit_by_fifos_alone_is_said(fix, rng, monkeypatch):
         schedule(fix(classifier(rng)), find_board("icebreaker"))
 
 
-def test_large_arrays_of_dsp_blocks_have_narrow_rows(fix, rng, monkeypatch):
-    """They place better than the cheapest arrays, and are as fast."""
-    g = GraphBuilder("pointwise")
-    x = g.input("x", [1, 128, 4, 6])
-    for _ in range(2):
-        x = g.conv(x, rng.normal(size=[128, 128, 1, 1]))
-    graph, target = fix(g.build(x)), find_board("ulx3s_85f")
+def test_the_last_dsp_blocks_are_left_where_luts_are_many(fix, rng, monkeypatch):
+    """An array stays out of DSP blocks that a placer would find far from each other."""
+    g = GraphBuilder("two_sizes")
+    x = g.conv(g.input("x", [1, 128, 4, 6]), rng.normal(size=[128, 128, 1, 1]))
+    graph = fix(g.build(g.conv(x, rng.normal(size=[48, 128, 1, 1]))))
+    target = find_board("ulx3s_85f")
 
     def solve():
         rate = target.clock_mhz * 1e6 / (24 * 164)
-        blocks = schedule(graph, target, target_fps=rate).blocks
-        assert [block.multipliers for block in blocks] == [104, 104]
-        assert [block.cycles for block in blocks] == [3840, 3840]
-        [lanes] = [block.lanes for block in blocks if block.in_dsp]
-        return lanes
+        return schedule(graph, target, target_fps=rate)
 
-    lanes = solve()
-    monkeypatch.setattr(search, "FAR_COST", 0)
-    assert (lanes, solve()) == (4, 8)
+    plan = solve()
+    monkeypatch.setattr(search, "DSP_WEIGHT", 0)
+    fullest = solve()
+    assert plan.multipliers == fullest.multipliers == 104 + 39
+    assert (plan.resources.dsp, fullest.resources.dsp) == (104, 104 + 39)
