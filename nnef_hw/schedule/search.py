@@ -99,6 +99,7 @@ class Search:
         self.supply = supply
         self.limits = np.array([budget.lut, budget.dsp, budget.bram, budget.spram])
         self.sizes = np.array([device.lut, max(device.dsp, 1), device.bram])
+        self.dsp_weight = DSP_WEIGHT * device.long_wires
         self.amounts = [np.array([_amounts(b) for b in layer], float) for layer in options]
         self.cycles = [np.array([b.cycles for b in layer]) for layer in options]
         self.missing = [np.array([b.missing_words for b in layer]) for layer in options]
@@ -233,7 +234,7 @@ class Search:
         """Change one layer at a time as long as that makes the design cheaper; return its cost.
 
         Nearly full LUTs or block RAMs weigh most: they are what is hard to place. So are the last
-        DSP blocks, which a placer finds far from the others of their array (docs/resources.md).
+        DSP blocks of large chips, far from the others of their array (docs/resources.md).
         """
         chosen = chosen.copy()
         used, best = self._used(chosen), np.inf
@@ -243,7 +244,7 @@ class Search:
             for layer, table in enumerate(self.amounts):
                 totals = used - table[chosen[layer]] + table
                 lut, dsp, bram = (totals[:, :SPRAM] / self.sizes).T
-                costs = LUT_WEIGHT * lut**2 + DSP_WEIGHT * dsp**4 + bram**2
+                costs = LUT_WEIGHT * lut**2 + self.dsp_weight * dsp**4 + bram**2
                 costs += MULTIPLIER_COST * totals[:, MULTIPLIERS]
                 fits = (totals[:, :MULTIPLIERS] <= self.limits).all(axis=1) & allowed[layer]
                 costs[~fits] = np.inf
