@@ -19,6 +19,7 @@ SLACK = 9 / 8
 MOST_RIVALS = 24
 MULTIPLIER_COST = 0.02
 LUT_WEIGHT = 3
+# Found by placing MLPerf Tiny's networks on an ECP5-85F (docs/resources.md).
 DSP_WEIGHT = 0.14
 TINY = 1e-9
 # Weights of (LUT, DSP, block RAM) shares when options are compared; each finds other designs.
