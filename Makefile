@@ -6,7 +6,7 @@ JOBS ?= auto
 # EXTRAS=dev,crosscheck also compares with other projects' parsers and engines.
 EXTRAS ?= dev
 
-.PHONY: demo test nightly lint types bench bench-frontend clean
+.PHONY: demo test nightly golden lint types bench bench-frontend clean
 
 demo: $(VENV)/.installed
 	$(BIN)/nnef-hw build examples/digits_cnn/digits_cnn.nnef.tgz --board icebreaker \
@@ -18,6 +18,10 @@ test: $(VENV)/.installed-dev
 # What takes minutes each: exhaustive link faults, netlists and bitstreams for every board.
 nightly: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n $(JOBS) -m nightly
+
+# Records anew which plans and which Verilog belong to the networks of tests/golden.
+golden: $(VENV)/.installed-dev
+	PYTHONPATH=tests/helpers $(BIN)/python tests/golden/update.py
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
