@@ -13,11 +13,23 @@ BOARDS = ("icebreaker", "ulx3s_25f", "ulx3s_85f")
 
 
 def digests(network, board):
-    """Return the digests of ``plan.json`` and ``top.v``."""
+    """Return the digests of what a plan says, and of ``top.v``."""
     graph = network().fixed()
     plan = schedule(graph, find_board(board))
     verilog = to_verilog(Accelerator(plan, graph), comments=module_comments(plan, graph))
-    return {"plan.json": _digest(plan.dumps()), "top.v": _digest(verilog)}
+    return {"plan": _digest(repr(_facts(plan))), "top.v": _digest(verilog)}
+
+
+def _facts(plan):
+    """List what a plan predicts, however ``plan.json`` writes it."""
+    return [
+        (plan.interval, plan.latency, plan.multipliers, plan.link.to_json()),
+        *(
+            (block.name, block.op, [(s.tensor, s.depth) for s in block.sources], block.cycles,
+             block.macs, block.multipliers, block.resources.to_json())
+            for block in plan.blocks
+        ),
+    ]  # fmt: skip
 
 
 def _digest(text):
