@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from nnef_hw.blockram import BlockRam
 from nnef_hw.errors import UsageError
@@ -17,9 +17,34 @@ __all__ = [
     "LP8K",
     "UP5K",
     "Device",
+    "Resources",
     "Target",
     "find_device",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Primitives of a device: LUT4s, flip-flops, DSP blocks, block RAMs, single-port RAMs."""
+
+    lut: int = 0
+    ff: int = 0
+    dsp: int = 0
+    bram: int = 0
+    spram: int = 0
+
+    def __add__(self, other: Resources) -> Resources:
+        return Resources(
+            self.lut + other.lut,
+            self.ff + other.ff,
+            self.dsp + other.dsp,
+            self.bram + other.bram,
+            self.spram + other.spram,
+        )
+
+    def to_json(self) -> dict[str, int]:
+        """Plain JSON values."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +71,8 @@ class Device:
         Whether a wire across the device takes most of a cycle of those clocks: a FIFO then stands
         between an array and its requantizer, a restart hops from block to block, and the last DSP
         blocks are left free where LUTs are many.
+    has_lut_ram
+        Whether LUTs can be memory.
     digit_bits
         Most adders a requantizer may chain in one cycle, for the clocks of its boards.
     logic_words
@@ -66,6 +93,7 @@ class Device:
     lut_multiplier: int
     weight_delay: int
     long_wires: bool
+    has_lut_ram: bool
     digit_bits: int
     logic_words: int
     lut_share: float
@@ -134,6 +162,7 @@ def _ice40(name: str, *, lut: int, dsp: int, bram: int, spram: int) -> Device:
         lut_multiplier=112,
         weight_delay=0,
         long_wires=False,
+        has_lut_ram=False,
         digit_bits=2,
         logic_words=128,
         lut_share=0.95,
@@ -154,6 +183,7 @@ def _ecp5(name: str, *, lut: int, dsp: int, bram: int) -> Device:
         lut_multiplier=104,
         weight_delay=1,
         long_wires=True,
+        has_lut_ram=True,
         digit_bits=2,
         logic_words=16,
         lut_share=0.55,

@@ -1,64 +1,61 @@
-"""Components to measure, and the blocks of a plan that they stand for."""
+"""Parts to measure: every component over its parameters, one or two of them varied at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from nnef_hw.codegen.blocks import stream_components
+from nnef_hw.codegen.blocks import build_parts
 from nnef_hw.devices import Device
 from nnef_hw.numerics import QType, Requant, signed_bits
-from nnef_hw.rtl.argmax import Argmax
-from nnef_hw.rtl.array import SystolicArray, sum_layout
-from nnef_hw.rtl.interpolated_table import InterpolatedTable
-from nnef_hw.rtl.linebuffer import LineBuffer
-from nnef_hw.rtl.parallel import ParallelLineBuffer
-from nnef_hw.rtl.pool import MaxPool, SumPool
-from nnef_hw.rtl.requantizer import Requantizer
-from nnef_hw.rtl.runningpool import RunningMax, RunningSum
-from nnef_hw.rtl.softmax import Softmax
-from nnef_hw.rtl.stream import Fifo, beat_layout
-from nnef_hw.rtl.table import Table
-from nnef_hw.rtl.tablesum import TableSum
-from nnef_hw.rtl.tflite_requantizer import TfliteRequantizer
-from nnef_hw.rtl.tflite_softmax import TfliteSoftmax
-from nnef_hw.rtl.width import Pack
-from nnef_hw.schedule import Block, Plan, lower
-from nnef_hw.schedule.layers import ConcatLayer, EltwiseLayer, MoveLayer
-from nnef_hw.schedule.plan import Resources
-from nnef_hw.schedule.resources import (
-    block_parts,
-)
+from nnef_hw.parts import Part
+from nnef_hw.parts.argmax import Argmax
+from nnef_hw.parts.array import SystolicArray
+from nnef_hw.parts.interpolated_table import InterpolatedTable
+from nnef_hw.parts.linebuffer import LineBuffer
+from nnef_hw.parts.parallel import ParallelLineBuffer
+from nnef_hw.parts.pool import MaxPool, SumPool
+from nnef_hw.parts.requantizer import Requantizer, TfliteRequantizer
+from nnef_hw.parts.runningpool import RunningMax, RunningSum
+from nnef_hw.parts.softmax import Softmax
+from nnef_hw.parts.stream import Skid, SumQueue
+from nnef_hw.parts.table import Table
+from nnef_hw.parts.tablesum import TableSum
+from nnef_hw.parts.tflite_softmax import TfliteSoftmax
+from nnef_hw.parts.width import Pack
+from nnef_hw.rtl.array import sum_layout
+from nnef_hw.rtl.stream import beat_layout
+from nnef_hw.schedule import Plan
 from nnef_hw.tables import unary_table
 from nnef_hw.tflite_numerics import TfliteRequant, tflite_exp_table
 from nnef_hw.window import Window
 
-__all__ = ["BLOCK", "Case", "component_cases", "network_cases"]
+__all__ = ["Case", "component_cases", "network_cases"]
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A component, and the block and part of the plan that it stands for.
+    """A part and what it is filled with.
 
-    A Block does not say everything: cases that differ from others in what it leaves out are not
-    ``typical`` and not fitted.
+    Its contents count too: cases that differ from others in them are not ``typical`` and not
+    fitted.
     """
 
-    part: str
-    block: Block
-    build: Callable[[], Any]
-    note: dict[str, int | str] = field(default_factory=dict)
+    part: Part
+    contents: Mapping[str, Any] = field(default_factory=dict)
+    note: Mapping[str, int | str] = field(default_factory=dict)
     typical: bool = True
+    built: Any = None
+
+    def build(self) -> Any:
+        """Return the component."""
+        return self.part.build(**self.contents) if self.built is None else self.built
 
 
-BLOCK = Block(
-    name="case", op="conv", kind="conv", sources=(), tensor="y", channels=1, out_channels=1,
-    x_bits=8, x_signed=False, out_bits=8, out_signed=False, cycles=1, resources=Resources(),
-)  # fmt: skip
+CODES: dict[str, Any] = {"bits": 8, "signed": False}
 
 
 def component_cases(device: Device) -> Iterator[Case]:
@@ -68,55 +65,38 @@ def component_cases(device: Device) -> Iterator[Case]:
     yield from _arrays(device)
     yield from _requantizers()
     yield from _tflite_components(device)
-    yield from _pools()
+    for bits in (4, 8, 16):
+        yield Case(MaxPool(bits=bits, signed=True))
+        yield Case(SumPool(bits=8, signed=False, acc_bits={4: 11}.get(bits, bits)))
     yield from _running_pools(device)
     full = [(4, 2), (4, 4), (6, 3), (8, 8), (30, 5), (64, 16), (120, 2)]
     for channels, lanes in (*full, (10, 4), (30, 8)):
-        block = replace(BLOCK, channels=channels, lanes=lanes)
-        yield Case(
-            "pack", block, partial(Pack, channels=channels, lanes=lanes, bits=8, signed=False)
-        )
+        yield Case(Pack(channels=channels, lanes=lanes, **CODES))
     for bits in (4, 8):
-        block = replace(BLOCK, kind="table", x_bits=bits, out_bits=bits)
         entries = np.random.default_rng(bits).integers(0, 1 << bits, 1 << bits).tolist()
-        table = partial(
-            Table, entries=entries, in_bits=bits, in_signed=False, out_bits=bits, out_signed=False,
-            lanes=1, ram=device.ram,
-        )  # fmt: skip
-        yield Case("table", block, table)
+        formats = {"in_bits": bits, "out_bits": bits, "in_signed": False, "out_signed": False}
+        yield Case(Table(ram=device.ram, **formats), {"entries": entries})
     yield from _interpolated_tables(device)
     for channels in (2, 9, 10, 100):
         for bits in (4, 8):
-            block = replace(BLOCK, kind="argmax", channels=channels, x_bits=bits)
-            yield Case("argmax", block, partial(Argmax, channels=channels, bits=bits, signed=True))
+            yield Case(Argmax(channels=channels, bits=bits, signed=True))
     for channels in (2, 10, 100):
-        block = replace(BLOCK, kind="softmax", channels=channels, x_signed=True)
         exponentials = np.random.default_rng(1).integers(0, 1 << 16, 256).tolist()
-        softmax = partial(
-            Softmax, channels=channels, bits=8, signed=True, table=exponentials, ram=device.ram
-        )
-        yield Case("softmax", block, softmax)
-    for bits in (14, 20, 28) if device.long_wires else ():
-        block = replace(BLOCK, acc_bits=bits, queued_sums=True)
-        yield Case("sum queue", block, partial(Fifo, sum_layout(bits)))
+        softmax = Softmax(channels=channels, bits=8, signed=True, ram=device.ram)
+        yield Case(softmax, {"table": exponentials})
+    for bits in (14, 20, 28):
+        yield Case(SumQueue(bits=bits + 1), {"shape": sum_layout(bits)})
     for bits in (4, 8, 16):
-        fifo = partial(Fifo, beat_layout(bits=bits, signed=False, lanes=1))
-        yield Case("port", replace(BLOCK, x_bits=bits), fifo)
+        shape = beat_layout(bits=bits, signed=False, lanes=1)
+        yield Case(Skid(bits=bits + 1), {"shape": shape})
 
 
-def network_cases(plan: Plan, graph: Any, device: Device) -> Iterator[Case]:
-    """Every component of a network's blocks that compute on one operand."""
-    for block, layer in zip(plan.blocks, lower(graph).layers, strict=True):
-        if isinstance(layer, ConcatLayer | EltwiseLayer | MoveLayer):
-            continue
-        components = stream_components(block, layer, device)
-        for part, (suffix, component) in zip(block_parts(block), components, strict=True):
-            note = {"network": plan.model, "component": f"{block.name}_{suffix}"}
-            yield Case(part, block, partial(_same, component), note)
-
-
-def _same(component: Any) -> Any:
-    return component
+def network_cases(plan: Plan) -> Iterator[Case]:
+    """Every component of a network's blocks."""
+    for block in plan.blocks:
+        for part, component in zip(block.parts, build_parts(block), strict=True):
+            note = {"network": plan.model, "component": f"{block.name}_{part.label}"}
+            yield Case(part, note=note, built=component)
 
 
 def _running_pools(device: Device) -> Iterator[Case]:
@@ -127,16 +107,10 @@ def _running_pools(device: Device) -> Iterator[Case]:
             passes=channels, by_channel=True,
         )  # fmt: skip
         for single_port in (False, True) if device.spram else (False,):
-            block = replace(
-                BLOCK, kind="running_max", channels=channels, window=window,
-                depth=channels * window.out_width, single_port=single_port,
-            )  # fmt: skip
-            shape = {"window": window, "ram": device.ram, "single_port": single_port, "bits": 8}
-            yield Case("running pool", block, partial(RunningMax, signed=False, **shape))
+            shape = {"window": window, "ram": device.ram, "single_port": single_port, **CODES}
+            yield Case(RunningMax(**shape))
             if single_port == bool(device.spram):
-                block = replace(block, kind="running_sum", acc_bits=14)
-                pool = partial(RunningSum, signed=False, acc_bits=14, **shape)
-                yield Case("running pool", block, pool)
+                yield Case(RunningSum(acc_bits=14, **shape))
 
 
 def _line_buffers(device: Device) -> Iterator[Case]:
@@ -167,12 +141,12 @@ def _line_buffers(device: Device) -> Iterator[Case]:
         lanes = (1,) if window.by_channel or n % 2 else (1, 4)
         for depth in (shallow, 4 * shallow):
             for width in lanes:
-                block = replace(BLOCK, window=window, depth=depth, lanes=width)
-                buffer = partial(
-                    LineBuffer, window=window, bits=8, signed=False, lanes=width, pad_code=0,
-                    depth=depth, ram=device.ram,
+                yield Case(
+                    LineBuffer(
+                        window=window, lanes=width, pad_code=0, depth=depth, ram=device.ram,
+                        **CODES,
+                    )
                 )  # fmt: skip
-                yield Case("line buffer", block, buffer)
 
 
 def _parallel_line_buffers(device: Device) -> Iterator[Case]:
@@ -187,16 +161,9 @@ def _parallel_line_buffers(device: Device) -> Iterator[Case]:
         (4, Window(14, 14, 1, kernel=(2, 2), passes=8)),
     ]
     for channels, window in spread:
-        lanes = channels * window.taps
-        block = replace(
-            BLOCK, window=window, channels=channels, lanes=lanes, depth=window.padded_width,
-            parallel=True,
-        )  # fmt: skip
-        buffer = partial(
-            ParallelLineBuffer, window=window, bits=8, signed=False, lanes=channels, pad_code=0,
-            ram=device.ram,
-        )  # fmt: skip
-        yield Case("parallel line buffer", block, buffer)
+        yield Case(
+            ParallelLineBuffer(window=window, lanes=channels, pad_code=0, ram=device.ram, **CODES)
+        )
 
 
 def _arrays(device: Device) -> Iterator[Case]:
@@ -237,21 +204,12 @@ def _arrays(device: Device) -> Iterator[Case]:
         highest = (1 << (bits - 1)) - 1
         values = np.round(rng.normal(0, 0.3 * highest, (channels, words, lanes)))
         weights = np.clip(values, -highest, highest)
-        passes = -(-channels // rows)
-        block = replace(
-            BLOCK, channels=words * lanes, out_channels=channels, lanes=lanes, rows=rows,
-            group_rows=group_rows, acc_bits=acc_bits, in_dsp=in_dsp, weight_style=style,
-            kept_passes=kept, multipliers=rows * lanes, x_bits=bits, weight_bits=bits,
-            weight_delay=device.weight_delay,
-            window=Window(1, 1, words, passes=passes),
+        array = SystolicArray(
+            channels=channels, words=words, rows=rows, lanes=lanes, group_rows=group_rows,
+            kept_passes=kept, x_bits=bits, x_signed=False, w_bits=bits, acc_bits=acc_bits,
+            in_dsp=in_dsp, ram=device.ram, weight_style=style, weight_delay=device.weight_delay,
         )  # fmt: skip
-        array = partial(
-            SystolicArray, weights=weights.astype(np.int64), rows=rows, group_rows=group_rows,
-            x_bits=bits, x_signed=False, w_bits=bits, acc_bits=acc_bits, in_dsp=in_dsp,
-            ram=device.ram, weight_style=style, kept_passes=kept,
-            weight_delay=device.weight_delay,
-        )  # fmt: skip
-        yield Case("array", block, array)
+        yield Case(array, {"weights": weights.astype(np.int64)})
 
 
 def _requantizers() -> Iterator[Case]:
@@ -271,22 +229,17 @@ def _requantizers() -> Iterator[Case]:
         spread_bits = min(acc_bits - 3, 15)
         bias = np.round(rng.normal(0, 1 << (spread_bits - 1), channels)).astype(np.int64)
         signed = lowest < 0
-        block = replace(
-            BLOCK, out_channels=channels, acc_bits=acc_bits, digit_bits=digit_bits,
-            digit_stages=stages, interval=-(-mult_bits // (digit_bits * stages)),
-            out_signed=signed,
-        )  # fmt: skip
         requant = Requant(
             tuple(mult.tolist()), acc_bits + mult_bits - 11, 0, lowest,
             127 if signed else 255, mult_bits,
         )  # fmt: skip
-        requantizer = partial(
-            Requantizer, requant=requant, bias=bias.tolist(), in_bits=acc_bits, acc_bits=acc_bits,
-            digit_bits=digit_bits, stages=stages, bits=8, signed=signed,
+        requantizer = Requantizer(
+            channels=channels, acc_bits=acc_bits, factor_bits=mult_bits, digit_bits=digit_bits,
+            stages=stages, bits=8, signed=signed,
         )  # fmt: skip
+        contents = {"requant": requant, "bias": bias.tolist()}
         note: dict[str, int | str] = {"mults": mults, "mult_bits": mult_bits}
-        typical = mults == channels and mult_bits == 16
-        yield Case("requantizer", block, requantizer, note, typical)
+        yield Case(requantizer, contents, note, mults == channels and mult_bits == 16)
 
 
 def _tflite_components(device: Device) -> Iterator[Case]:
@@ -299,31 +252,19 @@ def _tflite_components(device: Device) -> Iterator[Case]:
         requant = TfliteRequant(
             tuple(mult.tolist()), tuple(rng.integers(-10, -6, channels).tolist()), -5, -128, 127
         )
-        block = replace(
-            BLOCK, out_channels=channels, acc_bits=acc_bits, digit_bits=digit_bits,
-            digit_stages=stages, interval=-(-31 // (digit_bits * stages)), round_stages=3,
-            out_signed=True,
+        requantizer = TfliteRequantizer(
+            channels=channels, acc_bits=acc_bits, factor_bits=31, digit_bits=digit_bits,
+            stages=stages, bits=8, signed=True,
         )  # fmt: skip
-        requantizer = partial(
-            TfliteRequantizer, requant=requant, bias=bias.tolist(), in_bits=acc_bits,
-            acc_bits=acc_bits, digit_bits=digit_bits, stages=stages, bits=8, signed=True,
-        )  # fmt: skip
-        yield Case("requantizer", block, requantizer, typical=channels > 1)
+        contents = {"requant": requant, "bias": bias.tolist()}
+        yield Case(requantizer, contents, typical=channels > 1)
     exponentials = tflite_exp_table(0.1).tolist()
     for channels in (2, 10, 100):
-        softmax = partial(
-            TfliteSoftmax, channels=channels, bits=8, signed=True, table=exponentials,
-            ram=device.ram,
-        )  # fmt: skip
-        block = replace(BLOCK, kind="tflite_softmax", channels=channels, x_signed=True)
-        yield Case("tflite_softmax", block, softmax)
+        softmax = TfliteSoftmax(channels=channels, bits=8, signed=True, ram=device.ram)
+        yield Case(softmax, {"table": exponentials})
     tables = rng.integers(-1 << 28, 1 << 28, (2, 256)).tolist()
-    total = partial(
-        TableSum, entries=tables, in_bits=(8, 8), in_signed=(True, True), acc_bits=30,
-        ram=device.ram,
-    )  # fmt: skip
-    block = replace(BLOCK, kind="table_sum", x_signed=True, y_bits=8, acc_bits=30)
-    yield Case("table_sum", block, total)
+    total = TableSum(in_bits=(8, 8), in_signed=(True, True), acc_bits=30, ram=device.ram)
+    yield Case(total, {"entries": tables})
 
 
 def _interpolated_tables(device: Device) -> Iterator[Case]:
@@ -345,21 +286,8 @@ def _interpolated_tables(device: Device) -> Iterator[Case]:
         top = float(function(reach)) if function is np.exp else 1.0
         knots = unary_table(function, source, QType(out_bits, True, 2 * top / (1 << out_bits)))
         rises = np.diff(knots)
-        block = replace(
-            BLOCK, kind="interpolated_table", x_bits=in_bits, x_signed=True, out_bits=out_bits,
-            out_signed=True, y_bits=signed_bits(int(rises.min()), int(rises.max())),
+        table = InterpolatedTable(
+            in_bits=in_bits, in_signed=True, out_bits=out_bits, out_signed=True, ram=device.ram,
+            rise_bits=signed_bits(int(rises.min()), int(rises.max())),
         )  # fmt: skip
-        table = partial(
-            InterpolatedTable, knots=knots.tolist(), in_bits=in_bits, in_signed=True,
-            out_bits=out_bits, out_signed=True, lanes=1, ram=device.ram,
-        )  # fmt: skip
-        yield Case("interpolated_table", block, table)
-
-
-def _pools() -> Iterator[Case]:
-    for bits in (4, 8, 16):
-        block = replace(BLOCK, kind="max_pool", x_bits=bits)
-        yield Case("pool", block, partial(MaxPool, bits=bits, signed=True, lanes=1))
-    for bits in (8, 11, 16):
-        block = replace(BLOCK, kind="avg_pool", acc_bits=bits)
-        yield Case("pool", block, partial(SumPool, bits=8, signed=False, acc_bits=bits))
+        yield Case(table, {"knots": knots.tolist()})

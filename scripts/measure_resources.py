@@ -16,11 +16,12 @@ import re
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from component_cases import BLOCK, Case, component_cases, network_cases
+from component_cases import Case, component_cases, network_cases
 from numpy.typing import NDArray
 
 from nnef_hw.build.synthesis import map_only
@@ -30,11 +31,9 @@ from nnef_hw.devices import Device
 from nnef_hw.frontend import load
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
-from nnef_hw.schedule import Block, Plan, find_board, schedule
-from nnef_hw.schedule.features import component_features
-from nnef_hw.schedule.plan import Resources
-from nnef_hw.schedule.resources import component_resources, port_resources
+from nnef_hw.schedule import Plan, Resources, find_board, schedule
 from nnef_hw.tools import run_tool
+from nnef_hw.window import Window
 
 __all__ = ["Case", "component_cases", "fit", "measure", "network_cases"]
 
@@ -71,20 +70,12 @@ def measure(component: Any, family: str, folder: Path) -> Resources:
     return Resources(**counts, ff=flip_flops)
 
 
-def _estimate(case: Case, device: Device) -> Resources:
-    if case.part == "port":
-        return port_resources(case.block.x_bits)
-    return component_resources(case.part, case.block, device)
-
-
 def _describe(case: Case) -> dict[str, Any]:
-    defaults = vars_of(BLOCK)
-    changed = {k: v for k, v in vars_of(case.block).items() if v != defaults[k]}
-    for name in ("sources", "resources"):
-        changed.pop(name, None)
-    if case.block.window is not None:
-        changed["window"] = case.block.window.to_json()
-    return {**changed, **case.note}
+    parameters = {field.name: getattr(case.part, field.name) for field in fields(case.part)}
+    parameters.pop("ram", None)
+    if isinstance(window := parameters.get("window"), Window):
+        parameters["window"] = window.to_json()
+    return {**parameters, **case.note}
 
 
 def fit(lines: Sequence[dict[str, Any]]) -> None:
@@ -114,11 +105,6 @@ def _least_squares(features: NDArray[np.float64]) -> NDArray[np.float64]:
     weights = np.zeros(features.shape[1])
     weights[kept] = solution
     return weights
-
-
-def vars_of(block: Block) -> dict[str, Any]:
-    """Fields of a block."""
-    return {name: getattr(block, name) for name in Block.__dataclass_fields__}
 
 
 def load_plan(model: Path, samples: Path, board: str) -> tuple[Plan, Any]:
@@ -153,14 +139,14 @@ def main(arguments: list[str]) -> None:
         folder = Path(temporary)
         if options.command == "components":
             for case in component_cases(target.device):
-                if options.part in {None, case.part}:
+                if options.part in {None, case.part.costs}:
                     _measure_case(case, target.device, options.family, folder)
             return
         for network in options.folder:
             model = min(network.glob("*.nnef.tgz"), key=lambda path: len(path.name))
             plan, graph = load_plan(model, network / "samples.npz", target.name)
             if options.command == "blocks":
-                for case in network_cases(plan, graph, target.device):
+                for case in network_cases(plan):
                     _measure_case(case, target.device, options.family, folder)
                 continue
             found = measure(Accelerator(plan, graph), options.family, folder)
@@ -171,9 +157,8 @@ def main(arguments: list[str]) -> None:
 
 def _measure_case(case: Case, device: Device, family: str, folder: Path) -> None:
     found = measure(case.build(), family, folder)
-    features = {} if case.part == "port" else component_features(case.part, case.block, device)
-    extra = {"features": features, "typical": case.typical}
-    _print(case.part, _describe(case), found, _estimate(case, device), extra)
+    extra = {"features": {**case.part.features, "fixed": 1}, "typical": case.typical}
+    _print(case.part.costs, _describe(case), found, case.part.resources(device), extra)
 
 
 def _print(

@@ -19,7 +19,8 @@ ALLOWED = {
     "reference": GRAPH | {"reference"},
     "passes": GRAPH | {"passes", "reference"},
     "quantize": GRAPH | {"passes", "quantize", "reference"},
-    "schedule": GRAPH | {"passes", "schedule", "boards"},
+    "parts": BASE | {"parts"},
+    "schedule": GRAPH | {"passes", "parts", "schedule", "boards"},
     "boards": BASE | {"boards", "rtl"},
     "samples": GRAPH,
     "testing": GRAPH | {"reference"},
@@ -80,6 +81,7 @@ def test_every_layer_has_a_rule():
     [
         ("nnef_hw.run", ("amaranth", "lark")),
         ("nnef_hw.boards", ("amaranth",)),
+        ("nnef_hw.parts", ("amaranth",)),
         ("nnef_hw.schedule", ("amaranth",)),
         ("nnef_hw.quantize", ("amaranth",)),
         ("nnef_hw.frontend", ("amaranth", "onnx")),

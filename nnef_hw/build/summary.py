@@ -12,11 +12,10 @@ from nnef_hw.build.synthesis import SynthesisResult
 from nnef_hw.devices import Target
 from nnef_hw.ir import Graph
 from nnef_hw.run.link import MAX_PAYLOAD
-from nnef_hw.schedule import Block, Plan
+from nnef_hw.schedule import Block, LayerGraph, Plan
 from nnef_hw.schedule.activity import Activity, Timeline
 from nnef_hw.schedule.ceiling import find_ceilings
 from nnef_hw.schedule.headroom import find_headroom
-from nnef_hw.schedule.layers import ConvLayer, DepthwiseLayer, Layer, LayerGraph
 from nnef_hw.schedule.resources import usable_luts
 from nnef_hw.schedule.support import image_shape
 
@@ -74,10 +73,8 @@ def make_report(
         "simulation": simulation,
         "accuracy": accuracy,
         "layers": [
-            _layer(graph, plan, block, layer, codes, activity)
-            for block, layer, activity in zip(
-                plan.blocks, network.layers, timeline.blocks, strict=True
-            )
+            _layer(graph, plan, block, codes, activity)
+            for block, activity in zip(plan.blocks, timeline.blocks, strict=True)
         ],
         "inputs": [port.tensor for port in plan.inputs],
         "outputs": [port.tensor for port in plan.outputs],
@@ -170,7 +167,9 @@ def _roofs(plan: Plan, target: Target, codes: Mapping[str, int]) -> dict[str, fl
     As many LUTs may multiply as the rest of the design leaves.
     """
     device = target.device
-    in_logic = sum(block.multipliers for block in plan.blocks if not block.in_dsp)
+    in_logic = sum(
+        block.multipliers for block in plan.blocks if not block.folding.multiplies_in_dsp
+    )
     others = plan.resources.lut - in_logic * device.lut_multiplier
     free = usable_luts(device, plan.resources.lut) - others
     return {
@@ -181,34 +180,15 @@ def _roofs(plan: Plan, target: Target, codes: Mapping[str, int]) -> dict[str, fl
     }
 
 
-def _memory_bits(block: Block) -> int:
-    """Bits that a block's line buffer or running sums hold, copies included."""
-    if block.is_running:
-        return block.depth * (block.acc_bits or block.x_bits)
-    if block.window is None:
-        return 0
-    words = block.depth
-    if block.lines:
-        words *= block.window.taps
-    elif block.parallel:
-        words *= block.window.kernel[0] - 1
-    return words * block.beat_lanes * block.x_bits
-
-
 def _layer(
     graph: Graph,
     plan: Plan,
     block: Block,
-    layer: Layer,
     codes: Mapping[str, int],
     activity: Activity,
 ) -> dict[str, Any]:
+    layer, folding = block.layer, block.folding
     node = layer.node
-    parameters = 0
-    weight_bits = 0
-    if isinstance(layer, ConvLayer | DepthwiseLayer):
-        parameters = layer.parameters + int(layer.bias.size)
-        weight_bits = layer.parameters * layer.weight_bits
     return {
         "name": block.name,
         "op": block.op,
@@ -222,23 +202,20 @@ def _layer(
         "codes": codes[block.tensor],
         "input_image": list(image_shape(graph.tensor(node.inputs[0]).shape) or ()),
         "output_image": list(image_shape(graph.tensor(node.outputs[0]).shape) or ()),
-        "kernel": list(block.window.kernel) if block.window else None,
-        "parameters": parameters,
+        "kernel": list(layer.image.kernel) if layer.image else None,
+        "parameters": layer.weights_of_model + layer.biases,
         "macs": block.macs,
         "multipliers": block.multipliers,
-        "rows": block.rows,
-        "lanes": block.lanes,
-        "taps": block.taps,
-        "lines": block.lines,
-        "in_dsp": block.multipliers if block.in_dsp else 0,
+        **folding.shape,
+        "in_dsp": block.multipliers if folding.multiplies_in_dsp else 0,
         "cycles": block.cycles,
         "busy_cycles": sum(activity.busy),
         "waiting_cycles": sum(activity.waiting),
         "utilization": block.macs / (plan.interval * block.multipliers)
         if block.multipliers
         else None,
-        "line_buffer_bytes": -(-_memory_bits(block) // 8),
-        "weight_bytes": -(-weight_bits // 8),
+        "line_buffer_bytes": -(-sum(part.kept_bits for part in block.parts) // 8),
+        "weight_bytes": -(-layer.weights_of_model * layer.weight_bits // 8),
         "dsp": block.resources.dsp,
         "bram": block.resources.bram,
         "lut": block.resources.lut,

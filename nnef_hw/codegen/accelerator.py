@@ -8,22 +8,19 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from amaranth import Module, ResetInserter, Shape, Signal
+from amaranth import Module, ResetInserter, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.blockram import BlockRam
 from nnef_hw.codegen.blocks import connect_block
 from nnef_hw.devices import find_device
 from nnef_hw.ir import Graph
-from nnef_hw.rtl.fifo import BlockFifo
 from nnef_hw.rtl.fork import Fork
 from nnef_hw.rtl.stream import Fifo, beat_layout
-from nnef_hw.schedule import Plan, Source, lower
-from nnef_hw.schedule.plan import SHALLOW_FIFO
+from nnef_hw.schedule import Block, Plan
 from nnef_hw.schedule.support import image_shape
 
-__all__ = ["Accelerator", "make_fifo", "module_name"]
+__all__ = ["Accelerator", "module_name"]
 
 MOST_HOPS = 64
 """Cycles of a restart: fewer than the host link takes for its next packet."""
@@ -73,7 +70,6 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
     ) -> None:
         self.plan = plan
         self.counted = counted
-        self.network = lower(graph)
         self.beats = {
             source.tensor: math.prod(image_shape(graph.tensor(source.tensor).shape) or ())
             for block in plan.blocks
@@ -121,17 +117,17 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
             insert(f"{name}_skid", skid := Fifo(outside.payload.shape()))
             wiring.connect(m, wiring.flipped(outside), skid.i)
             give(port.tensor, skid.o, name)
-        for n, (block, layer) in enumerate(zip(plan.blocks, self.network.layers, strict=True)):
+        for n, block in enumerate(plan.blocks):
             name = module_name(block.name)
             if restart is not None and self.device.long_wires and n % every == 0:
                 hop = Signal(name=f"restart{n}", init=1, reset_less=True)
                 m.d.sync += hop.eq(restart)
                 restart = hop
             operands = [
-                self._operand(m, f"{name}_fifo{n}", streams[source.tensor].pop(), source, insert)
+                self._operand(m, f"{name}_fifo{n}", block, n, streams[source.tensor].pop(), insert)
                 for n, source in enumerate(block.sources)
             ]
-            connected = connect_block(m, name, block, layer, self.device, operands, insert)
+            connected = connect_block(m, name, block, operands, insert)
             if self.counted:
                 m.d.comb += [
                     self.busy[n].eq(connected.busy),
@@ -148,29 +144,13 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
         return m
 
     def _operand(
-        self,
-        m: Module,
-        name: str,
-        origin: Any,
-        source: Source,
+        self, m: Module, name: str, block: Block, operand: int, origin: Any,
         insert: Callable[[str, Any], None],
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Put the FIFO in front of an operand that has one."""
-        if not source.depth:
+        if not block.fifos[operand]:
             return origin
-        fifo = make_fifo(
-            origin.payload.shape(), source.depth, self.beats[source.tensor], self.device.ram
-        )
-        insert(name, fifo)
+        part = block.fifo(operand, self.beats[block.sources[operand].tensor])
+        insert(name, fifo := part.build(shape=origin.payload.shape()))
         wiring.connect(m, origin, fifo.i)
         return fifo.o
-
-
-def make_fifo(layout: Any, depth: int, frame: int, ram: BlockRam) -> Any:
-    """Return a queue of beats of one code, of registers or of block RAM."""
-    if depth <= SHALLOW_FIFO:
-        return Fifo(layout, depth=depth)
-    code = Shape.cast(layout["data"].shape.elem_shape)
-    return BlockFifo(
-        bits=code.width, signed=code.signed, lanes=1, frame=frame, depth=depth, ram=ram
-    )

@@ -10,12 +10,13 @@ from nnef_hw.boards import Board
 from nnef_hw.boards.core import DEFAULT_BAUD
 from nnef_hw.boards.top import CONSTRAINTS_SUFFIX, board_constraints, board_top
 from nnef_hw.boards.uart import uart_divider
-from nnef_hw.codegen.accelerator import Accelerator, make_fifo
+from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph
 from nnef_hw.manifest import manifest_hash
 from nnef_hw.schedule import Plan
+from nnef_hw.schedule.block import make_fifo
 from nnef_hw.schedule.plan import queued_ports
 
 __all__ = ["DEFAULT_BAUD", "BoardDesign", "check_clock", "design_board", "fastest_clock"]
@@ -82,11 +83,8 @@ def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any], board: Boar
     accelerator = Accelerator(plan, graph, restartable=True, counted=plan.layer_counters)
     queues = {
         port.name: make_fifo(
-            getattr(accelerator, port.name).payload.shape(),
-            port.queue_depth,
-            port.beats,
-            board.device.ram,
-        )
+            port.bits, port.signed, port.queue_depth, port.beats, board.device
+        ).build(shape=getattr(accelerator, port.name).payload.shape())
         for port in queued_ports(plan.inputs, plan.outputs)
     }
     top, ports = board_top(

@@ -31,8 +31,8 @@ def module_comments(plan: Plan, graph: Graph) -> dict[str, str]:
 
 def _operator(block: Block, node: Node | None, graph: Graph) -> str:
     text = block.op
-    if block.window is not None:
-        text += " " + "x".join(map(str, block.window.kernel))
+    if block.layer.image is not None:
+        text += " " + "x".join(map(str, block.layer.image.kernel))
     if node is None:
         return text
     shapes = [image_shape(graph.tensor(name).shape) for name in (node.inputs[0], block.tensor)]
@@ -46,9 +46,9 @@ def _operator(block: Block, node: Node | None, graph: Graph) -> str:
 def _folding(block: Block) -> list[str]:
     parts = []
     if block.multipliers:
-        counts = {"rows": block.rows, "lanes": block.lanes, "taps": block.taps}
+        counts = {key: count for key, count in block.folding.shape.items() if key != "lines"}
         factors = " x ".join(f"{count} {unit}" for unit, count in counts.items() if count > 1)
-        where = "DSP blocks" if block.in_dsp else "logic"
+        where = "DSP blocks" if block.folding.multiplies_in_dsp else "logic"
         parts.append(f"{factors or '1 multiplier'} in {where}")
     return [*parts, f"{block.cycles} cycles"]
 

@@ -40,8 +40,8 @@ def make_manifest(
         "folding": [
             {
                 "layer": block.name,
-                "rows": block.rows,
-                "lanes": block.lanes,
+                "rows": block.folding.shape["rows"],
+                "lanes": block.folding.shape["lanes"],
                 "cycles": block.cycles,
             }
             for block in plan.blocks

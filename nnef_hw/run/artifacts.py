@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load
 from nnef_hw.ir import Graph
-from nnef_hw.schedule import Plan
+from nnef_hw.schedule import Plan, lower
 
 __all__ = ["BuildFolder"]
 
@@ -55,7 +55,7 @@ class BuildFolder:
     @cached_property
     def plan(self) -> Plan:
         """The schedule."""
-        return self._read("plan.json", Plan.from_json)
+        return self._read("plan.json", lambda value: Plan.from_json(value, lower(self.fixed)))
 
     @cached_property
     def fixed(self) -> Graph:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.schedule.beats import Trace, trace_beats
-from nnef_hw.schedule.plan import Block, Plan
+from nnef_hw.schedule.plan import Plan
 
 __all__ = ["Activity", "Timeline", "Work", "make_timeline", "predict_work"]
 
@@ -83,7 +83,7 @@ def predict_work(plan: Plan, begin: int, end: int, frames: int) -> tuple[Work, .
         simulated = min(frames, 2 * simulated)
     work = []
     for block in plan.blocks:
-        words = _item_words(block)
+        words = block.pass_words
         # As if an item before the first one had left long ago.
         trace = traces[block.tensor]
         trace = Trace((0, *trace.offered), (-words, *trace.accepted))
@@ -120,15 +120,8 @@ def make_timeline(plan: Plan) -> Timeline:
         interval=plan.interval,
         step=step,
         inputs=tuple(activity(port.tensor, port.tensor, 1) for port in plan.inputs),
-        blocks=tuple(
-            activity(block.name, block.tensor, _item_words(block)) for block in plan.blocks
-        ),
+        blocks=tuple(activity(block.name, block.tensor, block.pass_words) for block in plan.blocks),
     )
-
-
-def _item_words(block: Block) -> int:
-    """Words of what a block takes at once: of a pass, or one code."""
-    return block.pass_words if block.has_windows else 1
 
 
 def _last_frames(trace: Trace, frames: int, kept: int) -> Trace:

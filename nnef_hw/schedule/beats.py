@@ -6,25 +6,25 @@ With the timing of the components they are the cycles of the hardware, exactly.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from operator import itemgetter
-from typing import Any
 
-from nnef_hw.schedule import move_processes, processes
-from nnef_hw.schedule.plan import SHALLOW_FIFO, Block, Port
-from nnef_hw.schedule.timing import Kernel, Log, Process, RecordedStream, Stream
+from nnef_hw.parts.fifo import BlockFifo, FifoLogs
+from nnef_hw.parts.fork import fork
+from nnef_hw.parts.stream import Skid
+from nnef_hw.parts.timing import Kernel, RecordedStream, Stream
+from nnef_hw.schedule.block import Block
+from nnef_hw.schedule.border import Pace, sink, source
+from nnef_hw.schedule.plan import Port
 
 __all__ = [
-    "FIFO_REGISTERS", "BeatTimes", "DeadlockError", "FifoLogs", "Network", "Trace",
-    "simulate_beats", "trace_beats",
+    "BeatTimes", "DeadlockError", "Network", "Trace", "simulate_beats", "trace_beats",
 ]  # fmt: skip
 
-BANK_STAGES = 2
-FIFO_REGISTERS = 2
-SHARED_CYCLES = 3
 LEAST_FRAMES = 3
+SKID = Skid(bits=1)
 MOST_FRAMES = 12
 """Frames after which a design that does not come to rest is taken as it is, beside those inside."""
 
@@ -134,15 +134,6 @@ def _trace(operands: Sequence[Sequence[tuple[int, int]]], taking_turns: bool) ->
     return Trace(tuple(o for o, _ in events), tuple(a for _, a in events))
 
 
-@dataclass(frozen=True, slots=True)
-class FifoLogs:
-    """When items entered a BlockFifo, left its memory, and left the registers behind that."""
-
-    written: Log
-    moved: Log
-    given: Log
-
-
 class Network:
     """The processes of a whole accelerator, ready to run.
 
@@ -166,11 +157,10 @@ class Network:
         *,
         in_step: bool = False,
     ) -> None:
-        self.kernel, self.stream_class = Kernel(), streams
+        self.kernel = Kernel(streams)
         self.inputs, self.outputs = inputs, outputs
-        self.logs: list[Log] = []
-        self.admitted = [self._log() for _ in inputs]
-        self.given = [self._log() for _ in inputs]
+        self.admitted = [self.kernel.log() for _ in inputs]
+        self.given = [self.kernel.log() for _ in inputs]
         self.taken: list[list[int]] = [[] for _ in outputs]
         self.fifos: dict[tuple[str, int], FifoLogs] = {}
         self.entrances: dict[str, tuple[Sequence[Stream], bool]] = {}
@@ -180,19 +170,19 @@ class Network:
         self.unregistered: set[str] = set()
 
         for n, port in enumerate(inputs):
-            border = self._stream()
+            border = self.kernel.stream()
             self.entrances[port.tensor] = [border], False
             pace = None
             if in_step:
-                pace = processes.Pace(self.given[n - 1], inputs[n - 1].beats, port.beats)
+                pace = Pace(self.given[n - 1], inputs[n - 1].beats, port.beats)
             ends = (self.admitted[n], self.given[n])
-            self._start(processes.source(border, port.beats, *ends, pace))
-            self._give(port.tensor, self._skid(border), readers)
+            self.kernel.start(source(border, port.beats, *ends, pace))
+            self._give(port.tensor, SKID.start(self.kernel, border), readers)
         for block in blocks:
             self._give(block.tensor, self._block(block), readers)
         for port, times in zip(outputs, self.taken, strict=True):
-            result = self._skid(self.branches[port.tensor].pop())
-            self._start(processes.sink(result, times))
+            result = SKID.start(self.kernel, self.branches[port.tensor].pop())
+            self.kernel.start(sink(result, times))
 
     def run(self, frames: int | None = None) -> BeatTimes:
         """Let so many frames pass, or as many as it takes until each is like the one before.
@@ -239,117 +229,36 @@ class Network:
         times = self.times
         return times.is_steady or self._passed >= MOST_FRAMES + times.inside
 
-    def _stream(self) -> Stream:
-        return self.stream_class(self.kernel)
-
     @property
     def events(self) -> int:
         """What has been simulated so far: codes and words that entered or left a memory."""
-        return sum(len(log.times) for log in self.logs)
-
-    def _log(self) -> Log:
-        log = Log(self.kernel)
-        self.logs.append(log)
-        return log
-
-    def _start(self, process: Process) -> None:
-        self.kernel.start(process)
+        return sum(len(log.times) for log in self.kernel.logs)
 
     def _give(self, tensor: str, stream: Stream, readers: Counter[str]) -> None:
         """Make a stream known by its name, once for every reader."""
         branches = [stream]
         if readers[tensor] > 1:
             self.unregistered.add(tensor)
-            branches = [self._stream() for _ in range(readers[tensor])]
-            self._start(processes.fork(stream, tuple(branches)))
+            branches = fork(self.kernel, stream, readers[tensor])
         self.branches[tensor] = branches
-
-    def _connect(self, process: Callable[..., Process], origin: Any, *arguments: Any) -> Stream:
-        target = self._stream()
-        self._start(process(origin, target, *arguments))
-        return target
-
-    def _skid(self, origin: Stream) -> Stream:
-        return self._connect(processes.skid, origin)
 
     def _operand(self, block: Block, n: int) -> Stream:
         stream = self.branches[block.sources[n].tensor].pop()
-        depth = block.sources[n].depth
-        if not depth:
+        if not block.fifos[n]:
             return stream
-        target, written, given = self._stream(), self._log(), self._log()
-        if depth <= SHALLOW_FIFO:
-            self._start(processes.queue_write(stream, written, given, depth))
-            self._start(processes.shallow_give(target, written, given))
-            return target
-        moved = self._log()
-        self.fifos[block.tensor, n] = FifoLogs(written, moved, given)
-        self._start(processes.fifo_write(stream, written, moved, depth - FIFO_REGISTERS))
-        self._start(processes.fifo_give(target, written, moved, given))
-        return target
-
-    def _block(self, block: Block) -> Stream:
-        origins = [self._operand(block, n) for n in range(len(block.sources))]
-        self.entrances[block.tensor] = origins, block.kind == "concat"
-        if block.kind == "concat":
-            return self._connect(processes.concat, tuple(origins), block.runs)
-        stream = origins[0]
-        if block.is_move:
-            return self._move(block, stream)
-        if block.beat_lanes > 1:
-            stream = self._connect(processes.pack, stream, block.channels, block.beat_lanes)
-        if block.has_windows:
-            stream = self._windows(block, stream)
-            self.entrances[block.tensor] = [stream], False
-        if block.kind == "conv":
-            stream = self._connect(processes.array, stream, block)
-        elif block.sums_taps:
-            stream = self._connect(processes.depthwise, stream, block)
-        elif block.kind in {"max_pool", "avg_pool", "table"}:
-            stream = self._connect(processes.register_last, stream, 1)
-        elif block.is_running:
-            spacing = SHARED_CYCLES if block.single_port else 1
-            stream = self._connect(processes.running_pool, stream, block.window, spacing)
-        elif block.kind == "argmax":
-            stream = self._connect(processes.register_last, stream, block.channels)
-        elif block.kind in {"softmax", "tflite_softmax"}:
-            times = block.softmax_cycles
-            stream = self._connect(processes.softmax, stream, block.channels, *times)
-        else:
-            # A pipeline of one operand and a constant, which is always there, or of two.
-            stream = self._connect(processes.eltwise, origins, block.stages)
-        if block.queued_sums:
-            stream = self._skid(stream)
-        if block.interval:
-            stream = self._connect(
-                processes.requantizer, stream, block.interval, block.digit_stages,
-                block.round_stages,
-            )  # fmt: skip
+        fifo = block.fifo(n)
+        if not isinstance(fifo, BlockFifo):
+            return fifo.start(self.kernel, stream)
+        stream, self.fifos[block.tensor, n] = fifo.start_logged(self.kernel, stream)
         return stream
 
-    def _move(self, block: Block, stream: Stream) -> Stream:
-        """Start a component that only moves codes."""
-        if block.kind in {"pad", "slice"} and block.sources[0].tensor in self.unregistered:
+    def _block(self, block: Block) -> Stream:
+        """Start the parts of a block; a constant operand is always there."""
+        streams = [self._operand(block, n) for n in range(len(block.sources))]
+        if block.sources[0].tensor in self.unregistered and not block.parts[0].is_registered:
             self.unregistered.add(block.tensor)
-        if block.kind == "slice":
-            return self._connect(move_processes.take_slice, stream, block.runs)
-        if block.kind == "pad":
-            return self._connect(move_processes.pad, stream, block.window)
-        written, freed, target = self._log(), self._log(), self._stream()
-        self._start(processes.queue_write(stream, written, freed, block.depth))
-        self._start(move_processes.reordered(target, block, written, freed))
-        return target
-
-    def _windows(self, block: Block, stream: Stream) -> Stream:
-        window = block.window
-        assert window is not None
-        if block.parallel:
-            return self._connect(processes.parallel, stream, window)
-        written, released, windows = self._log(), self._log(), self._stream()
-        if block.lines:
-            self._start(processes.bank_write(stream, window, block.lines, written, released))
-            self._start(processes.bank_read(windows, window, BANK_STAGES, written, released))
-        else:
-            self._start(processes.write(stream, window, block.depth, written, released))
-            self._start(processes.read(windows, window, written, released))
-        return windows
+        for n, part in enumerate(block.parts):
+            if n == block.worker:
+                self.entrances[block.tensor] = streams, part.takes_turns
+            streams = [part.start(self.kernel, *streams)]
+        return streams[0]

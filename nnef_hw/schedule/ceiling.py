@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nnef_hw.devices import Device, Target
-from nnef_hw.schedule.layers import LayerGraph
-from nnef_hw.schedule.options import layer_options
-from nnef_hw.schedule.plan import Block, Resources
+from nnef_hw.devices import Device, Resources, Target
+from nnef_hw.schedule.block import Block, layer_options
+from nnef_hw.schedule.plan import LayerGraph
 from nnef_hw.schedule.resources import LUT_SHARE
 from nnef_hw.schedule.search import Search, useful_options
 from nnef_hw.schedule.solver import border_resources, budget_of

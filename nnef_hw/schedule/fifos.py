@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from nnef_hw.blockram import tile_memory
 from nnef_hw.devices import Device
-from nnef_hw.schedule.beats import FIFO_REGISTERS, BeatTimes, DeadlockError, FifoLogs, Network
-from nnef_hw.schedule.plan import SHALLOW_FIFO, Block, Port, Source
-from nnef_hw.schedule.processes import fifo_reads
-from nnef_hw.schedule.resources import block_resources, operand_bits
+from nnef_hw.parts.fifo import FIFO_REGISTERS, FifoLogs, fifo_reads
+from nnef_hw.parts.stream import SHALLOW_FIFO
+from nnef_hw.schedule.beats import BeatTimes, DeadlockError, Network
+from nnef_hw.schedule.block import Block
+from nnef_hw.schedule.plan import Port
 
-__all__ = ["Ports", "fifo_depths", "give_fifos", "shrink_fifos", "with_depths"]
+__all__ = ["Ports", "fifo_depths", "give_fifos", "shrink_fifos"]
 
 Ports = tuple[Sequence[Port], Sequence[Port]]
 
@@ -41,9 +41,7 @@ def give_fifos(
     frames ahead of the others, all keep step. Returns the interval too.
     """
     unlimited = [
-        replace(block, sources=tuple(Source(s.tensor, UNBOUNDED) for s in block.sources))
-        if block.sources[1:]
-        else block
+        block.with_fifos([UNBOUNDED] * len(block.fifos)) if block.fifos[1:] else block
         for block in blocks
     ]
     network = Network(unlimited, *ports, in_step=len(ports[0]) > 1)
@@ -55,8 +53,9 @@ def give_fifos(
                 0 if _is_bridge(blocks, block, n) else _most_items(network, block, n)
                 for n in range(len(block.sources))
             ]
-            depths = [fifo_depths(block, n, items, device)[-1] for n, items in enumerate(most)]
-            block = with_depths(block, depths, device)
+            block = block.with_fifos([
+                fifo_depths(block, n, items, device)[-1] for n, items in enumerate(most)
+            ])
         sized.append(block)
     return tuple(sized), interval
 
@@ -90,7 +89,7 @@ class _Shrinker:
     def shrink(self, place: int, operand: int) -> None:
         """Take the cheapest FIFO that is large enough; most need the block RAM they have."""
         block = self.blocks[place]
-        depths = fifo_depths(block, operand, block.sources[operand].depth, self.device)
+        depths = fifo_depths(block, operand, block.fifos[operand], self.device)
         low, high = 0, len(depths) - 1
         probe = high - 1
         while low < high and self.events < MOST_EVENTS:
@@ -104,11 +103,9 @@ class _Shrinker:
         """Try a FIFO of that depth; keep it if the design is as fast."""
         block = self.blocks[place]
         trial = list(self.blocks)
-        trial[place] = with_depths(
-            block,
-            [depth if n == operand else s.depth for n, s in enumerate(block.sources)],
-            self.device,
-        )
+        trial[place] = block.with_fifos([
+            depth if n == operand else before for n, before in enumerate(block.fifos)
+        ])
         network = Network(trial, *self.ports)
         times = _times_if_prompt(network, self.times)
         self.events += network.events
@@ -139,7 +136,7 @@ def fifo_depths(block: Block, operand: int, items: int, device: Device) -> list[
     count = 0
     while depths[-1] < items:
         words = max(depths[-1], SHALLOW_FIFO) + 1 - FIFO_REGISTERS
-        tiling = tile_memory(device.ram, words, operand_bits(block, operand))
+        tiling = tile_memory(device.ram, words, block.layer.operand_format(operand).bits)
         depth = tiling.rows * tiling.tile_depth + FIFO_REGISTERS
         if tiling.count == count:
             depths[-1] = depth
@@ -147,15 +144,6 @@ def fifo_depths(block: Block, operand: int, items: int, device: Device) -> list[
             depths.append(depth)
         count = tiling.count
     return depths
-
-
-def with_depths(block: Block, depths: Sequence[int], device: Device) -> Block:
-    """Return the block with FIFOs of those depths in front of its operands."""
-    sources = tuple(
-        Source(source.tensor, depth) for source, depth in zip(block.sources, depths, strict=True)
-    )
-    block = replace(block, sources=sources)
-    return replace(block, resources=block_resources(block, device))
 
 
 def _is_bridge(blocks: Sequence[Block], block: Block, operand: int) -> bool:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from nnef_hw.devices import Device
-from nnef_hw.schedule.layers import LayerGraph
-from nnef_hw.schedule.options import layer_options
-from nnef_hw.schedule.plan import Block, Plan, Resources
-from nnef_hw.schedule.resources import block_resources, usable_luts
+from nnef_hw.devices import Device, Resources
+from nnef_hw.schedule.block import Block, layer_options
+from nnef_hw.schedule.plan import LayerGraph, Plan
+from nnef_hw.schedule.resources import usable_luts
 from nnef_hw.schedule.search import Budget, Search, total_resources, useful_options
 
 __all__ = ["Change", "Headroom", "Limit", "Shortage", "find_headroom"]
@@ -96,10 +95,7 @@ def find_headroom(plan: Plan, network: LayerGraph, device: Device) -> Headroom:
     kept = [block for block in plan.blocks if block.cycles <= cycles]
     slow = [block for block in plan.blocks if block.cycles > cycles]
     folded = _fold([options[block.tensor] for block in slow], kept, cycles, device)
-    changed = [
-        _resized(replace(new, sources=old.sources), device)
-        for old, new in zip(slow, folded, strict=True)
-    ]
+    changed = [new.with_fifos(old.fifos) for old, new in zip(slow, folded, strict=True)]
     resources = total_resources([*kept, *changed]) + plan.link
     usable = {
         "lut": usable_luts(device, plan.resources.lut),
@@ -141,7 +137,3 @@ def _fold(
     blocks = Search(options, budget, device, supply=False).within(cycles)
     assert blocks is not None, "logic can always multiply"
     return blocks
-
-
-def _resized(block: Block, device: Device) -> Block:
-    return replace(block, resources=block_resources(block, device))

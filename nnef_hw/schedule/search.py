@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.devices import Device
-from nnef_hw.schedule.plan import Block, Resources
+from nnef_hw.devices import Device, Resources
+from nnef_hw.schedule.block import Block
 
 __all__ = ["Budget", "Search", "total_resources", "useful_options"]
 
@@ -104,9 +104,7 @@ class Search:
         self.amounts = [np.array([_amounts(b) for b in layer], float) for layer in options]
         self.cycles = [np.array([b.cycles for b in layer]) for layer in options]
         self.missing = [np.array([b.missing_words for b in layer]) for layer in options]
-        self.words = [
-            np.array([b.window.words if b.window else 1 for b in layer]) for layer in options
-        ]
+        self.words = [np.array([b.words for b in layer]) for layer in options]
 
     @property
     def floor(self) -> int:

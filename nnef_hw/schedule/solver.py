@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from nnef_hw.boards import BOARDS
-from nnef_hw.devices import Device, Target
+from nnef_hw.devices import Device, Resources, Target
 from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph
+from nnef_hw.parts.stream import Skid
 from nnef_hw.schedule.beats import BeatTimes
-from nnef_hw.schedule.fifos import Ports, fifo_depths, give_fifos, shrink_fifos, with_depths
-from nnef_hw.schedule.layers import ConvLayer, DepthwiseLayer, LayerGraph
+from nnef_hw.schedule.block import Block, layer_options, make_fifo
+from nnef_hw.schedule.fifos import Ports, fifo_depths, give_fifos, shrink_fifos
 from nnef_hw.schedule.lower import lower
-from nnef_hw.schedule.options import layer_options
-from nnef_hw.schedule.plan import Block, Plan, Resources, queued_ports
-from nnef_hw.schedule.resources import LUT_SHARE, fifo_resources, port_resources
+from nnef_hw.schedule.plan import LayerGraph, Plan, queued_ports
+from nnef_hw.schedule.resources import LUT_SHARE
 from nnef_hw.schedule.search import Budget, Search, total_resources, useful_options
 
 __all__ = ["border_resources", "budget_of", "schedule"]
@@ -146,31 +146,13 @@ def _with_slack(blocks: Sequence[Block], device: Device) -> tuple[Block, ...]:
     for block in blocks:
         before = max(supply.get(source.tensor, 0) for source in block.sources)
         supply[block.tensor] = max(block.cycles, 0 if block.multipliers else before)
-        pause = _pause_cycles(block)
-        if block.window and pause and before > 0 and before + pause > interval:
-            codes = block.window.height * block.window.width * block.channels
-            beats = -(-pause * codes // interval)
+        image = block.layer.image
+        if image and block.pause and before > 0 and before + block.pause > interval:
+            beats = -(-block.pause * image.beats // interval)
             depth = fifo_depths(block, 0, beats + SLACK_MARGIN, device)[-1]
-            block = with_depths(block, [depth], device)
+            block = block.with_fifos([depth])
         eased.append(block)
     return tuple(eased)
-
-
-def _pause_cycles(block: Block) -> int:
-    """Return for how many cycles on end a block takes nothing.
-
-    A line buffer writes the padding between two frames; a running pool's results leave.
-    """
-    window = block.window
-    if window is None:
-        return 0
-    if block.is_running:
-        return window.out_width * block.channels * max(0, block.interval - 1)
-    if not block.has_windows or block.parallel or block.lines:
-        return 0
-    (top, bottom), (left, right) = window.padding
-    pixels = (top + bottom) * window.padded_width + left + right
-    return pixels * window.channel_blocks
 
 
 def budget_of(device: Device, link: Resources, share: float) -> Budget:
@@ -193,8 +175,9 @@ def border_resources(
         link += sum([LAYER_COUNTERS] * len(network.layers), Resources())
     if target.link_lut:
         for port in queued_ports(network.inputs, network.outputs):
-            link += fifo_resources(port.queue_depth, port.bits, target.device) + TENSOR_LINK
-    return sum((port_resources(port.bits) for port in ports), link)
+            queue = make_fifo(port.bits, port.signed, port.queue_depth, port.beats, target.device)
+            link += queue.resources(target.device) + TENSOR_LINK
+    return sum((Skid(bits=port.bits + 1).resources(target.device) for port in ports), link)
 
 
 def _misfit(
@@ -212,9 +195,7 @@ def _misfit(
     budget = budget_of(device, link, LUT_SHARE)
     smallest = [min(layer, key=lambda b: _least_memory(b, device)) for layer in options]
     weight_bytes = sum(
-        -(-layer.parameters * layer.weight_bits // 8)
-        for layer in network.layers
-        if isinstance(layer, ConvLayer | DepthwiseLayer)
+        -(-layer.weights_of_model * layer.weight_bits // 8) for layer in network.layers
     )
     floor = max(min(block.cycles for block in layer) for layer in options)
     if target_fps is not None and Search(options, budget, device, supply=False).feasible:

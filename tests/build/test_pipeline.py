@@ -23,7 +23,7 @@ from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.simulate import compare
-from nnef_hw.schedule import Plan, find_board
+from nnef_hw.schedule import Plan, find_board, lower
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 FILES = {
@@ -65,9 +65,9 @@ def test_files(finished):
     assert files(folder).keys() == FILES
     manifest = json.loads((folder / "manifest.json").read_text())
     assert all((folder / name).exists() for name in manifest["files"].values())
-    plan = (folder / "plan.json").read_text()
-    assert Plan.from_json(json.loads(plan)).dumps() == plan
     fixed, canonical = load(folder / "model.nnef.tgz"), load(folder / "float.nnef.tgz")
+    plan = (folder / "plan.json").read_text()
+    assert Plan.from_json(json.loads(plan), lower(fixed)).dumps() == plan
     assert (fixed.stage, canonical.stage) == (Stage.FIXED, Stage.CANONICAL)
     assert manifest["model_hash"] == graph_hash(fixed)
     assert json.loads((folder / "report.json").read_text()) == report

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nnef_hw.build.summary import _link_rate, _memory_bits, make_report
+from nnef_hw.build.summary import _link_rate, make_report
 from nnef_hw.build.synthesis import Resource, SynthesisResult
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
@@ -11,7 +11,6 @@ from nnef_hw.report import write_html
 from nnef_hw.schedule import Port, find_board, lower, schedule
 from nnef_hw.schedule.activity import make_timeline
 from nnef_hw.testing import GraphBuilder
-from nnef_hw.window import Window
 
 TARGET = find_board("icebreaker")
 
@@ -186,22 +185,6 @@ def test_stream_that_keeps_the_interval_from_being_halved_is_named(branching):
     assert headroom["cycles"] >= 288
     assert value["roofs"]["streams"] == plan.macs / 288 == value["roofs"]["input"]
     assert value["roofs"]["dsp_multipliers"] == 156 <= value["roofs"]["multipliers"]
-
-
-@pytest.mark.parametrize(
-    ("changes", "bits"),
-    [
-        ({}, 0),
-        ({"window": Window(6, 6, 2, (3, 3)), "depth": 64, "lanes": 4}, 64 * 4 * 8),
-        ({"window": Window(6, 6, 1, (3, 3)), "depth": 6, "parallel": True}, 6 * 8 * 8 * 2),
-        ({"window": Window(6, 6, 8, (3, 3)), "depth": 192, "lines": 4}, 192 * 8 * 9),
-        ({"kind": "running_sum", "depth": 24, "acc_bits": 14}, 24 * 14),
-        ({"kind": "running_max", "depth": 24}, 24 * 8),
-    ],
-)
-def test_bits_of_line_buffers(branching, changes, bits):
-    plain = replace(branching[0].blocks[1], acc_bits=0)
-    assert _memory_bits(replace(plain, **changes)) == bits
 
 
 def test_page_of_a_branching_network_has_its_fifo(branching, tmp_path):

@@ -17,7 +17,6 @@ from nnef_hw.quantize import quantize
 from nnef_hw.rtl.primitives import PRIMITIVES
 from nnef_hw.schedule import find_board, lower, schedule
 from nnef_hw.schedule.beats import simulate_beats
-from nnef_hw.schedule.resources import block_resources
 from nnef_hw.testing import GraphBuilder
 
 
@@ -34,18 +33,11 @@ def graph(rng):
 
 
 def fold(plan, target, changes):
-    """Put changes into the plan's blocks by name and bring everything else up to date."""
-    blocks = []
-    for block in plan.blocks:
-        if block.kind == "conv":
-            new = changes[block.name]
-            window = replace(
-                block.window,
-                passes=-(-block.out_channels // new["rows"]),
-                channel_blocks=-(-block.channels // new["lanes"]),
-            )
-            block = replace(block, window=window, multipliers=new["rows"] * new["lanes"], **new)
-        blocks.append(replace(block, resources=block_resources(block, target.device)))
+    """Put changes into the foldings of a plan by name, and simulate its beats again."""
+    blocks = [
+        block.with_folding(**changes[block.name]) if block.name in changes else block
+        for block in plan.blocks
+    ]
     times = simulate_beats(blocks, plan.inputs, plan.outputs)
     return replace(plan, blocks=tuple(blocks), interval=times.interval, latency=times.latency)
 

@@ -7,16 +7,17 @@ import pytest
 
 from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.parts.linebuffer import LineBuffer
+from nnef_hw.parts.requantizer import Requantizer
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.streams import to_stream
 from nnef_hw.schedule import lower
 from nnef_hw.schedule.beats import BeatTimes, simulate_beats
+from nnef_hw.schedule.block import layer_options
 from nnef_hw.schedule.fifos import give_fifos, shrink_fifos
-from nnef_hw.schedule.folding import factor_bits
-from nnef_hw.schedule.options import layer_options
-from nnef_hw.schedule.resources import block_resources
+from nnef_hw.schedule.systolic import SystolicFolding
 from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.frames import pack_frames, unpack_frames
 from nnef_hw.sim.pysim import run_streams
@@ -45,25 +46,21 @@ def force(rng):
         options = layer_options(layer, device)
         options = [block for block in options if block.multipliers <= 48] or options
         block = options[int(rng.integers(len(options)))]
-        if block.kind == "conv":
-            block = replace(
-                block,
-                group_rows=int(rng.integers(1, block.rows + 1)),
+        if isinstance(block.folding, SystolicFolding):
+            block = block.with_folding(
+                group_rows=int(rng.integers(1, block.folding.rows + 1)),
                 kept_passes=int(rng.integers(1, 3)),
             )
-        if block.interval:
-            top_bits = factor_bits(layer.requant)
+        if isinstance(block.parts[-1], Requantizer):
+            top_bits = block.parts[-1].factor_bits
             digit_bits = int(rng.integers(1, top_bits + 1))
             digits = -(-top_bits // digit_bits)
             stages = int(rng.integers(1, digits + 1))
-            block = replace(
-                block, digit_bits=digit_bits, digit_stages=stages, interval=-(-digits // stages)
-            )
-        has_buffer = block.has_windows and not block.parallel
-        if has_buffer and rng.random() < 0.5:
-            depth = max(2, 1 << (block.window.min_depth - 1).bit_length())
-            block = replace(block, depth=depth)
-        return replace(block, resources=block_resources(block, device))
+            block = block.with_folding(digit_bits=digit_bits, digit_stages=stages)
+        if isinstance(block.buffer, LineBuffer) and rng.random() < 0.5:
+            depth = max(2, 1 << (block.buffer.window.min_depth - 1).bit_length())
+            block = block.with_folding(depth=depth)
+        return block
 
     def force(plan, graph, target):
         blocks = tuple(force_block(layer, target.device) for layer in lower(graph).layers)

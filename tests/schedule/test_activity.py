@@ -40,11 +40,13 @@ def plan(residual):
 
 def test_an_array_takes_the_words_of_its_passes(plan):
     for block, activity in zip(plan.blocks, make_timeline(plan).blocks, strict=True):
-        if block.has_windows:
-            words = block.window.out_pixels * block.window.passes * block.pass_words
+        if block.buffer is not None:
+            window = block.buffer.window
+            words = window.out_pixels * window.passes * block.pass_words
             assert sum(activity.busy) == words, block.name
         else:
-            codes = block.window.beats if block.is_running else 8 * 8 * 8
+            image = block.layer.image
+            codes = image.beats if image is not None else 8 * 8 * 8
             assert sum(activity.busy) == codes, block.name
 
 
@@ -72,7 +74,7 @@ def test_recording_changes_no_cycle(plan):
 def test_slow_reader_makes_its_writer_wait(plan):
     """The layer behind gives a result every 40 cycles; the one before it then cannot go on."""
     slow = [
-        replace(block, digit_stages=1, digit_bits=1, interval=40) if n == 2 else block
+        block.with_folding(digit_stages=1, digit_bits=1) if n == 2 else block
         for n, block in enumerate(plan.blocks)
     ]
     times = simulate_beats(slow, plan.inputs, plan.outputs)
@@ -109,5 +111,5 @@ def test_move_takes_every_code_once(fix, rng):
     padded = g.op("pad", x, padding=padding, border="constant", value=0.0)
     plan = schedule(fix(g.build(g.op("tanh", padded))), TARGET)
     timeline = make_timeline(plan)
-    moves = [n for n, block in enumerate(plan.blocks) if block.is_move]
+    moves = [n for n, block in enumerate(plan.blocks) if block.kind == "pad"]
     assert [sum(timeline.blocks[n].busy) for n in moves] == [3 * 4 * 4]

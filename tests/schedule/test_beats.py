@@ -5,10 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nnef_hw.parts.linebuffer import LineBuffer
+from nnef_hw.parts.parallel import ParallelLineBuffer
+from nnef_hw.parts.runningpool import RunningPool
 from nnef_hw.schedule import find_board, lower, schedule
 from nnef_hw.schedule.beats import simulate_beats
-from nnef_hw.schedule.layers import ConvLayer
-from nnef_hw.schedule.options import layer_options
+from nnef_hw.schedule.block import layer_options
+from nnef_hw.schedule.conv import ConvLayer
+from nnef_hw.schedule.systolic import SystolicFolding
 from nnef_hw.testing import GraphBuilder
 
 FRAMES = 5
@@ -189,10 +193,11 @@ def test_sums_that_leave_as_fast_as_they_can(group_rows, kept_passes, fix, simul
     graph = fix(pointwise(rng))
     plan = schedule(graph, find_board("ecp5"))
     (block,) = plan.blocks
-    block = replace(
-        block, rows=3, lanes=2, group_rows=group_rows, kept_passes=kept_passes, digit_bits=16,
-        digit_stages=1, interval=1, window=replace(block.window, passes=2, channel_blocks=1),
+    folding = SystolicFolding(
+        rows=3, lanes=2, group_rows=group_rows, kept_passes=kept_passes, digit_bits=16,
+        digit_stages=1, in_dsp=True, weight_style="block", depth=128,
     )  # fmt: skip
+    block = replace(block, folding=folding)
     times = simulate_beats([block], plan.inputs, plan.outputs)
     plan = replace(plan, blocks=(block,), interval=times.interval, latency=times.latency)
     check_cycles(plan, graph, simulate(plan, graph))
@@ -203,15 +208,19 @@ PARALLEL = (conv_same, conv_rectangle, flattened, one_image_row)
 
 @pytest.mark.parametrize("network", PARALLEL, ids=lambda f: f.__name__)
 def test_parallel_windows(network, fix, simulate, rng, monkeypatch):
-    monkeypatch.setattr("nnef_hw.schedule.conv_options.LEAST_UTILIZATION", 0.0)
+    monkeypatch.setattr("nnef_hw.schedule.systolic.LEAST_UTILIZATION", 0.0)
     target = find_board("ecp5")
     graph = fix(network(rng))
     plan = schedule(graph, target)
     blocks = []
     for layer, block in zip(lower(graph).layers, plan.blocks, strict=True):
-        parallel = [option for option in layer_options(layer, target.device) if option.parallel]
+        parallel = [
+            option
+            for option in layer_options(layer, target.device)
+            if isinstance(option.buffer, ParallelLineBuffer)
+        ]
         blocks.append(parallel[int(rng.integers(len(parallel)))] if parallel else block)
-    assert any(block.parallel for block in blocks)
+    assert any(isinstance(block.buffer, ParallelLineBuffer) for block in blocks)
     times = simulate_beats(blocks, plan.inputs, plan.outputs)
     plan = replace(plan, blocks=tuple(blocks), interval=times.interval, latency=times.latency)
     simulation = simulate(plan, graph)
@@ -262,9 +271,10 @@ def test_signs_take_one_bit_but_beside_absent_lanes(fix, rng):
     seen = set()
     for layer in lower(graph).layers:
         for block in layer_options(layer, find_board("ice40").device):
-            if isinstance(layer, ConvLayer) and not block.parallel:
-                has_zeros = block.channels % block.lanes > 0
-                assert block.weight_bits == 1 + has_zeros
+            if isinstance(layer, ConvLayer) and not isinstance(block.buffer, ParallelLineBuffer):
+                array = block.parts[block.worker]
+                has_zeros = layer.in_channels % array.lanes > 0
+                assert array.w_bits == 1 + has_zeros
                 seen.add(has_zeros)
     assert seen == {False, True}
 
@@ -273,10 +283,10 @@ def test_signs_take_one_bit_but_beside_absent_lanes(fix, rng):
 def test_memories_of_running_pools(single_port, fix, simulate, rng):
     graph = fix(tiled_pools(rng))
     plan = schedule(graph, find_board("ice40"))
-    pools = [block for block in plan.blocks if block.is_running]
+    pools = [block for block in plan.blocks if isinstance(block.parts[0], RunningPool)]
     assert [block.kind for block in pools] == ["running_max", "running_sum"]
     blocks = tuple(
-        replace(block, single_port=single_port) if block.is_running else block
+        block.with_folding(single_port=single_port) if block in pools else block
         for block in plan.blocks
     )
     times = simulate_beats(blocks, plan.inputs, plan.outputs)
@@ -306,7 +316,10 @@ def test_results_do_not_depend_on_the_number_of_frames(fix, rng):
 def test_a_deeper_line_buffer_is_never_slower(fix, rng):
     plan = schedule(fix(max_pool_overlapping(rng)), find_board("ice40"))
     deeper = tuple(
-        replace(block, depth=4 * block.depth) if block.window else block for block in plan.blocks
+        block.with_folding(depth=4 * block.folding.depth)
+        if isinstance(block.buffer, LineBuffer)
+        else block
+        for block in plan.blocks
     )
     before, after = (
         simulate_beats(blocks, plan.inputs, plan.outputs) for blocks in (plan.blocks, deeper)

@@ -126,13 +126,7 @@ def shallower(plan, items):
     """The plan with that many fewer items in its deepest FIFO."""
     depth = max(source.depth for block in plan.blocks for source in block.sources)
     blocks = tuple(
-        replace(
-            block,
-            sources=tuple(
-                replace(source, depth=depth - items) if source.depth == depth else source
-                for source in block.sources
-            ),
-        )
+        block.with_fifos([n - items if n == depth else n for n in block.fifos])
         for block in plan.blocks
     )
     return replace(plan, blocks=blocks)
@@ -149,7 +143,7 @@ def test_fifo_between_layers(depth, fix, simulate, rng):
     graph = fix(two_convolutions(rng))
     plan = schedule(graph, find_board("ecp5"))
     first, second = plan.blocks
-    second = replace(second, sources=(replace(second.sources[0], depth=depth),))
+    second = second.with_fifos([depth])
     times = simulate_beats((first, second), plan.inputs, plan.outputs)
     plan = replace(plan, blocks=(first, second), interval=times.interval, latency=times.latency)
     simulate(plan, graph).check(FRAMES)

@@ -71,7 +71,7 @@ def test_fifos_are_kept(linears):
     graph, target = linears(16), find_board("ulx3s_85f")
     plan = schedule(graph, target, clock_mhz=60, target_fps=60e6 / 160)
     first, *others = plan.blocks
-    buffered = replace(first, sources=(replace(first.sources[0], depth=600),))
+    buffered = first.with_fifos([600])
     plans = (plan, replace(plan, blocks=(buffered, *others)))
     plain, with_fifo = (find_headroom(p, lower(graph), target.device) for p in plans)
     assert plain.changes[0].name == first.name

@@ -73,7 +73,7 @@ def test_given_formats(fix, simulate, rng):
         graph = graph.replaced(tensors={**graph.tensors, name: tensor})
     fixed = fix(graph)
     plan = schedule(fixed, find_board("ice40"))
-    assert [(block.kind, block.x_bits) for block in plan.blocks] == [("interpolated_table", 16)]
+    assert [(b.kind, b.layer.source.bits) for b in plan.blocks] == [("interpolated_table", 16)]
     simulate(plan, fixed).check(FRAMES)
 
 
@@ -83,4 +83,4 @@ def test_memory_holds_differences_of_the_width_they_have(board, brams, fix, rng)
     blocks = schedule(graph, find_board(board)).blocks
     tables = [block for block in blocks if block.kind == "interpolated_table"]
     assert [block.resources.bram for block in tables] == [brams, brams]
-    assert all(block.y_bits <= 12 for block in tables)
+    assert all(block.parts[0].rise_bits <= 12 for block in tables)

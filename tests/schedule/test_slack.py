@@ -81,15 +81,15 @@ BOARDS = pytest.mark.parametrize("board", ["ice40", "ecp5"])
 def with_fifo(plan, place, operand, depth):
     """The plan with another FIFO in front of one operand."""
     blocks = list(plan.blocks)
-    sources = list(blocks[place].sources)
-    sources[operand] = replace(sources[operand], depth=depth)
-    blocks[place] = replace(blocks[place], sources=tuple(sources))
+    depths = list(blocks[place].fifos)
+    depths[operand] = depth
+    blocks[place] = blocks[place].with_fifos(depths)
     return replace(plan, blocks=tuple(blocks))
 
 
 def with_line_buffer(plan, place, depth):
     blocks = list(plan.blocks)
-    blocks[place] = replace(blocks[place], depth=depth)
+    blocks[place] = blocks[place].with_folding(depth=depth)
     return replace(plan, blocks=tuple(blocks))
 
 
@@ -154,13 +154,13 @@ def test_one_word_fewer_of_a_line_buffer_stalls_or_deadlocks(network, fix, rng):
     slowest = [
         place
         for place, block in enumerate(plan.blocks)
-        if block.cycles == plan.interval and block.window and block.window.taps > 1
+        if block.cycles == plan.interval and block.buffer and block.buffer.window.taps > 1
     ]
     assert slowest
     for place in slowest:
-        window = plan.blocks[place].window
+        window = plan.blocks[place].buffer.window
         enough = window.span + max(window.column_step, window.row_step, window.frame_step)
-        assert plan.blocks[place].depth >= enough
+        assert plan.blocks[place].buffer.depth >= enough
         assert is_as_fast(with_line_buffer(plan, place, enough), plan)
         assert not is_as_fast(with_line_buffer(plan, place, enough - 1), plan)
         least = with_line_buffer(plan, place, window.min_depth)

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from nnef_hw.errors import TargetError
+from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.schedule import find_board, lower, schedule, search, solver
-from nnef_hw.schedule.options import layer_options
+from nnef_hw.schedule.block import layer_options
 from nnef_hw.schedule.resources import LUT_SHARE
 from nnef_hw.testing import GraphBuilder
 
@@ -49,7 +50,8 @@ def test_numbers_of_a_plan_agree(board, fix, rng):
     layers = lower(graph).layers
     assert [block.name for block in plan.blocks] == [layer.name for layer in layers]
     convolutions = [block for block in plan.blocks if block.kind in {"conv", "dot"}]
-    assert plan.multipliers == sum(b.rows * b.lanes * b.taps for b in convolutions)
+    shapes = [block.folding.shape for block in convolutions]
+    assert plan.multipliers == sum(s["rows"] * s["lanes"] * s["taps"] for s in shapes)
     # Output elements x kernel volume: 10x10, 3x3 and 1x1 pixels.
     assert plan.macs == 100 * 4 * 9 + 9 * 8 * 36 + 5 * 72
     assert plan.mac_utilization == plan.macs / (plan.interval * plan.multipliers)
@@ -61,17 +63,18 @@ def test_every_option_computes_all_of_the_layer(fix, rng):
     device = find_board("ecp5").device
     for layer in lower(fix(classifier(rng, width=3, size=6))).layers:
         for block in layer_options(layer, device):
-            if not block.has_windows:
+            if block.buffer is None:
                 continue
-            codes = block.window.height * block.window.width * block.channels
-            assert block.cycles >= codes
-            if not block.lines:
-                assert block.depth & (block.depth - 1) == 0
-                assert block.depth >= block.window.min_depth
+            assert block.cycles >= layer.image.beats
+            if isinstance(block.buffer, LineBuffer):
+                assert block.buffer.depth & (block.buffer.depth - 1) == 0
+                assert block.buffer.depth >= block.buffer.window.min_depth
             if block.kind == "conv":
-                assert block.window.passes * block.rows >= block.out_channels
-                assert block.window.channel_blocks * block.lanes >= block.channels
-                assert 1 <= block.group_rows <= block.rows
+                window, folding = block.buffer.window, block.folding
+                assert window.passes * folding.rows >= layer.out_channels
+                lanes = folding.lanes // (window.taps if folding.parallel else 1)
+                assert window.channel_blocks * lanes >= layer.in_channels
+                assert 1 <= folding.group_rows <= folding.rows
                 assert block.cycles * block.multipliers >= block.macs
 
 

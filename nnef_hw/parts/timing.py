@@ -93,10 +93,33 @@ class _Gather:
 
 
 class Kernel:
-    """Runs processes until none can go on."""
+    """Makes streams and logs, and runs the processes that use them until none can go on.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    stream_class
+        What :meth:`stream` makes.
+
+    Attributes
+    ----------
+    logs
+        All that :meth:`log` made.
+    """
+
+    def __init__(self, stream_class: type[Stream] = Stream) -> None:
         self.ready: list[tuple[Any, int | None]] = []
+        self.logs: list[Log] = []
+        self._stream_class = stream_class
+
+    def stream(self) -> Stream:
+        """Return a new stream."""
+        return self._stream_class(self)
+
+    def log(self) -> Log:
+        """Return a new log."""
+        log = Log(self)
+        self.logs.append(log)
+        return log
 
     def start(self, process: Process) -> None:
         """Let a process run."""

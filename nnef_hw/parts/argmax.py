@@ -1,0 +1,46 @@
+"""Index of the largest channel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nnef_hw.devices import Device
+from nnef_hw.parts.part import Pipe, counter_bits
+from nnef_hw.parts.timing import Process, Stream
+
+__all__ = ["Argmax"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Argmax(Pipe):
+    """Takes a code per cycle; only the last of a pixel waits for the result's register."""
+
+    component = "nnef_hw.rtl.argmax:Argmax"
+    label = "argmax"
+    costs = "argmax"
+    latency = 1
+
+    channels: int
+    bits: int
+    signed: bool
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        return {"code bits": self.bits, "index bits": counter_bits(self.channels)}
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        return self.bits + 3 * counter_bits(self.channels) + 2
+
+    def process(self, target: Stream, *origins: Stream) -> Process:
+        [origin] = origins
+        given = -1
+        while True:
+            for channel in range(self.channels):
+                offered = yield origin
+                final = channel == self.channels - 1
+                accepted = max(offered, given) if final else offered
+                origin.accept(accepted)
+                if final:
+                    given = yield target, accepted + self.latency

@@ -1,0 +1,94 @@
+"""Streams that take turns, and turns of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nnef_hw.devices import Device
+from nnef_hw.parts.part import Pipe, counter_bits
+from nnef_hw.parts.timing import Process, Stream
+
+__all__ = ["Concat", "Split"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Concat(Pipe):
+    """Takes ``runs`` codes of each stream in turn, into one output register."""
+
+    component = "nnef_hw.rtl.concat:Concat"
+    label = "concat"
+    costs = "concat"
+    latency = 1
+    takes_turns = True
+
+    runs: tuple[int, ...]
+    bits: int
+    signed: bool
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        return {}
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        return 10
+
+    def process(self, target: Stream, *origins: Stream) -> Process:
+        given = -1
+        while True:
+            for origin, run in zip(origins, self.runs, strict=True):
+                for _ in range(run):
+                    accepted = max(given, (yield origin))
+                    origin.accept(accepted)
+                    given = yield target, accepted + self.latency
+
+    def operands(self, component: Any) -> list[Any]:
+        return [getattr(component, f"i{n}") for n in range(len(self.runs))]
+
+    def arrivals(self, component: Any) -> tuple[Any, Any]:
+        return component.came, component.free
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split(Pipe):
+    """Hands on the codes of the one run that is ``kept``, and drops the others as they come.
+
+    ``turns`` is how often the runs come in a frame.
+    """
+
+    component = "nnef_hw.rtl.concat:Split"
+    label = "slice"
+    costs = "slice"
+    latency = 0
+    is_registered = False
+
+    runs: tuple[int, ...]
+    turns: int
+    kept: tuple[bool, ...]
+    bits: int
+    signed: bool
+
+    @property
+    def _counters(self) -> int:
+        return sum(map(counter_bits, (sum(self.runs), len(self.runs), self.turns)))
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        return {"counter bits": self._counters}
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        return self._counters
+
+    def process(self, target: Stream, *origins: Stream) -> Process:
+        [origin] = origins
+        while True:
+            for run, kept in zip(self.runs, self.kept, strict=True):
+                for _ in range(run):
+                    offered = yield origin
+                    origin.accept((yield target, offered) if kept else offered)
+
+    def result(self, component: Any) -> Any:
+        return getattr(component, f"o{self.kept.index(True)}")

@@ -1,0 +1,125 @@
+"""Functions of two streams, code by code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nnef_hw.devices import Device
+from nnef_hw.parts.part import Pipe
+from nnef_hw.parts.timing import Process, Stream
+
+__all__ = ["EltwiseExtremum", "EltwiseProduct", "EltwiseSum", "TwoOperands", "elastic_pipeline"]
+
+
+def elastic_pipeline(target: Stream, origins: Sequence[Stream], stages: int) -> Process:
+    """Let items pass ``stages`` registers, each of which waits only if the next one does."""
+    entered = [-1] * (stages + 1)
+    while True:
+        time = entered[1]
+        for origin in origins:
+            time = max(time, (yield origin))
+        for origin in origins:
+            origin.accept(time)
+        entered[0] = time
+        for stage in range(1, stages):
+            entered[stage] = max(entered[stage - 1] + 1, entered[stage + 1])
+        entered[stages] = yield target, entered[stages - 1] + 1
+
+
+class TwoOperands(Pipe):
+    """A part that takes two operands at once."""
+
+    def operands(self, component: Any) -> list[Any]:
+        return [component.a, component.b]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EltwiseSum(TwoOperands):
+    """Sum or difference of operands, each times a constant, shifted, rounded and clipped.
+
+    Its contents are ``requant`` and ``in_zero_points``.
+    """
+
+    component = "nnef_hw.rtl.eltwise:EltwiseSum"
+    label = "sum"
+    costs = "sum"
+
+    in_bits: tuple[int, int]
+    in_signed: tuple[bool, bool]
+    out_bits: int
+    out_signed: bool
+    lanes: int = 1
+
+    @property
+    def _tables(self) -> int:
+        """Digits of four bits of both operands, each of which selects a multiple."""
+        return -(-sum(self.in_bits) // 4)
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the later operand to the result."""
+        return 2 + (self._tables - 1).bit_length()
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        return {"tables": self._tables}
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        return 36 * self._tables + self.latency
+
+    def process(self, target: Stream, *origins: Stream) -> Process:
+        return elastic_pipeline(target, origins, self.latency)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EltwiseProduct(TwoOperands):
+    """Product of the differences from zero points, which are its contents."""
+
+    component = "nnef_hw.rtl.eltwise:EltwiseProduct"
+    label = "product"
+    costs = "product"
+    latency = 3
+
+    in_bits: tuple[int, int]
+    in_signed: tuple[bool, bool]
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        first, second = self.in_bits
+        return {"products": first * second / 64}
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        return 4 * sum(self.in_bits) + 10
+
+    def process(self, target: Stream, *origins: Stream) -> Process:
+        return elastic_pipeline(target, origins, self.latency)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EltwiseExtremum(TwoOperands):
+    """The larger of two codes, or the smaller one."""
+
+    component = "nnef_hw.rtl.eltwise:EltwiseExtremum"
+    label = "extremum"
+    costs = "extremum"
+    latency = 1
+
+    greatest: bool
+    bits: int
+    signed: bool
+    lanes: int = 1
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        return {"code bits": self.bits}
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        return self.bits + 2
+
+    def process(self, target: Stream, *origins: Stream) -> Process:
+        return elastic_pipeline(target, origins, self.latency)

@@ -1,0 +1,118 @@
+"""Queues of beats in block RAM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.blockram import BlockRam, Tiling, tile_memory
+from nnef_hw.devices import Device
+from nnef_hw.parts.part import Part, counter_bits
+from nnef_hw.parts.timing import Kernel, Log, Process, Stream
+
+__all__ = ["FIFO_REGISTERS", "BlockFifo", "FifoLogs", "fifo_reads", "queue_write"]
+
+FIFO_REGISTERS = 2
+"""Items behind the memory."""
+
+
+class FifoLogs(NamedTuple):
+    """When items entered a BlockFifo, left its memory, and left the registers behind that."""
+
+    written: Log
+    moved: Log
+    given: Log
+
+
+def queue_write(origin: Stream, written: Log, left: Log, depth: int) -> Process:
+    """Model the write side of a queue: an item enters the cycle after an older one left."""
+    time = -1
+    for first in count(-depth):
+        time = max(time + 1, (yield origin))
+        if first >= 0:
+            if len(left.times) <= first:
+                yield left, first + 1
+            time = max(time, left.times[first] + 1)
+        origin.accept(time)
+        written.add(time)
+
+
+def fifo_reads(written: Log, moved: Log) -> NDArray[np.int64]:
+    """Return when each item left the memory of a BlockFifo: the register behind it was free."""
+    freed = np.array([-1, *moved.times[:-1]])
+    return np.asarray(np.maximum(np.array(written.times[: len(freed)]) + 1, freed))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockFifo(Part):
+    """Holds ``depth`` beats of one code; ``frame`` of them end with the last one of a frame."""
+
+    component = "nnef_hw.rtl.fifo:BlockFifo"
+    label = "fifo"
+    costs = "block fifo"
+
+    bits: int
+    signed: bool
+    frame: int
+    depth: int
+    ram: BlockRam
+    lanes: int = 1
+
+    @property
+    def memories(self) -> tuple[Tiling, ...]:
+        return (tile_memory(self.ram, self.depth - FIFO_REGISTERS, self.bits),)
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        return {"pointer bits": counter_bits(self.depth), "code bits": self.bits}
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        return 3 * counter_bits(self.depth) + self.bits + 5
+
+    def build(self, **contents: Any) -> Any:
+        """Return the component; the ``shape`` of payloads has to be that of one code's beats."""
+        assert contents["shape"].size == self.bits + 1
+        return super().build()
+
+    def start(self, kernel: Kernel, *origins: Stream) -> Stream:
+        return self.start_logged(kernel, *origins)[0]
+
+    def start_logged(self, kernel: Kernel, origin: Stream) -> tuple[Stream, FifoLogs]:
+        """Start the processes; return the result and what they note."""
+        target, logs = kernel.stream(), FifoLogs(kernel.log(), kernel.log(), kernel.log())
+        kernel.start(self._write(origin, logs))
+        kernel.start(self._give(target, logs))
+        return target, logs
+
+    def _write(self, origin: Stream, logs: FifoLogs) -> Process:
+        """Let an item enter when there is room: from the cycle on after an older one was read."""
+        written, moved, _ = logs
+        time = -1
+        for first in count(FIFO_REGISTERS - self.depth):
+            time = max(time + 1, (yield origin))
+            if first > 0:
+                if len(moved.times) < first:
+                    yield moved, first
+                time = max(time, moved.times[first - 1] + 1, written.times[first] + 2)
+            elif first == 0:
+                time = max(time, written.times[0] + 2)
+            origin.accept(time)
+            written.add(time)
+
+    def _give(self, target: Stream, logs: FifoLogs) -> Process:
+        """Let items pass the registers behind the memory."""
+        written, moved, given = logs
+        last = -1
+        for item in count():
+            if len(written.times) <= item:
+                yield written, item + 1
+            moving = max(written.times[item] + 2, (moved.times[-1] if item else -1) + 1, last)
+            moved.add(moving)
+            last = yield target, moving + 1
+            given.add(last)

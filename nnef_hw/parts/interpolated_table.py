@@ -1,0 +1,65 @@
+"""Functions of codes of 9 to 16 bits, interpolated between the knots of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nnef_hw.blockram import BlockRam, Tiling, tile_memory
+from nnef_hw.devices import Device
+from nnef_hw.parts.eltwise import elastic_pipeline
+from nnef_hw.parts.part import Pipe
+from nnef_hw.parts.timing import Process, Stream
+from nnef_hw.tables import TABLE_BITS
+
+__all__ = ["InterpolatedTable"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InterpolatedTable(Pipe):
+    """A knot for every 2**f codes, f = ``in_bits`` - 8; its contents are ``knots``.
+
+    ``rise_bits`` is the width of the differences between knots.
+    """
+
+    component = "nnef_hw.rtl.interpolated_table:InterpolatedTable"
+    label = "table"
+    costs = "interpolated table"
+    latency = 4
+
+    in_bits: int
+    in_signed: bool
+    out_bits: int
+    out_signed: bool
+    rise_bits: int
+    ram: BlockRam
+    lanes: int = 1
+
+    @property
+    def memories(self) -> tuple[Tiling, ...]:
+        return (tile_memory(self.ram, 1 << TABLE_BITS, self.out_bits + self.rise_bits),)
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        digits = self.in_bits - TABLE_BITS
+        pairs = -(-digits // 2)
+        # A sum for each pair of digits but a single one, and the sums of these.
+        rows = digits // 2 + pairs - 1
+        return {"product bits": rows * (self.rise_bits + 4), "code bits": self.out_bits}
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        digits = self.in_bits - TABLE_BITS
+        halves = 2 if digits > 2 else 1
+        return 3 * (digits + self.out_bits) + (1 + halves) * self.rise_bits + 4
+
+    def process(self, target: Stream, *origins: Stream) -> Process:
+        return elastic_pipeline(target, origins, self.latency)
+
+    def build(self, **contents: Any) -> Any:
+        """Return the component; ``knots`` are its contents."""
+        return self.component_class()(
+            in_bits=self.in_bits, in_signed=self.in_signed, out_bits=self.out_bits,
+            out_signed=self.out_signed, lanes=self.lanes, ram=self.ram, **contents,
+        )  # fmt: skip

@@ -1,0 +1,199 @@
+"""The line buffer that gives windows tap by tap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from math import gcd
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.blockram import Tiling, tile_memory
+from nnef_hw.devices import Device
+from nnef_hw.parts.part import WindowPart, counter_bits
+from nnef_hw.parts.timing import Kernel, Log, Process, Stream
+from nnef_hw.window import Window
+
+__all__ = ["LineBuffer", "padding_words", "window_bases"]
+
+
+def window_bases(window: Window) -> NDArray[np.int64]:
+    """Return the first word of every window of a frame."""
+    rows = np.arange(window.out_height) * window.stride[0] * window.padded_width
+    columns = np.arange(window.out_width) * window.stride[1]
+    return np.asarray(((rows[:, None] + columns) * window.channel_blocks).reshape(-1))
+
+
+def padding_words(window: Window) -> list[bool]:
+    """Tell for every stored word of a frame whether it is padding."""
+    (top, _), (left, _) = window.padding
+    inside = np.zeros((window.padded_height, window.padded_width), bool)
+    inside[top : top + window.height, left : left + window.width] = True
+    result: list[bool] = np.repeat(~inside.reshape(-1), window.channel_blocks).tolist()
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Counters:
+    """Widths of the counters that synthesis keeps."""
+
+    write: tuple[int, ...]
+    read: tuple[int, ...]
+    base: int
+
+    @classmethod
+    def of(cls, window: Window, depth: int) -> _Counters:
+        (top_bottom, left_right) = (any(pair) for pair in window.padding)
+        write: tuple[int, ...] = ()
+        if top_bottom or left_right or window.starts_in_padding:
+            write = (counter_bits(window.channel_blocks), counter_bits(window.padded_width))
+            write += (counter_bits(window.padded_height),) if top_bottom else ()
+        read = (
+            0 if window.by_channel else counter_bits(window.channel_blocks),
+            counter_bits(window.kernel[1]), counter_bits(window.kernel[0]),
+            counter_bits(window.passes), counter_bits(window.out_width),
+            counter_bits(window.out_height),
+        )  # fmt: skip
+        step = gcd(window.column_step, window.row_step, window.frame_step, depth)
+        return cls(write, read, counter_bits(depth // step))
+
+
+@cache
+def _missing_words(window: Window, depth: int) -> tuple[int, int]:
+    """Words per frame that had no room before the reader came to wait for them; how often it does.
+
+    They come as fast as they are written, at best one per cycle.
+    """
+    steps = (
+        (window.column_step, window.out_height * (window.out_width - 1)),
+        (window.row_step, window.out_height - 1),
+        (window.frame_step, 1),
+    )
+    missing = [(max(0, window.span + step - depth), count) for step, count in steps]
+    return (
+        sum(words * count for words, count in missing),
+        sum(count for words, count in missing if words),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineBuffer(WindowPart):
+    """Keeps ``depth`` words; its items are passes, offered with their last word."""
+
+    component = "nnef_hw.rtl.linebuffer:LineBuffer"
+    costs = "line buffer"
+    latency = 2
+
+    depth: int
+
+    @property
+    def _tiling(self) -> Tiling:
+        return tile_memory(self.ram, self.depth, self.bits * self.lanes)
+
+    @property
+    def memories(self) -> tuple[Tiling, ...]:
+        return (self._tiling,)
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        window, tiling = self.window, self._tiling
+        counters = _Counters.of(window, self.depth)
+        all_counters = (*counters.write, *counters.read)
+        compared = sum(
+            counter_bits(extent) * any(pair)
+            for extent, pair in zip(
+                (window.padded_height, window.padded_width), window.padding, strict=True
+            )
+        )
+        return {
+            "pointer bits": counter_bits(self.depth),
+            "base bits": counters.base,
+            "counter bits": sum(all_counters),
+            "counters": sum(map(bool, all_counters)),
+            "padding bits": compared,
+            "padded width": tiling.width if window.words != window.beats else 0,
+            "memory rows": tiling.width * (tiling.rows - 1) + tiling.rows - 1,
+        }
+
+    @property
+    def pass_words(self) -> int:
+        return self.window.pass_words
+
+    @property
+    def missing_words(self) -> int:
+        return _missing_words(self.window, self.depth)[0]
+
+    @property
+    def waits(self) -> int:
+        """How often per frame its reader waits for words that had no room before."""
+        return _missing_words(self.window, self.depth)[1]
+
+    @property
+    def pause(self) -> int:
+        """Cycles in which it writes the padding between two frames."""
+        (top, bottom), (left, right) = self.window.padding
+        pixels = (top + bottom) * self.window.padded_width + left + right
+        return pixels * self.window.channel_blocks
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        window = self.window
+        counters = _Counters.of(window, self.depth)
+        level = max(self.depth, window.overdraft).bit_length() + 1
+        flags = 4 + sum(any(pair) for pair in window.padding)
+        pointers = counters.base + 2 * counter_bits(self.depth)
+        return sum(counters.write) + sum(counters.read) + pointers + level + flags
+
+    def start(self, kernel: Kernel, *origins: Stream) -> Stream:
+        [origin] = origins
+        written, released, target = kernel.log(), kernel.log(), kernel.stream()
+        kernel.start(self._write(origin, written, released))
+        kernel.start(self._read(target, written, released))
+        return target
+
+    def _write(self, origin: Stream, written: Log, released: Log) -> Process:
+        """Write a word per cycle while there is room."""
+        window, depth = self.window, self.depth
+        # What is released before a word of frame 0 can enter; less than 0 of it in frames before.
+        bases, words = window_bases(window), window.words
+        past = depth // words + 1
+        earlier = np.concatenate([bases - back * words for back in range(past, -1, -1)])
+        places = np.arange(words) - depth
+        released_before = (earlier.searchsorted(places, "right") - past * len(bases)).tolist()
+        steps = list(zip(released_before, padding_words(window), strict=True))
+        time = 0
+        for frame in count():
+            windows = frame * len(bases)
+            if window.starts_in_padding:
+                time = max(time, (yield origin))
+            for before, is_padding in steps:
+                needed = windows + before
+                if needed > 0:
+                    if len(released.times) < needed:
+                        yield released, needed
+                    time = max(time, released.times[needed - 1] + 1)
+                if not is_padding:
+                    time = max(time, (yield origin))
+                    origin.accept(time)
+                written.add(time)
+                time += 1
+
+    def _read(self, target: Stream, written: Log, released: Log) -> Process:
+        """Give every pass once the last word of its window is there."""
+        window = self.window
+        ends = (window_bases(window) + window.span).tolist()
+        words = window.pass_words
+        time = 0
+        for frame in count():
+            for end in ends:
+                needed = frame * window.words + end
+                if len(written.times) < needed:
+                    yield written, needed
+                time = max(time, written.times[needed - 1] + 1)
+                for _ in range(window.passes - 1):
+                    time = yield target, time + words
+                released.add(time + words - 1)
+                time = yield target, time + words

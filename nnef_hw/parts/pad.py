@@ -1,0 +1,70 @@
+"""A border of one code around an image."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nnef_hw.devices import Device
+from nnef_hw.parts.linebuffer import padding_words
+from nnef_hw.parts.part import Pipe, counter_bits
+from nnef_hw.parts.timing import Process, Stream
+from nnef_hw.window import Window
+
+__all__ = ["Pad"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pad(Pipe):
+    """The border ahead of an image waits for its first code, as all else waits."""
+
+    component = "nnef_hw.rtl.pad:Pad"
+    label = "pad"
+    costs = "pad"
+    latency = 0
+    is_registered = False
+
+    height: int
+    width: int
+    channels: int
+    padding: tuple[tuple[int, int], tuple[int, int]]
+    pad_code: int
+    bits: int
+    signed: bool
+
+    @property
+    def _window(self) -> Window:
+        return Window(self.height, self.width, self.channels, padding=self.padding)
+
+    @property
+    def _counters(self) -> int:
+        window = self._window
+        extents = (window.padded_height, window.padded_width, window.channel_blocks)
+        return sum(map(counter_bits, extents))
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        extents = (self._window.padded_height, self._window.padded_width)
+        compared = [
+            counter_bits(extent)
+            for extent, pair in zip(extents, self.padding, strict=True)
+            if any(pair)
+        ]
+        return {"counter bits": self._counters, "compared bits": sum(compared)}
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        return self._counters
+
+    def process(self, target: Stream, *origins: Stream) -> Process:
+        [origin] = origins
+        padding = padding_words(self._window)
+        given = -1
+        while True:
+            for word, is_padding in enumerate(padding):
+                time = given + 1
+                if word == 0 or not is_padding:
+                    time = max(time, (yield origin))
+                given = yield target, time
+                if not is_padding:
+                    origin.accept(given)

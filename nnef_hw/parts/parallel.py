@@ -1,0 +1,69 @@
+"""The line buffer that gives all pixels of a window in one word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nnef_hw.blockram import Tiling, tile_memory
+from nnef_hw.devices import Device
+from nnef_hw.parts.linebuffer import padding_words, window_bases
+from nnef_hw.parts.part import Pipe, WindowPart, counter_bits
+from nnef_hw.parts.timing import Process, Stream
+
+__all__ = ["ParallelLineBuffer"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParallelLineBuffer(WindowPart, Pipe):
+    """Takes pixels of ``lanes`` codes: one is accepted, shifts in, and its window is given."""
+
+    component = "nnef_hw.rtl.parallel:ParallelLineBuffer"
+    costs = "parallel line buffer"
+    latency = 2
+
+    @property
+    def _pixel_bits(self) -> int:
+        return self.bits * self.lanes
+
+    @property
+    def memories(self) -> tuple[Tiling, ...]:
+        rows = self.window.kernel[0] - 1
+        if not rows:
+            return ()
+        return (tile_memory(self.ram, self.window.padded_width, self._pixel_bits * rows),)
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        window = self.window
+        place = counter_bits(window.padded_height) + counter_bits(window.padded_width)
+        return {
+            "window bits": self._pixel_bits * window.taps,
+            "pixel bits": self._pixel_bits,
+            "padded width": self._pixel_bits if window.words != window.beats else 0,
+            "counter bits": place + counter_bits(window.passes),
+        }
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        return self._pixel_bits * (self.window.taps + 1) + 40
+
+    def process(self, target: Stream, *origins: Stream) -> Process:
+        [origin] = origins
+        window = self.window
+        padding = padding_words(window)
+        completing = set((window_bases(window) + window.span - 1).tolist())
+        time = shifted = free = -1
+        while True:
+            for word in range(window.words):
+                time = max(time + 1, shifted)
+                if not padding[word]:
+                    offered = yield origin
+                    time = max(time, offered)
+                    origin.accept(time)
+                shifted = max(time + 1, free)
+                free = shifted + 1
+                if word in completing:
+                    for _ in range(window.passes):
+                        free = (yield target, free) + 1
+                    free -= 1

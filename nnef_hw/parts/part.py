@@ -1,0 +1,217 @@
+"""What every part answers: how it is built, what it takes of a device, when it moves its items."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib import import_module
+from typing import Any, ClassVar, final
+
+from nnef_hw.blockram import BlockRam, Tiling
+from nnef_hw.devices import Device, Resources
+from nnef_hw.parts.costs import COSTS
+from nnef_hw.parts.timing import Kernel, Process, Stream
+from nnef_hw.window import Window
+
+__all__ = ["Part", "Pipe", "WindowPart", "counter_bits", "rom_luts"]
+
+
+def counter_bits(count: int) -> int:
+    """Width of a counter of ``count`` states."""
+    return max(0, count - 1).bit_length()
+
+
+def rom_luts(words: int) -> float:
+    """LUT4s of one bit of a constant table, without those that choose between them.
+
+    A short table shares logic with what surrounds it.
+    """
+    return words / 16 if words > 16 else min(1.0, words / 8)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part(ABC):
+    """A component of ``rtl/``: its parameters, and all that follows from them.
+
+    The fields are the keyword parameters of the component; its *contents* (weights, tables,
+    constants) are given to :meth:`build` besides. A concrete part that leaves a question open
+    cannot be made.
+
+    Attributes
+    ----------
+    component
+        ``module:class`` of the component.
+    label
+        What an instance is called in Verilog, behind the name of its layer.
+    costs
+        Its row in :data:`~nnef_hw.parts.costs.COSTS`.
+    is_registered
+        Whether registers stand between its operands and its result.
+    takes_turns
+        Whether it takes its operands in turn, not all at once.
+    """
+
+    component: ClassVar[str]
+    label: ClassVar[str]
+    costs: ClassVar[str]
+    is_registered: ClassVar[bool] = True
+    takes_turns: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        """Check that every family has weights for the LUTs of a new component."""
+        super().__init_subclass__()
+        if "component" in vars(cls):
+            unmeasured = [family for family, rows in COSTS.items() if cls.costs not in rows]
+            assert not unmeasured, f"{cls.label} of {unmeasured} has no row {cls.costs!r}"
+
+    @property
+    def memories(self) -> tuple[Tiling, ...]:
+        """Memories in block RAM, as tiled."""
+        return ()
+
+    @property
+    def kept_bits(self) -> int:
+        """Bits of an image that it keeps, copies included."""
+        return 0
+
+    @property
+    def multipliers(self) -> int:
+        """Multipliers for multiply-accumulates."""
+        return 0
+
+    def dsp(self, device: Device) -> int:
+        """DSP blocks, exact."""
+        del device
+        return 0
+
+    @property
+    def spram(self) -> int:
+        """Single-port RAM blocks, exact."""
+        return 0
+
+    @property
+    @abstractmethod
+    def features(self) -> Mapping[str, float]:
+        """What the LUTs are for: bits of registers, adders, counters, tables.
+
+        Their weights are measured (:data:`~nnef_hw.parts.costs.COSTS`); each family has one for
+        each of them, and one for ``fixed``, of which there is 1. ``products`` are 8x8 multipliers
+        in logic, whose LUTs are the device's.
+        """
+
+    @abstractmethod
+    def flip_flops(self, device: Device) -> int:
+        """Estimate the flip-flops."""
+
+    @abstractmethod
+    def start(self, kernel: Kernel, *origins: Stream) -> Stream:
+        """Start the processes that move items as the component does; return what it gives."""
+
+    @final
+    def resources(self, device: Device) -> Resources:
+        """Estimate what it takes of a device; DSP blocks and memories are exact."""
+        return _resources(self, device)
+
+    def build(self, **contents: Any) -> Any:
+        """Return the Amaranth component with these contents."""
+        parameters = {field.name: getattr(self, field.name) for field in fields(self)}
+        return self.component_class()(**parameters, **contents)
+
+    def component_class(self) -> Any:
+        """Return the class of the component; Amaranth is imported only now."""
+        module, _, name = self.component.partition(":")
+        return getattr(import_module(module), name)
+
+    def operands(self, component: Any) -> list[Any]:
+        """Return the streams in which a built component takes its operands."""
+        return [component.i]
+
+    def result(self, component: Any) -> Any:
+        """Return the stream in which it gives its results."""
+        return component.o
+
+    def arrivals(self, component: Any) -> tuple[Any, Any]:
+        """Return whether a word stands at a built component, and whether it would be taken now."""
+        operands = self.operands(component)
+        valid = operands[0].valid
+        for operand in operands[1:]:
+            valid &= operand.valid
+        return valid, operands[0].ready
+
+
+@cache
+def _resources(part: Part, device: Device) -> Resources:
+    weights = COSTS[device.family][part.costs]
+    features = {**part.features, "fixed": 1.0}
+    products = features.pop("products", 0.0)
+    assert features.keys() == weights.keys(), (part, features.keys() ^ weights.keys())
+    lut = sum(weights[name] * count for name, count in features.items())
+    return Resources(
+        lut=round(lut + device.lut_multiplier * products),
+        ff=part.flip_flops(device),
+        dsp=part.dsp(device),
+        bram=sum(tiling.count for tiling in part.memories),
+        spram=part.spram,
+    )
+
+
+class Pipe(Part):
+    """A part that is one process."""
+
+    @abstractmethod
+    def process(self, target: Stream, *origins: Stream) -> Process:
+        """Move items from the operands to the result, as the component's docstring says."""
+
+    @final
+    def start(self, kernel: Kernel, *origins: Stream) -> Stream:
+        """Start the process."""
+        target = kernel.stream()
+        kernel.start(self.process(target, *origins))
+        return target
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowPart(Part):
+    """A line buffer: its items are passes over windows, which are what its layer works on.
+
+    Parameters
+    ----------
+    window
+        What it gives, of an image of beats of ``lanes`` codes.
+    bits, signed, lanes
+        Format of a beat.
+    pad_code
+        What the padding consists of.
+    ram
+        The device's block RAM.
+    """
+
+    label = "window"
+
+    window: Window
+    bits: int
+    signed: bool
+    lanes: int
+    pad_code: int
+    ram: BlockRam
+
+    @property
+    def pass_words(self) -> int:
+        """Words of a pass (T of the design)."""
+        return 1
+
+    @property
+    def missing_words(self) -> int:
+        """Words per frame that had no room before its reader came to wait for them."""
+        return 0
+
+    @property
+    def pause(self) -> int:
+        """Most cycles on end in which it takes nothing though nobody waits."""
+        return 0
+
+    @property
+    def kept_bits(self) -> int:
+        return sum(memory.depth * memory.width for memory in self.memories)

@@ -1,0 +1,91 @@
+"""What Upsample, DepthToSpace and Transpose share: a memory that is read in another order."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.blockram import BlockRam, Tiling, tile_memory
+from nnef_hw.devices import Device
+from nnef_hw.parts.fifo import queue_write
+from nnef_hw.parts.part import Part, counter_bits
+from nnef_hw.parts.timing import Kernel, Log, Process, Stream
+
+__all__ = ["Reorder", "place_bits"]
+
+STAGES = 2
+"""Registers behind the memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reorder(Part):
+    """Codes are written as they come, read in another order, and make room after that."""
+
+    latency = 1 + STAGES
+
+    bits: int
+    signed: bool
+    ram: BlockRam
+
+    @property
+    @abstractmethod
+    def memory_depth(self) -> int:
+        """Codes that the memory holds."""
+
+    @property
+    @abstractmethod
+    def counters(self) -> int:
+        """Bits of counters and addresses."""
+
+    @property
+    @abstractmethod
+    def reading(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which code of an image is read when, and how many make room after each."""
+
+    @property
+    def memories(self) -> tuple[Tiling, ...]:
+        return (tile_memory(self.ram, self.memory_depth, self.bits),)
+
+    @property
+    def kept_bits(self) -> int:
+        return self.memory_depth * self.bits
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        return {"counter bits": self.counters}
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        return self.counters + self.bits + 4
+
+    def start(self, kernel: Kernel, *origins: Stream) -> Stream:
+        [origin] = origins
+        written, freed, target = kernel.log(), kernel.log(), kernel.stream()
+        kernel.start(queue_write(origin, written, freed, self.memory_depth))
+        kernel.start(self._read(target, written, freed))
+        return target
+
+    def _read(self, target: Stream, written: Log, freed: Log) -> Process:
+        reads, frees = (array.tolist() for array in self.reading)
+        entered = [-1] * (STAGES + 1)
+        first, codes = 0, max(reads) + 1
+        while True:
+            for read, freeing in zip(reads, frees, strict=True):
+                if len(written.times) <= first + read:
+                    yield written, first + read + 1
+                entered[0] = max(written.times[first + read] + 1, entered[1])
+                for _ in range(freeing):
+                    freed.add(entered[0])
+                for stage in range(1, STAGES):
+                    entered[stage] = max(entered[stage - 1] + 1, entered[stage + 1])
+                entered[STAGES] = yield target, entered[STAGES - 1] + 1
+            first += codes
+
+
+def place_bits(*extents: int) -> int:
+    """Bits of counters of so many states each."""
+    return sum(map(counter_bits, extents))

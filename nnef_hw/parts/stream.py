@@ -1,0 +1,106 @@
+"""Queues of items in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from nnef_hw.devices import Device
+from nnef_hw.parts.fifo import queue_write
+from nnef_hw.parts.part import Part, Pipe, counter_bits
+from nnef_hw.parts.timing import Kernel, Log, Process, Stream
+
+__all__ = ["SHALLOW_FIFO", "Fifo", "Skid", "SumQueue"]
+
+SHALLOW_FIFO = 16
+"""Most items of a FIFO that is made of registers, not of block RAM."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skid(Pipe):
+    """Two payloads of ``bits``: ``ready`` comes from a register, and no cycle is lost.
+
+    The payload's shape is its contents.
+    """
+
+    component = "nnef_hw.rtl.stream:Fifo"
+    label = "skid"
+    costs = "skid"
+
+    bits: int
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        return {"payload bits": self.bits}
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        return 2 * self.bits + 2
+
+    def process(self, target: Stream, *origins: Stream) -> Process:
+        [origin] = origins
+        before = last = -1
+        while True:
+            offered = yield origin
+            accepted = max(offered, before + 1)
+            origin.accept(accepted)
+            before, last = last, (yield target, max(accepted, last) + 1)
+
+    def build(self, **contents: Any) -> Any:
+        """Return the component; its contents are the ``shape`` of payloads."""
+        return self.component_class()(contents["shape"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class SumQueue(Skid):
+    """Stands between an array and its requantizer."""
+
+    label = "sums"
+    costs = "sum queue"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fifo(Part):
+    """Holds ``depth`` beats of one code."""
+
+    component = "nnef_hw.rtl.stream:Fifo"
+    label = "fifo"
+    costs = "fifo"
+
+    bits: int
+    depth: int
+
+    @property
+    def _registers(self) -> int:
+        return self.depth * (self.bits + 1)
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        return {"register bits": self._registers, "pointer bits": counter_bits(self.depth)}
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        return self._registers + counter_bits(self.depth) + 1
+
+    def start(self, kernel: Kernel, *origins: Stream) -> Stream:
+        [origin] = origins
+        written, given, target = kernel.log(), kernel.log(), kernel.stream()
+        kernel.start(queue_write(origin, written, given, self.depth))
+        kernel.start(_give(target, written, given))
+        return target
+
+    def build(self, **contents: Any) -> Any:
+        """Return the component; its contents are the ``shape`` of payloads."""
+        return self.component_class()(contents["shape"], depth=self.depth)
+
+
+def _give(target: Stream, written: Log, given: Log) -> Process:
+    """Items are given in the order in which they came."""
+    last = -1
+    for item in count():
+        if len(written.times) <= item:
+            yield written, item + 1
+        last = yield target, max(written.times[item], last) + 1
+        given.add(last)

@@ -1,0 +1,50 @@
+"""Functions of one code, looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nnef_hw.blockram import BlockRam, Tiling, tile_memory
+from nnef_hw.devices import Device
+from nnef_hw.parts.part import Pipe
+from nnef_hw.parts.timing import Process, Stream
+
+__all__ = ["Table"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table(Pipe):
+    """An entry for every code; its contents are ``entries``, lowest code first."""
+
+    component = "nnef_hw.rtl.table:Table"
+    label = "table"
+    costs = "table"
+    latency = 1
+
+    in_bits: int
+    in_signed: bool
+    out_bits: int
+    out_signed: bool
+    ram: BlockRam
+    lanes: int = 1
+
+    @property
+    def memories(self) -> tuple[Tiling, ...]:
+        return (tile_memory(self.ram, 1 << self.in_bits, self.out_bits),) * self.lanes
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        return {}
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        return 2
+
+    def process(self, target: Stream, *origins: Stream) -> Process:
+        [origin] = origins
+        given = -1
+        while True:
+            accepted = max((yield origin), given)
+            origin.accept(accepted)
+            given = yield target, accepted + self.latency

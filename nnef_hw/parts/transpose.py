@@ -1,0 +1,41 @@
+"""An image with its axes in another order."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.parts.part import counter_bits
+from nnef_hw.parts.reorder import Reorder, place_bits
+
+__all__ = ["Transpose"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transpose(Reorder):
+    """Holds two frames of ``extents``, and gives their axes in ``order``."""
+
+    component = "nnef_hw.rtl.transpose:Transpose"
+    label = "transpose"
+    costs = "transpose"
+
+    extents: tuple[int, int, int]
+    order: tuple[int, int, int]
+
+    @property
+    def memory_depth(self) -> int:
+        return 2 * math.prod(self.extents)
+
+    @property
+    def counters(self) -> int:
+        return place_bits(*self.extents) + 4 * counter_bits(self.memory_depth)
+
+    @property
+    def reading(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        image = np.arange(math.prod(self.extents)).reshape(self.extents)
+        frees = np.zeros(image.size, np.int64)
+        frees[-1] = image.size
+        return image.transpose(self.order).reshape(-1), frees

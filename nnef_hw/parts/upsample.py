@@ -1,0 +1,47 @@
+"""Rows and columns, several times each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.parts.part import counter_bits
+from nnef_hw.parts.reorder import Reorder, place_bits
+
+__all__ = ["Upsample"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upsample(Reorder):
+    """Gives every pixel ``factors`` times along rows and columns; ``depth`` codes of memory."""
+
+    component = "nnef_hw.rtl.upsample:Upsample"
+    label = "upsample"
+    costs = "upsample"
+
+    height: int
+    width: int
+    channels: int
+    factors: tuple[int, int]
+    depth: int
+
+    @property
+    def memory_depth(self) -> int:
+        return self.depth
+
+    @property
+    def counters(self) -> int:
+        place = place_bits(self.height, self.width, self.channels, *self.factors)
+        return place + 6 * counter_bits(self.depth)
+
+    @property
+    def reading(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        rows, columns = self.factors
+        count = self.height * self.width * self.channels
+        image = np.arange(count).reshape(self.height, self.width, self.channels)
+        reads = image.repeat(rows, axis=0).repeat(columns, axis=1)
+        frees = np.zeros_like(reads)
+        frees[rows - 1 :: rows, columns - 1 :: columns] = 1
+        return reads.reshape(-1), frees.reshape(-1)

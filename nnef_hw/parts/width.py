@@ -1,0 +1,57 @@
+"""Codes gathered into beats of several lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nnef_hw.devices import Device
+from nnef_hw.parts.part import Pipe, counter_bits
+from nnef_hw.parts.timing import Process, Stream
+
+__all__ = ["Pack"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pack(Pipe):
+    """Makes beats of ``lanes`` codes; one is complete when the one before it was taken."""
+
+    component = "nnef_hw.rtl.width:Pack"
+    label = "pack"
+    costs = "pack"
+    latency = 1
+
+    channels: int
+    lanes: int
+    bits: int
+    signed: bool
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        lanes = min(self.lanes, self.channels)
+        missing = -self.channels % lanes
+        return {
+            "register bits": self.bits * (2 * lanes - 1),
+            "lanes": lanes,
+            "filled bits": self.bits * (missing + 1) if missing else 0,
+            "counter bits": counter_bits(-(-self.channels // lanes)) if missing else 0,
+        }
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        return self.bits * (2 * self.lanes - 1) + self.lanes + 2
+
+    def process(self, target: Stream, *origins: Stream) -> Process:
+        [origin] = origins
+        completes = [
+            channel % self.lanes == self.lanes - 1 or channel == self.channels - 1
+            for channel in range(self.channels)
+        ]
+        given = -1
+        while True:
+            for complete in completes:
+                offered = yield origin
+                accepted = max(offered, given) if complete else offered
+                origin.accept(accepted)
+                if complete:
+                    given = yield target, accepted + self.latency

@@ -1,0 +1,46 @@
+"""What feeds and drains an accelerator in the simulation of its beats."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import NamedTuple
+
+from nnef_hw.parts.timing import Log, Process, Stream
+
+__all__ = ["Pace", "sink", "source"]
+
+
+class Pace(NamedTuple):
+    """Another input to keep step with: when it gave its beats; beats per frame there and here."""
+
+    given: Log
+    there: int
+    here: int
+
+
+def source(
+    target: Stream, beats: int, admitted: Log, given: Log, pace: Pace | None = None
+) -> Process:
+    """Offer the beats of every admitted frame, one per cycle; note when each is accepted.
+
+    With a pace, a beat is offered only once the other input has come as far.
+    """
+    time = 0
+    for frame in count():
+        yield admitted, frame + 1
+        for beat in range(frame * beats, (frame + 1) * beats):
+            wanted = beat * pace.there // pace.here if pace else 0
+            if pace and wanted:
+                yield pace.given, wanted
+                time = max(time, pace.given.times[wanted - 1])
+            accepted = yield target, time
+            given.add(accepted)
+            time = accepted + 1
+
+
+def sink(origin: Stream, times: list[int]) -> Process:
+    """Accept every item at once; note when."""
+    while True:
+        offered = yield origin
+        origin.accept(offered)
+        times.append(offered)

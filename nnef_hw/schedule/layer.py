@@ -1,0 +1,277 @@
+"""What every stream layer answers: how it may be folded, of which parts it then is, its cycles."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, Generic, TypeVar
+
+from nnef_hw.devices import Device
+from nnef_hw.ir import Graph, Node
+from nnef_hw.numerics import QType
+from nnef_hw.parts import Part
+from nnef_hw.parts.constant import Constant
+from nnef_hw.schedule.support import image_shape
+from nnef_hw.window import Window
+
+__all__ = [
+    "LOWERINGS",
+    "Call",
+    "Contents",
+    "Folding",
+    "Layer",
+    "PlainLayer",
+    "axis_pair",
+    "lowers",
+    "size_steps",
+]
+
+Contents = Mapping[str, Mapping[str, Any]]
+"""What the parts of a layer are filled with: keyword arguments by label."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folding:
+    """What the solver chooses of a layer; this one is for layers that leave nothing to choose."""
+
+    classes: ClassVar[dict[str, type[Folding]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        """Make it known by name, as plans name it."""
+        super().__init_subclass__()
+        Folding.classes[cls.__name__] = cls
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """Rows, lanes, taps and lines, as reports show them."""
+        return {"rows": 0, "lanes": 1, "taps": 1, "lines": 0}
+
+    @property
+    def multiplies_in_dsp(self) -> bool:
+        """Whether its multipliers are in DSP blocks."""
+        return False
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {"folding": type(self).__name__, **asdict(self)}
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Folding:
+        """Inverse of :meth:`to_json`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such folding, or it lacks a choice.
+        """
+        chosen = {key: item for key, item in value.items() if key != "folding"}
+        kind = {**Folding.classes, "Folding": Folding}.get(value["folding"])
+        if kind is None or {field.name for field in fields(kind)} != chosen.keys():
+            raise ValueError(f"{value!r} is not a folding")
+        folding: Folding = kind(**chosen)
+        return folding
+
+
+F = TypeVar("F", bound=Folding)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Layer(ABC, Generic[F]):
+    """A node as hardware, before any folding.
+
+    Parameters
+    ----------
+    name, node
+        Of the model.
+    sources
+        Streams that it reads: of an input, or of another layer, which gives its name to what it
+        computes.
+    source, target
+        Formats of codes in and out.
+
+    Attributes
+    ----------
+    label
+        The sort of hardware, unless that depends on the folding.
+    """
+
+    label: ClassVar[str]
+
+    name: str
+    node: Node
+    sources: tuple[str, ...]
+    source: QType
+    target: QType
+
+    def kind(self, folding: F) -> str:
+        """Name the sort of hardware, for reports."""
+        del folding
+        return self.label
+
+    @abstractmethod
+    def foldings(self, device: Device) -> Sequence[F]:
+        """List every way to fold it onto a device: the candidates the solver chooses from."""
+
+    @abstractmethod
+    def parts(self, folding: F, device: Device) -> tuple[Part, ...]:
+        """Return what it is made of, in stream order; the first part takes the operands."""
+
+    @abstractmethod
+    def cycles(self, folding: F, device: Device) -> int:
+        """Cycles per frame when it is never starved or blocked."""
+
+    def contents(self, folding: F) -> Contents:
+        """Return what its parts are filled with."""
+        del folding
+        return {}
+
+    def constant(self, device: Device) -> Constant | None:
+        """Return the part that stands for a last operand which is constant."""
+        del device
+        return None
+
+    def pause(self, folding: F) -> int:
+        """Most cycles on end in which it takes nothing, but for its line buffer's padding."""
+        del folding
+        return 0
+
+    def operand_format(self, operand: int) -> QType:
+        """Format of the codes of an operand."""
+        del operand
+        return self.source
+
+    @property
+    def image(self) -> Window | None:
+        """The image that it takes, and windows over it; None if it goes code by code."""
+        return None
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates per frame, padding taps included."""
+        return 0
+
+    @property
+    def weights_of_model(self) -> int:
+        """Weights that the model has here, without those that are 0 for other groups."""
+        return 0
+
+    @property
+    def biases(self) -> int:
+        """Biases that the model has here."""
+        return 0
+
+    @property
+    def weight_bits(self) -> int:
+        """Bits of a weight."""
+        return 0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PlainLayer(Layer[Folding]):
+    """A layer that is one part and leaves nothing to choose."""
+
+    @abstractmethod
+    def part(self, device: Device) -> Part:
+        """Return the part."""
+
+    def foldings(self, device: Device) -> Sequence[Folding]:
+        del device
+        return [Folding()]
+
+    def parts(self, folding: Folding, device: Device) -> tuple[Part, ...]:
+        del folding
+        return (self.part(device),)
+
+    @property
+    def codes_format(self) -> dict[str, Any]:
+        """Format of the codes that come."""
+        return {"bits": self.source.bits, "signed": self.source.signed}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A node of a fixed graph and what is known around it."""
+
+    graph: Graph
+    node: Node
+    streams: Mapping[str, str]
+
+    @property
+    def attrs(self) -> Mapping[str, Any]:
+        """Attributes of the node."""
+        return self.node.attrs
+
+    @property
+    def source(self) -> QType:
+        """Format of the first operand."""
+        return self.format(self.node.inputs[0])
+
+    @property
+    def target(self) -> QType:
+        """Format of the result."""
+        return self.format(self.node.outputs[0])
+
+    def format(self, name: str) -> QType:
+        """Return the format of a tensor."""
+        qtype = self.graph.tensor(name).qtype
+        assert qtype is not None
+        return qtype
+
+    def image(self, name: str) -> tuple[int, int, int]:
+        """Return (height, width, channels) of a tensor."""
+        shape = image_shape(self.graph.tensor(name).shape)
+        assert shape is not None
+        return shape
+
+    @property
+    def extents(self) -> dict[str, Any]:
+        """Pixels and channels of the first operand that is computed."""
+        height, width, channels = self.image(
+            next(name for name in self.node.inputs if name in self.streams)
+        )
+        return {"pixels": height * width, "channels": channels}
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """Fields that all layers have."""
+        return {
+            "name": self.node.name,
+            "node": self.node,
+            "sources": tuple(
+                self.streams[name] for name in self.node.inputs if name in self.streams
+            ),
+        }
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """The same, with the formats of the first operand and of the result."""
+        return {**self.names, "source": self.source, "target": self.target}
+
+
+Lowering = Callable[[Call], Layer[Any]]
+LOWERINGS: dict[str, Lowering] = {}
+"""How a node becomes a layer, by operator."""
+
+
+def lowers(*ops: str) -> Callable[[Lowering], Lowering]:
+    """Register how nodes of some operators become layers."""
+
+    def register(lowering: Lowering) -> Lowering:
+        for op in ops:
+            assert op not in LOWERINGS, op
+            LOWERINGS[op] = lowering
+        return lowering
+
+    return register
+
+
+def size_steps(extent: int) -> list[int]:
+    """Sizes s for which no smaller one needs as few repetitions ``ceil(extent / s)``."""
+    return sorted({-(-extent // repetitions) for repetitions in range(1, extent + 1)})
+
+
+def axis_pair(values: Sequence[Any], missing: Any) -> tuple[Any, Any]:
+    """Return what belongs to rows and columns; a signal has no columns."""
+    rows, columns = (*values, missing)[:2]
+    return rows, columns

@@ -1,0 +1,41 @@
+"""Line buffers of layers: their depths, and the cycles that a shallow one costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from nnef_hw.blockram import tile_memory
+from nnef_hw.parts.linebuffer import LineBuffer
+
+__all__ = ["buffered_cycles", "useful_depths"]
+
+MAX_DEPTH_DOUBLINGS = 2
+
+
+def buffered_cycles(buffer: LineBuffer, reading: int, codes: int) -> int:
+    """Cycles per frame of a layer that reads so long, of an image of so many codes.
+
+    A shallow buffer makes the reader wait at row and frame ends.
+    """
+    waiting = buffer.missing_words + 2 * buffer.waits
+    return max(reading + waiting, buffer.window.words, codes)
+
+
+def useful_depths(buffer: LineBuffer, reading: int, codes: int) -> Iterator[int]:
+    """Yield powers of two that fill their block RAMs, as long as a larger one saves cycles."""
+    width = buffer.bits * buffer.lanes
+    depth = max(2, 1 << (buffer.window.min_depth - 1).bit_length())
+    while (
+        tile_memory(buffer.ram, 2 * depth, width).count
+        == tile_memory(buffer.ram, depth, width).count
+    ):
+        depth *= 2
+    fastest = None
+    for _ in range(1 + MAX_DEPTH_DOUBLINGS):
+        cycles = buffered_cycles(replace(buffer, depth=depth), reading, codes)
+        if fastest is not None and cycles >= fastest:
+            break
+        yield depth
+        fastest = cycles
+        depth *= 2

@@ -1,0 +1,199 @@
+"""Resource estimates: their form, and what synthesis says about a small accelerator."""
+
+import importlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from golden_networks import NETWORKS
+
+from nnef_hw.devices import DEVICES
+from nnef_hw.parts.array import SystolicArray
+from nnef_hw.parts.banked import BankedLineBuffer
+from nnef_hw.parts.costs import COSTS
+from nnef_hw.parts.linebuffer import LineBuffer
+from nnef_hw.parts.parallel import ParallelLineBuffer
+from nnef_hw.parts.part import Pipe
+from nnef_hw.parts.requantizer import Requantizer, TfliteRequantizer
+from nnef_hw.parts.runningpool import RunningMax, RunningSum
+from nnef_hw.parts.tablesum import TableSum
+from nnef_hw.parts.tflite_softmax import TfliteSoftmax
+from nnef_hw.schedule import Resources, find_board
+from nnef_hw.schedule.block import layer_options
+from nnef_hw.schedule.lower import lower
+from nnef_hw.window import Window
+
+BOARDS = ["icebreaker", "ulx3s_85f"]
+RAM = find_board("ulx3s_85f").device.ram
+WINDOW = Window(10, 12, 3, kernel=(3, 3), padding=((1, 1), (1, 1)), passes=6)
+BUFFER = LineBuffer(
+    window=WINDOW, bits=8, signed=False, lanes=2, pad_code=0, depth=128, ram=RAM
+)  # fmt: skip
+ARRAY = SystolicArray(
+    channels=12, words=27, rows=2, lanes=2, group_rows=2, kept_passes=1, x_bits=8, x_signed=False,
+    w_bits=8, acc_bits=20, in_dsp=True, ram=RAM, weight_style="block", weight_delay=0,
+)  # fmt: skip
+REQUANTIZER = Requantizer(
+    channels=12, acc_bits=20, factor_bits=16, digit_bits=2, stages=1, bits=8, signed=False
+)
+
+
+@pytest.fixture(scope="module")
+def script():
+    """The script that measures, as a module."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(Path(__file__).parents[2] / "scripts")
+        return importlib.import_module("measure_resources")
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=lambda device: device.name)
+def test_every_feature_has_a_weight_and_every_weight_a_feature(device):
+    for network in NETWORKS:
+        for layer in lower(network().fixed()).layers:
+            for part in {
+                part for block in layer_options(layer, device)[::50] for part in block.parts
+            }:
+                # The figure of the device stands for products.
+                weights = COSTS[device.family][part.costs]
+                assert {*part.features, "fixed"} - {"products"} == set(weights)
+                assert min(weights.values()) >= 0
+                assert min(part.features.values(), default=0) >= 0
+
+
+def test_a_part_of_which_nobody_knows_the_luts_cannot_be_defined():
+    with pytest.raises(AssertionError, match=r"nothing of .* has no row 'unheard of'"):
+        type("Unheard", (Pipe,), {"component": "x:X", "label": "nothing", "costs": "unheard of"})
+
+
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize(
+    ("part", "more"),
+    [
+        (ARRAY, {"rows": 4}),
+        (ARRAY, {"acc_bits": 24}),
+        (ARRAY, {"kept_passes": 2}),
+        (ARRAY, {"in_dsp": False}),
+        (ARRAY, {"weight_style": "logic"}),
+        (ARRAY, {"group_rows": 1}),
+        (REQUANTIZER, {"digit_bits": 4}),
+        (REQUANTIZER, {"channels": 40}),
+        (BUFFER, {"depth": 1024}),
+        (BUFFER, {"window": replace(WINDOW, height=40, width=40)}),
+        (BUFFER, {"window": replace(WINDOW, padding=((2, 2), (2, 2)))}),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_more_hardware_takes_no_fewer_luts(part, more, board):
+    device = find_board(board).device
+    assert replace(part, **more).resources(device).lut >= part.resources(device).lut > 0
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_two_roundings_take_more_luts_than_one(board):
+    device = find_board(board).device
+    parameters = vars(REQUANTIZER)
+    assert TfliteRequantizer(**parameters).resources(device).lut > REQUANTIZER.resources(device).lut
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_lut_multipliers_cost_what_the_device_says(board):
+    device = find_board(board).device
+    in_dsp, in_lut = (replace(ARRAY, in_dsp=dsp).resources(device) for dsp in (True, False))
+    assert in_lut.lut - in_dsp.lut == 4 * device.lut_multiplier
+    assert (in_dsp.dsp, in_lut.dsp) == (4 // device.products_per_dsp, 0)
+    assert in_lut.bram == in_dsp.bram
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_a_block_is_the_sum_of_its_parts(board):
+    device = find_board(board).device
+    network = next(network for network in NETWORKS if network.__name__ == "lenet")
+    for layer in lower(network().fixed()).layers:
+        block = layer_options(layer, device)[0]
+        parts = [part.resources(device) for part in block.parts]
+        assert block.resources == sum(parts, Resources())
+        deeper = block.with_fifos([40] * len(block.fifos))
+        fifos = [deeper.fifo(n).resources(device) for n in range(len(block.fifos))]
+        assert deeper.resources == sum(parts + fifos, Resources())
+
+
+@pytest.mark.parametrize(
+    ("part", "bits"),
+    [
+        (replace(BUFFER, window=Window(6, 6, 2, (3, 3)), lanes=4, depth=64), 64 * 4 * 8),
+        (
+            ParallelLineBuffer(
+                window=Window(6, 6, 1, (3, 3)), bits=8, signed=False, lanes=8, pad_code=0, ram=RAM
+            ),
+            6 * 8 * 8 * 2,
+        ),
+        (
+            BankedLineBuffer(
+                window=Window(6, 6, 8, (3, 3)), bits=8, signed=False, lanes=1, pad_code=0,
+                lines=4, ram=RAM,
+            ),
+            4 * 6 * 8 * 8 * 9,
+        ),
+        (
+            RunningSum(
+                window=Window(8, 8, 6, (2, 2), (2, 2)), bits=8, signed=False, acc_bits=14,
+                ram=RAM, single_port=False,
+            ),
+            6 * 4 * 14,
+        ),
+        (
+            RunningMax(
+                window=Window(8, 8, 6, (2, 2), (2, 2)), bits=8, signed=False, ram=RAM,
+                single_port=True,
+            ),
+            6 * 4 * 8,
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_bits_of_an_image_that_are_kept(part, bits):
+    assert part.kept_bits == bits
+
+
+def test_fit_finds_the_weights(script, rng, capsys):
+    lines = [
+        {
+            "name": "toy",
+            "typical": True,
+            "features": {"bits": int(bits), "useless": 1 / bits, "fixed": 1},
+            "found": {"lut": 3.0 * bits + 7},
+        }
+        for bits in rng.permutation(40)[:20] + 1
+    ]
+    script.fit([*lines, {**lines[0], "typical": False, "found": {"lut": 999}}])
+    answer = capsys.readouterr().out
+    assert '"bits": 3.00, "useless": 0.00, "fixed": 7.00' in answer
+    assert "20 cases, mean error 0.0%, worst 0.0%" in answer
+
+
+@pytest.mark.synth
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize(
+    ("part", "wanted"),
+    [
+        (LineBuffer, {"depth": 256, "lanes": 1}),
+        (SystolicArray, {"rows": 8, "group_rows": 8, "in_dsp": True}),
+        (Requantizer, {"channels": 8, "digit_bits": 2, "stages": 4}),
+        (TfliteRequantizer, {"stages": 8}),
+        (TfliteSoftmax, {"channels": 10}),
+        (TableSum, {"acc_bits": 30}),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_component_is_within_15_percent(part, wanted, board, script, tmp_path):
+    device = find_board(board).device
+    case = next(
+        case
+        for case in script.component_cases(device)
+        if type(case.part) is part and all(getattr(case.part, k) == v for k, v in wanted.items())
+    )
+    found = script.measure(case.build(), device.family, tmp_path)
+    estimate = case.part.resources(device)
+    error = estimate.lut / found.lut - 1
+    assert abs(error) < 0.15, f"{error:+.1%}"
+    assert (estimate.dsp, estimate.bram) == (found.dsp, found.bram)
