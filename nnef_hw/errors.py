@@ -15,6 +15,7 @@ __all__ = [
     "Location",
     "ModelError",
     "NnefHwError",
+    "OutputError",
     "SampleError",
     "TargetError",
     "ToolError",
@@ -90,6 +91,10 @@ class UnsupportedError(ModelError):
 
 class SampleError(NnefHwError):
     """Samples or inputs are missing, of the wrong shape, or hold NaN or infinity."""
+
+
+class OutputError(NnefHwError):
+    """A file cannot be written: the disk is full, the place is read-only or does not exist."""
 
 
 class UsageError(NnefHwError):

@@ -7,6 +7,8 @@ tool (``NNEF_HW_YOSYS``, ``NNEF_HW_NEXTPNR_ICE40``, ``CXX`` ...) overrides both.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import functools
 import importlib.metadata
 import importlib.util
@@ -14,14 +16,19 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
-from nnef_hw.errors import ToolError
+from nnef_hw.errors import Location, OutputError, ToolError
+from nnef_hw.files import STORAGE, writing
+from nnef_hw.process_group import run_process
 
 __all__ = ["TOOLS", "Tool", "ToolStatus", "cache_directory", "doctor", "find_tool", "run_tool"]
 
@@ -285,7 +292,7 @@ def run_tool(
     arguments: Sequence[str | Path],
     *,
     cwd: Path,
-    log: Path,
+    log: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> float:
     """Run a tool to its end.
@@ -301,7 +308,8 @@ def run_tool(
     cwd
         Folder it runs in.
     log
-        File that receives everything it prints.
+        File that receives everything it prints, and that stays if it fails; by default nobody
+        needs more than the last lines in the error.
     environment
         Variables added to this process's environment.
 
@@ -314,24 +322,68 @@ def run_tool(
     ------
     ToolError
         It failed; the message has its last lines and the log's path.
+    OutputError
+        It failed because the disk is full.
+    KeyboardInterrupt
+        The call was interrupted; no process of the tool is left.
     """
     if isinstance(tool, str):
         tool = find_tool(tool)
     command = [*tool.command, *map(str, arguments)]
-    variables = {**os.environ, **tool.environment, **(environment or {})}
     begin = time.perf_counter()
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as output:
-        status = subprocess.run(
-            command, cwd=cwd, env=variables, stdin=subprocess.DEVNULL, stdout=output,
-            stderr=subprocess.STDOUT, check=False,
-        ).returncode  # fmt: skip
-    if status:
-        lines = log.read_text(errors="replace").splitlines()
-        last = "\n".join(f"    {line}" for line in lines[-12:])
-        how = f"was killed by signal {-status}" if status < 0 else f"failed with status {status}"
-        raise ToolError(f"{tool.identity} {how}, see {log}:\n{last}")
+    with contextlib.ExitStack() as stack:
+        # what a killed tool leaves behind then lies where its user cleans up
+        temporary = stack.enter_context(_temporary_folder(cwd))
+        variables = {**os.environ, "TMPDIR": temporary, **tool.environment, **(environment or {})}
+        with writing(log or cwd):
+            if log is not None:
+                log.parent.mkdir(parents=True, exist_ok=True)
+                output: IO[bytes] = stack.enter_context(log.open("w+b"))
+            else:
+                output = stack.enter_context(tempfile.TemporaryFile())
+        try:
+            status = run_process(
+                command, cwd=cwd, env=variables, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT,
+            )  # fmt: skip
+        except OSError as error:
+            raise ToolError(f"{tool.identity} cannot be started: {error}") from error
+        if status:
+            output.seek(0)
+            text = output.read().decode(errors="replace")
+            raise _failure(tool, status, text, cwd, log)
     return time.perf_counter() - begin
+
+
+@contextlib.contextmanager
+def _temporary_folder(cwd: Path) -> Iterator[str]:
+    with writing(cwd):
+        folder = tempfile.mkdtemp(prefix=".tmp-", dir=cwd.absolute())
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _failure(
+    tool: Tool, status: int, text: str, cwd: Path, log: Path | None
+) -> ToolError | OutputError:
+    """Return why a tool has failed."""
+    lines = text.splitlines()[-12:]
+    how = f"was killed by signal {-status}" if status < 0 else f"failed with status {status}"
+    full = errno.EFBIG if status == -getattr(signal, "SIGXFSZ", 0) else 0
+    for code in (errno.ENOSPC, errno.EDQUOT):
+        if any(os.strerror(code) in line for line in lines):
+            full = code
+    if full:
+        return OutputError(
+            f"{tool.identity} {how}: {os.strerror(full)}",
+            remedy=STORAGE[full],
+            location=Location(str(cwd)),
+        )
+    last = "\n".join(f"    {line}" for line in lines)
+    where = f", see {log}" if log is not None else ""
+    return ToolError(f"{tool.identity} {how}{where}:\n{last}")
 
 
 def cache_directory() -> Path:

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from nnef_hw.errors import CheckError, ToolError
+from nnef_hw.process_group import start_process
 from nnef_hw.sim.verilator import build_model
 
 __all__ = ["PLL_MODELS", "BoardTransport"]
@@ -68,6 +69,8 @@ _HARNESS = Path(__file__).with_suffix(".cpp")
 _PORTS = {"clk": "in", "rx": "in", "tx": "out"}
 _COMMAND = struct.Struct("<2Q")
 _ANSWER = struct.Struct("<3Q")
+# Seconds for a simulation to end by itself, which it does unless it was interrupted.
+_PATIENCE = 0.5
 
 
 class BoardTransport:
@@ -109,7 +112,7 @@ class BoardTransport:
         model = build_model(
             verilog + PLL_MODELS, top=top, harness=_HARNESS, ports=_PORTS, cache_dir=cache_dir
         )
-        self._process = subprocess.Popen(
+        self._process = start_process(
             [model.executable, repr(clk_hz / baud)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
@@ -155,11 +158,15 @@ class BoardTransport:
             self._received += self._exchange(b"", end - self.cycles)
 
     def close(self):
-        """End the simulation."""
+        """End the simulation, whatever it is doing."""
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         self._process.stdout.close()
-        self._process.wait()
+        try:
+            self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
     def _exchange(self, data, cycles):
         """Send bytes, then run until one is received, for so many cycles at most."""

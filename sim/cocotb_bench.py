@@ -11,8 +11,8 @@ import numpy as np
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import get_runner
 
-from nnef_hw.build.cache import write_atomic
 from nnef_hw.errors import CheckError, ToolError
+from nnef_hw.files import write_atomic
 from nnef_hw.sim.verilator import build_model
 
 __all__ = ["run_cocotb", "run_tests", "write_bench"]

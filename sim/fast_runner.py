@@ -168,7 +168,7 @@ class FastRunner:
             for name in self._outputs:
                 arguments += [self._words(name), self._widths[name], wanted[name]]
             tool = Tool("simulation", (str(model.executable),), "", model.executable)
-            run_tool(tool, arguments, cwd=folder, log=folder / "log")
+            run_tool(tool, arguments, cwd=folder)
             raw = (folder / "out.bin").read_bytes()
 
         status, cycles, seconds, fault = _HEADER.unpack_from(raw)

@@ -4,15 +4,16 @@ A small model takes about half a second: the generated C++ goes through one comp
 precompiled header, and Verilator's run-time library is compiled once for all models.
 """
 
+import functools
 import os
 import re
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from nnef_hw.build.cache import digest, publish_directory
 from nnef_hw.errors import ToolError
+from nnef_hw.process_group import run_parallel
 from nnef_hw.tools import Tool, cache_directory, find_tool, run_tool
 
 __all__ = ["Model", "Port", "build_model"]
@@ -229,8 +230,7 @@ def _compile_all(compiler, jobs, folder, logs):
     def compile_one(job):
         run_tool(compiler, job, cwd=folder, log=logs / f"{Path(job[-1]).stem}.log")
 
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        list(pool.map(compile_one, jobs))
+    run_parallel([functools.partial(compile_one, job) for job in jobs], os.cpu_count() or 1)
 
 
 def _check_ports(ports, wanted, top):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from nnef_hw.files import write_atomic
+
 __all__ = [
     "cached_step",
     "digest",
@@ -20,7 +22,7 @@ __all__ = [
     "is_build",
     "locked",
     "publish_directory",
-    "write_atomic",
+    "remove_leftovers",
 ]
 
 if sys.platform != "win32":
@@ -42,21 +44,6 @@ def digest(*parts: str | bytes | Path) -> str:
     return state.hexdigest()
 
 
-def write_atomic(path: Path, content: str | bytes) -> None:
-    """Write a file so that others see it complete or not at all."""
-    raw = content.encode() if isinstance(content, str) else content
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(raw)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Keep other processes out; without file locks they may do the same work twice."""
@@ -67,17 +54,44 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
+def remove_leftovers(directory: Path) -> None:
+    """Remove what killed builds left of their steps; the caller keeps living ones out."""
+    for path in (directory / _STEPS).glob(".*"):
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove what killed processes left of folders like this one, which the caller has locked."""
+    for path in target.parent.glob(f".{target.name}.*"):
+        _remove(path)
+    if sys.platform == "win32":
+        return
+    for path in target.parent.glob(".*"):
+        lock = target.with_name(f"{path.name[1:].rpartition('.')[0]}.lock")
+        with contextlib.suppress(OSError), lock.open("r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove(path)
+
+
 def publish_directory(target: Path, produce: Callable[[Path], object]) -> Path:
     """Make a folder whose name says its contents, unless it exists.
 
     ``produce`` fills a temporary folder, which then becomes ``target`` in one step. Safe when
-    several processes want the same folder.
+    several processes want the same folder; what killed ones left in the parent is removed.
     """
     if target.is_dir():
         return target
     with locked(target.with_name(target.name + ".lock")):
         if target.is_dir():
             return target
+        _remove_abandoned(target)
         scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         try:
             produce(scratch)

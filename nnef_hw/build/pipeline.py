@@ -9,7 +9,6 @@ import shlex
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +22,7 @@ import nnef_hw.rtl
 import nnef_hw.sim
 from nnef_hw.boards import Board
 from nnef_hw.boards.top import CONSTRAINTS_SUFFIX
-from nnef_hw.build.cache import cached_step, digest, discard_steps, locked
+from nnef_hw.build.cache import cached_step, digest, discard_steps, locked, remove_leftovers
 from nnef_hw.build.clock import search_clock
 from nnef_hw.build.emit import emit
 from nnef_hw.build.fixed import device_budget, fix_model
@@ -32,10 +31,12 @@ from nnef_hw.build.summary import make_report, spi_rate
 from nnef_hw.build.synthesis import SynthesisResult, synthesize, tool_identities
 from nnef_hw.codegen.board import fastest_clock
 from nnef_hw.devices import Target
-from nnef_hw.errors import raise_all
+from nnef_hw.errors import NnefHwError, raise_all
+from nnef_hw.files import writing
 from nnef_hw.frontend import graph_hash, load
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes import simplify
+from nnef_hw.process_group import run_parallel
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.report import write_html, write_json
 from nnef_hw.run.artifacts import BuildFolder
@@ -69,13 +70,20 @@ def build(
     NnefHwError
         For bad input (status 2), for hardware that differs from its model (status 1), for tools
         that fail (status 3). A missed clock is no exception: see ``timing_met`` in the report.
+    KeyboardInterrupt
+        All tools have ended; the steps that are done stay.
     """
     target = check_options(options)
     missing = [path for path in (options.out, *options.out.parents) if not path.exists()]
-    with locked(options.out / ".steps" / "lock"):
-        if options.fastest:
-            options = replace(options, clock_mhz=_fastest(options, target, missing, progress))
-        return _build(options, target, missing, progress)
+    with writing(options.out), locked(options.out / ".steps" / "lock"):
+        remove_leftovers(options.out)
+        try:
+            if options.fastest:
+                options = replace(options, clock_mhz=_fastest(options, target, missing, progress))
+            return _build(options, target, missing, progress)
+        finally:
+            # of threads that an interruption did not wait for
+            remove_leftovers(options.out)
 
 
 def _fastest(
@@ -129,17 +137,14 @@ def _build(
     folder = BuildFolder.open(options.out)
 
     progress("simulating and synthesizing" if options.bitstream else "simulating")
-    with ThreadPoolExecutor(2) as pool:
-        simulation = pool.submit(_simulate, options, folder)
-        placeable = options.bitstream and isinstance(target, Board)
-        synthesis = pool.submit(_synthesize, folder, target, options.seeds) if placeable else None
-        verified, simulation_seconds = simulation.result()
-        placed, synthesis_seconds = _result_of(synthesis)
+    verified, placed = _simulate_and_synthesize(options, folder, target)
     if not verified["simulation"]["bit_exact"]:
         # A bitstream of wrong hardware is worth nothing.
         discard_steps(options.out, ("synthesize",))
         placed = None
-    seconds = {**seconds, **simulation_seconds, **synthesis_seconds}
+    seconds = {**seconds, **verified["seconds"]}
+    if placed is not None:
+        seconds |= {name: round(value, 2) for name, value in placed.seconds.items()}
     seconds["total"] = round(time.perf_counter() - begin, 2)
 
     report = _report(options, folder, target, verified, placed, seconds)
@@ -199,9 +204,28 @@ def _compile(
     return dict(seconds)
 
 
-def _simulate(
-    options: BuildOptions, folder: BuildFolder
-) -> tuple[dict[str, Any], dict[str, float]]:
+def _simulate_and_synthesize(
+    options: BuildOptions, folder: BuildFolder, target: Target
+) -> tuple[dict[str, Any], SynthesisResult | None]:
+    """Do both side by side; without a board there is nothing to synthesize."""
+    verified: dict[str, Any] = {}
+    placed: list[SynthesisResult] = []
+
+    def simulate() -> None:
+        verified.update(_simulate(options, folder))
+
+    def place() -> None:
+        assert isinstance(target, Board)
+        placed.append(_synthesize(folder, target, options.seeds))
+
+    jobs = [simulate]
+    if options.bitstream and isinstance(target, Board):
+        jobs.append(place)
+    run_parallel(jobs)
+    return verified, placed[0] if placed else None
+
+
+def _simulate(options: BuildOptions, folder: BuildFolder) -> dict[str, Any]:
     """Run all samples, or random frames, through the Verilog; score the outputs."""
     fixed = folder.fixed
     samples = None if options.calibrate is None else load_samples(options.calibrate, fixed)
@@ -228,14 +252,13 @@ def _simulate(
             "seconds": {"simulate": round(time.perf_counter() - begin, 2)},
         }
 
-    value, _ = cached_step(folder.path, "simulate", key, produce)
-    return value, value["seconds"]
+    value: dict[str, Any] = cached_step(folder.path, "simulate", key, produce)[0]
+    return value
 
 
-def _synthesize(
-    folder: BuildFolder, target: Board, seeds: int
-) -> tuple[SynthesisResult, dict[str, float]]:
-    """Place, route and pack the board's top."""
+def _synthesize(folder: BuildFolder, target: Board, seeds: int) -> SynthesisResult:
+    """Place, route and pack the board's top; the logs stay if a tool fails."""
+    logs = folder.path / "logs"
     plan, family = folder.plan, target.device.family
     verilog = folder.path / "board" / "board_top.v"
     constraints = verilog.with_suffix(f".{CONSTRAINTS_SUFFIX[family]}")
@@ -244,24 +267,32 @@ def _synthesize(
     )
 
     def produce(scratch: Path) -> dict[str, Any]:
-        result = synthesize(
-            verilog, top="board_top", family=family, device=target.part, package=target.package,
-            speed=target.speed, out_dir=scratch / "board", frequency_mhz=plan.clock_mhz,
-            constraints=constraints.read_text(), seeds=range(1, seeds + 1),
-        )  # fmt: skip
+        with _kept_if_refused(logs):
+            result = synthesize(
+                verilog, top="board_top", family=family, device=target.part,
+                package=target.package, speed=target.speed, out_dir=scratch / "board",
+                frequency_mhz=plan.clock_mhz, constraints=constraints.read_text(),
+                seeds=range(1, seeds + 1), log_dir=logs,
+            )  # fmt: skip
         # Made by the step before; a file belongs to one step only.
         (scratch / "board" / constraints.name).unlink()
         return result.to_json()
 
-    value, _ = cached_step(folder.path, "synthesize", key, produce)
-    result = SynthesisResult.from_json(value)
-    return result, {name: round(seconds, 2) for name, seconds in result.seconds.items()}
+    return SynthesisResult.from_json(cached_step(folder.path, "synthesize", key, produce)[0])
 
 
-def _result_of(
-    future: Future[tuple[SynthesisResult, dict[str, float]]] | None,
-) -> tuple[SynthesisResult | None, dict[str, float]]:
-    return (None, {}) if future is None else future.result()
+@contextlib.contextmanager
+def _kept_if_refused(logs: Path) -> Iterator[None]:
+    """Remove a folder of logs, unless an error is raised that names them."""
+    shutil.rmtree(logs, ignore_errors=True)
+    try:
+        yield
+    except NnefHwError:
+        raise
+    except BaseException:
+        shutil.rmtree(logs, ignore_errors=True)
+        raise
+    shutil.rmtree(logs, ignore_errors=True)
 
 
 def _report(

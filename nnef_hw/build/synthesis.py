@@ -151,6 +151,7 @@ def synthesize(
     constraints: str | None = None,
     seeds: Sequence[int] = (1,),
     bitstream: bool = True,
+    log_dir: Path | None = None,
 ) -> SynthesisResult:
     """Map, place, route and pack a design.
 
@@ -176,6 +177,9 @@ def synthesize(
         Of the placer; the fastest placement is taken.
     bitstream
         Whether to pack one.
+    log_dir
+        Folder where logs are written, and stay if a tool fails: errors name them. In the end they
+        move to ``out_dir``, which is the default.
 
     Raises
     ------
@@ -189,7 +193,9 @@ def synthesize(
     A missed clock constraint is a result, not an error: see ``timing_met``.
     """
     rules = _rules(family)
-    cells, seconds = _map(verilog, rules, top, device, out_dir)
+    logs = log_dir or out_dir
+    logs.mkdir(parents=True, exist_ok=True)
+    cells, seconds = _map(verilog, rules, top, device, out_dir, logs)
     netlist = f"{top}.json"
     arguments = [f"--{device}", "--package", package, "--json", netlist]
     if speed:
@@ -201,7 +207,7 @@ def synthesize(
         (out_dir / f"{top}.{rules.constraints}").write_text(constraints)
         arguments += [f"--{rules.constraints}", f"{top}.{rules.constraints}"]
 
-    log = out_dir / "nextpnr.log"
+    log = logs / "nextpnr.log"
     begin = time.perf_counter()
     placements = {}
     for seed in seeds:
@@ -212,12 +218,12 @@ def synthesize(
             # the WebAssembly tools see nothing above their folder
             run_tool(
                 rules.router, [*arguments, "--seed", str(seed), "--report", *outputs],
-                cwd=out_dir, log=folder / log.name,
+                cwd=out_dir, log=log,
             )  # fmt: skip
         except ToolError as error:
-            (folder / log.name).replace(log)
             _raise_if_misfit(log, rules, f"{device}-{package}", error)
             raise
+        log.replace(folder / log.name)
         placements[seed] = json.loads((folder / "timing.json").read_text())
     seconds["nextpnr"] = time.perf_counter() - begin
     (out_dir / netlist).unlink()
@@ -238,8 +244,10 @@ def synthesize(
         command = [f"{top}.config", files["bitstream"]]
         if family == "ecp5":
             command.insert(0, "--compress")
-        packing_log = out_dir / f"{rules.packer}.log"
+        packing_log = logs / f"{rules.packer}.log"
         seconds[rules.packer] = run_tool(rules.packer, command, cwd=out_dir, log=packing_log)
+    for path in logs.glob("*.log"):
+        path.replace(out_dir / path.name)
 
     clocks = _clocks(report)
     fmax, constraint = _slowest(clocks, frequency_mhz)
@@ -290,7 +298,7 @@ def map_only(
     ``out_dir`` receives the netlist as ``{top}_netlist.v``, the names and cells of which
     Verilator takes together with the models of the cells.
     """
-    return _map(verilog, _rules(family), top, device, out_dir)[0]
+    return _map(verilog, _rules(family), top, device, out_dir, out_dir)[0]
 
 
 def tool_identities(family: str) -> tuple[str, ...]:
@@ -306,7 +314,12 @@ def _rules(family: str) -> _Family:
 
 
 def _map(
-    verilog: Path | Sequence[Path], rules: _Family, top: str, device: str, out_dir: Path
+    verilog: Path | Sequence[Path],
+    rules: _Family,
+    top: str,
+    device: str,
+    out_dir: Path,
+    log_dir: Path,
 ) -> tuple[dict[str, int], dict[str, float]]:
     sources = [verilog] if isinstance(verilog, Path) else list(verilog)
     out_dir.mkdir(parents=True, exist_ok=True)
@@ -320,14 +333,15 @@ def _map(
     reading = f"read_verilog -sv -D{rules.define} {' '.join(names)}"
     if known["kind"] in rules.wire_ps:
         reading += f"\nscratchpad -set {rules.wire_ps[known['kind']]}"
-    log = out_dir / "yosys.log"
+    log = log_dir / "yosys.log"
     try:
         seconds = _run_yosys(reading, rules.command.format(**known), top, out_dir, log)
     except ToolError:
         if not rules.second_try or YOSYS_ASSERTION not in log.read_text(errors="replace"):
             raise
-        _log.warning("yosys failed with an assertion of its own, see %s; ABC9 now takes flip-flops "
-                     "too", log)  # fmt: skip
+        first = log.replace(log_dir / "yosys_assertion.log")
+        _log.warning("yosys failed with an assertion of its own, see %s in the build; ABC9 now "
+                     "takes flip-flops too", first.name)  # fmt: skip
         seconds = _run_yosys(reading, rules.second_try.format(**known), top, out_dir, log)
     counts = json.loads((out_dir / "cells.json").read_text())["design"]["num_cells_by_type"]
     for name in (*names, "cells.json"):

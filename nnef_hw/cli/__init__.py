@@ -6,18 +6,24 @@ Each module has the commands of one group; its ``add_commands`` declares them.
 from __future__ import annotations
 
 import argparse
+import io
 import logging
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import nnef_hw
 from nnef_hw.cli import boards, build, hardware, models, quantize, run
 from nnef_hw.cli.common import Command
-from nnef_hw.errors import ErrorGroup, NnefHwError
+from nnef_hw.cli.crash import crash_message, threads_crash
+from nnef_hw.cli.signals import Interrupted, leave, signals_raise
+from nnef_hw.errors import ErrorGroup, NnefHwError, OutputError
+from nnef_hw.files import STORAGE, output_error
 
 __all__ = ["main"]
 
+CRASHED = 3
 GROUPS = (models, quantize, build, run, hardware, boards)
 
 
@@ -37,23 +43,56 @@ class _Warnings(logging.Handler):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (design section 9)."""
-    parser = _parser()
     given = sys.argv[1:] if arguments is None else list(arguments)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, io.StringIO())
+    with threads_crash() as crashes:
+        try:
+            with signals_raise():
+                status = _run(given)
+                sys.stdout.flush()
+        except NnefHwError as error:
+            for each in error.errors if isinstance(error, ErrorGroup) else (error,):
+                print(f"nnef-hw: {each}", file=sys.stderr)
+            return error.exit_status
+        except KeyboardInterrupt as error:
+            print("nnef-hw: interrupted", file=sys.stderr)
+            return leave(error.exit_status if isinstance(error, Interrupted) else 130)
+        except BrokenPipeError:
+            _drop_output()
+            return 141
+        except Exception as error:
+            return _crash(error, given)
+    return _crash(crashes[0], given) if crashes else status
+
+
+def _run(given: list[str]) -> int:
+    parser = _parser()
     options = parser.parse_args(given, argparse.Namespace(arguments=given))
     logging.basicConfig(level=logging.WARNING, handlers=[_Warnings()], force=True)
     command: Command = options.command
-    try:
-        return command(options)
-    except NnefHwError as error:
-        for each in error.errors if isinstance(error, ErrorGroup) else (error,):
-            print(f"nnef-hw: {each}", file=sys.stderr)
-        return error.exit_status
-    except KeyboardInterrupt:
-        print("nnef-hw: interrupted", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+    return command(options)
+
+
+def _crash(error: BaseException, given: list[str]) -> int:
+    """Tell of what no command expects; return the exit status."""
+    if isinstance(error, OSError) and error.errno in STORAGE:
+        # where a file is written, its name is in the error
+        place = "standard output"
+        if error.filename is None:
+            _drop_output()
+        else:
+            place = os.fsdecode(error.filename)
+        print(f"nnef-hw: {output_error(error, Path(place))}", file=sys.stderr)
+        return OutputError.exit_status
+    print(f"nnef-hw: {crash_message(error, given)}", file=sys.stderr)
+    return CRASHED
+
+
+def _drop_output() -> None:
+    """Let what is still to be written to standard output go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:

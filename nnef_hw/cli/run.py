@@ -10,6 +10,7 @@ import numpy as np
 
 from nnef_hw.cli.common import Commands, add_command, print_json, print_result, reading
 from nnef_hw.errors import UsageError
+from nnef_hw.files import atomic_file
 
 __all__ = ["add_commands"]
 
@@ -59,7 +60,8 @@ def _run(options: argparse.Namespace) -> int:
     executor = make_executor(options.model, options.on, port=options.port, **reading(options))
     samples = load_samples(options.input, executor.graph)
     outputs = executor.run(samples.inputs)
-    _write_npz(options.output, outputs)
+    with atomic_file(options.output) as file:
+        np.savez(file, **dict[str, Any](outputs))
     if options.json:
         shapes = {name: list(value.shape) for name, value in outputs.items()}
         print_json({"on": options.on, "output": str(options.output), "shapes": shapes})
@@ -90,15 +92,3 @@ def _compare(options: argparse.Namespace) -> int:
     print_result(options, result)
     require_equal(result["mismatches"], result["samples"])
     return 0
-
-
-def _write_npz(path: Path, arrays: dict[str, Any]) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        with partial.open("wb") as file:
-            np.savez(file, **arrays)
-        partial.replace(path)
-    except OSError as error:
-        raise UsageError(f"output {str(path)!r} cannot be written: {error.strerror}") from error
-    finally:
-        partial.unlink(missing_ok=True)

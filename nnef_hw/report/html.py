@@ -9,8 +9,8 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
+from nnef_hw.files import write_atomic
 from nnef_hw.report import bounds, wording
-from nnef_hw.report.files import write_text
 from nnef_hw.report.picture import draw
 from nnef_hw.report.roofline import draw_roofline
 from nnef_hw.report.timeline import draw_timeline
@@ -59,7 +59,7 @@ def write_html(report: Mapping[str, Any], timeline: Timeline, path: Path) -> Non
         total_seconds=report["seconds"].get("total", sum(steps.values())),
         longest_step=max(steps.values(), default=0),
     )
-    write_text(path, page)
+    write_atomic(path, page)
 
 
 def _shown(value: object) -> object:

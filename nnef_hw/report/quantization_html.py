@@ -11,8 +11,8 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from nnef_hw.files import write_atomic
 from nnef_hw.report import wording
-from nnef_hw.report.files import write_text
 
 __all__ = ["write_quantization_html"]
 
@@ -43,7 +43,7 @@ def write_quantization_html(report: Mapping[str, Any], path: Path) -> None:
         worst=min(noisy, key=lambda layer: layer["sqnr_db"], default=None),
         style=_style(),
     )
-    write_text(path, page)
+    write_atomic(path, page)
 
 
 def _style() -> Markup:

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from nnef_hw.build.cache import cached_step, digest, publish_directory, write_atomic
+from nnef_hw.build.cache import cached_step, digest, publish_directory
 
 
 def produce(scratch):
@@ -87,13 +87,6 @@ def test_record_holds_relative_names(tmp_path):
     cached_step(tmp_path, "emit", "key", produce)
     record = json.loads((tmp_path / ".steps" / "emit.json").read_text())
     assert list(record["files"]) == ["rtl/top.v"]
-
-
-def test_write_atomic_leaves_no_rest(tmp_path):
-    write_atomic(tmp_path / "a" / "file", "text")
-    with pytest.raises(TypeError):
-        write_atomic(tmp_path / "a" / "file", 5)
-    assert [path.read_text() for path in (tmp_path / "a").iterdir()] == ["text"]
 
 
 def compete(target, log):

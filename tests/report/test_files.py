@@ -3,6 +3,7 @@ import stat
 
 import pytest
 
+from nnef_hw.errors import OutputError
 from nnef_hw.report import write_json
 
 
@@ -38,6 +39,6 @@ def test_what_json_cannot_hold_leaves_the_old_file(tmp_path, tiny, value):
 def test_failed_replacement_leaves_no_partial_file(tmp_path, tiny):
     target = tmp_path / "report.json"
     (target / "occupied").mkdir(parents=True)
-    with pytest.raises(OSError, match="directory"):
+    with pytest.raises(OutputError, match=r"report\.json: cannot be written: Is a directory"):
         write_json(tiny, target)
     assert list(tmp_path.iterdir()) == [target]

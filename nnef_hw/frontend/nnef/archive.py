@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from nnef_hw.errors import Location, ModelError, UnsupportedError, UsageError
+from nnef_hw.files import output_error
 
 __all__ = ["GRAPH_FILE", "MAX_ARCHIVE_BYTES", "Archive", "open_archive", "write_archive"]
 
@@ -130,7 +131,9 @@ def write_archive(path: Path, members: Mapping[str, bytes]) -> None:
     Raises
     ------
     UsageError
-        If the name is not that of a tar, or the file cannot be written.
+        If the name is not that of a tar.
+    OutputError
+        If the file cannot be written.
     """
     if not path.name.endswith(_SUFFIXES):
         raise UsageError(
@@ -151,9 +154,7 @@ def write_archive(path: Path, members: Mapping[str, bytes]) -> None:
         partial.write_bytes(data)
         partial.replace(path)
     except OSError as error:
-        raise UsageError(
-            f"cannot write {path}: {error.strerror or error}", remedy="choose another place"
-        ) from None
+        raise output_error(error, path) from None
     finally:
         with contextlib.suppress(OSError):
             partial.unlink()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from nnef_hw.errors import UsageError
+from nnef_hw.files import output_error
 from nnef_hw.frontend.nnef.archive import GRAPH_FILE, write_archive
 
 __all__ = ["write_model"]
@@ -46,6 +48,7 @@ def write_model(path: Path | str, members: Mapping[str, bytes]) -> None:
 
 def _write_folder(folder: Path, members: Mapping[str, bytes]) -> None:
     """Replace a model file by file; ``graph.nnef`` is missing until all others are in place."""
+    is_new = not folder.exists()
     try:
         stale = _old_members(folder)
         folder.mkdir(exist_ok=True)
@@ -64,9 +67,9 @@ def _write_folder(folder: Path, members: Mapping[str, bytes]) -> None:
             finally:
                 partial.unlink(missing_ok=True)
     except OSError as error:
-        raise UsageError(
-            f"cannot write {folder}: {error.strerror or error}", remedy="choose another place"
-        ) from None
+        if is_new:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise output_error(error, folder) from None
 
 
 def _old_members(folder: Path) -> set[str]:
