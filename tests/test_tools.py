@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from nnef_hw import tools
+from nnef_hw.doctor import doctor
 from nnef_hw.errors import ToolError
-from nnef_hw.tools import Tool, cache_directory, doctor, find_tool, run_tool
+from nnef_hw.tools import Tool, cache_directory, find_tool, run_tool
 
 
 def program(folder, name, text):
@@ -96,6 +97,43 @@ def test_doctor_has_a_remedy_for_everything_missing(empty_path):
     assert [row.name for row in rows] == list(tools.TOOLS)
     assert not any(row.found for row in rows)
     assert all(row.remedy and row.problem for row in rows)
+
+
+def test_doctor_starts_what_it_finds(tmp_path, monkeypatch):
+    """A program that tells its version, and cannot do anything else."""
+    path = tmp_path / "yosys"
+    path.write_text("#!/bin/sh\n[ $1 = --version ] && echo 'Yosys 0.70' && exit\necho no; exit 9\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("NNEF_HW_YOSYS", str(path))
+    row = next(row for row in doctor() if row.name == "yosys")
+    assert (row.found, row.version, row.path) == (False, "0.70", str(path))
+    assert row.problem == "yosys does not start: no"
+    assert row.remedy == "pip install pyosys"
+
+
+@pytest.mark.verilator
+@pytest.mark.skipif(sys.platform != "linux", reason="Debian's packages")
+def test_doctor_names_the_packages_of_missing_libraries(tmp_path, monkeypatch):
+    """A program that is linked with libraries that have gone since."""
+    compiler = find_tool("c++")
+    libraries = ["libusb-1.0.so.0", "libftdi1.so.2", "libhidapi-hidraw.so.0"]
+    (tmp_path / "none.cpp").write_text("")
+    (tmp_path / "main.cpp").write_text("int main() {}")
+    for name in libraries:
+        arguments = ["-shared", "none.cpp", "-o", name, f"-Wl,-soname={name}"]
+        run_tool(compiler, arguments, cwd=tmp_path)
+    linked = ["-Wl,--no-as-needed", "main.cpp", *libraries, "-o", "loader"]
+    run_tool(compiler, linked, cwd=tmp_path)
+    for name in libraries:
+        (tmp_path / name).unlink()
+    path = tmp_path / "loader"
+    monkeypatch.setattr(
+        "nnef_hw.doctor.find_tool", lambda name: Tool(name, (str(path),), "1.1", path, {})
+    )
+    row = next(row for row in doctor() if row.name == "openfpgaloader")
+    assert row.found is False
+    assert row.problem == f"openfpgaloader cannot start: the system lacks {', '.join(libraries)}"
+    assert row.remedy.endswith("apt install libusb-1.0-0 libftdi1-2 libhidapi-hidraw0)")
 
 
 def test_doctor_finds_the_packages():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from rich.console import Console
+
 from nnef_hw.cli.common import Commands, add_command, print_rows
 
 __all__ = ["add_commands"]
@@ -38,8 +40,9 @@ def _boards(options: argparse.Namespace) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from nnef_hw.tools import doctor
+    from nnef_hw.doctor import doctor
 
-    rows = [asdict(status) for status in doctor()]
+    with Console(stderr=True).status("starting") as status:
+        rows = [asdict(row) for row in doctor(lambda step: status.update(step))]
     print_rows(options, "tools", rows)
     return 0 if all(row["found"] for row in rows) else 3

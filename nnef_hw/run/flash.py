@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nnef_hw.boards import Board, find_board
+from nnef_hw.doctor import library_error
 from nnef_hw.errors import ToolError, UsageError
 from nnef_hw.manifest import read_manifest
 from nnef_hw.tools import find_tool, run_tool
@@ -16,11 +17,6 @@ __all__ = ["Flashing", "flash", "plan_flashing"]
 
 # What openFPGALoader says, in order of precedence, and what that means to the user.
 CAUSES = (
-    (
-        ("libftdi1.so", "libhidapi"),
-        "openFPGALoader cannot start: a library of the system is missing",
-        "install libftdi1 and hidapi (Debian and Ubuntu: apt install libftdi1-2 libhidapi-hidraw0)",
-    ),
     (
         ("permission", "LIBUSB_ERROR_ACCESS", "access denied", "Operation not permitted"),
         "the board's USB interface may not be opened by this user",
@@ -114,7 +110,10 @@ def flash(flashing: Flashing) -> float:
         try:
             return run_tool(tool, arguments, cwd=Path(scratch), log=log)
         except ToolError as error:
-            text = log.read_text(errors="replace").lower()
+            text = log.read_text(errors="replace")
+            if lacking := library_error(tool, text):
+                raise lacking from error
+            text = text.lower()
             for signs, reason, remedy in CAUSES:
                 if any(sign.lower() in text for sign in signs):
                     raise ToolError(reason, remedy=remedy) from error

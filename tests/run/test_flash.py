@@ -96,7 +96,10 @@ def test_build_without_bitstream(make_flashable):
             "unable to open ftdi device: -4 (usb_open() failed): LIBUSB_ERROR_ACCESS",
             r"may not be opened by this user; put the line .*idVendor\}==",
         ),
-        ("error while loading libftdi1.so.2", "a library of the system is missing; install libf"),
+        (
+            "loader: error while loading shared libraries: libftdi1.so.2: cannot open it",
+            r"the system lacks libftdi1\.so\.2; install them \(.*apt install libftdi1-2\)",
+        ),
         ("Verification FAIL", "openFPGALoader failed:\nverification fail; try openFPGALoader -b"),
     ],
     ids=["no_device", "no_dfu", "permission", "library", "other"],
