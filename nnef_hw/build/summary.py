@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from math import prod
 from typing import Any
 
 from nnef_hw.boards import BOARDS
 from nnef_hw.build.synthesis import SynthesisResult
 from nnef_hw.devices import Target
-from nnef_hw.ir import Graph
+from nnef_hw.ir import Graph, stream_image
 from nnef_hw.run.link import MAX_PAYLOAD
 from nnef_hw.schedule import Block, LayerGraph, Plan
 from nnef_hw.schedule.activity import Activity, Timeline
 from nnef_hw.schedule.ceiling import find_ceilings
 from nnef_hw.schedule.headroom import find_headroom
 from nnef_hw.schedule.resources import usable_luts
-from nnef_hw.schedule.support import image_shape
 
 __all__ = ["make_report", "spi_rate"]
 
@@ -44,7 +42,7 @@ def make_report(
     """Gather everything that is known of a build (keys: design section 9)."""
     core = plan.clock_mhz * 1e6 / plan.interval
     codes = {
-        tensor: prod(image_shape(graph.tensor(tensor).shape) or ())
+        tensor: graph.tensor(tensor).volume
         for tensor in (
             *(port.tensor for port in plan.inputs),
             *(block.tensor for block in plan.blocks),
@@ -200,8 +198,8 @@ def _layer(
         ],
         "tensor": block.tensor,
         "codes": codes[block.tensor],
-        "input_image": list(image_shape(graph.tensor(node.inputs[0]).shape) or ()),
-        "output_image": list(image_shape(graph.tensor(node.outputs[0]).shape) or ()),
+        "input_image": list(stream_image(graph.tensor(node.inputs[0]).shape)),
+        "output_image": list(stream_image(graph.tensor(node.outputs[0]).shape)),
         "kernel": list(layer.image.kernel) if layer.image else None,
         "parameters": layer.weights_of_model + layer.biases,
         "macs": block.macs,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -18,7 +17,6 @@ from nnef_hw.ir import Graph
 from nnef_hw.rtl.fork import Fork
 from nnef_hw.rtl.stream import Fifo, beat_layout
 from nnef_hw.schedule import Block, Plan
-from nnef_hw.schedule.support import image_shape
 
 __all__ = ["Accelerator", "module_name"]
 
@@ -71,7 +69,7 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
         self.plan = plan
         self.counted = counted
         self.beats = {
-            source.tensor: math.prod(image_shape(graph.tensor(source.tensor).shape) or ())
+            source.tensor: graph.tensor(source.tensor).volume
             for block in plan.blocks
             for source in block.sources
         }

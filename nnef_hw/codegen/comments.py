@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 from nnef_hw.codegen.accelerator import module_name
-from nnef_hw.ir import Graph, Node
+from nnef_hw.ir import Graph, Node, stream_image
 from nnef_hw.schedule import Block, Plan
-from nnef_hw.schedule.support import image_shape
 
 __all__ = ["module_comments"]
 
@@ -35,8 +34,8 @@ def _operator(block: Block, node: Node | None, graph: Graph) -> str:
         text += " " + "x".join(map(str, block.layer.image.kernel))
     if node is None:
         return text
-    shapes = [image_shape(graph.tensor(name).shape) for name in (node.inputs[0], block.tensor)]
-    text += ", " + " -> ".join("x".join(map(str, shape or ())) for shape in shapes)
+    shapes = [stream_image(graph.tensor(name).shape) for name in (node.inputs[0], block.tensor)]
+    text += ", " + " -> ".join("x".join(map(str, shape)) for shape in shapes)
     if node.location is None:
         return text
     # The folders of the file are this machine's, not the model's.

@@ -2,10 +2,21 @@
 
 from nnef_hw.ir.graph import Graph, Node, Quantization, Stage, State, Tensor
 from nnef_hw.ir.printer import format_graph
-from nnef_hw.ir.stream_order import Reordering, find_reordering
+from nnef_hw.ir.stream_order import (
+    MOVES,
+    Reordering,
+    find_reordering,
+    image_shape,
+    input_stream,
+    output_stream,
+    reordered_streams,
+    stream_image,
+    stream_origin,
+)
 from nnef_hw.ir.verify import verify
 
 __all__ = [
+    "MOVES",
     "Graph",
     "Node",
     "Quantization",
@@ -15,5 +26,11 @@ __all__ = [
     "Tensor",
     "find_reordering",
     "format_graph",
+    "image_shape",
+    "input_stream",
+    "output_stream",
+    "reordered_streams",
+    "stream_image",
+    "stream_origin",
     "verify",
 ]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["join_batch", "samples_shape", "split_samples"]
+__all__ = ["join_batch", "sample_extents", "samples_shape", "split_samples"]
 
 
 def split_samples(x: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any] | None:
@@ -25,12 +25,16 @@ def split_samples(x: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any] | Non
     return None
 
 
+def sample_extents(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the extents of one stored sample: a batch extent of 1 is none of them."""
+    return shape[1:] if shape[:1] == (1,) else shape
+
+
 def join_batch(x: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     """Return samples [N, *shape] as [N, ...] if the batch extent is 1, else as they are."""
-    return x.reshape(len(x), *shape[1:]) if shape[:1] == (1,) else x
+    return x.reshape(len(x), *sample_extents(shape))
 
 
 def samples_shape(shape: tuple[int, ...]) -> str:
     """Return what users read: the shape that samples of a tensor must have."""
-    extents = shape[1:] if shape[:1] == (1,) else shape
-    return f"[{', '.join(['N', *map(str, extents)])}]"
+    return f"[{', '.join(['N', *map(str, sample_extents(shape))])}]"

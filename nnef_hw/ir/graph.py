@@ -150,14 +150,27 @@ class Graph:
     nodes: tuple[Node, ...]
     stage: Stage = Stage.FLOAT
     states: Mapping[str, State] = field(default_factory=dict)
+    _producers: dict[str, Node] = field(init=False, repr=False)
+    _consumers: dict[str, list[Node]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        producers: dict[str, Node] = {}
+        consumers: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            for name in dict.fromkeys(node.inputs):
+                consumers.setdefault(name, []).append(node)
+            for name in node.outputs:
+                producers.setdefault(name, node)
+        object.__setattr__(self, "_producers", producers)
+        object.__setattr__(self, "_consumers", consumers)
 
     def producer(self, tensor: str) -> Node | None:
         """Return the node that computes a tensor; None for inputs and constants."""
-        return next((node for node in self.nodes if tensor in node.outputs), None)
+        return self._producers.get(tensor)
 
     def consumers(self, tensor: str) -> tuple[Node, ...]:
         """Return the nodes that read a tensor, in execution order."""
-        return tuple(node for node in self.nodes if tensor in node.inputs)
+        return tuple(self._consumers.get(tensor, ()))
 
     def tensor(self, name: str) -> Tensor:
         """Return a tensor by name."""

@@ -1,22 +1,37 @@
 """The order in which a tensor's elements stream, and what changes it.
 
-A tensor [1, C, ...] streams with its channels innermost: row, column, channel.
+An image [1, C], [1, C, L] or [1, C, H, W] streams with its channels innermost: row, column,
+channel. Any other tensor, which no layer computes, streams in the order of its elements.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import permutations
 from math import prod
+from typing import TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+from nnef_hw.ir.graph import Graph, Node
 
-from nnef_hw.ir.graph import Node
+__all__ = [
+    "MOVES",
+    "Reordering",
+    "find_reordering",
+    "image_shape",
+    "input_stream",
+    "output_stream",
+    "reordered_streams",
+    "stream_image",
+    "stream_origin",
+]
 
-__all__ = ["Reordering", "find_reordering"]
+MOVES = frozenset({"reshape", "transpose"})
+"""Operators that are nothing but another order of the elements."""
 
-Shape = tuple[int, ...]
+_AXES = 3
+
+Axis: TypeAlias = tuple[int, int]
+"""An extent, and the stride between its elements in the stream that comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,36 +47,131 @@ class Reordering:
         return self.order == (0, 1, 2)
 
 
-def find_reordering(node: Node, before: Shape, after: Shape) -> Reordering | None:
-    """Return what a ``reshape`` or ``transpose`` does to the stream of its input.
+def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
+    """(height, width, channels) of a tensor [1, C], [1, C, L] or [1, C, H, W]; None for others."""
+    if not shape or shape[0] != 1 or not 2 <= len(shape) <= 4:
+        return None
+    channels, *extents = shape[1:]
+    height, width = (*extents, 1, 1)[:2]
+    return height, width, channels
 
-    Axes are those of the image that comes, or those that a flat tensor is divided into. None if it
-    is more than a transposition of three of them.
+
+def stream_image(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """(height, width, channels) of the stream of a tensor; what is no image is one pixel."""
+    return image_shape(shape) or (1, 1, prod(shape))
+
+
+def input_stream(graph: Graph, name: str) -> str:
+    """Return the tensor that the host sends for an input: behind reshapes that alone read it."""
+    while name not in graph.outputs:
+        readers = graph.consumers(name)
+        if len(readers) != 1 or readers[0].op != "reshape":
+            break
+        if image_shape(graph.tensor(readers[0].name).shape) is None:
+            break
+        name = readers[0].name
+    return name
+
+
+def output_stream(graph: Graph, name: str) -> str:
+    """Return the tensor that the host makes an output of: before reshapes."""
+    producer = graph.producer(name)
+    while producer is not None and producer.op == "reshape":
+        name = producer.inputs[0]
+        producer = graph.producer(name)
+    return name
+
+
+def reordered_streams(graph: Graph) -> tuple[str, ...]:
+    """Return the results of reshapes and transposes whose elements layers or the host read.
+
+    Those that only others of them read are steps on the way: nothing has to exist for them.
     """
-    reads = _reads(node, before, after)
-    for extents in (_stream(_axes(before)), _axes(after)):
-        positions = np.arange(reads.size).reshape(extents)
-        for order in permutations(range(3)):
-            if np.array_equal(positions.transpose(order).reshape(-1), reads):
-                return Reordering(extents, (order[0], order[1], order[2]))
-    return None
+    sources = {input_stream(graph, name) for name in graph.inputs}
+    read = {output_stream(graph, name) for name in graph.outputs}
+    read.update(name for node in graph.nodes if node.op not in MOVES for name in node.inputs)
+    return tuple(
+        node.name
+        for node in graph.nodes
+        if node.op in MOVES and node.name in read and node.name not in sources
+    )
 
 
-def _axes(shape: Shape) -> tuple[int, int, int]:
-    """Channels, rows and columns; what a tensor has more of counts as columns."""
-    channels, rows, *columns = (*shape[1:], 1, 1)
-    return channels, rows, prod(columns)
+def stream_origin(graph: Graph, name: str) -> tuple[str, list[Node]]:
+    """Return the computed or received tensor that a tensor is made of, and the moves between."""
+    sources = {input_stream(graph, source) for source in graph.inputs}
+    moves: list[Node] = []
+    producer = graph.producer(name)
+    while name not in sources and producer is not None and producer.op in MOVES:
+        moves.insert(0, producer)
+        name = producer.inputs[0]
+        producer = graph.producer(name)
+    return name, moves
 
 
-def _stream(axes: tuple[int, int, int]) -> tuple[int, int, int]:
-    channels, rows, columns = axes
-    return rows, columns, channels
+def find_reordering(graph: Graph, name: str) -> Reordering | None:
+    """Return what the reshapes and transposes before a tensor together do to the stream.
+
+    The axes are those that the whole move leaves together, whatever shapes the tensors have on
+    the way. None if there are more than three.
+    """
+    origin, moves = stream_origin(graph, name)
+    shape = graph.tensor(origin).shape
+    found: list[Axis] | None = _in_order(shape)
+    for node in moves:
+        if node.op == "transpose" and found is not None:
+            found = _exchanged(found, graph.tensor(node.inputs[0]).shape, node.attrs["axes"])
+    after = graph.tensor(name).shape
+    if found is not None and image_shape(after) is not None:
+        found = _exchanged(found, after, [0, *range(2, len(after)), 1])
+    axes = None if found is None else _merged(found)
+    if axes is None or len(axes) > _AXES:
+        return None
+    axes = [(1, prod(shape))] * (_AXES - len(axes)) + axes
+    places = sorted(range(_AXES), key=lambda place: -axes[place][1])
+    first, second, third = (axes[place][0] for place in places)
+    order = tuple(places.index(place) for place in range(_AXES))
+    return Reordering((first, second, third), (order[0], order[1], order[2]))
 
 
-def _reads(node: Node, before: Shape, after: Shape) -> NDArray[np.int64]:
-    """Return which element of its input's stream each of its result's is."""
-    positions = np.arange(prod(before)).reshape(*before[:1], *before[2:], *before[1:2])
-    tensor = np.moveaxis(positions, -1, 1) if len(before) > 1 else positions
-    moved = tensor.transpose(node.attrs["axes"]) if node.op == "transpose" else tensor
-    moved = moved.reshape(after)
-    return (np.moveaxis(moved, 1, -1) if len(after) > 1 else moved).reshape(-1)
+def _in_order(shape: tuple[int, ...]) -> list[Axis]:
+    """Return the axes of a tensor, and how far apart its elements are in its stream."""
+    if image_shape(shape) is None:
+        return [(prod(shape), 1)]
+    pixels = prod(shape[2:])
+    return [(shape[1], 1), (pixels, shape[1])]
+
+
+def _exchanged(axes: list[Axis], shape: tuple[int, ...], order: Sequence[int]) -> list[Axis] | None:
+    """Return the axes of a tensor of ``shape`` whose axes are given in another order.
+
+    None if the shape's axes are not made of whole parts of these.
+    """
+    left = list(axes)
+    parts: list[list[Axis]] = []
+    for extent in reversed(shape):
+        parts.append([])
+        while extent > 1:
+            count, stride = left.pop()
+            if extent % count == 0:
+                taken = count
+            elif count % extent == 0:
+                taken = extent
+                left.append((count // extent, stride * extent))
+            else:
+                return None
+            parts[-1].insert(0, (taken, stride))
+            extent //= taken
+    parts.reverse()
+    return [axis for place in order for axis in parts[place]]
+
+
+def _merged(axes: list[Axis]) -> list[Axis]:
+    """Return as few axes as there can be, without any of extent 1."""
+    merged: list[Axis] = []
+    for count, stride in axes:
+        if merged and count > 1 and merged[-1][1] == count * stride:
+            merged[-1] = (merged[-1][0] * count, stride)
+        elif count > 1:
+            merged.append((count, stride))
+    return merged

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
-from nnef_hw.errors import NnefHwError, UnsupportedError, raise_all
-from nnef_hw.ir import Graph, Node, Stage, find_reordering
+from nnef_hw.errors import NnefHwError, UnsupportedError
+from nnef_hw.ir import Graph, Node
 from nnef_hw.ir.verify import ARITHMETIC_OPS, CANONICAL_OPS, TABLE_OPS
+from nnef_hw.passes.check_moves import check_moves
 from nnef_hw.passes.editor import channel_values, is_trivial
 from nnef_hw.reference.windows import pool_counts
 
-__all__ = ["CheckSupported", "refuse_states"]
+__all__ = ["find_unsupported", "refuse_states"]
 
 Problem = tuple[str, str]
 
@@ -21,71 +21,44 @@ Problem = tuple[str, str]
 _CONTENTS = {"integer": "integers", "logical": "logical values"}
 
 
-def refuse_states(graph: Graph) -> None:
-    """Raise one error for each variable that ``update`` changes: the other passes know none.
-
-    Raises
-    ------
-    ErrorGroup
-        Of one :class:`~nnef_hw.errors.UnsupportedError` for each; a lone one is raised by itself.
-    """
-    raise_all([
+def refuse_states(graph: Graph) -> list[NnefHwError]:
+    """Return one error for each variable that ``update`` changes."""
+    return [
         UnsupportedError(
             f"the variable {name!r} keeps a value between inferences, which no hardware exists for",
             remedy="make it an input of the graph, and its next value an output",
             location=graph.tensor(name).location,
         )
         for name in graph.states
-    ])
+    ]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckSupported:
-    """Promote a graph to the canonical stage, or raise one error for each thing it cannot have.
+def find_unsupported(graph: Graph) -> list[NnefHwError]:
+    """Return one error for each thing that a canonical graph cannot have; rewrite nothing."""
+    errors = [*_input_problems(graph)]
+    for node in graph.nodes:
+        for reason, remedy in _problems(graph, node):
+            error = UnsupportedError(
+                f"{node.op} {node.name!r}: {reason}", remedy=remedy, location=node.location
+            )
+            errors.append(error)
+    errors += check_moves(graph)
+    for name in graph.outputs:
+        if name in graph.inputs or graph.tensor(name).data is not None:
+            reason = f"output {name!r} does not depend on any operator"
+            errors.append(UnsupportedError(reason, remedy="remove it from the results"))
+    return errors
 
-    Rewrites nothing.
-    """
 
-    def __call__(self, graph: Graph) -> Graph:
-        """Return the graph as a canonical one.
-
-        Raises
-        ------
-        ErrorGroup
-            Of one :class:`~nnef_hw.errors.UnsupportedError` for each problem; a lone one is raised
-            by itself.
-        """
-        errors: list[NnefHwError] = []
-        for name in graph.inputs:
-            tensor = graph.tensor(name)
-            if tensor.dtype != "scalar":
-                errors.append(
-                    UnsupportedError(
-                        f"input {name!r} holds {_CONTENTS[tensor.dtype]}",
-                        remedy="hardware computes with quantized real numbers only",
-                        location=tensor.location,
-                    )
-                )
-            if len(tensor.shape) not in {2, 3, 4} or tensor.shape[0] != 1:
-                errors.append(
-                    UnsupportedError(
-                        f"input {name!r} has shape {list(tensor.shape)}",
-                        remedy="give inputs a batch of 1 and one to three more axes",
-                        location=tensor.location,
-                    )
-                )
-        for node in graph.nodes:
-            for reason, remedy in _problems(graph, node):
-                error = UnsupportedError(
-                    f"{node.op} {node.name!r}: {reason}", remedy=remedy, location=node.location
-                )
-                errors.append(error)
-        for name in graph.outputs:
-            if name in graph.inputs or graph.tensor(name).data is not None:
-                reason = f"output {name!r} does not depend on any operator"
-                errors.append(UnsupportedError(reason, remedy="remove it from the results"))
-        raise_all(errors)
-        return graph.replaced(stage=Stage.CANONICAL)
+def _input_problems(graph: Graph) -> Iterator[NnefHwError]:
+    for name in graph.inputs:
+        tensor = graph.tensor(name)
+        if tensor.dtype != "scalar":
+            yield UnsupportedError(
+                f"input {name!r} holds {_CONTENTS[tensor.dtype]}",
+                remedy="hardware computes with quantized real numbers only",
+                location=tensor.location,
+            )
 
 
 def _problems(graph: Graph, node: Node) -> Iterator[Problem]:
@@ -241,17 +214,6 @@ def _pad(graph: Graph, node: Node) -> Iterator[Problem]:
         yield f"padding {padding} is not of rows and columns alone", "pad channels by concat"
 
 
-def _transpose(graph: Graph, node: Node) -> Iterator[Problem]:
-    for name, what in ((node.inputs[0], "input"), (node.outputs[0], "result")):
-        shape = graph.tensor(name).shape
-        if len(shape) not in {2, 3, 4} or shape[0] != 1:
-            yield (
-                f"its {what} has shape {list(shape)}",
-                "transpose [1, C], [1, C, L] or [1, C, H, W], with the batch first",
-            )
-            return
-
-
 def _moved(graph: Graph, node: Node) -> Iterator[Problem]:
     yield from _image(graph.tensor(node.outputs[0]).shape)
 
@@ -269,15 +231,6 @@ def _axis_one(graph: Graph, node: Node) -> Iterator[Problem]:
         yield f"its input has shape {list(shape)}", "use a batch of 1"
 
 
-def _reshape(graph: Graph, node: Node) -> Iterator[Problem]:
-    before, after = (graph.tensor(n).shape for n in (node.inputs[0], node.outputs[0]))
-    if find_reordering(node, before, after) is None:
-        yield (
-            f"{list(before)} to {list(after)} is more than a transposition of the stream",
-            "flatten the image first",
-        )
-
-
 _CHECKS: dict[str, Callable[[Graph, Node], Iterator[Problem]]] = {
     **dict.fromkeys(ARITHMETIC_OPS, _arithmetic),
     "argmax_reduce": _axis_one,
@@ -290,8 +243,6 @@ _CHECKS: dict[str, Callable[[Graph, Node], Iterator[Problem]]] = {
     "max_pool": _pool,
     "nearest_upsample": _moved,
     "pad": _pad,
-    "reshape": _reshape,
     "slice": _slice,
     "softmax": _axis_one,
-    "transpose": _transpose,
 }

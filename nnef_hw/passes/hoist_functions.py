@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from nnef_hw.ir import Graph, Node
 from nnef_hw.ir.verify import TABLE_OPS
 from nnef_hw.passes.editor import Editor
+from nnef_hw.passes.views import is_image
 
 __all__ = ["HoistFunctions"]
 
@@ -17,10 +18,10 @@ _RAISED_RANK = 3
 class HoistFunctions:
     """Swap a ``reshape`` and the function of one activation that alone reads it.
 
-    And a ``depth_to_space``, with the ``slice`` behind it.
+    And a ``transpose``, or a ``depth_to_space`` with the ``slice`` behind it.
 
-    Left alone: reshapes that others read too, reshapes of graph inputs, and of [1, C, L] tensors,
-    where :class:`~nnef_hw.passes.RaiseRank` would put the reshape back.
+    Left alone: moves that others read too, those of graph inputs, of what is no image, and of
+    [1, C, L] tensors, where :class:`~nnef_hw.passes.RaiseRank` would put the reshape back.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -34,6 +35,7 @@ class HoistFunctions:
                 or before is None
                 or not _moves(editor, before)
                 or before.inputs[0] in graph.inputs
+                or not is_image(editor.shape(before.inputs[0]))
                 or len(editor.shape(before.inputs[0])) == _RAISED_RANK
                 or not editor.has_one_use(node.inputs[0])
             ):
@@ -53,4 +55,4 @@ def _moves(editor: Editor, node: Node) -> bool:
     if node.op == "slice":
         before = editor.emitted(node.inputs[0])
         return before is not None and before.op in {"depth_to_space", "slice"}
-    return node.op in {"depth_to_space", "reshape"}
+    return node.op in {"depth_to_space", "reshape", "transpose"}

@@ -11,12 +11,16 @@ from nnef_hw.passes.editor import Editor
 
 __all__ = ["LowerClamp"]
 
+LARGEST = float(np.finfo(np.float32).max)
+"""Stands for infinity, which NNEF has no literal for: no activation is larger."""
+
 
 @dataclass(frozen=True, slots=True)
 class LowerClamp:
     """Move scalar constants of element-wise functions into attributes.
 
-    * ``clamp(x, lo, hi)``, ``min(x, hi)``, ``max(x, lo)`` -> ``clamp`` of x with attributes a, b
+    * ``clamp(x, lo, hi)``, ``min(x, hi)``, ``max(x, lo)`` -> ``clamp`` of x with attributes a, b,
+      which are numbers where the model has infinity
     * ``max(x, 0)`` -> ``relu``; ``prelu`` with one alpha -> ``leaky_relu``
 
     Left alone: bounds or alphas that are computed or vary.
@@ -55,6 +59,7 @@ def _lower(editor: Editor, node: Node) -> Node | None:
         return replace(node, op="leaky_relu", attrs={"alpha": constants[0]})
     if node.op == "max" and constants[0] == 0.0:
         return replace(node, op="relu", attrs={})
-    bounds = {"min": (-np.inf, constants[0]), "max": (constants[0], np.inf)}
+    bounds = {"min": (-LARGEST, constants[0]), "max": (constants[0], LARGEST)}
     lo, hi = bounds.get(node.op) or constants
+    lo, hi = (min(max(bound, -LARGEST), LARGEST) for bound in (lo, hi))
     return replace(node, op="clamp", attrs={"a": lo, "b": hi})

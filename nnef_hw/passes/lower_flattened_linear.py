@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from math import prod
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from nnef_hw.ir import Graph, Node
+from nnef_hw.ir import MOVES, Graph, Node
 from nnef_hw.passes.editor import Editor, reshape_node
 
 __all__ = ["LowerFlattenedLinear"]
+
+_RANK = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +23,8 @@ class LowerFlattenedLinear:
     """Rewrite ``linear`` behind a ``reshape`` of [1, C, H, W] with H * W > 1 to [1, C*H*W].
 
     It becomes a ``conv`` whose filter [O, C, H, W] covers the whole image, and a ``reshape`` of
-    its result [1, O, 1, 1] to [1, O]: pixels then arrive in any order the image has.
+    its result [1, O, 1, 1] to [1, O]: pixels then arrive in any order the image has. A
+    ``transpose`` in front of the flatten becomes one of the filter.
     Left alone: every other ``linear``.
     """
 
@@ -30,18 +35,14 @@ class LowerFlattenedLinear:
             if node.op != "linear":
                 editor.keep(node)
                 continue
-            before, weights = editor.producer(node.inputs[0]), editor.data(node.inputs[1])
-            shape = editor.shape(before.inputs[0]) if before and before.op == "reshape" else ()
-            is_image = len(shape) == 4 and shape[0] == 1 and shape[2:] != (1, 1)
-            is_flat = editor.shape(node.inputs[0]) == (1, prod(shape))
-            if before is None or weights is None or not is_image or not is_flat:
+            weights, image = editor.data(node.inputs[1]), _flattened(editor, node.inputs[0])
+            shape = editor.shape(image) if image else ()
+            if weights is None or image is None or shape[2:] == (1, 1):
                 editor.keep(node)
                 continue
             like, outputs = editor.tensors[node.inputs[1]], len(weights)
-            filter_shape = (outputs, *shape[1:])
-            kernel = editor.rearranged(
-                f"{like.name}_image", like, partial(np.reshape, shape=filter_shape)
-            )
+            function = partial(_filter, shape=shape, order=_order(editor, image, node.inputs[0]))
+            kernel = editor.rearranged(f"{like.name}_image", like, function)
             attrs = {
                 "border": "constant",
                 "padding": [(0, 0), (0, 0)],
@@ -50,11 +51,52 @@ class LowerFlattenedLinear:
                 "groups": 1,
                 "activation": node.attrs.get("activation"),
             }
-            image = (1, outputs, 1, 1)
-            result = editor.activation(f"{node.name}_conv", image, editor.tensors[node.name])
-            inputs = (before.inputs[0], kernel, node.inputs[2])
+            like = editor.tensors[node.name]
+            result = editor.activation(f"{node.name}_conv", (1, outputs, 1, 1), like)
+            inputs = (image, kernel, node.inputs[2])
             editor.emit(
                 Node("conv", inputs, (result,), attrs, node.location),
                 reshape_node(result, node.name, (1, outputs), node),
             )
         return editor.finish()
+
+
+def _moves(editor: Editor, name: str) -> list[Node]:
+    """Return the reshapes and transposes before a tensor, the last one first."""
+    moves = []
+    node = editor.producer(name)
+    while node is not None and node.op in MOVES:
+        moves.append(node)
+        node = editor.producer(node.inputs[0])
+    return moves
+
+
+def _flattened(editor: Editor, name: str) -> str | None:
+    """Return the image [1, C, H, W] that moves make a row of; the one computed if it is one."""
+    volume = prod(editor.shape(name))
+    if editor.shape(name) != (1, volume):
+        return None
+    images = [
+        node.inputs[0]
+        for node in _moves(editor, name)
+        if len(editor.shape(node.inputs[0])) == _RANK and editor.shape(node.inputs[0])[0] == 1
+    ]
+    return images[-1] if images else None
+
+
+def _order(editor: Editor, image: str, row: str) -> NDArray[np.int64]:
+    """Return which element of the image each one of the row is."""
+    moves = _moves(editor, row)
+    names = [node.inputs[0] for node in moves]
+    elements = np.arange(prod(editor.shape(image))).reshape(editor.shape(image))
+    for node in reversed(moves[: names.index(image) + 1]):
+        if node.op == "transpose":
+            elements = elements.transpose(node.attrs["axes"])
+        elements = elements.reshape(editor.shape(node.name))
+    return elements.reshape(-1)
+
+
+def _filter(
+    array: NDArray[Any], *, shape: tuple[int, ...], order: NDArray[np.int64]
+) -> NDArray[Any]:
+    return array[:, np.argsort(order)].reshape(len(array), *shape[1:])

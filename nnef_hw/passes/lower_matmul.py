@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.editor import Editor, reshape_node
+from nnef_hw.passes.views import channels_first
 
 __all__ = ["LowerMatmul"]
 
@@ -21,8 +22,9 @@ class LowerMatmul:
 
     * ``matmul(x, constant)`` with one row -> ``linear`` with the transposed constant
     * ``linear`` on [1, 1, K] -> ``linear`` on [1, K] between reshapes
+    * either with several rows -> a 1x1 ``conv`` of an image with a pixel for each row
 
-    Left alone: products of two activations, products with several rows, a constant on the left.
+    Left alone: products of two activations, a constant on the left.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -30,11 +32,12 @@ class LowerMatmul:
         editor = Editor(graph)
         for node in graph.nodes:
             weights = editor.data(node.inputs[1]) if node.op in {"matmul", "linear"} else None
-            if weights is None or not _has_one_row(editor, node):
+            if weights is None or not _is_matrix(editor, node):
                 editor.keep(node)
                 continue
+            has_one_row = all(n == 1 for n in editor.shape(node.inputs[0])[:-1])
             rank = len(editor.shape(node.inputs[0]))
-            if node.op == "linear" and rank == 2 and weights.ndim == 2:
+            if node.op == "linear" and rank == 2 and weights.ndim == 2 and has_one_row:
                 editor.keep(node)
                 continue
             like = editor.tensors[editor.resolve(node.inputs[1])]
@@ -47,7 +50,10 @@ class LowerMatmul:
                 bias = editor.constant(f"{node.name}_bias", np.zeros((1, len(weights))))
             else:
                 bias = node.inputs[2]
-            _emit(editor, node, filter_name, bias, weights.shape)
+            if has_one_row:
+                _emit(editor, node, filter_name, bias, weights.shape)
+            else:
+                _emit_conv(editor, node, filter_name, bias, weights.shape)
         return editor.finish()
 
 
@@ -56,11 +62,12 @@ def _matrix(array: NDArray[Any], *, transpose: bool) -> NDArray[Any]:
     return array.reshape(array.shape[-2:])
 
 
-def _has_one_row(editor: Editor, node: Node) -> bool:
+def _is_matrix(editor: Editor, node: Node) -> bool:
+    """Whether every row of the activation is multiplied by the same matrix."""
     x, weights = editor.shape(node.inputs[0]), editor.shape(node.inputs[1])
     if len(weights) < 2 or any(n != 1 for n in weights[:-2]) or node.attrs.get("transposeA", False):
         return False
-    return len(x) >= 2 and all(n == 1 for n in x[:-1])
+    return len(x) >= 2
 
 
 def _emit(editor: Editor, node: Node, weights: str, bias: str, extents: tuple[int, ...]) -> None:
@@ -78,3 +85,30 @@ def _emit(editor: Editor, node: Node, weights: str, bias: str, extents: tuple[in
         replace(linear, inputs=(flat_in, weights, bias), outputs=(flat_out,)),
         reshape_node(flat_out, result, y.shape, node),
     )
+
+
+def _emit_conv(
+    editor: Editor, node: Node, weights: str, bias: str, extents: tuple[int, ...]
+) -> None:
+    """Emit a convolution whose channels are the last axis."""
+    source, result = node.inputs[0], node.outputs[0]
+    shape, (outputs, inputs) = editor.shape(source), extents
+    view = channels_first(shape, [len(shape) - 1])
+    rank = len(view.shape) - 2
+    kernel = editor.rearranged(
+        f"{weights}_filter",
+        editor.tensors[weights],
+        lambda array: array.reshape(outputs, inputs, *[1] * rank),
+    )
+    image = view.enter(editor, node, source, f"{result}_image")
+    extents = (1, outputs, *view.shape[2:])
+    sums = editor.activation(f"{result}_result", extents, editor.tensors[result])
+    attrs = {
+        "border": "constant",
+        "padding": [(0, 0)] * rank,
+        "stride": [1] * rank,
+        "dilation": [1] * rank,
+        "groups": 1,
+    }
+    editor.emit(Node("conv", (image, kernel, bias), (sums,), attrs, node.location))
+    replace(view, shape=extents).leave(editor, node, sums, result)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from nnef_hw.ir import Graph, Node
-from nnef_hw.passes.editor import Editor
+from nnef_hw.passes.editor import Editor, reshape_node
+from nnef_hw.passes.views import View, channels_first
 
 __all__ = ["LowerReduce"]
 
@@ -18,14 +19,14 @@ _POOLS = {"mean_reduce": "avg_pool", "max_reduce": "max_pool", "sum_reduce": "bo
 
 @dataclass(frozen=True, slots=True)
 class LowerReduce:
-    """Rewrite reductions of [1, C, ...] tensors.
+    """Rewrite reductions.
 
     * over rows and columns: ``mean_reduce`` -> ``avg_pool``, ``max_reduce`` -> ``max_pool``,
       ``sum_reduce`` -> ``box``; ``min_reduce`` -> ``max_pool`` between two ``neg``
     * over channels of images: ``mean_reduce`` and ``sum_reduce`` -> ``conv`` with equal weights
+    * over other axes -> over rows and columns of an image whose channels are the axes that stay
 
     ``sum_reduce(normalize = true)`` is a ``mean_reduce``.
-    Left alone: reductions over the batch, over channels of [1, C], extrema of channels.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -33,17 +34,42 @@ class LowerReduce:
         editor = Editor(graph)
         for node in graph.nodes:
             op = "mean_reduce" if node.attrs.get("normalize") else node.op
-            if (
-                op not in {*_POOLS, "min_reduce"}
-                or len(editor.shape(node.inputs[0])) < 3
-                or min(node.attrs["axes"], default=0) < (1 if op in _SUMS else 2)
-            ):
+            if op not in {*_POOLS, "min_reduce"}:
                 editor.keep(node)
+            elif not _is_of_images(editor, node, op):
+                _emit_view(editor, node)
             elif op == "min_reduce":
                 _emit_minimum(editor, node)
             else:
                 _emit_pools(editor, node, op)
         return editor.finish()
+
+
+def _is_of_images(editor: Editor, node: Node, op: str) -> bool:
+    """Whether a reduction is one over rows and columns, or a sum over what are channels indeed."""
+    shape, axes = editor.shape(node.inputs[0]), node.attrs["axes"]
+    if len(shape) not in {3, 4} or shape[0] != 1 or not axes:
+        return False
+    before = editor.emitted(editor.resolve(node.inputs[0]))
+    is_moved = before is not None and before.op == "transpose"
+    is_sum = op in _SUMS and (list(axes) == [1] or not is_moved)
+    return min(axes) > 1 or (min(axes) == 1 and is_sum)
+
+
+def _emit_view(editor: Editor, node: Node) -> None:
+    """Emit the reduction over rows and columns of a view."""
+    shape = editor.shape(node.inputs[0])
+    stay = [axis for axis in range(len(shape)) if axis not in node.attrs["axes"]]
+    view = channels_first(shape, [axis for axis in stay if shape[axis] > 1])
+    pixels = (*view.shape[2:], 1, 1)[:2]
+    view = View(view.axes, (*view.shape[:2], *pixels))
+    source = view.enter(editor, node, node.inputs[0], f"{node.name}_image")
+    like = editor.tensors[node.name]
+    image = editor.activation(f"{node.name}_result", (*view.shape[:2], 1, 1), like)
+    editor.emit(
+        replace(node.with_attrs(axes=[2, 3]), inputs=(source,), outputs=(image,)),
+        reshape_node(image, node.name, like.shape, node),
+    )
 
 
 def _pool(editor: Editor, node: Node, op: str, source: str, result: str) -> Node:

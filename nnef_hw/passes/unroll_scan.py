@@ -15,19 +15,30 @@ __all__ = ["UnrollScan"]
 class UnrollScan:
     """Replace every ``scan`` by one copy of its body for each iteration.
 
-    Scanned inputs are split along their axis, ``full`` results concatenated. All copies share the
-    constants of the body. Loops in the body are unrolled as well.
+    Those of more iterations than ``longest`` are left alone, if it is given. Scanned inputs are
+    split along their axis, ``full`` results concatenated. All copies share the constants of the
+    body. Loops in the body are unrolled as well.
     """
+
+    longest: int | None = None
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""
         editor = Editor(graph)
         for node in graph.nodes:
-            if node.op == "scan":
+            if node.op == "scan" and self._takes(graph, node):
                 _Loop(editor, node, self(node.attrs["body"])).unroll()
             else:
                 editor.keep(node)
         return editor.finish()
+
+    def _takes(self, graph: Graph, node: Node) -> bool:
+        return self.longest is None or _iterations(graph, node) <= self.longest
+
+
+def _iterations(graph: Graph, node: Node) -> int:
+    axis, step = node.attrs["scans"][0]
+    return int(graph.tensor(node.inputs[0]).shape[axis]) // abs(int(step))
 
 
 class _Loop:
@@ -39,8 +50,7 @@ class _Loop:
             list(zip(body.inputs, node.inputs, strict=True))[start:end]
             for start, end in ((0, ends[0]), ends, (ends[1], None))
         )
-        (axis, step), source = scans[0], editor.graph.tensor(node.inputs[0])
-        self._iterations = source.shape[axis] // abs(step)
+        self._iterations = _iterations(editor.graph, node)
 
     def unroll(self) -> None:
         shared = {

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph, Node, Tensor
+from nnef_hw.ir.batch import join_batch, sample_extents
 from nnef_hw.ir.verify import TABLE_OPS
 from nnef_hw.numerics import (
     AddRequant,
@@ -313,7 +314,15 @@ def _slice(call: _Call) -> Codes:
 
 
 def _reshape(call: _Call) -> Codes:
-    return call.x.reshape(len(call.x), *call.target.shape[1:])
+    return call.x.reshape(len(call.x), *sample_extents(call.target.shape))
+
+
+def _transpose(call: _Call) -> Codes:
+    """Move axes of samples; what stands in front of them need not be a batch extent of 1."""
+    shape = call.graph.tensor(call.node.inputs[0]).shape
+    axes = [axis + 1 for axis in call.attr("axes")]
+    moved = call.x.reshape(len(call.x), *shape).transpose(0, *axes)
+    return join_batch(moved, call.target.shape)
 
 
 _OPERATORS: dict[str, Callable[[_Call], Codes]] = {
@@ -335,6 +344,6 @@ _OPERATORS: dict[str, Callable[[_Call], Codes]] = {
     "slice": _slice,
     "softmax": _softmax,
     "sub": _add,
-    "transpose": lambda call: call.x.transpose(call.attr("axes")),
+    "transpose": _transpose,
     **dict.fromkeys(TABLE_OPS, _table),
 }

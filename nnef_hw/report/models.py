@@ -14,7 +14,7 @@ from nnef_hw.errors import ErrorGroup, NnefHwError, UnsupportedError, UsageError
 from nnef_hw.frontend import detect_format, load
 from nnef_hw.frontend.nnef.operators import standard_operators
 from nnef_hw.ir import Graph, Node, Stage
-from nnef_hw.passes import simplify
+from nnef_hw.passes import rewrite
 from nnef_hw.schedule import check_streamable
 
 __all__ = [
@@ -76,13 +76,17 @@ def check_verdict(path: Path, result: Mapping[str, Any]) -> str:
 
 def check_model(graph: Graph) -> list[NnefHwError]:
     """Return every reason why a valid model cannot be built; none if it can."""
-    try:
-        canonical = simplify(graph) if graph.stage == Stage.FLOAT else graph
-    except ErrorGroup as group:
-        return list(group.errors)
-    except NnefHwError as error:
-        return [error]
-    return check_streamable(canonical)
+    if graph.stage != Stage.FLOAT:
+        return check_streamable(graph)
+    graph, errors = rewrite(graph)
+    # A layer that is refused already need not be told what else it lacks.
+    named = {_subject(error) for error in errors}
+    return errors + [error for error in check_streamable(graph) if _subject(error) not in named]
+
+
+def _subject(error: NnefHwError) -> str:
+    """Return the layer or port that an error begins with."""
+    return error.reason.split(": ")[0].split(" has ")[0]
 
 
 def inspect_file(

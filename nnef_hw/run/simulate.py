@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.errors import CheckError, UsageError
 from nnef_hw.ir import Graph, Stage
+from nnef_hw.ir.batch import sample_extents
 from nnef_hw.reference import (
     dequantize_outputs,
     quantize_inputs,
@@ -45,7 +46,7 @@ def random_codes(graph: Graph, frames: int = RANDOM_FRAMES) -> dict[str, NDArray
     for name in graph.inputs:
         tensor = graph.tensor(name)
         assert tensor.qtype is not None
-        shape = (frames, *tensor.shape[1:])
+        shape = (frames, *sample_extents(tensor.shape))
         codes[name] = rng.integers(tensor.qtype.lo, tensor.qtype.hi + 1, shape)
     return codes
 

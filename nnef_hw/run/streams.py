@@ -7,6 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.ir.batch import join_batch
+
 __all__ = ["Stream", "from_stream", "to_stream"]
 
 
@@ -42,7 +44,7 @@ def to_stream(codes: NDArray[Any], port: Stream) -> NDArray[np.int64]:
 
 
 def from_stream(beats: NDArray[Any], port: Stream, shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """Beats [N, beats, lanes] of a graph output as codes [N, *shape[1:]]."""
+    """Beats [N, beats, lanes] of a graph output as codes, see :func:`join_batch`."""
     height, width, channels = port.image
     image = np.asarray(beats, np.int64).reshape(len(beats), height, width, -1)[..., :channels]
-    return image.transpose(0, 3, 1, 2).reshape(len(beats), *shape[1:])
+    return join_batch(image.transpose(0, 3, 1, 2).reshape(len(beats), *shape), shape)

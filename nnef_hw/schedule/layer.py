@@ -8,11 +8,10 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Generic, TypeVar
 
 from nnef_hw.devices import Device
-from nnef_hw.ir import Graph, Node
+from nnef_hw.ir import Graph, Node, image_shape
 from nnef_hw.numerics import QType
 from nnef_hw.parts import Part
 from nnef_hw.parts.constant import Constant
-from nnef_hw.schedule.support import image_shape
 from nnef_hw.window import Window
 
 __all__ = [

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, count
 from typing import Any
 
-from nnef_hw.errors import UnsupportedError, raise_all
-from nnef_hw.ir import Graph
+from nnef_hw.errors import raise_all
+from nnef_hw.ir import (
+    MOVES,
+    Graph,
+    input_stream,
+    output_stream,
+    reordered_streams,
+    stream_image,
+    stream_origin,
+)
 from nnef_hw.schedule import argmax, conv, eltwise, moves, pool, softmax, table
 from nnef_hw.schedule.layer import LOWERINGS, Call, Layer
+from nnef_hw.schedule.moves import reordering_of
 from nnef_hw.schedule.plan import LayerGraph, Port
-from nnef_hw.schedule.support import (
-    check_streamable,
-    image_shape,
-    input_stream,
-    is_for_host,
-    output_stream,
-    stream_reordering,
-)
+from nnef_hw.schedule.support import check_streamable
 
 __all__ = ["lower"]
 
@@ -41,17 +44,20 @@ def lower(graph: Graph) -> LayerGraph:
     streams = dict(zip((*graph.inputs, *sources), sources * 2, strict=True))
     inputs = _ports("i", graph, graph.inputs, sources, streams)
     layers: list[Layer[Any]] = []
+    reordered = set(reordered_streams(graph))
     for node in graph.nodes:
-        result = node.outputs[0]
-        if node.op == "reshape" and (result in streams or is_for_host(graph, result)):
-            continue
-        if node.op in {"reshape", "transpose"} and stream_reordering(graph, node).is_trivial:
-            streams[node.outputs[0]] = streams[node.inputs[0]]
-        else:
-            streams[node.outputs[0]] = node.outputs[0]
+        if node.op not in MOVES:
+            streams[node.name] = node.name
             layers.append(LOWERINGS[node.op](Call(graph, node, streams)))
-    if not layers:
-        raise UnsupportedError(f"graph {graph.name!r} has nothing to compute")
+        elif node.name in reordered:
+            # Moves in a row are one: it stands for all, from what was computed last.
+            origin, _ = stream_origin(graph, node.name)
+            if reordering_of(graph, node).is_trivial:
+                streams[node.name] = streams[origin]
+            else:
+                streams[node.name] = node.name
+                move = replace(node, inputs=(origin,))
+                layers.append(LOWERINGS[node.op](Call(graph, move, streams)))
     outputs = _ports("o", graph, graph.outputs, sinks, streams)
     return LayerGraph(tuple(layers), inputs, outputs)
 
@@ -67,8 +73,7 @@ def _ports(
     ports: list[Port] = []
     for label, name in zip(_labels(prefix, names), tensors, strict=True):
         tensor = graph.tensor(name)
-        image = image_shape(tensor.shape)
-        assert image is not None
+        image = stream_image(tensor.shape)
         assert tensor.qtype is not None
         ports.append(Port(label, streams[name], image, tensor.qtype.bits, tensor.qtype.signed))
     return tuple(ports)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nnef_hw.devices import Device
+from nnef_hw.ir import Graph, Node, Reordering, find_reordering
 from nnef_hw.parts import Part
 from nnef_hw.parts.concat import Concat, Split
 from nnef_hw.parts.depthtospace import DepthToSpace
@@ -15,7 +16,6 @@ from nnef_hw.parts.pad import Pad
 from nnef_hw.parts.transpose import Transpose
 from nnef_hw.parts.upsample import Upsample
 from nnef_hw.schedule.layer import Call, Folding, PlainLayer, axis_pair, lowers
-from nnef_hw.schedule.support import stream_reordering
 from nnef_hw.window import Window
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "SliceLayer",
     "TransposeLayer",
     "UpsampleLayer",
+    "reordering_of",
 ]
 
 
@@ -205,10 +206,17 @@ def _lower_pad(call: Call) -> PadLayer:
     return PadLayer(**call.known, window=window, pad_code=pad_code)
 
 
+def reordering_of(graph: Graph, node: Node) -> Reordering:
+    """Return what a ``reshape`` or ``transpose`` does to the stream since the last layer."""
+    reordering = find_reordering(graph, node.name)
+    assert reordering is not None, node.name
+    return reordering
+
+
 @lowers("reshape", "transpose")
 def _lower_transpose(call: Call) -> TransposeLayer:
     """Lower a node that changes the order of the stream."""
-    reordering = stream_reordering(call.graph, call.node)
+    reordering = reordering_of(call.graph, call.node)
     window = Window(*reordering.extents)
     return TransposeLayer(**call.known, window=window, order=reordering.order)
 

@@ -5,54 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nnef_hw.errors import NnefHwError, UnsupportedError
-from nnef_hw.ir import Graph, Node, Reordering, find_reordering
+from nnef_hw.ir import (
+    MOVES,
+    Graph,
+    Node,
+    find_reordering,
+    image_shape,
+    input_stream,
+    reordered_streams,
+)
+from nnef_hw.passes.check_moves import check_moves
 from nnef_hw.tables import TABLE_BITS
 from nnef_hw.tflite_numerics import TfliteAddRequant
 
-__all__ = [
-    "check_streamable",
-    "image_shape",
-    "input_stream",
-    "is_for_host",
-    "output_stream",
-    "stream_reordering",
-]
-
-
-def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
-    """(height, width, channels) of a tensor [1, C], [1, C, L] or [1, C, H, W]; None for others."""
-    if not shape or shape[0] != 1 or not 2 <= len(shape) <= 4:
-        return None
-    channels, *extents = shape[1:]
-    height, width = (*extents, 1, 1)[:2]
-    return height, width, channels
-
-
-def input_stream(graph: Graph, name: str) -> str:
-    """Return the tensor that the host sends for an input: behind reshapes that alone read it."""
-    while name not in graph.outputs:
-        readers = graph.consumers(name)
-        if len(readers) != 1 or readers[0].op != "reshape":
-            break
-        name = readers[0].outputs[0]
-    return name
-
-
-def output_stream(graph: Graph, name: str) -> str:
-    """Return the tensor that the host makes an output of: before reshapes."""
-    producer = graph.producer(name)
-    while producer is not None and producer.op == "reshape":
-        name = producer.inputs[0]
-        producer = graph.producer(name)
-    return name
-
-
-def is_for_host(graph: Graph, name: str) -> bool:
-    """Whether no layer reads a tensor, not behind reshapes either."""
-    return all(
-        node.op == "reshape" and is_for_host(graph, node.outputs[0])
-        for node in graph.consumers(name)
-    )
+__all__ = ["check_streamable"]
 
 
 _BORDERS = {
@@ -79,7 +45,7 @@ def check_streamable(graph: Graph) -> list[NnefHwError]:
     for node in graph.nodes:
         computed = [name for name in node.inputs if graph.tensor(name).data is None]
         for name in (*computed, *node.outputs):
-            if image_shape(graph.tensor(name).shape) is None and node.op != "reshape":
+            if image_shape(graph.tensor(name).shape) is None and node.op not in MOVES:
                 shape = list(graph.tensor(name).shape)
                 refuse(
                     f"{node.op} {node.name!r}: tensor {name!r} of shape {shape} cannot be streamed",
@@ -88,7 +54,18 @@ def check_streamable(graph: Graph) -> list[NnefHwError]:
                 )
         for reason, remedy in _problems(graph, node):
             refuse(f"{node.op} {node.name!r}: {reason}", remedy, node)
+    errors += check_moves(graph)
+    if not errors and not _has_layers(graph):
+        refuse("the model has nothing to compute", "give it a layer")
     return errors
+
+
+def _has_layers(graph: Graph) -> bool:
+    """Whether anything is left that the host does not do."""
+    moves = (find_reordering(graph, name) for name in reordered_streams(graph))
+    return any(node.op not in MOVES for node in graph.nodes) or any(
+        move is not None and not move.is_trivial for move in moves
+    )
 
 
 def _problems(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
@@ -103,19 +80,11 @@ def _problems(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
                 f"use activations of at most {TABLE_BITS} bits, or rounding = 'half_up'",
             )
     if any(map(any, attrs.get("padding", ()))):
-        allowed = _BORDERS[node.op]
-        if attrs["border"] not in allowed:
+        allowed = _BORDERS.get(node.op)
+        if allowed and attrs["border"] not in allowed:
             names = " or ".join(map(repr, allowed))
             yield f"border {attrs['border']!r} is not streamed yet", f"use {names}"
     if node.op in {"softmax", "argmax_reduce"} and list(attrs["axes"]) != [1]:
         yield f"axes = {list(attrs['axes'])} are not streamed", "use axes = [1]"
     if node.op == "concat" and any(graph.tensor(name).data is not None for name in node.inputs):
         yield "a constant part is not streamed yet", "add it after the accelerator"
-
-
-def stream_reordering(graph: Graph, node: Node) -> Reordering:
-    """Return what a ``reshape`` or ``transpose`` of a canonical graph does to a stream."""
-    before, after = (graph.tensor(name).shape for name in (*node.inputs, *node.outputs))
-    reordering = find_reordering(node, before, after)
-    assert reordering is not None, node.name
-    return reordering

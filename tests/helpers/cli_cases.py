@@ -135,7 +135,7 @@ UNSTREAMED_MODELS = {
             folder / "m",
             "w = variable(shape = [1, 2, 4, 4], label = 'w');",
             "y = concat([x, w], axis = 1);",
-            w=np.ones((1, 2, 4, 4)),
+            w=np.arange(32.0).reshape(1, 2, 4, 4),
         ),
         "concat 'y': a constant part is not streamed yet; add it after the accelerator",
     ),

@@ -102,7 +102,7 @@ def test_a_convolution_that_others_read_keeps_its_channels(rng):
     g = GraphBuilder()
     x = g.conv(g.input("x", [1, 2, 3, 4]), rng.normal(size=[12, 2, 1, 1]))
     y = g.op("transpose", g.reshape(x, CHANNELS_FIRST[1]), axes=CHANNELS_FIRST[0])
-    with pytest.raises(Exception, match=r"transpose .*: its input has shape \[1, 3, 2, 2, 3, 4\]"):
+    with pytest.raises(Exception, match="more than an exchange of three axes"):
         simplify(g.build(x, g.reshape(y, [1, 3, 6, 8])))
 
 
@@ -112,7 +112,7 @@ def test_transposes_that_follow_each_other_are_one_or_none(rng):
     there = g.op("transpose", x, axes=[0, 2, 1, 3])
     back = g.op("transpose", x, axes=[0, 3, 1, 2])
     ops = canonical_ops(g.build(g.op("exp", there), g.op("exp", back)), rng)
-    assert ops == ["tanh", "transpose", "exp", "exp"]
+    assert ops == ["tanh", "exp", "transpose", "exp"]
 
 
 def test_a_split_becomes_slices(rng):

@@ -7,6 +7,7 @@ import pytest
 
 from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.ir.batch import sample_extents
 from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.requantizer import Requantizer
 from nnef_hw.passes import simplify
@@ -30,7 +31,7 @@ def fix(rng):
     def fix(graph, **scheme):
         canonical = simplify(graph)
         samples = {
-            name: rng.normal(size=[16, *canonical.tensor(name).shape[1:]])
+            name: rng.normal(size=[16, *sample_extents(canonical.tensor(name).shape)])
             for name in canonical.inputs
         }
         return quantize(canonical, samples, Scheme(**scheme))
@@ -99,7 +100,7 @@ class Simulation:
         for name in self.graph.inputs:
             tensor = self.graph.tensor(name)
             lo, hi = tensor.qtype.lo, tensor.qtype.hi
-            codes[name] = self.rng.integers(lo, hi + 1, [frames, *tensor.shape[1:]])
+            codes[name] = self.rng.integers(lo, hi + 1, [frames, *sample_extents(tensor.shape)])
             codes[name][0], codes[name][-1] = hi, lo
         beats = _streams(self.graph.inputs, self.plan.inputs, codes)
         results = run_fixed(self.graph, codes)

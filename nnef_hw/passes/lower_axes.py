@@ -1,0 +1,49 @@
+"""Give operators along any axes the one they are computed along: the channels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from nnef_hw.ir import Graph, Node
+from nnef_hw.passes.editor import Editor
+from nnef_hw.passes.views import channels_first
+
+__all__ = ["LowerAxes"]
+
+
+@dataclass(frozen=True, slots=True)
+class LowerAxes:
+    """Rewrite ``softmax`` and ``argmax_reduce`` along other axes than the channels.
+
+    * axes of extent 1 beside the channels -> the channels alone
+    * others -> the same operator between transposes, along the channels
+
+    Left alone: ``argmax_reduce`` of several axes.
+    """
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the rewritten graph."""
+        editor = Editor(graph)
+        for node in graph.nodes:
+            if node.op not in {"softmax", "argmax_reduce"}:
+                editor.keep(node)
+                continue
+            shape, given = editor.shape(node.inputs[0]), list(node.attrs.get("axes", [1]))
+            axes = [axis for axis in given if shape[axis] > 1] or [1]
+            if len(shape) < 2 or (len(axes) > 1 and node.op != "softmax"):
+                editor.keep(node)
+            elif axes == [1] and shape[0] == 1:
+                new = node.with_attrs(axes=[1])
+                (editor.keep if given == [1] else editor.emit)(new)
+            else:
+                _emit(editor, node, axes)
+        return editor.finish()
+
+
+def _emit(editor: Editor, node: Node, axes: list[int]) -> None:
+    view = channels_first(editor.shape(node.inputs[0]), axes)
+    source = view.enter(editor, node, node.inputs[0], f"{node.name}_image")
+    extents = view.shape if node.op == "softmax" else (1, 1, *view.shape[2:])
+    image = editor.activation(f"{node.name}_result", extents, editor.tensors[node.name])
+    editor.emit(replace(node.with_attrs(axes=[1]), inputs=(source,), outputs=(image,)))
+    replace(view, shape=extents).leave(editor, node, image, node.name)

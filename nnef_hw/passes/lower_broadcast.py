@@ -1,0 +1,74 @@
+"""Repeat what is broadcast."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from nnef_hw.ir import Graph, Node
+from nnef_hw.ir.verify import ARITHMETIC_OPS
+from nnef_hw.passes.editor import Editor, reshape_node
+from nnef_hw.passes.views import is_image
+
+__all__ = ["LowerBroadcast"]
+
+_RANK = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LowerBroadcast:
+    """Give operands of arithmetic the shape of the result.
+
+    * an activation with fewer rows or columns -> ``nearest_upsample``
+    * one with a single channel -> ``nearest_upsample`` along an axis that becomes the channels
+
+    Left alone: results that are no images.
+    """
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the rewritten graph."""
+        editor = Editor(graph)
+        for node in graph.nodes:
+            shape = editor.shape(node.name)
+            if node.op in ARITHMETIC_OPS and is_image(shape):
+                inputs = [
+                    name
+                    if editor.data(name) is not None or editor.shape(name) == shape
+                    else _repeated(editor, node, name)
+                    for name in node.inputs
+                ]
+                editor.keep(replace(node, inputs=tuple(inputs)))
+            else:
+                editor.keep(node)
+        return editor.finish()
+
+
+def _repeated(editor: Editor, node: Node, source: str) -> str:
+    """Emit an operand with the shape of the result."""
+    target = editor.shape(node.name)
+    like = editor.tensors[editor.resolve(source)]
+
+    def emit(op: str, shape: tuple[int, ...], **attrs: list[int]) -> None:
+        nonlocal source
+        name = editor.activation(f"{node.name}_repeated", shape, like)
+        if op == "reshape":
+            editor.emit(reshape_node(source, name, shape, node))
+        else:
+            editor.emit(Node(op, (source,), (name,), attrs, node.location))
+        source = name
+
+    _, channels, rows, columns = (*like.shape, 1, 1, 1, 1)[:_RANK]
+    _, depth, height, width = (*target, 1, 1)[:_RANK]
+    if len(like.shape) != _RANK:
+        emit("reshape", (1, channels, rows, columns))
+    if channels != depth:
+        pixels = rows * columns
+        emit("reshape", (1, 1, pixels, 1))
+        emit("nearest_upsample", (1, 1, pixels, depth), factor=[1, depth])
+        emit("transpose", (1, depth, pixels, 1), axes=[0, 3, 2, 1])
+        emit("reshape", (1, depth, rows, columns))
+    if (rows, columns) != (height, width):
+        factor = [height // rows, width // columns]
+        emit("nearest_upsample", (1, depth, height, width), factor=factor)
+    if len(target) != _RANK:
+        emit("reshape", target)
+    return source

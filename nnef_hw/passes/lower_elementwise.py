@@ -1,0 +1,131 @@
+"""Compute functions and arithmetic on images, with constants that vary from channel to channel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.ir import Graph, Node
+from nnef_hw.ir.verify import ARITHMETIC_OPS, TABLE_OPS
+from nnef_hw.passes.editor import Editor, channel_values
+from nnef_hw.passes.views import View, channels_first, is_image, reshaped
+
+__all__ = ["LowerElementwise"]
+
+_OPS = TABLE_OPS | ARITHMETIC_OPS | {"div", "prelu"}
+
+
+@dataclass(frozen=True, slots=True)
+class LowerElementwise:
+    """Rewrite functions and arithmetic that no layer computes as they are.
+
+    * a constant that repeats itself along an axis -> one without
+    * operands that are no images, or a constant that varies within a channel -> the same
+      operator between reshapes or transposes, on an image whose channels the constant varies along
+
+    Left alone: operands of different shapes.
+    """
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the rewritten graph."""
+        editor = Editor(graph)
+        for node in graph.nodes:
+            if node.op not in _OPS or not _has_one_shape(editor, node):
+                editor.keep(node)
+                continue
+            node = _compacted(editor, node)
+            view = next(_views(editor, node), None)
+            if view is None:
+                editor.keep(node)
+            else:
+                _emit(editor, node, view)
+        return editor.finish()
+
+
+def _has_one_shape(editor: Editor, node: Node) -> bool:
+    shapes = {editor.shape(name) for name in node.inputs if editor.data(name) is None}
+    return shapes == {editor.shape(node.name)}
+
+
+def _whole(data: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return a constant in the shape of the result: NNEF broadcasts from the left."""
+    return np.broadcast_to(data.reshape(data.shape + (1,) * (len(shape) - data.ndim)), shape)
+
+
+def _compact(data: NDArray[Any]) -> NDArray[Any]:
+    """Return a constant with an extent of 1 along the axes on which it repeats itself."""
+    for axis in range(data.ndim):
+        first = data.take([0], axis)
+        if (data == first).all():
+            data = first
+    return data
+
+
+def _compacted(editor: Editor, node: Node) -> Node:
+    """Return the node with constants as small as they can be."""
+    inputs = []
+    for name in node.inputs:
+        data = editor.data(name)
+        small = _compact(data) if data is not None else None
+        if data is not None and small is not None and small.size < data.size:
+            like = editor.tensors[editor.resolve(name)]
+            if like.quant is None:
+                name = editor.constant(f"{like.name}_once", small, like)
+                editor.changed = True
+        inputs.append(name)
+    return replace(node, inputs=tuple(inputs))
+
+
+def _views(editor: Editor, node: Node) -> Iterator[View]:
+    """Yield images to compute on, the best first; nothing if the node can stay as it is."""
+    shape = editor.shape(node.name)
+    known = [data for name in node.inputs if (data := editor.data(name)) is not None]
+    if is_image(shape) and all(channel_values(data, shape) is not None for data in known):
+        return
+    constants = [_whole(data, shape) for data in known]
+    varying: set[int] = set()
+    for data in constants:
+        varying.update(axis for axis, n in enumerate(_compact(data).shape) if n > 1)
+    candidates = [reshaped(shape, image) for image in _shapes_before(editor, node)]
+    core = tuple(n for n in shape if n > 1)
+    if len(core) < 4:
+        candidates.append(reshaped(shape, (1, *core) if core else (1, 1)))
+    candidates += [channels_first(shape, varying), reshaped(shape, (1, prod(shape)))]
+    yield from (view for view in candidates if is_image(view.shape) and _fits(view, constants))
+
+
+def _shapes_before(editor: Editor, node: Node) -> Iterator[tuple[int, ...]]:
+    """Yield shapes that operands had before they were reshaped."""
+    for name in node.inputs:
+        before = editor.emitted(editor.resolve(name))
+        if before is not None and before.op == "reshape":
+            yield editor.shape(before.inputs[0])
+
+
+def _fits(view: View, constants: list[NDArray[Any]]) -> bool:
+    seen = (_compact(view.array(data)) for data in constants)
+    return all(channel_values(data, view.shape) is not None for data in seen)
+
+
+def _emit(editor: Editor, node: Node, view: View) -> None:
+    shape, inputs = editor.shape(node.name), []
+    for name in node.inputs:
+        tensor = editor.tensors[editor.resolve(name)]
+        if tensor.data is None:
+            inputs.append(view.enter(editor, node, name, f"{node.name}_image"))
+        else:
+            function = partial(_seen, view=view, shape=shape)
+            inputs.append(editor.rearranged(f"{tensor.name}_channels", tensor, function))
+    image = editor.activation(f"{node.name}_result", view.shape, editor.tensors[node.name])
+    editor.emit(replace(node, inputs=tuple(inputs), outputs=(image,)))
+    view.leave(editor, node, image, node.name)
+
+
+def _seen(data: NDArray[Any], *, view: View, shape: tuple[int, ...]) -> NDArray[Any]:
+    return _compact(view.array(_whole(data, shape)))
