@@ -88,7 +88,7 @@ def reading(options: argparse.Namespace) -> dict[str, Any]:
 
 def print_json(value: Any) -> None:
     """Print one JSON object."""
-    print(json.dumps(value, indent=1, sort_keys=True, allow_nan=False))
+    print(json.dumps(value, indent=1, allow_nan=False))
 
 
 def print_result(options: argparse.Namespace, result: dict[str, Any]) -> None:

@@ -150,26 +150,27 @@ class Graph:
     nodes: tuple[Node, ...]
     stage: Stage = Stage.FLOAT
     states: Mapping[str, State] = field(default_factory=dict)
-    _producers: dict[str, Node] = field(init=False, repr=False)
-    _consumers: dict[str, list[Node]] = field(init=False, repr=False)
+    _producers: dict[str, Node] = field(init=False, repr=False, default_factory=dict)
+    _consumers: dict[str, list[Node]] = field(init=False, repr=False, default_factory=dict)
 
-    def __post_init__(self) -> None:
-        producers: dict[str, Node] = {}
-        consumers: dict[str, list[Node]] = {}
+    def _connect(self) -> None:
+        """Note who computes and who reads what, once somebody asks."""
+        if self._producers:
+            return
         for node in self.nodes:
             for name in dict.fromkeys(node.inputs):
-                consumers.setdefault(name, []).append(node)
+                self._consumers.setdefault(name, []).append(node)
             for name in node.outputs:
-                producers.setdefault(name, node)
-        object.__setattr__(self, "_producers", producers)
-        object.__setattr__(self, "_consumers", consumers)
+                self._producers.setdefault(name, node)
 
     def producer(self, tensor: str) -> Node | None:
         """Return the node that computes a tensor; None for inputs and constants."""
+        self._connect()
         return self._producers.get(tensor)
 
     def consumers(self, tensor: str) -> tuple[Node, ...]:
         """Return the nodes that read a tensor, in execution order."""
+        self._connect()
         return tuple(self._consumers.get(tensor, ()))
 
     def tensor(self, name: str) -> Tensor:

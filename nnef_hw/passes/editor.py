@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,11 @@ class Editor:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.tensors: dict[str, Tensor] = dict(graph.tensors)
-        self.nodes: list[Node] = []
+        self._nodes: dict[int, Node] = {}
+        self._emitted: dict[str, int] = {}
+        self._readers: dict[str, list[int]] = {}
+        self._counts: dict[str, int] = {}
+        self._places = count()
         self.changed = False
         self._aliases: dict[str, str] = {}
         self._uses: dict[str, int] = {}
@@ -48,7 +53,9 @@ class Editor:
     def keep(self, node: Node) -> None:
         """Emit a node of the old graph, its arguments replaced as :meth:`alias` was told."""
         inputs = tuple(self._aliases.get(name, name) for name in node.inputs)
-        self.nodes.append(node if inputs == node.inputs else replace(node, inputs=inputs))
+        place = next(self._places)
+        self._nodes[place] = node if inputs == node.inputs else replace(node, inputs=inputs)
+        self._note(place)
 
     def emit(self, *nodes: Node) -> None:
         """Emit new nodes in place of old ones."""
@@ -64,7 +71,33 @@ class Editor:
     def drop(self, node: Node) -> None:
         """Take a node out again that was emitted before."""
         self.changed = True
-        self.nodes = [other for other in self.nodes if other.name != node.name]
+        place = self._emitted[node.name]
+        del self._nodes[place]
+        for name in node.outputs:
+            self._emitted.pop(name, None)
+
+    def rename(self, source: str, result: str) -> None:
+        """Let the nodes emitted so far compute and read ``result`` in place of ``source``."""
+        self.changed = True
+        places = {*self._readers.pop(source, ()), self._emitted.pop(source)}
+        for place in sorted(places & self._nodes.keys()):
+            node = self._nodes[place]
+            self._nodes[place] = replace(
+                node,
+                inputs=tuple(result if name == source else name for name in node.inputs),
+                outputs=tuple(result if name == source else name for name in node.outputs),
+            )
+            self._note(place)
+        quant = self.tensors[source].quant
+        self.tensors[result] = replace(self.tensors[result], quant=quant)
+        self.alias(source, result)
+
+    def _note(self, place: int) -> None:
+        node = self._nodes[place]
+        for name in dict.fromkeys(node.inputs):
+            self._readers.setdefault(name, []).append(place)
+        for name in node.outputs:
+            self._emitted[name] = place
 
     def resolve(self, name: str) -> str:
         """Name that stands for a tensor of the old graph."""
@@ -117,8 +150,9 @@ class Editor:
         return self._producers.get(name)
 
     def emitted(self, name: str) -> Node | None:
-        """Node emitted so far that computes a tensor, found from the end."""
-        return next((node for node in reversed(self.nodes) if name in node.outputs), None)
+        """Node emitted so far that computes a tensor."""
+        place = self._emitted.get(name)
+        return None if place is None else self._nodes[place]
 
     def has_one_use(self, name: str) -> bool:
         """Whether exactly one argument or graph result refers to a tensor of the old graph."""
@@ -128,12 +162,13 @@ class Editor:
         """Return the new graph, or the old one itself if nothing was rewritten."""
         if not self.changed:
             return self.graph
-        return self.graph.replaced(nodes=tuple(self.nodes), tensors=self.tensors)
+        return self.graph.replaced(nodes=tuple(self._nodes.values()), tensors=self.tensors)
 
     def _unique(self, hint: str) -> str:
-        name, count = hint, 2
+        name, count = hint, self._counts.get(hint, 2)
         while name in self.tensors:
             name, count = f"{hint}_{count}", count + 1
+        self._counts[hint] = count
         return name
 
 

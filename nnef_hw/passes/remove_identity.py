@@ -38,23 +38,8 @@ class RemoveIdentity:
                 else:
                     editor.emit(replace(node, op="reshape", attrs=attrs))
                 continue
-            rename(editor, source, result)
+            editor.rename(source, result)
         return editor.finish()
-
-
-def rename(editor: Editor, source: str, result: str) -> None:
-    """Let the nodes emitted so far compute and read ``result`` in place of ``source``."""
-    editor.nodes = [
-        replace(
-            node,
-            inputs=tuple(result if name == source else name for name in node.inputs),
-            outputs=tuple(result if name == source else name for name in node.outputs),
-        )
-        for node in editor.nodes
-    ]
-    quant = editor.tensors[source].quant
-    editor.tensors[result] = replace(editor.tensors[result], quant=quant)
-    editor.alias(source, result)
 
 
 def _is_identity(graph: Graph, node: Node) -> bool:

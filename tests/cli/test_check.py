@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 from cli_cases import MODEL, UNSTREAMED_MODELS, WRONG_MODELS, Result, write_model
 
+from nnef_hw.frontend import save
+from nnef_hw.testing import GraphBuilder
+
 
 def test_check(cli, tiny):
     result = cli("check", MODEL)
@@ -24,6 +27,35 @@ def test_inspect(cli, tiny):
     by_name = {layer["name"]: layer for layer in value["layers"]}
     assert by_name["conv1"]["macs"] == 16 * 3 * 9
     assert re.search(r"tiny\.nnef\.tgz/graph\.nnef:14:\d+$", by_name["scores"]["location"])
+
+
+def test_inspect_keeps_the_order_of_inputs(cli, tmp_path):
+    graph = GraphBuilder("two")
+    graph.op("add", graph.input("z", [1, 2]), graph.input("a", [1, 2]))
+    save(graph.build(), tmp_path / "two.nnef.tgz")
+    out = cli("inspect", tmp_path / "two.nnef.tgz", "--json").out
+    assert out.index('"z"') < out.index('"a"')
+
+
+def test_check_lists_states_layers_and_streams_at_once(cli, tmp_path):
+    model = write_model(
+        tmp_path / "m",
+        "h = variable<scalar>(shape = [1, 2, 4, 4], label = 'h');",
+        "c = variable<scalar>(shape = [1, 2, 4, 4], label = 'c');",
+        "e = lt(x, 0.0);",
+        "s = select(e, x, h);",
+        "y = concat([s, c], axis = 1);",
+        "n = update(h, s);",
+        h=np.zeros((1, 2, 4, 4)),
+        c=np.arange(32.0).reshape(1, 2, 4, 4),
+    )
+    result = cli("check", model)
+    assert result.status == 2
+    for problem in (
+        "the variable 'h' keeps a value", "lt 'e': this operator is not supported",
+        "select 's': this operator is not", "concat 'y': a constant part is not streamed yet",
+    ):  # fmt: skip
+        assert result.err.count(problem) == 1
 
 
 def test_inspect_tells_what_is_special(cli, tmp_path):

@@ -11,7 +11,7 @@ import tarfile
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 from nnef_hw.errors import Location, ModelError, UnsupportedError, UsageError
 from nnef_hw.files import output_error
@@ -25,6 +25,7 @@ MAX_ARCHIVE_BYTES = 8 << 30
 _MAX_MEMBERS = 1 << 16
 _BLOCK = 512
 _TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
+_TAR_TYPE_AT, _TAR_NAME_BYTES = 156, 100
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_WINDOW = 31
 _SUFFIXES = (".tgz", ".tar.gz", ".tar")
@@ -245,12 +246,29 @@ class _Reader(io.RawIOBase):
         return self._place
 
 
+class _Member(tarfile.TarInfo):
+    """A member of a tar whose name may have been cut behind a slash.
+
+    ``tarfile`` takes a file of the oldest type for a folder if its name ends so, and then its
+    data for the next header. In a name that fills its field the slash is where GNU tar cut it.
+    """
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """Read a header."""
+        info = super().frombuf(buf, encoding, errors)
+        is_old = buf[_TAR_TYPE_AT : _TAR_TYPE_AT + 1] == tarfile.AREGTYPE
+        if is_old and info.isdir() and buf[_TAR_NAME_BYTES - 1 : _TAR_NAME_BYTES] == b"/":
+            info.type = tarfile.AREGTYPE
+        return info
+
+
 def _members(data: memoryview, where: Location) -> dict[str, memoryview]:
     members: dict[str, memoryview] = {}
     spellings: dict[str, str] = {}
     end = count = 0
     try:
-        with tarfile.open(fileobj=_Reader(data), mode="r:") as tar:
+        with tarfile.open(fileobj=_Reader(data), mode="r:", tarinfo=_Member) as tar:
             for count, info in enumerate(tar, 1):
                 if info.size < 0 or info.offset_data + info.size > len(data):
                     raise _truncated(where)

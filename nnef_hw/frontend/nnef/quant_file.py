@@ -82,11 +82,11 @@ class QuantizationLine:
             If the tensor is no scalar, or its shape does not fit.
         """
         args = self.quantization.args
-        self.check(tensor.shape)
+        quantization = self.of_shape(tensor.shape)
         if tensor.dtype == "scalar":
             data = tensor.data
-            data = None if data is None else fake_quantize(data, self.quantization)
-            return replace(tensor, data=data, quant=self.quantization)
+            data = None if data is None else fake_quantize(data, quantization)
+            return replace(tensor, data=data, quant=quantization)
         if tensor.dtype == "integer" and (args.get("scale"), args.get("zero_point")) == (1.0, 0):
             return tensor
         raise ModelError(
@@ -95,16 +95,25 @@ class QuantizationLine:
             location=self.location,
         )
 
-    def check(self, shape: tuple[int, ...]) -> None:
-        """Check that ranges and scales broadcast to the tensor's shape, from its first dimension.
+    def of_shape(self, shape: tuple[int, ...]) -> Quantization:
+        """Return the quantization of a tensor; ranges and scales broadcast to its shape.
+
+        They do so from its first dimension. Khronos's converters write [C], a number for each
+        channel, where that is another dimension: taken for the only one of that extent behind a
+        first one of 1.
 
         Raises
         ------
         ModelError
             If one does not.
         """
-        for key, value in self.quantization.args.items():
+        args = dict(self.quantization.args)
+        for key, value in args.items():
             extents = np.shape(value)
+            is_list = len(extents) == 1 and extents[0] > 1
+            if is_list and shape[:1] == (1,) and shape.count(extents[0]) == 1:
+                args[key] = np.reshape(value, (1,) * shape.index(extents[0]) + extents)
+                continue
             fits = len(extents) <= len(shape) and all(
                 n in {1, whole} for n, whole in zip(extents, shape, strict=False)
             )
@@ -116,6 +125,7 @@ class QuantizationLine:
                     "([[...]]: along the second)",
                     location=self.location,
                 )
+        return replace(self.quantization, args=args)
 
 
 def read_quantization(archive: Archive, *, tract: bool = False) -> dict[str, QuantizationLine]:

@@ -80,10 +80,9 @@ class VariableReader:
                 at="shape",
             )
         line = self._lines.get(tensor.name)
-        if line is not None:
-            line.check(tensor.shape)
+        quant = None if line is None else line.of_shape(tensor.shape)
         dtype = self._dtype(call, tensor, file, line)
-        data, quant = file.array, None if line is None else line.quantization
+        data = file.array
         if dtype == "scalar" and file.item_type != ItemType.FLOAT:
             stored = file.quant or quant
             assert stored is not None, tensor.name

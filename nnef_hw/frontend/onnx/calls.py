@@ -288,6 +288,14 @@ class OnnxCall:
         self.created.add(tensor.name)
         return Value(tensor, element)
 
+    def variable(self, constant: Constant) -> Value:
+        """Make what an initializer would be: a parameter of the model, unless it is one number."""
+        value = self.given(constant)
+        if not constant.data.ndim:
+            return value
+        tensor = replace(value.tensor, label=value.tensor.name)
+        return Value(self.builder.add(tensor), value.type)
+
     def given(self, constant: Constant) -> Value:
         """Make a constant of an attribute."""
         return self.constant(constant.data, constant.type)

@@ -312,7 +312,8 @@ def _input(proto: ValueInfoProto) -> OnnxInput:
 def _shape(proto: TypeProto) -> tuple[int | str | None, ...]:
     extents: list[int | str | None] = []
     for extent in proto.tensor_type.shape.dim:
-        is_number = extent.WhichOneof("value") == "dim_value"
+        # Some exporters write an open extent as -1.
+        is_number = extent.WhichOneof("value") == "dim_value" and extent.dim_value != -1
         extents.append(extent.dim_value if is_number else extent.dim_param or None)
     return tuple(extents)
 

@@ -273,3 +273,17 @@ def test_random_bytes_never_crash(tmp_path, rng, write_tar):
             open_archive(path)
         except ModelError:
             continue
+
+
+def test_a_long_name_cut_behind_a_slash_is_a_file(tmp_path):
+    """GNU tar cuts a name of over 100 letters in the header that follows the whole name."""
+    name = f"{'a' * 99}/{'b' * 8}.dat"
+    path = tmp_path / "model.tar"
+    with tarfile.open(path, "w", format=tarfile.GNU_FORMAT) as tar:
+        for member, data in ((name, b"x" * 136), GRAPH):
+            info = tarfile.TarInfo(member)
+            info.size, info.type = len(data), tarfile.AREGTYPE
+            tar.addfile(info, io.BytesIO(data))
+    archive = open_archive(path)
+    assert archive.read(name) == b"x" * 136
+    assert archive.read("graph.nnef") == GRAPH[1]

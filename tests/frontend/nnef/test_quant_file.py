@@ -275,6 +275,16 @@ def test_deprecated_ranges_of_tensor_files_are_obeyed(load):
     assert load(f'"f": {line};', f=bytes(data), b=bias).tensor("f").data.max() == 0.75
 
 
+def test_numbers_for_each_channel_stand_where_the_channels_are(load):
+    """Khronos's converters write [C] for a bias [1, C], too."""
+    line = ZERO_POINT.format("[0, 0]", "[0.5, 0.25]", 8, SIGNED)
+    bias = np.array([[0.6, 0.6]], np.float32)
+    filters = np.ones((2, 1, 1, 1), np.float32)
+    tensor = load(f'"b": {line};', f=filters, b=bias).tensor("b")
+    assert tensor.data.tolist() == [[0.5, 0.5]]
+    assert tensor.quant.args["scale"].tolist() == [[0.5, 0.25]]
+
+
 BAD_MODELS = [
     ("z", ZERO_POINT.format(0, "1.0", 8, SIGNED), "names 'z', which is no tensor of the graph"),
     ("ff", ZERO_POINT.format(0, "1.0", 8, SIGNED), "did you mean 'f'?"),

@@ -7,7 +7,9 @@ import onnx
 import pytest
 
 from nnef_hw.errors import ErrorGroup, ModelError, UnsupportedError, UsageError
+from nnef_hw.frontend import load
 from nnef_hw.reference import run_float
+from nnef_hw.report.models import inspect_model
 
 RELU = "net (float[1,4] x) => (float[1,4] y) { y = Relu(x) }"
 
@@ -328,3 +330,27 @@ class TestSubgraphs:
         y = run_float(graph, {"x": x, "s": s, "b": b})
         np.testing.assert_array_equal(y["last"], states[-1])
         np.testing.assert_array_equal(y["all"], np.stack(states[1:], axis=1))
+
+
+def test_an_extent_of_minus_one_is_open(write, parse):
+    model = parse("net (float[7,4] x) => (float[7,4] y) { y = Relu(x) }")
+    for axis in range(2):
+        model.graph.input[0].type.tensor_type.shape.dim[axis].dim_value = -1
+    path = write(model)
+    assert load(path, dims={"x.1": 4}).tensor("x").shape == (1, 4)
+    assert load(path, dims={"x.0": 3, "x.1": 4}).tensor("x").shape == (3, 4)
+    with pytest.raises(UsageError, match=r"\[\?, \?\] of the input 'x' is not known.*--dim x.1=1"):
+        load(path)
+
+
+def test_weights_in_constant_nodes_are_parameters(read):
+    graph = read(
+        "net (float[1,2] z, float[1,2] a) => (float[1,2] y) {"
+        " w = Constant <value = float[2,2] {1.0, 2.0, 3.0, 4.0}> ()"
+        " p = MatMul(z, w)"
+        " y = Add(p, a)"
+        "}"
+    )
+    description = inspect_model(graph)
+    assert description["parameters"] == 4
+    assert list(description["inputs"]) == ["z", "a"]

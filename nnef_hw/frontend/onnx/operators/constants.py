@@ -30,7 +30,7 @@ def constant(call: OnnxCall) -> Value:
         raise call.error(f"it has {len(forms)} values, not one")
     ((name, value),) = call.node.attrs.items()
     if isinstance(value, Constant):
-        return call.given(value)
+        return call.variable(value)
     types: dict[str, ElementType] = {
         "value_float": FLOAT32, "value_floats": FLOAT32, "value_int": INT64, "value_ints": INT64,
     }  # fmt: skip
