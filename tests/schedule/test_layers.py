@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nnef_hw.errors import ErrorGroup, UnsupportedError
+from nnef_hw.ir import image_shape
 from nnef_hw.schedule import check_streamable, lower
-from nnef_hw.schedule.support import image_shape
 from nnef_hw.testing import GraphBuilder
 
 
