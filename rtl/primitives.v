@@ -25,9 +25,9 @@ module nnef_hw_product_pair #(parameter X_SIGNED = 1'b0) (
     nnef_hw_product #(.X_SIGNED(X_SIGNED)) product0 (.clk(clk), .x(x0), .w(w0), .p(p0));
     nnef_hw_product #(.X_SIGNED(X_SIGNED)) product1 (.clk(clk), .x(x1), .w(w1), .p(p1));
 `else
-    reg signed [8:0] x0_register, x1_register;
-    reg signed [7:0] w0_register, w1_register;
-    reg signed [15:0] p0_register, p1_register;
+    reg signed [8:0] x0_register = 0, x1_register = 0;
+    reg signed [7:0] w0_register = 0, w1_register = 0;
+    reg signed [15:0] p0_register = 0, p1_register = 0;
     always @(posedge clk) begin
         x0_register <= {X_SIGNED & x0[7], x0};
         x1_register <= {X_SIGNED & x1[7], x1};
@@ -84,7 +84,7 @@ module nnef_hw_single_port_ram (
     );
 `else
     reg [15:0] words [0:16383];
-    reg [15:0] q_register;
+    reg [15:0] q_register = 0;
     always @(posedge clk)
         if (enable) begin
             if (write) words[address] <= d;

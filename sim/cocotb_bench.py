@@ -1,6 +1,7 @@
 """Cocotb benches: run against Verilog here, or written out for everybody else."""
 
 import contextlib
+import json
 import re
 import shutil
 import tempfile
@@ -146,7 +147,7 @@ def run_tests(
     return tests
 
 
-def write_bench(directory, vectors):
+def write_bench(directory, vectors, *, top="top"):
     """Write a bench that runs without this package: ``python run.py``.
 
     Parameters
@@ -155,11 +156,15 @@ def write_bench(directory, vectors):
         Folder that receives the bench; the Verilog is expected as ``../rtl/top.v``.
     vectors : Mapping[str, ndarray]
         As for :func:`run_cocotb`.
+    top : str
+        Name of the module.
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(_FOLDER / "stream_bench.py", directory / "test_accelerator.py")
     shutil.copyfile(_FOLDER / "run_bench.py", directory / "run.py")
+    bench = {"top": top, "verilog": "../rtl/top.v"}
+    write_atomic(directory / "bench.json", json.dumps(bench, indent=1) + "\n")
     _write_vectors(directory, vectors)
 
 

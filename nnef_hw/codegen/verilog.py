@@ -19,6 +19,11 @@ from nnef_hw.tools import Tool, run_tool
 
 __all__ = ["VerilogOutput", "to_verilog"]
 
+_TRIGGER = re.compile(
+    r"^  reg (\\\$auto\$verilog_backend\.cc:\d+:dump_module\$\d+)  = 0;$", re.MULTILINE
+)
+_UNWARNED = "/* verilator lint_off INITIALDLY */\n{}\n/* verilator lint_on INITIALDLY */\n"
+
 
 _INTERNAL_ATTRIBUTES = ("generator", "top", "src", "amaranth.hierarchy", "amaranth.decoding")
 
@@ -47,10 +52,20 @@ def to_verilog(
         design = rtlil.convert(
             component, name=name, ports=ports, platform=VerilogOutput(), emit_src=False
         )
-    text = _from_rtlil(design)
+    text = _triggered(_from_rtlil(design))
     if comments:
         text = _commented(text, name, comments)
-    return f"{text}\n{PRIMITIVES.read_text()}"
+    return f"{_UNWARNED.format(text)}{PRIMITIVES.read_text()}"
+
+
+def _triggered(text: str) -> str:
+    """Let every simulator run the combinational blocks of all modules at time 0.
+
+    Each reads a register of its module that yosys declares for this and nothing else. A register
+    that begins with 0 changes before Icarus' ``always @*`` listens, if at all; one that becomes 0
+    by a nonblocking assignment changes after that.
+    """
+    return _TRIGGER.sub(r"  reg \1 ;\n  initial \1 <= 0;", text)
 
 
 def _from_rtlil(design: str) -> str:
