@@ -17,6 +17,7 @@ from nnef_hw.parts.array import SystolicArray
 from nnef_hw.parts.interpolated_table import InterpolatedTable
 from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.parallel import ParallelLineBuffer
+from nnef_hw.parts.pipelined_softmax import PipelinedSoftmax
 from nnef_hw.parts.pool import MaxPool, SumPool
 from nnef_hw.parts.requantizer import Requantizer, TfliteRequantizer
 from nnef_hw.parts.runningpool import RunningMax, RunningSum
@@ -84,6 +85,12 @@ def component_cases(device: Device) -> Iterator[Case]:
         exponentials = np.random.default_rng(1).integers(0, 1 << 16, 256).tolist()
         softmax = Softmax(channels=channels, bits=8, signed=True, ram=device.ram)
         yield Case(softmax, {"table": exponentials})
+        for stages in (1, 2, 3, 5, 9) if channels == 10 else (1, 3, 9):
+            pipelined = PipelinedSoftmax(
+                channels=channels, bits=8, signed=True, ram=device.ram, stages=stages
+            )
+            # Of two channels an ECP5's subtractors become LUTs without carry chains.
+            yield Case(pipelined, {"table": exponentials}, typical=channels > 2)
     for bits in (14, 20, 28):
         yield Case(SumQueue(bits=bits + 1), {"shape": sum_layout(bits)})
     for bits in (4, 8, 16):

@@ -71,7 +71,7 @@ def make_report(
         "simulation": simulation,
         "accuracy": accuracy,
         "layers": [
-            _layer(graph, plan, block, codes, activity)
+            {**_layer(graph, plan, block, codes, activity), "overlap": _overlap(block)}
             for block, activity in zip(plan.blocks, timeline.blocks, strict=True)
         ],
         "inputs": [port.tensor for port in plan.inputs],
@@ -176,6 +176,19 @@ def _roofs(plan: Plan, target: Target, codes: Mapping[str, int]) -> dict[str, fl
         "input": plan.macs / max(port.beats for port in plan.inputs),
         "streams": plan.macs / max(codes.values()),
     }
+
+
+def _overlap(block: Block) -> dict[str, int] | None:
+    """Return what a block of several frames at once has more than one of a frame at a time."""
+    folding = block.layer.without_overlap(block.folding)
+    if folding is None:
+        return None
+    alone = Block.of(block.layer, folding, block.device)
+    more = {
+        name: getattr(block.resources, name) - getattr(alone.resources, name)
+        for name in ("lut", "bram")
+    }
+    return {"cycles_alone": alone.cycles, **more}
 
 
 def _layer(

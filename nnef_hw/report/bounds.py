@@ -51,10 +51,14 @@ def explain(report: Mapping[str, Any]) -> Iterator[str]:
         )
     elif headroom["limits"]:
         yield "No folding of these layers is faster, whatever the device."
+    for layer, text in _overlaps(report):
+        yield f"{layer} computes several frames at once, {text}."
 
 
 def summary(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the same in a line or two, each with its title."""
+    for layer, text in _overlaps(report):
+        yield "overlap", f"{wording.middle(layer, 40)}: {text}"
     headroom = report["headroom"]
     wanted, limits = wording.count(headroom["wanted"]), headroom["limits"]
     cost = f"{wording.count(headroom['multipliers'])} multipliers, {_resources(headroom)}"
@@ -70,6 +74,19 @@ def summary(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "halved", f"{wanted} cycles: not with {wording.middle(count, 14)}, {reason}"
     if headroom["changes"]:
         yield "at best", f"{wording.count(headroom['cycles'])} cycles: {cost}"
+
+
+def _overlaps(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield every layer that computes several frames at once, and what that gains and costs."""
+    for layer in report["layers"]:
+        if overlap := layer["overlap"]:
+            cycles = [wording.count(n) for n in (layer["cycles"], overlap["cycles_alone"])]
+            more = [(overlap[name], _UNITS[name]) for name in ("lut", "bram")]
+            cost = " and ".join(
+                f"{wording.count(n)} {unit.removesuffix('s') if n == 1 else unit}"
+                for n, unit in more
+            )
+            yield layer["name"], f"every {cycles[0]} cycles instead of {cycles[1]}, for {cost} more"
 
 
 def ceilings(report: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any], str]]:

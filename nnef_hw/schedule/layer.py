@@ -130,6 +130,11 @@ class Layer(ABC, Generic[F]):
         del device
         return None
 
+    def without_overlap(self, folding: F) -> F | None:
+        """Return the folding that computes a frame at a time, if this one computes several."""
+        del folding
+        return None
+
     def pause(self, folding: F) -> int:
         """Most cycles on end in which it takes nothing, but for its line buffer's padding."""
         del folding

@@ -24,6 +24,7 @@ def _layer(name, op, kind, images, kernel=None, folding=(0, 0), in_dsp=0, **numb
         "taps": 1,
         "lines": 0,
         "utilization": None,
+        "overlap": None,
     }
     unknown = dict.fromkeys(
         ("parameters", "macs", "weight_bytes", "line_buffer_bytes", "bram", "dsp"), 0

@@ -29,6 +29,14 @@ def test_lacking_resources_are_said(tiny):
     ]
 
 
+def test_what_a_softmax_of_several_frames_costs_is_said(tiny):
+    tiny["layers"][-1] |= {"overlap": {"cycles_alone": 1640, "lut": 1247, "bram": 1}, "cycles": 50}
+    name = tiny["layers"][-1]["name"]
+    cost = "every 50 cycles instead of 1,640, for 1,247 LUTs and 1 block RAM more"
+    assert [*bounds.explain(tiny)][-1] == f"{name} computes several frames at once, {cost}."
+    assert next(bounds.summary(tiny)) == ("overlap", f"{name}: {cost}")
+
+
 def test_half_that_fits_is_said(tiny):
     tiny["headroom"]["lacking"] = []
     assert list(bounds.summary(tiny)) == [

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from nnef_hw.numerics import exp_table, softmax_codes
+from nnef_hw.rtl.pipelined_softmax import PipelinedSoftmax
 from nnef_hw.rtl.softmax import Softmax
 
 
@@ -16,14 +17,23 @@ def pixels(rng, channels, bits, signed):
     return codes
 
 
-def check(drive, ram, rng, *, channels, bits=8, signed=False, scale=0.05, **options):
+STAGES = [0, 1, 2, 3, 5, 9]
+"""Of the division; 0 is the softmax of one pixel at a time."""
+
+
+def check(
+    drive, ram, rng, *, channels, stages, bits=8, signed=False, scale=0.05, pixels=pixels, **options
+):
     codes = pixels(rng, channels, bits, signed)
     table = exp_table(scale, 1 << bits)
     items = [
         {"data": [code], "last": n % (2 * channels) == 2 * channels - 1}
         for n, code in enumerate(codes.reshape(-1).tolist())
     ]
-    softmax = Softmax(channels=channels, bits=bits, signed=signed, table=table.tolist(), ram=ram)
+    known = {
+        "channels": channels, "bits": bits, "signed": signed, "table": table.tolist(), "ram": ram,
+    }  # fmt: skip
+    softmax = PipelinedSoftmax(**known, stages=stages) if stages else Softmax(**known)
     run = drive(softmax, items, codes.size, **options)
     expected = softmax_codes(codes, table)
     assert [item.data[0] for item in run.items] == expected.reshape(-1).tolist()
@@ -31,26 +41,56 @@ def check(drive, ram, rng, *, channels, bits=8, signed=False, scale=0.05, **opti
     return softmax, run
 
 
+@pytest.mark.parametrize("stages", STAGES)
 @pytest.mark.parametrize("scale", [1e-4, 0.05, 3.0])
 @pytest.mark.parametrize(("bits", "signed"), [(4, False), (8, True), (8, False)])
-def test_probabilities(bits, signed, scale, stall, drive, ram, rng):
-    check(drive, ram, rng, channels=4, bits=bits, signed=signed, scale=scale, stall=stall)
+def test_probabilities(bits, signed, scale, stages, drive, ram, rng):
+    check(
+        drive, ram, rng, channels=4, bits=bits, signed=signed, scale=scale, stages=stages, stall=0.5
+    )
 
 
+@pytest.mark.parametrize("stages", STAGES)
 @pytest.mark.parametrize("channels", [1, 2, 10])
-def test_channels(channels, stall, drive, ram, rng):
-    check(drive, ram, rng, channels=channels, stall=stall)
+def test_channels(channels, stages, stall, drive, ram, rng):
+    check(drive, ram, rng, channels=channels, stages=stages, stall=stall)
+
+
+def noise(rng, channels, bits, signed):
+    """Many pixels, some of few codes that differ much from those of the next."""
+    codes = rng.integers(0, 1 << bits, (40, channels))
+    codes[::3] //= 8
+    return codes - (1 << bits - 1) if signed else codes
 
 
 @pytest.mark.verilator
+@pytest.mark.parametrize("stages", [1, 2, 9])
+@pytest.mark.parametrize("channels", [1, 3, 6])
+def test_many_pixels_under_stalls(channels, stages, drive, ram, rng):
+    known = {"channels": channels, "stages": stages, "engine": "verilator", "pixels": noise}
+    for stall in (0.1, 0.7):
+        check(drive, ram, rng, signed=True, stall=stall, **known)
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("stages", [0, 2])
 @pytest.mark.parametrize("engine", ["verilator", "cocotb"])
-def test_verilog(engine, drive, ram, rng):
-    check(drive, ram, rng, channels=5, signed=True, stall=0.5, engine=engine)
+def test_verilog(engine, stages, drive, ram, rng):
+    check(drive, ram, rng, channels=5, stages=stages, signed=True, stall=0.5, engine=engine)
 
 
 @pytest.mark.parametrize("channels", [1, 2, 10])
 def test_cycles(channels, drive, ram, rng):
-    softmax, run = check(drive, ram, rng, channels=channels)
+    softmax, run = check(drive, ram, rng, channels=channels, stages=0)
     final = run.in_cycles[channels - 1 :: channels]
     assert (run.out_cycles[::channels] - final == softmax.latency).all()
     assert (np.diff(final) == 16 * channels + 4).all()
+
+
+@pytest.mark.parametrize("stages", STAGES[1:])
+@pytest.mark.parametrize("channels", [1, 2, 10])
+def test_cycles_of_overlapping_pixels(channels, stages, drive, ram, rng):
+    softmax, run = check(drive, ram, rng, channels=channels, stages=stages, pixels=noise)
+    assert run.out_cycles[0] - run.in_cycles[channels - 1] == softmax.latency
+    pixel = max(channels + 4, (channels - 1) * softmax.interval + max(softmax.interval, 3))
+    assert (np.diff(run.out_cycles[::channels])[3:] == pixel).all()

@@ -1,0 +1,124 @@
+"""Softmax of several pixels at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import count
+
+from nnef_hw.blockram import BlockRam, Tiling, tile_memory
+from nnef_hw.devices import Device
+from nnef_hw.parts.part import Part, counter_bits
+from nnef_hw.parts.timing import Kernel, Log, Process, Stream
+
+__all__ = ["PipelinedSoftmax"]
+
+QUOTIENT_BITS = 9
+"""Of a probability, which is found by division."""
+SUM_LATENCY = 4
+"""Cycles from the last code of a pixel that was read to the sum."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelinedSoftmax(Part):
+    """Loads, sums and divides three pixels at once; the division has ``stages``.
+
+    Its contents are the table of exponentials.
+    """
+
+    component = "nnef_hw.rtl.pipelined_softmax:PipelinedSoftmax"
+    label = "softmax"
+    costs = "pipelined softmax"
+    exponential_bits = 16
+
+    channels: int
+    bits: int
+    signed: bool
+    ram: BlockRam
+    stages: int
+
+    @property
+    def interval(self) -> int:
+        """Cycles per probability."""
+        return -(-QUOTIENT_BITS // self.stages)
+
+    @property
+    def pixel_cycles(self) -> int:
+        """Cycles from a pixel's first code to the next pixel's."""
+        dividing = (self.channels - 1) * self.interval + max(self.interval, 3)
+        return max(self.channels + 4, dividing)
+
+    @property
+    def memories(self) -> tuple[Tiling, ...]:
+        # Codes and exponentials of two pixels.
+        kept = (1 << counter_bits(self.channels)) + self.channels
+        return (
+            tile_memory(self.ram, 1 << self.bits, self.exponential_bits),
+            tile_memory(self.ram, kept, self.exponential_bits),
+            tile_memory(self.ram, kept, self.bits),
+        )
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        index_bits = counter_bits(self.channels)
+        return {"index bits": index_bits, "division bits": self.stages * (16 + index_bits)}
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        index_bits = counter_bits(self.channels)
+        return 115 + 6 * index_bits + self.stages * (45 + 2 * index_bits)
+
+    def start(self, kernel: Kernel, *origins: Stream) -> Stream:
+        [origin] = origins
+        loaded, read, summed, taken = (kernel.log() for _ in range(4))
+        target = kernel.stream()
+        kernel.start(self._load(origin, loaded, read))
+        kernel.start(self._sum(loaded, read, summed, taken))
+        kernel.start(self._divide(target, summed, taken))
+        return target
+
+    def _load(self, origin: Stream, loaded: Log, read: Log) -> Process:
+        """Hold two pixels until they are read again."""
+        time = -1
+        for before in count(-2):
+            if before >= 0:
+                if len(read.times) <= before:
+                    yield read, before + 1
+                time = max(time, read.times[before])
+            for _ in range(self.channels):
+                time = max(time + 1, (yield origin))
+                origin.accept(time)
+            loaded.add(time)
+
+    def _sum(self, loaded: Log, read: Log, summed: Log, taken: Log) -> Process:
+        """Sum up a pixel once the sum of the one before was taken."""
+        for pixel in count():
+            if len(loaded.times) <= pixel:
+                yield loaded, pixel + 1
+            time = loaded.times[pixel]
+            if pixel:
+                if len(taken.times) < pixel:
+                    yield taken, pixel
+                time = max(time, taken.times[pixel - 1])
+            read.add(time + self.channels)
+            summed.add(time + self.channels + SUM_LATENCY)
+
+    def _divide(self, target: Stream, summed: Log, taken: Log) -> Process:
+        """Divide: memory, register, the stages, output register; each waits only for the next.
+
+        A sum is taken when the last exponential of the pixel before leaves the register behind
+        the memory.
+        """
+        # When each was entered by the item before: by nothing, long ago.
+        entered = [-self.interval] * (self.stages + 4)
+        delays = [1, 1, *[self.interval] * self.stages]
+        for pixel in count():
+            if len(summed.times) <= pixel:
+                yield summed, pixel + 1
+            start = max(summed.times[pixel], entered[2])
+            taken.add(start)
+            for _ in range(self.channels):
+                entered[0] = max(start + 1, entered[1], entered[0] + 1)
+                for place, delay in enumerate(delays, 1):
+                    entered[place] = max(entered[place - 1] + delay, entered[place + 1])
+                entered[-1] = yield target, entered[-2] + 1
