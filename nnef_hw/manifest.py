@@ -11,9 +11,11 @@ from typing import Any
 from nnef_hw.errors import UsageError
 from nnef_hw.numerics import QType
 
-__all__ = ["FORMAT_VERSION", "Manifest", "TensorStream", "manifest_hash", "read_manifest"]
+__all__ = ["FORMAT_VERSION", "MODULE", "Manifest", "TensorStream", "manifest_hash", "read_manifest"]
 
 FORMAT_VERSION = 1
+MODULE = "top"
+"""Name of the accelerator's module in a build for a board."""
 
 
 @dataclass(frozen=True, slots=True)

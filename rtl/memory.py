@@ -169,7 +169,7 @@ class SinglePortMemory(wiring.Component):
             self.read_data.eq(found),
         ]
         m.submodules.ram = Instance(
-            "nnef_hw_single_port_ram",
+            platform.prefix + "single_port_ram",
             i_clk=ClockSignal(), i_enable=self.read_enable | self.write_enable,
             i_write=self.write_enable, i_address=address, i_d=given, o_q=found,
         )

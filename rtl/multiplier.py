@@ -82,7 +82,7 @@ class ProductPair(wiring.Component):
                 self.p0.eq(p0), self.p1.eq(p1),
             ]
             m.submodules.dsp = Instance(
-                "nnef_hw_product_pair",
+                platform.prefix + "product_pair",
                 p_X_SIGNED=Const(int(self.x_signed), 1),
                 i_clk=ClockSignal(),
                 i_x0=x0, i_x1=x1, i_w0=wide_w0, i_w1=wide_w1, o_p0=p0, o_p1=p1,

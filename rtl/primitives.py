@@ -7,10 +7,20 @@ from pathlib import Path
 
 from amaranth import *
 
-__all__ = ["PRIMITIVES", "lut_product", "masked_sum", "multiply_add", "own_register"]
+__all__ = [
+    "PREFIX", "PRIMITIVES", "lut_product", "masked_sum", "multiply_add", "own_register",
+    "primitives_verilog",
+]
 
 PRIMITIVES = Path(__file__).with_name("primitives.v")
 """Verilog of the modules, behavioural in simulation."""
+PREFIX = "nnef_hw_"
+"""With which the names of the modules begin there; it stands for the design's own prefix."""
+
+
+def primitives_verilog(prefix=PREFIX):
+    """Return the modules, with names that begin with ``prefix``, as those of a platform do."""
+    return PRIMITIVES.read_text().replace(PREFIX, prefix)
 
 
 def lut_product(m, platform, digits, operand, *, name):
@@ -19,7 +29,7 @@ def lut_product(m, platform, digits, operand, *, name):
         return digits * operand
     product = Signal(signed(len(digits) + len(operand)), name=name)
     m.submodules[name] = Instance(
-        "nnef_hw_lut_product",
+        platform.prefix + "lut_product",
         p_DIGITS=len(digits), p_SIGNED=int(digits.shape().signed), p_WIDTH=len(operand),
         i_digits=digits, i_operand=operand, o_product=product,
     )
@@ -41,7 +51,7 @@ def multiply_add(m, platform, base, digits, operand, *, width, name, select=None
         addends[addend] = Signal(signed(width), name=f"{name}_{addend}")
         m.d.comb += addends[addend].eq(value)
     m.submodules[name] = Instance(
-        "nnef_hw_multiply_add",
+        platform.prefix + "multiply_add",
         p_DIGITS=len(digits), p_WIDTH=len(operand), p_SUM=width,
         p_SELECTED=int(select is not None), i_select=Const(0) if select is None else select,
         i_base=addends["base"], i_other=addends["other"],
@@ -59,7 +69,7 @@ def masked_sum(m, platform, keep, kept, added, *, name):
     extended = Signal.like(total, name=f"{name}_added")
     m.d.comb += extended.eq(added)
     m.submodules[name] = Instance(
-        "nnef_hw_masked_sum",
+        platform.prefix + "masked_sum",
         p_WIDTH=len(kept),
         i_a=keep, i_b=kept, i_c=Const(1, 1), i_d=extended, o_sum=total,
     )
@@ -78,7 +88,7 @@ def own_register(m, platform, value, *, name):
         m.d.sync += register.eq(value)
         return register
     m.submodules[name] = Instance(
-        "nnef_hw_register",
+        platform.prefix + "register",
         p_WIDTH=len(value), i_clk=ClockSignal(), i_d=value, o_q=register,
     )
     return register

@@ -1,3 +1,5 @@
+// Modules of the accelerator above; all names begin with its prefix.
+
 // Two 8x8 products in one iCE40 SB_MAC16, or in two ECP5 MULT18X18D; registered before and after.
 // NNEF_HW_ICE40 or NNEF_HW_ECP5 selects the device's block at synthesis; without them the same
 // behaviour is simulated.

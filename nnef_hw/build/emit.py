@@ -11,13 +11,16 @@ from nnef_hw.build.options import BuildOptions
 from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.board import design_board
 from nnef_hw.codegen.comments import module_comments
-from nnef_hw.codegen.ip import axi_wrapper, fusesoc_core
+from nnef_hw.codegen.fusesoc import axi_testbench, fusesoc_core, ip_readme
+from nnef_hw.codegen.ip import axi_wrapper, ip_name
 from nnef_hw.codegen.manifest import link_entry, make_manifest
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.devices import Target
 from nnef_hw.frontend import save
 from nnef_hw.ir import Graph
+from nnef_hw.manifest import MODULE
 from nnef_hw.reference import quantize_inputs, run_fixed
+from nnef_hw.rtl.primitives import PREFIX
 from nnef_hw.run.artifacts import FIXED_MODEL, FLOAT_MODEL
 from nnef_hw.run.rtl import payloads
 from nnef_hw.run.simulate import random_codes
@@ -28,7 +31,6 @@ from nnef_hw.sim.cocotb_bench import write_bench
 __all__ = ["emit"]
 
 BENCH_FRAMES = 4
-IP_NAME = "accelerator_axis"
 
 
 def emit(
@@ -44,18 +46,23 @@ def emit(
     save(fixed, folder / FIXED_MODEL)
     if canonical is not None:
         save(canonical, folder / FLOAT_MODEL)
-    kind = options.link if isinstance(target, Board) else "axi4-stream"
+    is_ip = not isinstance(target, Board)
+    kind = "axi4-stream" if is_ip else options.link
+    module = (options.ip_name or ip_name(plan.model)) if is_ip else MODULE
     manifest = make_manifest(
         fixed,
         plan,
         generator=f"nnef-hw {nnef_hw.__version__}",
         link=link_entry(kind, options.baud),
+        module=module,
     )
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
     (folder / "plan.json").write_text(plan.dumps())
     (folder / "rtl").mkdir()
     comments = module_comments(plan, fixed)
-    verilog = to_verilog(Accelerator(plan, fixed), comments=comments)
+    prefix = f"{module}_" if is_ip else PREFIX
+    accelerator = Accelerator(plan, fixed)
+    verilog = to_verilog(accelerator, name=module, prefix=prefix, comments=comments)
     (folder / "rtl" / "top.v").write_text(verilog)
 
     if samples is None:
@@ -64,12 +71,18 @@ def emit(
         codes = quantize_inputs(fixed, samples[:BENCH_FRAMES].inputs)
     fed = payloads(fixed.inputs, plan.inputs, codes)
     expected = payloads(fixed.outputs, plan.outputs, run_fixed(fixed, codes))
-    write_bench(folder / "sim", {**fed, **expected})
+    vectors = {**fed, **expected}
+    write_bench(folder / "sim", vectors, top=module)
 
     if not isinstance(target, Board):
         (folder / "ip").mkdir()
-        (folder / "ip" / f"{IP_NAME}.v").write_text(axi_wrapper(plan, IP_NAME))
-        (folder / "ip" / f"{IP_NAME}.core").write_text(fusesoc_core(plan, IP_NAME))
+        beats = {name: len(payload) for name, payload in vectors.items()}
+        frames = len(codes[fixed.inputs[0]])
+        bench = axi_testbench(plan, module, beats, frames)
+        (folder / "ip" / f"{module}_axis.v").write_text(axi_wrapper(plan, fixed, module))
+        (folder / "ip" / f"{module}_tb.v").write_text(bench)
+        (folder / "ip" / "README.md").write_text(ip_readme(plan, fixed, module))
+        (folder / f"{module}.core").write_text(fusesoc_core(plan, module))
         return
     board = design_board(plan, fixed, manifest, target)
     (folder / "board").mkdir()

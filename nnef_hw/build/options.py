@@ -12,6 +12,7 @@ from nnef_hw.boards import Board, find_board
 from nnef_hw.boards.top import board_pins
 from nnef_hw.build.cache import is_build
 from nnef_hw.codegen.board import DEFAULT_BAUD, check_clock
+from nnef_hw.codegen.ip import is_ip_name
 from nnef_hw.devices import Target, find_device
 from nnef_hw.errors import UsageError
 from nnef_hw.quantize import Scheme
@@ -35,6 +36,8 @@ class BuildOptions:
         Model file, name or file of a board, folder that receives the build.
     device
         Of plain IP, for the board ``none``.
+    ip_name
+        What the names of its modules begin with, if not the model's name.
     calibrate
         Sample file; needed for a float model, and used to verify the hardware.
     clock_mhz, target_fps
@@ -65,6 +68,7 @@ class BuildOptions:
     board: str
     out: Path
     device: str | None = None
+    ip_name: str | None = None
     calibrate: Path | None = None
     clock_mhz: float | None = None
     target_fps: float | None = None
@@ -133,11 +137,21 @@ def _target(options: BuildOptions) -> Target:
             raise UsageError(
                 f"--device {options.device} is for --board {NO_BOARD}", remedy="omit one of them"
             )
+        if options.ip_name is not None:
+            raise UsageError(
+                f"--ip-name {options.ip_name} is for --board {NO_BOARD}",
+                remedy="omit one of them",
+            )
         board: Target = find_board(options.board)
         return board
     if options.device is None:
         raise UsageError(
             "plain IP needs a --device to fit", remedy="--device generic if it is not known yet"
+        )
+    if options.ip_name is not None and not is_ip_name(options.ip_name):
+        raise UsageError(
+            f"--ip-name {options.ip_name!r} cannot begin the names of Verilog modules",
+            remedy="use letters, digits and underscores, a letter or an underscore first",
         )
     device = find_device(options.device)
     return Target(

@@ -165,7 +165,7 @@ def _inputs_digest(
     return digest(
         _package_digest(), graph_hash(graph), _samples_digest(samples), repr(target),
         repr((options.clock_mhz, options.target_fps, options.scheme, options.accuracy_drop)),
-        repr((options.link, options.baud, options.layer_counters)), *_versions(),
+        repr((options.link, options.baud, options.layer_counters, options.ip_name)), *_versions(),
     )  # fmt: skip
 
 
@@ -235,7 +235,7 @@ def _simulate(options: BuildOptions, folder: BuildFolder) -> dict[str, Any]:
     def produce(_: Path) -> dict[str, Any]:
         begin = time.perf_counter()
         codes = random_codes(fixed) if samples is None else quantize_inputs(fixed, samples.inputs)
-        outcome = run_rtl(folder.verilog, folder.plan, fixed, codes)
+        outcome = run_rtl(folder.verilog, folder.plan, fixed, codes, top=folder.module)
         expected = run_fixed(fixed, codes)
         accuracy = None
         if samples is not None:

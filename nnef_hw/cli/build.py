@@ -30,6 +30,11 @@ def add_commands(commands: Commands) -> None:
         "--board", required=True, help="see nnef-hw boards; a file of yours; or none, for plain IP"
     )
     sub.add_argument("--device", help="that plain IP is to fit: up5k, ecp5-85k, generic, ...")
+    sub.add_argument(
+        "--ip-name",
+        metavar="NAME",
+        help="what the names of plain IP's modules begin with (default: the model's name)",
+    )
     sub.add_argument("--calibrate", type=Path, metavar="S.npz", help="representative inputs")
     sub.add_argument("--arch", choices=("auto", "streaming"), default="auto")
     sub.add_argument(
@@ -91,6 +96,7 @@ def _build(options: argparse.Namespace) -> int:
         model=options.model,
         board=options.board,
         device=options.device,
+        ip_name=options.ip_name,
         out=options.out or Path("build") / (name if name != "model" else path.parent.name),
         calibrate=options.calibrate,
         clock_mhz=None if options.freq == AUTO else options.freq,

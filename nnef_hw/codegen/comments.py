@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 
 from nnef_hw.codegen.accelerator import module_name
-from nnef_hw.ir import Graph, Node, stream_image
-from nnef_hw.schedule import Block, Plan
+from nnef_hw.ir import Graph, Node, Tensor, stream_image
+from nnef_hw.schedule import Block, Plan, Port
 
-__all__ = ["module_comments"]
+__all__ = ["module_comments", "port_lines", "printable"]
 
 
 def module_comments(plan: Plan, graph: Graph) -> dict[str, str]:
     """Return the comment of every block, by the pattern that its modules' names match whole.
 
-    The accelerator itself has the empty name; texts are printable, without line ends.
+    The accelerator itself has the empty name; texts are printable. Its comment says in lines of
+    their own what passes its ports.
     """
     nodes = {node.outputs[0]: node for node in graph.nodes}
     comments = {
@@ -25,7 +26,37 @@ def module_comments(plan: Plan, graph: Graph) -> dict[str, str]:
         parts = [_operator(block, nodes.get(block.tensor), graph), *_folding(block)]
         pattern = rf"{re.escape(module_name(block.name))}_[a-z]+\d*"
         comments[pattern] = f"{block.name}: {', '.join(parts)}"
-    return {pattern: _printable(text) for pattern, text in comments.items()}
+    comments = {pattern: printable(text) for pattern, text in comments.items()}
+    comments[""] = "\n".join([comments[""], *port_lines(plan, graph)])
+    return comments
+
+
+def port_lines(plan: Plan, graph: Graph) -> list[str]:
+    """Say of every port which tensor passes it, in which codes and which order."""
+    tensors = [
+        *zip(plan.inputs, graph.inputs, strict=True),
+        *zip(plan.outputs, graph.outputs, strict=True),
+    ]
+    return [printable(_port_line(port, graph.tensor(name))) for port, name in tensors]
+
+
+def _port_line(port: Port, tensor: Tensor) -> str:
+    shape = "x".join(map(str, tensor.shape))
+    codes = f"{'signed' if port.signed else 'unsigned'} codes of {port.bits} bits"
+    text = (
+        f"{port.name}: {tensor.name}, {shape}, {codes}, {port.lanes} per beat, {port.beats} beats"
+    )
+    height, width, channels = port.image
+    if channels == 1 or height * width == 1:
+        return f"{text}, in the order of the tensor"
+    image = f"as an image of {height} x {width} pixels of {channels} channels, pixel by pixel"
+    # The layout that the tensor's shape says itself needs no words.
+    if list(tensor.shape[1:]) in ([channels, height, width], [channels, height * width]):
+        return f"{text}, {image}"
+    return (
+        f"{text}, {image}: NOT in the order of the tensor, whose element n is channel "
+        f"n // {height * width} of pixel n % {height * width}"
+    )
 
 
 def _operator(block: Block, node: Node | None, graph: Graph) -> str:
@@ -52,7 +83,7 @@ def _folding(block: Block) -> list[str]:
     return [*parts, f"{block.cycles} cycles"]
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Spell out what could end the comment or is not ASCII."""
     return "".join(
         c if c.isascii() and c.isprintable() else c.encode("unicode_escape").decode() for c in text

@@ -1,22 +1,25 @@
-"""The accelerator as plain IP: AXI4-Stream ports around it, and a core file for FuseSoC."""
+"""The accelerator as plain IP: AXI4-Stream ports around it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
+from nnef_hw.codegen.comments import port_lines, printable
+from nnef_hw.ir import Graph
 from nnef_hw.schedule import Plan, Port
 
-__all__ = ["axi_wrapper", "axi_width", "fusesoc_core"]
+__all__ = ["axi_name", "axi_width", "axi_wrapper", "code_bits", "ip_name", "is_ip_name"]
 
 WRAPPER = """\
 // {model} behind AXI4-Stream: a transfer is a beat, tlast ends a frame. Codes are in whole bytes,
 // the first lane lowest; codes from the accelerator are extended to them. See manifest.json.
-module {name} (
+{notes}module {name}_axis (
     input aclk, aresetn,
 {ports}
 );
-{wires}    top accelerator (
+{wires}    \\{name} accelerator (
         .clk(aclk), .rst(~aresetn),
 {connections}
     );
@@ -44,52 +47,44 @@ RESULT = """\
     assign {axis}_tdata = {{{codes}}};
 """
 
-CORE = """\
-CAPI=2:
-name: nnef-hw:accelerator:{name}:1.0.0
-description: {model} as a bit-exact accelerator with AXI4-Stream ports
 
-filesets:
-  rtl:
-    files:
-      - ../rtl/top.v
-      - {name}.v
-    file_type: verilogSource
-
-targets:
-  default: &default
-    filesets: [rtl]
-    toplevel: {name}
-  lint:
-    <<: *default
-    default_tool: verilator
-    tools:
-      verilator:
-        mode: lint-only
-        verilator_options: [-Wno-fatal]
-"""
+def ip_name(model: str) -> str:
+    """Verilog identifier for a model: what the names of all its modules begin with."""
+    name = re.sub(r"[^A-Za-z0-9_]", "_", model)
+    return name if is_ip_name(name) else f"ip_{name}"
 
 
-def _code_bits(port: Port) -> int:
+def is_ip_name(name: str) -> bool:
+    """Whether a name may begin those of modules and files."""
+    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is not None
+
+
+def code_bits(port: Port) -> int:
     """Bits of a code in whole bytes."""
     return 8 * -(-port.bits // 8)
 
 
 def axi_width(port: Port) -> int:
     """Bits of ``tdata``: the codes of a beat, each in whole bytes."""
-    return port.lanes * _code_bits(port)
+    return port.lanes * code_bits(port)
 
 
-def axi_wrapper(plan: Plan, name: str) -> str:
-    """Verilog of module ``name`` around module ``top``.
+def axi_name(port: Port) -> str:
+    """Prefix of the wrapper's ports for a stream: ``s_axis`` or ``m_axis``, and its own name."""
+    return f"{'s' if port.name.startswith('i') else 'm'}_axis{port.name[1:]}"
+
+
+def axi_wrapper(plan: Plan, graph: Graph, name: str) -> str:
+    """Verilog of module ``{name}_axis`` around the accelerator, module ``name``.
 
     Its streams are ``s_axis`` and ``m_axis``; of several each ends like the accelerator's port.
     """
     inputs = [_input_fields(port) for port in plan.inputs]
     outputs = [_output_fields(port) for port in plan.outputs]
     return WRAPPER.format(
-        model=plan.model,
+        model=printable(plan.model),
         name=name,
+        notes="".join(f"// {line}\n" for line in port_lines(plan, graph)),
         ports=_listed(INPUT_PORTS, inputs, OUTPUT_PORTS, outputs),
         wires="".join(WIRE.format(**fields) for fields in outputs),
         connections=_listed(INPUT_CONNECTION, inputs, OUTPUT_CONNECTION, outputs),
@@ -108,7 +103,7 @@ def _listed(
 
 
 def _input_fields(port: Port) -> Fields:
-    axis, step = f"s_axis{port.name[1:]}", _code_bits(port)
+    axis, step = axi_name(port), code_bits(port)
     lanes = range(port.lanes - 1, -1, -1)
     codes = [f"{axis}_tdata[{lane * step} +: {port.bits}]" for lane in lanes]
     return {
@@ -119,7 +114,7 @@ def _input_fields(port: Port) -> Fields:
 
 def _output_fields(port: Port) -> Fields:
     result = f"result{port.name[1:]}"
-    surplus = _code_bits(port) - port.bits
+    surplus = code_bits(port) - port.bits
     codes = []
     for lane in range(port.lanes - 1, -1, -1):
         if surplus:
@@ -127,12 +122,6 @@ def _output_fields(port: Port) -> Fields:
             codes.append(f"{{{surplus}{{{sign}}}}}")
         codes.append(f"{result}[{lane * port.bits} +: {port.bits}]")
     return {
-        "name": port.name, "axis": f"m_axis{port.name[1:]}", "width": axi_width(port),
+        "name": port.name, "axis": axi_name(port), "width": axi_width(port),
         "result": result, "payload": port.lanes * port.bits + 1, "codes": ", ".join(codes),
     }  # fmt: skip
-
-
-def fusesoc_core(plan: Plan, name: str) -> str:
-    """Text of the core file."""
-    fields: dict[str, Any] = {"name": name, "model": plan.model}
-    return CORE.format(**fields)

@@ -6,26 +6,28 @@ from typing import Any
 
 from nnef_hw.frontend import graph_hash
 from nnef_hw.ir import Graph
-from nnef_hw.manifest import FORMAT_VERSION
+from nnef_hw.manifest import FORMAT_VERSION, MODULE
 from nnef_hw.schedule import Plan, Port
 
 __all__ = ["link_entry", "make_manifest"]
 
 
 def make_manifest(
-    graph: Graph, plan: Plan, *, generator: str, link: dict[str, Any]
+    graph: Graph, plan: Plan, *, generator: str, link: dict[str, Any], module: str = MODULE
 ) -> dict[str, Any]:
     """Describe a build: tensors with shapes and QTypes, streams, folding, link.
 
     ``port`` is the prefix of the accelerator's ports for a tensor.
     ``image`` is (height, width, channels) in stream order; a tensor of another shape is reshaped by
-    the host in NCHW order. ``link`` is what :func:`link_entry` gives.
+    the host in NCHW order. ``link`` is what :func:`link_entry` gives; ``module`` the accelerator's
+    name in the Verilog.
     """
     return {
         "format": FORMAT_VERSION,
         "generator": generator,
         "model": graph.name,
         "model_hash": graph_hash(graph),
+        "module": module,
         "arch": plan.arch,
         "board": plan.board,
         "device": plan.device,
@@ -54,7 +56,11 @@ def make_manifest(
             "plan": "plan.json",
             "verilog": "rtl/top.v",
             "bench": "sim",
-            **({"ip": "ip"} if link["kind"] == "axi4-stream" else {"board": "board"}),
+            **(
+                {"ip": "ip", "core": f"{module}.core"}
+                if link["kind"] == "axi4-stream"
+                else {"board": "board"}
+            ),
         },
     }
 

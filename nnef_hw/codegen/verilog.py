@@ -7,6 +7,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from amaranth.back import rtlil
 
 from nnef_hw.files import writing
-from nnef_hw.rtl.primitives import PRIMITIVES
+from nnef_hw.rtl.primitives import PREFIX, primitives_verilog
 from nnef_hw.tools import Tool, run_tool
 
 __all__ = ["VerilogOutput", "to_verilog"]
@@ -28,12 +29,16 @@ _UNWARNED = "/* verilator lint_off INITIALDLY */\n{}\n/* verilator lint_on INITI
 _INTERNAL_ATTRIBUTES = ("generator", "top", "src", "amaranth.hierarchy", "amaranth.decoding")
 
 
+@dataclass(frozen=True, slots=True)
 class VerilogOutput:
     """Stands for "elaborated for Verilog" where a component asks for its platform.
 
     Components that hold device primitives then instantiate the modules of ``rtl/primitives.v``;
-    without a platform, in Amaranth's own simulator, they elaborate to plain logic.
+    without a platform, in Amaranth's own simulator, they elaborate to plain logic. ``prefix`` is
+    what the names of these modules begin with.
     """
+
+    prefix: str = PREFIX
 
 
 def to_verilog(
@@ -41,21 +46,23 @@ def to_verilog(
     *,
     name: str = "top",
     ports: Any = None,
+    prefix: str = PREFIX,
     comments: Mapping[str, str] | None = None,
 ) -> str:
     """Convert a component; the text ends with the primitives it may instantiate.
 
+    The names of all modules begin with ``name``, those of the primitives with ``prefix``.
     ``comments`` stand above the modules whose names below the component match a pattern whole.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", category=DeprecationWarning)
         design = rtlil.convert(
-            component, name=name, ports=ports, platform=VerilogOutput(), emit_src=False
+            component, name=name, ports=ports, platform=VerilogOutput(prefix), emit_src=False
         )
     text = _triggered(_from_rtlil(design))
     if comments:
         text = _commented(text, name, comments)
-    return f"{_UNWARNED.format(text)}{PRIMITIVES.read_text()}"
+    return f"{_UNWARNED.format(text)}{primitives_verilog(prefix)}"
 
 
 def _triggered(text: str) -> str:
@@ -103,7 +110,8 @@ def _commented(text: str, name: str, comments: Mapping[str, str]) -> str:
         below = match[2].removeprefix(name).removeprefix(".")
         for pattern in patterns:
             if re.fullmatch(pattern, below):
-                return f"// {comments[pattern]}\n{match[0]}"
+                lines = comments[pattern].splitlines()
+                return "".join(f"// {line}\n" for line in lines) + match[0]
         return match[0]
 
     return re.sub(r"^module (\\?)([^\s(;]+)", comment, text, flags=re.MULTILINE)

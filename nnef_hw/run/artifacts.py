@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load
 from nnef_hw.ir import Graph
+from nnef_hw.manifest import MODULE
 from nnef_hw.schedule import Plan, lower
 
 __all__ = ["BuildFolder"]
@@ -72,6 +73,11 @@ class BuildFolder:
     def verilog(self) -> str:
         """The accelerator."""
         return (self.path / "rtl" / "top.v").read_text()
+
+    @property
+    def module(self) -> str:
+        """Name of the accelerator's module."""
+        return str(self.manifest.get("module", MODULE))
 
     def _read(self, name: str, convert: Callable[[Any], T]) -> T:
         try:

@@ -83,7 +83,8 @@ class RtlExecutor:
         """Simulate every sample, back to back."""
 
         def simulate(codes: dict[str, NDArray[np.int64]]) -> dict[str, NDArray[np.int64]]:
-            return run_rtl(self.verilog, self._build.plan, self.graph, codes).codes
+            top = self._build.module
+            return run_rtl(self.verilog, self._build.plan, self.graph, codes, top=top).codes
 
         return _in_real_numbers(self.graph, inputs, simulate)
 
@@ -95,7 +96,8 @@ class NetlistExecutor(RtlExecutor):
     def verilog(self) -> str:
         """What is simulated."""
         device = find_device(self._build.plan.device)
-        return mapped_verilog(self._build.verilog, device.family, device=device.name)
+        verilog, top = self._build.verilog, self._build.module
+        return mapped_verilog(verilog, device.family, top=top, device=device.name)
 
 
 class DeviceExecutor:

@@ -51,13 +51,15 @@ def run_rtl(
     graph: Graph,
     codes: Mapping[str, NDArray[Any]],
     *,
+    top: str = "top",
     stall: float = 0.0,
     seed: int = 0,
     trace: Path | None = None,
 ) -> RtlOutcome:
     """Simulate a batch of input codes [N, ...], back to back.
 
-    ``stall`` is the probability per cycle that the source idles and that the sink is not ready.
+    ``top`` is the module; ``stall`` is the probability per cycle that the source idles and that the
+    sink is not ready.
 
     Raises
     ------
@@ -69,6 +71,7 @@ def run_rtl(
     frames = len(codes[graph.inputs[0]])
     runner = FastRunner(
         verilog,
+        top,
         inputs=[port.name for port in plan.inputs],
         outputs=[port.name for port in plan.outputs],
         speed=True,

@@ -146,7 +146,9 @@ def simulate(
     else:
         samples = load_samples(samples_path, graph)
         codes = quantize_inputs(graph, samples[: limit or len(samples)].inputs)
-    outcome = run_rtl(build.verilog, build.plan, graph, codes, stall=stall, trace=trace)
+    outcome = run_rtl(
+        build.verilog, build.plan, graph, codes, top=build.module, stall=stall, trace=trace
+    )
     return simulation_row(build.plan, outcome, run_fixed(graph, codes), stall=stall)
 
 
@@ -199,7 +201,7 @@ def compare(build: BuildFolder, samples_path: Path) -> dict[str, Any]:
     fixed, canonical = build.fixed, build.canonical
     samples = load_samples(samples_path, fixed)
     codes = quantize_inputs(fixed, samples.inputs)
-    outcome = run_rtl(build.verilog, build.plan, fixed, codes)
+    outcome = run_rtl(build.verilog, build.plan, fixed, codes, top=build.module)
     row = simulation_row(build.plan, outcome, run_fixed(fixed, codes))
     mask = samples.evaluation_mask() if canonical is not None else np.ones(len(samples), bool)
     scored = accuracies(

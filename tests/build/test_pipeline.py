@@ -28,7 +28,7 @@ from nnef_hw.schedule import Plan, find_board, lower
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 FILES = {
     "manifest.json", "model.nnef.tgz", "float.nnef.tgz", "plan.json", "rtl/top.v",
-    "sim/run.py", "sim/test_accelerator.py", "sim/i.hex", "sim/o.hex",
+    "sim/bench.json", "sim/run.py", "sim/test_accelerator.py", "sim/i.hex", "sim/o.hex",
     "board/board_top.v", "board/board_top.pcf", "report.json", "report.html",
 }  # fmt: skip
 TIMED = {"report.json", "report.html"}
@@ -312,10 +312,19 @@ def test_plain_ip_has_streams_and_no_board(options, tmp_path):
     assert report["simulation"]["bit_exact"]
     assert report["link_inferences_per_second"] is None
     names = files(out).keys()
-    assert {"ip/accelerator_axis.v", "ip/accelerator_axis.core", "sim/run.py"} <= names
+    name = report["model"]
+    ip = {f"{name}.core", f"ip/{name}_axis.v", f"ip/{name}_tb.v", "ip/README.md"}
+    assert {*ip, "sim/run.py"} <= names
+    assert json.loads((out / "sim" / "bench.json").read_text())["top"] == name
     assert not any(name.startswith("board/") for name in names)
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["link"] == {"kind": "axi4-stream"}
+    assert manifest["module"] == name
+    renamed = options(out, board="none", device="generic", ip_name="Mine_2")
+    assert build(renamed)["simulation"]["bit_exact"]
+    names = files(out).keys()
+    assert {"Mine_2.core", "ip/Mine_2_axis.v"} <= names
+    assert not ip - {"ip/README.md"} & names
 
 
 def test_refusals(options, tmp_path):
@@ -327,6 +336,13 @@ def test_refusals(options, tmp_path):
     ):
         with pytest.raises(UsageError, match=match):
             build(options(out, board=board, device=device))
+    for board, name, match in (
+        ("icebreaker", "mine", "--ip-name mine is for --board none; omit"),
+        ("none", "2d", "--ip-name '2d' cannot begin the names of Verilog modules; use letters"),
+    ):
+        device = "generic" if board == "none" else None
+        with pytest.raises(UsageError, match=match):
+            build(options(out, board=board, device=device, ip_name=name))
     with pytest.raises(UsageError, match="--freq auto needs a board to place a design for"):
         build(options(out, board="none", device="up5k", fastest=True, bitstream=True))
     with pytest.raises(UsageError, match="--freq auto takes the clock from place and route; omit"):

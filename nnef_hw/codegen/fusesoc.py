@@ -1,0 +1,236 @@
+"""Plain IP for other people's projects: a self-checking bench, a FuseSoC core file, a README."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from nnef_hw.codegen.comments import port_lines, printable
+from nnef_hw.codegen.ip import axi_name, axi_width, code_bits
+from nnef_hw.devices import find_device
+from nnef_hw.ir import Graph
+from nnef_hw.schedule import Plan, Port
+
+__all__ = ["axi_testbench", "fusesoc_core", "ip_readme"]
+
+IDLE_LIMIT = 1_000_000
+"""Cycles without a transfer that count as a deadlock."""
+
+BENCH = """\
+// Feeds sim/i*.hex through {name}_axis and compares what leaves it with sim/o*.hex, with pauses at
+// all ends. README.md has the command.
+`timescale 1ns / 1ps
+module {name}_tb;
+    reg aclk = 0, aresetn = 0;
+    integer idle = 0;
+    always #5 aclk = ~aclk;
+    initial #42 aresetn = 1;
+{streams}
+    {name}_axis dut (
+        .aclk(aclk), .aresetn(aresetn),
+{connections}
+    );
+    always @(posedge aclk) begin
+        idle <= {moves} ? 0 : idle + 1;
+        if (idle == {limit}) $fatal(1, "nothing moves any more");
+        if ({done}) begin
+            $display("{name}: {frames} frames as expected");
+            $finish;
+        end
+    end
+endmodule
+"""
+INPUT = """
+    reg [{word}-1:0] {axis}_words [0:{beats}-1];
+    initial $readmemh("sim/{name}.hex", {axis}_words);
+    integer {axis}_place = 0;
+    reg {axis}_tvalid = 0;
+    wire {axis}_tready;
+    wire [{word}-1:0] {axis}_word = {axis}_words[{axis}_place];
+    always @(posedge aclk) if (aresetn) begin
+        if ({axis}_tvalid & {axis}_tready) {axis}_place <= {axis}_place + 1;
+        if (~{axis}_tvalid | {axis}_tready)
+            {axis}_tvalid <= {axis}_place + {axis}_tvalid < {beats} && $random % 4 != 0;
+    end
+"""
+OUTPUT = """
+    reg [{word}-1:0] {axis}_words [0:{beats}-1];
+    initial $readmemh("sim/{name}.hex", {axis}_words);
+    integer {axis}_place = 0;
+    reg {axis}_tready = 0;
+    wire {axis}_tvalid, {axis}_tlast;
+    wire [{width}-1:0] {axis}_tdata;
+    wire [{word}-1:0] {axis}_word = {{{axis}_tlast, {codes}}};
+    always @(posedge aclk) if (aresetn) begin
+        {axis}_tready <= $random % 4 != 0;
+        if ({axis}_tvalid & {axis}_tready) begin
+            if ({axis}_word !== {axis}_words[{axis}_place])
+                $fatal(1, "beat %0d of {axis} is %h, expected %h",
+                       {axis}_place, {axis}_word, {axis}_words[{axis}_place]);
+            {axis}_place <= {axis}_place + 1;
+        end
+    end
+"""
+
+CORE = """\
+CAPI=2:
+name: {core}
+description: {description}
+
+filesets:
+  rtl:
+    files: [rtl/top.v, ip/{name}_axis.v]
+    file_type: verilogSource
+  bench:
+    files:
+      - ip/{name}_tb.v: {{file_type: verilogSource}}
+{vectors}
+
+parameters:
+  {define}:
+    datatype: bool
+    description: Multipliers and memories of the device
+    paramtype: vlogdefine
+    default: true
+
+targets:
+  default: &default
+    filesets: [rtl]
+    toplevel: {name}_axis
+  lint:
+    <<: *default
+    description: Verilator's warnings, without widths, which Amaranth leaves to assignments
+    flow: lint
+    flow_options:
+      tool: verilator
+      verilator_options: [-Wno-fatal, -Wno-WIDTHEXPAND, -Wno-WIDTHTRUNC, -Wno-ASCRANGE]
+  sim:
+    description: Self-checking bench under Icarus Verilog
+    filesets: [rtl, bench]
+    toplevel: {name}_tb
+    flow: sim
+    flow_options:
+      tool: icarus
+      iverilog_options: [-g2012]
+  synth:
+    <<: *default
+    description: Yosys for {device}
+    flow: generic
+    flow_options:
+      tool: yosys
+      arch: {arch}
+      yosys_synth_options: [{options}]
+    parameters: [{define}]
+"""
+SYNTHESIS = {
+    "ice40": ("NNEF_HW_ICE40", "-dsp"),
+    "ecp5": ("NNEF_HW_ECP5", "-nodsp"),
+}
+
+README = """\
+# {name}
+
+{model} as Verilog: `rtl/top.v` holds the accelerator, module `{name}`; `ip/{name}_axis.v`
+the same behind AXI4-Stream, module `{name}_axis`. All names of modules begin with `{name}`.
+
+A transfer is a beat: codes of consecutive channels of a pixel, the first lane lowest, each in whole
+bytes on AXI4-Stream; `last` or `tlast` ends a frame. `manifest.json` has the scales of the codes.
+
+{ports}
+
+Of an image the codes come row by row, the channels of a pixel together.
+
+| what | command |
+|---|---|
+| simulate | `iverilog -g2012 -s {name}_tb -o {name}_tb rtl/top.v ip/*.v && vvp {name}_tb` |
+| with cocotb | `python sim/run.py`, or `SIM=icarus python sim/run.py` |
+| FuseSoC | `fusesoc --cores-root . run --target=sim {core}`; `lint`, `synth` |
+
+Define `{define}` at synthesis to get the device's multipliers and memories.
+"""
+
+
+def axi_testbench(plan: Plan, name: str, beats: Mapping[str, int], frames: int) -> str:
+    """Verilog of module ``{name}_tb``, which reads the vectors of the cocotb bench.
+
+    ``beats`` are how many there are, by port.
+    """
+    ports = (*plan.inputs, *plan.outputs)
+    fields = {port.name: _bench_fields(port, beats[port.name]) for port in ports}
+    parts = ("tvalid", "tready", "tlast", "tdata")
+    given = {
+        port.name: {
+            "tlast": f"{axi_name(port)}_word[{port.lanes * port.bits}]",
+            "tdata": _data(port),
+        }
+        for port in plan.inputs
+    }
+    connections = [
+        f"        .{axi_name(port)}_{part}"
+        f"({given.get(port.name, {}).get(part, f'{axi_name(port)}_{part}')})"
+        for port in ports
+        for part in parts
+    ]
+    return BENCH.format(
+        name=name,
+        streams="".join(
+            (INPUT if port in plan.inputs else OUTPUT).format(**fields[port.name]) for port in ports
+        ),
+        connections=",\n".join(connections),
+        moves=" | ".join(f"({axi_name(p)}_tvalid & {axi_name(p)}_tready)" for p in ports),
+        done=" && ".join(f"{axi_name(p)}_place == {beats[p.name]}" for p in plan.outputs),
+        limit=IDLE_LIMIT,
+        frames=frames,
+    )
+
+
+def _bench_fields(port: Port, beats: int) -> dict[str, Any]:
+    axis = axi_name(port)
+    lanes = range(port.lanes - 1, -1, -1)
+    codes = [f"{axis}_tdata[{lane * code_bits(port)} +: {port.bits}]" for lane in lanes]
+    return {
+        "axis": axis, "name": port.name, "beats": beats, "width": axi_width(port),
+        # As wide as the lines of the files.
+        "word": 64 * -(-(port.lanes * port.bits + 1) // 64), "codes": ", ".join(codes),
+    }  # fmt: skip
+
+
+def _data(port: Port) -> str:
+    """Codes of an input's word in whole bytes."""
+    surplus = code_bits(port) - port.bits
+    parts = []
+    for lane in range(port.lanes - 1, -1, -1):
+        parts += [f"{surplus}'b0"] if surplus else []
+        parts.append(f"{axi_name(port)}_word[{lane * port.bits} +: {port.bits}]")
+    return f"{{{', '.join(parts)}}}"
+
+
+def _core_name(name: str) -> str:
+    return f"nnef-hw:ip:{name}:1.0.0"
+
+
+def fusesoc_core(plan: Plan, name: str) -> str:
+    """Text of the core file, which stands in the build's folder."""
+    device = find_device(plan.device)
+    define, option = SYNTHESIS[device.family]
+    vectors = [f"sim/{port.name}.hex" for port in (*plan.inputs, *plan.outputs)]
+    return CORE.format(
+        name=name, core=_core_name(name), device=device.name, arch=device.family, define=define,
+        options=option,
+        description=json.dumps(f"{printable(plan.model)}, a bit-exact accelerator on AXI4-Stream"),
+        vectors="\n".join(
+            f"      - {path}: {{file_type: user, copyto: {path}}}" for path in vectors
+        ),
+    )  # fmt: skip
+
+
+def ip_readme(plan: Plan, graph: Graph, name: str) -> str:
+    """Text of ``ip/README.md``."""
+    return README.format(
+        name=name,
+        core=_core_name(name),
+        model=printable(plan.model),
+        define=SYNTHESIS[find_device(plan.device).family][0],
+        ports="\n".join(f"* {line}" for line in port_lines(plan, graph)),
+    )
