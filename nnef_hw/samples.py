@@ -16,7 +16,7 @@ from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import join_batch, samples_shape, split_samples
 
-__all__ = ["Samples", "Score", "load_samples", "score"]
+__all__ = ["Samples", "Score", "load_samples", "score", "spread_order"]
 
 CALIBRATION_LIMIT = 200
 CALIBRATION_SHARE = 5
@@ -58,6 +58,19 @@ class Samples:
         others[: len(self) - len(self) % step : step] = False
         others[0] = False
         return others
+
+
+def spread_order(count: int) -> NDArray[np.intp]:
+    """Return positions 0 to count - 1 in an order of which every beginning is spread evenly.
+
+    These are the numbers of as many bits as it takes, each with its bits reversed.
+    """
+    bits = max(count - 1, 1).bit_length()
+    numbers = np.arange(1 << bits)
+    reverse = np.zeros_like(numbers)
+    for bit in range(bits):
+        reverse |= (numbers >> bit & 1) << bits - 1 - bit
+    return reverse[reverse < count]
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,7 @@ def main() -> None:
         print(f"{name} on {board}...", flush=True)
         asked = BuildOptions(
             model=model, board=board, calibrate=samples, clock_mhz=clock, fastest=fastest,
+            frames="all",
             out=options.out / f"{name}-{board}{'-fastest' if fastest else ''}",
         )  # fmt: skip
         rows.append(_measure(name, asked))

@@ -1,15 +1,19 @@
 // Runs a stream accelerator over files of beats, with no interpreter in the loop.
 //
 // The streams are named by the macros INPUTS(X) and OUTPUTS(X), which stand for X(stream) per stream. Arguments: RESULT
-// STALL SEED FRAMES IDLE_LIMIT MAX_CYCLES DRAIN TRACE, then FILE WORDS per input and WORDS WIDTH BEATS per output.
+// STALL SEED FRAMES IDLE_LIMIT MAX_CYCLES DRAIN SECONDS LEAST TOTAL TRACE TRACED SCOPES, then FILE WORDS per input and WORDS WIDTH BEATS per output.
 // FILE holds beats of WORDS 64-bit words. RESULT gets four words (status, cycles, seconds as a double, number of the
 // output at fault) and the numbers of beats per input and output; then the cycle of each beat, input by input; then
 // output by output the cycle of each beat, and the beats. A run ends after BEATS beats of every output, or after FRAMES
-// beats with the top bit set where BEATS is 0.
+// beats with the top bit set where BEATS is 0. After SECONDS (0: never) no further frame begins, but for the first LEAST
+// of TOTAL; the run is then the one that those frames alone would give. The waveform TRACE ends after TRACED frames of
+// every output, and has the SCOPES, separated by commas, or all; a disk that gets full ends the run.
 
 #include "Vtop.h"
 
 #include <chrono>
+#include <filesystem>
+#include <sstream>
 
 #if VM_TRACE_FST
 #include "verilated_fst_c.h"
@@ -128,6 +132,16 @@ void write_words(std::FILE* file, const std::vector<uint64_t>& words) {
     }
 }
 
+// The writers of waveforms do not all notice a full disk, so it must not get so far.
+[[maybe_unused]] const uint64_t TraceCycles = 4096, TraceReserve = 16 << 20;
+[[maybe_unused]] void require_space(const std::filesystem::path& folder) {
+    std::error_code error;
+    const auto space = std::filesystem::space(folder, error);
+    if (error || space.available >= TraceReserve) return;
+    std::fputs("waveform: disk full\n", stderr);
+    std::_Exit(2);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -143,12 +157,14 @@ int main(int argc, char** argv) {
     std::vector<Source> sources{INPUTS(SOURCE)};
     std::vector<Sink> sinks{OUTPUTS(SINK)};
 
-    if (argc != static_cast<int>(9 + 2 * sources.size() + 3 * sinks.size())) return 2;
+    if (argc != static_cast<int>(14 + 2 * sources.size() + 3 * sinks.size())) return 2;
     const auto number = [&](int place) { return std::strtoull(argv[place], nullptr, 10); };
     const double stall = std::strtod(argv[2], nullptr);
     const uint64_t seed = number(3), wanted_frames = number(4), idle_limit = number(5);
     const uint64_t max_cycles = number(6), drain = number(7);
-    int place = 9;
+    const double time_limit = std::strtod(argv[8], nullptr);
+    const uint64_t least_frames = number(9), total_frames = number(10);
+    int place = 14;
     std::vector<Pauses> source_pauses, sink_pauses;
     for (Source& source : sources) {
         source.beats = read_words(argv[place]);
@@ -170,10 +186,15 @@ int main(int argc, char** argv) {
 
 #if VM_TRACE
     Trace trace;
-    const bool tracing = argv[8][0] != 0;
+    bool tracing = argv[11][0] != 0;
+    const uint64_t traced_frames = number(12);
+    const auto trace_folder = std::filesystem::path(argv[11]).parent_path();
     if (tracing) {
         top.trace(&trace, 99);
-        trace.open(argv[8]);
+        std::istringstream scopes(argv[13]);
+        for (std::string scope; std::getline(scopes, scope, ',');) trace.dumpvars(99, scope);
+        require_space(trace_folder);
+        trace.open(argv[11]);
     }
 #endif
     uint64_t half_cycles = 0;
@@ -196,7 +217,26 @@ int main(int argc, char** argv) {
     bool delivered = false;
 
     const auto begin = std::chrono::steady_clock::now();
+    const auto elapsed = [&] {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    };
+    bool limited = time_limit > 0;
     for (;; ++cycle) {
+        if (limited && cycle % 256 == 0 && elapsed() >= time_limit) {
+            uint64_t frames = least_frames;
+            for (const Source& source : sources) {
+                const uint64_t beats = source.total / total_frames;
+                frames = std::max(frames, (source.cycles.size() + source.offered + beats - 1) / beats);
+            }
+            if (frames < total_frames) {
+                for (Source& source : sources) source.total = source.total / total_frames * frames;
+                for (Sink& sink : sinks) {
+                    sink.wanted_beats = sink.wanted_beats / total_frames * frames;
+                    sink.is_done = sink.cycles.size() == sink.wanted_beats;
+                }
+            }
+            limited = false;
+        }
         // the rest of the input must be taken, and then for DRAIN cycles no output may come
         if (delivered) {
             bool taken = true;
@@ -227,8 +267,19 @@ int main(int argc, char** argv) {
         }
         idle = moves ? 0 : idle + 1;
         step(1);
+#if VM_TRACE
+        if (tracing) {
+            uint64_t frames = sinks.front().frames;
+            for (const Sink& sink : sinks) frames = std::min(frames, sink.frames);
+            tracing = frames < traced_frames;
+            // so that little is still to be written when the space is looked at
+            if (tracing && cycle % TraceCycles == 0) trace.flush();
+            if (!tracing || cycle % TraceCycles == 0) require_space(trace_folder);
+            if (!tracing) trace.close();
+        }
+#endif
     }
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const double seconds = elapsed();
     top.final();
 #if VM_TRACE
     if (tracing) trace.close();

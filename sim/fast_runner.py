@@ -1,5 +1,7 @@
 """Cycle-accurate simulation of a stream accelerator at the speed of compiled code."""
 
+import errno
+import os
 import struct
 import tempfile
 from dataclasses import dataclass
@@ -7,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from nnef_hw.errors import CheckError
+from nnef_hw.errors import CheckError, ToolError
+from nnef_hw.files import output_error, writing
 from nnef_hw.sim.verilator import build_model
 from nnef_hw.tools import Tool, run_tool
 
@@ -101,7 +104,8 @@ class FastRunner:
 
     def run_streams(
         self, beats, expected_beats=None, *, frames=None, stall=0.0, seed=0, max_cycles=None,
-        idle_limit=2_000_000, drain=64, trace=None,
+        idle_limit=2_000_000, drain=64, trace=None, trace_frames=None, trace_scopes=(),
+        seconds=None, least_frames=1,
     ):  # fmt: skip
         """Feed every input's beats and collect the outputs.
 
@@ -129,6 +133,15 @@ class FastRunner:
             Cycles to watch for surplus output; 0 stops at once, with input left or not.
         trace : Path, optional
             Waveform to write, .vcd or .fst.
+        trace_frames : int, optional
+            How many frames of every output it has; all by default.
+        trace_scopes : Sequence[str]
+            Instances that it has, with all below them, as in ``top.relu1_array``; all by default.
+        seconds : float, optional
+            When no further frame is begun. What was begun is completed, and is what those frames
+            alone would have given. Needs ``frames`` and ``expected_beats``.
+        least_frames : int
+            How many are begun in any case.
 
         Returns
         -------
@@ -139,9 +152,11 @@ class FastRunner:
         ------
         CheckError
             Deadlock, too many cycles, surplus output, or a broken stream protocol.
+        OutputError
+            The disk has no space for the waveform.
         """
-        if expected_beats is not None and frames is not None:
-            raise ValueError("expected_beats and frames cannot both be given")
+        if (expected_beats is not None and frames is not None) != (seconds is not None):
+            raise ValueError("expected_beats and frames cannot both be given, but for seconds")
         if not 0 <= stall < 1:
             raise ValueError(f"stall must lie in [0, 1), not {stall!r}")
         words = {name: self._input_words(name, beats[name]) for name in self._inputs}
@@ -160,15 +175,26 @@ class FastRunner:
             folder = Path(scratch)
             arguments = [
                 "out.bin", repr(float(stall)), seed % 2**63, frames or 0, idle_limit,
-                max_cycles or 0, drain, Path(trace).absolute() if trace else "",
+                max_cycles or 0, drain,
+                # 0 is no limit
+                0 if seconds is None else max(seconds, 1e-9), least_frames, frames or 0,
+                Path(trace).absolute() if trace else "",
+                2**63 if trace_frames is None else trace_frames, ",".join(trace_scopes),
             ]  # fmt: skip
             for n, name in enumerate(self._inputs):
-                words[name].tofile(folder / f"in{n}.bin")
+                with writing(folder):
+                    words[name].tofile(folder / f"in{n}.bin")
                 arguments += [f"in{n}.bin", words[name].shape[1]]
             for name in self._outputs:
                 arguments += [self._words(name), self._widths[name], wanted[name]]
             tool = Tool("simulation", (str(model.executable),), "", model.executable)
-            run_tool(tool, arguments, cwd=folder)
+            try:
+                run_tool(tool, arguments, cwd=folder)
+            except ToolError as error:
+                if "waveform: disk full" not in error.reason:
+                    raise
+                full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                raise output_error(full, Path(trace)) from error
             raw = (folder / "out.bin").read_bytes()
 
         status, cycles, seconds, fault = _HEADER.unpack_from(raw)
@@ -222,7 +248,8 @@ class FastRunner:
             )
             self._models[trace] = build_model(
                 self._verilog, harness=_HARNESS, prelude=prelude, ports=ports, trace=trace,
-                **self._options,
+                # a few frames are traced, for which no compiler pays
+                **{**self._options, "speed": self._options["speed"] and not trace},
             )  # fmt: skip
         return self._models[trace]
 

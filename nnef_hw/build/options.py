@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from nnef_hw.boards import Board, find_board
 from nnef_hw.boards.top import board_pins
@@ -54,6 +55,9 @@ class BuildOptions:
         Host link, ``uart`` or ``spi``, and rate of the UART.
     layer_counters
         Let the board count what every layer does.
+    frames
+        How many frames are simulated, spread evenly over the samples; None: as many as half a
+        minute allows, and at least three.
     scheme
         Formats of what the model's author did not quantize.
     accuracy_drop
@@ -79,6 +83,7 @@ class BuildOptions:
     link: str = "uart"
     baud: int = DEFAULT_BAUD
     layer_counters: bool = False
+    frames: int | Literal["all"] | None = None
     scheme: Scheme = DEFAULT_SCHEME
     accuracy_drop: float | None = None
     dims: Mapping[str, int] = field(default_factory=dict)
@@ -110,6 +115,7 @@ def check_options(options: BuildOptions) -> Target:
         "--target-fps": options.target_fps,
         "--baud": options.baud,
         "--seeds": options.seeds,
+        "--frames": None if options.frames == "all" else options.frames,
     }
     for name, value in positive.items():
         if value is not None and not (math.isfinite(value) and value > TINY):

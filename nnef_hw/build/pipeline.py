@@ -42,7 +42,7 @@ from nnef_hw.report import write_html, write_json
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import run_rtl
 from nnef_hw.run.simulate import accuracies, random_codes, require_exact, simulation_row
-from nnef_hw.samples import Samples, load_samples
+from nnef_hw.samples import Samples, load_samples, spread_order
 from nnef_hw.schedule import check_streamable, lower, schedule
 from nnef_hw.schedule.activity import make_timeline
 from nnef_hw.tools import find_tool
@@ -53,6 +53,9 @@ _log = logging.getLogger(__name__)
 
 # Not the simulation: it depends on the accelerator alone, which another clock leaves as it is.
 LATER_STEPS = ("synthesize", "report")
+# Compiling the simulation counts, scoring the outputs does not.
+SIMULATION_SECONDS = 30.0
+LEAST_FRAMES = 3
 # What no design reaches, to see from nextpnr's answer what this one does.
 PROBE_FACTOR = 2.0
 
@@ -226,28 +229,46 @@ def _simulate_and_synthesize(
 
 
 def _simulate(options: BuildOptions, folder: BuildFolder) -> dict[str, Any]:
-    """Run all samples, or random frames, through the Verilog; score the outputs."""
+    """Run samples, or random frames, through the Verilog; score the outputs.
+
+    How many frames the time allows is measured, not predicted: like the times it may be another
+    number next time. Which ones they are follows from the number alone.
+    """
     fixed = folder.fixed
     samples = None if options.calibrate is None else load_samples(options.calibrate, fixed)
     tools = [find_tool(name).identity for name in ("verilator", "c++")]
-    key = digest(_package_digest(), folder.verilog, _samples_digest(samples), *tools, *_versions())
+    key = digest(
+        _package_digest(), folder.verilog, _samples_digest(samples), repr(options.frames), *tools,
+        *_versions(),
+    )  # fmt: skip
 
     def produce(_: Path) -> dict[str, Any]:
         begin = time.perf_counter()
         codes = random_codes(fixed) if samples is None else quantize_inputs(fixed, samples.inputs)
-        outcome = run_rtl(folder.verilog, folder.plan, fixed, codes, top=folder.module)
-        expected = run_fixed(fixed, codes)
+        given = len(codes[fixed.inputs[0]])
+        order = spread_order(given)
+        limit: dict[str, Any] = {}
+        if options.frames is None:
+            limit = {"deadline": begin + SIMULATION_SECONDS, "least_frames": LEAST_FRAMES}
+        elif options.frames != "all":
+            order = order[: options.frames]
+        fed = {name: values[order] for name, values in codes.items()}
+        outcome = run_rtl(folder.verilog, folder.plan, fixed, fed, top=folder.module, **limit)
+        order = order[: len(outcome.codes[fixed.outputs[0]])]
+        expected = run_fixed(fixed, {name: values[order] for name, values in codes.items()})
         accuracy = None
         if samples is not None:
             is_float = folder.canonical is not None
             mask = samples.evaluation_mask() if is_float else np.ones(len(samples), bool)
+            scored = mask[order]
             accuracy = accuracies(
                 folder.canonical, fixed, samples[mask],
-                {name: x[mask] for name, x in outcome.codes.items()},
+                {name: x[scored] for name, x in outcome.codes.items()},
                 len(samples) - int(mask.sum()),
+                (np.cumsum(mask) - 1)[order[scored]],
             )  # fmt: skip
         return {
-            "simulation": simulation_row(folder.plan, outcome, expected),
+            "simulation": simulation_row(folder.plan, outcome, expected, given=given),
             "accuracy": accuracy,
             "seconds": {"simulate": round(time.perf_counter() - begin, 2)},
         }

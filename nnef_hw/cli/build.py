@@ -6,6 +6,7 @@ import argparse
 import shlex
 import sys
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 
@@ -71,6 +72,12 @@ def add_commands(commands: Commands) -> None:
         action="store_true",
         help="let the board count what every layer does, for bench-device",
     )
+    sub.add_argument(
+        "--frames",
+        type=_frames,
+        metavar="N|all",
+        help="simulate N of the samples, or all (default: what 30 seconds allow, at least 3)",
+    )
     add_scheme(sub)
     sub.add_argument("--no-bitstream", action="store_true", help="stop before synthesis")
     sub.add_argument("--out", type=Path, metavar="DIR", help="default: build/MODEL")
@@ -83,6 +90,14 @@ def _frequency(text: str) -> float | str:
         return float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is neither MHz nor {AUTO!r}") from None
+
+
+def _frames(text: str) -> int | Literal["all"]:
+    if text == "all":
+        return "all"
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a positive number nor 'all'")
+    return int(text)
 
 
 def _build(options: argparse.Namespace) -> int:
@@ -108,6 +123,7 @@ def _build(options: argparse.Namespace) -> int:
         link=options.link,
         baud=options.baud,
         layer_counters=options.layer_counters,
+        frames=options.frames,
         scheme=scheme(options),
         accuracy_drop=accuracy_drop(options),
         command=shlex.join(["nnef-hw", *options.arguments]),

@@ -44,11 +44,30 @@ def add_commands(commands: Commands) -> None:
         help="probability per cycle that source and sink pause",
     )
     sub.add_argument("--trace", type=Path, metavar="OUT.fst", help="write a waveform (.fst, .vcd)")
+    sub.add_argument(
+        "--trace-frames",
+        type=_positive,
+        metavar="N",
+        help="of the first N frames (default: 2)",
+    )
+    sub.add_argument(
+        "--trace-layers",
+        type=lambda text: text.split(","),
+        default=[],
+        metavar="NAME,...",
+        help="of these layers only",
+    )
 
     sub = add_command(
         commands, "compare", _compare, "compare float, fixed and RTL on samples", "build"
     )
     sub.add_argument("--samples", type=Path, required=True, metavar="S.npz")
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
+    return int(text)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -78,6 +97,8 @@ def _sim(options: argparse.Namespace) -> int:
         limit=options.limit,
         stall=options.stall,
         trace=options.trace,
+        trace_frames=options.trace_frames,
+        trace_layers=options.trace_layers,
     )
     print_result(options, row)
     require_exact(row)

@@ -210,7 +210,7 @@ def _checks(report: Mapping[str, Any]) -> Iterator[tuple[str, Parts]]:
     if simulation is None:
         yield "simulation", [("dim", "not run")]
     else:
-        frames = f"{wording.count(simulation['frames'])} frames"
+        frames = wording.simulated_frames(simulation)
         if simulation["bit_exact"]:
             parts = [("green", "bit-exact"), ("", f" over {frames}")]
         else:
@@ -226,7 +226,7 @@ def _checks(report: Mapping[str, Any]) -> Iterator[tuple[str, Parts]]:
             f"{key} {wording.score(accuracy[key], metric)}" for key in ("float", "fixed", "rtl")
         )
         title = "accuracy" if metric == "accuracy" else "mean error"
-        samples = f" on {wording.count(accuracy['samples'])} samples"
+        samples = f" on {wording.scored_samples(accuracy)}"
         yield title, [("", scores), ("dim", samples)]
 
 

@@ -189,6 +189,21 @@ def score(value: float | None, metric: str) -> str:
     return f"{value * 100:.2f}%"
 
 
+def simulated_frames(simulation: Mapping[str, Any]) -> str:
+    """How many frames were simulated, and of how many."""
+    frames, given = simulation["frames"], simulation["frames_given"]
+    if frames == given:
+        return f"{count(frames)} frames"
+    return f"{count(frames)} of {count(given)} frames (--frames all for all)"
+
+
+def scored_samples(accuracy: Mapping[str, Any]) -> str:
+    """How many samples were scored; and how many in simulation, if not all."""
+    samples, simulated = accuracy["samples"], accuracy["rtl_samples"]
+    of_rtl = "" if simulated == samples else f", rtl on {count(simulated)} of them"
+    return f"{count(samples)} samples{of_rtl}"
+
+
 def share(part: float | None, whole: float | None) -> float | None:
     """``part / whole``, if there is such a thing."""
     return None if part is None or not whole else part / whole

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,16 @@ from nnef_hw.schedule import Plan, Port
 from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.frames import pack_frames, unpack_frames
 
-__all__ = ["RtlOutcome", "payloads", "run_rtl"]
+__all__ = ["RtlOutcome", "Trace", "payloads", "run_rtl"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A waveform to write, .vcd or .fst: of how many frames, and of which instances (or all)."""
+
+    trace: Path
+    trace_frames: int
+    trace_scopes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,12 +64,15 @@ def run_rtl(
     top: str = "top",
     stall: float = 0.0,
     seed: int = 0,
-    trace: Path | None = None,
+    trace: Trace | None = None,
+    deadline: float | None = None,
+    least_frames: int = 1,
 ) -> RtlOutcome:
     """Simulate a batch of input codes [N, ...], back to back.
 
     ``top`` is the module; ``stall`` is the probability per cycle that the source idles and that the
-    sink is not ready.
+    sink is not ready. After the deadline, a time of ``time.perf_counter``, no frame begins but the
+    least ones: the outputs are those of fewer frames then.
 
     Raises
     ------
@@ -76,10 +89,15 @@ def run_rtl(
         outputs=[port.name for port in plan.outputs],
         speed=True,
     )
+    fed = payloads(graph.inputs, plan.inputs, codes)
+    limit: dict[str, Any] = {}
+    if deadline is not None:
+        seconds = max(deadline - time.perf_counter(), 0.0)
+        limit = {"seconds": seconds, "least_frames": min(least_frames, frames), "frames": frames}
     result = runner.run_streams(
-        payloads(graph.inputs, plan.inputs, codes),
-        {port.name: frames * port.beats for port in plan.outputs},
-        stall=stall, seed=seed, trace=trace,
+        fed, {port.name: frames * port.beats for port in plan.outputs},
+        stall=stall, seed=seed, **limit,
+        **({} if trace is None else asdict(trace)),
     )  # fmt: skip
     outputs = {}
     for name, port in zip(graph.outputs, plan.outputs, strict=True):

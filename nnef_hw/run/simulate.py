@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ from nnef_hw.reference import (
     trace_float,
 )
 from nnef_hw.run.artifacts import BuildFolder
-from nnef_hw.run.rtl import RtlOutcome, run_rtl
+from nnef_hw.run.rtl import RtlOutcome, Trace, run_rtl
+from nnef_hw.run.trace import TRACED_FRAMES, announce_trace, layer_scopes, traced
 from nnef_hw.samples import Samples, load_samples, score
 from nnef_hw.schedule import Plan
 
@@ -57,8 +58,12 @@ def simulation_row(
     expected: Mapping[str, NDArray[np.int64]],
     *,
     stall: float = 0.0,
+    given: int | None = None,
 ) -> dict[str, Any]:
-    """Return the ``sim --json`` object: mismatching frames, cycles, and the predicted cycles."""
+    """Return the ``sim --json`` object: mismatching frames, cycles, and the predicted cycles.
+
+    ``given`` is how many frames there were to simulate, if not all of them were.
+    """
     wrong = np.any(
         [
             (outcome.codes[name] != codes).reshape(len(codes), -1).any(axis=1)
@@ -68,6 +73,7 @@ def simulation_row(
     )
     return {
         "frames": len(wrong),
+        "frames_given": len(wrong) if given is None else given,
         "bit_exact": not wrong.any(),
         "mismatches": int(wrong.sum()),
         "cycles_per_inference": outcome.interval,
@@ -126,42 +132,49 @@ def simulate(
     limit: int | None = None,
     stall: float = 0.0,
     trace: Path | None = None,
+    trace_frames: int | None = None,
+    trace_layers: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Run samples (or seeded random frames) through a build's Verilog, against the fixed model.
+
+    Parameters
+    ----------
+    trace
+        Waveform of the first ``trace_frames`` frames, and of some layers only if they are named.
 
     Raises
     ------
     UsageError
-        If ``limit``, ``stall`` or ``trace`` make no sense.
+        If ``limit``, ``stall`` or the options of the waveform make no sense.
+    OutputError
+        If the waveform cannot be written, or its disk has too little space.
     """
     if limit is not None and limit < 1:
         raise UsageError(f"--limit must be at least 1, not {limit}")
     if not 0 <= stall < 1:
         raise UsageError(f"--stall must be in 0..1 (1 excluded), not {stall:g}")
-    if trace is not None:
-        _check_trace(trace)
+    if trace is None and (trace_layers or trace_frames is not None):
+        raise UsageError("frames and layers are a waveform's", remedy="give --trace FILE, too")
     graph = build.fixed
     if samples_path is None:
         codes = random_codes(graph, min(limit or RANDOM_FRAMES, RANDOM_FRAMES))
     else:
         samples = load_samples(samples_path, graph)
         codes = quantize_inputs(graph, samples[: limit or len(samples)].inputs)
-    outcome = run_rtl(
-        build.verilog, build.plan, graph, codes, top=build.module, stall=stall, trace=trace
-    )
-    return simulation_row(build.plan, outcome, run_fixed(graph, codes), stall=stall)
-
-
-def _check_trace(path: Path) -> None:
-    if path.suffix not in {".fst", ".vcd"}:
-        raise UsageError(f"--trace must end in .fst or .vcd, not {str(path)!r}")
-    try:
-        path.open("ab").close()
-    except OSError as error:
-        raise UsageError(
-            f"--trace {str(path)!r} cannot be written: {error.strerror}",
-            remedy="choose another place",
-        ) from error
+    if trace is None:
+        outcome = run_rtl(build.verilog, build.plan, graph, codes, top=build.module, stall=stall)
+        return simulation_row(build.plan, outcome, run_fixed(graph, codes), stall=stall)
+    frames = min(trace_frames or TRACED_FRAMES, len(codes[graph.inputs[0]]))
+    scopes = layer_scopes(build, trace_layers)
+    with traced(trace) as partial:
+        wanted = Trace(partial, frames, scopes)
+        if frames > TRACED_FRAMES:
+            announce_trace(build, codes, wanted, trace)
+        outcome = run_rtl(
+            build.verilog, build.plan, graph, codes, top=build.module, stall=stall, trace=wanted
+        )
+    row = simulation_row(build.plan, outcome, run_fixed(graph, codes), stall=stall)
+    return row | {"trace": str(trace), "trace_frames": frames, "trace_bytes": trace.stat().st_size}
 
 
 def accuracies(
@@ -170,25 +183,32 @@ def accuracies(
     samples: Samples,
     rtl_codes: Mapping[str, NDArray[np.int64]],
     calibration_samples: int,
+    simulated: NDArray[np.intp] | None = None,
 ) -> dict[str, Any] | None:
-    """Score float, fixed and RTL against the labels, by the first output; None without labels."""
+    """Score float, fixed and RTL against the labels, by the first output; None without labels.
+
+    ``simulated`` are the positions of the samples that the RTL's codes are of, if not of all.
+    """
     if samples.labels is None:
         return None
     name = fixed.outputs[0]
     fixed_codes = run_fixed(fixed, quantize_inputs(fixed, samples.inputs))
-    scores = {
-        "fixed": score(dequantize_outputs(fixed, fixed_codes)[name], samples.labels),
-        "rtl": score(dequantize_outputs(fixed, rtl_codes)[name], samples.labels),
-    }
+    fixed_score = score(dequantize_outputs(fixed, fixed_codes)[name], samples.labels)
+    labels = samples.labels if simulated is None else samples.labels[simulated]
+    rtl = None
+    if len(labels):
+        rtl = score(dequantize_outputs(fixed, rtl_codes)[name], labels).value
     real = None
     if canonical is not None:
         real = score(run_float(canonical, samples.inputs)[name], samples.labels).value
     return {
-        "metric": scores["fixed"].kind,
+        "metric": fixed_score.kind,
         "samples": len(samples),
         "calibration_samples": calibration_samples,
+        "rtl_samples": len(labels),
         "float": real,
-        **{key: value.value for key, value in scores.items()},
+        "fixed": fixed_score.value,
+        "rtl": rtl,
     }
 
 

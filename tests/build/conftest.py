@@ -37,7 +37,9 @@ def options(model):
 
     def options(out, **changes):
         samples = model.with_name("samples.npz")
-        wanted = BuildOptions(model, "icebreaker", out, calibrate=samples, bitstream=False)
+        wanted = BuildOptions(
+            model, "icebreaker", out, calibrate=samples, bitstream=False, frames="all"
+        )
         return replace(wanted, **changes)
 
     return options

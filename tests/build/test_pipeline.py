@@ -21,6 +21,7 @@ from nnef_hw.frontend import graph_hash, load, save
 from nnef_hw.ir import Stage
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
+from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.simulate import compare
 from nnef_hw.schedule import Plan, find_board, lower
@@ -91,6 +92,34 @@ def test_report(finished):
     assert report["bitstream"] is report["timing_met"] is report["fmax_mhz"] is None
     assert all(row["used"] is None for row in report["resources"].values())
     assert {"compile", "simulate", "total"} == report["seconds"].keys()
+
+
+def test_some_frames_are_simulated_and_all_scored(finished, model, options, tmp_path):
+    report = build(options(tmp_path / "build", frames=5))
+    simulation, accuracy = report["simulation"], report["accuracy"]
+    assert (simulation["frames"], simulation["frames_given"]) == (5, 20)
+    assert simulation["bit_exact"] is True
+    assert accuracy["samples"] == finished[1]["accuracy"]["samples"] == 16
+    for key in ("float", "fixed"):
+        assert accuracy[key] == finished[1]["accuracy"][key]
+    # of twenty samples 0, 5, 10 and 15 calibrate
+    chosen = [n for n in (0, 16, 8, 4, 12) if n % 5]
+    assert accuracy["rtl_samples"] == len(chosen) == 4
+    folder = BuildFolder.open(tmp_path / "build")
+    with np.load(model.with_name("samples.npz")) as file:
+        inputs, labels = file["inputs"][chosen], file["labels"][chosen]
+    codes = run_fixed(folder.fixed, quantize_inputs(folder.fixed, {"image": inputs}))["scores"]
+    assert accuracy["rtl"] == (codes.reshape(4, -1).argmax(axis=1) == labels).mean()
+
+
+def test_time_ends_the_simulation_after_three_frames(options, tmp_path, monkeypatch):
+    monkeypatch.setattr(pipeline, "SIMULATION_SECONDS", 0.0)
+    report = build(options(tmp_path / "build", frames=None))
+    assert (report["simulation"]["frames"], report["simulation"]["frames_given"]) == (3, 20)
+    assert report["accuracy"]["rtl_samples"] == 2
+    assert report["accuracy"]["samples"] == 16
+    every = build(options(tmp_path / "build", frames="all"))
+    assert (every["simulation"]["frames"], every["accuracy"]["rtl_samples"]) == (20, 16)
 
 
 def test_equal_inputs_give_equal_files(finished, model, options, tmp_path):
@@ -395,7 +424,7 @@ def test_bench_runs_without_this_package(finished, tmp_path):
 @pytest.mark.synth
 def test_example_with_bitstream(tmp_path, monkeypatch):
     model, samples = EXAMPLE / "digits_cnn.nnef.tgz", EXAMPLE / "samples.npz"
-    wanted = BuildOptions(model, "icebreaker", tmp_path / "build", calibrate=samples)
+    wanted = BuildOptions(model, "icebreaker", tmp_path / "build", calibrate=samples, frames="all")
     report = build(wanted)
 
     assert report["bitstream"] == str(wanted.out / "board" / "board_top.bin")
@@ -414,7 +443,7 @@ def test_example_with_bitstream(tmp_path, monkeypatch):
     assert (simulation["frames"], simulation["bit_exact"]) == (450, True)
     for key in ("cycles_per_inference", "latency_cycles"):
         assert simulation[key] == simulation[f"predicted_{key}"] == report[key]
-    keys = {"metric", "samples", "calibration_samples", "float", "fixed", "rtl"}
+    keys = {"metric", "samples", "calibration_samples", "rtl_samples", "float", "fixed", "rtl"}
     assert accuracy.keys() == keys
     assert accuracy["rtl"] == accuracy["fixed"] > 0.98
     assert compare(BuildFolder.open(wanted.out), samples)["bit_exact"] is True

@@ -28,7 +28,9 @@ def built(tiny):
     """A build without bitstream; nobody changes it."""
     folder = tiny / "built"
     model, samples = tiny / "tiny.nnef.tgz", tiny / "samples.npz"
-    build(BuildOptions(model, "icebreaker", folder, calibrate=samples, bitstream=False))
+    build(
+        BuildOptions(model, "icebreaker", folder, calibrate=samples, bitstream=False, frames="all")
+    )
     return folder
 
 

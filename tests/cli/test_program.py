@@ -34,6 +34,7 @@ def test_doctor_reports_a_missing_tool(cli, monkeypatch):
     [
         [], ["frobnicate"], ["check"], ["build", "m"], ["sim", "b", "--limit", "many"],
         ["build", "m", "--board", "ice40", "--arch", "engine"], ["run", "m", "--on", "paper"],
+        ["build", "m", "--board", "ice40", "--frames", "0"],
     ],
     ids=" ".join,
 )  # fmt: skip

@@ -1,7 +1,10 @@
 import re
 import shutil
+from pathlib import Path
 
 import pytest
+
+from nnef_hw.sim import fast_runner
 
 SIM_KEYS = {
     "frames", "bit_exact", "mismatches", "cycles_per_inference", "latency_cycles",
@@ -28,6 +31,73 @@ def test_sim(cli, built, tmp_path):
     assert (stalled.json["frames"], stalled.json["bit_exact"]) == (3, True)
     assert stalled.json["cycles"] > 1.5 * 36 * 3
     assert "$enddefinitions" in (tmp_path / "out.vcd").read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["out.vcd"]
+
+
+def last_cycle(path):
+    """Return the cycle in which a waveform ends, two half cycles each, reset included."""
+    return int(re.findall(r"^#(\d+)$", path.read_text(), re.MULTILINE)[-1]) // 2
+
+
+def scopes(path):
+    """Return the modules of a waveform that have signals."""
+    stack, found = [], set()
+    for line in path.read_text().partition("$enddefinitions")[0].splitlines():
+        word, *rest = line.split() or [""]
+        if word == "$scope":
+            stack.append(rest[1])
+        elif word == "$upscope":
+            stack.pop()
+        elif word == "$var":
+            found |= set(stack)
+    return found
+
+
+@pytest.mark.verilator
+def test_waveform_has_two_frames_or_those_asked_for(cli, built, tmp_path):
+    value = cli("sim", built, "--trace", "two.vcd", "--json").json
+    assert (value["frames"], value["trace_frames"], value["bit_exact"]) == (16, 2, True)
+    path = tmp_path / "two.vcd"
+    assert (value["trace"], value["trace_bytes"]) == ("two.vcd", path.stat().st_size)
+    interval, latency = (value[key] for key in ("cycles_per_inference", "latency_cycles"))
+    assert 0 <= last_cycle(path) - (latency + interval) <= 3
+    found = scopes(path)
+    assert {"relu1_window", "input_skid"} <= found
+    assert any(name.startswith("scores_") for name in found)
+
+    asked = ("--trace-frames", 5, "--trace-layers", "relu1,pool1")
+    result = cli("sim", built, "--trace", "five.vcd", *asked, "--json")
+    path = tmp_path / "five.vcd"
+    assert result.json["trace_frames"] == 5
+    assert re.fullmatch(r"nnef-hw: warning: five\.vcd: 5 frames take about \d+ MB\n", result.err)
+    assert 0 <= last_cycle(path) - (latency + 4 * interval) <= 3
+    found = scopes(path)
+    assert "relu1_window" in found
+    assert not {name for name in found if name.startswith(("scores", "input_skid"))}
+
+
+@pytest.mark.verilator
+def test_waveform_that_does_not_fit_is_refused(refused, built, monkeypatch):
+    usage = shutil._ntuple_diskusage(10**9, 10**9 - 10, 10)
+    monkeypatch.setattr("nnef_hw.run.trace.shutil.disk_usage", lambda _: usage)
+    refused(
+        "sim", built, "--trace", "out.vcd", "--trace-frames", 16,
+        match=r"out\.vcd: 16 frames take about \d+ MB, and 0 MB are free; give a smaller --trace-f",
+    )  # fmt: skip
+
+
+@pytest.mark.verilator
+def test_full_disk_ends_a_waveform(refused, built, monkeypatch):
+    """The file system has less than a waveform may leave; here none has so much."""
+    source = Path(fast_runner.__file__).with_suffix(".cpp")
+    text = source.read_text().replace("TraceReserve = 16 << 20", "TraceReserve = 1ull << 60")
+    harness = built.parent / "full.cpp"
+    harness.write_text(text)
+    monkeypatch.setattr(fast_runner, "_HARNESS", harness)
+    refused(
+        "sim", built, "--trace", "out.vcd",
+        match=r"nnef-hw: out\.vcd: cannot be written: No space left on device; free some space",
+    )  # fmt: skip
 
 
 @pytest.mark.verilator
@@ -75,7 +145,13 @@ def test_what_is_no_build_is_refused(refused, tiny, built, tmp_path):
         (["--stall=-0.1"], "--stall must be in"),
         (["--stall", "nan"], "--stall must be in"),
         (["--trace", "out.txt"], r"--trace must end in \.fst or \.vcd, not 'out\.txt'"),
-        (["--trace", "nowhere/out.vcd"], "--trace 'nowhere/out.vcd' cannot be written"),
+        (["--trace", "nowhere/out.vcd"], r"nowhere/out\.vcd: cannot be written: No such file"),
+        (["--trace-frames", "3"], "frames and layers are a waveform's; give --trace FILE, too"),
+        (["--trace-layers", "relu1"], "frames and layers are a waveform's"),
+        (
+            ["--trace", "out.vcd", "--trace-layers", "relu1,relu9"],
+            "has no layer 'relu9'; --trace-layers takes some of relu1, pool1, scores",
+        ),
     ],
     ids="".join,
 )

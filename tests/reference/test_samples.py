@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nnef_hw.errors import SampleError
-from nnef_hw.samples import Samples, Score, load_samples, score
+from nnef_hw.samples import Samples, Score, load_samples, score, spread_order
 from nnef_hw.testing import GraphBuilder
 
 
@@ -102,6 +102,17 @@ def test_split(count, calibration, evaluation):
     assert first.labels[0] == 0
     assert others.labels[-1] == count - 1
     assert len(others.labels) == evaluation
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 8, 20, 1032])
+def test_every_beginning_of_the_order_is_spread_evenly(count):
+    order = spread_order(count)
+    assert sorted(order) == list(range(count))
+    assert order[0] == 0
+    for taken in range(1, count + 1):
+        places = np.sort(order[:taken])
+        gaps = np.diff([*places, count])
+        assert gaps.max() <= 4 * count / taken
 
 
 def test_integer_labels_give_the_accuracy():

@@ -144,6 +144,7 @@ def _tiny():
         "roofs": {"dsp_multipliers": 16, "multipliers": 25, "input": 651.7, "streams": 81.5},
         "simulation": {
             "frames": 1000,
+            "frames_given": 1000,
             "bit_exact": True,
             "mismatches": 0,
             "cycles_per_inference": 30030,
@@ -155,6 +156,7 @@ def _tiny():
         "accuracy": {
             "samples": 800,
             "calibration_samples": 200,
+            "rtl_samples": 800,
             "float": 0.98875,
             "fixed": 0.98625,
             "rtl": 0.98625,

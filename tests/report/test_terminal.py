@@ -33,6 +33,16 @@ def test_tables_keep_to_the_width_one_line_per_row(any_report, width):
     assert results.startswith("interval")
 
 
+def test_simulation_of_some_frames_says_so(tiny):
+    assert "bit-exact over 1,000 frames, cycles as predicted" in printed(tiny)
+    assert "98.62% on 800 samples\n" in printed(tiny)
+    tiny["simulation"]["frames"] = 7
+    tiny["accuracy"] |= {"rtl_samples": 5, "rtl": 0.8}
+    text = printed(tiny)
+    assert "bit-exact over 7 of 1,000 frames (--frames all for all), cycles as" in text
+    assert "fixed 98.62%, rtl 80.00% on 800 samples, rtl on 5 of them" in text
+
+
 def test_layer_row_has_its_figures(tiny):
     text = printed(tiny)
     assert row(text, "layer")[3:] == ["MACs", "mult", "BRAM", "cycles", "interval"]

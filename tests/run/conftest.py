@@ -78,7 +78,8 @@ def make_build(tmp_path_factory):
             np.savez(folder / "samples.npz", **lone)
             options = BuildOptions(
                 folder / "float.nnef.tgz", board, folder / "build",
-                calibrate=folder / "samples.npz", bitstream=False, **settings,
+                calibrate=folder / "samples.npz", bitstream=False, frames="all",
+                **settings,
             )  # fmt: skip
             build(options)
             made[key] = Built(graph, inputs, folder / "build")

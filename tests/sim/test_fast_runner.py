@@ -92,6 +92,42 @@ def test_run_is_limited(rng):
         increment(3).run(beats, max_cycles=50)
 
 
+def test_time_limit_completes_what_was_begun(rng):
+    codes, beats = noise(rng, 3, frames=20, beats=10)
+    runner = increment(3)
+
+    def run(count, **limit):
+        fed = {"i": beats[: count * 10]}
+        return runner.run_streams(fed, {"o": count * 10}, stall=0.5, **limit)
+
+    # the time is over before the first cycle
+    cut = run(20, frames=20, seconds=0.0, least_frames=3)
+    alone = run(3)
+    assert cut.cycles == alone.cycles
+    for key in ("payloads", "in_cycles", "out_cycles"):
+        for name, values in getattr(alone, key).items():
+            np.testing.assert_array_equal(getattr(cut, key)[name], values)
+    assert len(cut.payloads["o"]) == 30
+
+    whole = run(20, frames=20, seconds=1e6, least_frames=3)
+    np.testing.assert_array_equal(whole.payloads["o"], run(20).payloads["o"])
+    outputs = unpack_frames(whole.payloads["o"], 3, 8, signed=True, beats=10)
+    np.testing.assert_array_equal(outputs, (codes + 129) % 256 - 128)
+
+
+def test_time_limit_within_a_run(rng):
+    """Somewhere in a long run: as many whole frames come out as went in."""
+    frames, beats = 200_000, 4
+    _, payloads = noise(rng, 1, frames=frames, beats=beats)
+    result = increment(1).run_streams(
+        {"i": payloads}, {"o": frames * beats}, frames=frames, seconds=1e-4
+    )
+    count = len(result.payloads["o"])
+    assert 0 < count < frames * beats
+    assert count % beats == 0
+    assert len(result.in_cycles["i"]) == count
+
+
 def test_waveform_is_written(rng, tmp_path):
     codes, beats = noise(rng, 3, frames=1)
     check(increment(3).run(beats, trace=tmp_path / "wave.vcd"), codes)

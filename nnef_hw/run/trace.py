@@ -1,0 +1,116 @@
+"""Waveforms of a build's simulation: which instances, how large, and where."""
+
+from __future__ import annotations
+
+import logging
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from nnef_hw.errors import Location, OutputError, UsageError
+from nnef_hw.files import output_error
+from nnef_hw.run.artifacts import BuildFolder
+from nnef_hw.run.rtl import Trace, run_rtl
+
+__all__ = ["TRACED_FRAMES", "announce_trace", "layer_scopes", "traced"]
+
+_log = logging.getLogger(__name__)
+
+TRACED_FRAMES = 2
+"""Frames that a waveform has by default: one that fills the pipeline, and another."""
+MEGABYTE = 1_000_000
+
+
+@contextmanager
+def traced(path: Path) -> Iterator[Path]:
+    """Give the file that receives a waveform; it becomes ``path`` if all goes well.
+
+    Raises
+    ------
+    UsageError
+        If the name tells no format.
+    OutputError
+        If it cannot be written.
+    """
+    if path.suffix not in {".fst", ".vcd"}:
+        raise UsageError(f"--trace must end in .fst or .vcd, not {str(path)!r}")
+    partial = path.with_name(f".{path.stem}.partial{path.suffix}")
+    try:
+        partial.touch()
+    except OSError as error:
+        raise output_error(error, path) from error
+    try:
+        yield partial
+        partial.replace(path)
+    except OutputError as error:
+        if error.location is None or error.location.file != str(partial):
+            raise
+        raise OutputError(
+            error.reason, remedy=error.remedy, location=Location(str(path))
+        ) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def layer_scopes(build: BuildFolder, layers: Sequence[str]) -> tuple[str, ...]:
+    """Return the instances in a build's Verilog that run some layers; none if all are wanted.
+
+    Raises
+    ------
+    UsageError
+        If there is no such layer.
+    """
+    names = [block.name for block in build.plan.blocks]
+    for layer in layers:
+        if layer not in names:
+            raise UsageError(
+                f"{str(build.path)!r} has no layer {layer!r}",
+                remedy=f"--trace-layers takes some of {', '.join(names)}",
+            )
+    instance_of_top = rf"^  \\{re.escape(build.module)}\.([\w.]+)\s+\1 \($"
+    instances = re.findall(instance_of_top, build.verilog, re.MULTILINE)
+    scopes = []
+    for instance in instances:
+        owners = [name for name in names if f"{instance}_".startswith(f"{name}_")]
+        if owners and max(owners, key=len) in layers:
+            scopes.append(f"TOP.{build.module}.{instance}")
+    return tuple(scopes)
+
+
+def announce_trace(
+    build: BuildFolder, codes: Mapping[str, NDArray[Any]], trace: Trace, path: Path
+) -> None:
+    """Say how large a waveform is going to be, by that of one frame.
+
+    Raises
+    ------
+    OutputError
+        If the disk has less space than that.
+    """
+    one = {name: values[:1] for name, values in codes.items()}
+    run_rtl(
+        build.verilog,
+        build.plan,
+        build.fixed,
+        one,
+        top=build.module,
+        trace=replace(trace, trace_frames=1),
+    )
+    plan = build.plan
+    cycles = plan.latency + (trace.trace_frames - 1) * plan.interval
+    size = trace.trace.stat().st_size * cycles / plan.latency
+    free = shutil.disk_usage(path.parent).free
+    about = f"{trace.trace_frames} frames take about {size / MEGABYTE:,.0f} MB"
+    if size > free:
+        raise OutputError(
+            f"{about}, and {free / MEGABYTE:,.0f} MB are free",
+            remedy="give a smaller --trace-frames, some --trace-layers, or another place",
+            location=Location(str(path)),
+        )
+    _log.warning("%s: %s", path, about)
