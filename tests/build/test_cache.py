@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from nnef_hw.build.cache import cached_step, digest, publish_directory
+from nnef_hw.build.cache import cached_step, digest, locked, publish_directory
 
 
 def produce(scratch):
@@ -122,3 +122,18 @@ def test_failure_to_produce_leaves_nothing(tmp_path):
     with pytest.raises(ValueError, match="no"):
         publish_directory(tmp_path / "key", fail)
     assert [path.name for path in tmp_path.iterdir()] == ["key.lock"]
+
+
+def test_abandoned_folders_are_removed_and_others_kept(tmp_path):
+    """Of the wanted folder and of one that nobody locks; not of one that is being made."""
+    left = {}
+    for name in ("wanted", "abandoned", "living"):
+        (tmp_path / f"{name}.lock").touch()
+        left[name] = tmp_path / f".{name}.abc"
+        left[name].mkdir()
+        (left[name] / "half").write_text("1")
+    with locked(tmp_path / "living.lock"):
+        publish_directory(tmp_path / "wanted", produce)
+        assert [name for name, path in left.items() if path.exists()] == ["living"]
+    publish_directory(tmp_path / "other", produce)
+    assert not left["living"].exists()
