@@ -72,6 +72,11 @@ class Part(ABC):
         return ()
 
     @property
+    def interval(self) -> int:
+        """Least cycles from one item to the next."""
+        return 1
+
+    @property
     def kept_bits(self) -> int:
         """Bits of an image that it keeps, copies included."""
         return 0

@@ -15,6 +15,7 @@ A process is a generator that never ends. What it yields is what it waits for:
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -25,12 +26,13 @@ Resume = Callable[[Any], Any]
 
 
 class Stream:
-    """Rendezvous of one producer and one consumer."""
+    """Rendezvous of one producer and one consumer; ``times`` are those at which items passed."""
 
-    __slots__ = ("consumer", "offered", "producer", "ready")
+    __slots__ = ("consumer", "offered", "producer", "ready", "times")
 
     def __init__(self, kernel: Kernel) -> None:
         self.ready = kernel.ready
+        self.times = array("q")
         self.offered: int | None = None
         self.producer: Resume | None = None
         self.consumer: Resume | None = None
@@ -38,6 +40,7 @@ class Stream:
     def accept(self, time: int) -> None:
         """Complete the rendezvous: the consumer takes the offered item at this cycle."""
         self.offered = None
+        self.times.append(time)
         self.ready.append((self.producer, time))
 
 
@@ -104,21 +107,27 @@ class Kernel:
     ----------
     logs
         All that :meth:`log` made.
+    series
+        Where streams and logs are listed as they are made.
     """
 
     def __init__(self, stream_class: type[Stream] = Stream) -> None:
         self.ready: list[tuple[Any, int | None]] = []
         self.logs: list[Log] = []
+        self.series: list[Stream | Log] = []
         self._stream_class = stream_class
 
     def stream(self) -> Stream:
         """Return a new stream."""
-        return self._stream_class(self)
+        stream = self._stream_class(self)
+        self.series.append(stream)
+        return stream
 
     def log(self) -> Log:
         """Return a new log."""
         log = Log(self)
         self.logs.append(log)
+        self.series.append(log)
         return log
 
     def start(self, process: Process) -> None:

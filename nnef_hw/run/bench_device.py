@@ -18,6 +18,7 @@ from nnef_hw.run.link import COUNTED_FRAMES, WARM_UP_FRAMES, LayerCounts
 from nnef_hw.run.simulate import random_codes
 from nnef_hw.schedule import Plan
 from nnef_hw.schedule.activity import predict_work
+from nnef_hw.schedule.beats import predict_spacing
 
 __all__ = ["bench_device"]
 
@@ -73,9 +74,10 @@ def bench_device(
             "results of the board differ from the fixed-point model",
             remedy="flash the build again; if that does not help please report this",
         )
-    if counters.interval != plan.interval:
+    predicted = predict_spacing(plan, frames)
+    if counters.interval != predicted:
         raise CheckError(
-            f"board takes {counters.interval} cycles per inference, predicted were {plan.interval}",
+            f"board takes {counters.interval} cycles per inference, predicted were {predicted}",
             remedy="please report this with the model: the schedule's timing model is wrong",
         )
     return {
@@ -83,7 +85,7 @@ def bench_device(
         "simulated": port == "sim",
         "frames": frames,
         "cycles_per_inference": counters.interval,
-        "predicted_cycles_per_inference": plan.interval,
+        "predicted_cycles_per_inference": predicted,
         "latency_cycles": counters.latency,
         "predicted_latency_cycles": plan.latency,
         "inferences_per_second": clock / counters.interval,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from nnef_hw.ir import Graph
 from nnef_hw.run.streams import from_stream, to_stream
 from nnef_hw.schedule import Plan, Port
+from nnef_hw.schedule.steady import cycles_per_frame
 from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.frames import pack_frames, unpack_frames
 
@@ -33,9 +34,9 @@ class Trace:
 class RtlOutcome:
     """Output codes [N, ...] of a simulation by name, and its cycles.
 
-    A frame ends with the last of all outputs' beats. ``interval`` is the larger of the last two
-    spacings of these ends, None for one frame; ``latency`` runs from the first beat of any input to
-    the end of the first frame.
+    A frame ends with the last of all outputs' beats. ``interval`` is the mean spacing of the last
+    of these ends, over the plan's period of frames, rounded up; None for one frame. ``latency``
+    runs from the first beat of any input to the end of the first frame.
     """
 
     codes: dict[str, NDArray[np.int64]]
@@ -112,7 +113,7 @@ def run_rtl(
     begin = min(cycles[0] for cycles in result.in_cycles.values())
     return RtlOutcome(
         codes=outputs,
-        interval=int(np.diff(ends[-3:]).max()) if len(ends) > 1 else None,
+        interval=cycles_per_frame(ends, plan.period),
         latency=int(ends[0] - begin),
         cycles=int(result.cycles),
         cycles_per_second=float(result.cycles_per_second),

@@ -25,6 +25,7 @@ from nnef_hw.run.rtl import RtlOutcome, Trace, run_rtl
 from nnef_hw.run.trace import TRACED_FRAMES, announce_trace, layer_scopes, traced
 from nnef_hw.samples import Samples, load_samples, score
 from nnef_hw.schedule import Plan
+from nnef_hw.schedule.beats import predict_interval
 
 __all__ = [
     "accuracies",
@@ -62,7 +63,8 @@ def simulation_row(
 ) -> dict[str, Any]:
     """Return the ``sim --json`` object: mismatching frames, cycles, and the predicted cycles.
 
-    ``given`` is how many frames there were to simulate, if not all of them were.
+    ``given`` is how many frames there were to simulate, if not all of them were. The predicted
+    cycles are those of a run of so many frames without stalls: the plan's, but for short runs.
     """
     wrong = np.any(
         [
@@ -71,6 +73,7 @@ def simulation_row(
         ],
         axis=0,
     )
+    predicted = plan.interval if stall else predict_interval(plan, len(wrong))
     return {
         "frames": len(wrong),
         "frames_given": len(wrong) if given is None else given,
@@ -78,7 +81,7 @@ def simulation_row(
         "mismatches": int(wrong.sum()),
         "cycles_per_inference": outcome.interval,
         "latency_cycles": outcome.latency,
-        "predicted_cycles_per_inference": plan.interval,
+        "predicted_cycles_per_inference": predicted,
         "predicted_latency_cycles": plan.latency,
         "stall": stall,
         "cycles": outcome.cycles,
@@ -86,10 +89,8 @@ def simulation_row(
     }
 
 
-def require_exact(row: dict[str, Any], *, settled_frames: int = 8) -> None:
-    """Fail a simulation whose results or cycles differ from the model's.
-
-    Cycles are compared in runs without stalls; the interval only after enough frames to settle.
+def require_exact(row: dict[str, Any]) -> None:
+    """Fail a simulation whose results, or cycles in a run without stalls, differ from the model's.
 
     Raises
     ------
@@ -99,10 +100,7 @@ def require_exact(row: dict[str, Any], *, settled_frames: int = 8) -> None:
     require_equal(row["mismatches"], row["frames"])
     if row["stall"]:
         return
-    keys = ["latency_cycles"]
-    if row["frames"] >= settled_frames:
-        keys.append("cycles_per_inference")
-    for key in keys:
+    for key in ("latency_cycles", "cycles_per_inference"):
         if row[key] != row[f"predicted_{key}"]:
             raise CheckError(
                 f"simulated {key} {row[key]} differ from the predicted {row[f'predicted_{key}']}",

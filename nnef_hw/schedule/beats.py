@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from operator import itemgetter
 
@@ -17,16 +17,19 @@ from nnef_hw.parts.stream import Skid
 from nnef_hw.parts.timing import Kernel, RecordedStream, Stream
 from nnef_hw.schedule.block import Block
 from nnef_hw.schedule.border import Pace, sink, source
-from nnef_hw.schedule.plan import Port
+from nnef_hw.schedule.plan import Plan, Port
+from nnef_hw.schedule.steady import Advances, Series, Steady, cycles_per_frame, find_steady
 
 __all__ = [
-    "BeatTimes", "DeadlockError", "Network", "Trace", "simulate_beats", "trace_beats",
+    "BeatTimes", "DeadlockError", "Network", "Trace", "predict_interval", "predict_spacing",
+    "simulate_beats", "trace_beats",
 ]  # fmt: skip
 
-LEAST_FRAMES = 3
 SKID = Skid(bits=1)
-MOST_FRAMES = 12
-"""Frames after which a design that does not come to rest is taken as it is, beside those inside."""
+LEAST_DELAY = 2
+MOST_FRAMES = 16
+MOST_EVENTS = 1_000_000
+"""A design whose ends are not spaced as they will be after that many is left as it is: seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +40,13 @@ class BeatTimes:
     ----------
     first_inputs, last_outputs
         Cycle of each frame's first input beat and last output beat.
+    steady
+        How frames leave in the long run, if that was looked for.
     """
 
     first_inputs: tuple[int, ...]
     last_outputs: tuple[int, ...]
+    steady: Steady | None = field(default=None, compare=False)
 
     @property
     def latency(self) -> int:
@@ -49,28 +55,13 @@ class BeatTimes:
 
     @property
     def interval(self) -> int:
-        """Cycles between frames' final output beats: the largest of the last spacings.
-
-        Small layers may alternate between spacings for ever; at most as many frames as are in the
-        pipeline at a time make one round of that.
-        """
-        return max(self.spacings[-max(2, self.inside) :])
-
-    @property
-    def inside(self) -> int:
-        """Frames that are in the pipeline at a time."""
-        return -(-self.latency // self.spacings[-1])
+        """Cycles per frame in the long run, rounded up; else between the last two frames' ends."""
+        return self.steady.interval if self.steady else self.spacings[-1]
 
     @property
     def spacings(self) -> tuple[int, ...]:
         """Cycles from each frame's last output beat to the next one's."""
         return tuple(later - earlier for earlier, later in pairwise(self.last_outputs))
-
-    @property
-    def is_steady(self) -> bool:
-        """Whether the pipeline was full, and the spacings of a whole filling were equal."""
-        last = self.spacings[-max(2, self.inside) :]
-        return len(self.spacings) >= self.inside and len(set(last)) == 1
 
 
 class DeadlockError(Exception):
@@ -85,7 +76,7 @@ def simulate_beats(
 ) -> BeatTimes:
     """Run back-to-back frames, inputs always valid and outputs always ready.
 
-    Without a number of frames, as many as it takes until each is like the one before.
+    Without a number of frames, as many as it takes until their ends are spaced as for ever.
 
     Raises
     ------
@@ -93,6 +84,26 @@ def simulate_beats(
         If a frame does not come out.
     """
     return Network(blocks, inputs, outputs).run(frames)
+
+
+def predict_interval(plan: Plan, frames: int) -> int | None:
+    """Return cycles per frame at the end of a run of so many; None if there is only one.
+
+    It is the plan's interval, but in runs so short that frames do not come steadily yet.
+    """
+    if plan.settling is not None and frames > plan.settling + plan.period:
+        return plan.interval
+    times = simulate_beats(plan.blocks, plan.inputs, plan.outputs, frames)
+    return cycles_per_frame(times.last_outputs, plan.period)
+
+
+def predict_spacing(plan: Plan, frames: int) -> int:
+    """Return cycles between the ends of the last two of so many frames."""
+    if plan.settling is not None and frames > plan.settling + 1:
+        if plan.period == 1:
+            return plan.interval
+        frames = plan.settling + 2 + (frames - plan.settling - 2) % plan.period
+    return simulate_beats(plan.blocks, plan.inputs, plan.outputs, frames).spacings[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,15 +172,19 @@ class Network:
         self.inputs, self.outputs = inputs, outputs
         self.admitted = [self.kernel.log() for _ in inputs]
         self.given = [self.kernel.log() for _ in inputs]
+        self.passed = 0
         self.taken: list[list[int]] = [[] for _ in outputs]
         self.fifos: dict[tuple[str, int], FifoLogs] = {}
         self.entrances: dict[str, tuple[Sequence[Stream], bool]] = {}
+        # What waits for one another across frames: of every block, its operands and what it adds.
+        self.groups: list[list[Series]] = []
         readers = Counter(source.tensor for block in blocks for source in block.sources)
         readers.update(port.tensor for port in outputs)
         self.branches: dict[str, list[Stream]] = {}
         self.unregistered: set[str] = set()
 
         for n, port in enumerate(inputs):
+            self._begin_group()
             border = self.kernel.stream()
             self.entrances[port.tensor] = [border], False
             pace = None
@@ -179,27 +194,60 @@ class Network:
             self.kernel.start(source(border, port.beats, *ends, pace))
             self._give(port.tensor, SKID.start(self.kernel, border), readers)
         for block in blocks:
+            self._begin_group()
             self._give(block.tensor, self._block(block), readers)
         for port, times in zip(outputs, self.taken, strict=True):
-            result = SKID.start(self.kernel, self.branches[port.tensor].pop())
+            self._begin_group()
+            result = SKID.start(self.kernel, self._take(port.tensor))
             self.kernel.start(sink(result, times))
+        delay = max(part.interval for block in blocks for part in block.parts)
+        self.advances = Advances(self.groups, max(LEAST_DELAY, delay))
 
     def run(self, frames: int | None = None) -> BeatTimes:
-        """Let so many frames pass, or as many as it takes until each is like the one before.
+        """Let so many frames pass, or as many as it takes until their ends are spaced as for ever.
 
         Raises
         ------
         DeadlockError
             If a frame does not come out.
         """
-        while not self._finished(frames):
-            for log in self.admitted:
-                log.add(0)
-            self.kernel.run()
-            for port, times in zip(self.outputs, self.taken, strict=True):
-                if len(times) < port.beats * self._passed:
-                    raise DeadlockError
+        if frames is None:
+            return self.settle()
+        while self.passed < frames:
+            self._step()
         return self.times
+
+    def settle(self, enough: Steady | None = None) -> BeatTimes:
+        """Let frames pass until they leave as they will for ever, and their ends show it.
+
+        They need not show it once they are known to leave as soon as is ``enough``.
+
+        Raises
+        ------
+        DeadlockError
+            If a frame does not come out.
+        """
+        while True:
+            # More at a time when many have passed: looking at them takes as long as all of them.
+            for _ in range(1 + self.passed // 32):
+                self._step()
+            times = self.times
+            steady = find_steady(self.advances, times.last_outputs, times.latency, enough)
+            if steady is None and self.passed > MOST_FRAMES and self.events > MOST_EVENTS:
+                steady = self.advances.least()
+            if steady is not None:
+                return replace(times, steady=steady)
+
+    def _step(self) -> None:
+        """Let a frame pass."""
+        self.passed += 1
+        for log in self.admitted:
+            log.add(0)
+        self.kernel.run()
+        for port, times in zip(self.outputs, self.taken, strict=True):
+            if len(times) < port.beats * self.passed:
+                raise DeadlockError
+        self.advances.add_frame()
 
     @property
     def times(self) -> BeatTimes:
@@ -216,18 +264,16 @@ class Network:
             tuple(max(cycles) for cycles in zip(*lasts, strict=True)),
         )
 
-    @property
-    def _passed(self) -> int:
-        """Frames that were admitted."""
-        return len(self.admitted[0].times)
+    def _begin_group(self) -> None:
+        """List the streams and logs that are made from now on as those of another block."""
+        self.groups.append([])
+        self.kernel.series = self.groups[-1]
 
-    def _finished(self, frames: int | None) -> bool:
-        if frames is not None:
-            return self._passed >= frames
-        if self._passed < LEAST_FRAMES:
-            return False
-        times = self.times
-        return times.is_steady or self._passed >= MOST_FRAMES + times.inside
+    def _take(self, tensor: str) -> Stream:
+        """Take one of the streams of that name."""
+        stream = self.branches[tensor].pop()
+        self.groups[-1].append(stream)
+        return stream
 
     @property
     def events(self) -> int:
@@ -243,7 +289,7 @@ class Network:
         self.branches[tensor] = branches
 
     def _operand(self, block: Block, n: int) -> Stream:
-        stream = self.branches[block.sources[n].tensor].pop()
+        stream = self._take(block.sources[n].tensor)
         if not block.fifos[n]:
             return stream
         fifo = block.fifo(n)

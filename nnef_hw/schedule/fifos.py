@@ -19,6 +19,7 @@ from nnef_hw.parts.stream import SHALLOW_FIFO
 from nnef_hw.schedule.beats import BeatTimes, DeadlockError, Network
 from nnef_hw.schedule.block import Block
 from nnef_hw.schedule.plan import Port
+from nnef_hw.schedule.steady import Steady
 
 __all__ = ["Ports", "fifo_depths", "give_fifos", "shrink_fifos"]
 
@@ -45,7 +46,8 @@ def give_fifos(
         for block in blocks
     ]
     network = Network(unlimited, *ports, in_step=len(ports[0]) > 1)
-    interval = network.run().interval
+    slowest = max(block.cycles for block in blocks)
+    interval = network.settle(Steady(slowest, 1, None)).interval
     sized = []
     for block in blocks:
         if block.sources[1:]:
@@ -75,7 +77,7 @@ def shrink_fifos(
             if (len(block.sources) > 1) is joins:
                 for operand in range(len(block.sources)):
                     shrinker.shrink(place, operand)
-    return tuple(shrinker.blocks), shrinker.times
+    return tuple(shrinker.blocks), shrinker.settled
 
 
 class _Shrinker:
@@ -85,6 +87,14 @@ class _Shrinker:
         self.blocks, self.ports, self.device = list(blocks), ports, device
         network = Network(self.blocks, *ports)
         self.times, self.events = network.run(), network.events
+
+    @property
+    def settled(self) -> BeatTimes:
+        """Of the design, until its frames' ends are spaced as they will be."""
+        assert self.times.steady is not None
+        if self.times.steady.settling is not None:
+            return self.times
+        return Network(self.blocks, *self.ports).run()
 
     def shrink(self, place: int, operand: int) -> None:
         """Take the cheapest FIFO that is large enough; most need the block RAM they have."""
@@ -118,13 +128,14 @@ class _Shrinker:
 def _times_if_prompt(network: Network, wanted: BeatTimes) -> BeatTimes | None:
     """Return the times of a design unless it is slower than wanted."""
     try:
-        network.run(1)
-        if network.times.latency > wanted.latency:
+        if network.run(1).latency > wanted.latency:
             return None
-        times = network.run()
+        times = network.settle(wanted.steady)
     except DeadlockError:
         return None
-    return times if times.interval <= wanted.interval else None
+    assert times.steady is not None
+    assert wanted.steady is not None
+    return times if times.steady.mean <= wanted.steady.mean else None
 
 
 def fifo_depths(block: Block, operand: int, items: int, device: Device) -> list[int]:

@@ -87,12 +87,15 @@ class Plan:
     blocks
         In stream order.
     interval, latency
-        Predicted cycles between results in steady state, and from the first beat of any input to
+        Predicted cycles per result in steady state, and from the first beat of any input to
         the last one of all outputs, of a frame in an empty pipeline.
     link
         What the host link takes.
     layer_counters
         Whether the board counts what every block does.
+    period, settling
+        In steady state results come in a pattern of so many frames, whose mean, rounded up, is
+        ``interval``. It begins after so many frames; None if after more than were simulated.
     """
 
     model: str
@@ -106,6 +109,8 @@ class Plan:
     latency: int
     link: Resources
     layer_counters: bool = False
+    period: int = 1
+    settling: int | None = 0
     arch: str = "streaming"
 
     @property
@@ -138,6 +143,8 @@ class Plan:
             "clock_mhz": self.clock_mhz,
             "interval": self.interval,
             "latency": self.latency,
+            "period": self.period,
+            "settling": self.settling,
             "layer_counters": self.layer_counters,
             "link": self.link.to_json(),
             "layers": {
@@ -174,6 +181,8 @@ class Plan:
             blocks=tuple(_block(layer, chosen[layer.name], device) for layer in network.layers),
             interval=value["interval"],
             latency=value["latency"],
+            period=value["period"],
+            settling=value["settling"],
             link=Resources(**value["link"]),
             layer_counters=value["layer_counters"],
         )

@@ -69,6 +69,7 @@ def schedule(
     if not designs:
         raise _misfit(graph, network, options, target, target_fps, clock, layer_counters)
     blocks, times = min(designs, key=lambda design: design.times.interval)
+    assert times.steady is not None
     return Plan(
         model=graph.name,
         board=target.name,
@@ -81,6 +82,8 @@ def schedule(
         latency=times.latency,
         link=link,
         layer_counters=layer_counters,
+        period=times.steady.period,
+        settling=times.steady.settling,
     )
 
 

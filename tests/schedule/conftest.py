@@ -15,9 +15,10 @@ from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.streams import to_stream
 from nnef_hw.schedule import lower
-from nnef_hw.schedule.beats import BeatTimes, simulate_beats
+from nnef_hw.schedule.beats import BeatTimes, predict_interval, simulate_beats
 from nnef_hw.schedule.block import layer_options
 from nnef_hw.schedule.fifos import give_fifos, shrink_fifos
+from nnef_hw.schedule.steady import cycles_per_frame
 from nnef_hw.schedule.systolic import SystolicFolding
 from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.frames import pack_frames, unpack_frames
@@ -68,7 +69,10 @@ def force(rng):
         ports = plan.inputs, plan.outputs
         blocks, _ = give_fifos(blocks, ports, target.device)
         blocks, times = shrink_fifos(blocks, ports, target.device)
-        return replace(plan, blocks=blocks, interval=times.interval, latency=times.latency)
+        return replace(
+            plan, blocks=blocks, interval=times.interval, latency=times.latency,
+            period=times.steady.period, settling=times.steady.settling,
+        )  # fmt: skip
 
     return force
 
@@ -121,6 +125,9 @@ class Simulation:
         plan = self.plan
         assert trial.times == simulate_beats(plan.blocks, plan.inputs, plan.outputs, frames)
         assert trial.times.latency == plan.latency
+        if frames > 1 and plan.settling is not None:
+            found = cycles_per_frame(trial.times.last_outputs, plan.period)
+            assert found == predict_interval(plan, frames)
         trial = self.run(frames, stall=stall)
         assert trial.codes == trial.expected
 

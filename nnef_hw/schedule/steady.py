@@ -1,0 +1,204 @@
+"""Steady state of a simulated accelerator: its interval in the long run, from a few frames.
+
+The ends of frames alone do not tell it. They may be spaced evenly for a hundred frames and wider
+ever after: when a branch that takes longer has overtaken one that began later, or when the buffers
+before it are full and it holds up another.
+
+But everything in an accelerator happens as soon as some earlier events allow, each a fixed time
+after. So if no event of the last frames came more than some cycles after the same event of the
+frame before, none ever will: what waits for it is late by no more (:class:`Advances`). This bound
+holds though buffers are still filling. Where frames end as far apart as it allows, it is their
+interval. (Stages of a Requantizer that stand still, which all do at a time, are the one exception:
+there an earlier code may make the next one later. Tests compare long runs with the interval.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil
+from operator import attrgetter
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Advances", "Steady", "cycles_per_frame", "find_steady"]
+
+MOST_PERIOD = 8
+"""Frames of the longest pattern of spacings that is looked for."""
+NEVER = 1 << 60
+
+
+class Series(Protocol):
+    """Cycles of one kind of event, the same number in each frame."""
+
+    @property
+    def times(self) -> Sequence[int]:
+        """All so far, in order."""
+
+
+class Steady(NamedTuple):
+    """How frames leave an accelerator in the long run.
+
+    Attributes
+    ----------
+    cycles, period
+        So many frames take so many cycles, for ever.
+    settling
+        Frames that leave before their ends are spaced like that; None if that many were not
+        simulated.
+    """
+
+    cycles: int
+    period: int
+    settling: int | None
+
+    @property
+    def mean(self) -> Fraction:
+        """Cycles per frame."""
+        return Fraction(self.cycles, self.period)
+
+    @property
+    def interval(self) -> int:
+        """Cycles per frame, rounded up."""
+        return ceil(self.mean)
+
+
+class Advances:
+    """Follows by how much events come later from frame to frame.
+
+    Parameters
+    ----------
+    groups
+        The series of each block: of its operands, its inside and its result. No event waits for
+        one of an earlier frame outside of its group.
+    delay
+        Most cycles from an event to one that waits for it, two or more frames later.
+    """
+
+    def __init__(self, groups: Sequence[Sequence[Series]], delay: int) -> None:
+        unique = {id(series): series for group in groups for series in group}
+        places = {key: place for place, key in enumerate(unique)}
+        self.series = list(unique.values())
+        self.groups = [np.array([places[id(series)] for series in group]) for group in groups]
+        self.delay = delay
+        self.counts = [[0] * len(self.series)]
+        self.events: list[list[NDArray[np.int64]]] = []
+        self.firsts: list[NDArray[np.int64]] = []
+        self.lasts: list[NDArray[np.int64]] = []
+        self.largest: dict[int, list[NDArray[np.int64]]] = {}
+
+    def add_frame(self) -> None:
+        """Take note of the frame that has just passed."""
+        self.counts.append([len(series.times) for series in self.series])
+
+    def _read_frames(self) -> None:
+        for counts in pairwise(self.counts[len(self.events) :]):
+            events = [
+                np.array(series.times[begin:end], np.int64)
+                for series, begin, end in zip(self.series, *counts, strict=True)
+            ]
+            self.events.append(events)
+            self.firsts.append(np.array([x[0] if len(x) else NEVER for x in events]))
+            self.lasts.append(np.array([x[-1] if len(x) else -1 for x in events]))
+
+    def bound(self, period: int) -> int | None:
+        """Return the most cycles by which any event will ever come after that of a period before.
+
+        The least that can be proved from the frames so far; None if nothing can be proved yet.
+        """
+        self._read_frames()
+        if len(self.events) < period + 2:
+            return None
+        largest = np.array(self._largest(period))
+        # What a larger advance delays directly, or a first frame that was behind none, is past.
+        first, lasts = self.firsts[-period], np.array(self.lasts)
+        most_until_now = np.maximum.accumulate(largest.max(axis=1)[: period - 1 : -1])
+        for most in np.unique(most_until_now).tolist():
+            exceeding = largest > most
+            exceeding[:period] = True
+            latest = np.where(exceeding, lasts, -1).max(axis=0)
+            if all(
+                first[group].min() + most >= latest[group].max() + self.delay
+                for group in self.groups
+            ):
+                return int(most)
+        return None
+
+    def least(self) -> Steady | None:
+        """Return the least interval that is proved to be enough; None if none is."""
+        proved = []
+        for period in range(1, MOST_PERIOD + 1):
+            known = self.bound(period)
+            if known is not None:
+                proved.append(Steady(known, period, None))
+        return min(proved, key=attrgetter("mean"), default=None)
+
+    def _largest(self, period: int) -> list[NDArray[np.int64]]:
+        """Return the largest advance per frame and series; 0 in frames without one before."""
+        known = self.largest.setdefault(period, [])
+        for frame in range(len(known), len(self.events)):
+            if frame < period:
+                known.append(np.zeros(len(self.series), np.int64))
+                continue
+            pairs = zip(self.events[frame], self.events[frame - period], strict=True)
+            known.append(np.array([_largest_advance(*pair) for pair in pairs]))
+        return known
+
+
+def _largest_advance(events: NDArray[np.int64], before: NDArray[np.int64]) -> int:
+    if not len(events):
+        return 0
+    # Padding is written ahead of a frame, in the first frame that of the second one too.
+    if len(events) > len(before):
+        return NEVER
+    return int((events - before[len(before) - len(events) :]).max())
+
+
+def find_steady(
+    advances: Advances, ends: Sequence[int], latency: int, enough: Steady | None = None
+) -> Steady | None:
+    """Return how frames leave in the long run; None if more have to be simulated.
+
+    Parameters
+    ----------
+    ends
+        Cycles in which the frames so far ended.
+    latency
+        Cycles of the first frame.
+    enough
+        If frames are proved to leave like that, or sooner, their ends need not show it.
+    """
+    cycles_of_ends = np.array(ends)
+    for period in range(1, min(MOST_PERIOD, (len(ends) - 1) // 2) + 1):
+        spacings = cycles_of_ends[period:] - cycles_of_ends[:-period]
+        cycles = int(spacings[-1])
+        unlike = np.flatnonzero(spacings != cycles)
+        settling = int(unlike[-1]) + 1 if len(unlike) else 0
+        inside = -(-latency * period // cycles)
+        if len(spacings) - settling > inside:
+            multiples = range(1, MOST_PERIOD // period + 1)
+            if any(advances.bound(period * n) == cycles * n for n in multiples):
+                return Steady(cycles, period, settling)
+            break
+    if enough is not None:
+        proved = advances.bound(enough.period)
+        if proved is not None and proved <= enough.cycles:
+            return Steady(proved, enough.period, None)
+    return None
+
+
+def cycles_per_frame(ends: Sequence[int] | NDArray[np.int64], period: int) -> int | None:
+    """Return cycles per frame, rounded up, of the last frames; None if there is only one.
+
+    Parameters
+    ----------
+    ends
+        Cycles in which frames ended.
+    period
+        Frames of which the mean is taken, if there are more.
+    """
+    frames = min(period, len(ends) - 1)
+    return -(-int(ends[-1] - ends[-1 - frames]) // frames) if frames else None
