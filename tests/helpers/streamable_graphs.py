@@ -37,7 +37,11 @@ class RandomNetwork:
 
 @st.composite
 def random_networks(draw):
-    """Networks of 2 to 8 operators, with branches, images of one or two dimensions, formats."""
+    """Networks of 2 to 8 operators, with branches, images of one or two dimensions, formats.
+
+    Of one to three inputs and any number of outputs; windows may step over pixels that none reads,
+    and be padded by more on one side than on the other, and by more than they are wide.
+    """
     seed = draw(st.integers(0, 1 << 16))
     net = _Network(draw, np.random.default_rng(seed))
     for _ in range(draw(st.integers(2, 8))):
@@ -59,14 +63,22 @@ class _Network:
         self.draw, self.rng = draw, rng
         self.builder = GraphBuilder()
         self.rank = draw(st.sampled_from([2, 2, 1]))
-        shape = [1, self.integer(1, 4), *(self.integer(1, 6) for _ in range(self.rank))]
+        shape = self.image()
         self.shapes = {self.builder.input("x", shape): tuple(shape)}
         for name in ("y", "z")[: self.choice(0, 0, 0, 0, 1, 2)]:
             if self.flag():
-                shape = [1, self.integer(1, 4), *(self.integer(1, 6) for _ in range(self.rank))]
+                shape = self.image()
             self.shapes[self.builder.input(name, shape)] = tuple(shape)
         self.inputs = [*self.shapes]
         self.unread = [*self.shapes]
+
+    def image(self):
+        """Draw a shape."""
+        most = self.choice(4, 4, 12)
+        shape = [1, self.integer(1, most), *(self.integer(1, 8) for _ in range(self.rank))]
+        while math.prod(shape) > MOST_CODES:
+            shape[shape.index(max(shape))] //= 2
+        return shape
 
     def integer(self, low, high):
         return self.draw(st.integers(low, high))
@@ -104,18 +116,16 @@ class _Network:
         return result
 
     def finish(self):
-        """Join what nobody reads, or give it; add a head, and perhaps an output that is read."""
-        if len(self.unread) == 1 or self.choice(True, True, False):
+        """Join what nobody reads, or give it; add a head, and perhaps outputs that are read."""
+        if len(self.unread) == 1 or self.flag():
             outputs = [self.join()]
         else:
             for name in [name for name in self.inputs if name in self.unread]:
                 self.add(self.choice(*FUNCTIONS), name)
             outputs = self.unread
-        if self.choice(False, False, False, True):
-            outputs = [
-                *outputs,
-                self.choice(*(name for name in self.shapes if name not in self.inputs)),
-            ]
+        computed = [name for name in self.shapes if name not in self.inputs]
+        for _ in range(self.choice(0, 0, 1, 2)):
+            outputs = [*outputs, self.choice(*computed)]
         return self.builder.build(*outputs)
 
     def join(self):
@@ -143,9 +153,10 @@ def _window(net, extents, most):
     """Kernel, stride, dilation, padding and border of a window that fits."""
     kernel = [net.integer(1, most) for _ in extents]
     dilation = [net.integer(1, 2) for _ in extents]
-    stride = [net.integer(1, 3) for _ in extents]
-    padding = [(net.integer(0, min(1, n - 1)), net.integer(0, min(1, n - 1))) for n in extents]
-    border = net.choice(*BORDERS)
+    stride = [net.choice(1, 1, 2, 3, 5) for _ in extents]
+    border = net.choice("constant", *BORDERS)
+    most_padding = [3 if border == "constant" else min(1, n - 1) for n in extents]
+    padding = [(net.integer(0, most), net.integer(0, most)) for most in most_padding]
     fits = all(
         (k - 1) * d + 1 <= n + p + q
         for n, k, d, (p, q) in zip(extents, kernel, dilation, padding, strict=True)
@@ -155,12 +166,12 @@ def _window(net, extents, most):
 
 def _conv(net, source):
     _, channels, *extents = net.shapes[source]
-    window = _window(net, extents, 3)
+    window = _window(net, extents, net.choice(3, 3, 5))
     if window is None:
         return None
     kernel, stride, dilation, padding, border = window
     groups = net.choice(1, 1, channels)
-    outputs = groups * net.integer(1, max(1, 4 // groups))
+    outputs = groups * net.integer(1, max(1, net.choice(4, 4, 12) // groups))
     result = net.add(
         "conv", source, net.weights(outputs, channels // groups, *kernel),
         net.weights(1, outputs), stride=stride, dilation=dilation, padding=padding,
