@@ -178,7 +178,7 @@ def find_steady(
         unlike = np.flatnonzero(spacings != cycles)
         settling = int(unlike[-1]) + 1 if len(unlike) else 0
         inside = -(-latency * period // cycles)
-        if len(spacings) - settling > inside:
+        if len(spacings) - settling >= inside:
             multiples = range(1, MOST_PERIOD // period + 1)
             if any(advances.bound(period * n) == cycles * n for n in multiples):
                 return Steady(cycles, period, settling)
