@@ -14,11 +14,11 @@ from operator import itemgetter
 from nnef_hw.parts.fifo import BlockFifo, FifoLogs
 from nnef_hw.parts.fork import fork
 from nnef_hw.parts.stream import Skid
-from nnef_hw.parts.timing import Kernel, RecordedStream, Stream
+from nnef_hw.parts.timing import Kernel, Log, RecordedStream, Stream
 from nnef_hw.schedule.block import Block
 from nnef_hw.schedule.border import Pace, sink, source
 from nnef_hw.schedule.plan import Plan, Port
-from nnef_hw.schedule.steady import Advances, Series, Steady, cycles_per_frame, find_steady
+from nnef_hw.schedule.steady import Advances, Steady, cycles_per_frame, find_steady
 
 __all__ = [
     "BeatTimes", "DeadlockError", "Network", "Trace", "predict_interval", "predict_spacing",
@@ -177,7 +177,7 @@ class Network:
         self.fifos: dict[tuple[str, int], FifoLogs] = {}
         self.entrances: dict[str, tuple[Sequence[Stream], bool]] = {}
         # What waits for one another across frames: of every block, its operands and what it adds.
-        self.groups: list[list[Series]] = []
+        self.groups: list[list[Stream | Log]] = []
         readers = Counter(source.tensor for block in blocks for source in block.sources)
         readers.update(port.tensor for port in outputs)
         self.branches: dict[str, list[Stream]] = {}
