@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nnef_hw.devices import Device
+from nnef_hw.devices import Device, Target
 from nnef_hw.errors import SampleError, UsageError
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Budget, Scheme, equalize, quantize, search_widths
 from nnef_hw.quantize.observe import Progress
+from nnef_hw.quantize.search import WIDTHS
 from nnef_hw.samples import Samples
+from nnef_hw.schedule.lower import lower
+from nnef_hw.schedule.misfit import Misfit, weight_bits
+from nnef_hw.schedule.options import useful_options
 
-__all__ = ["device_budget", "fix_model"]
+__all__ = ["check_weights", "device_budget", "fix_model"]
 
 DEFAULT_SCHEME = Scheme()
+LARGE_WEIGHTS = 0.75
+"""Share of a device's block RAM below which weights fit."""
 LOGIC_FOR_MULTIPLIERS = 0.5
 """Share of a device's LUTs that multipliers may take."""
 
@@ -76,6 +82,47 @@ def fix_model(
             canonical, seen.inputs, (others.inputs, others.labels), scheme, budget, progress
         )
     return quantize(canonical, seen.inputs, scheme, progress), canonical
+
+
+def check_weights(
+    graph: Graph, samples: Samples | None, scheme: Scheme, target: Target, *, searched: bool
+) -> None:
+    """Refuse a float model whose weights alone do not fit, before it is calibrated.
+
+    One sample tells the layers and the widths of their weights, on which block RAMs depend; what
+    depends on ranges is not looked at.
+
+    Parameters
+    ----------
+    searched
+        Whether the widths of weights will be searched; then they may be the narrowest.
+
+    Raises
+    ------
+    TargetError
+        If the layers need more block RAMs than the target has, in any folding.
+    UnsupportedError, ErrorGroup
+        If it has layers that cannot be built.
+    """
+    if graph.stage == Stage.FIXED or samples is None:
+        return
+    rough = replace(
+        scheme, calibration="minmax", weight_rounding="nearest", correct_bias=False, equalize=False
+    )
+    if searched:
+        rough = replace(rough, weight_bits=min(scheme.weight_bits, *WIDTHS))
+    canonical = graph if graph.stage == Stage.CANONICAL else simplify(graph)
+    network = lower(quantize(canonical, samples[:1].inputs, rough))
+    device = target.device
+    if weight_bits(network) < LARGE_WEIGHTS * 8 * device.ram_bytes:
+        return
+    options = [useful_options(layer, device) for layer in network.layers]
+    # Counters of layers need no block RAM.
+    misfit = Misfit(
+        graph.name, network, target, layer_counters=False, options=options, calibrated=False
+    )
+    if misfit.short_of_block_rams:
+        raise misfit.error()
 
 
 def device_budget(accuracy_drop: float, device: Device) -> Budget:

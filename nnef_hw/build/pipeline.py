@@ -25,7 +25,7 @@ from nnef_hw.boards.top import CONSTRAINTS_SUFFIX
 from nnef_hw.build.cache import cached_step, digest, discard_steps, locked, remove_leftovers
 from nnef_hw.build.clock import search_clock
 from nnef_hw.build.emit import emit
-from nnef_hw.build.fixed import device_budget, fix_model
+from nnef_hw.build.fixed import check_weights, device_budget, fix_model
 from nnef_hw.build.options import BuildOptions, check_options
 from nnef_hw.build.summary import make_report, spi_rate
 from nnef_hw.build.synthesis import SynthesisResult, synthesize, tool_identities
@@ -184,6 +184,7 @@ def _compile(
         simple = simplify(graph) if graph.stage == Stage.FLOAT else graph
         raise_all(check_streamable(simple))
         drop = options.accuracy_drop
+        check_weights(simple, samples, options.scheme, target, searched=drop is not None)
         fixed, canonical = fix_model(
             simple,
             samples,

@@ -79,7 +79,7 @@ def make_report(
         "link": plan.link.to_json(),
         "headroom": _headroom(plan, network, target, codes),
         "roofs": _roofs(plan, target, codes),
-        "boards": _boards(network, target),
+        "boards": _boards(network, plan, target),
         "seconds": seconds,
         "commands": commands,
     }
@@ -132,10 +132,10 @@ def _headroom(
     return value
 
 
-def _boards(network: LayerGraph, target: Target) -> list[dict[str, Any]]:
+def _boards(network: LayerGraph, plan: Plan, target: Target) -> list[dict[str, Any]]:
     """Return the best that each board could make of the network, its own target's first."""
     targets = [target, *(board for board in BOARDS if board.name != target.name)]
-    ceilings = find_ceilings(network, targets)
+    ceilings = find_ceilings(network, targets, plan.blocks)
     rows = []
     for board in targets:
         ceiling = ceilings[board.name]

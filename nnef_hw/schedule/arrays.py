@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, TypeVar
 
@@ -76,6 +76,9 @@ class ArrayLayer(Layer[F]):
     @property
     def weights_of_model(self) -> int:
         return int(self.weights.size)
+
+    def narrowed(self, bits: int) -> ArrayLayer[F]:
+        return replace(self, w_bits=min(self.w_bits, bits))
 
     @property
     def biases(self) -> int:

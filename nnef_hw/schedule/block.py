@@ -13,7 +13,7 @@ from nnef_hw.parts.fifo import BlockFifo
 from nnef_hw.parts.stream import SHALLOW_FIFO, Fifo
 from nnef_hw.schedule.layer import Folding, Layer
 
-__all__ = ["Block", "Source", "layer_options", "make_fifo"]
+__all__ = ["Block", "Source", "make_fifo"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +161,3 @@ def make_fifo(bits: int, signed: bool, depth: int, frame: int, device: Device) -
     if depth <= SHALLOW_FIFO:
         return Fifo(bits=bits, depth=depth)
     return BlockFifo(bits=bits, signed=signed, frame=frame, depth=depth, ram=device.ram)
-
-
-def layer_options(layer: Layer[Any], device: Device) -> list[Block]:
-    """List the blocks that could run a layer: one for every folding."""
-    return [Block.of(layer, folding, device) for folding in layer.foldings(device)]

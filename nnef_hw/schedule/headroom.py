@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nnef_hw.devices import Device, Resources
-from nnef_hw.schedule.block import Block, layer_options
+from nnef_hw.schedule.block import Block
+from nnef_hw.schedule.budget import Budget, total_resources
+from nnef_hw.schedule.options import useful_options
 from nnef_hw.schedule.plan import LayerGraph, Plan
 from nnef_hw.schedule.resources import usable_luts
-from nnef_hw.schedule.search import Budget, Search, total_resources, useful_options
+from nnef_hw.schedule.search import Search
 
 __all__ = ["Change", "Headroom", "Limit", "Shortage", "find_headroom"]
 
@@ -86,7 +88,7 @@ def find_headroom(plan: Plan, network: LayerGraph, device: Device) -> Headroom:
     """
     wanted = plan.interval // 2
     options = {
-        block.tensor: useful_options(layer_options(layer, device))
+        block.tensor: useful_options(layer, device)
         for block, layer in zip(plan.blocks, network.layers, strict=True)
         if block.cycles > wanted
     }

@@ -160,6 +160,11 @@ class Layer(ABC, Generic[F]):
         """Weights that the model has here, without those that are 0 for other groups."""
         return 0
 
+    def narrowed(self, bits: int) -> Layer[F]:
+        """Return the layer as if its weights had at most so many bits."""
+        del bits
+        return self
+
     @property
     def biases(self) -> int:
         """Biases that the model has here."""

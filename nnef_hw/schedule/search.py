@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.devices import Device, Resources
 from nnef_hw.schedule.block import Block
+from nnef_hw.schedule.budget import Budget
+from nnef_hw.schedule.knapsack import Table, cheapest, choose
 
-__all__ = ["Budget", "Search", "total_resources", "useful_options"]
+__all__ = ["Search"]
 
 SLACK = 9 / 8
 """Most by which an interval may exceed the least one."""
+ROOMY = 5 / 4
+"""Most by which it may exceed that for a design that does not fill the device to the brim."""
 MOST_RIVALS = 24
 MULTIPLIER_COST = 0.02
 LUT_WEIGHT = 3
@@ -29,49 +33,6 @@ PREFERENCES: tuple[tuple[float, float, float], ...] = tuple(
     if max(lut, dsp, bram) == 1.0
 )
 LUT, DSP, BRAM, SPRAM, MULTIPLIERS = range(5)
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """What the layers may use together."""
-
-    lut: int
-    dsp: int
-    bram: int
-    spram: int
-
-    def holds(self, used: Resources) -> bool:
-        """Whether that much may be used."""
-        return (
-            used.lut <= self.lut
-            and used.dsp <= self.dsp
-            and used.bram <= self.bram
-            and used.spram <= self.spram
-        )
-
-    def less(self, used: Resources) -> Budget:
-        """Return what is left."""
-        return Budget(
-            self.lut - used.lut,
-            self.dsp - used.dsp,
-            self.bram - used.bram,
-            self.spram - used.spram,
-        )
-
-
-def total_resources(blocks: Sequence[Block]) -> Resources:
-    """Return what blocks use together."""
-    return sum((block.resources for block in blocks), Resources())
-
-
-def useful_options(options: Sequence[Block]) -> list[Block]:
-    """Drop options that another one beats in everything."""
-    points = np.array([(b.cycles, b.missing_words, *_amounts(b)) for b in options])
-    kept: list[int] = []
-    for n in np.lexsort(points.T[::-1]):
-        if not (points[kept] <= points[n]).all(axis=1).any():
-            kept.append(int(n))
-    return [options[n] for n in kept]
 
 
 def _amounts(block: Block) -> tuple[int, int, int, int, int]:
@@ -99,12 +60,18 @@ class Search:
         self.options, self.budget, self.device = options, budget, device
         self.supply = supply
         self.limits = np.array([budget.lut, budget.dsp, budget.bram, budget.spram])
-        self.sizes = np.array([device.lut, max(device.dsp, 1), device.bram])
+        self.sizes = np.maximum([device.lut, device.dsp, device.bram], 1)
         self.dsp_weight = DSP_WEIGHT * device.long_wires
         self.amounts = [np.array([_amounts(b) for b in layer], float) for layer in options]
+        self.used = [table[:, :MULTIPLIERS].astype(np.int64) for table in self.amounts]
         self.cycles = [np.array([b.cycles for b in layer]) for layer in options]
         self.missing = [np.array([b.missing_words for b in layer]) for layer in options]
         self.words = [np.array([b.words for b in layer]) for layer in options]
+        # Of every layer and option; a layer with fewer options has some that are never allowed.
+        loads = [self._loads(table) for table in self.amounts]
+        self.loads = [_padded([layer[n] for layer in loads]) for n in range(len(PREFERENCES))]
+        self.padded = _padded(self.amounts)
+        self.found: dict[int, list[Block] | None] = {}
 
     @property
     def floor(self) -> int:
@@ -113,9 +80,8 @@ class Search:
 
     @property
     def feasible(self) -> bool:
-        """Whether anything fits, however slow."""
-        slowest = max(int(cycles.max()) for cycles in self.cycles)
-        return self.within(slowest * 2) is not None
+        """Whether anything fits, however slow; if not, that is proven."""
+        return choose(self.used, self.limits) is not None
 
     def with_less(self, used: Resources) -> Search:
         """Return the same search with a smaller budget."""
@@ -125,35 +91,40 @@ class Search:
         """Return blocks at about the least feasible interval, None if nothing fits.
 
         Idle multipliers cost LUTs, and LUTs cost clock: of the intervals up to :data:`SLACK`
-        longer, the one that makes the best use of its multipliers is taken.
+        longer, the one that makes the best use of its multipliers is taken. It may be the least
+        that fits without trouble, if it is no longer than :data:`ROOMY`.
         """
-        fastest = self.least()
-        if fastest is None:
+        interval = self.least()
+        if interval is None:
             return None
-        interval, best = fastest
-        rivals = [best]
         near = [cost for cost in self._intervals() if interval <= cost <= interval * SLACK]
-        for cost in near[:: -(-len(near) // MOST_RIVALS)]:
-            found = self.within(cost)
-            if found is not None:
-                rivals.append(found)
+        tried = [interval, *near[:: -(-len(near) // MOST_RIVALS)]]
+        roomy = self._first(interval, self._is_roomy)
+        if roomy is not None and roomy <= interval * ROOMY:
+            tried.append(roomy)
+        rivals = [blocks for blocks in map(self.within, tried) if blocks is not None]
         return min(rivals, key=_multiplier_cycles)
 
-    def least(self) -> tuple[int, list[Block]] | None:
-        """Return about the least feasible interval, and its blocks; None if nothing fits."""
-        candidates = self._intervals()
+    def least(self) -> int | None:
+        """Return the least feasible interval; None if nothing fits."""
+        return self._first(0, lambda interval: self._solve(interval, choose) is not None)
+
+    def _first(self, least: int, fits: Callable[[int], bool]) -> int | None:
+        """Return the first interval, of those that are not below the least, at which a design fits.
+
+        None if none does.
+        """
+        candidates = [interval for interval in self._intervals() if interval >= least]
         low, high = 0, len(candidates) - 1
-        best = self.within(candidates[high] * 2)
-        if best is None:
+        if not fits(candidates[high] * 2):
             return None
         while low < high:
             middle = (low + high) // 2
-            found = self.within(candidates[middle])
-            if found is None:
-                low = middle + 1
+            if fits(candidates[middle]):
+                high = middle
             else:
-                best, high = found, middle
-        return candidates[high], best
+                low = middle + 1
+        return candidates[high]
 
     def _intervals(self) -> list[int]:
         """List what an interval may be: the cycles of some option, and no less than the floor."""
@@ -162,21 +133,56 @@ class Search:
         return intervals
 
     def within(self, interval: int) -> list[Block] | None:
-        """Return the blocks that take the least of the device at an interval, None if none fit."""
+        """Return the blocks that take about the least of the device at an interval.
+
+        None if none fit: that is proven.
+        """
+        if interval not in self.found:
+            chosen = self._within(interval)
+            self.found[interval] = (
+                None
+                if chosen is None
+                else [layer[n] for layer, n in zip(self.options, chosen, strict=True)]
+            )
+        return self.found[interval]
+
+    def _within(self, interval: int) -> NDArray[np.int64] | None:
         allowed = [self._allowed(n, interval) for n in range(len(self.options))]
+        starts = self._starts(allowed)
+        if not starts:
+            chosen = self._solve(interval, cheapest)
+            if chosen is None:
+                return None
+            starts = [chosen]
+        refined = [self._refine(start, allowed) for start in starts]
+        return min(refined, key=lambda found: found[1])[0]
+
+    def _is_roomy(self, interval: int) -> bool:
+        """Whether a design fits that only looks at one layer after the other."""
+        return bool(self._starts([self._allowed(n, interval) for n in range(len(self.options))]))
+
+    def _starts(self, allowed: Sequence[NDArray[np.bool_]]) -> list[NDArray[np.int64]]:
+        """Return choices that fit, each the cheapest option of every layer for a preference."""
         if not all(rows.any() for rows in allowed):
-            return None
-        best: NDArray[np.int64] | None = None
-        best_cost = np.inf
-        for weights in PREFERENCES:
-            chosen = self._relieve_dsp(self._greedy(allowed, weights), allowed, weights)
+            return []
+        padded = _padded([rows[:, None] for rows in allowed])[:, :, 0] == 1
+        starts: dict[tuple[int, ...], NDArray[np.int64]] = {}
+        for loads in self.loads:
+            chosen = self._relieve_dsp(self._greedy(padded, loads), padded, loads)
             if (self._used(chosen)[:MULTIPLIERS] <= self.limits).all():
-                chosen, cost = self._refine(chosen, allowed)
-                if cost < best_cost:
-                    best, best_cost = chosen, cost
-        if best is None:
+                starts[tuple(chosen)] = chosen
+        return list(starts.values())
+
+    def _solve(
+        self, interval: int, solve: Callable[[Sequence[Table], Table], list[int] | None]
+    ) -> NDArray[np.int64] | None:
+        """Return options that fit at an interval; None if there are none."""
+        rows = [np.flatnonzero(self._allowed(n, interval)) for n in range(len(self.options))]
+        tables = [table[kept] for table, kept in zip(self.used, rows, strict=True)]
+        chosen = solve(tables, self.limits)
+        if chosen is None:
             return None
-        return [layer[n] for layer, n in zip(self.options, best, strict=True)]
+        return np.array([kept[n] for kept, n in zip(rows, chosen, strict=True)])
 
     def _allowed(self, layer: int, interval: int) -> NDArray[np.bool_]:
         cycles = self.cycles[layer]
@@ -189,42 +195,37 @@ class Search:
         rows = [table[n] for table, n in zip(self.amounts, chosen, strict=True)]
         return np.array(np.sum(rows, axis=0))
 
-    def _load(self, layer: int, weights: tuple[float, float, float]) -> NDArray[np.float64]:
-        shares = self.amounts[layer][:, :SPRAM] / self.sizes
-        return np.array(shares @ np.array(weights))
+    def _loads(self, table: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        """Return for every preference what an option takes, without and with its multipliers."""
+        shares = table[:, :SPRAM] / self.sizes
+        loads = [shares @ np.array(weights) for weights in PREFERENCES]
+        multipliers = MULTIPLIER_COST * table[:, MULTIPLIERS]
+        return [np.stack([load, load + multipliers], axis=1) for load in loads]
 
-    def _greedy(
-        self, allowed: Sequence[NDArray[np.bool_]], weights: tuple[float, float, float]
-    ) -> NDArray[np.int64]:
+    def _greedy(self, allowed: NDArray[np.bool_], loads: NDArray[np.float64]) -> NDArray[np.int64]:
         """Take the cheapest option of every layer."""
-        chosen = []
-        for layer, rows in enumerate(allowed):
-            costs = self._load(layer, weights)
-            costs += MULTIPLIER_COST * self.amounts[layer][:, MULTIPLIERS]
-            chosen.append(int(np.where(rows, costs, np.inf).argmin()))
-        return np.array(chosen)
+        return np.asarray(np.where(allowed, loads[:, :, 1], np.inf).argmin(axis=1))
 
     def _relieve_dsp(
         self,
         chosen: NDArray[np.int64],
-        allowed: Sequence[NDArray[np.bool_]],
-        weights: tuple[float, float, float],
+        allowed: NDArray[np.bool_],
+        loads: NDArray[np.float64],
     ) -> NDArray[np.int64]:
         """Move layers to LUT multipliers, fewest LUTs first, until the DSP blocks suffice."""
-        chosen = chosen.copy()
+        chosen, layers = chosen.copy(), np.arange(len(chosen))
         while self._used(chosen)[DSP] > self.limits[DSP]:
-            alternatives = []
-            for layer, rows in enumerate(allowed):
-                table, now = self.amounts[layer], self.amounts[layer][chosen[layer]]
-                fewer = rows & (table[:, DSP] < now[DSP])
-                if fewer.any():
-                    n = int(np.where(fewer, self._load(layer, weights), np.inf).argmin())
-                    price = (table[n, LUT] - now[LUT]) / (now[DSP] - table[n, DSP])
-                    alternatives.append((price, layer, n))
-            if not alternatives:
+            now = self.padded[layers, chosen]
+            fewer = allowed & (self.padded[:, :, DSP] < now[:, DSP, None])
+            movable = fewer.any(axis=1)
+            if not movable.any():
                 break
-            _, layer, n = min(alternatives)
-            chosen[layer] = n
+            others = np.where(fewer, loads[:, :, 0], np.inf).argmin(axis=1)
+            then = self.padded[layers, others]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                prices = (then[:, LUT] - now[:, LUT]) / (now[:, DSP] - then[:, DSP])
+            layer = np.where(movable, prices, np.inf).argmin()
+            chosen[layer] = others[layer]
         return chosen
 
     def _refine(
@@ -252,6 +253,14 @@ class Search:
                     best, improved = float(costs[n]), True
                     chosen[layer], used = n, totals[n]
         return chosen, best
+
+
+def _padded(tables: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+    """Stack tables of as many columns, with NaN where one has fewer rows."""
+    padded = np.full((len(tables), max(map(len, tables)), tables[0].shape[1]), np.nan)
+    for place, table in zip(padded, tables, strict=True):
+        place[: len(table)] = table
+    return padded
 
 
 def _multiplier_cycles(blocks: Sequence[Block]) -> tuple[int, int]:

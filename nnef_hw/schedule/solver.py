@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nnef_hw.boards import BOARDS
 from nnef_hw.devices import Device, Resources, Target
-from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph
-from nnef_hw.parts.stream import Skid
 from nnef_hw.schedule.beats import BeatTimes
-from nnef_hw.schedule.block import Block, layer_options, make_fifo
+from nnef_hw.schedule.block import Block
+from nnef_hw.schedule.budget import Budget, border_resources, budget_of, total_resources
 from nnef_hw.schedule.fifos import Ports, fifo_depths, give_fifos, shrink_fifos
 from nnef_hw.schedule.lower import lower
-from nnef_hw.schedule.plan import LayerGraph, Plan, queued_ports
+from nnef_hw.schedule.misfit import Misfit
+from nnef_hw.schedule.options import useful_options
+from nnef_hw.schedule.plan import Plan
 from nnef_hw.schedule.resources import LUT_SHARE
-from nnef_hw.schedule.search import Budget, Search, total_resources, useful_options
+from nnef_hw.schedule.search import Search
 
-__all__ = ["border_resources", "budget_of", "schedule"]
+__all__ = ["schedule"]
 
 SLACK_MARGIN = 2
-TENSOR_LINK = Resources(lut=150, ff=60)
-"""What one more tensor takes in the host link, but for the FIFO: 59 to 293 LUTs once placed."""
-LAYER_COUNTERS = Resources(lut=105, ff=57)
-"""What it takes to count what a layer does, and to read that."""
+
+
+_Sized = dict[tuple[Block, ...], tuple[tuple[Block, ...], int]]
+"""Blocks with their FIFOs, and the interval with FIFOs without limit, by the blocks alone."""
 
 
 class _Design(NamedTuple):
@@ -58,7 +58,7 @@ def schedule(
     device = target.device
     clock = clock_mhz or target.clock_mhz
     link = border_resources(network, target, layer_counters)
-    options = [useful_options(layer_options(layer, device)) for layer in network.layers]
+    options = [useful_options(layer, device) for layer in network.layers]
     wanted = None if target_fps is None else int(clock * 1e6 / target_fps)
     ports = (network.inputs, network.outputs)
     designs: list[_Design] = []
@@ -67,7 +67,10 @@ def schedule(
         if not designs:
             designs = _designs(options, budget_of(device, link, share), ports, device, wanted)
     if not designs:
-        raise _misfit(graph, network, options, target, target_fps, clock, layer_counters)
+        misfit = Misfit(graph.name, network, target, layer_counters, options)
+        if target_fps is not None and misfit.feasible:
+            raise misfit.too_slow(target_fps, clock)
+        designs = [_smallest(misfit, ports)]
     blocks, times = min(designs, key=lambda design: design.times.interval)
     assert times.steady is not None
     return Plan(
@@ -80,10 +83,10 @@ def schedule(
         blocks=blocks,
         interval=times.interval,
         latency=times.latency,
-        link=link,
-        layer_counters=layer_counters,
         period=times.steady.period,
         settling=times.steady.settling,
+        link=link,
+        layer_counters=layer_counters,
     )
 
 
@@ -96,6 +99,7 @@ def _designs(
 ) -> list[_Design]:
     """Return the designs that fit: one whose words come slowly, and a faster one without waits."""
     designs: list[_Design] = []
+    sized: _Sized = {}
     for supply in (True, False):
         search = Search(options, budget, device, supply=supply)
         rough = search.best() if wanted is None else search.within(wanted)
@@ -104,24 +108,49 @@ def _designs(
         predicted = max(block.cycles for block in rough)
         if designs and designs[0].times.interval <= max(predicted, wanted or 0):
             break
-        design = _design(search, budget, ports, device, wanted)
+        design = _design(search, budget, ports, device, wanted, sized)
         if design:
             designs.append(design)
     return designs
 
 
+def _smallest(misfit: Misfit, ports: Ports) -> _Design:
+    """Return the design with the fewest block RAMs.
+
+    Raises
+    ------
+    TargetError
+        If it does not fit, or no layers do.
+    """
+    if not misfit.feasible:
+        raise misfit.error()
+    blocks, _ = give_fifos(misfit.smallest(), ports, misfit.device)
+    blocks, times = shrink_fifos(blocks, ports, misfit.device)
+    if not misfit.budget.holds(total_resources(blocks)):
+        raise misfit.error(blocks)
+    return _Design(blocks, times)
+
+
 def _design(
-    search: Search, budget: Budget, ports: Ports, device: Device, wanted: int | None
+    search: Search,
+    budget: Budget,
+    ports: Ports,
+    device: Device,
+    wanted: int | None,
+    sized: _Sized,
 ) -> _Design | None:
-    """Return the best design with its FIFOs; None if none fits or takes so few cycles."""
+    """Return the best design with its FIFOs; None if none fits or takes so few cycles.
+
+    ``sized`` keeps what simulation gave.
+    """
     limit = wanted
     while True:
         chosen = search.best() if limit is None else search.within(limit)
         if chosen is None:
             return None
-        blocks, interval = give_fifos(chosen, ports, device)
+        blocks, interval = _with_fifos(tuple(chosen), ports, device, sized)
         if interval > max(block.cycles for block in chosen):
-            eased, eased_interval = give_fifos(_with_slack(chosen, device), ports, device)
+            eased, eased_interval = _with_fifos(_with_slack(chosen, device), ports, device, sized)
             if eased_interval < interval and budget.holds(total_resources(eased)):
                 blocks = eased
         used = total_resources(blocks)
@@ -135,6 +164,15 @@ def _design(
             return _Design(blocks, times)
         # Bursts between layers cost some cycles more than the slowest layer: aim lower.
         limit = min(limit - 1, limit * wanted // times.interval)
+
+
+def _with_fifos(
+    blocks: tuple[Block, ...], ports: Ports, device: Device, sized: _Sized
+) -> tuple[tuple[Block, ...], int]:
+    """Give blocks their FIFOs, by a simulation that is not repeated."""
+    if blocks not in sized:
+        sized[blocks] = give_fifos(blocks, ports, device)
+    return sized[blocks]
 
 
 def _with_slack(blocks: Sequence[Block], device: Device) -> tuple[Block, ...]:
@@ -156,93 +194,3 @@ def _with_slack(blocks: Sequence[Block], device: Device) -> tuple[Block, ...]:
             block = block.with_fifos([depth])
         eased.append(block)
     return tuple(eased)
-
-
-def budget_of(device: Device, link: Resources, share: float) -> Budget:
-    """Return what the host link leaves of a device, of whose LUTs that share may be used."""
-    return Budget(
-        lut=int(device.lut * share) - link.lut,
-        dsp=device.dsp,
-        bram=device.bram - link.bram,
-        spram=device.spram,
-    )
-
-
-def border_resources(
-    network: LayerGraph, target: Target, layer_counters: bool = False
-) -> Resources:
-    """Host link and the skid buffers at the accelerator's border."""
-    ports = (*network.inputs, *network.outputs)
-    link = Resources(lut=target.link_lut, ff=target.link_lut // 2, bram=target.link_bram)
-    if layer_counters:
-        link += sum([LAYER_COUNTERS] * len(network.layers), Resources())
-    if target.link_lut:
-        for port in queued_ports(network.inputs, network.outputs):
-            queue = make_fifo(port.bits, port.signed, port.queue_depth, port.beats, target.device)
-            link += queue.resources(target.device) + TENSOR_LINK
-    return sum((Skid(bits=port.bits + 1).resources(target.device) for port in ports), link)
-
-
-def _misfit(
-    graph: Graph,
-    network: LayerGraph,
-    options: Sequence[Sequence[Block]],
-    target: Target,
-    target_fps: float | None,
-    clock: float,
-    layer_counters: bool,
-) -> TargetError:
-    """Say with numbers why nothing fits, and what would."""
-    device = target.device
-    link = border_resources(network, target, layer_counters)
-    budget = budget_of(device, link, LUT_SHARE)
-    smallest = [min(layer, key=lambda b: _least_memory(b, device)) for layer in options]
-    weight_bytes = sum(
-        -(-layer.weights_of_model * layer.weight_bits // 8) for layer in network.layers
-    )
-    floor = max(min(block.cycles for block in layer) for layer in options)
-    if target_fps is not None and Search(options, budget, device, supply=False).feasible:
-        return TargetError(
-            f"model {graph.name!r} does not reach {target_fps:g} inferences/s on {target.name} "
-            f"at {clock:g} MHz; no folding that fits takes so few cycles",
-            remedy=f"ask for less; {clock * 1e6 / floor:.0f} is the most any folding would give",
-        )
-    used = total_resources(smallest)
-    fitting = _boards_that_fit(network, target, layer_counters)
-    where = f"it fits {', '.join(fitting)}" if fitting else "no board known here is big enough"
-    fifos = ", before the FIFOs between its branches" if budget.holds(used) else ""
-    return TargetError(
-        f"model {graph.name!r} does not fit {target.name} ({device.name}): it needs "
-        f"{weight_bytes} bytes of weights ({weight_bytes / 1000:.0f} KB) and has "
-        f"{device.ram_bytes} bytes of block RAM ({device.ram_bytes / 1000:.0f} KB); the smallest "
-        f"folding takes {used.bram} of {budget.bram} block RAMs and {used.lut} of "
-        f"{budget.lut} LUTs left beside the host link{fifos}",
-        remedy=f"use a bigger board ({where}), fewer weights, or narrower ones",
-    )
-
-
-def _boards_that_fit(network: LayerGraph, refused: Target, layer_counters: bool) -> list[str]:
-    """Name the boards that a network fits, given one that it does not."""
-    enough: list[Device] = []
-    too_small = [refused.device]
-    # What fits a device fits a larger one of its family; the largest tells if any is enough.
-    first, *others = sorted(BOARDS, key=lambda board: -board.device.lut)
-    for target in (first, *reversed(others)):
-        device = target.device
-        if any(map(device.is_within, too_small)) or any(d.is_within(device) for d in enough):
-            continue
-        (enough if _fits(network, target, layer_counters) else too_small).append(device)
-    return [b.name for b in BOARDS if any(d.is_within(b.device) for d in enough)]
-
-
-def _fits(network: LayerGraph, target: Target, layer_counters: bool) -> bool:
-    device = target.device
-    options = [layer_options(layer, device) for layer in network.layers]
-    link = border_resources(network, target, layer_counters)
-    budget = budget_of(device, link, LUT_SHARE)
-    return Search(options, budget, device, supply=False).feasible
-
-
-def _least_memory(block: Block, device: Device) -> float:
-    used = block.resources
-    return used.bram / device.bram + 0.02 * used.lut / device.lut

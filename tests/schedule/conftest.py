@@ -16,8 +16,8 @@ from nnef_hw.reference import run_fixed
 from nnef_hw.run.streams import to_stream
 from nnef_hw.schedule import lower
 from nnef_hw.schedule.beats import BeatTimes, predict_interval, simulate_beats
-from nnef_hw.schedule.block import layer_options
 from nnef_hw.schedule.fifos import give_fifos, shrink_fifos
+from nnef_hw.schedule.options import layer_options
 from nnef_hw.schedule.steady import cycles_per_frame
 from nnef_hw.schedule.systolic import SystolicFolding
 from nnef_hw.sim.fast_runner import FastRunner

@@ -10,8 +10,8 @@ from nnef_hw.parts.parallel import ParallelLineBuffer
 from nnef_hw.parts.runningpool import RunningPool
 from nnef_hw.schedule import find_board, lower, schedule
 from nnef_hw.schedule.beats import simulate_beats
-from nnef_hw.schedule.block import layer_options
 from nnef_hw.schedule.conv import ConvLayer
+from nnef_hw.schedule.options import layer_options
 from nnef_hw.schedule.systolic import SystolicFolding
 from nnef_hw.testing import GraphBuilder
 

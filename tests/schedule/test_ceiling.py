@@ -6,6 +6,7 @@ import pytest
 
 from nnef_hw.boards import BOARDS
 from nnef_hw.schedule import find_board, lower, schedule
+from nnef_hw.schedule.budget import queue_resources
 from nnef_hw.schedule.ceiling import find_ceilings
 from nnef_hw.testing import GraphBuilder
 
@@ -28,7 +29,7 @@ def test_a_plan_comes_close_and_is_never_faster(board, linears):
     target = find_board(board)
     plan, ceiling = schedule(linears, target), ceiling_of(linears, target)
     slowest = max(block.cycles for block in plan.blocks)
-    assert ceiling.interval <= slowest <= ceiling.interval * 9 / 8
+    assert ceiling.interval <= slowest <= ceiling.interval * 5 / 4
 
 
 @pytest.mark.parametrize("board", ["icebreaker", "ulx3s_12f"])
@@ -70,3 +71,21 @@ def test_a_board_that_a_network_does_not_fit_has_no_ceiling(fix, rng):
     weights = rng.normal(size=[400, 50])
     graph = fix(g.build(g.op("linear", g.input("x", [1, 50]), weights, 0.0)))
     assert ceiling_of(graph, find_board("icebreaker")) is None
+
+
+def test_fifos_have_to_fit_too(fix, rng):
+    g = GraphBuilder("residual")
+    x = g.input("x", [1, 16, 20, 20])
+    y = g.conv(x, rng.normal(size=[16, 16, 3, 3]), padding=1)
+    graph = fix(g.build(g.op("add", x, y)))
+    target = find_board("ulx3s_12f")
+    plan, network = schedule(graph, target), lower(graph)
+    fifos = queue_resources(plan.blocks, target.device)
+    assert fifos.bram
+    # So many block RAMs that all but the FIFOs fit.
+    boards = [replace(target, device=replace(target.device, bram=n)) for n in range(1, 10)]
+    enough = [
+        next(b.device.bram for b in boards if find_ceilings(network, [b], blocks)[b.name])
+        for blocks in ((), plan.blocks)
+    ]
+    assert enough[1] == enough[0] + fifos.bram
