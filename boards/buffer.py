@@ -5,7 +5,7 @@ from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.beats import PacketFeeder
-from nnef_hw.boards.protocol import MAX_PAYLOAD
+from nnef_hw.protocol import MAX_PAYLOAD
 
 __all__ = ["PacketBuffer"]
 

@@ -10,9 +10,9 @@ from nnef_hw.boards.counters import InferenceCounters, LayerCounters
 from nnef_hw.boards.frames import BYTE_LAYOUT, FrameMerger, FrameSplitter
 from nnef_hw.boards.link import PacketLink
 from nnef_hw.boards.phy import MIN_BYTE_CYCLES, UartPhy, phy_pins
-from nnef_hw.boards.protocol import identity_payload
 from nnef_hw.boards.replay import Replayer
 from nnef_hw.boards.uart import uart_divider
+from nnef_hw.protocol import identity_payload
 
 __all__ = ["DEFAULT_BAUD", "LinkedCore"]
 

@@ -7,7 +7,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.boards.protocol import COUNTED_FRAMES, WARM_UP_FRAMES
+from nnef_hw.protocol import COUNTED_FRAMES, WARM_UP_FRAMES
 
 __all__ = ["COUNTER_LAYOUT", "LAYER_COUNTS", "InferenceCounters", "LayerCounters"]
 

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw.boards.buffer import PacketBuffer
 from nnef_hw.boards.counters import COUNTER_LAYOUT, LAYER_COUNTS
 from nnef_hw.boards.crc import SerialCrc
-from nnef_hw.boards.protocol import (
+from nnef_hw.protocol import (
     COUNTS_BYTES,
     LAYER_COUNTS_BYTES,
     MAX_PAYLOAD,

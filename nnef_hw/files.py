@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import hashlib
 import os
+import shutil
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from nnef_hw.errors import Location, OutputError
 
-__all__ = ["STORAGE", "atomic_file", "output_error", "write_atomic", "writing"]
+__all__ = [
+    "STORAGE",
+    "atomic_file",
+    "digest",
+    "locked",
+    "output_error",
+    "publish_directory",
+    "remove",
+    "write_atomic",
+    "writing",
+]
+
+if sys.platform != "win32":
+    import fcntl
 
 STORAGE = {
     errno.ENOSPC: "free some space there, or choose another place",
@@ -96,3 +113,70 @@ def write_atomic(path: Path, content: str | bytes) -> None:
     """Write a file, text in UTF-8, see :func:`atomic_file`."""
     with atomic_file(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
+
+
+def digest(*parts: str | bytes | Path) -> str:
+    """Hash of texts, bytes and the contents of files; where one part ends matters."""
+    state = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, Path):
+            part = part.read_bytes()
+        elif isinstance(part, str):
+            part = part.encode()
+        state.update(len(part).to_bytes(8, "little"))
+        state.update(part)
+    return state.hexdigest()
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes out; without file locks they may do the same work twice."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        if sys.platform != "win32":
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder, as far as that can be done."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove what killed processes left of folders like this one, which the caller has locked."""
+    for path in target.parent.glob(f".{target.name}.*"):
+        remove(path)
+    if sys.platform == "win32":
+        return
+    for path in target.parent.glob(".*"):
+        lock = target.with_name(f"{path.name[1:].rpartition('.')[0]}.lock")
+        with contextlib.suppress(OSError), lock.open("r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove(path)
+
+
+def publish_directory(target: Path, produce: Callable[[Path], object]) -> Path:
+    """Make a folder whose name says its contents, unless it exists.
+
+    ``produce`` fills a temporary folder, which then becomes ``target`` in one step. Safe when
+    several processes want the same folder; what killed ones left in the parent is removed.
+    """
+    if target.is_dir():
+        return target
+    with locked(target.with_name(target.name + ".lock")):
+        if target.is_dir():
+            return target
+        _remove_abandoned(target)
+        scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        try:
+            produce(scratch)
+            scratch.chmod(0o755)
+            scratch.rename(target)
+        except BaseException:
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise
+    return target

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nnef_hw.build.cache import digest, publish_directory
 from nnef_hw.errors import ToolError
+from nnef_hw.files import digest, publish_directory
 from nnef_hw.process_group import run_parallel
 from nnef_hw.tools import Tool, cache_directory, find_tool, run_tool
 

@@ -1,106 +1,34 @@
-"""Files that are made once: keys over their inputs, atomic publication, resumable build steps."""
+"""Build steps that are done once, and again only if their inputs changed."""
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from nnef_hw.files import write_atomic
+from nnef_hw.files import digest, remove, write_atomic
 
 __all__ = [
     "cached_step",
-    "digest",
     "discard_steps",
     "is_build",
-    "locked",
-    "publish_directory",
     "remove_leftovers",
 ]
 
 if sys.platform != "win32":
-    import fcntl
+    pass
 
 _STEPS = ".steps"
-
-
-def digest(*parts: str | bytes | Path) -> str:
-    """Hash of texts, bytes and the contents of files; where one part ends matters."""
-    state = hashlib.sha256()
-    for part in parts:
-        if isinstance(part, Path):
-            part = part.read_bytes()
-        elif isinstance(part, str):
-            part = part.encode()
-        state.update(len(part).to_bytes(8, "little"))
-        state.update(part)
-    return state.hexdigest()
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Keep other processes out; without file locks they may do the same work twice."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        if sys.platform != "win32":
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def remove_leftovers(directory: Path) -> None:
     """Remove what killed builds left of their steps; the caller keeps living ones out."""
     for path in (directory / _STEPS).glob(".*"):
-        _remove(path)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def _remove_abandoned(target: Path) -> None:
-    """Remove what killed processes left of folders like this one, which the caller has locked."""
-    for path in target.parent.glob(f".{target.name}.*"):
-        _remove(path)
-    if sys.platform == "win32":
-        return
-    for path in target.parent.glob(".*"):
-        lock = target.with_name(f"{path.name[1:].rpartition('.')[0]}.lock")
-        with contextlib.suppress(OSError), lock.open("r+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove(path)
-
-
-def publish_directory(target: Path, produce: Callable[[Path], object]) -> Path:
-    """Make a folder whose name says its contents, unless it exists.
-
-    ``produce`` fills a temporary folder, which then becomes ``target`` in one step. Safe when
-    several processes want the same folder; what killed ones left in the parent is removed.
-    """
-    if target.is_dir():
-        return target
-    with locked(target.with_name(target.name + ".lock")):
-        if target.is_dir():
-            return target
-        _remove_abandoned(target)
-        scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-        try:
-            produce(scratch)
-            scratch.chmod(0o755)
-            scratch.rename(target)
-        except BaseException:
-            shutil.rmtree(scratch, ignore_errors=True)
-            raise
-    return target
+        remove(path)
 
 
 def cached_step(

@@ -22,7 +22,7 @@ import nnef_hw.rtl
 import nnef_hw.sim
 from nnef_hw.boards import Board
 from nnef_hw.boards.top import CONSTRAINTS_SUFFIX
-from nnef_hw.build.cache import cached_step, digest, discard_steps, locked, remove_leftovers
+from nnef_hw.build.cache import cached_step, discard_steps, remove_leftovers
 from nnef_hw.build.clock import search_clock
 from nnef_hw.build.emit import emit
 from nnef_hw.build.fixed import check_weights, device_budget, fix_model
@@ -32,7 +32,7 @@ from nnef_hw.build.synthesis import SynthesisResult, synthesize, tool_identities
 from nnef_hw.codegen.board import fastest_clock
 from nnef_hw.devices import Target
 from nnef_hw.errors import NnefHwError, raise_all
-from nnef_hw.files import writing
+from nnef_hw.files import digest, locked, writing
 from nnef_hw.frontend import graph_hash, load
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes import simplify

@@ -10,7 +10,7 @@ from nnef_hw.boards import BOARDS
 from nnef_hw.build.synthesis import SynthesisResult
 from nnef_hw.devices import Target
 from nnef_hw.ir import Graph, stream_image
-from nnef_hw.run.link import MAX_PAYLOAD
+from nnef_hw.protocol import MAX_PAYLOAD
 from nnef_hw.schedule import Block, LayerGraph, Plan
 from nnef_hw.schedule.activity import Activity, Timeline
 from nnef_hw.schedule.ceiling import find_ceilings

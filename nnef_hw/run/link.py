@@ -6,82 +6,40 @@ simulated board may take its time: all waiting is done by :meth:`Transport.read`
 
 from __future__ import annotations
 
-import struct
 from binascii import crc_hqx
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Protocol
 
 from nnef_hw.errors import ToolError
+from nnef_hw.protocol import (
+    COUNTS,
+    CRC_BYTES,
+    HEADER_BYTES,
+    IDENTITY,
+    LAYER_COUNTS,
+    MAX_PAYLOAD,
+    START,
+    VERSION,
+    Reason,
+    Reply,
+    Request,
+)
 
 __all__ = [
-    "COUNTED_FRAMES",
-    "MAX_PAYLOAD",
-    "PROTOCOL_VERSION",
-    "START",
-    "WARM_UP_FRAMES",
     "Counters",
     "Host",
     "Identity",
     "LayerCounts",
     "LinkError",
     "Packet",
-    "Reason",
-    "Reply",
-    "Request",
     "Timing",
     "Transport",
     "decode_packet",
     "encode_packet",
 ]
 
-PROTOCOL_VERSION = 1
-START = 0xA5
-MAX_PAYLOAD = 56
-WARM_UP_FRAMES = 8
-COUNTED_FRAMES = 2
-_IDENTITY = struct.Struct("<4BI32s")
-_COUNTS = struct.Struct("<2I2B")
-_LAYER_COUNTS = struct.Struct("<2I")
-_HEADER_BYTES = 5
-_CRC_BYTES = 2
 _MAX_GARBAGE = 1024
-
-
-class Request(IntEnum):
-    """Types of the packets a host sends."""
-
-    IDENTIFY = 0x01
-    ABORT = 0x02
-    COUNTERS = 0x03
-    DATA = 0x04
-    DATA_END = 0x05
-    READ = 0x06
-    REPLAY = 0x07
-
-
-class Reply(IntEnum):
-    """Types of the packets a board sends."""
-
-    ACK = 0x80
-    NAK = 0x81
-    BUSY = 0x82
-    IDENTITY = 0x83
-    RESULT = 0x84
-    COUNTS = 0x85
-
-
-class Reason(IntEnum):
-    """Argument of a NAK."""
-
-    NONE = 0
-    DAMAGED = 1
-    TYPE = 2
-    TENSOR = 3
-    LENGTH = 4
-    SESSION = 5
-
 
 _REMEDIES = {
     Reason.TYPE: "its link has another protocol version; build and flash it again",
@@ -184,15 +142,15 @@ def decode_packet(received: bytes) -> tuple[Packet | None, bytes]:
     start = received.find(START)
     while start >= 0:
         rest = received[start:]
-        if len(rest) < _HEADER_BYTES:
+        if len(rest) < HEADER_BYTES:
             return None, rest
-        payload_end = _HEADER_BYTES + rest[4]
-        end = payload_end + _CRC_BYTES
+        payload_end = HEADER_BYTES + rest[4]
+        end = payload_end + CRC_BYTES
         if rest[4] <= MAX_PAYLOAD:
             if len(rest) < end:
                 return _decode_behind(received, start, rest)
             if crc_hqx(rest[1:end], 0xFFFF) == 0:
-                payload = rest[_HEADER_BYTES:payload_end]
+                payload = rest[HEADER_BYTES:payload_end]
                 return Packet(rest[1], rest[2], rest[3], payload), rest[end:]
         start = received.find(START, start + 1)
     return None, b""
@@ -255,15 +213,14 @@ class Host:
     def identify(self) -> Identity:
         """Ask the board who it is; needs no session and disturbs nothing."""
         payload = self._request(Request.IDENTIFY, expect={Reply.IDENTITY}).payload
-        if not payload or payload[0] != PROTOCOL_VERSION:
+        if not payload or payload[0] != VERSION:
             raise LinkError(
-                f"board speaks link protocol {payload[0] if payload else None}, "
-                f"not {PROTOCOL_VERSION}",
+                f"board speaks link protocol {payload[0] if payload else None}, not {VERSION}",
                 remedy="build and flash it again",
             )
-        if len(payload) != _IDENTITY.size:
-            raise LinkError(f"board's identity has {len(payload)} bytes, not {_IDENTITY.size}")
-        return Identity(*_IDENTITY.unpack(payload))
+        if len(payload) != IDENTITY.size:
+            raise LinkError(f"board's identity has {len(payload)} bytes, not {IDENTITY.size}")
+        return Identity(*IDENTITY.unpack(payload))
 
     def abort(self) -> None:
         """Reset the accelerator to a frame boundary and drop everything on its way."""
@@ -272,12 +229,12 @@ class Host:
     def counters(self) -> Counters:
         """Read the board's counters."""
         payload = self._request(Request.COUNTERS, expect={Reply.COUNTS}).payload
-        return Counters(*_COUNTS.unpack_from(payload))
+        return Counters(*COUNTS.unpack_from(payload))
 
     def layer_counts(self, layer: int) -> LayerCounts:
         """Read what a layer did, the first one being 1; boards without its counters refuse."""
         reply = self._request(Request.COUNTERS, argument=layer, expect={Reply.COUNTS})
-        return LayerCounts(*_LAYER_COUNTS.unpack_from(reply.payload))
+        return LayerCounts(*LAYER_COUNTS.unpack_from(reply.payload))
 
     def replay(self, frames: int) -> bool:
         """Start a replay of so many frames, 0 to just ask; False while frames are on their way."""

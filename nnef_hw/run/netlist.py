@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import nnef_hw.sim
-from nnef_hw.build.cache import digest, publish_directory
 from nnef_hw.build.synthesis import map_only
 from nnef_hw.errors import ToolError
+from nnef_hw.files import digest, publish_directory
 from nnef_hw.tools import Tool, cache_directory, find_tool
 
 __all__ = ["mapped_verilog"]

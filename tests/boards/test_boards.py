@@ -4,7 +4,6 @@
 import importlib
 import re
 from dataclasses import replace
-from enum import IntEnum
 
 import pytest
 from amaranth.back import verilog
@@ -12,14 +11,13 @@ from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.boards import BOARDS, find_board, protocol
+from nnef_hw.boards import BOARDS, find_board
 from nnef_hw.boards.beats import beat_bytes, code_bytes
 from nnef_hw.boards.core import LinkedCore
 from nnef_hw.boards.link import PacketLink
 from nnef_hw.boards.pll import Ecp5Pll, Ice40Pll
 from nnef_hw.boards.top import board_constraints, board_top
 from nnef_hw.errors import TargetError, UsageError
-from nnef_hw.run import link as host_link
 
 each_board = pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 LAYOUT = data.StructLayout({"data": data.ArrayLayout(8, 1), "last": 1})
@@ -266,21 +264,6 @@ def test_platform_without_the_pin_is_named():
 def test_pins_that_cannot_be_are_refused(changes, match):
     with pytest.raises(TargetError, match=match):
         board_constraints(replace(find_board("icebreaker"), **changes))
-
-
-def enumerations(module):
-    return {
-        name: {member.name: int(member) for member in value}
-        for name, value in vars(module).items()
-        if isinstance(value, type) and issubclass(value, IntEnum) and value is not IntEnum
-    }
-
-
-def test_host_and_board_agree_on_the_numbers():
-    assert enumerations(protocol) == enumerations(host_link)
-    assert protocol.VERSION == host_link.PROTOCOL_VERSION
-    for name in ("START", "MAX_PAYLOAD", "WARM_UP_FRAMES", "COUNTED_FRAMES"):
-        assert getattr(protocol, name) == getattr(host_link, name)
 
 
 @pytest.mark.parametrize(

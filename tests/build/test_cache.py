@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from nnef_hw.build.cache import cached_step, digest, locked, publish_directory
+from nnef_hw.build.cache import cached_step
+from nnef_hw.files import digest, locked, publish_directory
 
 
 def produce(scratch):

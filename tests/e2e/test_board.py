@@ -17,8 +17,9 @@ from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.frontend import load
 from nnef_hw.ir import Graph
 from nnef_hw.manifest import manifest_hash
+from nnef_hw.protocol import Request
 from nnef_hw.reference import quantize_inputs, run_fixed
-from nnef_hw.run.link import Host, LinkError, Request, Timing
+from nnef_hw.run.link import Host, LinkError, Timing
 from nnef_hw.run.netlist import mapped_verilog
 from nnef_hw.run.streams import from_stream, to_stream
 from nnef_hw.samples import Samples, load_samples

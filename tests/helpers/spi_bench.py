@@ -6,7 +6,8 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, Timer
 
-from nnef_hw.run.link import Packet, Reason, Reply, Request, decode_packet, encode_packet
+from nnef_hw.protocol import Reason, Reply, Request
+from nnef_hw.run.link import Packet, decode_packet, encode_packet
 
 CLOCK_NS = 10
 HASH = bytes(32)

@@ -5,15 +5,13 @@ from binascii import crc_hqx
 
 import pytest
 
+from nnef_hw.protocol import Reason, Reply, Request
 from nnef_hw.run.link import (
     Counters,
     Host,
     Identity,
     LinkError,
     Packet,
-    Reason,
-    Reply,
-    Request,
     Timing,
     decode_packet,
     encode_packet,

@@ -1,15 +1,28 @@
-"""Numbers of the host link's wire format (docs/protocol.md), shared by its components.
+"""The host link's wire format (docs/protocol.md), for the host and for the hardware."""
 
-The host has its own copy in ``nnef_hw.run.link``, which must not import Amaranth; a test compares
-the two.
-"""
+from __future__ import annotations
 
+import struct
 from enum import IntEnum
 
 __all__ = [
-    "COUNTED_FRAMES", "COUNTS_BYTES", "HASH_BYTES", "LAYER_COUNTS_BYTES", "MAX_PAYLOAD",
-    "REPLAY_BYTES", "START", "VERSION", "WARM_UP_FRAMES",
-    "Reason", "Reply", "Request",
+    "COUNTED_FRAMES",
+    "COUNTS",
+    "COUNTS_BYTES",
+    "CRC_BYTES",
+    "HASH_BYTES",
+    "HEADER_BYTES",
+    "IDENTITY",
+    "LAYER_COUNTS",
+    "LAYER_COUNTS_BYTES",
+    "MAX_PAYLOAD",
+    "REPLAY_BYTES",
+    "START",
+    "VERSION",
+    "WARM_UP_FRAMES",
+    "Reason",
+    "Reply",
+    "Request",
     "identity_payload",
 ]
 
@@ -17,12 +30,18 @@ VERSION = 1
 START = 0xA5
 MAX_PAYLOAD = 56
 HASH_BYTES = 32
-COUNTS_BYTES = 10
-LAYER_COUNTS_BYTES = 8
+HEADER_BYTES = 5
+CRC_BYTES = 2
 REPLAY_BYTES = 2
 # The work of layers is counted over so many frames, after so many have left.
 WARM_UP_FRAMES = 8
 COUNTED_FRAMES = 2
+IDENTITY = struct.Struct(f"<4BI{HASH_BYTES}s")
+"""Version, longest payload, bytes of a beat in and out, clock in Hz, hash of the manifest."""
+COUNTS = struct.Struct("<2I2B")
+LAYER_COUNTS = struct.Struct("<2I")
+COUNTS_BYTES = COUNTS.size
+LAYER_COUNTS_BYTES = LAYER_COUNTS.size
 
 
 class Request(IntEnum):
@@ -59,16 +78,16 @@ class Reason(IntEnum):
     SESSION = 5
 
 
-def identity_payload(*, clk_hz, manifest_hash, in_bytes, out_bytes):
+def identity_payload(*, clk_hz: int, manifest_hash: bytes, in_bytes: int, out_bytes: int) -> bytes:
     """Payload of the IDENTITY reply.
 
     Parameters
     ----------
-    clk_hz : int
+    clk_hz
         Clock of link and accelerator.
-    manifest_hash : bytes
+    manifest_hash
         SHA-256 of the manifest.
-    in_bytes, out_bytes : int
+    in_bytes, out_bytes
         Bytes of one beat of the accelerator's input and output.
     """
     if len(manifest_hash) != HASH_BYTES:
@@ -76,5 +95,4 @@ def identity_payload(*, clk_hz, manifest_hash, in_bytes, out_bytes):
     for name, count in (("input", in_bytes), ("output", out_bytes)):
         if not 1 <= count <= 255:
             raise ValueError(f"{name} beat of {count} bytes is over 255")
-    head = bytes([VERSION, MAX_PAYLOAD, in_bytes, out_bytes])
-    return head + round(clk_hz).to_bytes(4, "little") + bytes(manifest_hash)
+    return IDENTITY.pack(VERSION, MAX_PAYLOAD, in_bytes, out_bytes, round(clk_hz), manifest_hash)
