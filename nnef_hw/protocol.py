@@ -78,7 +78,9 @@ class Reason(IntEnum):
     SESSION = 5
 
 
-def identity_payload(*, clk_hz: int, manifest_hash: bytes, in_bytes: int, out_bytes: int) -> bytes:
+def identity_payload(
+    *, clk_hz: float, manifest_hash: bytes, in_bytes: int, out_bytes: int
+) -> bytes:
     """Payload of the IDENTITY reply.
 
     Parameters
