@@ -1,6 +1,7 @@
 """The one graph that every front end produces and every later stage reads."""
 
 from nnef_hw.ir.graph import Graph, Node, Quantization, Stage, State, Tensor
+from nnef_hw.ir.parser import parse_graph
 from nnef_hw.ir.printer import format_graph
 from nnef_hw.ir.stream_order import (
     MOVES,
@@ -29,6 +30,7 @@ __all__ = [
     "image_shape",
     "input_stream",
     "output_stream",
+    "parse_graph",
     "reordered_streams",
     "stream_image",
     "stream_origin",

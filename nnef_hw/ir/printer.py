@@ -1,48 +1,150 @@
-"""A graph as text, one node per line: for people, diffs and tests."""
+"""A graph as text, one tensor or node per line: for people, diffs and tests.
+
+The text is complete: :func:`~nnef_hw.ir.parser.parse_graph` reads it back, and says how it is
+built up.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple, dataclass, fields, is_dataclass
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from nnef_hw.ir.graph import Graph, Tensor
-from nnef_hw.numerics import QType, Requant
+from nnef_hw.errors import Location
+from nnef_hw.ir.graph import Graph, Node, Quantization, State, Tensor
 
-__all__ = ["format_graph"]
+__all__ = ["DEFAULT_DTYPES", "KEYWORDS", "format_graph"]
 
+KEYWORDS = frozenset({"constant", "input", "output", "state", "tensor"})
+"""What a line begins with that is no node's; tensors of these names are quoted."""
 
-def format_graph(graph: Graph) -> str:
-    """Return the whole graph; constants are shown by shape, not by value."""
-    lines = [f"{graph.stage} graph {graph.name}"]
-    lines += [f"  input  {_tensor(graph.tensor(name))}" for name in graph.inputs]
-    for node in graph.nodes:
-        results = ", ".join(_tensor(graph.tensor(name)) for name in node.outputs)
-        arguments = list(node.inputs)
-        arguments += [f"{key}={_value(value)}" for key, value in sorted(node.attrs.items())]
-        lines.append(f"  {results} = {node.op}({', '.join(arguments)})")
-    lines += [f"  output {name}" for name in graph.outputs]
-    lines += [f"  state  {name} <- {state.result}" for name, state in graph.states.items()]
-    return "\n".join(lines) + "\n"
+DEFAULT_DTYPES = {"scalar": "float64", "integer": "int64", "logical": "bool"}
+"""NumPy's type of constants whose text does not say it, by NNEF's."""
 
 
-def _tensor(tensor: Tensor) -> str:
-    shape = "x".join(map(str, tensor.shape)) or "()"
-    return f"{tensor.name}:{shape}{_qtype(tensor.qtype)}"
+def format_graph(graph: Graph, *, most_values: int | None = None) -> str:
+    """Return the whole graph.
+
+    Parameters
+    ----------
+    most_values
+        Of larger arrays only the number of elements and a digest is shown. Such a text can be
+        compared, but not be read back.
+    """
+    return "\n".join(_Printer(most_values).graph(graph)) + "\n"
 
 
-def _qtype(qtype: QType | None) -> str:
-    if qtype is None:
-        return ""
-    scale = f"{len(qtype.scale)} scales" if isinstance(qtype.scale, tuple) else f"{qtype.scale:.6g}"
-    return f" {'i' if qtype.signed else 'u'}{qtype.bits}({scale}, {qtype.zero_point})"
+@dataclass(frozen=True, slots=True)
+class _Printer:
+    most_values: int | None
+
+    def graph(self, graph: Graph) -> Iterator[str]:
+        """Yield the lines of a graph."""
+        yield f"{graph.stage} graph {_name(graph.name)} {{"
+        for line in self._statements(graph):
+            yield f"  {line}"
+        yield "}"
+
+    def _statements(self, graph: Graph) -> Iterator[str]:
+        computed = {name for node in graph.nodes for name in node.outputs}
+        for name in graph.inputs:
+            yield f"input {self._tensor(graph.tensor(name))}"
+        for name, state in graph.states.items():
+            yield f"state {self._tensor(graph.tensor(name))}{self._state(state)}"
+        for name, tensor in graph.tensors.items():
+            if tensor.data is not None:
+                default = DEFAULT_DTYPES.get(tensor.dtype)
+                dtype = "" if tensor.data.dtype.name == default else f"{tensor.data.dtype.name} "
+                values = self._values(tensor.data)
+                yield f"constant {self._tensor(tensor)} = {dtype}{values}"
+            elif name not in computed and name not in {*graph.inputs, *graph.states}:
+                yield f"tensor {self._tensor(tensor)}"
+        for node in graph.nodes:
+            yield from self._node(graph, node)
+        for name in graph.outputs:
+            yield f"output {_name(name)}"
+
+    def _tensor(self, tensor: Tensor, origin: Location | None = None) -> str:
+        text = f"{_name(tensor.name)}: {tensor.dtype}{list(tensor.shape)}"
+        for key in ("label", "qtype", "quant"):
+            value = getattr(tensor, key)
+            if value is not None:
+                text += f" {key}={self._value(value)}"
+        return text if tensor.location == origin else f"{text} {_location(tensor.location)}"
+
+    def _state(self, state: State) -> str:
+        label = "" if state.label is None else f" label={state.label!r}"
+        return f" <- {_name(state.result)}{label} = {self._value(state.initial)}"
+
+    def _node(self, graph: Graph, node: Node) -> Iterator[str]:
+        results = [self._tensor(graph.tensor(name), node.location) for name in node.outputs]
+        arguments = [_name(name) for name in node.inputs]
+        arguments += self._pairs(dict(sorted(node.attrs.items())))
+        place = "" if node.location is None else f" {_location(node.location)}"
+        yield from f"{', '.join(results)} = {node.op}({', '.join(arguments)}){place}".split("\n")
+
+    def _pairs(self, values: Mapping[str, Any]) -> list[str]:
+        return [f"{key}={self._value(value)}" for key, value in values.items()]
+
+    def _value(self, value: Any) -> str:
+        if isinstance(value, np.generic):
+            value = value.item()
+        if value is None or isinstance(value, bool | int | float):
+            return repr(value)
+        if isinstance(value, str):
+            return repr(str(value))
+        if isinstance(value, list):
+            return f"[{', '.join(map(self._value, value))}]"
+        if isinstance(value, tuple):
+            items = [*map(self._value, value)]
+            return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+        if isinstance(value, np.ndarray):
+            return f"{value.dtype.name}{list(value.shape)} {self._values(value)}"
+        if isinstance(value, Graph):
+            return "\n".join(self.graph(value))
+        if isinstance(value, Quantization):
+            return f"{value.op}({', '.join(self._pairs(value.args))})"
+        if is_dataclass(value):
+            pairs = {field.name: getattr(value, field.name) for field in fields(value)}
+            return f"{type(value).__name__}({', '.join(self._pairs(pairs))})"
+        raise TypeError(f"no text for a value of {type(value).__name__}")
+
+    def _values(self, array: NDArray[Any]) -> str:
+        """Return the elements; one, if they are all the same."""
+        if self.most_values is not None and array.size > self.most_values:
+            data = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+            return f"<{array.size} values, {sha256(data.tobytes()).hexdigest()[:8]}>"
+        if array.size and array.tobytes() == array.size * array.reshape(-1)[:1].tobytes():
+            return _element(array.reshape(-1)[0])
+        return _nested(array)
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, Requant):
-        return f"requant({len(value.mult)} mult, >>{value.shift}, {value.lo}..{value.hi})"
-    if isinstance(value, np.ndarray):
-        return f"array{list(value.shape)}"
-    if isinstance(value, Graph):
-        return f"graph {value.name} of {len(value.nodes)} nodes"
-    return repr(value)
+def _nested(array: NDArray[Any]) -> str:
+    items = [_nested(row) if array.ndim > 1 else _element(row) for row in array]
+    return f"[{', '.join(items)}]"
+
+
+def _element(value: Any) -> str:
+    """Return the shortest text that is read as this element."""
+    short = str(value)
+    if isinstance(value, np.floating) and type(value)(float(short)) != value:
+        return repr(float(value))
+    return short
+
+
+def _name(name: str) -> str:
+    is_plain = re.fullmatch(r"[^\W\d]\w*", name, re.ASCII) and name not in KEYWORDS
+    return name if is_plain else repr(name)
+
+
+def _location(location: Location | None) -> str:
+    """Return a place as ``@(file, line, column, text)``, without what is not known at the end."""
+    items = [] if location is None else [*astuple(location)]
+    while len(items) > 1 and not items[-1]:
+        items.pop()
+    return f"@({', '.join(map(repr, items))})"
