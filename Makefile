@@ -6,7 +6,7 @@ JOBS ?= auto
 # EXTRAS=dev,crosscheck also compares with other projects' parsers and engines.
 EXTRAS ?= dev
 
-.PHONY: demo test nightly golden lint types bench bench-frontend clean
+.PHONY: demo test nightly golden passes lint types bench bench-frontend clean
 
 demo: $(VENV)/.installed
 	$(BIN)/nnef-hw build examples/digits_cnn/digits_cnn.nnef.tgz --board icebreaker \
@@ -22,6 +22,10 @@ nightly: $(VENV)/.installed-dev
 # Records anew which plans and which Verilog belong to the networks of tests/golden.
 golden: $(VENV)/.installed-dev
 	PYTHONPATH=tests/helpers $(BIN)/python tests/golden/update.py
+
+# Writes what passes make of the cases of tests/passes/texts that do not say it yet.
+passes: $(VENV)/.installed-dev
+	PYTHONPATH=tests/helpers $(BIN)/python tests/passes/update.py
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

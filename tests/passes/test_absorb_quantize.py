@@ -131,6 +131,17 @@ def test_values_that_others_read_unquantized_are_requantized(layer, rng):
     assert_same_values(graph, result, rng)
 
 
+def test_softmax_has_the_format_of_the_hardware():
+    builder = GraphBuilder()
+    builder.input("x", (1, 2))
+    builder.op("softmax", "x", name="y", axes=[1])
+    format_of_softmax = {**ARGS, "signed": False, "zero_point": 0, "scale": 1 / 256}
+    graph = with_quants(builder.build(), y=Quantization(COARSE.op, format_of_softmax))
+
+    assert quants_of(AbsorbQuantize()(graph)) == {}
+    assert [node.op for node in AbsorbQuantize()(graph).nodes] == ["softmax"]
+
+
 @pytest.mark.parametrize(
     ("before", "value", "ops"),
     [
