@@ -1,60 +1,24 @@
-"""What the passes do with quantized tensors: values stay, codes stay."""
+"""What becomes of quantized tensors: values stay, codes stay."""
 
 import dataclasses
 
 import numpy as np
 import pytest
+from quantized_graphs import (
+    ARGS,
+    COARSE,
+    FINE,
+    assert_same_values,
+    quantize_node,
+    quants_of,
+    with_quants,
+)
 
 from nnef_hw.ir import Quantization, State
 from nnef_hw.ir.quantization import same_quantization
-from nnef_hw.passes import AbsorbQuantize, FoldConstants, simplify
-from nnef_hw.reference import run_float
-from nnef_hw.reference.float_quantize import encode, fake_quantize
+from nnef_hw.passes import AbsorbQuantize, simplify
+from nnef_hw.reference.float_quantize import fake_quantize
 from nnef_hw.testing import GraphBuilder
-
-ARGS = {"bits": 8, "signed": True, "symmetric": False}
-COARSE = Quantization("zero_point_linear_quantize", {**ARGS, "zero_point": 0, "scale": 0.25})
-FINE = Quantization("zero_point_linear_quantize", {**ARGS, "zero_point": 3, "scale": 0.01})
-
-
-def with_quants(graph, **quants):
-    tensors = {
-        name: dataclasses.replace(tensor, quant=quants.get(name, tensor.quant))
-        for name, tensor in graph.tensors.items()
-    }
-    return graph.replaced(tensors=tensors)
-
-
-def quants_of(graph):
-    return {
-        name: tensor.quant
-        for name, tensor in graph.tensors.items()
-        if tensor.quant is not None and tensor.data is None
-    }
-
-
-def assert_same_values(before, after, rng):
-    x = {name: rng.normal(size=(20, *before.tensor(name).shape[1:])) for name in before.inputs}
-    expected, found = run_float(before, x), run_float(after, x)
-    for name in before.outputs:
-        np.testing.assert_allclose(found[name], expected[name], rtol=1e-12, atol=1e-12)
-
-
-def quantize_node(builder, source, quant, name):
-    """Add a quantization operator with constant arguments."""
-    attrs = {key: quant.args[key] for key in ("bits", "signed", "symmetric")}
-    tensors = [np.array(quant.args[key]) for key in ("zero_point", "scale")]
-    return builder.op(quant.op, source, *tensors, name=name, **attrs)
-
-
-@pytest.fixture
-def layer(rng):
-    """Build x -> linear l, ready for more."""
-    builder = GraphBuilder()
-    builder.input("x", (1, 4))
-    builder.constant("w", rng.normal(size=(3, 4)), label="w")
-    builder.op("linear", "x", "w", rng.normal(size=(1, 3)), name="l")
-    return builder
 
 
 def test_static_operators_become_properties_of_tensors(layer, rng):
@@ -184,113 +148,3 @@ def test_quantized_constants_have_rounded_values(layer, rng):
     np.testing.assert_array_equal(tensor.data, fake_quantize(graph.constant("w"), COARSE))
     assert same_quantization(tensor.quant, COARSE)
     assert_same_values(graph, AbsorbQuantize()(graph), rng)
-
-
-SCALES = np.array([0.25, 0.5, 0.125])
-
-
-@pytest.mark.parametrize(
-    ("op", "attrs", "shape"),
-    [
-        ("unsqueeze", {"axes": [0]}, (1, 3, 4)),
-        ("transpose", {"axes": [1, 0]}, (4, 3)),
-        ("reshape", {}, (3, 2, 2)),
-        ("copy", {}, (3, 4)),
-    ],
-)
-def test_rearranged_constants_keep_their_codes(op, attrs, shape):
-    codes = np.arange(12).reshape(3, 4)
-    builder = GraphBuilder()
-    builder.input("x", shape)
-    builder.constant("w", codes * SCALES[:, None])
-    if op == "reshape":
-        builder.reshape("w", shape, name="r")
-    else:
-        builder.op(op, "w", name="r", shape=shape, **attrs)
-    builder.op("add", "x", "r", name="y")
-    quant = Quantization(COARSE.op, {**COARSE.args, "scale": SCALES})
-    tensor = FoldConstants()(with_quants(builder.build(), w=quant)).tensor("r")
-
-    assert tensor.data.shape == shape
-    np.testing.assert_array_equal(
-        encode(tensor.data, tensor.quant), (codes.T if op == "transpose" else codes).reshape(shape)
-    )
-
-
-@pytest.mark.parametrize(
-    ("quants", "ops"),
-    [
-        ({}, ["linear"]),
-        ({"y": FINE}, ["linear"]),
-        ({"l": FINE}, ["linear"]),
-        ({"l": FINE, "y": FINE}, ["linear"]),
-        ({"l": FINE, "y": COARSE}, ["linear", "relu"]),
-    ],
-    ids=["none", "result", "sum", "the same", "different"],
-)
-def test_relu_is_fused_where_that_changes_nothing(layer, rng, quants, ops):
-    layer.op("relu", "l", name="y")
-    graph = with_quants(layer.build(), **quants)
-    result = simplify(graph)
-
-    assert [node.op for node in result.nodes] == ops
-    assert ("y" in quants_of(result)) == bool(quants)
-    assert_same_values(graph, result, rng)
-
-
-@pytest.mark.parametrize("quantized", ["w", "l", "s"])
-def test_nothing_is_folded_into_codes(layer, rng, quantized):
-    layer.constant("s", rng.uniform(1, 2, (1, 3)))
-    layer.op("mul", "l", "s", name="y")
-    graph = with_quants(layer.build(), **{quantized: FINE})
-    result = simplify(graph)
-
-    assert len(simplify(layer.build()).nodes) == 1
-    assert [node.op for node in result.nodes] == ["linear", "reshape", "conv", "reshape"]
-    assert_same_values(graph, result, rng)
-
-
-def test_one_dimensional_and_transposed_filters_keep_their_codes(rng):
-    builder = GraphBuilder()
-    builder.input("x", (1, 2, 5))
-    builder.constant("f", rng.integers(-9, 9, (3, 2, 3)) * SCALES[:, None, None], label="f")
-    builder.conv("x", "f", np.zeros((1, 3)), name="c", padding=1)
-    builder.reshape("c", [1, 15], name="r")
-    builder.constant("m", rng.integers(-9, 9, (15, 4)) * 0.25, label="m")
-    builder.op("matmul", "r", "m", name="y", transposeA=False, transposeB=False)
-    per_channel = Quantization(COARSE.op, {**COARSE.args, "scale": SCALES})
-    graph = with_quants(builder.build(), f=per_channel, m=COARSE, c=FINE, y=FINE)
-    result = simplify(graph)
-
-    filters = [result.tensor(node.inputs[1]) for node in result.nodes if node.op == "conv"]
-    assert len(filters) == 2
-    for tensor in filters:
-        np.testing.assert_array_equal(fake_quantize(tensor.data, tensor.quant), tensor.data)
-    assert_same_values(graph, result, rng)
-
-
-def test_functions_keep_their_quantization_in_front_of_a_reshape(rng):
-    builder = GraphBuilder()
-    builder.input("x", (1, 2, 4, 4))
-    builder.conv("x", rng.normal(size=(3, 2, 1, 1)), np.zeros((1, 3)), name="c")
-    builder.reshape("c", [1, 48], name="r")
-    builder.op("tanh", "r", name="t")
-    builder.op("linear", "t", rng.normal(size=(2, 48)), np.zeros((1, 2)), name="y")
-    graph = with_quants(builder.build(), c=COARSE, t=FINE)
-    result = simplify(graph)
-
-    assert [node.op for node in result.nodes] == ["conv", "tanh", "conv", "reshape"]
-    assert same_quantization(quants_of(result)[result.nodes[1].name], FINE)
-    assert_same_values(graph, result, rng)
-
-
-def test_rows_of_biases_keep_their_codes(rng):
-    builder = GraphBuilder()
-    builder.input("x", (1, 2, 4, 4))
-    builder.constant("b", np.array([3, -4, 5]) * SCALES)
-    builder.conv("x", rng.normal(size=(3, 2, 1, 1)), "b", name="y")
-    quant = Quantization(COARSE.op, {**COARSE.args, "scale": SCALES})
-    graph = simplify(with_quants(builder.build(), b=quant))
-    tensor = graph.tensor(graph.nodes[0].inputs[2])
-
-    assert encode(tensor.data, tensor.quant).tolist() == [[3, -4, 5]]

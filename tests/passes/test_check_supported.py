@@ -102,3 +102,53 @@ def test_every_state_is_refused():
         "make it an input of the graph, and its next value an output"
         for name in states
     ]
+
+
+def unsupported_average(b, rng):
+    b.pool("avg_pool", "x", 2, padding=2, stride=1, border="ignore")
+
+
+def unsupported_reshape(b, rng):
+    y = b.op("transpose", b.reshape("x", [1, 3, 2, 3, 2, 3]), axes=[0, 3, 2, 5, 4, 1])
+    b.op("tanh", b.reshape(y, [1, 3, 6, 6]))
+
+
+def unsupported_filter(b, rng):
+    b.input("w", (4, 3, 1, 1))
+    b.conv("x", np.zeros((4, 3, 1, 1)))
+    b._nodes[-1] = b._nodes[-1].__class__(
+        "conv", ("x", "w", b._nodes[-1].inputs[2]), b._nodes[-1].outputs, b._nodes[-1].attrs
+    )
+
+
+def unsupported_batch_norm(b, rng):
+    zeros = np.zeros((1, 3))
+    b.op("batch_normalization", "x", zeros, zeros, zeros, zeros + 1, epsilon=0.0)
+
+
+UNSUPPORTED = {
+    unsupported_batch_norm: "batch_normalization 'batch_normalization1': this operator is not",
+    unsupported_average: "avg_pool 'avg_pool1': some of its windows lie outside of the image",
+    unsupported_reshape: (
+        "reshape 'reshape3': from 'x' [1, 3, 6, 6] to [1, 3, 6, 6] is more than an exchange of "
+        "three axes"
+    ),
+    unsupported_filter: "conv 'conv1': its filter is computed, not constant",
+}
+
+
+@pytest.mark.parametrize("make", UNSUPPORTED, ids=lambda make: make.__name__)
+def test_what_no_hardware_exists_for_is_refused(make, image, rng):
+    make(image, rng)
+    with pytest.raises((UnsupportedError, ErrorGroup), match=re.escape(UNSUPPORTED[make])):
+        simplify(image.build())
+
+
+def test_every_problem_is_listed_with_its_location(image, rng):
+    y = image.op("lrn", "x", shape=(1, 3, 6, 6))
+    y = image.op("relu", y)
+    image.op("fancy", y, shape=(1, 3, 6, 6))
+    with pytest.raises(ErrorGroup) as info:
+        simplify(image.build())
+    assert [error.location.line for error in info.value.errors] == [1, 3]
+    assert all(isinstance(error, UnsupportedError) for error in info.value.errors)
