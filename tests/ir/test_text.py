@@ -1,21 +1,24 @@
 """What is printed of a graph can be read back."""
 
+import collections
 import zlib
 from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from random_graphs import OPERATORS, RandomGraph
 from streamable_graphs import random_networks
 
-from nnef_hw.errors import Location, ModelError
+from nnef_hw.errors import ErrorGroup, Location, ModelError, UnsupportedError
 from nnef_hw.ir import Graph, Node, Quantization, State, Tensor, format_graph, parse_graph
 from nnef_hw.numerics import QType, Requant
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.tflite_numerics import TfliteAddRequant
+
+SEEDED = settings(derandomize=True, database=None, deadline=None)
 
 
 def assert_equal(one, other, path="graph"):
@@ -61,16 +64,29 @@ def test_every_operator_reads_back(op):
         assert_reads_back(net.build())
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-@given(network=random_networks())
-def test_every_stage_reads_back(network):
-    graph = network.graph
-    canonical = simplify(graph)
-    rng = np.random.default_rng(network.seed)
-    samples = {name: rng.normal(size=(2, *graph.tensor(name).shape[1:])) for name in graph.inputs}
-    fixed = quantize(canonical, samples, Scheme(**network.scheme))
-    for stage in (graph, canonical, fixed):
-        assert_reads_back(stage)
+def test_every_stage_reads_back():
+    stages = collections.Counter()
+
+    @settings(SEEDED, max_examples=25, suppress_health_check=list(HealthCheck))
+    @given(network=random_networks())
+    def run(network):
+        graph = network.graph
+        rng = np.random.default_rng(network.seed)
+        samples = {
+            name: rng.normal(size=(2, *graph.tensor(name).shape[1:])) for name in graph.inputs
+        }
+        assert_reads_back(graph)
+        try:
+            canonical = simplify(graph)
+            fixed = quantize(canonical, samples, Scheme(**network.scheme))
+        except (ErrorGroup, UnsupportedError):
+            return
+        for stage in (canonical, fixed):
+            assert_reads_back(stage)
+            stages[stage.stage] += 1
+
+    run()
+    assert stages["canonical"] == stages["fixed"] > 20
 
 
 def everything():
@@ -108,6 +124,8 @@ def test_everything_reads_back():
     assert_reads_back(everything())
 
 
+@SEEDED
+@example(0x15AE43FD)  # its shortest text, 7.038531e-26, is another one's, rounded twice
 @given(st.integers(0, 2**31 - 1))
 def test_every_float_reads_back(bits):
     value = np.array([bits, 0], np.uint32).view(np.float32)

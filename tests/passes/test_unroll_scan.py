@@ -122,3 +122,11 @@ def test_graph_without_loops_is_left_alone():
     builder.node("relu", [builder.input(Tensor("x", (2,)))], {}, ["y"])
     graph = builder.build(["y"])
     assert UnrollScan()(graph) is graph
+
+
+@pytest.mark.parametrize(("longest", "ops"), [(5, {"scan"}), (6, {"split", "mul", "add", "tanh"})])
+def test_loops_of_more_steps_than_wanted_are_left_alone(longest, ops):
+    graph = network([("after", "last", 0, 1)])
+    unrolled = UnrollScan(longest)(graph)
+    assert {node.op for node in unrolled.nodes} - {"copy"} == ops
+    assert (unrolled is graph) == (longest == 5)
