@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from nnef_hw.boards.pll import Ecp5Pll, Ice40Pll
+from nnef_hw.boards.pll import Pll
 from nnef_hw.devices import Target
 from nnef_hw.errors import TargetError
+from nnef_hw.families import Family
 
 __all__ = ["Board"]
 
@@ -79,7 +80,7 @@ class Board(Target):
         """Every clock in MHz that can be made, in ascending order."""
         return tuple(sorted(self._clocks()))
 
-    def clock(self, freq_mhz: float) -> "Ecp5Pll | Ice40Pll | None":
+    def clock(self, freq_mhz: float) -> Pll | None:
         """Find the settings of the PLL for a frequency; None if the oscillator has it already.
 
         Raises
@@ -101,19 +102,16 @@ class Board(Target):
         """Return the fastest clock in MHz that can be made and is not above a frequency."""
         return max((mhz for mhz in self.frequencies if mhz <= freq_mhz), default=self.input_mhz)
 
-    def _clocks(self) -> "dict[float, Ecp5Pll | Ice40Pll | None]":
+    def _clocks(self) -> dict[float, Pll | None]:
         return _clocks(self.device.family, self.input_mhz, self.clock_pad)
 
 
 @cache
 def _clocks(
-    family: str, input_mhz: float, clock_pad: bool
-) -> "dict[float, Ecp5Pll | Ice40Pll | None]":
+    family: Family, input_mhz: float, clock_pad: bool
+) -> dict[float, Pll | None]:
     """Tabulate settings by frequency: the first ones, with the least dividers, of each."""
-    clocks: dict[float, Ecp5Pll | Ice40Pll | None] = {input_mhz: None}
-    settings = Ecp5Pll.settings(input_mhz)
-    if family == "ice40":
-        settings = Ice40Pll.settings(input_mhz, pad=clock_pad)
-    for pll in settings:
+    clocks: dict[float, Pll | None] = {input_mhz: None}
+    for pll in family.pll_class().settings(input_mhz, pad=clock_pad):
         clocks.setdefault(round(pll.output_mhz, 9), pll)
     return clocks

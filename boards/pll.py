@@ -1,12 +1,34 @@
 """Settings of the clock generators: what they can make, and the primitive that makes it."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-__all__ = ["Ecp5Pll", "Ice40Pll"]
+__all__ = ["Ecp5Pll", "Ice40Pll", "Pll"]
+
+
+class Pll(ABC):
+    """Settings of a clock generator."""
+
+    @classmethod
+    @abstractmethod
+    def settings(cls, input_mhz, *, pad):
+        """All settings within the limits of the data sheet, those with the least dividers first.
+
+        ``pad``: the input comes from the generator's own pad, if it has one.
+        """
+
+    @property
+    @abstractmethod
+    def output_mhz(self):
+        """Frequency of the generated clock."""
+
+    @abstractmethod
+    def instance(self, clk_in, clk_out, locked):
+        """Primitive behind the clock pin ``clk_in``."""
 
 
 @dataclass(frozen=True)
-class Ice40Pll:
+class Ice40Pll(Pll):
     """``SB_PLL40`` with simple feedback: ``input * (divf + 1) / (divr + 1) / 2**divq``.
 
     ``pad``: the input comes from the PLL's own pad, otherwise from anywhere.
@@ -64,7 +86,7 @@ class Ice40Pll:
 
 
 @dataclass(frozen=True)
-class Ecp5Pll:
+class Ecp5Pll(Pll):
     """``EHXPLLL`` that feeds CLKOP back and gives CLKOS: ``input / clki * clkop / clkos``."""
 
     input_mhz: float
@@ -73,8 +95,9 @@ class Ecp5Pll:
     clkos_div: int
 
     @classmethod
-    def settings(cls, input_mhz):
+    def settings(cls, input_mhz, *, pad=False):
         """All settings within the limits of the data sheet."""
+        del pad  # any pin will do
         for clki_div in range(1, 129):
             phase_mhz = input_mhz / clki_div
             if not 10 <= phase_mhz <= 400:

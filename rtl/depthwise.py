@@ -53,6 +53,8 @@ class DepthwiseArray(wiring.Component):
         Multipliers in DSP blocks, else in LUTs.
     ram : BlockRam
         The device's block RAM, for the weights.
+    lut_ram : bool
+        The device's LUTs can be memory: sums wait in them, else in registers.
     weight_style : str
         ``"block"`` or ``"logic"``.
     weight_delay : int
@@ -71,8 +73,9 @@ class DepthwiseArray(wiring.Component):
         Cycles from the accepted last word of a pass to the first sums' ``valid``.
     """
 
-    def __init__(self, *, weights, lanes, x_bits, x_signed, w_bits, acc_bits, in_dsp, ram, taps=1,
-                 drains=1, kept_passes=2, weight_style="block", weight_delay=0):
+    def __init__(self, *, weights, lanes, x_bits, x_signed, w_bits, acc_bits, in_dsp, ram,
+                 lut_ram, taps=1, drains=1, kept_passes=2, weight_style="block",
+                 weight_delay=0):
         channels, positions = weights.shape
         if not 1 <= lanes <= channels:
             raise ValueError(f"DepthwiseArray lanes must be in 1..{channels}, not {lanes!r}")
@@ -97,6 +100,7 @@ class DepthwiseArray(wiring.Component):
         self.acc_bits = acc_bits
         self.in_dsp = in_dsp
         self.ram = ram
+        self.lut_ram = lut_ram
         self.weight_style = weight_style
         self.weight_delay = weight_delay
         self.blocks = -(-channels // lanes)
@@ -278,8 +282,8 @@ class DepthwiseArray(wiring.Component):
                 m.d.sync += slot.eq(item)
             return slot, level != 0
 
-        # Never in block RAM, which is counted; not every family has LUT RAM.
-        style = "distributed" if self.ram.name == "DP16KD" else "logic"
+        # Never in block RAM, which is counted.
+        style = "distributed" if self.lut_ram else "logic"
         m.submodules.waiting = slots = memory.Memory(
             shape=len(item), depth=depth, init=[], attrs={"ram_style": style})
         write, read = slots.write_port(), slots.read_port(domain="comb")

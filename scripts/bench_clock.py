@@ -125,7 +125,7 @@ def main() -> None:
     source = options.out / "arrays.v"
     source.write_text(to_verilog(Arrays(options.layers.split(","))))
     result = synthesize(
-        source, top="top", family="ecp5", device=TARGET.part, package=TARGET.package,
+        source, top="top", family=TARGET.device.family, device=TARGET.part, package=TARGET.package,
         out_dir=options.out, frequency_mhz=options.freq, seeds=[options.seed], bitstream=False,
     )  # fmt: skip
     used = {name: resource.used for name, resource in result.resources.items()}

@@ -24,10 +24,11 @@ import numpy as np
 from component_cases import Case, component_cases, network_cases
 from numpy.typing import NDArray
 
+from nnef_hw.boards import Board
 from nnef_hw.build.synthesis import map_only
 from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.devices import Device
+from nnef_hw.families import FAMILIES
 from nnef_hw.frontend import load
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
@@ -37,36 +38,26 @@ from nnef_hw.window import Window
 
 __all__ = ["Case", "component_cases", "fit", "measure", "network_cases"]
 
-BOARDS = {"ice40": "icebreaker", "ecp5": "ulx3s_85f"}
-NEXTPNR = {
-    "ice40": ("nextpnr-ice40", ["--up5k", "--package", "sg48"]),
-    "ecp5": ("nextpnr-ecp5", ["--85k", "--package", "CABGA381"]),
-}
-ROWS = {
-    "ice40": {
-        "lut": "ICESTORM_LC", "dsp": "ICESTORM_DSP", "bram": "ICESTORM_RAM",
-        "spram": "ICESTORM_SPRAM",
-    },
-    "ecp5": {"lut": "TRELLIS_COMB", "dsp": "MULT18X18D", "bram": "DP16KD"},
-}  # fmt: skip
 CALIBRATION_SAMPLES = 200
 
 
-def measure(component: Any, family: str, folder: Path) -> Resources:
-    """Synthesize and pack a component; return what nextpnr would place."""
+def measure(component: Any, board: Board, folder: Path) -> Resources:
+    """Synthesize and pack a component for a board's device; return what nextpnr would place."""
+    family = board.device.family
     source = folder / "top.v"
     source.write_text(to_verilog(component))
-    cells = map_only(source, top="top", family=family, out_dir=folder)
-    tool, arguments = NEXTPNR[family]
+    cells = map_only(source, top="top", family=family, device=board.part, out_dir=folder)
+    device = family.device_options(board.part, board.package, board.speed)
     log = folder / "nextpnr.log"
-    run_tool(tool, [*arguments, "--json", "top.json", "--pack-only"], cwd=folder, log=log)
+    command = [*device, "--json", "top.json", "--pack-only"]
+    run_tool(family.router.name, command, cwd=folder, log=log)
     text = log.read_text()
     counts = {
         name: int(match[1])
-        for name, row in ROWS[family].items()
-        if (match := re.search(rf"{row}:\s*(\d+)/", text))
+        for name, row in family.cells.items()
+        if name != "ff" and (match := re.search(rf"{row}:\s*(\d+)/", text))
     }
-    flip_flops = sum(n for cell, n in cells.items() if cell.startswith(("SB_DFF", "TRELLIS_FF")))
+    flip_flops = sum(n for cell, n in cells.items() if re.fullmatch(family.flip_flops, cell))
     return Resources(**counts, ff=flip_flops)
 
 
@@ -123,7 +114,7 @@ def main(arguments: list[str]) -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     for name in ("components", "blocks", "networks"):
         command = commands.add_parser(name)
-        command.add_argument("family", choices=sorted(BOARDS))
+        command.add_argument("family", choices=sorted(family.name for family in FAMILIES))
         if name == "components":
             command.add_argument("--part", help="measure this part only")
         else:
@@ -134,31 +125,31 @@ def main(arguments: list[str]) -> None:
     if options.command == "fit":
         fit([json.loads(line) for file in options.file for line in file.open()])
         return
-    target = find_board(BOARDS[options.family])
+    target = find_board(options.family)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         if options.command == "components":
             for case in component_cases(target.device):
                 if options.part in {None, case.part.costs}:
-                    _measure_case(case, target.device, options.family, folder)
+                    _measure_case(case, target, folder)
             return
         for network in options.folder:
             model = min(network.glob("*.nnef.tgz"), key=lambda path: len(path.name))
             plan, graph = load_plan(model, network / "samples.npz", target.name)
             if options.command == "blocks":
                 for case in network_cases(plan):
-                    _measure_case(case, target.device, options.family, folder)
+                    _measure_case(case, target, folder)
                 continue
-            found = measure(Accelerator(plan, graph), options.family, folder)
+            found = measure(Accelerator(plan, graph), target, folder)
             link = Resources(target.link_lut, target.link_lut // 2, 0, target.link_bram)
             ours = {k: v - getattr(link, k) for k, v in plan.resources.to_json().items()}
             _print(network.name, {"interval": plan.interval}, found, Resources(**ours), {})
 
 
-def _measure_case(case: Case, device: Device, family: str, folder: Path) -> None:
-    found = measure(case.build(), family, folder)
+def _measure_case(case: Case, board: Board, folder: Path) -> None:
+    found = measure(case.build(), board, folder)
     extra = {"features": {**case.part.features, "fixed": 1}, "typical": case.typical}
-    _print(case.part.costs, _describe(case), found, case.part.resources(device), extra)
+    _print(case.part.costs, _describe(case), found, case.part.resources(board.device), extra)
 
 
 def _print(

@@ -9,8 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 BASE = {
-    "errors", "numerics", "tables", "tflite_numerics", "window", "blockram", "devices", "files",
-    "process_group", "protocol",
+    "errors", "numerics", "tables", "tflite_numerics", "window", "blockram", "devices", "families",
+    "files", "process_group", "protocol",
 }  # fmt: skip
 GRAPH = BASE | {"ir"}
 ALLOWED = {
@@ -84,6 +84,7 @@ def test_every_layer_has_a_rule():
     [
         ("nnef_hw.run", ("amaranth", "lark")),
         ("nnef_hw.boards", ("amaranth",)),
+        ("nnef_hw.families", ("amaranth",)),
         ("nnef_hw.parts", ("amaranth",)),
         ("nnef_hw.schedule", ("amaranth",)),
         ("nnef_hw.quantize", ("amaranth",)),

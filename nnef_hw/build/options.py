@@ -23,8 +23,6 @@ __all__ = ["BuildOptions", "check_options"]
 DEFAULT_SCHEME = Scheme()
 TINY = 1e-9
 NO_BOARD = "none"
-# Reported rates are for it unless --freq says otherwise.
-IP_CLOCK_MHZ = {"ice40": 24.0, "ecp5": 60.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +160,7 @@ def _target(options: BuildOptions) -> Target:
     device = find_device(options.device)
     return Target(
         name=NO_BOARD, title=f"IP for {device.name}", device=device,
-        clock_mhz=IP_CLOCK_MHZ[device.family], link_lut=0, link_bram=0,
+        clock_mhz=device.family.ip_clock_mhz, link_lut=0, link_bram=0,
     )  # fmt: skip
 
 

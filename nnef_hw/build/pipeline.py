@@ -21,7 +21,6 @@ import nnef_hw.boards
 import nnef_hw.rtl
 import nnef_hw.sim
 from nnef_hw.boards import Board
-from nnef_hw.boards.top import CONSTRAINTS_SUFFIX
 from nnef_hw.build.cache import cached_step, discard_steps, remove_leftovers
 from nnef_hw.build.clock import search_clock
 from nnef_hw.build.emit import emit
@@ -283,7 +282,7 @@ def _synthesize(folder: BuildFolder, target: Board, seeds: int) -> SynthesisResu
     logs = folder.path / "logs"
     plan, family = folder.plan, target.device.family
     verilog = folder.path / "board" / "board_top.v"
-    constraints = verilog.with_suffix(f".{CONSTRAINTS_SUFFIX[family]}")
+    constraints = verilog.with_suffix(f".{family.constraints_suffix}")
     key = digest(
         verilog, constraints, repr((plan.clock_mhz, target, seeds)), *tool_identities(family)
     )

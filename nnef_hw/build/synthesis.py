@@ -1,4 +1,4 @@
-"""Verilog to a bitstream: yosys, nextpnr and the packers of iCE40 and ECP5.
+"""Verilog to a bitstream: yosys, nextpnr and the packer of a family.
 
 Everything happens inside one folder with relative names, because the WebAssembly tools see nothing
 else, and the results keep no path of this machine, so equal inputs give equal files.
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from nnef_hw.errors import TargetError, ToolError
+from nnef_hw.families import Family
 from nnef_hw.tools import find_tool, run_tool
 
 __all__ = ["Resource", "SynthesisResult", "map_only", "synthesize", "tool_identities"]
@@ -84,49 +85,6 @@ class SynthesisResult:
         return cls(**fields)
 
 
-@dataclass(frozen=True, slots=True)
-class _Family:
-    """How one FPGA family is driven."""
-
-    define: str
-    command: str
-    router: str
-    packer: str
-    constraints: str
-    config: str
-    bitstream: str
-    unconstrained: str
-    flip_flops: str
-    cells: Mapping[str, str]
-    options: tuple[str, ...] = ()
-    wire_ps: Mapping[str, str] = field(default_factory=dict)
-    second_try: str = ""
-
-
-_FAMILIES = {
-    "ice40": _Family(
-        define="NNEF_HW_ICE40", command="synth_ice40 -device {kind} -top {top}",
-        router="nextpnr-ice40", packer="icepack", constraints="pcf", config="asc",
-        bitstream="bin", unconstrained="--pcf-allow-unconstrained", flip_flops=r"SB_DFF\w*",
-        cells={"lut": "ICESTORM_LC", "dsp": "ICESTORM_DSP", "bram": "ICESTORM_RAM",
-               "spram": "ICESTORM_SPRAM"},
-        # the shortest wire of nextpnr's UP5K; with yosys's 750 ps ABC9 takes carry chains for the
-        # slowest paths, and saves LUTs by lengthening others that are slower once they are routed
-        wire_ps={"u": "synth_ice40.abc9.W 1760"},
-    ),
-    "ecp5": _Family(
-        # multipliers are instantiated, never inferred: the scheduler has counted them
-        define="NNEF_HW_ECP5", command="synth_ecp5 -nodsp -top {top}",
-        router="nextpnr-ecp5", packer="ecppack", constraints="lpf", config="textcfg",
-        bitstream="bit", unconstrained="--lpf-allow-unconstrained", flip_flops="TRELLIS_FF",
-        cells={"lut": "TRELLIS_COMB", "ff": "TRELLIS_FF", "dsp": "MULT18X18D",
-               "bram": "DP16KD"},
-        # the default router does not finish where a third of an 85F is full
-        options=("--router", "router2"),
-        # ABC9 without flip-flops ends in an assertion of yosys for one design in some dozens
-        second_try="synth_ecp5 -nodsp -dff -top {top}",
-    ),
-}  # fmt: skip
 YOSYS_ASSERTION = "ERROR: Assert"
 _DISPLAY = {"lut": "logic cells", "ff": "flip-flops", "dsp": "DSP blocks", "bram": "block RAMs",
             "spram": "SPRAM blocks"}  # fmt: skip
@@ -142,7 +100,7 @@ def synthesize(
     verilog: Path | Sequence[Path],
     *,
     top: str,
-    family: str,
+    family: Family,
     device: str,
     package: str,
     speed: str = "",
@@ -158,21 +116,21 @@ def synthesize(
     Parameters
     ----------
     verilog
-        Source files. ``NNEF_HW_ICE40`` or ``NNEF_HW_ECP5`` is defined.
+        Source files. The macro of the family is defined.
     top
         Top module.
     family
-        "ice40" or "ecp5".
+        Whose tools and cells are used.
     device, package
         As nextpnr names them: "up5k" and "sg48", "85k" and "CABGA381".
     speed
-        Grade of an ECP5, "6" to "8".
+        Grade, where the family has any: "6" to "8" of an ECP5.
     out_dir
         Folder that receives all files.
     frequency_mhz
         Constraint for clocks that the constraints file says nothing about.
     constraints
-        Text of the PCF or LPF file; None places the pins anywhere.
+        Text in the language of the family's nextpnr; None places the pins anywhere.
     seeds
         Of the placer; the fastest placement is taken.
     bitstream
@@ -192,20 +150,16 @@ def synthesize(
     -----
     A missed clock constraint is a result, not an error: see ``timing_met``.
     """
-    rules = _rules(family)
     logs = log_dir or out_dir
     logs.mkdir(parents=True, exist_ok=True)
-    cells, seconds = _map(verilog, rules, top, device, out_dir, logs)
+    cells, seconds = _map(verilog, family, top, device, out_dir, logs)
     netlist = f"{top}.json"
-    arguments = [f"--{device}", "--package", package, "--json", netlist]
-    if speed:
-        arguments += ["--speed", speed]
-    arguments += ["--freq", f"{frequency_mhz:g}", "--timing-allow-fail", *rules.options]
-    if constraints is None:
-        arguments.append(rules.unconstrained)
-    else:
-        (out_dir / f"{top}.{rules.constraints}").write_text(constraints)
-        arguments += [f"--{rules.constraints}", f"{top}.{rules.constraints}"]
+    arguments = [*family.device_options(device, package, speed), "--json", netlist]
+    arguments += ["--freq", f"{frequency_mhz:g}", "--timing-allow-fail"]
+    pins = None
+    if constraints is not None:
+        pins = f"{top}.{family.constraints_suffix}"
+        (out_dir / pins).write_text(constraints)
 
     log = logs / "nextpnr.log"
     begin = time.perf_counter()
@@ -214,14 +168,12 @@ def synthesize(
         folder = out_dir / f"seed{seed}"
         folder.mkdir(exist_ok=True)
         try:
-            outputs = [f"seed{seed}/timing.json", f"--{rules.config}", f"seed{seed}/{top}.config"]
             # the WebAssembly tools see nothing above their folder
-            run_tool(
-                rules.router, [*arguments, "--seed", str(seed), "--report", *outputs],
-                cwd=out_dir, log=log,
-            )  # fmt: skip
+            run = ["--seed", str(seed), "--report", f"seed{seed}/timing.json"]
+            run += family.route_options(pins, f"seed{seed}/{top}.config")
+            run_tool(family.router.name, [*arguments, *run], cwd=out_dir, log=log)
         except ToolError as error:
-            _raise_if_misfit(log, rules, f"{device}-{package}", error)
+            _raise_if_misfit(log, family, f"{device}-{package}", error)
             raise
         log.replace(folder / log.name)
         placements[seed] = json.loads((folder / "timing.json").read_text())
@@ -240,12 +192,11 @@ def synthesize(
         "nextpnr_log": "nextpnr.log",
     }
     if bitstream:
-        files["bitstream"] = f"{top}.{rules.bitstream}"
-        command = [f"{top}.config", files["bitstream"]]
-        if family == "ecp5":
-            command.insert(0, "--compress")
-        packing_log = logs / f"{rules.packer}.log"
-        seconds[rules.packer] = run_tool(rules.packer, command, cwd=out_dir, log=packing_log)
+        files["bitstream"] = f"{top}.{family.bitstream_suffix}"
+        command = family.pack_arguments(f"{top}.config", files["bitstream"])
+        packer = family.packer.name
+        packing_log = logs / f"{packer}.log"
+        seconds[packer] = run_tool(packer, command, cwd=out_dir, log=packing_log)
     for path in logs.glob("*.log"):
         path.replace(out_dir / path.name)
 
@@ -256,7 +207,7 @@ def synthesize(
         frequency_mhz=constraint,
         timing_met=all(achieved >= limit for achieved, limit in clocks.values()),
         clocks=clocks,
-        resources=_resources(report["utilization"], cells, rules),
+        resources=_resources(report["utilization"], cells, family),
         cells=cells,
         files=files,
         seconds=seconds,
@@ -291,31 +242,25 @@ def _slack(report: Mapping[str, Any]) -> float:
 
 
 def map_only(
-    verilog: Path | Sequence[Path], *, top: str, family: str, out_dir: Path, device: str = "up5k"
+    verilog: Path | Sequence[Path], *, top: str, family: Family, device: str, out_dir: Path
 ) -> dict[str, int]:
     """Map a design to cells and count them by type, in seconds; nothing is placed.
 
     ``out_dir`` receives the netlist as ``{top}_netlist.v``, the names and cells of which
     Verilator takes together with the models of the cells.
     """
-    return _map(verilog, _rules(family), top, device, out_dir, out_dir)[0]
+    return _map(verilog, family, top, device, out_dir, out_dir)[0]
 
 
-def tool_identities(family: str) -> tuple[str, ...]:
+def tool_identities(family: Family) -> tuple[str, ...]:
     """Names and versions of the tools that a result depends on, for the keys of caches."""
-    rules = _rules(family)
-    return tuple(find_tool(name).identity for name in ("yosys", rules.router, rules.packer))
-
-
-def _rules(family: str) -> _Family:
-    if family not in _FAMILIES:
-        raise ValueError(f"family must be one of {', '.join(_FAMILIES)}, not {family!r}")
-    return _FAMILIES[family]
+    names = ("yosys", family.router.name, family.packer.name)
+    return tuple(find_tool(name).identity for name in names)
 
 
 def _map(
     verilog: Path | Sequence[Path],
-    rules: _Family,
+    family: Family,
     top: str,
     device: str,
     out_dir: Path,
@@ -327,33 +272,31 @@ def _map(
     for number, source in enumerate(sources):
         names.append(f"source{number}.v")
         shutil.copyfile(source, out_dir / names[-1])
-    # up5k, hx8k, lp1k: the kind of iCE40 is what stands before the size
-    kind = re.match("[a-z]+", device)
-    known = {"top": top, "kind": {"up": "u"}.get(kind[0], kind[0]) if kind else ""}
-    reading = f"read_verilog -sv -D{rules.define} {' '.join(names)}"
-    if known["kind"] in rules.wire_ps:
-        reading += f"\nscratchpad -set {rules.wire_ps[known['kind']]}"
+    reading = f"read_verilog -sv -D{family.define} {' '.join(names)}"
     log = log_dir / "yosys.log"
-    try:
-        seconds = _run_yosys(reading, rules.command.format(**known), top, out_dir, log)
-    except ToolError:
-        if not rules.second_try or YOSYS_ASSERTION not in log.read_text(errors="replace"):
-            raise
-        first = log.replace(log_dir / "yosys_assertion.log")
-        _log.warning("yosys failed with an assertion of its own, see %s in the build; ABC9 now "
-                     "takes flip-flops too", first.name)  # fmt: skip
-        seconds = _run_yosys(reading, rules.second_try.format(**known), top, out_dir, log)
+    *ways, last = family.mappings(device, top)
+    for number, way in enumerate(ways):
+        try:
+            seconds = _run_yosys([reading, *way], top, out_dir, log)
+            break
+        except ToolError:
+            if YOSYS_ASSERTION not in log.read_text(errors="replace"):
+                raise
+            failed = log.replace(log_dir / f"yosys_assertion{number or ''}.log")
+            _log.warning("yosys failed with an assertion of its own, see %s in the build; another "
+                         "way is tried", failed.name)  # fmt: skip
+    else:
+        seconds = _run_yosys([reading, *last], top, out_dir, log)
     counts = json.loads((out_dir / "cells.json").read_text())["design"]["num_cells_by_type"]
     for name in (*names, "cells.json"):
         (out_dir / name).unlink()
     return dict(sorted(counts.items())), {"yosys": seconds}
 
 
-def _run_yosys(reading: str, command: str, top: str, out_dir: Path, log: Path) -> float:
-    """Map the source to cells with a synthesis command; return the seconds it took."""
+def _run_yosys(commands: Sequence[str], top: str, out_dir: Path, log: Path) -> float:
+    """Map the source to cells with these commands; return the seconds it took."""
     script = [
-        reading,
-        command,
+        *commands,
         # sources of cells are files of the yosys installation
         "setattr -unset src =*/w:* =*/c:* =*/m:*",
         "setattr -mod -unset src =*",
@@ -366,24 +309,24 @@ def _run_yosys(reading: str, command: str, top: str, out_dir: Path, log: Path) -
 
 
 def _resources(
-    utilization: Mapping[str, Mapping[str, int]], cells: Mapping[str, int], rules: _Family
+    utilization: Mapping[str, Mapping[str, int]], cells: Mapping[str, int], family: Family
 ) -> dict[str, Resource]:
     resources = {
         name: Resource(utilization[cell]["used"], utilization[cell]["available"])
-        for name, cell in rules.cells.items()
+        for name, cell in family.cells.items()
         if cell in utilization
     }
     if "ff" not in resources:
-        flip_flops = sum(n for cell, n in cells.items() if re.fullmatch(rules.flip_flops, cell))
+        flip_flops = sum(n for cell, n in cells.items() if re.fullmatch(family.flip_flops, cell))
         resources["ff"] = Resource(flip_flops, resources["lut"].available)
     return resources
 
 
-def _raise_if_misfit(log: Path, rules: _Family, target: str, cause: ToolError) -> None:
+def _raise_if_misfit(log: Path, family: Family, target: str, cause: ToolError) -> None:
     """Turn nextpnr's failure into an error of the user's, if it is one."""
     text = log.read_text(errors="replace")
     used = {cell: (int(n), int(limit)) for cell, n, limit in _UTILISATION.findall(text)}
-    names = {cell: _DISPLAY[name] for name, cell in rules.cells.items()}
+    names = {cell: _DISPLAY[name] for name, cell in family.cells.items()}
     over = [
         f"{n} {names.get(cell, cell)} of {limit}" for cell, (n, limit) in used.items() if n > limit
     ]
@@ -393,7 +336,7 @@ def _raise_if_misfit(log: Path, rules: _Family, target: str, cause: ToolError) -
             f"the design does not fit into {target}: it needs {', '.join(over)}", remedy=remedy
         ) from cause
     if match := _MISFIT.search(text):
-        cell, _ = next(iter(rules.cells.items()))[::-1]
+        cell, _ = next(iter(family.cells.items()))[::-1]
         n, limit = used.get(cell, (0, 0))
         share = f" with {n} of {limit} logic cells used" if limit else ""
         reason = match[0].removeprefix("ERROR: ")

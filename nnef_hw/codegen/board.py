@@ -8,7 +8,7 @@ from typing import Any
 
 from nnef_hw.boards import Board
 from nnef_hw.boards.core import DEFAULT_BAUD
-from nnef_hw.boards.top import CONSTRAINTS_SUFFIX, board_constraints, board_top
+from nnef_hw.boards.top import board_constraints, board_top
 from nnef_hw.boards.uart import uart_divider
 from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.verilog import to_verilog
@@ -96,5 +96,5 @@ def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any], board: Boar
     return BoardDesign(
         verilog=to_verilog(top, name="board_top", ports=ports),
         constraints=board_constraints(board, manifest["link"]["kind"]),
-        suffix=CONSTRAINTS_SUFFIX[board.device.family],
+        suffix=board.device.family.constraints_suffix,
     )

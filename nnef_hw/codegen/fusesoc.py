@@ -123,10 +123,6 @@ targets:
       yosys_synth_options: [{options}]
     parameters: [{define}]
 """
-SYNTHESIS = {
-    "ice40": ("NNEF_HW_ICE40", "-dsp"),
-    "ecp5": ("NNEF_HW_ECP5", "-nodsp"),
-}
 
 README = """\
 # {name}
@@ -213,11 +209,11 @@ def _core_name(name: str) -> str:
 def fusesoc_core(plan: Plan, name: str) -> str:
     """Text of the core file, which stands in the build's folder."""
     device = find_device(plan.device)
-    define, option = SYNTHESIS[device.family]
+    family = device.family
     vectors = [f"sim/{port.name}.hex" for port in (*plan.inputs, *plan.outputs)]
     return CORE.format(
-        name=name, core=_core_name(name), device=device.name, arch=device.family, define=define,
-        options=option,
+        name=name, core=_core_name(name), device=device.name, arch=family.name,
+        define=family.define, options=family.ip_option,
         description=json.dumps(f"{printable(plan.model)}, a bit-exact accelerator on AXI4-Stream"),
         vectors="\n".join(
             f"      - {path}: {{file_type: user, copyto: {path}}}" for path in vectors
@@ -231,6 +227,6 @@ def ip_readme(plan: Plan, graph: Graph, name: str) -> str:
         name=name,
         core=_core_name(name),
         model=printable(plan.model),
-        define=SYNTHESIS[find_device(plan.device).family][0],
+        define=find_device(plan.device).family.define,
         ports="\n".join(f"* {line}" for line in port_lines(plan, graph)),
     )

@@ -29,7 +29,8 @@ class DepthwiseArray(Pipe):
         Channels; products of each sum.
     lanes, taps
         Channels at once, and products of each per word.
-    kept_passes, x_bits, x_signed, w_bits, acc_bits, in_dsp, ram, weight_style, weight_delay
+    kept_passes, x_bits, x_signed, w_bits, acc_bits, in_dsp, ram, lut_ram, weight_style,
+    weight_delay
         As of the component.
     """
 
@@ -48,6 +49,7 @@ class DepthwiseArray(Pipe):
     acc_bits: int
     in_dsp: bool
     ram: BlockRam
+    lut_ram: bool
     weight_style: str
     weight_delay: int
 
@@ -122,13 +124,14 @@ class DepthwiseArray(Pipe):
         }
 
     def flip_flops(self, device: Device) -> int:
+        del device
         in_logic = self.weight_style == "logic"
         weights = self._columns if in_logic else self._width
         ff = self.multipliers * self.x_bits * (1 + self.weight_delay)
         ff += weights * (self.weight_delay + in_logic)
         sums = 1 + (self.words > 1)
         # More than two sets of sums are in LUT RAM, if there is any.
-        if self.kept_passes == 2 or not device.has_lut_ram:
+        if self.kept_passes == 2 or not self.lut_ram:
             sums += self.kept_passes - 1
         tree = tree_bits(self.taps, self.x_bits + self.w_bits)
         ff += self.lanes * (self.acc_bits * sums + tree)
@@ -158,7 +161,7 @@ class DepthwiseArray(Pipe):
         return self.component_class()(
             lanes=self.lanes, taps=self.taps, kept_passes=self.kept_passes,
             x_bits=self.x_bits, x_signed=self.x_signed, w_bits=self.w_bits,
-            acc_bits=self.acc_bits, in_dsp=self.in_dsp, ram=self.ram,
+            acc_bits=self.acc_bits, in_dsp=self.in_dsp, ram=self.ram, lut_ram=self.lut_ram,
             weight_style=self.weight_style, weight_delay=self.weight_delay, **contents,
         )  # fmt: skip
 

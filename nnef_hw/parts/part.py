@@ -11,7 +11,7 @@ from typing import Any, ClassVar, final
 
 from nnef_hw.blockram import BlockRam, Tiling
 from nnef_hw.devices import Device, Resources
-from nnef_hw.parts.costs import COSTS
+from nnef_hw.families import FAMILIES
 from nnef_hw.parts.timing import Kernel, Process, Stream
 from nnef_hw.window import Window
 
@@ -46,7 +46,7 @@ class Part(ABC):
     label
         What an instance is called in Verilog, behind the name of its layer.
     costs
-        Its row in :data:`~nnef_hw.parts.costs.COSTS`.
+        Its row in :attr:`.Family.lut_weights`.
     is_registered
         Whether registers stand between its operands and its result.
     takes_turns
@@ -62,8 +62,8 @@ class Part(ABC):
     def __init_subclass__(cls) -> None:
         """Check that every family has weights for the LUTs of a new component."""
         super().__init_subclass__()
-        if "component" in vars(cls):
-            unmeasured = [family for family, rows in COSTS.items() if cls.costs not in rows]
+        if hasattr(cls, "component"):
+            unmeasured = [x.name for x in FAMILIES if cls.costs not in x.lut_weights]
             assert not unmeasured, f"{cls.label} of {unmeasured} has no row {cls.costs!r}"
 
     @property
@@ -101,8 +101,8 @@ class Part(ABC):
     def features(self) -> Mapping[str, float]:
         """What the LUTs are for: bits of registers, adders, counters, tables.
 
-        Their weights are measured (:data:`~nnef_hw.parts.costs.COSTS`); each family has one for
-        each of them, and one for ``fixed``, of which there is 1. ``products`` are 8x8 multipliers
+        Their weights are measured (:attr:`.Family.lut_weights`); each family has one for each of
+        them, and one for ``fixed``, of which there is 1. ``products`` are 8x8 multipliers
         in logic, whose LUTs are the device's.
         """
 
@@ -148,7 +148,7 @@ class Part(ABC):
 
 @cache
 def _resources(part: Part, device: Device) -> Resources:
-    weights = COSTS[device.family][part.costs]
+    weights = device.family.lut_weights[part.costs]
     features = {**part.features, "fixed": 1.0}
     products = features.pop("products", 0.0)
     assert features.keys() == weights.keys(), (part, features.keys() ^ weights.keys())

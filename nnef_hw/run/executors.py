@@ -97,7 +97,7 @@ class NetlistExecutor(RtlExecutor):
         """What is simulated."""
         device = find_device(self._build.plan.device)
         verilog, top = self._build.verilog, self._build.module
-        return mapped_verilog(verilog, device.family, top=top, device=device.name)
+        return mapped_verilog(verilog, device, top=top)
 
 
 class DeviceExecutor:

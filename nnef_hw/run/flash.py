@@ -75,8 +75,7 @@ def plan_flashing(build: Path, board: str | None = None, *, volatile: bool = Fal
             f"{str(build)!r} is a build for board {built!r}, not {target.name!r}",
             remedy="build it for that board",
         )
-    suffix = {"ice40": "bin", "ecp5": "bit"}[target.device.family]
-    bitstream = build / "board" / f"board_top.{suffix}"
+    bitstream = build / "board" / f"board_top.{target.device.family.bitstream_suffix}"
     if not bitstream.is_file():
         raise UsageError(
             f"{str(build)!r} has no bitstream {bitstream.name}",

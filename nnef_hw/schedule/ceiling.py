@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nnef_hw.devices import Device, Resources, Target
+from nnef_hw.families import Family
 from nnef_hw.schedule.block import Block
 from nnef_hw.schedule.budget import border_resources, budget_of, largest, queue_resources
 from nnef_hw.schedule.options import useful_options
@@ -61,11 +62,11 @@ def find_ceilings(
     return ceilings
 
 
-def _options(network: LayerGraph, devices: Sequence[Device]) -> Mapping[str, list[list[Block]]]:
+def _options(network: LayerGraph, devices: Sequence[Device]) -> Mapping[Family, list[list[Block]]]:
     """Fold all layers for the family of every device: a folding suits all of its devices."""
     options = {}
     for family in {device.family for device in devices}:
-        relatives = [device for device in devices if device.family == family]
+        relatives = [device for device in devices if device.family is family]
         device = largest(relatives, 2)
         options[family] = [useful_options(x, device) for x in network.layers]
     return options

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from nnef_hw.boards import BOARDS
 from nnef_hw.devices import Device, Resources, Target
 from nnef_hw.errors import TargetError
+from nnef_hw.families import Family
 from nnef_hw.schedule.block import Block
 from nnef_hw.schedule.budget import (
     Budget,
@@ -215,7 +216,7 @@ class Misfit:
 
     def _boards(self, design: Sequence[Block]) -> list[str]:
         """Name the boards that the network fits, with FIFOs as those of a design for its family."""
-        families: dict[str, list[Target]] = {}
+        families: dict[Family, list[Target]] = {}
         for board in BOARDS:
             families.setdefault(board.device.family, []).append(board)
         found = set()
@@ -229,7 +230,7 @@ class Misfit:
                 chosen = choose(tables, limits)
                 if chosen is None:
                     continue
-                if fifos is None and design and device.family == self.device.family:
+                if fifos is None and design and device.family is self.device.family:
                     fifos = queue_resources(design, device)
                 elif fifos is None:
                     blocks = [layer[n] for layer, n in zip(options, chosen, strict=True)]

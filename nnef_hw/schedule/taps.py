@@ -69,7 +69,8 @@ class TapFolding(ArrayFolding):
         """Return the array."""
         return DepthwiseArray(
             channels=layer.out_channels, positions=layer.weights_of_channel, lanes=self.lanes,
-            taps=self.taps, w_bits=layer.w_bits, **layer.array_formats(self, device),
+            taps=self.taps, w_bits=layer.w_bits, lut_ram=device.family.has_lut_ram,
+            **layer.array_formats(self, device),
         )  # fmt: skip
 
     def parts(self, layer: ArrayLayer[Any], view: View, device: Device) -> tuple[Part, ...]:

@@ -18,6 +18,7 @@ from nnef_hw.boards.link import PacketLink
 from nnef_hw.boards.pll import Ecp5Pll, Ice40Pll
 from nnef_hw.boards.top import board_constraints, board_top
 from nnef_hw.errors import TargetError, UsageError
+from nnef_hw.families import ICE40
 
 each_board = pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 LAYOUT = data.StructLayout({"data": data.ArrayLayout(8, 1), "last": 1})
@@ -66,7 +67,7 @@ def test_facts_agree_with_the_platform(board):
     size = re.search(r"\d+k?", board.part)[0].removesuffix("k")
     assert size in platform.device.lower()
     assert size in board.device.name
-    if board.device.family == "ice40":
+    if board.device.family is ICE40:
         assert platform.package.lower() == board.package
     else:
         assert platform.package[-3:] == board.package[-3:]

@@ -90,4 +90,4 @@ def fake_synthesis(monkeypatch):
         )  # fmt: skip
 
     monkeypatch.setattr(pipeline, "synthesize", synthesize)
-    monkeypatch.setattr(pipeline, "tool_identities", lambda family: ("tools of", family))
+    monkeypatch.setattr(pipeline, "tool_identities", lambda family: ("tools of", family.name))

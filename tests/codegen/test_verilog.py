@@ -140,6 +140,8 @@ def test_dsp_and_block_ram_counts_are_exact(board, dsp, ram, graph, tmp_path):
     plan = fold(schedule(graph, target), target, FOLDINGS)
     source = tmp_path / "top.v"
     source.write_text(to_verilog(Accelerator(plan, graph)))
-    cells = map_only(source, top="top", family=target.device.family, out_dir=tmp_path / "map")
+    cells = map_only(
+        source, top="top", family=target.device.family, device=target.part, out_dir=tmp_path / "map"
+    )
     assert cells[dsp] == plan.resources.dsp - plan.link.dsp
     assert cells[ram] == plan.resources.bram - plan.link.bram

@@ -171,7 +171,7 @@ def test_mapped_board_computes_the_integers_of_the_model(tiny, name):
     """The cells that nextpnr gets: accelerator, link, reset and PLL, behind the UART's pins."""
     design = Design.of(*tiny, name)
     device = find_board(name).device
-    mapped = mapped_verilog(design.verilog, device.family, top="board_top", device=device.name)
+    mapped = mapped_verilog(design.verilog, device, top="board_top")
     with replace(design, verilog=mapped).power_on() as board:
         host = Host(board, TIMING)
         host.open(design.manifest_hash)

@@ -36,7 +36,7 @@ def test_mapped_cells_match_the_fixed_model(board, cell):
     target = find_board(board)
     plan = schedule(fixed, target)
     verilog = to_verilog(Accelerator(plan, fixed))
-    mapped = mapped_verilog(verilog, target.device.family, device=target.device.name)
+    mapped = mapped_verilog(verilog, target.device)
     assert mapped.count(f"  {cell} #(") == sum(block.resources.dsp for block in plan.blocks)
 
     codes = quantize_inputs(fixed, samples[:24].inputs)

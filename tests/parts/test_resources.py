@@ -10,7 +10,6 @@ from golden_networks import NETWORKS
 from nnef_hw.devices import DEVICES
 from nnef_hw.parts.array import SystolicArray
 from nnef_hw.parts.banked import BankedLineBuffer
-from nnef_hw.parts.costs import COSTS
 from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.parallel import ParallelLineBuffer
 from nnef_hw.parts.part import Pipe
@@ -54,7 +53,7 @@ def test_every_feature_has_a_weight_and_every_weight_a_feature(device):
                 part for block in layer_options(layer, device)[::50] for part in block.parts
             }:
                 # The figure of the device stands for products.
-                weights = COSTS[device.family][part.costs]
+                weights = device.family.lut_weights[part.costs]
                 assert {*part.features, "fixed"} - {"products"} == set(weights)
                 assert min(weights.values()) >= 0
                 assert min(part.features.values(), default=0) >= 0
@@ -63,6 +62,8 @@ def test_every_feature_has_a_weight_and_every_weight_a_feature(device):
 def test_a_part_of_which_nobody_knows_the_luts_cannot_be_defined():
     with pytest.raises(AssertionError, match=r"nothing of .* has no row 'unheard of'"):
         type("Unheard", (Pipe,), {"component": "x:X", "label": "nothing", "costs": "unheard of"})
+    with pytest.raises(AssertionError, match=r"'ice40', 'ecp5'.* has no row 'unheard of'"):
+        type("Unheard", (LineBuffer,), {"costs": "unheard of"})
 
 
 @pytest.mark.parametrize("board", BOARDS)
@@ -186,13 +187,14 @@ def test_fit_finds_the_weights(script, rng, capsys):
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_component_is_within_15_percent(part, wanted, board, script, tmp_path):
-    device = find_board(board).device
+    target = find_board(board)
+    device = target.device
     case = next(
         case
         for case in script.component_cases(device)
         if type(case.part) is part and all(getattr(case.part, k) == v for k, v in wanted.items())
     )
-    found = script.measure(case.build(), device.family, tmp_path)
+    found = script.measure(case.build(), target, tmp_path)
     estimate = case.part.resources(device)
     error = estimate.lut / found.lut - 1
     assert abs(error) < 0.15, f"{error:+.1%}"

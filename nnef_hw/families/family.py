@@ -1,0 +1,203 @@
+"""What is known of an FPGA family: every question that its devices, boards and tools are asked."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from nnef_hw.blockram import BlockRam
+
+__all__ = ["CellModels", "Family", "Pin", "Program"]
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A pin of the device: its package name, polarity, and what the board asks of it."""
+
+    site: str
+    invert: bool
+    attributes: Mapping[str, object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A tool of the family's own: a program, or a function of a Python package.
+
+    Parameters
+    ----------
+    name, minimum
+        Of the program, and its oldest version that will do.
+    module, function
+        Of YoWASP's package that has it, too.
+    probe, usage
+        Arguments with which it ends at once, and the status it then has.
+    """
+
+    name: str
+    minimum: str
+    module: str
+    function: str
+    probe: tuple[str, ...]
+    usage: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellModels:
+    """Verilog of the cells that a design is mapped to.
+
+    Parameters
+    ----------
+    files
+        Of yosys, below its folder of shared files.
+    ours
+        Files of ``sim/models`` with what those lack.
+    defines
+        Macros that they need.
+    omitted
+        Regular expressions of the modules that are left out: a PLL is modelled where a board is
+        simulated.
+    """
+
+    files: tuple[str, ...]
+    ours: tuple[str, ...]
+    defines: tuple[str, ...]
+    omitted: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Family(ABC):
+    """An FPGA family: its facts, and the language of its tools.
+
+    A family that leaves a fact or a question open cannot be made. There is one object of each, so
+    that they are compared and hashed as objects; it prints as its name.
+
+    Parameters
+    ----------
+    name, title
+        As yosys and FuseSoC call it, and in full. The name is also an alias of the board that
+        stands for the family: components are measured for its device.
+    ram
+        Block RAM and its shapes.
+    products_per_dsp
+        Independent 8x8 products in a DSP block.
+    has_lut_ram
+        Whether LUTs can be memory.
+    lut_multiplier
+        LUTs of one registered 8x8 multiplier in logic, measured.
+    lut_weights
+        LUTs per unit of every feature of a part, measured: ``lut_weights[part][feature]``;
+        ``docs/resources.md`` tells how.
+    weight_delay
+        Registers between weight memories and multipliers that the clocks of its boards need.
+    long_wires
+        Whether a wire across the device takes most of a cycle of those clocks: a FIFO then stands
+        between an array and its requantizer, a restart hops from block to block, and the last DSP
+        blocks are left free where LUTs are many.
+    digit_bits
+        Most adders a requantizer may chain in one cycle, for the clocks of its boards.
+    logic_words
+        Most words of a weight memory in LUTs, for the clocks of its boards.
+    lut_share
+        Share of the LUTs that a design may fill and still reach those clocks.
+    ip_clock_mhz
+        Clock for which the rates of plain IP are reported unless the user asks for another.
+    define
+        Macro with which ``primitives.v`` instantiates the family's cells.
+    ip_option
+        Option of yosys's synthesis command for plain IP.
+    router, packer
+        nextpnr, and what makes a bitstream of its configuration.
+    constraints_suffix, bitstream_suffix
+        Of the files that nextpnr reads and the packer writes, without a dot.
+    cells
+        Kinds of cells as nextpnr counts them, by resource; the first one is the logic cell.
+    flip_flops
+        Regular expression of the flip-flops that yosys maps to.
+    models
+        The cells in Verilog, for simulation.
+    pll
+        ``module:class`` of its clock generator.
+    """
+
+    name: str
+    title: str
+    ram: BlockRam
+    products_per_dsp: int
+    has_lut_ram: bool
+    lut_multiplier: int
+    lut_weights: Mapping[str, Mapping[str, float]]
+    weight_delay: int
+    long_wires: bool
+    digit_bits: int
+    logic_words: int
+    lut_share: float
+    ip_clock_mhz: float
+    define: str
+    ip_option: str
+    router: Program
+    packer: Program
+    constraints_suffix: str
+    bitstream_suffix: str
+    cells: Mapping[str, str]
+    flip_flops: str
+    models: CellModels
+    pll: str
+
+    @abstractmethod
+    def mappings(self, part: str, top: str) -> Sequence[Sequence[str]]:
+        """Return the commands of yosys that map a design to cells, in several ways.
+
+        One way is tried after another as long as yosys fails with an assertion of its own.
+
+        Parameters
+        ----------
+        part
+            The device, as nextpnr names it.
+        top
+            Top module.
+        """
+
+    @abstractmethod
+    def device_options(self, part: str, package: str, speed: str) -> list[str]:
+        """Return nextpnr's options for a device, package and speed grade, as it names them."""
+
+    @abstractmethod
+    def route_options(self, constraints: str | None, config: str) -> list[str]:
+        """Return nextpnr's further options.
+
+        Parameters
+        ----------
+        constraints
+            File of the pins and clocks; None places the pins anywhere.
+        config
+            File that receives the configuration.
+        """
+
+    @abstractmethod
+    def pack_arguments(self, config: str, bitstream: str) -> list[str]:
+        """Return the packer's arguments, of nextpnr's file and the one to be written."""
+
+    @abstractmethod
+    def constraints(self, pins: Mapping[str, Pin], input_mhz: float) -> str:
+        """Return the text for nextpnr of the pins by port, and of the clock at port ``clk``."""
+
+    def pll_class(self) -> Any:
+        """Return the class of the clock generator; its module is imported only now."""
+        module, _, name = self.pll.partition(":")
+        return getattr(import_module(module), name)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # another process, or a copy, has the one object, too
+        return _family_named, (self.name,)
+
+
+def _family_named(name: str) -> Family:
+    from nnef_hw.families import FAMILIES
+
+    return next(family for family in FAMILIES if family.name == name)

