@@ -74,7 +74,7 @@ def test_files(finished):
     assert json.loads((folder / "report.json").read_text()) == report
     verilog = (folder / "rtl" / "top.v").read_text()
     assert "module top(" in verilog
-    assert all(block["name"] in verilog for block in json.loads(plan)["blocks"])
+    assert all(layer in verilog for layer in json.loads(plan)["layers"])
 
 
 def test_report(finished):

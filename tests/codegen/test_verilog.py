@@ -9,7 +9,6 @@ import pytest
 
 from nnef_hw.build.synthesis import map_only
 from nnef_hw.codegen.accelerator import Accelerator, module_name
-from nnef_hw.codegen.blocks import window_weights
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.passes import simplify
@@ -17,6 +16,7 @@ from nnef_hw.quantize import quantize
 from nnef_hw.rtl.primitives import PRIMITIVES
 from nnef_hw.schedule import find_board, lower, schedule
 from nnef_hw.schedule.beats import simulate_beats
+from nnef_hw.schedule.systolic import SystolicFolding, window_weights
 from nnef_hw.testing import GraphBuilder
 
 
@@ -35,7 +35,7 @@ def graph(rng):
 def fold(plan, target, changes):
     """Put changes into the foldings of a plan by name, and simulate its beats again."""
     blocks = [
-        block.with_folding(**changes[block.name]) if block.name in changes else block
+        replace(block, folding=changes[block.name]) if block.name in changes else block
         for block in plan.blocks
     ]
     times = simulate_beats(blocks, plan.inputs, plan.outputs)
@@ -118,15 +118,14 @@ def test_window_weights_fill_absent_lanes_with_zeros(lanes, graph):
     assert not padded[:, :, 2:].any()
 
 
+DIGITS = {"digit_bits": 1, "digit_stages": 1, "kept_passes": 1}
 FOLDINGS = {
-    "edges": {"rows": 3, "lanes": 1, "group_rows": 2, "in_dsp": True, "weight_style": "block"},
-    "classes_conv": {
-        "rows": 1,
-        "lanes": 2,
-        "group_rows": 1,
-        "in_dsp": False,
-        "weight_style": "logic",
-    },
+    "edges": SystolicFolding(
+        rows=3, lanes=1, group_rows=2, in_dsp=True, weight_style="block", depth=64, **DIGITS
+    ),
+    "classes_conv": SystolicFolding(
+        rows=1, lanes=2, group_rows=1, in_dsp=False, weight_style="logic", depth=64, **DIGITS
+    ),
 }
 
 

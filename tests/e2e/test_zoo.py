@@ -81,6 +81,5 @@ def test_network_that_does_not_fit_is_refused(zoo):
     with pytest.raises(TargetError) as raised:
         schedule(fixed, find_board("icebreaker"))
     message = str(raised.value)
-    assert "61470 bytes of weights (61 KB)" in message
-    assert "15360 bytes of block RAM (15 KB)" in message
-    assert "it fits ulx3s_25f, ulx3s_45f, ulx3s_85f, orangecrab, orangecrab_85f, " in message
+    assert "it takes at least 119 block RAMs, 90 more than the 29 left beside the host" in message
+    assert "it fits: ulx3s_25f, ulx3s_45f, ulx3s_85f, orangecrab, orangecrab_85f, " in message

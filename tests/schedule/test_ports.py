@@ -1,7 +1,5 @@
 """Networks with several inputs and outputs: codes, and cycles to the beat."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -170,8 +168,8 @@ def test_fifos_do_not_grow_with_the_frames(depth, is_enough, make):
     depths = [source.depth for block in plan.blocks for source in block.sources if source.depth]
     assert depths == [514, 514]
     blocks = [
-        replace(b, sources=tuple(replace(s, depth=depth if s.depth else 0) for s in b.sources))
-        for b in plan.blocks
+        block.with_fifos([depth if before else 0 for before in block.fifos])
+        for block in plan.blocks
     ]
     if is_enough:
         times = simulate_beats(blocks, plan.inputs, plan.outputs)

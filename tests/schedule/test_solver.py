@@ -105,9 +105,8 @@ def test_target_fps_takes_the_smallest_design_that_reaches_it(fix, rng):
 
 def test_a_clock_changes_no_cycles(fix, rng):
     graph, target = fix(classifier(rng)), find_board("ice40")
-    assert schedule(graph, target, clock_mhz=12.0) == replace(
-        schedule(graph, target), clock_mhz=12.0
-    )
+    slow, usual = schedule(graph, target, clock_mhz=12.0), schedule(graph, target)
+    assert slow.dumps() == replace(usual, clock_mhz=12.0).dumps()
 
 
 def test_the_same_plan_every_time(fix, rng):

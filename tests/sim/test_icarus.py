@@ -64,7 +64,7 @@ def test_shipped_bench_runs_under_icarus(network, target, rng, tmp_path):
     fixed = quantize(canonical, noise)
     plan = schedule(fixed, find_board(target) if isinstance(target, str) else target)
     if network is rows and target == "ecp5":
-        assert any(block.lines for block in plan.blocks)
+        assert any(block.folding.shape["lines"] for block in plan.blocks)
     (tmp_path / "rtl").mkdir()
     (tmp_path / "rtl" / "top.v").write_text(to_verilog(Accelerator(plan, fixed)))
     codes = random_codes(fixed, 3)

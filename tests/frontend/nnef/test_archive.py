@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from nnef_hw.errors import ModelError, UnsupportedError, UsageError
+from nnef_hw.errors import ModelError, OutputError, UnsupportedError, UsageError
 from nnef_hw.frontend.nnef import archive as archive_module
 from nnef_hw.frontend.nnef.archive import open_archive, write_archive
 
@@ -249,13 +249,14 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pathlib.Path.replace", fail)
-    with pytest.raises(UsageError, match=re.escape("m.tar: No space left on device; choose")):
+    match = re.escape("m.tar: cannot be written: No space left on device; free some space")
+    with pytest.raises(OutputError, match=match):
         write_archive(path, {"graph.nnef": b"new"})
     assert [(item.name, item.read_bytes()) for item in tmp_path.iterdir()] == [("m.tar", b"old")]
 
 
 def test_unwritable_places_and_unknown_names(tmp_path):
-    with pytest.raises(UsageError, match="No such file or directory"):
+    with pytest.raises(OutputError, match="No such file or directory"):
         write_archive(tmp_path / "none" / "m.tgz", {})
     with pytest.raises(UsageError, match=re.escape("name it NAME.nnef.tgz")):
         write_archive(tmp_path / "m.zip", {})

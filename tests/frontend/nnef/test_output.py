@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from nnef_hw.errors import UsageError
+from nnef_hw.errors import OutputError, UsageError
 from nnef_hw.frontend.nnef.output import write_model
 
 MEMBERS = {"graph.nnef": b"new", "a/w.dat": b"w"}
@@ -63,7 +63,7 @@ def test_folder_with_anything_else_is_left_alone(present, tmp_path):
 def test_broken_write_leaves_no_model(tmp_path):
     write_model(tmp_path, {"graph.nnef": b"old", "a.dat": b"old"})
     (tmp_path / "b.dat").mkdir()
-    with pytest.raises(UsageError, match="cannot write"):
+    with pytest.raises(OutputError, match="cannot be written"):
         write_model(tmp_path, {"graph.nnef": b"new", "a.dat": b"new", "b.dat": b"new"})
     assert "graph.nnef" not in files(tmp_path)
     assert not [name for name in files(tmp_path) if name.endswith(".partial")]
@@ -71,7 +71,7 @@ def test_broken_write_leaves_no_model(tmp_path):
 
 def test_folder_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match=r"cannot write .*file/m: .*; choose another place"):
+    with pytest.raises(OutputError, match=r"file/m: cannot be written: .*; choose another place"):
         write_model(tmp_path / "file" / "m", MEMBERS)
-    with pytest.raises(UsageError, match="cannot write"):
+    with pytest.raises(OutputError, match="cannot be written"):
         write_model(tmp_path / "file", MEMBERS)
