@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,9 +17,6 @@ __all__ = [
     "is_build",
     "remove_leftovers",
 ]
-
-if sys.platform != "win32":
-    pass
 
 _STEPS = ".steps"
 

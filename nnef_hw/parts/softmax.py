@@ -10,25 +10,7 @@ from nnef_hw.devices import Device
 from nnef_hw.parts.part import Pipe, counter_bits
 from nnef_hw.parts.timing import Process, Stream
 
-__all__ = ["Softmax", "divide_in_turn"]
-
-
-def divide_in_turn(
-    target: Stream, origin: Stream, channels: int, latency: int, spacing: int
-) -> Process:
-    """Take the codes of a pixel, then give its probabilities one after the other."""
-    idle = 0
-    while True:
-        accepted = 0
-        for _ in range(channels):
-            offered = yield origin
-            accepted = max(offered, idle)
-            origin.accept(accepted)
-        time = accepted + latency
-        for _ in range(channels):
-            given = yield target, time
-            time = given + spacing
-            idle = given + 1
+__all__ = ["Softmax"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +20,8 @@ class Softmax(Pipe):
     component = "nnef_hw.rtl.softmax:Softmax"
     label = "softmax"
     costs = "softmax"
-    spacing = 14
     exponential_bits = 16
+    registers = 87
 
     channels: int
     bits: int
@@ -50,6 +32,11 @@ class Softmax(Pipe):
     def latency(self) -> int:
         """Cycles from a pixel's last code to its first probability."""
         return self.channels + 18
+
+    @property
+    def spacing(self) -> int:
+        """Cycles from one probability to the next."""
+        return 14
 
     @property
     def pixel_cycles(self) -> int:
@@ -69,8 +56,20 @@ class Softmax(Pipe):
 
     def flip_flops(self, device: Device) -> int:
         del device
-        return 87 + 3 * counter_bits(self.channels)
+        return self.registers + 3 * counter_bits(self.channels)
 
     def process(self, target: Stream, *origins: Stream) -> Process:
+        """Take the codes of a pixel, then give its probabilities one after the other."""
         [origin] = origins
-        return divide_in_turn(target, origin, self.channels, self.latency, self.spacing)
+        idle = 0
+        while True:
+            accepted = 0
+            for _ in range(self.channels):
+                offered = yield origin
+                accepted = max(offered, idle)
+                origin.accept(accepted)
+            time = accepted + self.latency
+            for _ in range(self.channels):
+                given = yield target, time
+                time = given + self.spacing
+                idle = given + 1
