@@ -31,7 +31,7 @@ class LinkedCore(wiring.Component):
         Has an input stream ``i`` and an output stream ``o`` of ``StructLayout({"data":
         ArrayLayout(codes, lanes), "last": 1})``, or several. Every session restarts it: by
         ``restart`` and ``restarted``, if it has them as
-        :class:`~nnef_hw.codegen.accelerator.Accelerator` does.
+        :class:`~nnef_hw.streaming.accelerator.Accelerator` does.
     clk_hz : int
         Clock of everything.
     baud : int

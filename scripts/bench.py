@@ -22,7 +22,7 @@ from nnef_hw.errors import NnefHwError
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.samples import load_samples
-from nnef_hw.schedule import find_board, schedule
+from nnef_hw.streaming import find_board, schedule
 
 ROOT = Path(__file__).resolve().parent.parent
 ZOO = Path(os.environ.get("NNEF_HW_ZOO", ROOT.parent / "shared" / "zoo"))

@@ -24,7 +24,7 @@ from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.numerics import Requant
 from nnef_hw.rtl.array import SystolicArray
 from nnef_hw.rtl.requantizer import Requantizer
-from nnef_hw.schedule import find_board
+from nnef_hw.streaming import find_board
 
 TARGET = find_board("ulx3s_85f")
 GROUP_PRODUCTS = 16

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from nnef_hw.codegen.blocks import build_parts
 from nnef_hw.devices import Device
 from nnef_hw.numerics import QType, Requant, signed_bits
 from nnef_hw.parts import Part
@@ -29,7 +28,8 @@ from nnef_hw.parts.tflite_softmax import TfliteSoftmax
 from nnef_hw.parts.width import Pack
 from nnef_hw.rtl.array import sum_layout
 from nnef_hw.rtl.stream import beat_layout
-from nnef_hw.schedule import Plan
+from nnef_hw.streaming import Plan
+from nnef_hw.streaming.block_module import build_parts
 from nnef_hw.tables import unary_table
 from nnef_hw.tflite_numerics import TfliteRequant, tflite_exp_table
 from nnef_hw.window import Window

@@ -26,13 +26,13 @@ from numpy.typing import NDArray
 
 from nnef_hw.boards import Board
 from nnef_hw.build.synthesis import map_only
-from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.families import FAMILIES
 from nnef_hw.frontend import load
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
-from nnef_hw.schedule import Plan, Resources, find_board, schedule
+from nnef_hw.streaming import Plan, Resources, find_board, schedule
+from nnef_hw.streaming.accelerator import Accelerator
 from nnef_hw.tools import run_tool
 from nnef_hw.window import Window
 

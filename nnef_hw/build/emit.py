@@ -8,7 +8,6 @@ from pathlib import Path
 import nnef_hw
 from nnef_hw.boards import Board
 from nnef_hw.build.options import BuildOptions
-from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.board import design_board
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.fusesoc import axi_testbench, fusesoc_core, ip_readme
@@ -25,8 +24,9 @@ from nnef_hw.run.artifacts import FIXED_MODEL, FLOAT_MODEL
 from nnef_hw.run.rtl import payloads
 from nnef_hw.run.simulate import random_codes
 from nnef_hw.samples import Samples
-from nnef_hw.schedule import Plan
 from nnef_hw.sim.cocotb_bench import write_bench
+from nnef_hw.streaming import Plan
+from nnef_hw.streaming.accelerator import Accelerator
 
 __all__ = ["emit"]
 

@@ -12,9 +12,9 @@ from nnef_hw.quantize import Budget, Scheme, equalize, quantize, search_widths
 from nnef_hw.quantize.observe import Progress
 from nnef_hw.quantize.search import WIDTHS
 from nnef_hw.samples import Samples
-from nnef_hw.schedule.lower import lower
-from nnef_hw.schedule.misfit import Misfit, weight_bits
-from nnef_hw.schedule.options import useful_options
+from nnef_hw.streaming.lower import lower
+from nnef_hw.streaming.misfit import Misfit, weight_bits
+from nnef_hw.streaming.options import useful_options
 
 __all__ = ["check_weights", "device_budget", "fix_model"]
 

@@ -42,8 +42,8 @@ from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import run_rtl
 from nnef_hw.run.simulate import accuracies, random_codes, require_exact, simulation_row
 from nnef_hw.samples import Samples, load_samples, spread_order
-from nnef_hw.schedule import check_streamable, lower, schedule
-from nnef_hw.schedule.activity import make_timeline
+from nnef_hw.streaming import check_streamable, lower, schedule
+from nnef_hw.streaming.activity import make_timeline
 from nnef_hw.tools import find_tool
 
 __all__ = ["build"]

@@ -11,11 +11,11 @@ from nnef_hw.build.synthesis import SynthesisResult
 from nnef_hw.devices import Target
 from nnef_hw.ir import Graph, stream_image
 from nnef_hw.protocol import MAX_PAYLOAD
-from nnef_hw.schedule import Block, LayerGraph, Plan
-from nnef_hw.schedule.activity import Activity, Timeline
-from nnef_hw.schedule.ceiling import find_ceilings
-from nnef_hw.schedule.headroom import find_headroom
-from nnef_hw.schedule.resources import usable_luts
+from nnef_hw.streaming import Block, LayerGraph, Plan
+from nnef_hw.streaming.activity import Activity, Timeline
+from nnef_hw.streaming.ceiling import find_ceilings
+from nnef_hw.streaming.headroom import find_headroom
+from nnef_hw.streaming.resources import usable_luts
 
 __all__ = ["make_report", "spi_rate"]
 

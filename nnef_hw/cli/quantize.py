@@ -120,7 +120,7 @@ def _quantize(options: argparse.Namespace) -> int:
     from nnef_hw.report.quantization import describe_quantization
     from nnef_hw.report.quantization_html import write_quantization_html
     from nnef_hw.samples import load_samples
-    from nnef_hw.schedule import find_board
+    from nnef_hw.streaming import find_board
 
     wanted, drop, budget = scheme(options), accuracy_drop(options), None
     if options.board is not None and drop is None:
@@ -170,12 +170,12 @@ def _print_summary(fixed: Graph, samples: Samples | None, output: str, *, search
 
 
 def _print_accuracy(described: dict[str, Any], report: Path) -> None:
-    from nnef_hw.report import wording
+    from nnef_hw.report import units
 
     accuracy = described["accuracy"]
     if accuracy is not None:
         metric = accuracy["metric"]
-        scores = (f"{key} {wording.score(accuracy[key], metric)}" for key in ("float", "fixed"))
+        scores = (f"{key} {units.score(accuracy[key], metric)}" for key in ("float", "fixed"))
         title = "accuracy" if metric == "accuracy" else "mean error"
         print(f"{title} on {described['samples']} others: {', '.join(scores)}")
     print(f"report: {report}")

@@ -10,14 +10,14 @@ from nnef_hw.boards import Board
 from nnef_hw.boards.core import DEFAULT_BAUD
 from nnef_hw.boards.top import board_constraints, board_top
 from nnef_hw.boards.uart import uart_divider
-from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph
 from nnef_hw.manifest import manifest_hash
-from nnef_hw.schedule import Plan
-from nnef_hw.schedule.block import make_fifo
-from nnef_hw.schedule.plan import queued_ports
+from nnef_hw.streaming import Plan
+from nnef_hw.streaming.accelerator import Accelerator
+from nnef_hw.streaming.block import make_fifo
+from nnef_hw.streaming.plan import queued_ports
 
 __all__ = ["DEFAULT_BAUD", "BoardDesign", "check_clock", "design_board", "fastest_clock"]
 

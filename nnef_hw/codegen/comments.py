@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from nnef_hw.codegen.accelerator import module_name
 from nnef_hw.ir import Graph, Node, Tensor, stream_image
-from nnef_hw.schedule import Block, Plan, Port
+from nnef_hw.streaming import Block, Plan, Port
+from nnef_hw.streaming.accelerator import module_name
 
 __all__ = ["module_comments", "port_lines", "printable"]
 

@@ -7,7 +7,7 @@ from typing import Any
 from nnef_hw.frontend import graph_hash
 from nnef_hw.ir import Graph
 from nnef_hw.manifest import FORMAT_VERSION, MODULE
-from nnef_hw.schedule import Plan, Port
+from nnef_hw.streaming import Plan, Port
 
 __all__ = ["link_entry", "make_manifest"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.ir import Graph, Node
 from nnef_hw.ir.verify import ARITHMETIC_OPS, CANONICAL_OPS, TABLE_OPS
-from nnef_hw.passes.check_moves import check_moves
+from nnef_hw.passes.check_data_movement import check_data_movement
 from nnef_hw.passes.editor import channel_values, is_trivial
 from nnef_hw.reference.windows import pool_counts
 
@@ -42,7 +42,7 @@ def find_unsupported(graph: Graph) -> list[NnefHwError]:
                 f"{node.op} {node.name!r}: {reason}", remedy=remedy, location=node.location
             )
             errors.append(error)
-    errors += check_moves(graph)
+    errors += check_data_movement(graph)
     for name in graph.outputs:
         if name in graph.inputs or graph.tensor(name).data is not None:
             reason = f"output {name!r} does not depend on any operator"

@@ -15,7 +15,6 @@ from nnef_hw.ir import Graph, Node
 from nnef_hw.ir.verify import ARITHMETIC_OPS, ONE_FORMAT_OPS
 from nnef_hw.numerics import QType
 from nnef_hw.quantize.equalize import equalize
-from nnef_hw.quantize.given import given_activation
 from nnef_hw.quantize.importer import (
     MULT_BITS,
     FixedParams,
@@ -37,6 +36,7 @@ from nnef_hw.quantize.ranges import choose_range
 from nnef_hw.quantize.scheme import Scheme
 from nnef_hw.quantize.scheme_file import check_layers
 from nnef_hw.quantize.simulate import Simulation
+from nnef_hw.quantize.source_quantization import source_activation
 from nnef_hw.reference import unary_function
 from nnef_hw.tables import TABLE_BITS
 
@@ -162,7 +162,7 @@ class _Chooser:
         if not self._found:
             self._check_complete()
         for name in graph.inputs:
-            formats[name] = given_activation(graph.tensor(name)) or self._observed(name)
+            formats[name] = source_activation(graph.tensor(name)) or self._observed(name)
             if simulation is not None:
                 simulation.quantize_input(name, formats[name])
         for number, node in enumerate(graph.nodes, start=1):
@@ -220,7 +220,7 @@ class _Chooser:
         if node.op == "argmax_reduce":
             return argmax_qtype(self._graph.tensor(node.inputs[0]).shape[1])
         step = self._accumulator_step(node) if layer is None else layer.step
-        given = given_activation(self._graph.tensor(node.name))
+        given = source_activation(self._graph.tensor(node.name))
         if given is not None:
             return given
         if node.op in ONE_FORMAT_OPS:
@@ -245,7 +245,7 @@ class _Chooser:
         for name in node.inputs:
             tensor = self._graph.tensor(name)
             if tensor.data is not None:
-                formats[name] = given_activation(tensor) or self._scheme_of(node.name).activation(
+                formats[name] = source_activation(tensor) or self._scheme_of(node.name).activation(
                     *self._span(name)
                 )
         first, second = (_scale(formats[name]) for name in node.inputs)
@@ -253,7 +253,7 @@ class _Chooser:
 
     def _joint(self, owner: str) -> QType:
         """Return the format of a ``max``, ``min`` or ``concat``: the union of its operands'."""
-        given = given_activation(self._graph.tensor(owner))
+        given = source_activation(self._graph.tensor(owner))
         if given is not None:
             return given
         results = {owner, *(name for name, other in self._owners.items() if other == owner)}

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from nnef_hw.ir import Graph, Node
 from nnef_hw.numerics import QType
 from nnef_hw.quantize.adaptive import fit_weights, round_adaptively
-from nnef_hw.quantize.given import given_bias, given_weights
 from nnef_hw.quantize.importer import LayerParams
 from nnef_hw.quantize.scheme import Scheme
 from nnef_hw.quantize.simulate import Moments, Simulation
+from nnef_hw.quantize.source_quantization import source_bias, source_weights
 from nnef_hw.quantize.weights import choose_scales, fit_multipliers
 
 __all__ = ["LayerQuantizer"]
@@ -55,7 +55,7 @@ class LayerQuantizer:
             np.asarray(graph.constant(name), np.float64) for name in node.inputs[1:]
         )
         self._groups = node.attrs.get("groups", 1)
-        self._given = given_weights(self._filter)
+        self._given = source_weights(self._filter)
         self._moments: Moments | None = None
         if self._given is None and simulation is not None:
             self._moments = simulation.moments(node, centered=scheme.correct_bias)
@@ -79,7 +79,7 @@ class LayerQuantizer:
         else:
             codes, qtype = self._given
         scales = np.broadcast_to(self._source_scale * np.asarray(qtype.scale), len(codes))
-        stored = given_bias(self._bias, scales) if self._given is not None else None
+        stored = source_bias(self._bias, scales) if self._given is not None else None
         if stored is not None:
             return LayerParams(codes, stored, qtype)
         bias = self._bias_values

@@ -25,7 +25,7 @@ from nnef_hw.numerics import (
     softmax_codes,
 )
 from nnef_hw.reference.float import check_inputs
-from nnef_hw.reference.moves import depth_to_space, repeat_pixels, take_slice
+from nnef_hw.reference.rearrange import depth_to_space, repeat_pixels, take_slice
 from nnef_hw.reference.windows import convolve, gather_taps, pad_border, pool_counts
 from nnef_hw.tables import look_up
 from nnef_hw.tflite_numerics import TFLITE_SOFTMAX_QTYPE, TfliteAverage, tflite_softmax_codes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nnef_hw.reference.moves import repeat_pixels
+from nnef_hw.reference.rearrange import repeat_pixels
 from nnef_hw.reference.registry import Array, Call, operator
 from nnef_hw.reference.windows import gather_taps, pad_border
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nnef_hw.reference.moves import depth_to_space
+from nnef_hw.reference.rearrange import depth_to_space
 from nnef_hw.reference.registry import Array, Call, operator
 from nnef_hw.reference.windows import pad_border
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nnef_hw.report import wording
+from nnef_hw.report import units
 
 __all__ = ["ceilings", "explain", "names", "summary"]
 
@@ -23,30 +23,30 @@ def names(layers: Sequence[str], most: int = FEW) -> str:
 
 def explain(report: Mapping[str, Any]) -> Iterator[str]:
     """Yield sentences: what bounds the interval, and what it would take to halve it."""
-    slowest = wording.bottlenecks(report)
+    slowest = units.bottlenecks(report)
     if not slowest:
         return
     interval, headroom = report["cycles_per_inference"], report["headroom"]
     cycles = max(layer["cycles"] for layer in report["layers"])
     verb = "takes" if len(slowest) == 1 else "take"
-    text = f"{names(slowest)} {verb} {wording.count(cycles)} cycles a frame"
+    text = f"{names(slowest)} {verb} {units.count(cycles)} cycles a frame"
     if interval > cycles:
-        text += f"; waits between layers add {wording.count(interval - cycles)}"
+        text += f"; waits between layers add {units.count(interval - cycles)}"
     yield f"{text}."
-    half = f"Half the interval, {wording.count(headroom['wanted'])} cycles,"
+    half = f"Half the interval, {units.count(headroom['wanted'])} cycles,"
     for place, ((codes, cycles), layers) in enumerate(_limits(headroom)):
-        reason = f"no folding takes fewer than {wording.count(cycles)} cycles"
+        reason = f"no folding takes fewer than {units.count(cycles)} cycles"
         if codes:
-            reason = f"streams pass one code per cycle, and here {wording.count(codes)} a frame"
+            reason = f"streams pass one code per cycle, and here {units.count(codes)} a frame"
         yield f"{half if not place else 'It'} is out of reach for {names(layers)}: {reason}."
     if headroom["changes"]:
         start = half
         if headroom["limits"]:
-            start = f"The best that any folding gives, {wording.count(headroom['cycles'])} cycles,"
+            start = f"The best that any folding gives, {units.count(headroom['cycles'])} cycles,"
         joint = ", and " if headroom["lacking"] else ", "
         yield (
-            f"{start} would take {wording.count(headroom['multipliers'])} multipliers instead of "
-            f"{wording.count(report['multipliers'])}{joint}"
+            f"{start} would take {units.count(headroom['multipliers'])} multipliers instead of "
+            f"{units.count(report['multipliers'])}{joint}"
             f"{_resources(headroom, 'instead of at most')}."
         )
     elif headroom["limits"]:
@@ -58,33 +58,32 @@ def explain(report: Mapping[str, Any]) -> Iterator[str]:
 def summary(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the same in a line or two, each with its title."""
     for layer, text in _overlaps(report):
-        yield "overlap", f"{wording.middle(layer, 40)}: {text}"
+        yield "overlap", f"{units.middle(layer, 40)}: {text}"
     headroom = report["headroom"]
-    wanted, limits = wording.count(headroom["wanted"]), headroom["limits"]
-    cost = f"{wording.count(headroom['multipliers'])} multipliers, {_resources(headroom)}"
+    wanted, limits = units.count(headroom["wanted"]), headroom["limits"]
+    cost = f"{units.count(headroom['multipliers'])} multipliers, {_resources(headroom)}"
     if not limits:
         if headroom["changes"]:
             yield "halved", f"{wanted} cycles: {cost}"
         return
     (codes, cycles), layers = next(_limits(headroom))
     count = layers[0] if len(layers) == 1 else f"{len(layers)} layers"
-    reason = f"{wording.count(cycles)} cycles in any folding"
+    reason = f"{units.count(cycles)} cycles in any folding"
     if codes:
-        reason = f"{wording.count(codes)} codes, one per cycle"
-    yield "halved", f"{wanted} cycles: not with {wording.middle(count, 14)}, {reason}"
+        reason = f"{units.count(codes)} codes, one per cycle"
+    yield "halved", f"{wanted} cycles: not with {units.middle(count, 14)}, {reason}"
     if headroom["changes"]:
-        yield "at best", f"{wording.count(headroom['cycles'])} cycles: {cost}"
+        yield "at best", f"{units.count(headroom['cycles'])} cycles: {cost}"
 
 
 def _overlaps(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield every layer that computes several frames at once, and what that gains and costs."""
     for layer in report["layers"]:
         if overlap := layer["overlap"]:
-            cycles = [wording.count(n) for n in (layer["cycles"], overlap["cycles_alone"])]
+            cycles = [units.count(n) for n in (layer["cycles"], overlap["cycles_alone"])]
             more = [(overlap[name], _UNITS[name]) for name in ("lut", "bram")]
             cost = " and ".join(
-                f"{wording.count(n)} {unit.removesuffix('s') if n == 1 else unit}"
-                for n, unit in more
+                f"{units.count(n)} {unit.removesuffix('s') if n == 1 else unit}" for n, unit in more
             )
             yield layer["name"], f"every {cycles[0]} cycles instead of {cycles[1]}, for {cost} more"
 
@@ -109,7 +108,7 @@ def _end(row: Mapping[str, Any]) -> str:
         return "it does not fit"
     if interval == row["floor"]:
         return "no folding is faster"
-    ends = [f"{_UNITS[name]} ({wording.count(n)})" for name, n in row["with_twice"].items()]
+    ends = [f"{_UNITS[name]} ({units.count(n)})" for name, n in row["with_twice"].items()]
     return " or ".join(ends) or "several resources at once"
 
 
@@ -131,8 +130,8 @@ def _resources(headroom: Mapping[str, Any], between: str = "of") -> str:
     if not headroom["lacking"]:
         return "which the device has"
     shortages = [
-        f"{wording.count(row['wanted'])} {_UNITS[row['resource']]} {between} "
-        f"{wording.count(row['usable'])}"
+        f"{units.count(row['wanted'])} {_UNITS[row['resource']]} {between} "
+        f"{units.count(row['usable'])}"
         for row in headroom["lacking"]
     ]
     return " and ".join(shortages)

@@ -10,11 +10,11 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from nnef_hw.files import write_atomic
-from nnef_hw.report import bounds, wording
+from nnef_hw.report import bounds, units
 from nnef_hw.report.picture import draw
 from nnef_hw.report.roofline import draw_roofline
 from nnef_hw.report.timeline import draw_timeline
-from nnef_hw.schedule.activity import Timeline
+from nnef_hw.streaming.activity import Timeline
 
 __all__ = ["write_html"]
 
@@ -40,7 +40,7 @@ def write_html(report: Mapping[str, Any], timeline: Timeline, path: Path) -> Non
         keep_trailing_newline=True,
         finalize=_shown,
     )
-    environment.globals["say"] = wording
+    environment.globals["say"] = units
     source = files("nnef_hw.report").joinpath("template.html").read_text(encoding="utf-8")
     clock_hz = report["clock_mhz"] * 1e6 if report["clock_mhz"] else None
     steps = {step: seconds for step, seconds in report["seconds"].items() if step != "total"}
@@ -51,9 +51,9 @@ def write_html(report: Mapping[str, Any], timeline: Timeline, path: Path) -> Non
         roofline=draw_roofline(report),
         bounds=list(bounds.explain(report)),
         ceilings=list(bounds.ceilings(report)),
-        bottlenecks=wording.bottlenecks(report),
-        resources=list(wording.resource_rows(report)),
-        latency_seconds=wording.share(report["latency_cycles"], clock_hz),
+        bottlenecks=units.bottlenecks(report),
+        resources=list(units.resource_rows(report)),
+        latency_seconds=units.share(report["latency_cycles"], clock_hz),
         steps=steps,
         # Steps run side by side: the total is less than their sum.
         total_seconds=report["seconds"].get("total", sum(steps.values())),
@@ -65,5 +65,5 @@ def write_html(report: Mapping[str, Any], timeline: Timeline, path: Path) -> Non
 def _shown(value: object) -> object:
     """Spell out control characters before they are escaped, which HTML and XML cannot hold."""
     if value is None:
-        return wording.MISSING
-    return wording.printable(value) if type(value) is str else value
+        return units.MISSING
+    return units.printable(value) if type(value) is str else value

@@ -15,7 +15,7 @@ from nnef_hw.frontend import detect_format, load
 from nnef_hw.frontend.nnef.operators import standard_operators
 from nnef_hw.ir import Graph, Node, Stage
 from nnef_hw.passes import rewrite
-from nnef_hw.schedule import check_streamable
+from nnef_hw.streaming import check_streamable
 
 __all__ = [
     "check_file",

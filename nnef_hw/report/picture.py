@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from nnef_hw.report import wording
+from nnef_hw.report import units
 from nnef_hw.report.wires import Edge, Grid, Wiring, route
 
 __all__ = ["Bar", "Box", "Fifo", "Picture", "draw"]
@@ -101,8 +101,8 @@ def draw(report: Mapping[str, Any]) -> Picture:
     )
     outputs = {n for n, layer in enumerate(layers) if layer["tensor"] in report["outputs"]}
     wiring = route(grid, list(_edges(layers)), outputs)
-    names = [wording.printable(x["name"]) for x in layers]
-    labels = wording.shorten(names, int((width - 2 * INSET) / NAME_PITCH))
+    names = [units.printable(x["name"]) for x in layers]
+    labels = units.shorten(names, int((width - 2 * INSET) / NAME_PITCH))
     boxes = tuple(
         _box(report, layer, (grid.x(n), wiring.tops[grid.row(n)]), width, label)
         for n, (layer, label) in enumerate(zip(layers, labels, strict=True))
@@ -134,7 +134,7 @@ def _fifos(wiring: Wiring) -> Iterator[Fifo]:
     for wire in wiring.routes:
         if wire.fifo:
             short = wire.middle[1] in {top + HEIGHT / 2 for top in wiring.tops}
-            label = wording.count(wire.fifo) if short else f"FIFO {wording.count(wire.fifo)}"
+            label = units.count(wire.fifo) if short else f"FIFO {units.count(wire.fifo)}"
             yield Fifo(*wire.middle, round(len(label) * TINY_PITCH + 8, 1), label)
 
 
@@ -146,10 +146,10 @@ def _box(
     label: str,
 ) -> Box:
     room = width - 2 * INSET
-    cycles = wording.share(layer["cycles"], report["cycles_per_inference"])
-    is_bottleneck = layer["name"] in wording.bottlenecks(report)
-    operator = wording.printable(wording.window(layer))
-    images = wording.images(layer)
+    cycles = units.share(layer["cycles"], report["cycles_per_inference"])
+    is_bottleneck = layer["name"] in units.bottlenecks(report)
+    operator = units.printable(units.window(layer))
+    images = units.images(layer)
     operator_room = room - (TAG if is_bottleneck else 0)
 
     def pixels(part: float | None) -> float:
@@ -157,24 +157,24 @@ def _box(
         return round(max(filled, 1.5) if part else 0.0, 1)
 
     def part_of_most(key: str) -> float | None:
-        return wording.share(layer[key], max(x[key] or 0 for x in report["layers"]))
+        return units.share(layer[key], max(x[key] or 0 for x in report["layers"]))
 
     return Box(
         x=place[0],
         y=place[1],
         name=layer["name"],
         label=label,
-        operator=wording.middle(operator, int(operator_room / SMALL_PITCH)),
+        operator=units.middle(operator, int(operator_room / SMALL_PITCH)),
         images=images,
         squeeze=len(images) * SMALL_PITCH > room,
         is_bottleneck=is_bottleneck,
         bars=(
-            Bar("cycles", wording.count(layer["cycles"]), pixels(cycles), is_bottleneck),
+            Bar("cycles", units.count(layer["cycles"]), pixels(cycles), is_bottleneck),
             Bar(
                 "multipliers",
-                wording.count(layer["multipliers"]),
+                units.count(layer["multipliers"]),
                 pixels(part_of_most("multipliers")),
             ),
-            Bar("block RAM", wording.count(layer["bram"]), pixels(part_of_most("bram"))),
+            Bar("block RAM", units.count(layer["bram"]), pixels(part_of_most("bram"))),
         ),
     )

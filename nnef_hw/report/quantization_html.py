@@ -12,7 +12,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from nnef_hw.files import write_atomic
-from nnef_hw.report import wording
+from nnef_hw.report import units
 
 __all__ = ["write_quantization_html"]
 
@@ -34,7 +34,7 @@ def write_quantization_html(report: Mapping[str, Any], path: Path) -> None:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.globals.update(
-        say=wording, shown=wording.printable, number=_number, interval=_interval,
+        say=units, shown=units.printable, number=_number, interval=_interval,
         share=_share, decibels=_decibels, height_of=_height,
     )  # fmt: skip
     noisy = [layer for layer in report["layers"] if layer["sqnr_db"] is not None]
@@ -66,12 +66,12 @@ def _interval(limits: Sequence[float]) -> str:
 
 def _share(value: float | None) -> str:
     if value is None:
-        return wording.MISSING
+        return units.MISSING
     return "0" if not value else f"{100 * value:.2g}{_THIN}%"
 
 
 def _decibels(value: float | None) -> str:
-    return wording.MISSING if value is None else f"{value:.1f}{_THIN}dB"
+    return units.MISSING if value is None else f"{value:.1f}{_THIN}dB"
 
 
 def _height(count: int, most: int) -> float:

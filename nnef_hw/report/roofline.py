@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import log
 from typing import Any
 
-from nnef_hw.report import wording
+from nnef_hw.report import units
 
 __all__ = ["Dot", "Line", "Roofline", "draw_roofline"]
 
@@ -91,7 +91,7 @@ def draw_roofline(report: Mapping[str, Any]) -> Roofline | None:
     rates = [layer["macs"] / interval for layer in layers]
     high = max(roofs["multipliers"], report["multipliers"], roofs["streams"], 10) * ROOM_ABOVE
     scale = _Scale(low=1.0, high=high)
-    slowest = wording.bottlenecks(report)
+    slowest = units.bottlenecks(report)
     edge = scale.x(high)
     low, top = scale.y(scale.low), scale.y(high)
     return Roofline(
@@ -107,8 +107,8 @@ def draw_roofline(report: Mapping[str, Any]) -> Roofline | None:
             Dot(
                 scale.x(layer["multipliers"]),
                 scale.y(rate),
-                f"{layer['name']}: {wording.rate(rate)} MACs per cycle with "
-                f"{wording.count(layer['multipliers'])} multipliers",
+                f"{layer['name']}: {units.rate(rate)} MACs per cycle with "
+                f"{units.count(layer['multipliers'])} multipliers",
                 layer["name"] in slowest,
             )
             for layer, rate in zip(layers, rates, strict=True)
@@ -116,11 +116,11 @@ def draw_roofline(report: Mapping[str, Any]) -> Roofline | None:
         design=Dot(
             scale.x(report["multipliers"]),
             scale.y(reached),
-            f"{wording.rate(reached)} MACs per cycle with "
-            f"{wording.count(report['multipliers'])} multipliers",
+            f"{units.rate(reached)} MACs per cycle with "
+            f"{units.count(report['multipliers'])} multipliers",
         ),
-        across=tuple((scale.x(tick), wording.count(tick)) for tick in scale.ticks()),
-        up=tuple((scale.y(tick), wording.count(tick)) for tick in scale.ticks()),
+        across=tuple((scale.x(tick), units.count(tick)) for tick in scale.ticks()),
+        up=tuple((scale.y(tick), units.count(tick)) for tick in scale.ticks()),
     )
 
 
@@ -129,7 +129,7 @@ def _horizontal(scale: _Scale, roofs: Mapping[str, float], edge: float) -> Itera
     for key, title in (("streams", "busiest stream"), ("input", "input stream")):
         if roofs[key] < scale.high and (key == "streams" or roofs[key] != roofs["streams"]):
             y = scale.y(roofs[key])
-            label = f"{title}, one code per cycle: {wording.rate(roofs[key])}"
+            label = f"{title}, one code per cycle: {units.rate(roofs[key])}"
             yield Line((LEFT, y), (edge, y), label, (LEFT + 8, y - 5))
 
 
@@ -140,5 +140,5 @@ def _vertical(scale: _Scale, roofs: Mapping[str, float], low: float, top: float)
     )):
         if roofs[key]:
             x = scale.x(roofs[key])
-            label = f"{title}: {wording.count(roofs[key])}"
+            label = f"{title}: {units.count(roofs[key])}"
             yield Line((x, low), (x, top), label, (x - 5, low - 10 - 16 * place), is_vertical=True)

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from nnef_hw.report import bounds, wording
+from nnef_hw.report import bounds, units
 
 __all__ = ["print_report"]
 
@@ -21,7 +21,7 @@ GAP_COLUMNS = 2
 DROPPED_FIRST = ("", "MACs", "BRAM", "op")
 
 _ASCII = str.maketrans({
-    wording.TIMES: "x", wording.MISSING: "-", wording.MICRO: "u", "→": "->", "█": "#", "…": "~",
+    units.TIMES: "x", units.MISSING: "-", units.MICRO: "u", "→": "->", "█": "#", "…": "~",
 })  # fmt: skip
 
 
@@ -69,7 +69,7 @@ class _Page:
         self.is_ascii = console.options.ascii_only
 
     def text(self, value: str, style: str = "") -> Text:
-        value = wording.printable(value)
+        value = units.printable(value)
         if self.is_ascii:
             value = value.translate(_ASCII).encode("ascii", "backslashreplace").decode()
         return Text(value, style)
@@ -103,7 +103,7 @@ class _Page:
         for column in (names, *others):
             justify: Literal["left", "right"] = "right" if column.is_number else "left"
             table.add_column(self.text(column.title), justify=justify, no_wrap=True)
-        labels = wording.shorten([x.plain for x in names.cells], room)
+        labels = units.shorten([x.plain for x in names.cells], room)
         for name, label, *cells in zip(
             names.cells, labels, *(x.cells for x in others), strict=True
         ):
@@ -117,28 +117,28 @@ def _width(columns: Sequence[_Column]) -> int:
 
 def _layer_columns(report: Mapping[str, Any], page: _Page) -> list[_Column]:
     layers = report["layers"]
-    slowest = wording.bottlenecks(report)
+    slowest = units.bottlenecks(report)
     styles = ["yellow" if x["name"] in slowest else "" for x in layers]
-    shares = [wording.share(x["cycles"], report["cycles_per_inference"]) for x in layers]
+    shares = [units.share(x["cycles"], report["cycles_per_inference"]) for x in layers]
 
     def counts(title: str, key: str) -> _Column:
-        return _Column(title, [page.text(wording.count(x[key])) for x in layers])
+        return _Column(title, [page.text(units.count(x[key])) for x in layers])
 
     return [
         _Column("layer", [*map(page.text, (x["name"] for x in layers), styles)], is_number=False),
-        _Column("op", [page.text(wording.window(x)) for x in layers], is_number=False),
-        _Column("image", [page.text(wording.images(x)) for x in layers], is_number=False),
+        _Column("op", [page.text(units.window(x)) for x in layers], is_number=False),
+        _Column("image", [page.text(units.images(x)) for x in layers], is_number=False),
         counts("MACs", "macs"),
         counts("mult", "multipliers"),
         counts("BRAM", "bram"),
         counts("cycles", "cycles"),
-        _Column("interval", [*map(page.text, map(wording.percent, shares), styles)]),
+        _Column("interval", [*map(page.text, map(units.percent, shares), styles)]),
         _Column("", [*map(page.bar, shares, styles)], is_number=False),
     ]
 
 
 def _resource_columns(report: Mapping[str, Any], page: _Page) -> list[_Column]:
-    rows = list(wording.resource_rows(report))
+    rows = list(units.resource_rows(report))
     styles = [
         "red" if (row["taken"] or 0) > 1 else "dim" if row.get("used") is None else ""
         for _, row in rows
@@ -146,14 +146,14 @@ def _resource_columns(report: Mapping[str, Any], page: _Page) -> list[_Column]:
     shares = [row["taken"] for _, row in rows]
 
     def counts(title: str) -> _Column:
-        return _Column(title, [page.text(wording.count(row.get(title))) for _, row in rows])
+        return _Column(title, [page.text(units.count(row.get(title))) for _, row in rows])
 
     return [
         _Column("resource", [page.text(title) for title, _ in rows], is_number=False),
         counts("used"),
         counts("estimated"),
         counts("available"),
-        _Column("share", [*map(page.text, map(wording.percent, shares), styles)]),
+        _Column("share", [*map(page.text, map(units.percent, shares), styles)]),
         _Column("", [*map(page.bar, shares, styles)], is_number=False),
     ]
 
@@ -163,26 +163,26 @@ Parts = list[tuple[str, str]]
 
 def _results(report: Mapping[str, Any]) -> Iterator[tuple[str, Parts]]:
     clock = report["clock_mhz"]
-    slowest = [wording.middle(x, 40) for x in wording.bottlenecks(report)]
+    slowest = [units.middle(x, 40) for x in units.bottlenecks(report)]
     others = f" and {len(slowest) - 1} more" if len(slowest) > 1 else ""
     limit = f", set by {slowest[0]}{others}" if slowest else ""
     cycles = max((layer["cycles"] for layer in report["layers"]), default=0)
     if 0 < cycles < report["cycles_per_inference"]:
-        limit += f" at {wording.count(cycles)} and waits"
+        limit += f" at {units.count(cycles)} and waits"
     yield "interval", [
-        ("bold", f"{wording.count(report['cycles_per_inference'])} cycles"), ("", limit)
+        ("bold", f"{units.count(report['cycles_per_inference'])} cycles"), ("", limit)
     ]  # fmt: skip
 
     for title, text in bounds.summary(report):
         yield title, [("dim", text)]
 
     latency = report["latency_cycles"]
-    time = wording.duration(wording.share(latency, clock * 1e6 if clock else None))
-    yield "latency", [("", f"{wording.count(latency)} cycles, {time}")]
+    time = units.duration(units.share(latency, clock * 1e6 if clock else None))
+    yield "latency", [("", f"{units.count(latency)} cycles, {time}")]
 
-    parts = [("", wording.megahertz(clock))]
+    parts = [("", units.megahertz(clock))]
     if report["fmax_mhz"] is not None:
-        parts.append(("", f", the routed design allows {wording.megahertz(report['fmax_mhz'])}: "))
+        parts.append(("", f", the routed design allows {units.megahertz(report['fmax_mhz'])}: "))
     if report["timing_met"] is None:
         parts.append(("dim", ", timing not known before place and route"))
     else:
@@ -191,14 +191,14 @@ def _results(report: Mapping[str, Any]) -> Iterator[tuple[str, Parts]]:
     yield "clock", parts
 
     link = report["link_inferences_per_second"]
-    over_link = "" if link is None else f", {wording.rate(link)} over the host link"
-    core = f"{wording.rate(report['inferences_per_second'])} inferences/s"
+    over_link = "" if link is None else f", {units.rate(link)} over the host link"
+    core = f"{units.rate(report['inferences_per_second'])} inferences/s"
     yield "throughput", [("bold", core), ("", over_link)]
 
     used = report["mac_utilization"] if report["multipliers"] else None
-    busy = "" if used is None else f", {wording.percent(used)} busy"
-    work = f" with {wording.count(report['macs'])} MACs"
-    yield "multipliers", [("", f"{wording.count(report['multipliers'])}{busy}{work}")]
+    busy = "" if used is None else f", {units.percent(used)} busy"
+    work = f" with {units.count(report['macs'])} MACs"
+    yield "multipliers", [("", f"{units.count(report['multipliers'])}{busy}{work}")]
 
     yield from _checks(report)
     path = report["bitstream"]
@@ -210,11 +210,11 @@ def _checks(report: Mapping[str, Any]) -> Iterator[tuple[str, Parts]]:
     if simulation is None:
         yield "simulation", [("dim", "not run")]
     else:
-        frames = wording.simulated_frames(simulation)
+        frames = units.simulated_frames(simulation)
         if simulation["bit_exact"]:
             parts = [("green", "bit-exact"), ("", f" over {frames}")]
         else:
-            wrong = wording.count(simulation["mismatches"])
+            wrong = units.count(simulation["mismatches"])
             parts = [("bold red", "NOT bit-exact"), ("", f": {wrong} mismatches over {frames}")]
         parts.append(_prediction(simulation))
         yield "simulation", parts
@@ -223,18 +223,18 @@ def _checks(report: Mapping[str, Any]) -> Iterator[tuple[str, Parts]]:
     if accuracy is not None:
         metric = accuracy["metric"]
         scores = ", ".join(
-            f"{key} {wording.score(accuracy[key], metric)}" for key in ("float", "fixed", "rtl")
+            f"{key} {units.score(accuracy[key], metric)}" for key in ("float", "fixed", "rtl")
         )
         title = "accuracy" if metric == "accuracy" else "mean error"
-        samples = f" on {wording.scored_samples(accuracy)}"
+        samples = f" on {units.scored_samples(accuracy)}"
         yield title, [("", scores), ("dim", samples)]
 
 
 def _prediction(simulation: Mapping[str, Any]) -> tuple[str, str]:
     """Say what was predicted wrongly, as a part of a line."""
     wrong = [
-        f"{title} {wording.count(simulation[key])} instead of"
-        f" {wording.count(simulation[f'predicted_{key}'])}"
+        f"{title} {units.count(simulation[key])} instead of"
+        f" {units.count(simulation[f'predicted_{key}'])}"
         for title, key in (("interval", "cycles_per_inference"), ("latency", "latency_cycles"))
         if simulation[key] not in {None, simulation[f"predicted_{key}"]}
     ]

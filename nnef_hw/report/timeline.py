@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from nnef_hw.report import wording
-from nnef_hw.schedule.activity import Activity, Timeline
+from nnef_hw.report import units
+from nnef_hw.streaming.activity import Activity, Timeline
 
 __all__ = ["Drawing", "Row", "draw_timeline"]
 
@@ -54,9 +54,9 @@ def draw_timeline(report: Mapping[str, Any], timeline: Timeline) -> Drawing:
     """Draw inputs and blocks as rows whose height is the share of each step."""
     activities = [*timeline.inputs, *timeline.blocks]
     left, right = LABEL_WIDTH, WIDTH - FIGURE_WIDTH
-    names = [wording.printable(activity.name) for activity in activities]
-    labels = wording.shorten(names, int((LABEL_WIDTH - 14) / NAME_PITCH))
-    slowest = wording.bottlenecks(report)
+    names = [units.printable(activity.name) for activity in activities]
+    labels = units.shorten(names, int((LABEL_WIDTH - 14) / NAME_PITCH))
+    slowest = units.bottlenecks(report)
     height = PITCH * len(activities)
     scale = (right - left) / timeline.interval
     return Drawing(
@@ -70,7 +70,7 @@ def draw_timeline(report: Mapping[str, Any], timeline: Timeline) -> Drawing:
             for n, (activity, label) in enumerate(zip(activities, labels, strict=True))
         ),
         ticks=tuple(
-            (round(left + cycle * scale, 1), wording.count(cycle))
+            (round(left + cycle * scale, 1), units.count(cycle))
             for cycle in (timeline.interval * n // TICKS for n in range(TICKS + 1))
         ),
     )
@@ -96,8 +96,8 @@ def _row(
         label=label,
         busy="".join(_area(timeline, activity.busy, base, scale)),
         taken="".join(_area(timeline, taken, base, scale)) if shows_waiting else "",
-        figure=wording.percent(wording.share(busy, timeline.interval)),
-        shares=f"{wording.count(busy)} codes" if is_input else _shares(timeline, activity),
+        figure=units.percent(units.share(busy, timeline.interval)),
+        shares=f"{units.count(busy)} codes" if is_input else _shares(timeline, activity),
         is_bottleneck=not is_input and activity.name in slowest,
     )
 
@@ -105,7 +105,7 @@ def _row(
 def _shares(timeline: Timeline, activity: Activity) -> str:
     busy, waiting = sum(activity.busy), sum(activity.waiting)
     cycles = {"works": busy, "waits": waiting, "starves": timeline.interval - busy - waiting}
-    return ", ".join(f"{verb} {wording.count(n)} cycles" for verb, n in cycles.items())
+    return ", ".join(f"{verb} {units.count(n)} cycles" for verb, n in cycles.items())
 
 
 def _area(timeline: Timeline, cycles: Sequence[int], base: float, scale: float) -> Iterator[str]:

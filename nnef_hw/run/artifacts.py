@@ -13,7 +13,7 @@ from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load
 from nnef_hw.ir import Graph
 from nnef_hw.manifest import MODULE
-from nnef_hw.schedule import Plan, lower
+from nnef_hw.streaming import Plan, lower
 
 __all__ = ["BuildFolder"]
 

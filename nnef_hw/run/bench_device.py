@@ -17,9 +17,9 @@ from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.device import open_device
 from nnef_hw.run.link import LayerCounts
 from nnef_hw.run.simulate import random_codes
-from nnef_hw.schedule import Plan
-from nnef_hw.schedule.activity import predict_work
-from nnef_hw.schedule.beats import predict_spacing
+from nnef_hw.streaming import Plan
+from nnef_hw.streaming.activity import predict_work
+from nnef_hw.streaming.beats import predict_spacing
 
 __all__ = ["bench_device"]
 

@@ -24,8 +24,8 @@ from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import RtlOutcome, Trace, run_rtl
 from nnef_hw.run.trace import TRACED_FRAMES, announce_trace, layer_scopes, traced
 from nnef_hw.samples import Samples, load_samples, score
-from nnef_hw.schedule import Plan
-from nnef_hw.schedule.beats import predict_interval
+from nnef_hw.streaming import Plan
+from nnef_hw.streaming.beats import predict_interval
 
 __all__ = [
     "accuracies",

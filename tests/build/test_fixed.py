@@ -9,7 +9,7 @@ from nnef_hw.errors import TargetError
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme
 from nnef_hw.samples import Samples
-from nnef_hw.schedule import find_board, schedule
+from nnef_hw.streaming import find_board, schedule
 from nnef_hw.testing import GraphBuilder
 
 BOARD = find_board("icebreaker")

@@ -24,7 +24,7 @@ from nnef_hw.quantize import quantize
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.simulate import compare
-from nnef_hw.schedule import Plan, find_board, lower
+from nnef_hw.streaming import Plan, find_board, lower
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 FILES = {

@@ -8,8 +8,8 @@ from nnef_hw.build.synthesis import Resource, SynthesisResult
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.report import write_html
-from nnef_hw.schedule import Port, find_board, lower, schedule
-from nnef_hw.schedule.activity import make_timeline
+from nnef_hw.streaming import Port, find_board, lower, schedule
+from nnef_hw.streaming.activity import make_timeline
 from nnef_hw.testing import GraphBuilder
 
 TARGET = find_board("icebreaker")

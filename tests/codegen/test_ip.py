@@ -11,7 +11,6 @@ import pytest
 from cli_cases import tiny_graph
 
 from nnef_hw.build.fixed import fix_model
-from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.fusesoc import axi_testbench, fusesoc_core, ip_readme
 from nnef_hw.codegen.ip import axi_width, axi_wrapper, ip_name, is_ip_name
@@ -22,8 +21,9 @@ from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.rtl import payloads
 from nnef_hw.run.streams import to_stream
 from nnef_hw.samples import Samples
-from nnef_hw.schedule import Port, schedule
 from nnef_hw.sim.cocotb_bench import run_tests, write_bench
+from nnef_hw.streaming import Port, schedule
+from nnef_hw.streaming.accelerator import Accelerator
 from nnef_hw.testing import GraphBuilder
 from nnef_hw.tools import find_tool, run_tool
 

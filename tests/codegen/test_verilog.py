@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from nnef_hw.build.synthesis import map_only
-from nnef_hw.codegen.accelerator import Accelerator, module_name
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.rtl.primitives import PRIMITIVES
-from nnef_hw.schedule import find_board, lower, schedule
-from nnef_hw.schedule.beats import simulate_beats
-from nnef_hw.schedule.systolic import SystolicFolding, window_weights
+from nnef_hw.streaming import find_board, lower, schedule
+from nnef_hw.streaming.accelerator import Accelerator, module_name
+from nnef_hw.streaming.beats import simulate_beats
+from nnef_hw.streaming.systolic import SystolicFolding, window_weights
 from nnef_hw.testing import GraphBuilder
 
 

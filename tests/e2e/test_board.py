@@ -10,7 +10,6 @@ import pytest
 from nnef_hw.boards import find_board
 from nnef_hw.boards.top import board_top
 from nnef_hw.build.fixed import fix_model
-from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.board import DEFAULT_BAUD, design_board
 from nnef_hw.codegen.manifest import link_entry, make_manifest
 from nnef_hw.codegen.verilog import to_verilog
@@ -23,8 +22,9 @@ from nnef_hw.run.link import Host, LinkError, Timing
 from nnef_hw.run.netlist import mapped_verilog
 from nnef_hw.run.streams import from_stream, to_stream
 from nnef_hw.samples import Samples, load_samples
-from nnef_hw.schedule import Plan, schedule
 from nnef_hw.sim.board_runner import BoardTransport
+from nnef_hw.streaming import Plan, schedule
+from nnef_hw.streaming.accelerator import Accelerator
 from nnef_hw.testing import GraphBuilder
 
 pytestmark = pytest.mark.verilator

@@ -14,7 +14,7 @@ from nnef_hw.codegen.board import DEFAULT_BAUD, design_board
 from nnef_hw.codegen.manifest import link_entry, make_manifest
 from nnef_hw.families import ECP5, ICE40
 from nnef_hw.samples import Samples
-from nnef_hw.schedule import schedule
+from nnef_hw.streaming import schedule
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 each_board = pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from tflite_models import with_tflite_parameters
 
-from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.run.rtl import run_rtl
-from nnef_hw.schedule import find_board, schedule
+from nnef_hw.streaming import find_board, schedule
+from nnef_hw.streaming.accelerator import Accelerator
 
 pytestmark = [pytest.mark.zoo, pytest.mark.verilator, pytest.mark.nightly]
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import TargetError
 from nnef_hw.frontend import load
@@ -13,7 +12,8 @@ from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, ru
 from nnef_hw.run.rtl import run_rtl
 from nnef_hw.run.simulate import require_exact, simulation_row
 from nnef_hw.samples import load_samples, score
-from nnef_hw.schedule import find_board, schedule
+from nnef_hw.streaming import find_board, schedule
+from nnef_hw.streaming.accelerator import Accelerator
 
 pytestmark = [pytest.mark.zoo, pytest.mark.verilator]
 

@@ -2,10 +2,10 @@
 
 import hashlib
 
-from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.schedule import find_board, schedule
+from nnef_hw.streaming import find_board, schedule
+from nnef_hw.streaming.accelerator import Accelerator
 
 __all__ = ["BOARDS", "digests"]
 

@@ -17,9 +17,9 @@ from nnef_hw.parts.requantizer import Requantizer, TfliteRequantizer
 from nnef_hw.parts.runningpool import RunningMax, RunningSum
 from nnef_hw.parts.tablesum import TableSum
 from nnef_hw.parts.tflite_softmax import TfliteSoftmax
-from nnef_hw.schedule import Resources, find_board
-from nnef_hw.schedule.lower import lower
-from nnef_hw.schedule.options import layer_options
+from nnef_hw.streaming import Resources, find_board
+from nnef_hw.streaming.lower import lower
+from nnef_hw.streaming.options import layer_options
 from nnef_hw.window import Window
 
 BOARDS = ["icebreaker", "ulx3s_85f"]

@@ -9,7 +9,7 @@ from nnef_hw.ir import MOVES
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.passes import simplify
 from nnef_hw.reference import run_float
-from nnef_hw.schedule import check_streamable
+from nnef_hw.streaming import check_streamable
 from nnef_hw.testing import GraphBuilder
 
 

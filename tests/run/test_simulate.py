@@ -18,7 +18,7 @@ from nnef_hw.run.simulate import (
     simulation_row,
 )
 from nnef_hw.samples import Samples
-from nnef_hw.schedule import find_board, schedule
+from nnef_hw.streaming import find_board, schedule
 from nnef_hw.testing import GraphBuilder
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from nnef_hw.run.streams import from_stream, to_stream
-from nnef_hw.schedule import Port
+from nnef_hw.streaming import Port
 
 
 def port(image, lanes=1):

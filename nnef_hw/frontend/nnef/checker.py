@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError
-from nnef_hw.frontend.nnef.agreement import conversion, unpacked
 from nnef_hw.frontend.nnef.declarations import check_declaration
 from nnef_hw.frontend.nnef.inference import Inference
 from nnef_hw.frontend.nnef.library import load_library
@@ -34,6 +33,7 @@ from nnef_hw.frontend.nnef.syntax import (
     TupleType,
     Type,
 )
+from nnef_hw.frontend.nnef.type_matching import conversion, unpacked
 from nnef_hw.frontend.nnef.types import INTEGER, UNKNOWN, fits_inside
 from nnef_hw.frontend.nnef.walk import identifiers, walk
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from types import MappingProxyType
 
 from nnef_hw.errors import Location, ModelError, UnsupportedError
-from nnef_hw.frontend.nnef.agreement import deduced_dtype, mismatch, unpacked
 from nnef_hw.frontend.nnef.binding import match
 from nnef_hw.frontend.nnef.expressions import BINARY_OPERATORS, UNARY_OPERATORS
 from nnef_hw.frontend.nnef.language_types import (
@@ -40,6 +39,7 @@ from nnef_hw.frontend.nnef.syntax import (
     Type,
     Unary,
 )
+from nnef_hw.frontend.nnef.type_matching import deduced_dtype, mismatch, unpacked
 from nnef_hw.frontend.nnef.types import (
     EMPTY,
     LOGICAL,

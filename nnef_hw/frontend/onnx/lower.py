@@ -12,9 +12,9 @@ import numpy as np
 
 from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError, raise_all
 from nnef_hw.frontend.builder import Builder
-from nnef_hw.frontend.onnx.attach import attach_quantization
-from nnef_hw.frontend.onnx.bodies import Bodies
 from nnef_hw.frontend.onnx.calls import OnnxCall, Value, identifier
+from nnef_hw.frontend.onnx.function_bodies import FunctionBodies
+from nnef_hw.frontend.onnx.hoist_quantization import hoist_quantization
 from nnef_hw.frontend.onnx.model import (
     AttributeReference,
     Constant,
@@ -39,7 +39,7 @@ Scope = ChainMap[str, Value | None]
 
 
 def lower(
-    model: OnnxModel, bodies: Bodies, dims: Mapping[str, int], errors: list[NnefHwError]
+    model: OnnxModel, bodies: FunctionBodies, dims: Mapping[str, int], errors: list[NnefHwError]
 ) -> Graph:
     """Turn a model into a graph.
 
@@ -69,7 +69,7 @@ class _UnknownValueError(Exception):
 
 
 class _Lowering:
-    def __init__(self, model: OnnxModel, bodies: Bodies, errors: list[NnefHwError]) -> None:
+    def __init__(self, model: OnnxModel, bodies: FunctionBodies, errors: list[NnefHwError]) -> None:
         self._model = model
         self._bodies = bodies
         self._location = Location(model.path)
@@ -92,7 +92,7 @@ class _Lowering:
         self._block(graph.nodes, scope)
         raise_all(self._errors)
         outputs = self._outputs(graph, scope)
-        return attach_quantization(_without_unused(self._builder.build(outputs)))
+        return hoist_quantization(_without_unused(self._builder.build(outputs)))
 
     def _name_values(self, graph: OnnxGraph) -> None:
         """Give the model's own values their names before any that are made up here."""

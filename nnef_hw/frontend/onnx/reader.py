@@ -7,8 +7,8 @@ from pathlib import Path
 
 from nnef_hw.errors import NnefHwError, raise_all
 from nnef_hw.frontend.onnx import operators
-from nnef_hw.frontend.onnx.bodies import Bodies
 from nnef_hw.frontend.onnx.checks import check_structure
+from nnef_hw.frontend.onnx.function_bodies import FunctionBodies
 from nnef_hw.frontend.onnx.lower import lower
 from nnef_hw.frontend.onnx.protobuf import read_model
 from nnef_hw.ir import Graph
@@ -42,4 +42,4 @@ def load_onnx(
     model, decoder = read_model(Path(path), errors)
     check_structure(model, errors)
     raise_all(errors)
-    return lower(model, Bodies(decoder), dims or {}, errors)
+    return lower(model, FunctionBodies(decoder), dims or {}, errors)

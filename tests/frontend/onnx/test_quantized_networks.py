@@ -8,13 +8,13 @@ import pytest
 from onnx_runtime import compare_layers, quantize, run_onnxruntime
 
 from nnef_hw.build.fixed import fix_model
-from nnef_hw.codegen.accelerator import Accelerator
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.frontend import load
 from nnef_hw.quantize import Scheme
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
 from nnef_hw.run.rtl import run_rtl
-from nnef_hw.schedule import find_board, schedule
+from nnef_hw.streaming import find_board, schedule
+from nnef_hw.streaming.accelerator import Accelerator
 
 pytest.importorskip("onnxruntime", reason="pip install nnef-hw[crosscheck]")
 pytestmark = pytest.mark.zoo

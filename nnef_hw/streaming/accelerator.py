@@ -1,0 +1,154 @@
+"""Plan and fixed graph -> the accelerator as one Amaranth component."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from amaranth import Module, ResetInserter, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.devices import find_device
+from nnef_hw.ir import Graph
+from nnef_hw.rtl.fork import Fork
+from nnef_hw.rtl.stream import Fifo, beat_layout
+from nnef_hw.streaming import Block, Plan
+from nnef_hw.streaming.block_module import connect_block
+
+__all__ = ["Accelerator", "module_name"]
+
+MOST_HOPS = 64
+"""Cycles of a restart: fewer than the host link takes for its next packet."""
+
+
+def module_name(layer: str) -> str:
+    """Verilog identifier for a layer's name."""
+    name = re.sub(r"\W", "_", layer)
+    return name if re.match(r"[A-Za-z_]", name) else f"layer_{name}"
+
+
+class Accelerator(wiring.Component):  # type: ignore[misc]
+    """All blocks of a Plan, between two skid buffers.
+
+    A stream that several blocks read is forked; a block with several operands has a FIFO where one
+    of them comes early.
+
+    Golden model: :func:`nnef_hw.reference.run_fixed`.
+
+    Parameters
+    ----------
+    plan, graph
+        What to build.
+    restartable
+        Whether it has a reset of its own, which hops from block to block through registers: wires
+        to everything would be the longest of a big device. Nothing may come in until the hops have
+        reached the last block; what was inside is lost.
+
+    Members
+    -------
+    i : In(stream.Signature(beat_layout))
+        The input image: row, column, channel. Of several inputs each has a port of its own, with
+        the name in the Plan.
+    o : Out(stream.Signature(beat_layout))
+        The output image, or as many. One that is not taken stops the others after a while.
+    restart : In(1)
+        Restart, for a cycle or more; only if ``restartable``.
+    restarted : Out(1)
+        The restart of the last block.
+    busy, waiting : Out(len(plan.blocks))
+        With ``counted``: whether each block takes a word in this cycle; whether one is there and is
+        not taken.
+    """
+
+    def __init__(
+        self, plan: Plan, graph: Graph, *, restartable: bool = False, counted: bool = False
+    ) -> None:
+        self.plan = plan
+        self.counted = counted
+        self.beats = {
+            source.tensor: graph.tensor(source.tensor).volume
+            for block in plan.blocks
+            for source in block.sources
+        }
+        self.device = find_device(plan.device)
+        ports: dict[str, Any] = {}
+        if counted:
+            ports = {name: Out(len(plan.blocks)) for name in ("busy", "waiting")}
+        for flow, port in (
+            *((In, port) for port in plan.inputs), *((Out, port) for port in plan.outputs)
+        ):  # fmt: skip
+            layout = beat_layout(bits=port.bits, signed=port.signed, lanes=port.lanes)
+            ports[port.name] = flow(stream.Signature(layout))
+        self.restartable = restartable
+        if restartable:
+            ports |= {"restart": In(1), "restarted": Out(1)}
+        super().__init__(ports)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Instantiate and connect the blocks."""
+        m = Module()
+        plan = self.plan
+        readers = Counter(source.tensor for block in plan.blocks for source in block.sources)
+        readers.update(port.tensor for port in plan.outputs)
+        streams: dict[str, list[Any]] = {}
+        restart = self.restart if self.restartable else None
+        every = -(-len(plan.blocks) // MOST_HOPS)
+
+        def insert(name: str, component: Any) -> None:
+            """Add a component that the nearest restart reaches."""
+            m.submodules[name] = component if restart is None else ResetInserter(restart)(component)
+
+        def give(tensor: str, result: Any, name: str) -> None:
+            """Make a stream known by its name, once for every reader."""
+            streams[tensor] = [result]
+            if readers[tensor] > 1:
+                fork = Fork(result.payload.shape(), branches=readers[tensor])
+                insert(f"{name}_fork", fork)
+                wiring.connect(m, result, fork.i)
+                streams[tensor] = [getattr(fork, f"o{n}") for n in range(readers[tensor])]
+
+        for port in plan.inputs:
+            name, outside = f"input{port.name[1:]}", getattr(self, port.name)
+            insert(f"{name}_skid", skid := Fifo(outside.payload.shape()))
+            wiring.connect(m, wiring.flipped(outside), skid.i)
+            give(port.tensor, skid.o, name)
+        for n, block in enumerate(plan.blocks):
+            name = module_name(block.name)
+            if restart is not None and self.device.long_wires and n % every == 0:
+                hop = Signal(name=f"restart{n}", init=1, reset_less=True)
+                m.d.sync += hop.eq(restart)
+                restart = hop
+            operands = [
+                self._operand(m, f"{name}_fifo{n}", block, n, streams[source.tensor].pop(), insert)
+                for n, source in enumerate(block.sources)
+            ]
+            connected = connect_block(m, name, block, operands, insert)
+            if self.counted:
+                m.d.comb += [
+                    self.busy[n].eq(connected.busy),
+                    self.waiting[n].eq(connected.waiting),
+                ]
+            give(block.tensor, connected.result, name)
+        for port in plan.outputs:
+            outside = getattr(self, port.name)
+            insert(f"output{port.name[1:]}_skid", skid := Fifo(outside.payload.shape()))
+            wiring.connect(m, streams[port.tensor].pop(), skid.i)
+            wiring.connect(m, skid.o, wiring.flipped(outside))
+        if restart is not None:
+            m.d.comb += self.restarted.eq(restart)
+        return m
+
+    def _operand(
+        self, m: Module, name: str, block: Block, operand: int, origin: Any,
+        insert: Callable[[str, Any], None],
+    ) -> Any:  # fmt: skip
+        """Put the FIFO in front of an operand that has one."""
+        if not block.fifos[operand]:
+            return origin
+        part = block.fifo(operand, self.beats[block.sources[operand].tensor])
+        insert(name, fifo := part.build(shape=origin.payload.shape()))
+        wiring.connect(m, origin, fifo.i)
+        return fifo.o

@@ -1,0 +1,35 @@
+"""Index of the largest channel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nnef_hw.devices import Device
+from nnef_hw.parts import Part
+from nnef_hw.parts.argmax import Argmax
+from nnef_hw.streaming.layer import Call, Folding, PlainLayer, lowers
+
+__all__ = ["ArgmaxLayer"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ArgmaxLayer(PlainLayer):
+    """Index of the largest channel."""
+
+    label = "argmax"
+
+    pixels: int
+    channels: int
+
+    def cycles(self, folding: Folding, device: Device) -> int:
+        del folding, device
+        return self.pixels * self.channels
+
+    def part(self, device: Device) -> Part:
+        del device
+        return Argmax(channels=self.channels, **self.codes_format)
+
+
+@lowers("argmax_reduce")
+def _lower_argmax(call: Call) -> ArgmaxLayer:
+    return ArgmaxLayer(**call.known, **call.extents)

@@ -1,0 +1,165 @@
+"""What layers with weights have in common: data, arrays, and what stands behind these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.devices import Device
+from nnef_hw.numerics import QType, Requant, signed_bits
+from nnef_hw.parts import Part
+from nnef_hw.parts.stream import SumQueue
+from nnef_hw.streaming.layer import Layer
+from nnef_hw.streaming.requantize import RequantizerFolding, make_requantizer
+from nnef_hw.tflite_numerics import TfliteRequant
+from nnef_hw.window import Window
+
+__all__ = ["ArrayFolding", "ArrayLayer", "Convolution", "multiplier_choices", "stored_bits"]
+
+DSP_BITS = 8
+"""Widest codes and weights that a DSP block's 8x8 product takes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArrayFolding(RequantizerFolding):
+    """An array: passes whose sums it keeps; where its multipliers and its weights are."""
+
+    kept_passes: int
+    in_dsp: bool
+    weight_style: str
+
+    @property
+    def multiplies_in_dsp(self) -> bool:
+        return self.in_dsp
+
+
+F = TypeVar("F", bound=ArrayFolding)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ArrayLayer(Layer[F]):
+    """A layer with weights.
+
+    Parameters
+    ----------
+    window
+        With one channel block per channel and, unless it is read by channel, one pass: folding
+        changes both.
+    weights
+        [out channels, taps, in channels] or, by channel, [channels, taps], in window order.
+    bias
+        With the input's zero point folded in.
+    requant, w_bits, acc_bits
+        What is done to sums; widths of weights and sums.
+    """
+
+    window: Window
+    weights: NDArray[np.int64]
+    bias: NDArray[np.int64]
+    requant: Requant | TfliteRequant
+    w_bits: int
+    acc_bits: int
+
+    @property
+    def image(self) -> Window:
+        return self.window
+
+    @property
+    def macs(self) -> int:
+        return self.window.out_pixels * self.weights_of_model
+
+    @property
+    def weights_of_model(self) -> int:
+        return int(self.weights.size)
+
+    def narrowed(self, bits: int) -> ArrayLayer[F]:
+        return replace(self, w_bits=min(self.w_bits, bits))
+
+    @property
+    def biases(self) -> int:
+        return int(self.bias.size)
+
+    @property
+    def weight_bits(self) -> int:
+        return self.w_bits
+
+    @property
+    def out_channels(self) -> int:
+        """Output channels."""
+        return int(self.weights.shape[0])
+
+    @property
+    def weights_of_channel(self) -> int:
+        """Products of a sum."""
+        return int(self.weights[0].size)
+
+    @property
+    def codes(self) -> int:
+        """Codes of the image that comes."""
+        return self.window.height * self.window.width * self.window.channel_blocks
+
+    def behind(self, folding: ArrayFolding, device: Device) -> tuple[Part, ...]:
+        """Return the parts that sums pass."""
+        requantizer = make_requantizer(
+            self.requant, folding, channels=self.out_channels, acc_bits=self.acc_bits,
+            target=self.target,
+        )  # fmt: skip
+        queue = (SumQueue(bits=self.acc_bits + 1),) if device.long_wires else ()
+        return (*queue, requantizer)
+
+    def array_formats(self, folding: ArrayFolding, device: Device) -> Mapping[str, Any]:
+        """Return the fields of an array that follow from formats, device and folding."""
+        return {
+            "kept_passes": folding.kept_passes, "x_bits": self.source.bits,
+            "x_signed": self.source.signed, "acc_bits": self.acc_bits, "in_dsp": folding.in_dsp,
+            "ram": device.ram, "weight_style": folding.weight_style,
+            "weight_delay": device.weight_delay,
+        }  # fmt: skip
+
+    def buffer_formats(self, device: Device) -> Mapping[str, Any]:
+        """Return the fields of a line buffer that follow from the format of codes."""
+        return {
+            "bits": self.source.bits, "signed": self.source.signed,
+            "pad_code": self.source.zero_point, "ram": device.ram,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Convolution(ArrayLayer[F]):
+    """A convolution or linear layer; channels of other groups have weights of 0."""
+
+    groups: int = 1
+
+    @property
+    def in_channels(self) -> int:
+        """Input channels."""
+        return int(self.weights.shape[2])
+
+    @property
+    def weights_of_model(self) -> int:
+        return int(self.weights.size) // self.groups
+
+
+def multiplier_choices(
+    x_bits: int, w_bits: int, words: int, device: Device
+) -> list[dict[str, Any]]:
+    """List where multipliers and weights may be, as fields of a folding.
+
+    ``words`` is the depth of a weight memory.
+    """
+    in_dsp = [True, False] if max(x_bits, w_bits) <= DSP_BITS else [False]
+    styles = ["block", "logic"] if words <= device.logic_words else ["block"]
+    return [{"in_dsp": dsp, "weight_style": style} for dsp, style in product(in_dsp, styles)]
+
+
+def stored_bits(weights: NDArray[np.int64], qtype: QType) -> int:
+    """Bits of a weight in memory: one if all are +1 or -1."""
+    if (np.abs(weights) == 1).all():
+        return 1
+    bits = max(signed_bits(int(weights.min()), int(weights.max())), 2)
+    return bits if bits > DSP_BITS else max(bits, qtype.bits)

@@ -1,0 +1,310 @@
+"""Beat times: when every beat of a Plan moves, by simulating its blocks as timed processes.
+
+With the timing of the components they are the cycles of the hardware, exactly.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise
+from operator import itemgetter
+
+from nnef_hw.parts.fifo import BlockFifo, FifoLogs
+from nnef_hw.parts.fork import fork
+from nnef_hw.parts.stream import Skid
+from nnef_hw.parts.timing import Kernel, Log, RecordedStream, Stream
+from nnef_hw.streaming.block import Block
+from nnef_hw.streaming.border import Pace, sink, source
+from nnef_hw.streaming.plan import Plan, Port
+from nnef_hw.streaming.steady import Advances, Steady, cycles_per_frame, find_steady
+
+__all__ = [
+    "BeatTimes", "DeadlockError", "Network", "Trace", "predict_interval", "predict_spacing",
+    "simulate_beats", "trace_beats",
+]  # fmt: skip
+
+SKID = Skid(bits=1)
+LEAST_DELAY = 2
+MOST_FRAMES = 16
+MOST_EVENTS = 1_000_000
+"""A design whose ends are not spaced as they will be after that many is left as it is: seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class BeatTimes:
+    """Cycles of the accelerator's border beats over some frames.
+
+    Attributes
+    ----------
+    first_inputs, last_outputs
+        Cycle of each frame's first input beat and last output beat.
+    steady
+        How frames leave in the long run, if that was looked for.
+    """
+
+    first_inputs: tuple[int, ...]
+    last_outputs: tuple[int, ...]
+    steady: Steady | None = field(default=None, compare=False)
+
+    @property
+    def latency(self) -> int:
+        """Cycles from first input beat to last output beat, frame 0 in an empty pipeline."""
+        return self.last_outputs[0] - self.first_inputs[0]
+
+    @property
+    def interval(self) -> int:
+        """Cycles per frame in the long run, rounded up; else between the last two frames' ends."""
+        return self.steady.interval if self.steady else self.spacings[-1]
+
+    @property
+    def spacings(self) -> tuple[int, ...]:
+        """Cycles from each frame's last output beat to the next one's."""
+        return tuple(later - earlier for earlier, later in pairwise(self.last_outputs))
+
+
+class DeadlockError(Exception):
+    """A frame that enters does not come out: a FIFO or line buffer is too small."""
+
+
+def simulate_beats(
+    blocks: Sequence[Block],
+    inputs: Sequence[Port],
+    outputs: Sequence[Port],
+    frames: int | None = None,
+) -> BeatTimes:
+    """Run back-to-back frames, inputs always valid and outputs always ready.
+
+    Without a number of frames, as many as it takes until their ends are spaced as for ever.
+
+    Raises
+    ------
+    DeadlockError
+        If a frame does not come out.
+    """
+    return Network(blocks, inputs, outputs).run(frames)
+
+
+def predict_interval(plan: Plan, frames: int) -> int | None:
+    """Return cycles per frame at the end of a run of so many; None if there is only one.
+
+    It is the plan's interval, but in runs so short that frames do not come steadily yet.
+    """
+    if plan.settling is not None and frames > plan.settling + plan.period:
+        return plan.interval
+    times = simulate_beats(plan.blocks, plan.inputs, plan.outputs, frames)
+    return cycles_per_frame(times.last_outputs, plan.period)
+
+
+def predict_spacing(plan: Plan, frames: int) -> int:
+    """Return cycles between the ends of the last two of so many frames."""
+    if plan.settling is not None and frames > plan.settling + 1:
+        if plan.period == 1:
+            return plan.interval
+        frames = plan.settling + 2 + (frames - plan.settling - 2) % plan.period
+    return simulate_beats(plan.blocks, plan.inputs, plan.outputs, frames).spacings[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """When items came to where a block works, and when they were accepted there.
+
+    Attributes
+    ----------
+    offered, accepted
+        Cycles, one per item of all frames: a pass of an array or pool, a code of other blocks. An
+        item of several words is offered with its last word.
+    """
+
+    offered: tuple[int, ...]
+    accepted: tuple[int, ...]
+
+
+def trace_beats(
+    blocks: Sequence[Block],
+    inputs: Sequence[Port],
+    outputs: Sequence[Port],
+    frames: int | None = None,
+) -> tuple[BeatTimes, dict[str, Trace]]:
+    """Run as :func:`simulate_beats` does; return also the traces, by input or computed tensor."""
+    network = Network(blocks, inputs, outputs, RecordedStream)
+    times = network.run(frames)
+    return times, {
+        tensor: _trace([s.events for s in streams if isinstance(s, RecordedStream)], taking_turns)
+        for tensor, (streams, taking_turns) in network.entrances.items()
+    }
+
+
+def _trace(operands: Sequence[Sequence[tuple[int, int]]], taking_turns: bool) -> Trace:
+    """Merge streams that are accepted in turn, or all at once when the last has come."""
+    if taking_turns:
+        events = sorted(chain(*operands), key=itemgetter(1))
+    else:
+        events = [(max(o for o, _ in item), item[0][1]) for item in zip(*operands, strict=True)]
+    return Trace(tuple(o for o, _ in events), tuple(a for _, a in events))
+
+
+class Network:
+    """The processes of a whole accelerator, ready to run.
+
+    With ``in_step`` several inputs keep step: each gives a beat only once the one before it has
+    given the same share of its frames.
+
+    Attributes
+    ----------
+    fifos
+        Logs of every BlockFifo, by block and operand.
+    unregistered
+        Streams that come from a fork without a register between.
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        inputs: Sequence[Port],
+        outputs: Sequence[Port],
+        streams: type[Stream] = Stream,
+        *,
+        in_step: bool = False,
+    ) -> None:
+        self.kernel = Kernel(streams)
+        self.inputs, self.outputs = inputs, outputs
+        self.admitted = [self.kernel.log() for _ in inputs]
+        self.given = [self.kernel.log() for _ in inputs]
+        self.passed = 0
+        self.taken: list[list[int]] = [[] for _ in outputs]
+        self.fifos: dict[tuple[str, int], FifoLogs] = {}
+        self.entrances: dict[str, tuple[Sequence[Stream], bool]] = {}
+        # What waits for one another across frames: of every block, its operands and what it adds.
+        self.groups: list[list[Stream | Log]] = []
+        readers = Counter(source.tensor for block in blocks for source in block.sources)
+        readers.update(port.tensor for port in outputs)
+        self.branches: dict[str, list[Stream]] = {}
+        self.unregistered: set[str] = set()
+
+        for n, port in enumerate(inputs):
+            self._begin_group()
+            border = self.kernel.stream()
+            self.entrances[port.tensor] = [border], False
+            pace = None
+            if in_step:
+                pace = Pace(self.given[n - 1], inputs[n - 1].beats, port.beats)
+            ends = (self.admitted[n], self.given[n])
+            self.kernel.start(source(border, port.beats, *ends, pace))
+            self._give(port.tensor, SKID.start(self.kernel, border), readers)
+        for block in blocks:
+            self._begin_group()
+            self._give(block.tensor, self._block(block), readers)
+        for port, times in zip(outputs, self.taken, strict=True):
+            self._begin_group()
+            result = SKID.start(self.kernel, self._take(port.tensor))
+            self.kernel.start(sink(result, times))
+        delay = max(part.interval for block in blocks for part in block.parts)
+        self.advances = Advances(self.groups, max(LEAST_DELAY, delay))
+
+    def run(self, frames: int | None = None) -> BeatTimes:
+        """Let so many frames pass, or as many as it takes until their ends are spaced as for ever.
+
+        Raises
+        ------
+        DeadlockError
+            If a frame does not come out.
+        """
+        if frames is None:
+            return self.settle()
+        while self.passed < frames:
+            self._step()
+        return self.times
+
+    def settle(self, enough: Steady | None = None) -> BeatTimes:
+        """Let frames pass until they leave as they will for ever, and their ends show it.
+
+        They need not show it once they are known to leave as soon as is ``enough``.
+
+        Raises
+        ------
+        DeadlockError
+            If a frame does not come out.
+        """
+        while True:
+            # More at a time when many have passed: looking at them takes as long as all of them.
+            for _ in range(1 + self.passed // 32):
+                self._step()
+            times = self.times
+            steady = find_steady(self.advances, times.last_outputs, times.latency, enough)
+            if steady is None and self.passed > MOST_FRAMES and self.events > MOST_EVENTS:
+                steady = self.advances.least()
+            if steady is not None:
+                return replace(times, steady=steady)
+
+    def _step(self) -> None:
+        """Let a frame pass."""
+        self.passed += 1
+        for log in self.admitted:
+            log.add(0)
+        self.kernel.run()
+        for port, times in zip(self.outputs, self.taken, strict=True):
+            if len(times) < port.beats * self.passed:
+                raise DeadlockError
+        self.advances.add_frame()
+
+    @property
+    def times(self) -> BeatTimes:
+        """Of the frames that have passed."""
+        firsts = [
+            log.times[:: port.beats] for log, port in zip(self.given, self.inputs, strict=True)
+        ]
+        lasts = [
+            times[port.beats - 1 :: port.beats]
+            for times, port in zip(self.taken, self.outputs, strict=True)
+        ]
+        return BeatTimes(
+            tuple(min(cycles) for cycles in zip(*firsts, strict=True)),
+            tuple(max(cycles) for cycles in zip(*lasts, strict=True)),
+        )
+
+    def _begin_group(self) -> None:
+        """List the streams and logs that are made from now on as those of another block."""
+        self.groups.append([])
+        self.kernel.series = self.groups[-1]
+
+    def _take(self, tensor: str) -> Stream:
+        """Take one of the streams of that name."""
+        stream = self.branches[tensor].pop()
+        self.groups[-1].append(stream)
+        return stream
+
+    @property
+    def events(self) -> int:
+        """What has been simulated so far: codes and words that entered or left a memory."""
+        return sum(len(log.times) for log in self.kernel.logs)
+
+    def _give(self, tensor: str, stream: Stream, readers: Counter[str]) -> None:
+        """Make a stream known by its name, once for every reader."""
+        branches = [stream]
+        if readers[tensor] > 1:
+            self.unregistered.add(tensor)
+            branches = fork(self.kernel, stream, readers[tensor])
+        self.branches[tensor] = branches
+
+    def _operand(self, block: Block, n: int) -> Stream:
+        stream = self._take(block.sources[n].tensor)
+        if not block.fifos[n]:
+            return stream
+        fifo = block.fifo(n)
+        if not isinstance(fifo, BlockFifo):
+            return fifo.start(self.kernel, stream)
+        stream, self.fifos[block.tensor, n] = fifo.start_logged(self.kernel, stream)
+        return stream
+
+    def _block(self, block: Block) -> Stream:
+        """Start the parts of a block; a constant operand is always there."""
+        streams = [self._operand(block, n) for n in range(len(block.sources))]
+        if block.sources[0].tensor in self.unregistered and not block.parts[0].is_registered:
+            self.unregistered.add(block.tensor)
+        for n, part in enumerate(block.parts):
+            if n == block.worker:
+                self.entrances[block.tensor] = streams, part.takes_turns
+            streams = [part.start(self.kernel, *streams)]
+        return streams[0]

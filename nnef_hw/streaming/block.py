@@ -1,0 +1,163 @@
+"""A layer with a folding: its parts, FIFOs, resources and cycles all follow from that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from nnef_hw.devices import Device, Resources
+from nnef_hw.parts import Part, WindowPart
+from nnef_hw.parts.fifo import BlockFifo
+from nnef_hw.parts.stream import SHALLOW_FIFO, Fifo
+from nnef_hw.streaming.layer import Folding, Layer
+
+__all__ = ["Block", "Source", "make_fifo"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a block's operand comes from.
+
+    Parameters
+    ----------
+    tensor
+        Name of the stream: the input's, or of the tensor that another block computes.
+    depth
+        Items of the FIFO in front of the block; 0 without one.
+    """
+
+    tensor: str
+    depth: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """The hardware of one layer.
+
+    Parameters
+    ----------
+    layer, folding, device
+        What it computes, how it is folded, and onto what.
+    fifos
+        Items of the FIFO in front of every operand, 0 without one.
+    """
+
+    layer: Layer[Any]
+    folding: Folding
+    device: Device
+    fifos: tuple[int, ...]
+
+    @classmethod
+    def of(cls, layer: Layer[Any], folding: Folding, device: Device) -> Block:
+        """Return a block without FIFOs."""
+        fifos = (0,) * len(layer.sources)
+        return cls(layer=layer, folding=folding, device=device, fifos=fifos)
+
+    def with_fifos(self, depths: Sequence[int]) -> Block:
+        """Return the block with FIFOs of those depths in front of its operands."""
+        return replace(self, fifos=tuple(depths))
+
+    def with_folding(self, **choices: Any) -> Block:
+        """Return the block with other choices."""
+        return replace(self, folding=replace(self.folding, **choices))
+
+    @property
+    def name(self) -> str:
+        """Name of the layer."""
+        return self.layer.name
+
+    @property
+    def op(self) -> str:
+        """Operator of the model."""
+        return self.layer.node.op
+
+    @property
+    def kind(self) -> str:
+        """The sort of hardware, for reports."""
+        return self.layer.kind(self.folding)
+
+    @property
+    def tensor(self) -> str:
+        """Name of what it computes."""
+        return self.layer.node.outputs[0]
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Where its operands come from."""
+        return tuple(map(Source, self.layer.sources, self.fifos))
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """What it is made of, in stream order, without FIFOs."""
+        return self.layer.parts(self.folding, self.device)
+
+    @property
+    def buffer(self) -> WindowPart | None:
+        """Its line buffer."""
+        return next((part for part in self.parts if isinstance(part, WindowPart)), None)
+
+    @property
+    def worker(self) -> int:
+        """Which of its parts takes the words that it works on: that behind the line buffer."""
+        buffers = [n for n, part in enumerate(self.parts) if isinstance(part, WindowPart)]
+        return buffers[0] + 1 if buffers else 0
+
+    @cached_property
+    def cycles(self) -> int:
+        """Cycles per frame when it is never starved or blocked."""
+        return self.layer.cycles(self.folding, self.device)
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates per frame."""
+        return self.layer.macs
+
+    @cached_property
+    def multipliers(self) -> int:
+        """Multipliers built for them."""
+        return sum(part.multipliers for part in self.parts)
+
+    @property
+    def missing_words(self) -> int:
+        """Words of its line buffer that it waits for each frame, counted with a cycle each."""
+        return 0 if self.buffer is None else self.buffer.missing_words
+
+    @property
+    def words(self) -> int:
+        """Words that come to its line buffer in a frame."""
+        return 1 if self.buffer is None else self.buffer.window.words
+
+    @property
+    def pass_words(self) -> int:
+        """Words of what it takes at once: of a pass, or one code."""
+        return 1 if self.buffer is None else self.buffer.pass_words
+
+    @property
+    def pause(self) -> int:
+        """Most cycles on end in which it takes nothing though nobody waits."""
+        return self.buffer.pause if self.buffer else self.layer.pause(self.folding)
+
+    @cached_property
+    def resources(self) -> Resources:
+        """Estimate; ``dsp``, ``bram`` and ``spram`` are exact."""
+        parts = [part.resources(self.device) for part in self.parts]
+        fifos = [
+            self.fifo(operand).resources(self.device)
+            for operand, depth in enumerate(self.fifos)
+            if depth
+        ]
+        return sum((*parts, *fifos), Resources())
+
+    def fifo(self, operand: int, frame: int = 1) -> Fifo | BlockFifo:
+        """Return the FIFO in front of an operand, of which a frame has so many codes."""
+        qtype = self.layer.operand_format(operand)
+        return make_fifo(qtype.bits, qtype.signed, self.fifos[operand], frame, self.device)
+
+
+def make_fifo(bits: int, signed: bool, depth: int, frame: int, device: Device) -> Fifo | BlockFifo:
+    """Return a queue of codes: of registers, or of block RAM if it is deep."""
+    if depth <= SHALLOW_FIFO:
+        return Fifo(bits=bits, depth=depth)
+    return BlockFifo(bits=bits, signed=signed, frame=frame, depth=depth, ram=device.ram)

@@ -1,0 +1,131 @@
+"""Convolutions and linear layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.devices import Device
+from nnef_hw.errors import UnsupportedError
+from nnef_hw.numerics import accumulator_range, fold_zero_point, signed_bits
+from nnef_hw.parts import Part
+from nnef_hw.streaming.arrays import Convolution, stored_bits
+from nnef_hw.streaming.depthwise import DepthwiseLayer
+from nnef_hw.streaming.layer import Call, Contents, axis_pair, lowers
+from nnef_hw.streaming.requantize import requant_contents
+from nnef_hw.streaming.systolic import SystolicFolding, systolic_foldings
+from nnef_hw.streaming.taps import TapFolding, View, lines_of, tap_foldings
+from nnef_hw.tflite_numerics import TfliteRequant
+from nnef_hw.window import Window
+
+__all__ = ["ConvLayer", "DotFolding"]
+
+MOST_DOT_TAPS = 128
+TFLITE_SUM_BITS = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class DotFolding(TapFolding):
+    """All taps and input channels of one output channel at once: few channels, many taps."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConvLayer(Convolution[SystolicFolding | DotFolding]):
+    """A convolution or linear layer, on a systolic array or as one product after the other."""
+
+    label = "conv"
+
+    def kind(self, folding: SystolicFolding | DotFolding) -> str:
+        return "dot" if isinstance(folding, DotFolding) else "conv"
+
+    @property
+    def _dot_view(self) -> View:
+        window = replace(self.window, channel_blocks=1, passes=self.out_channels)
+        return View(window, self.in_channels, self.in_channels)
+
+    def foldings(self, device: Device) -> Sequence[SystolicFolding | DotFolding]:
+        view = self._dot_view
+        taps = view.window.taps * self.in_channels
+        dots: list[DotFolding] = []
+        if view.window.taps > 1 and taps <= MOST_DOT_TAPS:
+            size = DotFolding(lanes=1, taps=taps, lines=lines_of(view.window))
+            dots += tap_foldings(size, self, view, device)
+        return [*systolic_foldings(self, device), *dots]
+
+    def parts(self, folding: SystolicFolding | DotFolding, device: Device) -> tuple[Part, ...]:
+        if isinstance(folding, SystolicFolding):
+            return folding.parts(self, device)
+        return folding.parts(self, self._dot_view, device)
+
+    def cycles(self, folding: SystolicFolding | DotFolding, device: Device) -> int:
+        if isinstance(folding, SystolicFolding):
+            return folding.cycles(self, device)
+        return folding.cycles(self, self._dot_view, device)
+
+    def contents(self, folding: SystolicFolding | DotFolding) -> Contents:
+        if isinstance(folding, SystolicFolding):
+            weights = folding.weights(self)
+        else:
+            weights = self.weights.reshape(self.out_channels, -1)
+        return {
+            "array": {"weights": weights},
+            "requantize": requant_contents(self.requant, self.bias.tolist()),
+        }
+
+
+@lowers("conv", "linear")
+def _lower_conv(call: Call) -> ConvLayer | DepthwiseLayer:
+    node, source = call.node, call.source
+    channels = call.image(node.inputs[0])[2]
+    groups = int(call.attrs.get("groups", 1))
+    qtype = call.format(node.inputs[1])
+    codes = call.graph.constant(node.inputs[1]).astype(np.int64)
+    codes = codes.reshape(*codes.shape[:2], -1).transpose(0, 2, 1) - qtype.zero_point
+    depthwise = groups == channels == len(codes) > 1
+    weights = codes if depthwise else _ungrouped(codes, channels, groups)
+    bias = fold_zero_point(call.graph.constant(node.inputs[2]), weights, source.zero_point)
+    acc_bits = signed_bits(*accumulator_range(weights, bias, source.lo, source.hi))
+    if isinstance(call.attrs["requant"], TfliteRequant) and acc_bits > TFLITE_SUM_BITS:
+        raise UnsupportedError(
+            f"{node.op} {node.name!r}: sums of {acc_bits} bits exceed the {TFLITE_SUM_BITS} of "
+            "TensorFlow Lite",
+            remedy="use activations of at most 8 bits, or rounding = 'half_up'",
+            location=node.location,
+        )
+    known = {
+        **call.known, "window": _conv_window(call, by_channel=depthwise), "bias": bias,
+        "requant": call.attrs["requant"], "w_bits": stored_bits(weights, qtype),
+        "acc_bits": acc_bits,
+    }  # fmt: skip
+    if depthwise:
+        return DepthwiseLayer(**known, weights=weights[:, :, 0])
+    return ConvLayer(**known, weights=weights, groups=groups)
+
+
+def _ungrouped(codes: NDArray[np.int64], channels: int, groups: int) -> NDArray[np.int64]:
+    """Weights [out channels, taps, channels], with 0 for the channels of other groups."""
+    if groups == 1:
+        return codes
+    outputs, taps, inputs = codes.shape
+    weights = np.zeros((outputs, taps, channels), np.int64)
+    for n, rows in enumerate(np.split(codes, groups)):
+        of_group = slice(n * len(rows), (n + 1) * len(rows))
+        weights[of_group, :, n * inputs : (n + 1) * inputs] = rows
+    return weights
+
+
+def _conv_window(call: Call, *, by_channel: bool) -> Window:
+    height, width, channels = call.image(call.node.inputs[0])
+    if call.node.op == "linear":
+        return Window(height, width, channels)
+    attrs = call.attrs
+    return Window(
+        height, width, channels,
+        kernel=axis_pair(call.graph.tensor(call.node.inputs[1]).shape[2:], 1),
+        stride=axis_pair(attrs["stride"], 1), dilation=axis_pair(attrs["dilation"], 1),
+        padding=axis_pair([tuple(pair) for pair in attrs["padding"]], (0, 0)),
+        passes=channels if by_channel else 1, by_channel=by_channel,
+    )  # fmt: skip

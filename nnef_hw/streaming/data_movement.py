@@ -1,0 +1,234 @@
+"""Layers that move codes: nothing is computed, and there is nothing to choose."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from nnef_hw.devices import Device
+from nnef_hw.ir import Graph, Node, Reordering, find_reordering
+from nnef_hw.parts import Part
+from nnef_hw.parts.concat import Concat, Split
+from nnef_hw.parts.depthtospace import DepthToSpace
+from nnef_hw.parts.pad import Pad
+from nnef_hw.parts.transpose import Transpose
+from nnef_hw.parts.upsample import Upsample
+from nnef_hw.streaming.layer import Call, Folding, PlainLayer, axis_pair, lowers
+from nnef_hw.window import Window
+
+__all__ = [
+    "ConcatLayer",
+    "DepthToSpaceLayer",
+    "PadLayer",
+    "SliceLayer",
+    "TransposeLayer",
+    "UpsampleLayer",
+    "reordering_of",
+]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConcatLayer(PlainLayer):
+    """Images side by side; each gives ``runs`` codes in turn (design: row, column, channel)."""
+
+    label = "concat"
+
+    pixels: int
+    channels: int
+    runs: tuple[int, ...]
+
+    def cycles(self, folding: Folding, device: Device) -> int:
+        del folding, device
+        return self.pixels * self.channels
+
+    def part(self, device: Device) -> Part:
+        del device
+        return Concat(runs=self.runs, **self.codes_format)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SliceLayer(PlainLayer):
+    """Part of an image: of every ``sum(runs)`` codes those of the second run, ``turns`` times."""
+
+    label = "slice"
+
+    runs: tuple[int, int, int]
+    turns: int
+
+    def cycles(self, folding: Folding, device: Device) -> int:
+        del folding, device
+        return self.turns * sum(self.runs)
+
+    def part(self, device: Device) -> Part:
+        del device
+        kept = tuple(n == 1 for n, run in enumerate(self.runs) if run)
+        runs = tuple(run for run in self.runs if run)
+        return Split(runs=runs, turns=self.turns, kept=kept, **self.codes_format)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PadLayer(PlainLayer):
+    """One code around an image, which is that of ``window``, as is the padding."""
+
+    label = "pad"
+
+    window: Window
+    pad_code: int
+
+    @property
+    def image(self) -> Window:
+        return self.window
+
+    def cycles(self, folding: Folding, device: Device) -> int:
+        del folding, device
+        return self.window.words
+
+    def part(self, device: Device) -> Part:
+        del device
+        window = self.window
+        return Pad(
+            height=window.height, width=window.width, channels=window.channel_blocks,
+            padding=window.padding, pad_code=self.pad_code, **self.codes_format,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class UpsampleLayer(PlainLayer):
+    """Rows and columns of the image of ``window``, several times each."""
+
+    label = "upsample"
+
+    window: Window
+    factors: tuple[int, int]
+
+    @property
+    def image(self) -> Window:
+        return self.window
+
+    def cycles(self, folding: Folding, device: Device) -> int:
+        del folding, device
+        return self.window.beats * math.prod(self.factors)
+
+    def part(self, device: Device) -> Part:
+        window = self.window
+        return Upsample(
+            height=window.height, width=window.width, channels=window.channel_blocks,
+            factors=self.factors, depth=_two_rows(window), ram=device.ram, **self.codes_format,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DepthToSpaceLayer(PlainLayer):
+    """Channels (y, x, c) of the image of ``window``, spread over rows and columns."""
+
+    label = "depth_to_space"
+
+    window: Window
+    factors: tuple[int, int]
+
+    @property
+    def image(self) -> Window:
+        return self.window
+
+    def cycles(self, folding: Folding, device: Device) -> int:
+        del folding, device
+        return self.window.beats
+
+    def part(self, device: Device) -> Part:
+        window = self.window
+        depth = 1 << (_two_rows(window) - 1).bit_length()
+        return DepthToSpace(
+            height=window.height, width=window.width, factors=self.factors, depth=depth,
+            channels=window.channel_blocks // math.prod(self.factors), ram=device.ram,
+            **self.codes_format,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TransposeLayer(PlainLayer):
+    """The stream of the image of ``window`` with its axes in another ``order``.
+
+    The image need not be that of a tensor: a flat one is divided into what it becomes.
+    """
+
+    label = "transpose"
+
+    window: Window
+    order: tuple[int, int, int]
+
+    @property
+    def image(self) -> Window:
+        return self.window
+
+    def cycles(self, folding: Folding, device: Device) -> int:
+        del folding, device
+        return self.window.beats
+
+    def part(self, device: Device) -> Part:
+        window = self.window
+        extents = (window.height, window.width, window.channel_blocks)
+        return Transpose(extents=extents, order=self.order, ram=device.ram, **self.codes_format)
+
+
+def _two_rows(window: Window) -> int:
+    """Codes of two rows: the second lets codes in while the first one is read."""
+    return 2 * window.width * window.channel_blocks
+
+
+@lowers("concat")
+def _lower_concat(call: Call) -> ConcatLayer:
+    images = [call.image(name) for name in call.node.inputs]
+    # What an image gives in a turn: the channels of a pixel, a row, or all of it.
+    inner = {1: slice(2, 3), 3: slice(1, 3), 2: slice(0, 3)}[call.attrs["axis"]]
+    height, width, channels = call.image(call.node.outputs[0])
+    runs = tuple(int(np.prod(image[inner])) for image in images)
+    return ConcatLayer(**call.known, pixels=height * width, channels=channels, runs=runs)
+
+
+@lowers("slice")
+def _lower_slice(call: Call) -> SliceLayer:
+    """Lower a part along one axis, whose inner axes it takes as they are."""
+    image = call.image(call.node.inputs[0])
+    [axis], [begin], [end] = (call.attrs[key] for key in ("axes", "begin", "end"))
+    place = {1: 2, 2: 0, 3: 1}[axis]
+    inner = math.prod(image[place + 1 :])
+    runs = (begin * inner, (end - begin) * inner, (image[place] - end) * inner)
+    return SliceLayer(**call.known, runs=runs, turns=math.prod(image[:place]))
+
+
+@lowers("pad")
+def _lower_pad(call: Call) -> PadLayer:
+    padding = axis_pair([tuple(pair) for pair in call.attrs["padding"][2:]], (0, 0))
+    window = Window(*call.image(call.node.inputs[0]), padding=padding)
+    pad_code = int(call.source.quantize(call.attrs["value"]))
+    return PadLayer(**call.known, window=window, pad_code=pad_code)
+
+
+def reordering_of(graph: Graph, node: Node) -> Reordering:
+    """Return what a ``reshape`` or ``transpose`` does to the stream since the last layer."""
+    reordering = find_reordering(graph, node.name)
+    assert reordering is not None, node.name
+    return reordering
+
+
+@lowers("reshape", "transpose")
+def _lower_transpose(call: Call) -> TransposeLayer:
+    """Lower a node that changes the order of the stream."""
+    reordering = reordering_of(call.graph, call.node)
+    window = Window(*reordering.extents)
+    return TransposeLayer(**call.known, window=window, order=reordering.order)
+
+
+@lowers("nearest_upsample")
+def _lower_upsample(call: Call) -> UpsampleLayer:
+    window = Window(*call.image(call.node.inputs[0]))
+    return UpsampleLayer(**call.known, window=window, factors=axis_pair(call.attrs["factor"], 1))
+
+
+@lowers("depth_to_space")
+def _lower_depth_to_space(call: Call) -> DepthToSpaceLayer:
+    window = Window(*call.image(call.node.inputs[0]))
+    factors = axis_pair(call.attrs["factor"], 1)
+    return DepthToSpaceLayer(**call.known, window=window, factors=factors)

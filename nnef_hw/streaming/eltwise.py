@@ -1,0 +1,253 @@
+"""Functions of two streams of one image, or of one and a constant."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.devices import Device
+from nnef_hw.numerics import AddRequant, QType, Requant, signed_bits
+from nnef_hw.parts import Part
+from nnef_hw.parts.constant import Constant
+from nnef_hw.parts.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
+from nnef_hw.parts.tablesum import TableSum
+from nnef_hw.streaming.layer import Call, Contents, Folding, Layer, lowers
+from nnef_hw.streaming.requantize import (
+    RequantizerFolding,
+    digit_choices,
+    interval_of,
+    make_requantizer,
+    requant_contents,
+)
+from nnef_hw.tables import lowest_code
+from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteRequant
+
+__all__ = ["ExtremumLayer", "ProductLayer", "SumLayer", "TableSumLayer"]
+
+F = TypeVar("F", bound=Folding)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EltwiseLayer(Layer[F]):
+    """A function of two operands, code by code.
+
+    ``codes`` of the constant, one for all channels or one each, stand for the second operand.
+    """
+
+    pixels: int
+    channels: int
+    second: QType
+    codes: tuple[int, ...] = ()
+
+    @property
+    def beats(self) -> int:
+        """Codes of the result."""
+        return self.pixels * self.channels
+
+    def operand_format(self, operand: int) -> QType:
+        return self.second if operand else self.source
+
+    def constant(self, device: Device) -> Constant | None:
+        if not self.codes:
+            return None
+        return Constant(
+            count=len(self.codes), repeats=self.beats // len(self.codes), bits=self.second.bits,
+            signed=self.second.signed, ram=device.ram,
+        )  # fmt: skip
+
+    def contents(self, folding: F) -> Contents:
+        own = self.operator_contents(folding)
+        return {**own, "constant": {"codes": self.codes}} if self.codes else own
+
+    @abstractmethod
+    def operator_contents(self, folding: F) -> Contents:
+        """Return what the operator and what is behind it are filled with."""
+
+    @property
+    def formats(self) -> Mapping[str, Any]:
+        """Formats of both operands."""
+        operands = (self.source, self.second)
+        return {
+            "in_bits": tuple(qtype.bits for qtype in operands),
+            "in_signed": tuple(qtype.signed for qtype in operands),
+        }
+
+    @property
+    def zero_points(self) -> tuple[int, int]:
+        """Zero points of both operands."""
+        return self.source.zero_point, self.second.zero_point
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SumLayer(EltwiseLayer[Folding]):
+    """A sum or difference; ``requant`` has mults in the order of the operands."""
+
+    label = "sum"
+
+    requant: AddRequant
+
+    def foldings(self, device: Device) -> Sequence[Folding]:
+        del device
+        return [Folding()]
+
+    def parts(self, folding: Folding, device: Device) -> tuple[Part, ...]:
+        del folding, device
+        target: dict[str, Any] = {"out_bits": self.target.bits, "out_signed": self.target.signed}
+        return (EltwiseSum(**self.formats, **target),)
+
+    def cycles(self, folding: Folding, device: Device) -> int:
+        del folding, device
+        return self.beats
+
+    def operator_contents(self, folding: Folding) -> Contents:
+        del folding
+        return {"sum": {"requant": self.requant, "in_zero_points": self.zero_points}}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ExtremumLayer(EltwiseLayer[Folding]):
+    """The larger of two codes, or the smaller one."""
+
+    label = "extremum"
+
+    greatest: bool
+
+    def foldings(self, device: Device) -> Sequence[Folding]:
+        del device
+        return [Folding()]
+
+    def parts(self, folding: Folding, device: Device) -> tuple[Part, ...]:
+        del folding, device
+        codes: dict[str, Any] = {"bits": self.source.bits, "signed": self.source.signed}
+        return (EltwiseExtremum(greatest=self.greatest, **codes),)
+
+    def cycles(self, folding: Folding, device: Device) -> int:
+        del folding, device
+        return self.beats
+
+    def operator_contents(self, folding: Folding) -> Contents:
+        del folding
+        return {}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RequantizedLayer(EltwiseLayer[RequantizerFolding]):
+    """An operator of which every result is requantized."""
+
+    requant: Requant | TfliteRequant
+    acc_bits: int
+
+    @abstractmethod
+    def operator(self, device: Device) -> Part:
+        """Return the part that takes the operands."""
+
+    def foldings(self, device: Device) -> Sequence[RequantizerFolding]:
+        return [RequantizerFolding(**digits) for digits in digit_choices(self.requant, device)]
+
+    def parts(self, folding: RequantizerFolding, device: Device) -> tuple[Part, ...]:
+        requantizer = make_requantizer(
+            self.requant, folding, channels=1, acc_bits=self.acc_bits, target=self.target
+        )
+        return (self.operator(device), requantizer)
+
+    def cycles(self, folding: RequantizerFolding, device: Device) -> int:
+        del device
+        return self.beats * interval_of(self.requant, folding)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ProductLayer(RequantizedLayer):
+    """A product."""
+
+    label = "product"
+
+    def operator(self, device: Device) -> Part:
+        del device
+        return EltwiseProduct(**self.formats)
+
+    def operator_contents(self, folding: RequantizerFolding) -> Contents:
+        del folding
+        return {
+            "product": {"in_zero_points": self.zero_points},
+            "requantize": requant_contents(self.requant, [0]),
+        }
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TableSumLayer(RequantizedLayer):
+    """A sum of what tables say of every code of both operands, lowest code first."""
+
+    label = "table_sum"
+
+    tables: tuple[NDArray[np.int64], ...]
+
+    def operator(self, device: Device) -> Part:
+        return TableSum(**self.formats, acc_bits=self.acc_bits, ram=device.ram)
+
+    def operator_contents(self, folding: RequantizerFolding) -> Contents:
+        del folding
+        return {
+            "table_sum": {"entries": [table.tolist() for table in self.tables]},
+            "requantize": requant_contents(self.requant, [0]),
+        }
+
+
+def _operands(call: Call) -> tuple[bool, dict[str, Any]]:
+    """Return whether the operands change places, and fields; a constant comes second."""
+    first, second = call.node.inputs
+    swapped = first not in call.streams
+    if swapped:
+        first, second = second, first
+    codes: tuple[int, ...] = ()
+    if second not in call.streams:
+        codes = tuple(call.graph.constant(second).reshape(-1).tolist())
+    return swapped, {
+        **call.names, **call.extents, "source": call.format(first),
+        "second": call.format(second), "target": call.target, "codes": codes,
+    }  # fmt: skip
+
+
+@lowers("add", "sub")
+def _lower_sum(call: Call) -> SumLayer | TableSumLayer:
+    swapped, known = _operands(call)
+    requant = call.attrs["requant"]
+    if not isinstance(requant, TfliteAddRequant):
+        if swapped:
+            requant = replace(requant, mult=requant.mult[::-1])
+        return SumLayer(**known, requant=requant)
+    requant = requant.swapped if swapped else requant
+    tables = tuple(
+        requant.scale_operand(n, lowest_code(qtype) + np.arange(1 << qtype.bits) - qtype.zero_point)
+        for n, qtype in enumerate((known["source"], known["second"]))
+    )
+    limits = sum(int(table.min()) for table in tables), sum(int(table.max()) for table in tables)
+    return TableSumLayer(
+        **known, requant=requant.of_sum, acc_bits=signed_bits(*limits), tables=tables
+    )
+
+
+@lowers("mul")
+def _lower_product(call: Call) -> ProductLayer:
+    _, known = _operands(call)
+    bits = _product_bits(known["source"], known["second"])
+    return ProductLayer(**known, requant=call.attrs["requant"], acc_bits=bits)
+
+
+@lowers("max", "min")
+def _lower_extremum(call: Call) -> ExtremumLayer:
+    return ExtremumLayer(**_operands(call)[1], greatest=call.node.op == "max")
+
+
+def _product_bits(first: QType, second: QType) -> int:
+    """Width of every product of differences of codes of two formats."""
+    corners = [
+        (a - first.zero_point) * (b - second.zero_point)
+        for a in (first.lo, first.hi)
+        for b in (second.lo, second.hi)
+    ]
+    return signed_bits(min(corners), max(corners))

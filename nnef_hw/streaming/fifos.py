@@ -1,0 +1,211 @@
+"""Sizes of FIFOs: the cheapest with which a design is as fast as with FIFOs without limit.
+
+The beats of the design are simulated with FIFOs that are never full. None needs more items than it
+held then; whether it needs that many shows when the beats are simulated with fewer.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nnef_hw.blockram import tile_memory
+from nnef_hw.devices import Device
+from nnef_hw.parts.fifo import FIFO_REGISTERS, FifoLogs, fifo_reads
+from nnef_hw.parts.stream import SHALLOW_FIFO
+from nnef_hw.streaming.beats import BeatTimes, DeadlockError, Network
+from nnef_hw.streaming.block import Block
+from nnef_hw.streaming.plan import Port
+from nnef_hw.streaming.steady import Steady
+
+__all__ = ["Ports", "fifo_depths", "give_fifos", "shrink_fifos"]
+
+Ports = tuple[Sequence[Port], Sequence[Port]]
+
+FIFO_LATENCY = 3
+MIN_FIFO = 2
+UNBOUNDED = 1 << 40
+MOST_EVENTS = 2_000_000
+"""Simulated events after which no FIFO is tried with fewer items any more: seconds."""
+
+
+def give_fifos(
+    blocks: Sequence[Block], ports: Ports, device: Device
+) -> tuple[tuple[Block, ...], int]:
+    """Give every operand of a block with several a FIFO that holds all that ever waits for another.
+
+    Where one item at most waits, the operand needs none; nor does one that has nothing in common
+    with the others but this block, since its inputs can wait. So that no input fills FIFOs with
+    frames ahead of the others, all keep step. Returns the interval too.
+    """
+    unlimited = [
+        block.with_fifos([UNBOUNDED] * len(block.fifos)) if block.fifos[1:] else block
+        for block in blocks
+    ]
+    network = Network(unlimited, *ports, in_step=len(ports[0]) > 1)
+    slowest = max(block.cycles for block in blocks)
+    interval = network.settle(Steady(slowest, 1, None)).interval
+    sized = []
+    for block in blocks:
+        if block.sources[1:]:
+            most = [
+                0 if _is_bridge(blocks, block, n) else _most_items(network, block, n)
+                for n in range(len(block.sources))
+            ]
+            block = block.with_fifos([
+                fifo_depths(block, n, items, device)[-1] for n, items in enumerate(most)
+            ])
+        sized.append(block)
+    return tuple(sized), interval
+
+
+def shrink_fifos(
+    blocks: Sequence[Block], ports: Ports, device: Device
+) -> tuple[tuple[Block, ...], BeatTimes]:
+    """Make every FIFO as cheap as it can be without a cycle more per frame, or until the first.
+
+    One of registers has as few items as it needs. One of block RAM needs all of its block RAMs, and
+    has as many items as they hold.
+    """
+    shrinker = _Shrinker(blocks, ports, device)
+    # Those that hold back a branch first.
+    for joins in (True, False):
+        for place, block in enumerate(blocks):
+            if (len(block.sources) > 1) is joins:
+                for operand in range(len(block.sources)):
+                    shrinker.shrink(place, operand)
+    return tuple(shrinker.blocks), shrinker.settled
+
+
+class _Shrinker:
+    """Tries FIFOs with fewer items, one after the other."""
+
+    def __init__(self, blocks: Sequence[Block], ports: Ports, device: Device) -> None:
+        self.blocks, self.ports, self.device = list(blocks), ports, device
+        network = Network(self.blocks, *ports)
+        self.times, self.events = network.run(), network.events
+
+    @property
+    def settled(self) -> BeatTimes:
+        """Of the design, until its frames' ends are spaced as they will be."""
+        assert self.times.steady is not None
+        if self.times.steady.settling is not None:
+            return self.times
+        return Network(self.blocks, *self.ports).run()
+
+    def shrink(self, place: int, operand: int) -> None:
+        """Take the cheapest FIFO that is large enough; most need the block RAM they have."""
+        block = self.blocks[place]
+        depths = fifo_depths(block, operand, block.fifos[operand], self.device)
+        low, high = 0, len(depths) - 1
+        probe = high - 1
+        while low < high and self.events < MOST_EVENTS:
+            if self._is_enough(place, operand, depths[probe]):
+                high = probe
+            else:
+                low = probe + 1
+            probe = (low + high) // 2
+
+    def _is_enough(self, place: int, operand: int, depth: int) -> bool:
+        """Try a FIFO of that depth; keep it if the design is as fast."""
+        block = self.blocks[place]
+        trial = list(self.blocks)
+        trial[place] = block.with_fifos([
+            depth if n == operand else before for n, before in enumerate(block.fifos)
+        ])
+        network = Network(trial, *self.ports)
+        times = _times_if_prompt(network, self.times)
+        self.events += network.events
+        if times is None:
+            return False
+        self.blocks, self.times = trial, times
+        return True
+
+
+def _times_if_prompt(network: Network, wanted: BeatTimes) -> BeatTimes | None:
+    """Return the times of a design unless it is slower than wanted."""
+    try:
+        if network.run(1).latency > wanted.latency:
+            return None
+        times = network.settle(wanted.steady)
+    except DeadlockError:
+        return None
+    assert times.steady is not None
+    assert wanted.steady is not None
+    return times if times.steady.mean <= wanted.steady.mean else None
+
+
+def fifo_depths(block: Block, operand: int, items: int, device: Device) -> list[int]:
+    """List the depths worth a try for an operand, up to the first that holds so many items.
+
+    Of those in block RAM, the largest of each number of block RAMs.
+    """
+    depths = [0, *range(MIN_FIFO, min(items, SHALLOW_FIFO) + 1)] if items else [0]
+    count = 0
+    while depths[-1] < items:
+        words = max(depths[-1], SHALLOW_FIFO) + 1 - FIFO_REGISTERS
+        tiling = tile_memory(device.ram, words, block.layer.operand_format(operand).bits)
+        depth = tiling.rows * tiling.tile_depth + FIFO_REGISTERS
+        if tiling.count == count:
+            depths[-1] = depth
+        else:
+            depths.append(depth)
+        count = tiling.count
+    return depths
+
+
+def _is_bridge(blocks: Sequence[Block], block: Block, operand: int) -> bool:
+    """Whether an operand's stream is all that joins what is before it with the rest."""
+    leaders: dict[str, str] = {}
+
+    def leader(tensor: str) -> str:
+        while tensor in leaders:
+            tensor = leaders[tensor]
+        return tensor
+
+    for other in blocks:
+        for n, source in enumerate(other.sources):
+            ends = leader(source.tensor), leader(other.tensor)
+            if (other.tensor, n) != (block.tensor, operand) and ends[0] != ends[1]:
+                leaders[ends[0]] = ends[1]
+    return leader(block.sources[operand].tensor) != leader(block.tensor)
+
+
+def _most_items(network: Network, block: Block, operand: int) -> int:
+    """Most items that ever waited in front of an operand for another; 0 if it needs no FIFO.
+
+    One item that waits can be held by what gives it, unless that is a fork, which the other
+    operand may wait for.
+    """
+    fifo = network.fifos[block.tensor, operand]
+    others = [network.fifos[block.tensor, n] for n in range(len(block.sources)) if n != operand]
+    forked = block.sources[operand].tensor in network.unregistered
+    blocks = forked and any(_waits_for_later(fifo, other) for other in others)
+    if not blocks and _most_inside(_arrivals(fifo), fifo.given.times) <= 1:
+        return 0
+    stored = _most_inside(fifo.written.times, fifo_reads(fifo.written, fifo.moved))
+    return stored + FIFO_REGISTERS
+
+
+def _arrivals(fifo: FifoLogs) -> list[int]:
+    """Return when each item would come first to where it is taken."""
+    return [time + FIFO_LATENCY for time in fifo.written.times]
+
+
+def _waits_for_later(fifo: FifoLogs, other: FifoLogs) -> bool:
+    """Whether an item waits until one was taken from another FIFO that came there later."""
+    arrivals, taken = _arrivals(other), other.given.times
+    for arrival, end in zip(_arrivals(fifo), fifo.given.times, strict=True):
+        later = bisect_right(arrivals, arrival)
+        if later < len(taken) and taken[later] <= end:
+            return True
+    return False
+
+
+def _most_inside(entered: ArrayLike, left: ArrayLike) -> int:
+    """Most items at a time between where they enter and where they leave, in cycles each."""
+    before = np.searchsorted(left, entered, "left")
+    return int((np.arange(1, len(before) + 1) - before).max())

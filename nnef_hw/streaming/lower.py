@@ -1,0 +1,91 @@
+"""A fixed graph as stream layers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, count
+from typing import Any
+
+from nnef_hw.errors import raise_all
+from nnef_hw.ir import (
+    MOVES,
+    Graph,
+    input_stream,
+    output_stream,
+    reordered_streams,
+    stream_image,
+    stream_origin,
+)
+from nnef_hw.streaming import argmax, conv, data_movement, eltwise, pool, softmax, table
+from nnef_hw.streaming.data_movement import reordering_of
+from nnef_hw.streaming.layer import LOWERINGS, Call, Layer
+from nnef_hw.streaming.plan import LayerGraph, Port
+from nnef_hw.streaming.support import check_streamable
+
+__all__ = ["lower"]
+
+LAYERS = (argmax, conv, data_movement, eltwise, pool, softmax, table)
+"""The modules that register how nodes become layers."""
+
+
+def lower(graph: Graph) -> LayerGraph:
+    """Turn a fixed graph into layers.
+
+    Raises
+    ------
+    UnsupportedError, ErrorGroup
+        If :func:`check_streamable` finds anything.
+    """
+    raise_all(check_streamable(graph))
+    sources = [input_stream(graph, name) for name in graph.inputs]
+    sinks = [output_stream(graph, name) for name in graph.outputs]
+    streams = dict(zip((*graph.inputs, *sources), sources * 2, strict=True))
+    inputs = _ports("i", graph, graph.inputs, sources, streams)
+    layers: list[Layer[Any]] = []
+    reordered = set(reordered_streams(graph))
+    for node in graph.nodes:
+        if node.op not in MOVES:
+            streams[node.name] = node.name
+            layers.append(LOWERINGS[node.op](Call(graph, node, streams)))
+        elif node.name in reordered:
+            # Moves in a row are one: it stands for all, from what was computed last.
+            origin, _ = stream_origin(graph, node.name)
+            if reordering_of(graph, node).is_trivial:
+                streams[node.name] = streams[origin]
+            else:
+                streams[node.name] = node.name
+                move = replace(node, inputs=(origin,))
+                layers.append(LOWERINGS[node.op](Call(graph, move, streams)))
+    outputs = _ports("o", graph, graph.outputs, sinks, streams)
+    return LayerGraph(tuple(layers), inputs, outputs)
+
+
+def _ports(
+    prefix: str,
+    graph: Graph,
+    names: Sequence[str],
+    tensors: Sequence[str],
+    streams: Mapping[str, str],
+) -> tuple[Port, ...]:
+    """Return the ports of inputs or outputs, of which these tensors are streamed."""
+    ports: list[Port] = []
+    for label, name in zip(_labels(prefix, names), tensors, strict=True):
+        tensor = graph.tensor(name)
+        image = stream_image(tensor.shape)
+        assert tensor.qtype is not None
+        ports.append(Port(label, streams[name], image, tensor.qtype.bits, tensor.qtype.signed))
+    return tuple(ports)
+
+
+def _labels(prefix: str, names: Sequence[str]) -> list[str]:
+    """Return different identifiers, without two underscores in a row: these end a port's name."""
+    if len(names) == 1:
+        return [prefix]
+    labels: list[str] = []
+    for name in names:
+        label = re.sub(r"[\W_]+", "_", f"{prefix}_{name}", flags=re.ASCII).rstrip("_")
+        others = (f"{label}_{n}" for n in count(2))
+        labels.append(next(text for text in chain([label], others) if text not in labels))
+    return labels

@@ -1,0 +1,289 @@
+"""Why a network does not fit a board, proven and in numbers; and what would help."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.boards import BOARDS
+from nnef_hw.devices import Device, Resources, Target
+from nnef_hw.errors import TargetError
+from nnef_hw.families import Family
+from nnef_hw.streaming.block import Block
+from nnef_hw.streaming.budget import (
+    Budget,
+    border_resources,
+    budget_of,
+    largest,
+    queue_resources,
+    total_resources,
+)
+from nnef_hw.streaming.fifos import give_fifos
+from nnef_hw.streaming.knapsack import BRAM, DSP, Table, cheapest, choose, least
+from nnef_hw.streaming.options import useful_options
+from nnef_hw.streaming.plan import LayerGraph
+from nnef_hw.streaming.resources import LUT_SHARE
+from nnef_hw.streaming.search import Search
+
+__all__ = ["Misfit", "weight_bits"]
+
+NAMES = ("LUTs", "DSP blocks", "block RAMs", "single-port RAMs")
+FEW = 3
+"""Most layers that are named."""
+BITS_PER_LUT = 16
+"""Bits of constants in one LUT4."""
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """A network for which no design was found.
+
+    Parameters
+    ----------
+    model
+        Name of the network.
+    network, target, layer_counters
+        What was to be built, and where.
+    options
+        For every layer, for that device.
+    calibrated
+        Whether ranges are known; LUTs depend on them and are not told before.
+    """
+
+    model: str
+    network: LayerGraph
+    target: Target
+    layer_counters: bool
+    options: Sequence[Sequence[Block]]
+    calibrated: bool = True
+
+    @property
+    def device(self) -> Device:
+        """The target's."""
+        return self.target.device
+
+    @cached_property
+    def budget(self) -> Budget:
+        """What the layers may use."""
+        return self._budget(self.target)
+
+    @cached_property
+    def limits(self) -> Table:
+        """The same as an array."""
+        return _limits(self.budget)
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """What the options of every layer use."""
+        return _tables(self.options)
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the layers fit, but for the FIFOs between branches."""
+        return choose(self.tables, self.limits) is not None
+
+    @property
+    def short_of_block_rams(self) -> bool:
+        """Whether the layers need more block RAMs than there are, whatever else they use."""
+        return bool(self._needed.sum(axis=0)[BRAM] > self.limits[BRAM])
+
+    @cached_property
+    def _needed(self) -> NDArray[np.int64]:
+        """What every layer needs at least of every resource."""
+        return np.array([table.min(axis=0) for table in self.tables])
+
+    def smallest(self) -> list[Block]:
+        """Return the blocks with the fewest block RAMs, and of these with the fewest LUTs."""
+        limits = self.limits.copy()
+        fewest = least(self.tables, limits, BRAM)
+        assert fewest is not None, "the layers fit"
+        limits[BRAM] = fewest
+        chosen = cheapest(self.tables, limits)
+        assert chosen is not None
+        return [layer[n] for layer, n in zip(self.options, chosen, strict=True)]
+
+    def too_slow(self, target_fps: float, clock: float) -> TargetError:
+        """Say what rate would be possible."""
+        interval = Search(self.options, self.budget, self.device, supply=False).least()
+        assert interval is not None, "the layers fit"
+        wanted = int(clock * 1e6 / target_fps)
+        reason = f"no foldings that fit together take fewer than {interval:,} cycles"
+        if interval <= wanted:
+            reason = f"waits between layers make all designs slower than {wanted:,} cycles"
+        return TargetError(
+            f"model {self.model!r} does not reach {target_fps:g} inferences/s on "
+            f"{self.target.name} at {clock:g} MHz, {wanted:,} cycles each: {reason}",
+            remedy=f"ask for less; {clock * 1e6 / interval:.0f} is the most it could be",
+        )
+
+    def error(self, design: Sequence[Block] = ()) -> TargetError:
+        """Say what is lacking.
+
+        Parameters
+        ----------
+        design
+            The smallest one with FIFOs, if the layers alone fit.
+        """
+        if self.feasible:
+            reason = self._too_many_fifos(design)
+        else:
+            reason = self._one_short() or self._together_short()
+        return TargetError(
+            f"model {self.model!r} does not fit {self.target.name} ({self.device.name}): {reason}",
+            remedy=self._remedy(design),
+        )
+
+    def _one_short(self) -> str:
+        """Name the resources of which the layers need too much, whatever they use of others."""
+        amounts, needed = self._needed, self._needed.sum(axis=0).tolist()
+        known = range(len(NAMES)) if self.calibrated else (DSP, BRAM)
+        short = [n for n in known if needed[n] > self.limits[n]]
+        if not short:
+            return ""
+        short.sort(key=lambda n: -self._share(needed[n], n))
+        text = ", and ".join(
+            f"at least {self._excess(needed[n], n)} ({self._largest(amounts[:, n])})" for n in short
+        )
+        enough = [self._of(needed[n], n) for n in known if n not in short]
+        others = ", ".join(filter(None, enough))
+        return f"it takes {text}" + (f"; of the others, {others} would do" if others else "")
+
+    def _together_short(self) -> str:
+        """Say what of each resource is needed, given the others."""
+        alone = self._needed.sum(axis=0).tolist()
+        each = ", ".join(filter(None, (self._of(alone[n], n) for n in range(len(NAMES)))))
+        text = f"each resource by itself would do ({each}), but not all together: "
+        wanted = {n: least(self.tables, self.limits, n) for n in range(len(NAMES))}
+        found = {n: amount for n, amount in wanted.items() if amount is not None}
+        if not found:
+            return f"{text}no one resource makes up for the others"
+        ways = []
+        for n, amount in sorted(found.items(), key=lambda way: self._share(way[1], way[0])):
+            limits = self.limits.copy()
+            limits[n] = amount
+            chosen = choose(self.tables, limits)
+            assert chosen is not None, "so much is enough"
+            amounts = [table[row, n] for table, row in zip(self.tables, chosen, strict=True)]
+            ways.append(f"at least {self._excess(amount, n)} ({self._largest(np.array(amounts))})")
+        return f"{text}with no more of the others it takes {', or '.join(ways)}"
+
+    def _too_many_fifos(self, design: Sequence[Block]) -> str:
+        used = _amounts(total_resources(design)).tolist()
+        queues = _amounts(queue_resources(design, self.device))
+        text = " and ".join(
+            f"{self._excess(used[n], n)}, {queues[n]:,} of them for FIFOs between branches"
+            for n, limit in enumerate(self.limits)
+            if used[n] > limit
+        )
+        return f"its layers alone would fit, but the smallest design found takes {text}"
+
+    def _share(self, amount: int, resource: int) -> float:
+        return amount / max(1, int(self.limits[resource]))
+
+    def _of(self, amount: int, resource: int) -> str:
+        """Say how many of what is left; nothing of what the device has not."""
+        limit = max(0, int(self.limits[resource]))
+        return f"{amount:,} of {limit:,} {NAMES[resource]}" if limit else ""
+
+    def _excess(self, amount: int, resource: int) -> str:
+        limit = max(0, int(self.limits[resource]))
+        return (
+            f"{amount:,} {NAMES[resource]}, {amount - limit:,} more than the {limit:,} left beside "
+            "the host link"
+        )
+
+    def _largest(self, amounts: NDArray[np.int64]) -> str:
+        """Name the layers that take most of a resource."""
+        order = np.argsort(-amounts, kind="stable")[:FEW]
+        layers = [f"{self.network.layers[n].name} {amounts[n]:,}" for n in order if amounts[n] > 0]
+        *first, last = layers
+        return f"most in {', '.join(first)} and {last}" if first else f"all in {last}"
+
+    def _remedy(self, design: Sequence[Block]) -> str:
+        boards = self._boards(design)
+        bits = self._weight_bits(queue_resources(design, self.device))
+        narrower = f"weights of at most {bits} bit{'s' if bits > 1 else ''}"
+        if boards:
+            text = f"use a board that it fits: {', '.join(boards)}"
+            return f"{text}; or {narrower}" if bits else text
+        text = "no board known here is big enough"
+        return f"{text}; use {narrower}" if bits else f"{text}; use fewer or smaller layers"
+
+    def _boards(self, design: Sequence[Block]) -> list[str]:
+        """Name the boards that the network fits, with FIFOs as those of a design for its family."""
+        families: dict[Family, list[Target]] = {}
+        for board in BOARDS:
+            families.setdefault(board.device.family, []).append(board)
+        found = set()
+        for boards in families.values():
+            device = largest([board.device for board in boards])
+            options = [useful_options(layer, device) for layer in self.network.layers]
+            tables = _tables(options)
+            fifos = None
+            for board in boards:
+                limits = _limits(self._budget(board))
+                chosen = choose(tables, limits)
+                if chosen is None:
+                    continue
+                if fifos is None and design and device.family is self.device.family:
+                    fifos = queue_resources(design, device)
+                elif fifos is None:
+                    blocks = [layer[n] for layer, n in zip(options, chosen, strict=True)]
+                    fifos = self._fifos(blocks, board.device)
+                if choose(tables, limits - _amounts(fifos)) is not None:
+                    found.add(board.name)
+        return [board.name for board in BOARDS if board.name in found]
+
+    def _weight_bits(self, fifos: Resources) -> int:
+        """Return the most bits of weights with which the network would fit; 0 if none would do."""
+        room = 8 * self.device.ram_bytes + BITS_PER_LUT * self.device.lut
+        if weight_bits(self.network, 1) > room:
+            return 0
+        limits = self.limits - _amounts(fifos)
+
+        def fits(bits: int) -> bool:
+            layers = [layer.narrowed(bits) for layer in self.network.layers]
+            options = [useful_options(layer, self.device) for layer in layers]
+            return choose(_tables(options), limits) is not None
+
+        widest = max(layer.weight_bits for layer in self.network.layers) - 1
+        if widest < 1 or not fits(1):
+            return 0
+        narrower = range(2, widest + 1)
+        return 1 + bisect_left(narrower, True, key=lambda bits: not fits(bits))
+
+    def _budget(self, target: Target) -> Budget:
+        link = border_resources(self.network, target, self.layer_counters)
+        return budget_of(target.device, link, LUT_SHARE)
+
+    def _fifos(self, blocks: Sequence[Block], device: Device) -> Resources:
+        """Return what the FIFOs of a design take."""
+        if all(len(block.sources) == 1 for block in blocks):
+            return Resources()
+        sized, _ = give_fifos(blocks, (self.network.inputs, self.network.outputs), device)
+        return queue_resources(sized, device)
+
+
+def weight_bits(network: LayerGraph, most: int | None = None) -> int:
+    """Return the bits of all weights, if none has more than so many."""
+    return sum(
+        layer.weights_of_model * min(layer.weight_bits, most or layer.weight_bits)
+        for layer in network.layers
+    )
+
+
+def _amounts(used: Resources) -> Table:
+    return np.array([used.lut, used.dsp, used.bram, used.spram], np.int64)
+
+
+def _limits(budget: Budget) -> Table:
+    return np.array([budget.lut, budget.dsp, budget.bram, budget.spram], np.int64)
+
+
+def _tables(options: Sequence[Sequence[Block]]) -> list[Table]:
+    return [np.array([_amounts(block.resources) for block in layer]) for layer in options]

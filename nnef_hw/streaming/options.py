@@ -1,0 +1,35 @@
+"""The blocks that a layer could be, and those of them that are worth a try."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nnef_hw.devices import Device
+from nnef_hw.streaming.block import Block
+from nnef_hw.streaming.knapsack import undominated
+from nnef_hw.streaming.layer import Layer
+
+__all__ = ["layer_options", "useful_options"]
+
+
+def layer_options(layer: Layer[Any], device: Device) -> list[Block]:
+    """List the blocks that could run a layer: one for every folding."""
+    return [Block.of(layer, folding, device) for folding in layer.foldings(device)]
+
+
+def useful_options(layer: Layer[Any], device: Device) -> list[Block]:
+    """List those blocks that no other one beats in everything."""
+    options = layer_options(layer, device)
+    amounts = np.array([_amounts(block) for block in options], np.int64)
+    return [options[n] for n in undominated(amounts)]
+
+
+def _amounts(block: Block) -> tuple[int, ...]:
+    """All that another block can be better in."""
+    used = block.resources
+    return (
+        block.cycles, block.missing_words,
+        used.lut, used.dsp, used.bram, used.spram, block.multipliers,
+    )  # fmt: skip

@@ -1,0 +1,196 @@
+"""The Plan: which hardware runs which layer, with which folding, and the cycles that follow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nnef_hw.devices import Device, Resources, find_device
+from nnef_hw.streaming.block import Block
+from nnef_hw.streaming.layer import Folding, Layer
+
+__all__ = ["LayerGraph", "Plan", "Port", "queued_ports"]
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A stream at the accelerator's border.
+
+    Parameters
+    ----------
+    name
+        Of the accelerator's port: ``i`` or ``o``; with the graph's name behind it if there are
+        several.
+    tensor
+        Name in the graph of what it carries, behind reshapes that are left to the host.
+    image
+        (height, width, channels) of the stream.
+    bits, signed, lanes
+        Format of a beat.
+    """
+
+    name: str
+    tensor: str
+    image: tuple[int, int, int]
+    bits: int
+    signed: bool
+    lanes: int = 1
+
+    @property
+    def beats(self) -> int:
+        """Beats per frame."""
+        height, width, channels = self.image
+        return height * width * -(-channels // self.lanes)
+
+    @property
+    def queue_depth(self) -> int:
+        """Beats that a FIFO for a frame holds, which has at least two."""
+        return max(2, self.beats)
+
+
+def queued_ports(inputs: Sequence[Port], outputs: Sequence[Port]) -> tuple[Port, ...]:
+    """Return the ports of which a whole frame can wait in the host link, tensor after tensor.
+
+    An accelerator may take all its inputs at once, and give all its outputs at once: those that the
+    link carries ahead of others, or behind them, have to wait (docs/protocol.md, section 7).
+    """
+    return (*inputs[:-1], *outputs[1:])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LayerGraph:
+    """All layers in an order in which each follows those it reads, and the ports at the border.
+
+    A layer's ``sources`` are names of streams: that of an input, or of another layer, which gives
+    its name to what it computes. Reshapes at the borders of the graph are left to the host.
+    """
+
+    layers: tuple[Layer[Any], ...]
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A scheduled accelerator.
+
+    Parameters
+    ----------
+    model, board, device
+        Names.
+    clock_mhz
+        Clock the board gives it.
+    inputs, outputs
+        Its streams, in the order of the graph.
+    blocks
+        In stream order.
+    interval, latency
+        Predicted cycles per result in steady state, and from the first beat of any input to
+        the last one of all outputs, of a frame in an empty pipeline.
+    link
+        What the host link takes.
+    layer_counters
+        Whether the board counts what every block does.
+    period, settling
+        In steady state results come in a pattern of so many frames, whose mean, rounded up, is
+        ``interval``. It begins after so many frames; None if after more than were simulated.
+    """
+
+    model: str
+    board: str
+    device: str
+    clock_mhz: float
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    blocks: tuple[Block, ...]
+    interval: int
+    latency: int
+    link: Resources
+    layer_counters: bool = False
+    period: int = 1
+    settling: int | None = 0
+    arch: str = "streaming"
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates per frame."""
+        return sum(block.macs for block in self.blocks)
+
+    @property
+    def multipliers(self) -> int:
+        """Multipliers built for multiply-accumulates."""
+        return sum(block.multipliers for block in self.blocks)
+
+    @property
+    def mac_utilization(self) -> float:
+        """``macs / (interval * multipliers)``; 0 for a network without multiplications."""
+        return self.macs / (self.interval * self.multipliers) if self.multipliers else 0.0
+
+    @property
+    def resources(self) -> Resources:
+        """Estimate of the whole design with its host link."""
+        return sum((block.resources for block in self.blocks), self.link)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values: of blocks what was chosen, by the name of the layer."""
+        return {
+            "model": self.model,
+            "board": self.board,
+            "device": self.device,
+            "arch": self.arch,
+            "clock_mhz": self.clock_mhz,
+            "interval": self.interval,
+            "latency": self.latency,
+            "period": self.period,
+            "settling": self.settling,
+            "layer_counters": self.layer_counters,
+            "link": self.link.to_json(),
+            "layers": {
+                block.name: {**block.folding.to_json(), "fifos": list(block.fifos)}
+                for block in self.blocks
+            },
+        }
+
+    def dumps(self) -> str:
+        """Return the text of ``plan.json``."""
+        return json.dumps(self.to_json(), indent=1, sort_keys=True) + "\n"
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any], network: LayerGraph) -> Plan:
+        """Inverse of :meth:`to_json`, for the layers of the fixed graph that was planned.
+
+        Raises
+        ------
+        ValueError
+            If it is not a plan of these layers.
+        """
+        chosen = value["layers"]
+        if chosen.keys() != {layer.name for layer in network.layers}:
+            raise ValueError(f"plan of {sorted(chosen)}, which are not the layers of the model")
+        device = find_device(value["device"])
+        return cls(
+            model=value["model"],
+            board=value["board"],
+            device=value["device"],
+            arch=value["arch"],
+            clock_mhz=value["clock_mhz"],
+            inputs=network.inputs,
+            outputs=network.outputs,
+            blocks=tuple(_block(layer, chosen[layer.name], device) for layer in network.layers),
+            interval=value["interval"],
+            latency=value["latency"],
+            period=value["period"],
+            settling=value["settling"],
+            link=Resources(**value["link"]),
+            layer_counters=value["layer_counters"],
+        )
+
+
+def _block(layer: Layer[Any], value: dict[str, Any], device: Device) -> Block:
+    chosen = {key: item for key, item in value.items() if key != "fifos"}
+    if len(value["fifos"]) != len(layer.sources):
+        raise ValueError(f"layer {layer.name!r} has {len(layer.sources)} operands")
+    block = Block.of(layer, Folding.from_json(chosen), device)
+    return block.with_fifos(value["fifos"])

@@ -1,0 +1,218 @@
+"""Maxima and averages over windows, channel by channel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.devices import Device
+from nnef_hw.numerics import Requant, signed_bits
+from nnef_hw.parts import Part
+from nnef_hw.parts.linebuffer import LineBuffer
+from nnef_hw.parts.pool import MaxPool, SumPool
+from nnef_hw.parts.requantizer import Requantizer
+from nnef_hw.parts.runningpool import RunningMax, RunningPool, RunningSum
+from nnef_hw.streaming.layer import Call, Contents, Layer, axis_pair, lowers
+from nnef_hw.streaming.requantize import (
+    RequantizerFolding,
+    digit_choices,
+    interval_of,
+    make_requantizer,
+    requant_contents,
+)
+from nnef_hw.streaming.windows import buffered_cycles, useful_depths
+from nnef_hw.tflite_numerics import TfliteAverage, TfliteRequant
+from nnef_hw.window import Window
+
+__all__ = ["PoolFolding", "PoolLayer", "RunningPoolFolding", "RunningPoolLayer"]
+
+RUNNING_CHANNELS = 3
+"""Fewest channels of pixels that follow each other in a window of a running pool."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolFolding(RequantizerFolding):
+    """A reduction behind a line buffer of ``depth`` words."""
+
+    depth: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningPoolFolding(RequantizerFolding):
+    """A reduction of pixels as they come; its results may be in a RAM of a single port."""
+
+    single_port: bool
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Pool:
+    """What is known of a pool.
+
+    ``positions`` [row, column] tells which mult of ``requant`` a result takes, if it has several.
+    Without ``requant`` it is a maximum.
+    """
+
+    window: Window
+    pad_code: int
+    requant: Requant | TfliteRequant | None
+    bias: int = 0
+    acc_bits: int = 0
+    positions: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PoolLayer(_Pool, Layer[PoolFolding]):
+    """A pool of windows that a line buffer gives."""
+
+    label = "pool"
+
+    def kind(self, folding: PoolFolding) -> str:
+        del folding
+        return "avg_pool" if self.requant else "max_pool"
+
+    @property
+    def image(self) -> Window:
+        return self.window
+
+    def _buffer(self, folding: PoolFolding, device: Device) -> LineBuffer:
+        return LineBuffer(
+            window=self.window, bits=self.source.bits, signed=self.source.signed, lanes=1,
+            pad_code=self.pad_code, depth=folding.depth, ram=device.ram,
+        )  # fmt: skip
+
+    def _reading(self, folding: PoolFolding) -> int:
+        window = self.window
+        pass_cycles = max(window.pass_words, interval_of(self.requant, folding))
+        return window.out_pixels * window.passes * pass_cycles
+
+    def foldings(self, device: Device) -> Sequence[PoolFolding]:
+        foldings: list[PoolFolding] = []
+        for digits in digit_choices(self.requant, device):
+            folding = PoolFolding(**digits, depth=0)
+            depths = useful_depths(
+                self._buffer(folding, device), self._reading(folding), self.window.beats
+            )
+            foldings += [replace(folding, depth=depth) for depth in depths]
+        return foldings
+
+    def parts(self, folding: PoolFolding, device: Device) -> tuple[Part, ...]:
+        buffer = self._buffer(folding, device)
+        codes: dict[str, Any] = {"bits": self.source.bits, "signed": self.source.signed}
+        if self.requant is None:
+            return (buffer, MaxPool(**codes))
+        return (buffer, SumPool(acc_bits=self.acc_bits, **codes), _requantizer(self, folding))
+
+    def cycles(self, folding: PoolFolding, device: Device) -> int:
+        buffer = self._buffer(folding, device)
+        return buffered_cycles(buffer, self._reading(folding), self.window.beats)
+
+    def contents(self, folding: PoolFolding) -> Contents:
+        del folding
+        return _contents(self)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RunningPoolLayer(_Pool, Layer[RunningPoolFolding]):
+    """A pool of windows that do not overlap, as their pixels come."""
+
+    label = "running_pool"
+
+    def kind(self, folding: RunningPoolFolding) -> str:
+        del folding
+        return "running_sum" if self.requant else "running_max"
+
+    @property
+    def image(self) -> Window:
+        return self.window
+
+    def _pool(self, folding: RunningPoolFolding, device: Device) -> RunningPool:
+        known: dict[str, Any] = {
+            "window": self.window, "bits": self.source.bits, "signed": self.source.signed,
+            "ram": device.ram, "single_port": folding.single_port,
+        }  # fmt: skip
+        if self.requant is None:
+            return RunningMax(**known)
+        return RunningSum(acc_bits=self.acc_bits, **known)
+
+    def foldings(self, device: Device) -> Sequence[RunningPoolFolding]:
+        plain = RunningPoolFolding(digit_bits=0, digit_stages=0, single_port=False)
+        shares = [False]
+        if device.spram and self._pool(plain, device).fits_single_port:
+            shares.append(True)
+        return [
+            replace(plain, **digits, single_port=single_port)
+            for digits, single_port in product(digit_choices(self.requant, device), shares)
+        ]
+
+    def parts(self, folding: RunningPoolFolding, device: Device) -> tuple[Part, ...]:
+        pool = self._pool(folding, device)
+        return (pool,) if self.requant is None else (pool, _requantizer(self, folding))
+
+    def cycles(self, folding: RunningPoolFolding, device: Device) -> int:
+        window, spacing = self.window, self._pool(folding, device).spacing
+        slower = max(0, interval_of(self.requant, folding) - spacing)
+        return window.beats * spacing + slower * window.channel_blocks * window.out_pixels
+
+    def contents(self, folding: RunningPoolFolding) -> Contents:
+        del folding
+        return _contents(self)
+
+    def pause(self, folding: RunningPoolFolding) -> int:
+        """Cycles in which the results of a row of windows leave."""
+        results = self.window.out_width * self.window.channel_blocks
+        return results * max(0, interval_of(self.requant, folding) - 1)
+
+
+def _requantizer(layer: PoolLayer | RunningPoolLayer, folding: RequantizerFolding) -> Requantizer:
+    assert layer.requant is not None
+    by_position = layer.positions is not None
+    return make_requantizer(
+        layer.requant, folding, channels=layer.window.channel_blocks if by_position else 1,
+        acc_bits=layer.acc_bits, target=layer.target, by_position=by_position,
+    )  # fmt: skip
+
+
+def _contents(layer: PoolLayer | RunningPoolLayer) -> Contents:
+    if layer.requant is None:
+        return {}
+    contents = dict(requant_contents(layer.requant, [layer.bias]))
+    if layer.positions is not None:
+        contents["positions"] = layer.positions.tolist()
+    return {"requantize": contents}
+
+
+@lowers("avg_pool", "box", "max_pool")
+def _lower_pool(call: Call) -> PoolLayer | RunningPoolLayer:
+    height, width, channels = call.image(call.node.inputs[0])
+    attrs, source = call.attrs, call.source
+    window = Window(
+        height, width, channels, kernel=axis_pair(attrs["size"][2:], 1),
+        stride=axis_pair(attrs["stride"][2:], 1), dilation=axis_pair(attrs["dilation"][2:], 1),
+        padding=axis_pair([tuple(pair) for pair in attrs["padding"][2:]], (0, 0)),
+        passes=channels, by_channel=True,
+    )  # fmt: skip
+    runs = window.tiles and (channels >= RUNNING_CHANNELS or window.kernel[1] == 1)
+    layer = RunningPoolLayer if runs else PoolLayer
+    if call.node.op == "max_pool":
+        pad_code = source.lo if attrs["border"] == "ignore" else source.zero_point
+        return layer(**call.known, window=window, pad_code=pad_code, requant=None)
+    lowest, highest = source.lo * window.taps, source.hi * window.taps
+    requant, bias, pad_code = attrs["requant"], -source.zero_point * window.taps, source.zero_point
+    counts: list[int] = []
+    positions = None
+    if attrs["border"] == "ignore":
+        counts = np.unique(window.inside).tolist()
+        positions = np.searchsorted(counts, window.inside)
+    if isinstance(requant, TfliteAverage):
+        requant, bias = requant.as_requant(counts), 0
+        pad_code = 0 if counts else pad_code
+    limits = (min(lowest, lowest + bias), max(highest, highest + bias))
+    return layer(
+        **call.known, window=window, pad_code=pad_code, requant=requant, bias=bias,
+        acc_bits=signed_bits(*limits), positions=positions,
+    )  # fmt: skip

@@ -1,0 +1,196 @@
+"""Folding solver: the smallest initiation interval that fits the board."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from nnef_hw.devices import Device, Resources, Target
+from nnef_hw.ir import Graph
+from nnef_hw.streaming.beats import BeatTimes
+from nnef_hw.streaming.block import Block
+from nnef_hw.streaming.budget import Budget, border_resources, budget_of, total_resources
+from nnef_hw.streaming.fifos import Ports, fifo_depths, give_fifos, shrink_fifos
+from nnef_hw.streaming.lower import lower
+from nnef_hw.streaming.misfit import Misfit
+from nnef_hw.streaming.options import useful_options
+from nnef_hw.streaming.plan import Plan
+from nnef_hw.streaming.resources import LUT_SHARE
+from nnef_hw.streaming.search import Search
+
+__all__ = ["schedule"]
+
+SLACK_MARGIN = 2
+
+
+_Sized = dict[tuple[Block, ...], tuple[tuple[Block, ...], int]]
+"""Blocks with their FIFOs, and the interval with FIFOs without limit, by the blocks alone."""
+
+
+class _Design(NamedTuple):
+    """Blocks with their FIFOs, and what the simulation of their beats gave."""
+
+    blocks: tuple[Block, ...]
+    times: BeatTimes
+
+
+def schedule(
+    graph: Graph,
+    target: Target,
+    *,
+    clock_mhz: float | None = None,
+    target_fps: float | None = None,
+    layer_counters: bool = False,
+) -> Plan:
+    """Choose folding, memories and multipliers for every layer of a fixed graph.
+
+    Minimises the initiation interval; with ``target_fps`` it takes the smallest design that reaches
+    it at the clock instead. ``layer_counters`` have to fit as well.
+
+    Raises
+    ------
+    UnsupportedError, ErrorGroup
+        If the network cannot be streamed.
+    TargetError
+        If no folding fits the board, or none is fast enough.
+    """
+    network = lower(graph)
+    device = target.device
+    clock = clock_mhz or target.clock_mhz
+    link = border_resources(network, target, layer_counters)
+    options = [useful_options(layer, device) for layer in network.layers]
+    wanted = None if target_fps is None else int(clock * 1e6 / target_fps)
+    ports = (network.inputs, network.outputs)
+    designs: list[_Design] = []
+    # A design that fills more of the device than that is slow, but better than none.
+    for share in (device.lut_share, LUT_SHARE):
+        if not designs:
+            designs = _designs(options, budget_of(device, link, share), ports, device, wanted)
+    if not designs:
+        misfit = Misfit(graph.name, network, target, layer_counters, options)
+        if target_fps is not None and misfit.feasible:
+            raise misfit.too_slow(target_fps, clock)
+        designs = [_smallest(misfit, ports)]
+    blocks, times = min(designs, key=lambda design: design.times.interval)
+    assert times.steady is not None
+    return Plan(
+        model=graph.name,
+        board=target.name,
+        device=device.name,
+        clock_mhz=clock,
+        inputs=network.inputs,
+        outputs=network.outputs,
+        blocks=blocks,
+        interval=times.interval,
+        latency=times.latency,
+        period=times.steady.period,
+        settling=times.steady.settling,
+        link=link,
+        layer_counters=layer_counters,
+    )
+
+
+def _designs(
+    options: Sequence[Sequence[Block]],
+    budget: Budget,
+    ports: Ports,
+    device: Device,
+    wanted: int | None,
+) -> list[_Design]:
+    """Return the designs that fit: one whose words come slowly, and a faster one without waits."""
+    designs: list[_Design] = []
+    sized: _Sized = {}
+    for supply in (True, False):
+        search = Search(options, budget, device, supply=supply)
+        rough = search.best() if wanted is None else search.within(wanted)
+        if rough is None:
+            continue
+        predicted = max(block.cycles for block in rough)
+        if designs and designs[0].times.interval <= max(predicted, wanted or 0):
+            break
+        design = _design(search, budget, ports, device, wanted, sized)
+        if design:
+            designs.append(design)
+    return designs
+
+
+def _smallest(misfit: Misfit, ports: Ports) -> _Design:
+    """Return the design with the fewest block RAMs.
+
+    Raises
+    ------
+    TargetError
+        If it does not fit, or no layers do.
+    """
+    if not misfit.feasible:
+        raise misfit.error()
+    blocks, _ = give_fifos(misfit.smallest(), ports, misfit.device)
+    blocks, times = shrink_fifos(blocks, ports, misfit.device)
+    if not misfit.budget.holds(total_resources(blocks)):
+        raise misfit.error(blocks)
+    return _Design(blocks, times)
+
+
+def _design(
+    search: Search,
+    budget: Budget,
+    ports: Ports,
+    device: Device,
+    wanted: int | None,
+    sized: _Sized,
+) -> _Design | None:
+    """Return the best design with its FIFOs; None if none fits or takes so few cycles.
+
+    ``sized`` keeps what simulation gave.
+    """
+    limit = wanted
+    while True:
+        chosen = search.best() if limit is None else search.within(limit)
+        if chosen is None:
+            return None
+        blocks, interval = _with_fifos(tuple(chosen), ports, device, sized)
+        if interval > max(block.cycles for block in chosen):
+            eased, eased_interval = _with_fifos(_with_slack(chosen, device), ports, device, sized)
+            if eased_interval < interval and budget.holds(total_resources(eased)):
+                blocks = eased
+        used = total_resources(blocks)
+        if not budget.holds(used):
+            search = search.with_less(
+                Resources(lut=max(0, used.lut - budget.lut), bram=max(0, used.bram - budget.bram))
+            )
+            continue
+        blocks, times = shrink_fifos(blocks, ports, device)
+        if limit is None or wanted is None or times.interval <= wanted:
+            return _Design(blocks, times)
+        # Bursts between layers cost some cycles more than the slowest layer: aim lower.
+        limit = min(limit - 1, limit * wanted // times.interval)
+
+
+def _with_fifos(
+    blocks: tuple[Block, ...], ports: Ports, device: Device, sized: _Sized
+) -> tuple[tuple[Block, ...], int]:
+    """Give blocks their FIFOs, by a simulation that is not repeated."""
+    if blocks not in sized:
+        sized[blocks] = give_fifos(blocks, ports, device)
+    return sized[blocks]
+
+
+def _with_slack(blocks: Sequence[Block], device: Device) -> tuple[Block, ...]:
+    """Add FIFOs for the beats that come while a block takes none.
+
+    Otherwise a layer before it that has no such cycles to lose does lose some.
+    """
+    interval = max(block.cycles for block in blocks)
+    # Most cycles that a layer takes of those between a stream and the arrays before it.
+    supply: dict[str, int] = {}
+    eased = []
+    for block in blocks:
+        before = max(supply.get(source.tensor, 0) for source in block.sources)
+        supply[block.tensor] = max(block.cycles, 0 if block.multipliers else before)
+        image = block.layer.image
+        if image and block.pause and before > 0 and before + block.pause > interval:
+            beats = -(-block.pause * image.beats // interval)
+            depth = fifo_depths(block, 0, beats + SLACK_MARGIN, device)[-1]
+            block = block.with_fifos([depth])
+        eased.append(block)
+    return tuple(eased)

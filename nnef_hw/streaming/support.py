@@ -1,0 +1,90 @@
+"""What the streaming architecture has no hardware for, though the fixed model computes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nnef_hw.errors import NnefHwError, UnsupportedError
+from nnef_hw.ir import (
+    MOVES,
+    Graph,
+    Node,
+    find_reordering,
+    image_shape,
+    input_stream,
+    reordered_streams,
+)
+from nnef_hw.passes.check_data_movement import check_data_movement
+from nnef_hw.tables import TABLE_BITS
+from nnef_hw.tflite_numerics import TfliteAddRequant
+
+__all__ = ["check_streamable"]
+
+
+_BORDERS = {
+    "avg_pool": ("constant", "ignore"),
+    "box": ("constant",),
+    "conv": ("constant",),
+    "max_pool": ("constant", "ignore"),
+    "pad": ("constant",),
+}
+
+
+def check_streamable(graph: Graph) -> list[NnefHwError]:
+    """List why a canonical or fixed graph cannot be streamed, one error per cause."""
+    errors: list[NnefHwError] = []
+
+    def refuse(reason: str, remedy: str, node: Node | None = None) -> None:
+        location = node.location if node else None
+        errors.append(UnsupportedError(reason, remedy=remedy, location=location))
+
+    for name in graph.inputs:
+        stream = input_stream(graph, name)
+        if not graph.consumers(stream) and stream not in graph.outputs:
+            refuse(f"input {name!r} is never read", "remove it from the model")
+    for node in graph.nodes:
+        computed = [name for name in node.inputs if graph.tensor(name).data is None]
+        for name in (*computed, *node.outputs):
+            if image_shape(graph.tensor(name).shape) is None and node.op not in MOVES:
+                shape = list(graph.tensor(name).shape)
+                refuse(
+                    f"{node.op} {node.name!r}: tensor {name!r} of shape {shape} cannot be streamed",
+                    "use shapes [1, C], [1, C, L] or [1, C, H, W]",
+                    node,
+                )
+        for reason, remedy in _problems(graph, node):
+            refuse(f"{node.op} {node.name!r}: {reason}", remedy, node)
+    errors += check_data_movement(graph)
+    if not errors and not _has_layers(graph):
+        refuse("the model has nothing to compute", "give it a layer")
+    return errors
+
+
+def _has_layers(graph: Graph) -> bool:
+    """Whether anything is left that the host does not do."""
+    moves = (find_reordering(graph, name) for name in reordered_streams(graph))
+    return any(node.op not in MOVES for node in graph.nodes) or any(
+        move is not None and not move.is_trivial for move in moves
+    )
+
+
+def _problems(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    """Yield reasons and remedies."""
+    attrs = node.attrs
+    if isinstance(attrs.get("requant"), TfliteAddRequant):
+        formats = [graph.tensor(name).qtype for name in node.inputs]
+        bits = max(qtype.bits for qtype in formats if qtype is not None)
+        if bits > TABLE_BITS:
+            yield (
+                f"operands of {bits} bits need tables of {1 << bits} entries",
+                f"use activations of at most {TABLE_BITS} bits, or rounding = 'half_up'",
+            )
+    if any(map(any, attrs.get("padding", ()))):
+        allowed = _BORDERS.get(node.op)
+        if allowed and attrs["border"] not in allowed:
+            names = " or ".join(map(repr, allowed))
+            yield f"border {attrs['border']!r} is not streamed yet", f"use {names}"
+    if node.op in {"softmax", "argmax_reduce"} and list(attrs["axes"]) != [1]:
+        yield f"axes = {list(attrs['axes'])} are not streamed", "use axes = [1]"
+    if node.op == "concat" and any(graph.tensor(name).data is not None for name in node.inputs):
+        yield "a constant part is not streamed yet", "add it after the accelerator"

@@ -1,0 +1,217 @@
+"""Convolutions on a systolic array: rows of output channels, lanes of input channels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.blockram import tile_memory
+from nnef_hw.devices import Device
+from nnef_hw.parts import Part, WindowPart
+from nnef_hw.parts.array import SystolicArray
+from nnef_hw.parts.linebuffer import LineBuffer
+from nnef_hw.parts.parallel import ParallelLineBuffer
+from nnef_hw.parts.width import Pack
+from nnef_hw.streaming.arrays import ArrayFolding, Convolution, multiplier_choices
+from nnef_hw.streaming.layer import size_steps
+from nnef_hw.streaming.requantize import digit_choices, interval_of
+from nnef_hw.streaming.windows import buffered_cycles, useful_depths
+from nnef_hw.window import Window
+
+__all__ = ["SystolicFolding", "systolic_foldings", "window_weights"]
+
+LEAST_UTILIZATION = 0.25
+MOST_WASTED = 1.15
+"""Multipliers of an array, for each one of the smallest array that is as fast."""
+MOST_GROUPED = 16
+"""Most products of a word for which rows share a weight memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystolicFolding(ArrayFolding):
+    """A systolic array behind a line buffer.
+
+    Parameters
+    ----------
+    rows, lanes, group_rows
+        Output channels at once; products of each per word; rows that share a weight memory.
+    parallel
+        Whether a word is a whole window; the lanes then count its taps.
+    depth
+        Words of the line buffer; 0 if parallel, as it follows from the image.
+    """
+
+    rows: int
+    lanes: int
+    group_rows: int
+    parallel: bool = False
+    depth: int = 0
+
+    @property
+    def shape(self) -> dict[str, int]:
+        return {"rows": self.rows, "lanes": self.lanes, "taps": 1, "lines": 0}
+
+    def window(self, layer: Convolution[Any]) -> Window:
+        """Return the window as the array reads it."""
+        blocks = 1 if self.parallel else -(-layer.in_channels // self.lanes)
+        passes = -(-layer.out_channels // self.rows)
+        return replace(layer.window, channel_blocks=blocks, passes=passes)
+
+    def buffer(self, layer: Convolution[Any], device: Device) -> WindowPart:
+        """Return the line buffer."""
+        window, formats = self.window(layer), layer.buffer_formats(device)
+        if self.parallel:
+            return ParallelLineBuffer(window=window, lanes=layer.in_channels, **formats)
+        return LineBuffer(window=window, lanes=self.lanes, depth=self.depth, **formats)
+
+    def array(self, layer: Convolution[Any], device: Device) -> SystolicArray:
+        """Return the array."""
+        return SystolicArray(
+            channels=layer.out_channels, rows=self.rows, lanes=self.lanes,
+            words=1 if self.parallel else self.window(layer).pass_words,
+            group_rows=self.group_rows, w_bits=_w_bits(layer, self.lanes, self.parallel),
+            **layer.array_formats(self, device),
+        )  # fmt: skip
+
+    def parts(self, layer: Convolution[Any], device: Device) -> tuple[Part, ...]:
+        """Return what a layer is made of."""
+        buffer = self.buffer(layer, device)
+        pack = Pack(
+            channels=layer.in_channels, lanes=buffer.lanes, bits=buffer.bits, signed=buffer.signed
+        )
+        array, behind = self.array(layer, device), layer.behind(self, device)
+        return (*((pack,) if buffer.lanes > 1 else ()), buffer, array, *behind)
+
+    def cycles(self, layer: Convolution[Any], device: Device) -> int:
+        """Cycles per frame of a layer that nothing makes wait."""
+        buffer, array = self.buffer(layer, device), self.array(layer, device)
+        window = buffer.window
+        reading = window.out_pixels * array.pass_cycles(interval_of(layer.requant, self))
+        if isinstance(buffer, LineBuffer):
+            return buffered_cycles(buffer, reading, layer.codes)
+        # Words that complete no window pass in a cycle each.
+        return max(reading + window.words - window.out_pixels, layer.codes)
+
+    def weights(self, layer: Convolution[Any]) -> NDArray[np.int64]:
+        """Return the weights as the array takes them."""
+        return window_weights(layer, self.lanes, parallel=self.parallel)
+
+
+def window_weights(
+    layer: Convolution[Any], lanes: int, *, parallel: bool = False
+) -> NDArray[np.int64]:
+    """Weights in window order, shape [out channels, words, lanes]; absent lanes are 0."""
+    out_channels, taps, channels = layer.weights.shape
+    if parallel:
+        return layer.weights.reshape(out_channels, 1, taps * channels)
+    blocks = -(-channels // lanes)
+    padded = np.zeros((out_channels, taps, blocks * lanes), np.int64)
+    padded[:, :, :channels] = layer.weights
+    return padded.reshape(out_channels, taps * blocks, lanes)
+
+
+def _w_bits(layer: Convolution[Any], lanes: int, parallel: bool) -> int:
+    """Width of stored weights; absent lanes have weights of 0, which a sign cannot say."""
+    has_absent_lanes = not parallel and layer.in_channels % lanes > 0
+    return max(layer.w_bits, 1 + has_absent_lanes)
+
+
+def systolic_foldings(layer: Convolution[Any], device: Device) -> list[SystolicFolding]:
+    """List the arrays that could run a convolution or linear layer."""
+    foldings = list(_parallel_foldings(layer, device))
+    for rows, lanes in _arrays(layer, device):
+        window = replace(
+            layer.window,
+            channel_blocks=-(-layer.in_channels // lanes),
+            passes=-(-layer.out_channels // rows),
+        )
+        foldings += _arithmetic_foldings(layer, device, window, rows, lanes, parallel=False)
+    return foldings
+
+
+def _arrays(layer: Convolution[Any], device: Device) -> list[tuple[int, int]]:
+    """List (rows, lanes) of arrays, without those that waste multipliers.
+
+    One does if another needs as few words per window with clearly fewer multipliers.
+    """
+    largest = device.products + int(device.lut * 0.5) // device.lut_multiplier
+    arrays = sorted(
+        (-(-layer.out_channels // rows) * -(-layer.in_channels // lanes), rows * lanes, rows, lanes)
+        for rows in size_steps(layer.out_channels)
+        for lanes in size_steps(layer.in_channels)
+        if rows * lanes <= largest
+    )
+    kept = []
+    fewest = largest
+    for _, multipliers, rows, lanes in arrays:
+        fewest = min(fewest, multipliers)
+        if multipliers <= fewest * MOST_WASTED:
+            kept.append((rows, lanes))
+    return kept
+
+
+def _parallel_foldings(layer: Convolution[Any], device: Device) -> Iterator[SystolicFolding]:
+    """Fold a layer whose whole window is one word: few channels, many taps.
+
+    Only where the results of a pass leave fast enough that the multipliers do not just wait.
+    """
+    plain = replace(layer.window, channel_blocks=1)
+    lanes = plain.taps * layer.in_channels
+    if plain.taps == 1 or plain.dilation != (1, 1) or plain.padded_width < 2:
+        return
+    if plain.starts_in_padding:
+        return
+    for rows in size_steps(layer.out_channels):
+        if rows * lanes <= device.products:
+            window = replace(plain, passes=-(-layer.out_channels // rows))
+            for folding in _arithmetic_foldings(layer, device, window, rows, lanes, parallel=True):
+                busy = layer.macs / (rows * lanes)
+                if busy >= LEAST_UTILIZATION * folding.cycles(layer, device):
+                    yield folding
+
+
+def _arithmetic_foldings(
+    layer: Convolution[Any], device: Device, window: Window, rows: int, lanes: int, *,
+    parallel: bool,
+) -> Iterator[SystolicFolding]:  # fmt: skip
+    """Vary the requantizer, the kind of multipliers and the weight memory of one array."""
+    words = 1 if parallel else window.pass_words
+    w_bits = _w_bits(layer, lanes, parallel)
+    size: dict[str, Any] = {
+        "rows": rows, "lanes": lanes, "parallel": parallel,
+        "group_rows": _group_rows(rows, lanes * w_bits, lanes, window.passes * words, device),
+    }  # fmt: skip
+    kinds = multiplier_choices(layer.source.bits, w_bits, window.passes * words, device)
+    fastest = None
+    for digits, kept_passes in product(digit_choices(layer.requant, device), (1, 2)):
+        folding = SystolicFolding(**size, **digits, kept_passes=kept_passes, **kinds[0])
+        array = folding.array(layer, device)
+        reading = window.out_pixels * array.pass_cycles(interval_of(layer.requant, folding))
+        if fastest is not None and reading >= fastest:
+            continue
+        fastest = reading
+        buffer = folding.buffer(layer, device)
+        depths = [0]
+        if isinstance(buffer, LineBuffer):
+            depths = list(useful_depths(buffer, reading, layer.codes))
+        for kind, depth in product(kinds, depths):
+            yield replace(folding, **kind, depth=depth)
+
+
+def _group_rows(rows: int, row_bits: int, lanes: int, depth: int, device: Device) -> int:
+    """Rows per weight memory: the fewest block RAMs, then the fewest memories of <= 16 products."""
+
+    def cost(group_rows: int) -> tuple[int, int]:
+        full, rest = divmod(rows, group_rows)
+        count = full * tile_memory(device.ram, depth, group_rows * row_bits).count
+        if rest:
+            count += tile_memory(device.ram, depth, rest * row_bits).count
+        return count, -group_rows
+
+    candidates = [n for n in range(1, rows + 1) if n == 1 or n * lanes <= MOST_GROUPED]
+    return min(candidates, key=cost)

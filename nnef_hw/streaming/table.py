@@ -1,0 +1,64 @@
+"""Functions of one activation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.devices import Device
+from nnef_hw.ir.verify import TABLE_OPS
+from nnef_hw.numerics import signed_bits
+from nnef_hw.parts import Part
+from nnef_hw.parts.interpolated_table import InterpolatedTable
+from nnef_hw.parts.table import Table
+from nnef_hw.streaming.layer import Call, Contents, Folding, PlainLayer, lowers
+from nnef_hw.tables import TABLE_BITS
+
+__all__ = ["TableLayer"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TableLayer(PlainLayer):
+    """A function of one activation; ``entries`` is a table of :mod:`nnef_hw.tables`."""
+
+    label = "table"
+
+    pixels: int
+    channels: int
+    entries: NDArray[np.int64]
+
+    @property
+    def _interpolates(self) -> bool:
+        return self.source.bits > TABLE_BITS
+
+    def kind(self, folding: Folding) -> str:
+        del folding
+        return "interpolated_table" if self._interpolates else "table"
+
+    def cycles(self, folding: Folding, device: Device) -> int:
+        del folding, device
+        return self.pixels * self.channels
+
+    def part(self, device: Device) -> Part:
+        formats: dict[str, Any] = {
+            "in_bits": self.source.bits, "in_signed": self.source.signed,
+            "out_bits": self.target.bits, "out_signed": self.target.signed, "ram": device.ram,
+        }  # fmt: skip
+        if not self._interpolates:
+            return Table(**formats)
+        rises = np.diff(self.entries)
+        rise_bits = signed_bits(int(rises.min()), int(rises.max()))
+        return InterpolatedTable(rise_bits=rise_bits, **formats)
+
+    def contents(self, folding: Folding) -> Contents:
+        del folding
+        name = "knots" if self._interpolates else "entries"
+        return {"table": {name: self.entries.tolist()}}
+
+
+@lowers(*TABLE_OPS)
+def _lower_table(call: Call) -> TableLayer:
+    return TableLayer(**call.known, **call.extents, entries=call.attrs["table"])

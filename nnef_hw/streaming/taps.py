@@ -1,0 +1,137 @@
+"""Convolutions on an array that sums over taps: one channel at a time, or several by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar
+
+from nnef_hw.devices import Device
+from nnef_hw.parts import Part, WindowPart
+from nnef_hw.parts.banked import BankedLineBuffer
+from nnef_hw.parts.depthwise import DepthwiseArray
+from nnef_hw.parts.linebuffer import LineBuffer
+from nnef_hw.parts.width import Pack
+from nnef_hw.streaming.arrays import ArrayFolding, ArrayLayer, multiplier_choices
+from nnef_hw.streaming.requantize import digit_choices, interval_of
+from nnef_hw.streaming.windows import buffered_cycles, useful_depths
+from nnef_hw.window import Window
+
+__all__ = ["TapFolding", "View", "lines_of", "tap_foldings"]
+
+
+class View(NamedTuple):
+    """An image as an array reads it: windows of beats of ``lanes`` of its ``channels``."""
+
+    window: Window
+    lanes: int
+    channels: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TapFolding(ArrayFolding):
+    """An array of ``lanes`` channels, behind a line buffer.
+
+    Parameters
+    ----------
+    lanes, taps
+        Channels at once, and products of each per word.
+    lines
+        Rows that a banked line buffer keeps; 0 if taps come one by one.
+    depth
+        Words of the line buffer in that case, else 0.
+    """
+
+    lanes: int
+    taps: int
+    lines: int
+    depth: int = 0
+    digit_bits: int = 1
+    digit_stages: int = 1
+    kept_passes: int = 1
+    in_dsp: bool = False
+    weight_style: str = "block"
+
+    @property
+    def shape(self) -> dict[str, int]:
+        return {"rows": 1, "lanes": self.lanes, "taps": self.taps, "lines": self.lines}
+
+    def buffer(self, layer: ArrayLayer[Any], view: View, device: Device) -> WindowPart:
+        """Return the line buffer."""
+        formats = layer.buffer_formats(device)
+        if self.lines:
+            return BankedLineBuffer(
+                window=view.window, lanes=view.lanes, lines=self.lines, **formats
+            )
+        return LineBuffer(window=view.window, lanes=view.lanes, depth=self.depth, **formats)
+
+    def array(self, layer: ArrayLayer[Any], device: Device) -> DepthwiseArray:
+        """Return the array."""
+        return DepthwiseArray(
+            channels=layer.out_channels, positions=layer.weights_of_channel, lanes=self.lanes,
+            taps=self.taps, w_bits=layer.w_bits, lut_ram=device.family.has_lut_ram,
+            **layer.array_formats(self, device),
+        )  # fmt: skip
+
+    def parts(self, layer: ArrayLayer[Any], view: View, device: Device) -> tuple[Part, ...]:
+        """Return what a layer is made of."""
+        buffer = self.buffer(layer, view, device)
+        pack = Pack(
+            channels=view.channels, lanes=view.lanes, bits=buffer.bits, signed=buffer.signed
+        )
+        array, behind = self.array(layer, device), layer.behind(self, device)
+        return (*((pack,) if view.lanes > 1 else ()), buffer, array, *behind)
+
+    def cycles(self, layer: ArrayLayer[Any], view: View, device: Device) -> int:
+        """Cycles per frame of a layer that nothing makes wait."""
+        reading = self.reading(layer, view, device)
+        buffer = self.buffer(layer, view, device)
+        if isinstance(buffer, LineBuffer):
+            return buffered_cycles(buffer, reading, layer.codes)
+        return max(reading, layer.codes)
+
+    def reading(self, layer: ArrayLayer[Any], view: View, device: Device) -> int:
+        """Cycles per frame in which windows are read."""
+        cycles = self.array(layer, device).pass_cycles(interval_of(layer.requant, self))
+        return view.window.out_pixels * cycles
+
+
+T = TypeVar("T", bound=TapFolding)
+
+
+def lines_of(window: Window) -> int:
+    """Rows that a banked line buffer keeps so that its reader never waits for the writer."""
+    return 1 << (window.reach[0] + window.stride[0] - 1).bit_length()
+
+
+def tap_foldings(size: T, layer: ArrayLayer[Any], view: View, device: Device) -> Iterator[T]:
+    """Vary the requantizer, the kind of multipliers and the weight memory of an array of a size."""
+    if size.lines and view.window.starts_in_padding:
+        return
+    for digits in digit_choices(layer.requant, device):
+        plain = replace(size, **digits)
+        kept = _kept_passes(plain, layer, device)
+        depth = plain.array(layer, device).depth
+        for kind in multiplier_choices(layer.source.bits, layer.w_bits, depth, device):
+            folding = replace(plain, **kind, kept_passes=kept)
+            buffer = folding.buffer(layer, view, device)
+            if not isinstance(buffer, LineBuffer):
+                yield folding
+                continue
+            reading = folding.reading(layer, view, device)
+            for words in useful_depths(buffer, reading, layer.codes):
+                yield replace(folding, depth=words)
+
+
+def _kept_passes(folding: TapFolding, layer: ArrayLayer[Any], device: Device) -> int:
+    """Return for how many passes sums are kept: those that are inside at full rate."""
+    interval = interval_of(layer.requant, folding)
+    array = folding.array(layer, device)
+    period = max(array.words, array.lanes * interval)
+
+    def stay(array: DepthwiseArray) -> int:
+        return array.latency + 1 + (array.lanes - 1) * interval
+
+    if stay(array) <= period:
+        return 1
+    return max(2, -(-stay(replace(array, kept_passes=2)) // period))

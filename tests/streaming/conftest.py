@@ -1,0 +1,183 @@
+"""Fixed graphs, foldings by force, and accelerators run cycle by cycle."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.ir.batch import sample_extents
+from nnef_hw.parts.linebuffer import LineBuffer
+from nnef_hw.parts.requantizer import Requantizer
+from nnef_hw.passes import simplify
+from nnef_hw.quantize import Scheme, quantize
+from nnef_hw.reference import run_fixed
+from nnef_hw.run.streams import to_stream
+from nnef_hw.sim.fast_runner import FastRunner
+from nnef_hw.sim.frames import pack_frames, unpack_frames
+from nnef_hw.sim.pysim import run_streams
+from nnef_hw.streaming import lower
+from nnef_hw.streaming.accelerator import Accelerator
+from nnef_hw.streaming.beats import BeatTimes, predict_interval, simulate_beats
+from nnef_hw.streaming.fifos import give_fifos, shrink_fifos
+from nnef_hw.streaming.options import layer_options
+from nnef_hw.streaming.steady import cycles_per_frame
+from nnef_hw.streaming.systolic import SystolicFolding
+
+
+@pytest.fixture
+def fix(rng):
+    """Return ``fix(graph, **scheme)``: a float graph quantized on noise."""
+
+    def fix(graph, **scheme):
+        canonical = simplify(graph)
+        samples = {
+            name: rng.normal(size=[16, *sample_extents(canonical.tensor(name).shape)])
+            for name in canonical.inputs
+        }
+        return quantize(canonical, samples, Scheme(**scheme))
+
+    return fix
+
+
+@pytest.fixture
+def force(rng):
+    """Return ``force(plan, graph, target)``: the plan with foldings drawn at random."""
+
+    def force_block(layer, device):
+        options = layer_options(layer, device)
+        options = [block for block in options if block.multipliers <= 48] or options
+        block = options[int(rng.integers(len(options)))]
+        if isinstance(block.folding, SystolicFolding):
+            block = block.with_folding(
+                group_rows=int(rng.integers(1, block.folding.rows + 1)),
+                kept_passes=int(rng.integers(1, 3)),
+            )
+        if isinstance(block.parts[-1], Requantizer):
+            top_bits = block.parts[-1].factor_bits
+            digit_bits = int(rng.integers(1, top_bits + 1))
+            digits = -(-top_bits // digit_bits)
+            stages = int(rng.integers(1, digits + 1))
+            block = block.with_folding(digit_bits=digit_bits, digit_stages=stages)
+        if isinstance(block.buffer, LineBuffer) and rng.random() < 0.5:
+            depth = max(2, 1 << (block.buffer.window.min_depth - 1).bit_length())
+            block = block.with_folding(depth=depth)
+        return block
+
+    def force(plan, graph, target):
+        blocks = tuple(force_block(layer, target.device) for layer in lower(graph).layers)
+        ports = plan.inputs, plan.outputs
+        blocks, _ = give_fifos(blocks, ports, target.device)
+        blocks, times = shrink_fifos(blocks, ports, target.device)
+        return replace(
+            plan, blocks=blocks, interval=times.interval, latency=times.latency,
+            period=times.steady.period, settling=times.steady.settling,
+        )  # fmt: skip
+
+    return force
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What an accelerator gave by port, and when, beside what it should have given."""
+
+    codes: dict[str, list[int]]
+    expected: dict[str, list[int]]
+    times: BeatTimes
+
+
+class Simulation:
+    """One accelerator in one simulator."""
+
+    def __init__(self, plan, graph, rng, engine):
+        self.plan, self.graph, self.rng = plan, graph, rng
+        accelerator = Accelerator(plan, graph)
+        self.runner = None
+        if engine == "verilator":
+            names = [[port.name for port in ports] for ports in (plan.inputs, plan.outputs)]
+            self.runner = FastRunner(to_verilog(accelerator), inputs=names[0], outputs=names[1])
+        self.accelerator = accelerator
+
+    def run(self, frames, stall=0.0):
+        """Feed frames back to back: the extremes, then noise."""
+        codes = {}
+        for name in self.graph.inputs:
+            tensor = self.graph.tensor(name)
+            lo, hi = tensor.qtype.lo, tensor.qtype.hi
+            codes[name] = self.rng.integers(lo, hi + 1, [frames, *sample_extents(tensor.shape)])
+            codes[name][0], codes[name][-1] = hi, lo
+        beats = _streams(self.graph.inputs, self.plan.inputs, codes)
+        results = run_fixed(self.graph, codes)
+        expected = _streams(self.graph.outputs, self.plan.outputs, results)
+        run = self._verilator if self.runner else self._pysim
+        given, in_cycles, out_cycles = run(beats, frames, stall)
+        firsts = [in_cycles[port.name][:: port.beats] for port in self.plan.inputs]
+        lasts = [out_cycles[port.name][port.beats - 1 :: port.beats] for port in self.plan.outputs]
+        firsts, lasts = np.min(firsts, axis=0), np.max(lasts, axis=0)
+        times = BeatTimes(*(tuple((t - firsts[0]).tolist()) for t in (firsts, lasts)))
+        wanted = {name: tensors.reshape(-1).tolist() for name, tensors in expected.items()}
+        return Trial(given, wanted, times)
+
+    def check(self, frames, stall=0.3):
+        """Every code is right, with stalls too, and every border beat comes when it should."""
+        trial = self.run(frames)
+        assert trial.codes == trial.expected
+        plan = self.plan
+        assert trial.times == simulate_beats(plan.blocks, plan.inputs, plan.outputs, frames)
+        assert trial.times.latency == plan.latency
+        if frames > 1 and plan.settling is not None:
+            found = cycles_per_frame(trial.times.last_outputs, plan.period)
+            assert found == predict_interval(plan, frames)
+        trial = self.run(frames, stall=stall)
+        assert trial.codes == trial.expected
+
+    def _pysim(self, beats, frames, stall):
+        items = {
+            name: [
+                {"data": [code], "last": n == tensors.shape[1] - 1}
+                for frame in tensors.tolist()
+                for n, code in enumerate(frame)
+            ]
+            for name, tensors in beats.items()
+        }
+        counts = {port.name: port.beats * frames for port in self.plan.outputs}
+        run = run_streams(self.accelerator, items, counts, stall=stall, rng=self.rng)
+        for port in self.plan.outputs:
+            lasts = [item.last for item in run.items[port.name]]
+            assert lasts == ([0] * (port.beats - 1) + [1]) * frames
+        codes = {name: [item.data[0] for item in given] for name, given in run.items.items()}
+        return codes, run.in_cycles, run.out_cycles
+
+    def _verilator(self, beats, frames, stall):
+        words = {
+            port.name: pack_frames(beats[port.name][:, :, None], port.bits, signed=port.signed)
+            for port in self.plan.inputs
+        }
+        seed = int(self.rng.integers(1 << 30))
+        counts = {port.name: port.beats * frames for port in self.plan.outputs}
+        done = self.runner.run_streams(words, counts, stall=stall, seed=seed, idle_limit=20_000)
+        codes = {
+            port.name: unpack_frames(
+                done.payloads[port.name], 1, port.bits, signed=port.signed, beats=port.beats
+            ).reshape(-1).tolist()
+            for port in self.plan.outputs
+        }  # fmt: skip
+        return codes, done.in_cycles, done.out_cycles
+
+
+def _streams(names, ports, codes):
+    """Codes [frame, beat] of every port in stream order: channels innermost."""
+    return {
+        port.name: to_stream(codes[name], port)[:, :, 0]
+        for name, port in zip(names, ports, strict=True)
+    }
+
+
+@pytest.fixture
+def simulate(rng):
+    """Return ``simulate(plan, graph, engine="pysim")``: a :class:`Simulation`."""
+
+    def simulate(plan, graph, engine="pysim"):
+        return Simulation(plan, graph, rng, engine)
+
+    return simulate

@@ -1,0 +1,153 @@
+"""Refusals: every number in them is the least, and what they recommend fits."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nnef_hw.boards import BOARDS
+from nnef_hw.errors import TargetError
+from nnef_hw.streaming import find_board, schedule
+from nnef_hw.testing import GraphBuilder
+
+SHORT = re.compile(
+    r"at least ([\d,]+) ([\w\- ]+), ([\d,]+) more than the ([\d,]+) left beside the host link "
+    r"\((?:most|all) in ([^)]+)\)"
+)
+
+
+def number(text):
+    return int(text.replace(",", ""))
+
+
+def shortages(error):
+    """Return (least, name, excess, left, layers) of every resource that a refusal names."""
+    return [
+        (number(needed), name, number(excess), number(left), layers)
+        for needed, name, excess, left, layers in SHORT.findall(error.reason)
+    ]
+
+
+def refuse(graph, target, **options):
+    with pytest.raises(TargetError) as caught:
+        schedule(graph, target, **options)
+    return caught.value
+
+
+def on(board, **amounts):
+    """Return a board with other amounts of some resources."""
+    target = find_board(board)
+    return replace(target, device=replace(target.device, **amounts))
+
+
+@pytest.fixture
+def perceptron(rng):
+    g = GraphBuilder("perceptron")
+    x = g.input("x", [1, 100])
+    for outputs in (200, 20):
+        weights = rng.normal(size=[outputs, 100 if outputs == 200 else 200])
+        x = g.op("linear", x, weights, np.zeros((1, outputs)), name=f"linear{outputs}")
+    return g.build(x)
+
+
+@pytest.fixture
+def residual(rng):
+    """Return a block whose skip connection waits for rows."""
+    g = GraphBuilder("residual")
+    x = g.conv(g.input("x", [1, 4, 10, 10]), rng.normal(size=[16, 4, 1, 1]), name="first")
+    y = g.conv(x, rng.normal(size=[16, 16, 3, 3]), padding=1, name="second")
+    y = g.conv(y, rng.normal(size=[16, 16, 3, 3]), padding=1, name="third")
+    return g.build(g.op("add", x, y, name="sum"))
+
+
+def test_too_many_weights(fix, perceptron):
+    error = refuse(fix(perceptron), find_board("icebreaker"))
+    assert error.reason.startswith(
+        "model 'perceptron' does not fit icebreaker (up5k): it takes at least "
+    )
+    ((needed, name, excess, left, layers),) = shortages(error)
+    assert (name, left) == ("block RAMs", 29)
+    assert excess == needed - left > 0
+    # All in block RAM would be 47.
+    assert needed >= 40
+    amounts = dict(layer.rsplit(" ", 1) for layer in re.split(", | and ", layers))
+    assert list(amounts) == ["linear200", "linear20"]
+    assert sum(map(number, amounts.values())) == needed
+    assert re.search(r"; of the others, [\d,]+ of [\d,]+ LUTs, 0 of 8 DSP blocks, ", error.reason)
+
+
+def test_the_named_amount_is_the_least(fix, perceptron):
+    graph, link = fix(perceptron), find_board("icebreaker").link_bram
+    ((needed, *_),) = shortages(refuse(graph, find_board("icebreaker")))
+    (few,) = shortages(refuse(graph, on("icebreaker", bram=needed + link - 1)))
+    assert few[:4] == (needed, "block RAMs", 1, needed - 1)
+    # With the fewest block RAMs it takes more LUTs than there are.
+    error = refuse(graph, on("icebreaker", bram=needed + link))
+    assert re.search(
+        r"each resource by itself would do \([\d,]+ of 4,2\d\d LUTs, 0 of 8 DSP blocks, "
+        rf"{needed} of {needed} block RAMs, 0 of 4 single-port RAMs\), but not all together: "
+        r"with no more of the others it takes at least ",
+        error.reason,
+    )
+    ways = {name: amount for amount, name, *_ in shortages(error)}
+    enough = ways["block RAMs"]
+    assert {"LUTs", "block RAMs"} <= set(ways)
+    refuse(graph, on("icebreaker", bram=enough + link - 1))
+    plan = schedule(graph, on("icebreaker", bram=enough + link))
+    assert plan.resources.bram == enough + link
+
+
+def test_exactly_the_boards_that_fit_are_recommended(fix, perceptron):
+    graph = fix(perceptron)
+    error = refuse(graph, find_board("icebreaker"))
+    named = re.match("use a board that it fits: (.*?)(;|$)", error.remedy)[1].split(", ")
+    assert named
+    for name in ("ulx3s_12f", "ice40_hx8k_b_evn"):
+        if name in named:
+            schedule(graph, find_board(name))
+        else:
+            refuse(graph, find_board(name))
+    assert not {board.name for board in BOARDS if board.device.dsp == 0} & set(named)
+
+
+def test_recommended_bits_of_weights_are_the_most_that_fit(fix, perceptron):
+    target = find_board("icebreaker")
+    error = refuse(fix(perceptron), target)
+    bits = int(re.search(r"or weights of at most (\d) bits?$", error.remedy)[1])
+    assert 1 < bits < 8
+    schedule(fix(perceptron, weight_bits=bits), target)
+    refuse(fix(perceptron, weight_bits=bits + 1), target)
+
+
+def test_fifos_that_do_not_fit(fix, residual):
+    graph = fix(residual)
+    few = on("ulx3s_25f", bram=1)
+    ((needed, *_),) = shortages(refuse(graph, few))
+    link = few.link_bram
+    error = refuse(graph, on("ulx3s_25f", bram=needed + link))
+    match = re.search(
+        r"its layers alone would fit, but the smallest design found takes (\d+) block RAMs, (\d+) "
+        r"more than the (\d+) left beside the host link, (\d+) of them for FIFOs",
+        error.reason,
+    )
+    total, excess, left, fifos = map(int, match.groups())
+    assert (left, total - excess, total - fifos) == (needed, left, needed)
+    plan = schedule(graph, on("ulx3s_25f", bram=total + link))
+    assert plan.resources.bram <= total + link
+
+
+def test_no_board_is_big_enough(fix, perceptron, monkeypatch):
+    boards = [
+        replace(on("icebreaker", bram=bram), name=name)
+        for name, bram in (("tiny", 2), ("small", 4))
+    ]
+    monkeypatch.setattr("nnef_hw.streaming.misfit.BOARDS", tuple(boards))
+    for board in boards:
+        error = refuse(fix(perceptron), board)
+        assert error.remedy.startswith("no board known here is big enough; use ")
+
+
+def test_a_misfit_at_any_rate_is_no_matter_of_the_rate(fix, perceptron):
+    graph, target = fix(perceptron), find_board("icebreaker")
+    assert str(refuse(graph, target, target_fps=1.0)) == str(refuse(graph, target))

@@ -1,0 +1,59 @@
+"""The blocks that a layer could be."""
+
+import pytest
+
+from nnef_hw.streaming import find_board, lower
+from nnef_hw.streaming.options import layer_options, useful_options
+from nnef_hw.testing import GraphBuilder
+
+
+@pytest.fixture(params=["half_up", "tflite"])
+def layers(request, fix, rng, monkeypatch):
+    """Return layers of every kind of array and line buffer, and pools."""
+    monkeypatch.setattr("nnef_hw.streaming.systolic.LEAST_UTILIZATION", 0.0)
+    g = GraphBuilder("kinds")
+    x = g.conv(g.input("x", [1, 1, 10, 10]), rng.normal(size=[6, 1, 3, 3]), padding=1)
+    x = g.conv(g.op("relu", x), rng.normal(size=[6, 1, 3, 3]), groups=6)
+    x = g.conv(g.op("relu", x), rng.normal(size=[9, 6, 1, 1]))
+    x = g.pool("max_pool", x, 3, stride=1)
+    if request.param == "half_up":
+        x = g.pool("avg_pool", x, 3, stride=1)
+    return lower(fix(g.build(g.pool("max_pool", x, 2)), rounding=request.param)).layers
+
+
+@pytest.mark.parametrize("board", ["ice40", "ecp5"])
+def test_all_kinds_of_arrays_and_line_buffers_are_options(board, layers):
+    device = find_board(board).device
+    blocks = [block for layer in layers for block in layer_options(layer, device)]
+    kinds = {block.kind for block in blocks}
+    assert {"conv", "dot", "depthwise", "max_pool", "running_max"} <= kinds
+    buffers = {type(block.buffer).__name__ for block in blocks}
+    assert {"LineBuffer", "ParallelLineBuffer", "BankedLineBuffer", "NoneType"} == buffers
+
+
+@pytest.mark.parametrize("board", ["ice40", "ecp5"])
+def test_useful_options_are_those_that_none_beats(board, layers):
+    device = find_board(board).device
+
+    def amounts(block):
+        used = block.resources
+        return (block.cycles, block.missing_words, used.lut, used.dsp, used.bram, used.spram,
+                block.multipliers)  # fmt: skip
+
+    for layer in layers:
+        options = layer_options(layer, device)
+        useful = useful_options(layer, device)
+        assert all(block in options for block in useful)
+        points = {amounts(block) for block in useful}
+        assert len(points) == len(useful)
+        for block in options:
+            point = amounts(block)
+            beaten = any(all(a <= b for a, b in zip(p, point, strict=True)) for p in points)
+            assert beaten
+            assert point in points or any(
+                p != point and all(a <= b for a, b in zip(p, point, strict=True)) for p in points
+            )
+        for point in points:
+            assert not any(
+                p != point and all(a <= b for a, b in zip(p, point, strict=True)) for p in points
+            )

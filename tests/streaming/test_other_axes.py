@@ -1,0 +1,31 @@
+"""Networks whose tensors are no images in hardware: codes and cycles."""
+
+import pytest
+from other_axes import (
+    NETWORKS,
+    bias_of_channels_last,
+    loop_of_one_step,
+    padded_channels,
+    softmax_of_anchors,
+)
+
+from nnef_hw.streaming import find_board, schedule
+
+FRAMES = 3
+
+
+@pytest.mark.parametrize("network", NETWORKS, ids=lambda network: network.__name__)
+def test_codes_and_cycles(network, fix, simulate, rng):
+    graph = fix(network(rng))
+    plan = schedule(graph, find_board("ecp5"))
+    simulate(plan, graph).check(FRAMES)
+
+
+@pytest.mark.parametrize(
+    "network", [bias_of_channels_last, loop_of_one_step, padded_channels, softmax_of_anchors]
+)
+def test_what_the_stream_has_already_is_no_hardware(network, fix, rng):
+    blocks = schedule(fix(network(rng)), find_board("ecp5")).blocks
+    kinds = [block.kind for block in blocks]
+    # The order that the host gets is another one: the head of the detector is turned back for it.
+    assert kinds.count("transpose") == (network is softmax_of_anchors)

@@ -1,0 +1,85 @@
+"""Random networks of all operators: codes and cycles of whole accelerators, with stalls."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, reject, seed, settings
+from streamable_graphs import random_networks
+
+from nnef_hw.errors import ErrorGroup, TargetError, UnsupportedError
+from nnef_hw.streaming import find_board, schedule
+from nnef_hw.streaming.beats import predict_interval, simulate_beats
+from nnef_hw.streaming.steady import cycles_per_frame
+
+FRAMES = 2
+LONG = 60
+SHARDS = 6
+PER_SHARD = 4
+LONG_RUNS = 3
+NIGHTLY_SHARDS = 10
+PER_NIGHTLY_SHARD = 50
+
+
+def fitted(graph, board):
+    """Plan a network for a board, or for a big one if it is too big."""
+    try:
+        return find_board(board), schedule(graph, find_board(board))
+    except TargetError:
+        return find_board("ecp5"), schedule(graph, find_board("ecp5"))
+
+
+def check_steady(plan):
+    """Frames of a long run leave as the plan says, once they do so at all."""
+    times = simulate_beats(plan.blocks, plan.inputs, plan.outputs, 2 * LONG)
+    ends = np.array(times.last_outputs)
+    assert cycles_per_frame(ends, plan.period) == predict_interval(plan, 2 * LONG)
+    if plan.settling is not None:
+        spacings = ends[plan.period :] - ends[: -plan.period]
+        assert len(set(spacings[plan.settling :].tolist())) <= 1
+
+
+def check_networks(start, count, phases, fix, force, simulate, rng, *, frames=FRAMES):
+    """Build and run that many networks; hypothesis reports one that fails.
+
+    Short runs are simulated at once, long ones compiled first.
+    """
+    state = rng.bit_generator.state
+
+    @seed(start)
+    @settings(
+        max_examples=count, deadline=None, database=None,
+        phases=phases, suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(random_networks())
+    def run(network):
+        rng.bit_generator.state = state
+        try:
+            graph = fix(network.graph, **network.scheme)
+            target, plan = fitted(graph, network.board)
+        except (ErrorGroup, UnsupportedError):
+            reject()
+        if network.forced:
+            plan = force(plan, graph, target)
+        check_steady(plan)
+        simulate(plan, graph, "pysim" if frames == FRAMES else "verilator").check(frames)
+
+    run()
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_codes_and_cycles(shard, fix, force, simulate, rng):
+    check_networks(shard, PER_SHARD, [Phase.generate], fix, force, simulate, rng)
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("shard", range(LONG_RUNS))
+def test_long_runs(shard, fix, force, simulate, rng):
+    check_networks(100 + shard, 2, [Phase.generate], fix, force, simulate, rng, frames=LONG)
+
+
+@pytest.mark.verilator
+@pytest.mark.nightly
+@pytest.mark.parametrize("shard", range(NIGHTLY_SHARDS))
+def test_codes_and_cycles_of_many(shard, fix, force, simulate, rng):
+    """Shrinking takes minutes."""
+    phases = [Phase.generate, Phase.shrink]
+    check_networks(1000 + shard, PER_NIGHTLY_SHARD, phases, fix, force, simulate, rng, frames=LONG)

@@ -1,0 +1,71 @@
+"""A restart in the middle of anything leaves an accelerator as it was after power-on."""
+
+import numpy as np
+import pytest
+from amaranth.sim import Simulator
+
+from nnef_hw.reference import run_fixed
+from nnef_hw.streaming import find_board, schedule
+from nnef_hw.streaming.accelerator import MOST_HOPS, Accelerator
+from nnef_hw.testing import GraphBuilder
+
+
+def network(rng):
+    """A shortcut, a pool and a padded convolution: forks, FIFOs, line buffers, a running pool."""
+    g = GraphBuilder()
+    x = g.conv(g.input("x", [1, 2, 6, 6]), rng.normal(size=[4, 2, 3, 3]), padding=[(1, 1)] * 2)
+    y = g.conv(x, rng.normal(size=[4, 4, 3, 3]), padding=[(1, 1)] * 2)
+    x = g.pool("max_pool", g.op("add", x, y), 2)
+    return g.build(g.conv(x, rng.normal(size=[3, 4, 2, 2])))
+
+
+@pytest.mark.parametrize("board", ["ice40", "ecp5"])
+def test_restart_at_any_time(board, fix, rng):
+    graph = fix(network(rng))
+    plan = schedule(graph, find_board(board))
+    accelerator = Accelerator(plan, graph, restartable=True)
+    tensor = graph.tensor(graph.inputs[0])
+    codes = rng.integers(tensor.qtype.lo, tensor.qtype.hi + 1, tensor.shape)
+    expected = run_fixed(graph, {tensor.name: codes})[graph.outputs[0]]
+    beats = np.moveaxis(codes[0], 0, -1).reshape(-1).tolist()
+    expected = np.moveaxis(expected[0], 0, -1).reshape(-1).tolist()
+    found = []
+
+    async def put(ctx, count):
+        """Offer beats of frames that follow each other."""
+        for n in range(count):
+            code = beats[n % len(beats)]
+            last = n % len(beats) == len(beats) - 1
+            ctx.set(accelerator.i.payload, {"data": [code], "last": last})
+            ctx.set(accelerator.i.valid, 1)
+            await ctx.tick().until(accelerator.i.ready)
+        ctx.set(accelerator.i.valid, 0)
+
+    async def host(ctx):
+        for beats_before in rng.integers(1, 3 * len(beats), 8).tolist():
+            await put(ctx, beats_before)
+            await ctx.tick().repeat(int(rng.integers(1, 60)))
+            ctx.set(accelerator.restart, 1)
+            await ctx.tick()
+            ctx.set(accelerator.restart, 0)
+            await ctx.tick().repeat(MOST_HOPS)
+            found.append([])
+            await put(ctx, len(beats))
+            await ctx.tick().repeat(2 * plan.latency)
+            assert found[-1] == expected
+
+    async def sink(ctx):
+        while True:
+            ctx.set(accelerator.o.ready, int(rng.integers(2)))
+            _, _, taken, payload = await ctx.tick().sample(
+                accelerator.o.valid & accelerator.o.ready, accelerator.o.payload
+            )
+            if taken and found:
+                found[-1].append(payload.data[0])
+
+    simulator = Simulator(accelerator)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(host)
+    simulator.add_testbench(sink, background=True)
+    simulator.run()
+    assert len(found) == 8
