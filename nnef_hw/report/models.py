@@ -12,6 +12,7 @@ from rich.table import Table
 
 from nnef_hw.errors import ErrorGroup, NnefHwError, UnsupportedError, UsageError
 from nnef_hw.frontend import detect_format, load
+from nnef_hw.frontend.formats import find_format
 from nnef_hw.frontend.nnef.operators import standard_operators
 from nnef_hw.ir import Graph, Node, Stage
 from nnef_hw.passes import rewrite
@@ -67,11 +68,12 @@ def check_file(
 
 def check_verdict(path: Path, result: Mapping[str, Any]) -> str:
     """Sum up what :func:`check_file` found in a line."""
-    language = "ONNX" if path.suffix == ".onnx" else "NNEF"
-    validity = {True: f"valid {language}", False: f"not valid {language}", None: "cannot be read"}
+    validity = "cannot be read"
+    if result["valid"] is not None:
+        validity = f"{'' if result['valid'] else 'not '}valid {find_format(path).name}"
     count = len(result["problems"])
     verdict = f"{count} problem{'s' * (count > 1)}" if count else "can be built (streaming)"
-    return f"{result['model']}: {validity[result['valid']]}; {verdict}"
+    return f"{result['model']}: {validity}; {verdict}"
 
 
 def check_model(graph: Graph) -> list[NnefHwError]:
@@ -100,7 +102,9 @@ def inspect_file(
         How to read the model, see :func:`nnef_hw.frontend.load`.
     """
     graph = load(path, dims=dims, lenient=lenient)
-    return {"format": detect_format(path, lenient=lenient), **inspect_model(graph)}
+    described = {"format": detect_format(path, lenient=lenient), **inspect_model(graph)}
+    rounding = find_format(path).rounding
+    return {**described, "rounding": rounding if described["quantized"] else ""}
 
 
 def inspect_model(graph: Graph) -> dict[str, Any]:
@@ -160,6 +164,8 @@ def _remarks(description: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         ops = ", ".join(sorted(set(description["quantized"].values())))
         count = len(description["quantized"])
         yield "quantized", f"{count} tensor{'s' * (count > 1)} ({ops})"
+    if description["rounding"]:
+        yield "rounding", description["rounding"]
     if description["extended_operators"]:
         yield "not in NNEF 1.0.5", ", ".join(description["extended_operators"])
 

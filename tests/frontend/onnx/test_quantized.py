@@ -10,6 +10,7 @@ from nnef_hw.errors import SampleError
 from nnef_hw.numerics import QType
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
 from nnef_hw.reference.float_quantize import encode
+from nnef_hw.report.models import inspect_file
 
 onnx = pytest.importorskip("onnx", reason="pip install nnef-hw[onnx]")
 
@@ -392,3 +393,10 @@ class TestBuilding:
         )
         with pytest.raises(SampleError, match="does not say how to quantize y and no samples"):
             fix_model(graph, None)
+
+
+def test_inspect_says_where_halves_go(tmp_path):
+    onnx.save(net(PAIRS["result"][0]), tmp_path / "m.onnx")
+    assert "halves round up" in inspect_file(tmp_path / "m.onnx")["rounding"]
+    onnx.save(net("y = Relu(x)"), tmp_path / "m.onnx")
+    assert inspect_file(tmp_path / "m.onnx")["rounding"] == ""

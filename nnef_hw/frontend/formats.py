@@ -1,0 +1,90 @@
+"""The file formats that models are read from: a row for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from nnef_hw.errors import UnsupportedError
+from nnef_hw.frontend.nnef import detect_dialect, load_nnef, save_nnef
+from nnef_hw.frontend.onnx import load_onnx
+from nnef_hw.ir import Graph
+
+__all__ = ["FORMATS", "Format", "find_format"]
+
+
+class _Load(Protocol):
+    def __call__(
+        self, path: Path | str, *, dims: Mapping[str, int] | None = None, lenient: bool = False
+    ) -> Graph:
+        """Read a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format.
+
+    Parameters
+    ----------
+    name
+        What users call it.
+    suffix
+        Of its files; empty for the one whose files and folders may have any name.
+    load
+        Reads a model: path, values of symbols, whether legacy files are taken.
+    dialect
+        Path, whether legacy files are taken -> which of its dialects a file is in.
+    save
+        Writes a graph; None if models are not written in this format.
+    rounding
+        How its float quantization differs from the reference's, for users; empty if it does not.
+    """
+
+    name: str
+    suffix: str
+    load: _Load
+    dialect: Callable[[Path, bool], str]
+    save: Callable[[Graph, Path | str], None] | None
+    rounding: str = ""
+
+
+FORMATS = (
+    Format(
+        name="ONNX", suffix=".onnx", load=load_onnx, dialect=lambda path, lenient: "ONNX",
+        save=None, rounding="exact halves round up, where ONNX rounds them to even",
+    ),
+    Format(
+        name="NNEF", suffix="", load=load_nnef,
+        dialect=lambda path, lenient: detect_dialect(path, lenient=lenient),
+        save=save_nnef,
+    ),
+)  # fmt: skip
+
+_FOREIGN = {
+    ".h5": "Keras",
+    ".keras": "Keras",
+    ".pb": "TensorFlow",
+    ".pt": "PyTorch",
+    ".pth": "PyTorch",
+    ".tflite": "TensorFlow Lite",
+}
+"""Who writes models by these suffixes, of formats that are not read."""
+
+
+def find_format(path: Path | str) -> Format:
+    """Return the format of a file, by its name.
+
+    Raises
+    ------
+    UnsupportedError
+        If the name is that of a model of a known other format.
+    """
+    path = Path(path)
+    if path.is_file() and (writer := _FOREIGN.get(path.suffix)):
+        raise UnsupportedError(
+            f"{path} is a model of {writer}, not a model format nnef-hw reads",
+            remedy="convert it to ONNX or NNEF",
+        )
+    return next(row for row in FORMATS if row.suffix in {"", path.suffix})
