@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+from nnef_hw.architecture import Architecture
 from nnef_hw.devices import Device, Target
 from nnef_hw.errors import SampleError, UsageError
 from nnef_hw.ir import Graph, Stage
@@ -12,15 +14,10 @@ from nnef_hw.quantize import Budget, Scheme, equalize, quantize, search_widths
 from nnef_hw.quantize.observe import Progress
 from nnef_hw.quantize.search import WIDTHS
 from nnef_hw.samples import Samples
-from nnef_hw.streaming.lower import lower
-from nnef_hw.streaming.misfit import Misfit, weight_bits
-from nnef_hw.streaming.options import useful_options
 
 __all__ = ["check_weights", "device_budget", "fix_model"]
 
 DEFAULT_SCHEME = Scheme()
-LARGE_WEIGHTS = 0.75
-"""Share of a device's block RAM below which weights fit."""
 LOGIC_FOR_MULTIPLIERS = 0.5
 """Share of a device's LUTs that multipliers may take."""
 
@@ -85,7 +82,13 @@ def fix_model(
 
 
 def check_weights(
-    graph: Graph, samples: Samples | None, scheme: Scheme, target: Target, *, searched: bool
+    graph: Graph,
+    samples: Samples | None,
+    scheme: Scheme,
+    target: Target,
+    architecture: Architecture[Any],
+    *,
+    searched: bool,
 ) -> None:
     """Refuse a float model whose weights alone do not fit, before it is calibrated.
 
@@ -100,7 +103,7 @@ def check_weights(
     Raises
     ------
     TargetError
-        If the layers need more block RAMs than the target has, in any folding.
+        If the architecture has no room for them on the target.
     UnsupportedError, ErrorGroup
         If it has layers that cannot be built.
     """
@@ -112,17 +115,7 @@ def check_weights(
     if searched:
         rough = replace(rough, weight_bits=min(scheme.weight_bits, *WIDTHS))
     canonical = graph if graph.stage == Stage.CANONICAL else simplify(graph)
-    network = lower(quantize(canonical, samples[:1].inputs, rough))
-    device = target.device
-    if weight_bits(network) < LARGE_WEIGHTS * 8 * device.ram_bytes:
-        return
-    options = [useful_options(layer, device) for layer in network.layers]
-    # Counters of layers need no block RAM.
-    misfit = Misfit(
-        graph.name, network, target, layer_counters=False, options=options, calibrated=False
-    )
-    if misfit.short_of_block_rams:
-        raise misfit.error()
+    architecture.check_weights(quantize(canonical, samples[:1].inputs, rough), target)
 
 
 def device_budget(accuracy_drop: float, device: Device) -> Budget:

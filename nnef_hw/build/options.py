@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from nnef_hw.architectures import ARCHITECTURES, AUTO
 from nnef_hw.boards import Board, find_board
 from nnef_hw.boards.top import board_pins
 from nnef_hw.build.cache import is_build
@@ -76,7 +77,7 @@ class BuildOptions:
     target_fps: float | None = None
     fastest: bool = False
     seeds: int = 1
-    arch: str = "auto"
+    arch: str = AUTO
     bitstream: bool = True
     link: str = "uart"
     baud: int = DEFAULT_BAUD
@@ -104,9 +105,10 @@ def check_options(options: BuildOptions) -> Target:
     TargetError
         For clocks, rates and pins that the board cannot give.
     """
-    if options.arch not in {"auto", "streaming"}:
+    names = [AUTO, *(architecture.name for architecture in ARCHITECTURES)]
+    if options.arch not in names:
         raise UsageError(
-            f"architecture {options.arch!r} does not exist yet", remedy="use --arch streaming"
+            f"there is no architecture {options.arch!r}", remedy=f"use --arch {' or '.join(names)}"
         )
     positive = {
         "--freq": options.clock_mhz,

@@ -20,6 +20,7 @@ import nnef_hw
 import nnef_hw.boards
 import nnef_hw.rtl
 import nnef_hw.sim
+from nnef_hw.architectures import choose_architecture
 from nnef_hw.boards import Board
 from nnef_hw.build.cache import cached_step, discard_steps, remove_leftovers
 from nnef_hw.build.clock import search_clock
@@ -42,8 +43,6 @@ from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import run_rtl
 from nnef_hw.run.simulate import accuracies, random_codes, require_exact, simulation_row
 from nnef_hw.samples import Samples, load_samples, spread_order
-from nnef_hw.streaming import check_streamable, lower, schedule
-from nnef_hw.streaming.activity import make_timeline
 from nnef_hw.tools import find_tool
 
 __all__ = ["build"]
@@ -166,7 +165,8 @@ def _inputs_digest(
     """Digest of everything that a design depends on."""
     return digest(
         _package_digest(), graph_hash(graph), _samples_digest(samples), repr(target),
-        repr((options.clock_mhz, options.target_fps, options.scheme, options.accuracy_drop)),
+        repr((options.arch, options.clock_mhz, options.target_fps)),
+        repr((options.scheme, options.accuracy_drop)),
         repr((options.link, options.baud, options.layer_counters, options.ip_name)), *_versions(),
     )  # fmt: skip
 
@@ -181,9 +181,12 @@ def _compile(
 
     def produce(folder: Path) -> dict[str, float]:
         simple = simplify(graph) if graph.stage == Stage.FLOAT else graph
-        raise_all(check_streamable(simple))
+        architecture = choose_architecture(options.arch, simple)
+        raise_all(architecture.problems(simple))
         drop = options.accuracy_drop
-        check_weights(simple, samples, options.scheme, target, searched=drop is not None)
+        check_weights(
+            simple, samples, options.scheme, target, architecture, searched=drop is not None
+        )
         fixed, canonical = fix_model(
             simple,
             samples,
@@ -191,7 +194,7 @@ def _compile(
             budget=None if drop is None else device_budget(drop, target.device),
             progress=lambda what, done, total: progress(f"{what}, {done} of {total}"),
         )
-        plan = schedule(
+        plan = architecture.plan(
             fixed,
             target,
             clock_mhz=options.clock_mhz,
@@ -341,12 +344,13 @@ def _report(
     )
 
     def produce(scratch: Path) -> dict[str, Any]:
-        timeline = make_timeline(folder.plan)
+        architecture, plan = folder.architecture, folder.plan
+        timeline = architecture.timeline(plan)
         report = make_report(
-            graph=folder.fixed, plan=folder.plan, network=lower(folder.fixed), timeline=timeline,
+            plan=plan, insides=architecture.report(plan, folder.fixed, target, timeline),
             target=target, synthesis=placed, simulation=verified["simulation"],
             accuracy=verified["accuracy"], bitstream=bitstream, seconds=seconds, commands=commands,
-            baud=options.uart_baud or spi_rate(folder.plan.clock_mhz),
+            baud=options.uart_baud or spi_rate(plan.clock_mhz),
         )  # fmt: skip
         write_json(report, scratch / "report.json")
         write_html(report, timeline, scratch / "report.html")

@@ -37,7 +37,9 @@ def add_commands(commands: Commands) -> None:
         help="what the names of plain IP's modules begin with (default: the model's name)",
     )
     sub.add_argument("--calibrate", type=Path, metavar="S.npz", help="representative inputs")
-    sub.add_argument("--arch", choices=("auto", "streaming"), default="auto")
+    sub.add_argument(
+        "--arch", default="auto", help="streaming; auto (default): the first that can run the model"
+    )
     sub.add_argument(
         "--freq",
         type=_frequency,

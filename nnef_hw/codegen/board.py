@@ -6,6 +6,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import Any
 
+from nnef_hw.architecture import queued_ports
 from nnef_hw.boards import Board
 from nnef_hw.boards.core import DEFAULT_BAUD
 from nnef_hw.boards.top import board_constraints, board_top
@@ -17,7 +18,6 @@ from nnef_hw.manifest import manifest_hash
 from nnef_hw.streaming import Plan
 from nnef_hw.streaming.accelerator import Accelerator
 from nnef_hw.streaming.block import make_fifo
-from nnef_hw.streaming.plan import queued_ports
 
 __all__ = ["DEFAULT_BAUD", "BoardDesign", "check_clock", "design_board", "fastest_clock"]
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from nnef_hw import architecture
+from nnef_hw.architecture import Port
 from nnef_hw.ir import Graph, Node, Tensor, stream_image
-from nnef_hw.streaming import Block, Plan, Port
+from nnef_hw.streaming import Block, Plan
 from nnef_hw.streaming.accelerator import module_name
 
 __all__ = ["module_comments", "port_lines", "printable"]
@@ -31,7 +33,7 @@ def module_comments(plan: Plan, graph: Graph) -> dict[str, str]:
     return comments
 
 
-def port_lines(plan: Plan, graph: Graph) -> list[str]:
+def port_lines(plan: architecture.Plan, graph: Graph) -> list[str]:
     """Say of every port which tensor passes it, in which codes and which order."""
     tensors = [
         *zip(plan.inputs, graph.inputs, strict=True),

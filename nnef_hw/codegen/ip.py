@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from nnef_hw.architecture import Plan, Port
 from nnef_hw.codegen.comments import port_lines, printable
 from nnef_hw.ir import Graph
-from nnef_hw.streaming import Plan, Port
 
 __all__ = ["axi_name", "axi_width", "axi_wrapper", "code_bits", "ip_name", "is_ip_name"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from nnef_hw.architecture import Plan, Port
 from nnef_hw.frontend import graph_hash
 from nnef_hw.ir import Graph
 from nnef_hw.manifest import FORMAT_VERSION, MODULE
-from nnef_hw.streaming import Plan, Port
 
 __all__ = ["link_entry", "make_manifest"]
 
@@ -41,16 +41,16 @@ def make_manifest(
         ],
         "folding": [
             {
-                "layer": block.name,
-                "rows": block.folding.shape["rows"],
-                "lanes": block.folding.shape["lanes"],
-                "cycles": block.cycles,
+                "layer": station.name,
+                "rows": station.shape["rows"],
+                "lanes": station.shape["lanes"],
+                "cycles": station.cycles,
             }
-            for block in plan.blocks
+            for station in plan.stations
         ],
         "cycles_per_inference": plan.interval,
         "latency_cycles": plan.latency,
-        "link": {**link, "counted_layers": len(plan.blocks)} if plan.layer_counters else link,
+        "link": {**link, "counted_layers": len(plan.stations)} if plan.layer_counters else link,
         "files": {
             "model": "model.nnef.tgz",
             "plan": "plan.json",

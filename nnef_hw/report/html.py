@@ -9,12 +9,12 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
+from nnef_hw.architecture import Timeline
 from nnef_hw.files import write_atomic
 from nnef_hw.report import bounds, units
 from nnef_hw.report.picture import draw
 from nnef_hw.report.roofline import draw_roofline
 from nnef_hw.report.timeline import draw_timeline
-from nnef_hw.streaming.activity import Timeline
 
 __all__ = ["write_html"]
 

@@ -10,13 +10,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from nnef_hw.architecture import Architecture
+from nnef_hw.architectures import ARCHITECTURES
 from nnef_hw.errors import ErrorGroup, NnefHwError, UnsupportedError, UsageError
 from nnef_hw.frontend import detect_format, load
 from nnef_hw.frontend.formats import find_format
 from nnef_hw.frontend.nnef.operators import standard_operators
 from nnef_hw.ir import Graph, Node, Stage
 from nnef_hw.passes import rewrite
-from nnef_hw.streaming import check_streamable
 
 __all__ = [
     "check_file",
@@ -46,6 +47,7 @@ def check_file(
         If there is no such file.
     """
     is_valid: bool | None
+    able = dict.fromkeys((architecture.name for architecture in ARCHITECTURES), False)
     try:
         graph = load(path, dims=dims, lenient=lenient)
     except UsageError:
@@ -55,13 +57,15 @@ def check_file(
         name = path.resolve().name
         is_valid = None if all(isinstance(e, UnsupportedError) for e in problems) else False
     else:
-        problems = check_model(graph)
+        found = {one.name: check_model(graph, one) for one in ARCHITECTURES}
+        able = {name: not errors for name, errors in found.items()}
+        problems = [] if any(able.values()) else found[ARCHITECTURES[0].name]
         name = graph.name
         is_valid = True
     return {
         "model": name,
         "valid": is_valid,
-        "architectures": {"streaming": not problems},
+        "architectures": able,
         "problems": [str(problem) for problem in problems],
     }
 
@@ -72,18 +76,20 @@ def check_verdict(path: Path, result: Mapping[str, Any]) -> str:
     if result["valid"] is not None:
         validity = f"{'' if result['valid'] else 'not '}valid {find_format(path).name}"
     count = len(result["problems"])
-    verdict = f"{count} problem{'s' * (count > 1)}" if count else "can be built (streaming)"
+    names = ", ".join(name for name, is_able in result["architectures"].items() if is_able)
+    verdict = f"{count} problem{'s' * (count > 1)}" if count else f"can be built ({names})"
     return f"{result['model']}: {validity}; {verdict}"
 
 
-def check_model(graph: Graph) -> list[NnefHwError]:
-    """Return every reason why a valid model cannot be built; none if it can."""
+def check_model(graph: Graph, architecture: Architecture[Any]) -> list[NnefHwError]:
+    """Return every reason why a valid model cannot be built so; none if it can."""
     if graph.stage != Stage.FLOAT:
-        return check_streamable(graph)
+        return architecture.problems(graph)
     graph, errors = rewrite(graph)
     # A layer that is refused already need not be told what else it lacks.
     named = {_subject(error) for error in errors}
-    return errors + [error for error in check_streamable(graph) if _subject(error) not in named]
+    more = architecture.problems(graph)
+    return errors + [error for error in more if _subject(error) not in named]
 
 
 def _subject(error: NnefHwError) -> str:

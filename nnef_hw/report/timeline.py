@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from nnef_hw.architecture import Activity, Timeline
 from nnef_hw.report import units
-from nnef_hw.streaming.activity import Activity, Timeline
 
 __all__ = ["Drawing", "Row", "draw_timeline"]
 

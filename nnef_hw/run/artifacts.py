@@ -9,11 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from nnef_hw.architecture import Architecture, Plan
+from nnef_hw.architectures import find_architecture
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load
 from nnef_hw.ir import Graph
 from nnef_hw.manifest import MODULE
-from nnef_hw.streaming import Plan, lower
 
 __all__ = ["BuildFolder"]
 
@@ -56,7 +57,12 @@ class BuildFolder:
     @cached_property
     def plan(self) -> Plan:
         """The schedule."""
-        return self._read("plan.json", lambda value: Plan.from_json(value, lower(self.fixed)))
+        return self._read("plan.json", self._read_plan)
+
+    @property
+    def architecture(self) -> Architecture[Any]:
+        """What the plan is one of."""
+        return find_architecture(self.plan.arch)
 
     @cached_property
     def fixed(self) -> Graph:
@@ -78,6 +84,10 @@ class BuildFolder:
     def module(self) -> str:
         """Name of the accelerator's module."""
         return str(self.manifest.get("module", MODULE))
+
+    def _read_plan(self, value: dict[str, Any]) -> Plan:
+        plan: Plan = find_architecture(value["arch"]).read_plan(value, self.fixed)
+        return plan
 
     def _read(self, name: str, convert: Callable[[Any], T]) -> T:
         try:

@@ -17,9 +17,6 @@ from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.device import open_device
 from nnef_hw.run.link import LayerCounts
 from nnef_hw.run.simulate import random_codes
-from nnef_hw.streaming import Plan
-from nnef_hw.streaming.activity import predict_work
-from nnef_hw.streaming.beats import predict_spacing
 
 __all__ = ["bench_device"]
 
@@ -75,7 +72,7 @@ def bench_device(
             "results of the board differ from the fixed-point model",
             remedy="flash the build again; if that does not help please report this",
         )
-    predicted = predict_spacing(plan, frames)
+    predicted = folder.architecture.predict_spacing(plan, frames)
     if counters.interval != predicted:
         raise CheckError(
             f"board takes {counters.interval} cycles per inference, predicted were {predicted}",
@@ -93,17 +90,21 @@ def bench_device(
         "predicted_inferences_per_second": plan.clock_mhz * 1e6 / plan.interval,
         "link_inferences_per_second": link_frames / seconds,
         "damaged_packets": damaged,
-        "layers": _layers(plan, frames, counts),
+        "layers": _layers(folder, frames, counts),
     }
 
 
-def _layers(plan: Plan, frames: int, counts: Sequence[LayerCounts]) -> list[dict[str, Any]]:
+def _layers(
+    folder: BuildFolder, frames: int, counts: Sequence[LayerCounts]
+) -> list[dict[str, Any]]:
     """Return what every layer does in an inference: predicted, and measured if it was counted."""
     rows = []
     end = WARM_UP_FRAMES + COUNTED_FRAMES
-    predicted = predict_work(plan, WARM_UP_FRAMES, end, max(frames, end))
-    for block, work, found in zip_longest(plan.blocks, predicted, counts):
-        row = {"name": block.name}
+    plan = folder.plan
+    work_of = folder.architecture.predict_work
+    predicted = work_of(plan, WARM_UP_FRAMES, end, max(frames, end))
+    for station, work, found in zip_longest(plan.stations, predicted, counts):
+        row = {"name": station.name}
         cycles = {"busy": work.busy, "waiting": work.waiting, "starved": work.starved}
         if found is not None:
             starved = work.busy + work.waiting + work.starved - found.busy - found.waiting

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.architecture import Plan
+from nnef_hw.architectures import find_architecture
 from nnef_hw.errors import CheckError, UsageError
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.ir.batch import sample_extents
@@ -24,8 +26,6 @@ from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import RtlOutcome, Trace, run_rtl
 from nnef_hw.run.trace import TRACED_FRAMES, announce_trace, layer_scopes, traced
 from nnef_hw.samples import Samples, load_samples, score
-from nnef_hw.streaming import Plan
-from nnef_hw.streaming.beats import predict_interval
 
 __all__ = [
     "accuracies",
@@ -73,7 +73,9 @@ def simulation_row(
         ],
         axis=0,
     )
-    predicted = plan.interval if stall else predict_interval(plan, len(wrong))
+    predicted: int | None = plan.interval
+    if not stall:
+        predicted = find_architecture(plan.arch).predict_interval(plan, len(wrong))
     return {
         "frames": len(wrong),
         "frames_given": len(wrong) if given is None else given,

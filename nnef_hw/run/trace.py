@@ -66,7 +66,7 @@ def layer_scopes(build: BuildFolder, layers: Sequence[str]) -> tuple[str, ...]:
     UsageError
         If there is no such layer.
     """
-    names = [block.name for block in build.plan.blocks]
+    names = [station.name for station in build.plan.stations]
     for layer in layers:
         if layer not in names:
             raise UsageError(

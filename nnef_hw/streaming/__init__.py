@@ -4,7 +4,7 @@ from nnef_hw.boards import find_board
 from nnef_hw.devices import Resources, Target
 from nnef_hw.streaming.block import Block, Source
 from nnef_hw.streaming.lower import lower
-from nnef_hw.streaming.plan import LayerGraph, Plan, Port
+from nnef_hw.streaming.plan import LayerGraph, Plan
 from nnef_hw.streaming.solver import schedule
 from nnef_hw.streaming.support import check_streamable
 
@@ -12,7 +12,6 @@ __all__ = [
     "Block",
     "LayerGraph",
     "Plan",
-    "Port",
     "Resources",
     "Source",
     "Target",

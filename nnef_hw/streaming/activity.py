@@ -3,69 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.architecture import Activity, Timeline, Work
 from nnef_hw.streaming.beats import Trace, trace_beats
 from nnef_hw.streaming.plan import Plan
 
-__all__ = ["Activity", "Timeline", "Work", "make_timeline", "predict_work"]
+__all__ = ["make_timeline", "predict_work"]
 
 MOST_STEPS = 220
 FIRST_FRAMES = 12
 """Simulated at first, to see what happens up to the 10th: more if the inputs end before that."""
-
-
-@dataclass(frozen=True, slots=True)
-class Activity:
-    """What one block does in the steps of a timeline; in the other cycles it is starved.
-
-    Parameters
-    ----------
-    name
-        Of the layer, or of an input.
-    busy
-        Cycles per step in which it takes a word.
-    waiting
-        Cycles per step in which a word is there and cannot be taken: earlier results have to leave.
-    """
-
-    name: str
-    busy: tuple[int, ...]
-    waiting: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """One steady frame, which repeats; it begins as a first input takes a frame's first beat.
-
-    Parameters
-    ----------
-    interval
-        Cycles of the frame.
-    step
-        Cycles of a step; the last one may be shorter.
-    inputs
-        What the inputs do.
-    blocks
-        What the blocks do, in stream order.
-    """
-
-    interval: int
-    step: int
-    inputs: tuple[Activity, ...]
-    blocks: tuple[Activity, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Cycles in which a block takes words, has them wait, and has none."""
-
-    busy: int
-    waiting: int
-    starved: int
 
 
 def predict_work(plan: Plan, begin: int, end: int, frames: int) -> tuple[Work, ...]:

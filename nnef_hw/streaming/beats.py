@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from operator import itemgetter
 
+from nnef_hw.architecture import Port
 from nnef_hw.parts.fifo import BlockFifo, FifoLogs
 from nnef_hw.parts.fork import fork
 from nnef_hw.parts.stream import Skid
 from nnef_hw.parts.timing import Kernel, Log, RecordedStream, Stream
 from nnef_hw.streaming.block import Block
 from nnef_hw.streaming.border import Pace, sink, source
-from nnef_hw.streaming.plan import Plan, Port
+from nnef_hw.streaming.plan import Plan
 from nnef_hw.streaming.steady import Advances, Steady, cycles_per_frame, find_steady
 
 __all__ = [

@@ -120,6 +120,11 @@ class Block:
         return sum(part.multipliers for part in self.parts)
 
     @property
+    def shape(self) -> dict[str, int]:
+        """Its multipliers: ``rows``, ``lanes``, ``taps``, ``lines``."""
+        return self.folding.shape
+
+    @property
     def missing_words(self) -> int:
         """Words of its line buffer that it waits for each frame, counted with a cycle each."""
         return 0 if self.buffer is None else self.buffer.missing_words

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from nnef_hw.architecture import Port
 from nnef_hw.blockram import tile_memory
 from nnef_hw.devices import Device
 from nnef_hw.parts.fifo import FIFO_REGISTERS, FifoLogs, fifo_reads
 from nnef_hw.parts.stream import SHALLOW_FIFO
 from nnef_hw.streaming.beats import BeatTimes, DeadlockError, Network
 from nnef_hw.streaming.block import Block
-from nnef_hw.streaming.plan import Port
 from nnef_hw.streaming.steady import Steady
 
 __all__ = ["Ports", "fifo_depths", "give_fifos", "shrink_fifos"]

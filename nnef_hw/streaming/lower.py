@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import chain, count
 from typing import Any
 
+from nnef_hw.architecture import Port
 from nnef_hw.errors import raise_all
 from nnef_hw.ir import (
     MOVES,
@@ -21,7 +22,7 @@ from nnef_hw.ir import (
 from nnef_hw.streaming import argmax, conv, data_movement, eltwise, pool, softmax, table
 from nnef_hw.streaming.data_movement import reordering_of
 from nnef_hw.streaming.layer import LOWERINGS, Call, Layer
-from nnef_hw.streaming.plan import LayerGraph, Port
+from nnef_hw.streaming.plan import LayerGraph
 from nnef_hw.streaming.support import check_streamable
 
 __all__ = ["lower"]

@@ -30,13 +30,15 @@ from nnef_hw.streaming.plan import LayerGraph
 from nnef_hw.streaming.resources import LUT_SHARE
 from nnef_hw.streaming.search import Search
 
-__all__ = ["Misfit", "weight_bits"]
+__all__ = ["Misfit", "check_weights"]
 
 NAMES = ("LUTs", "DSP blocks", "block RAMs", "single-port RAMs")
 FEW = 3
 """Most layers that are named."""
 BITS_PER_LUT = 16
 """Bits of constants in one LUT4."""
+LARGE_WEIGHTS = 0.75
+"""Share of a device's block RAM below which weights fit."""
 
 
 @dataclass(frozen=True)
@@ -242,7 +244,7 @@ class Misfit:
     def _weight_bits(self, fifos: Resources) -> int:
         """Return the most bits of weights with which the network would fit; 0 if none would do."""
         room = 8 * self.device.ram_bytes + BITS_PER_LUT * self.device.lut
-        if weight_bits(self.network, 1) > room:
+        if _weight_bits(self.network, 1) > room:
             return 0
         limits = self.limits - _amounts(fifos)
 
@@ -269,7 +271,25 @@ class Misfit:
         return queue_resources(sized, device)
 
 
-def weight_bits(network: LayerGraph, most: int | None = None) -> int:
+def check_weights(model: str, network: LayerGraph, target: Target) -> None:
+    """Refuse layers whose weights alone do not fit; what depends on ranges is not looked at.
+
+    Raises
+    ------
+    TargetError
+        If the layers need more block RAMs than the target has, in any folding.
+    """
+    device = target.device
+    if _weight_bits(network) < LARGE_WEIGHTS * 8 * device.ram_bytes:
+        return
+    options = [useful_options(layer, device) for layer in network.layers]
+    # Counters of layers need no block RAM.
+    misfit = Misfit(model, network, target, layer_counters=False, options=options, calibrated=False)
+    if misfit.short_of_block_rams:
+        raise misfit.error()
+
+
+def _weight_bits(network: LayerGraph, most: int | None = None) -> int:
     """Return the bits of all weights, if none has more than so many."""
     return sum(
         layer.weights_of_model * min(layer.weight_bits, most or layer.weight_bits)

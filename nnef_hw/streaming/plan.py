@@ -3,60 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nnef_hw.architecture import Port
 from nnef_hw.devices import Device, Resources, find_device
 from nnef_hw.streaming.block import Block
 from nnef_hw.streaming.layer import Folding, Layer
 
-__all__ = ["LayerGraph", "Plan", "Port", "queued_ports"]
-
-
-@dataclass(frozen=True, slots=True)
-class Port:
-    """A stream at the accelerator's border.
-
-    Parameters
-    ----------
-    name
-        Of the accelerator's port: ``i`` or ``o``; with the graph's name behind it if there are
-        several.
-    tensor
-        Name in the graph of what it carries, behind reshapes that are left to the host.
-    image
-        (height, width, channels) of the stream.
-    bits, signed, lanes
-        Format of a beat.
-    """
-
-    name: str
-    tensor: str
-    image: tuple[int, int, int]
-    bits: int
-    signed: bool
-    lanes: int = 1
-
-    @property
-    def beats(self) -> int:
-        """Beats per frame."""
-        height, width, channels = self.image
-        return height * width * -(-channels // self.lanes)
-
-    @property
-    def queue_depth(self) -> int:
-        """Beats that a FIFO for a frame holds, which has at least two."""
-        return max(2, self.beats)
-
-
-def queued_ports(inputs: Sequence[Port], outputs: Sequence[Port]) -> tuple[Port, ...]:
-    """Return the ports of which a whole frame can wait in the host link, tensor after tensor.
-
-    An accelerator may take all its inputs at once, and give all its outputs at once: those that the
-    link carries ahead of others, or behind them, have to wait (docs/protocol.md, section 7).
-    """
-    return (*inputs[:-1], *outputs[1:])
+__all__ = ["LayerGraph", "Plan"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,6 +67,11 @@ class Plan:
     period: int = 1
     settling: int | None = 0
     arch: str = "streaming"
+
+    @property
+    def stations(self) -> tuple[Block, ...]:
+        """The blocks, as reports ask for them."""
+        return self.blocks
 
     @property
     def macs(self) -> int:

@@ -10,6 +10,7 @@ from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme
 from nnef_hw.samples import Samples
 from nnef_hw.streaming import find_board, schedule
+from nnef_hw.streaming.architecture import Streaming
 from nnef_hw.testing import GraphBuilder
 
 BOARD = find_board("icebreaker")
@@ -35,7 +36,7 @@ def amounts(error):
 def test_too_many_weights_are_found_before_calibration(model):
     graph, samples = model(157)
     with pytest.raises(TargetError) as early:
-        check_weights(graph, samples, Scheme(), BOARD, searched=False)
+        check_weights(graph, samples, Scheme(), BOARD, Streaming(), searched=False)
     fixed, _ = fix_model(graph, samples)
     with pytest.raises(TargetError) as late:
         schedule(fixed, BOARD)
@@ -53,11 +54,11 @@ def test_too_many_weights_are_found_before_calibration(model):
 )
 def test_weights_that_could_fit_are_not_refused(outputs, scheme, searched, model):
     graph, samples = model(outputs)
-    check_weights(graph, samples, Scheme(**scheme), BOARD, searched=searched)
+    check_weights(graph, samples, Scheme(**scheme), BOARD, Streaming(), searched=searched)
 
 
 def test_what_is_quantized_already_is_left_to_the_schedule(model):
     graph, samples = model(157)
     fixed, _ = fix_model(graph, samples)
-    check_weights(fixed, samples, Scheme(), BOARD, searched=False)
-    check_weights(graph, None, Scheme(), BOARD, searched=False)
+    check_weights(fixed, samples, Scheme(), BOARD, Streaming(), searched=False)
+    check_weights(graph, None, Scheme(), BOARD, Streaming(), searched=False)

@@ -25,6 +25,7 @@ from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.simulate import compare
 from nnef_hw.streaming import Plan, find_board, lower
+from nnef_hw.streaming.architecture import Streaming
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 FILES = {
@@ -159,7 +160,7 @@ def test_progress(options, copy):
 def test_identical_build_does_nothing_again(finished, options, copy, monkeypatch):
     build(options(copy))
     before = files(copy)
-    for name in ("fix_model", "schedule", "emit", "run_rtl", "make_report"):
+    for name in ("fix_model", "choose_architecture", "emit", "run_rtl", "make_report"):
         monkeypatch.setattr(pipeline, name, None)
     report = build(options(copy))
     assert files(copy) == before
@@ -240,7 +241,7 @@ def interrupt_after(function):
 @pytest.mark.parametrize(
     ("module", "moment"),
     [
-        (pipeline, "schedule"), (emit, "save"), (emit, "to_verilog"), (emit, "write_bench"),
+        (Streaming, "plan"), (emit, "save"), (emit, "to_verilog"), (emit, "write_bench"),
         (emit, "design_board"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -257,7 +258,7 @@ def test_interruption_leaves_nothing_new(
         with pytest.raises(KeyboardInterrupt):
             build(options(copy, clock_mhz=12.0))
     assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
-    for name in ("schedule", "emit", "run_rtl"):
+    for name in ("choose_architecture", "emit", "run_rtl"):
         monkeypatch.setattr(pipeline, name, None)
     assert build(options(copy))["simulation"] == finished[1]["simulation"]
 
@@ -376,7 +377,7 @@ def test_refusals(options, tmp_path):
         build(options(out, board="none", device="up5k", fastest=True, bitstream=True))
     with pytest.raises(UsageError, match="--freq auto takes the clock from place and route; omit"):
         build(options(out, fastest=True))
-    with pytest.raises(UsageError, match="architecture 'engine' does not exist yet"):
+    with pytest.raises(UsageError, match="there is no architecture 'engine'"):
         build(options(out, arch="engine"))
     with pytest.raises(SampleError, match="no samples were given; give representative inputs"):
         build(options(out, calibrate=None))
@@ -450,6 +451,6 @@ def test_example_with_bitstream(tmp_path, monkeypatch):
 
     for path in (wanted.out / "board").iterdir():
         assert str(tmp_path).encode() not in path.read_bytes(), path.name
-    for name in ("schedule", "run_rtl", "synthesize", "make_report"):
+    for name in ("choose_architecture", "run_rtl", "synthesize", "make_report"):
         monkeypatch.setattr(pipeline, name, None)
     assert build(wanted) == report

@@ -3,13 +3,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nnef_hw.architecture import Port
 from nnef_hw.build.summary import _link_rate, make_report
 from nnef_hw.build.synthesis import Resource, SynthesisResult
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.report import write_html
-from nnef_hw.streaming import Port, find_board, lower, schedule
-from nnef_hw.streaming.activity import make_timeline
+from nnef_hw.streaming import find_board, schedule
+from nnef_hw.streaming.architecture import Streaming
 from nnef_hw.testing import GraphBuilder
 
 TARGET = find_board("icebreaker")
@@ -40,8 +41,9 @@ def report(fixed, plan):
     def report(**changes):
         known = {"synthesis": None, "simulation": None, "accuracy": None, "bitstream": None}
         known |= {"seconds": {}, "commands": [], "baud": 1_000_000, "target": TARGET}
-        known |= {"timeline": make_timeline(plan)}
-        return make_report(graph=fixed, plan=plan, network=lower(fixed), **known | changes)
+        timeline = Streaming().timeline(plan)
+        known |= {"insides": Streaming().report(plan, fixed, TARGET, timeline)}
+        return make_report(plan=plan, **known | changes)
 
     return report
 
@@ -133,9 +135,9 @@ def branching():
     fixed = quantize(simplify(net.build()), {"image": rng.normal(size=(30, 8, 6, 6))})
     target = find_board("ulx3s_85f")
     plan = schedule(fixed, target)
-    timeline = make_timeline(plan)
+    timeline = Streaming().timeline(plan)
     return plan, timeline, make_report(
-        graph=fixed, plan=plan, network=lower(fixed), timeline=timeline, target=target,
+        plan=plan, insides=Streaming().report(plan, fixed, target, timeline), target=target,
         baud=1_000_000, synthesis=None, simulation=None, accuracy=None, bitstream=None,
         seconds={}, commands=[],
     )  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from cli_cases import tiny_graph
 
+from nnef_hw.architecture import Port
 from nnef_hw.build.fixed import fix_model
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.fusesoc import axi_testbench, fusesoc_core, ip_readme
@@ -22,7 +23,7 @@ from nnef_hw.run.rtl import payloads
 from nnef_hw.run.streams import to_stream
 from nnef_hw.samples import Samples
 from nnef_hw.sim.cocotb_bench import run_tests, write_bench
-from nnef_hw.streaming import Port, schedule
+from nnef_hw.streaming import schedule
 from nnef_hw.streaming.accelerator import Accelerator
 from nnef_hw.testing import GraphBuilder
 from nnef_hw.tools import find_tool, run_tool

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from nnef_hw.architecture import Port
 from nnef_hw.run.streams import from_stream, to_stream
-from nnef_hw.streaming import Port
 
 
 def port(image, lanes=1):

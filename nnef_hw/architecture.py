@@ -1,0 +1,309 @@
+"""What an architecture answers: how a fixed graph becomes hardware, and what is known of that.
+
+Everything above asks an :class:`Architecture` and the :class:`Plan` that it made, and knows none of
+them by name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from nnef_hw.devices import Resources, Target
+from nnef_hw.errors import NnefHwError
+from nnef_hw.ir import Graph
+
+__all__ = [
+    "Activity",
+    "Architecture",
+    "Plan",
+    "Port",
+    "Station",
+    "Timeline",
+    "Work",
+    "queued_ports",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A stream at the accelerator's border.
+
+    Parameters
+    ----------
+    name
+        Of the accelerator's port: ``i`` or ``o``; with the graph's name behind it if there are
+        several.
+    tensor
+        Name in the graph of what it carries, behind reshapes that are left to the host.
+    image
+        (height, width, channels) of the stream.
+    bits, signed, lanes
+        Format of a beat.
+    """
+
+    name: str
+    tensor: str
+    image: tuple[int, int, int]
+    bits: int
+    signed: bool
+    lanes: int = 1
+
+    @property
+    def beats(self) -> int:
+        """Beats per frame."""
+        height, width, channels = self.image
+        return height * width * -(-channels // self.lanes)
+
+    @property
+    def queue_depth(self) -> int:
+        """Beats that a FIFO for a frame holds, which has at least two."""
+        return max(2, self.beats)
+
+
+def queued_ports(inputs: Sequence[Port], outputs: Sequence[Port]) -> tuple[Port, ...]:
+    """Return the ports of which a whole frame can wait in the host link, tensor after tensor.
+
+    An accelerator may take all its inputs at once, and give all its outputs at once: those that the
+    link carries ahead of others, or behind them, have to wait (docs/protocol.md, section 7).
+    """
+    return (*inputs[:-1], *outputs[1:])
+
+
+class Station(Protocol):
+    """The hardware that runs a layer, as reports and the manifest name it."""
+
+    @property
+    def name(self) -> str:
+        """Name of the layer."""
+
+    @property
+    def shape(self) -> Mapping[str, int]:
+        """Its multipliers: ``rows``, ``lanes``, ``taps``, ``lines``."""
+
+    @property
+    def cycles(self) -> int:
+        """Cycles per frame when it is never starved or blocked."""
+
+
+class Plan(Protocol):
+    """A scheduled accelerator: what was chosen, and the exact cycles that follow."""
+
+    @property
+    def arch(self) -> str:
+        """Name of the architecture."""
+
+    @property
+    def model(self) -> str:
+        """Name of the graph."""
+
+    @property
+    def board(self) -> str:
+        """Name of the target."""
+
+    @property
+    def device(self) -> str:
+        """Name of the FPGA."""
+
+    @property
+    def clock_mhz(self) -> float:
+        """Clock the board gives it."""
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        """Its input streams, in the order of the graph."""
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        """Its output streams, in the order of the graph."""
+
+    @property
+    def stations(self) -> Sequence[Station]:
+        """What runs the layers, in the order of the counters that the board has of them."""
+
+    @property
+    def interval(self) -> int:
+        """Cycles per result in steady state: the mean of a period, rounded up."""
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the first beat of any input to the last of all outputs, of a lone frame."""
+
+    @property
+    def period(self) -> int:
+        """Frames after which the pattern of results repeats."""
+
+    @property
+    def settling(self) -> int | None:
+        """Frames before it does; None if more than were simulated."""
+
+    @property
+    def layer_counters(self) -> bool:
+        """Whether the board counts what every station does."""
+
+    @property
+    def link(self) -> Resources:
+        """What the host link takes."""
+
+    @property
+    def resources(self) -> Resources:
+        """Estimate of the whole design with its host link."""
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates per frame."""
+
+    @property
+    def multipliers(self) -> int:
+        """Multipliers built for multiply-accumulates."""
+
+    @property
+    def mac_utilization(self) -> float:
+        """``macs / (interval * multipliers)``; 0 for a network without multiplications."""
+
+    def dumps(self) -> str:
+        """Return the text of ``plan.json``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What one station does in the steps of a timeline; in the other cycles it is starved.
+
+    Parameters
+    ----------
+    name
+        Of the layer, or of an input.
+    busy
+        Cycles per step in which it takes a word.
+    waiting
+        Cycles per step in which a word is there and cannot be taken: earlier results have to leave.
+    """
+
+    name: str
+    busy: tuple[int, ...]
+    waiting: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """One steady frame, which repeats; it begins as a first input takes a frame's first beat.
+
+    Parameters
+    ----------
+    interval
+        Cycles of the frame.
+    step
+        Cycles of a step; the last one may be shorter.
+    inputs
+        What the inputs do.
+    blocks
+        What the stations do, in the order of the plan.
+    """
+
+    interval: int
+    step: int
+    inputs: tuple[Activity, ...]
+    blocks: tuple[Activity, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Cycles in which a station takes words, has them wait, and has none."""
+
+    busy: int
+    waiting: int
+    starved: int
+
+
+P = TypeVar("P", bound=Plan)
+
+
+class Architecture(ABC, Generic[P]):
+    """A way to run fixed graphs; P is the type of its plans."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def problems(self, graph: Graph) -> list[NnefHwError]:
+        """List why it has no hardware for a canonical or fixed graph, one error per cause."""
+
+    @abstractmethod
+    def check_weights(self, graph: Graph, target: Target) -> None:
+        """Refuse a fixed graph whose weights alone do not fit, whatever its ranges are.
+
+        Raises
+        ------
+        TargetError
+            With the numbers.
+        """
+
+    @abstractmethod
+    def plan(
+        self,
+        graph: Graph,
+        target: Target,
+        *,
+        clock_mhz: float | None = None,
+        target_fps: float | None = None,
+        layer_counters: bool = False,
+    ) -> P:
+        """Plan a fixed graph for a target: the fastest design, or the smallest for a frame rate.
+
+        Raises
+        ------
+        UnsupportedError, ErrorGroup
+            If it has :meth:`problems`.
+        TargetError
+            If it does not fit; says what is short, and by how much.
+        """
+
+    @abstractmethod
+    def read_plan(self, value: dict[str, Any], graph: Graph) -> P:
+        """Return the plan of a ``plan.json`` for its graph.
+
+        Raises
+        ------
+        ValueError, LookupError, TypeError
+            If it is not one.
+        """
+
+    @abstractmethod
+    def component(
+        self, plan: P, graph: Graph, *, restartable: bool = False, counted: bool = False
+    ) -> Any:
+        """Return the accelerator as an Amaranth component.
+
+        Its ports are those of the plan: ``i``, ``o``...; with ``restartable`` also ``restart`` and
+        ``restarted``, with ``counted`` also ``busy`` and ``waiting``, a bit for every station.
+        """
+
+    @abstractmethod
+    def predict_interval(self, plan: P, frames: int) -> int | None:
+        """Return cycles per frame at the end of a run of so many; None if there is only one.
+
+        It is the plan's interval, but in runs so short that frames do not come steadily yet.
+        """
+
+    @abstractmethod
+    def predict_spacing(self, plan: P, frames: int) -> int:
+        """Return cycles between the ends of the last two of so many frames."""
+
+    @abstractmethod
+    def predict_work(self, plan: P, begin: int, end: int, frames: int) -> tuple[Work, ...]:
+        """Return what every station does after ``begin`` frames have left until ``end`` have.
+
+        That of a run of ``frames`` without a pause.
+        """
+
+    @abstractmethod
+    def timeline(self, plan: P) -> Timeline:
+        """Return what every station does in a steady frame."""
+
+    @abstractmethod
+    def report(self, plan: P, graph: Graph, target: Target, timeline: Timeline) -> dict[str, Any]:
+        """Return what a report says of the design's insides (docs/design.md, section 9).
+
+        ``layers``, ``headroom``, ``roofs`` and ``boards``, as JSON values.
+        """

@@ -1,0 +1,73 @@
+"""The streaming architecture: hardware of its own for every layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nnef_hw.architecture import Architecture, Timeline, Work
+from nnef_hw.devices import Target
+from nnef_hw.errors import NnefHwError
+from nnef_hw.ir import Graph
+from nnef_hw.streaming.activity import make_timeline, predict_work
+from nnef_hw.streaming.beats import predict_interval, predict_spacing
+from nnef_hw.streaming.lower import lower
+from nnef_hw.streaming.misfit import check_weights
+from nnef_hw.streaming.plan import Plan
+from nnef_hw.streaming.report import report_plan
+from nnef_hw.streaming.solver import schedule
+from nnef_hw.streaming.support import check_streamable
+
+__all__ = ["Streaming"]
+
+
+class Streaming(Architecture[Plan]):
+    """Activations flow from layer to layer; docs/design.md, section 5."""
+
+    name = "streaming"
+
+    def problems(self, graph: Graph) -> list[NnefHwError]:
+        return check_streamable(graph)
+
+    def check_weights(self, graph: Graph, target: Target) -> None:
+        check_weights(graph.name, lower(graph), target)
+
+    def plan(
+        self,
+        graph: Graph,
+        target: Target,
+        *,
+        clock_mhz: float | None = None,
+        target_fps: float | None = None,
+        layer_counters: bool = False,
+    ) -> Plan:
+        return schedule(
+            graph, target, clock_mhz=clock_mhz, target_fps=target_fps, layer_counters=layer_counters
+        )
+
+    def read_plan(self, value: dict[str, Any], graph: Graph) -> Plan:
+        return Plan.from_json(value, lower(graph))
+
+    def component(
+        self, plan: Plan, graph: Graph, *, restartable: bool = False, counted: bool = False
+    ) -> Any:
+        # Planning alone needs no Amaranth, which takes half a second to import.
+        from nnef_hw.streaming.accelerator import Accelerator
+
+        return Accelerator(plan, graph, restartable=restartable, counted=counted)
+
+    def predict_interval(self, plan: Plan, frames: int) -> int | None:
+        return predict_interval(plan, frames)
+
+    def predict_spacing(self, plan: Plan, frames: int) -> int:
+        return predict_spacing(plan, frames)
+
+    def predict_work(self, plan: Plan, begin: int, end: int, frames: int) -> tuple[Work, ...]:
+        return predict_work(plan, begin, end, frames)
+
+    def timeline(self, plan: Plan) -> Timeline:
+        return make_timeline(plan)
+
+    def report(
+        self, plan: Plan, graph: Graph, target: Target, timeline: Timeline
+    ) -> dict[str, Any]:
+        return report_plan(plan, graph, target, timeline)

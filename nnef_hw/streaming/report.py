@@ -1,0 +1,155 @@
+"""What a report says of the layers of a streaming design, and of what limits it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from nnef_hw.architecture import Activity, Timeline
+from nnef_hw.boards import BOARDS
+from nnef_hw.devices import Target
+from nnef_hw.ir import Graph, stream_image
+from nnef_hw.streaming.block import Block
+from nnef_hw.streaming.ceiling import find_ceilings
+from nnef_hw.streaming.headroom import find_headroom
+from nnef_hw.streaming.lower import lower
+from nnef_hw.streaming.plan import LayerGraph, Plan
+from nnef_hw.streaming.resources import usable_luts
+
+__all__ = ["report_plan"]
+
+
+def report_plan(plan: Plan, graph: Graph, target: Target, timeline: Timeline) -> dict[str, Any]:
+    """Return ``layers``, ``headroom``, ``roofs`` and ``boards`` (keys: design section 9)."""
+    network = lower(graph)
+    codes = {
+        tensor: graph.tensor(tensor).volume
+        for tensor in (
+            *(port.tensor for port in plan.inputs),
+            *(block.tensor for block in plan.blocks),
+        )
+    }
+    return {
+        "layers": [
+            {**_layer(graph, plan, block, codes, activity), "overlap": _overlap(block)}
+            for block, activity in zip(plan.blocks, timeline.blocks, strict=True)
+        ],
+        "headroom": _headroom(plan, network, target, codes),
+        "roofs": _roofs(plan, target, codes),
+        "boards": _boards(network, plan, target),
+    }
+
+
+def _headroom(
+    plan: Plan, network: LayerGraph, target: Target, codes: Mapping[str, int]
+) -> dict[str, Any]:
+    """Return what half the interval would take, with the busiest stream of every limit."""
+    value = asdict(find_headroom(plan, network, target.device))
+    blocks = {block.name: block for block in plan.blocks}
+    for limit in value["limits"]:
+        block = blocks[limit["name"]]
+        streams = (block.tensor, *(source.tensor for source in block.sources))
+        limit["codes"] = max(codes[tensor] for tensor in streams)
+    return value
+
+
+def _boards(network: LayerGraph, plan: Plan, target: Target) -> list[dict[str, Any]]:
+    """Return the best that each board could make of the network, its own target's first."""
+    targets = [target, *(board for board in BOARDS if board.name != target.name)]
+    ceilings = find_ceilings(network, targets, plan.blocks)
+    rows = []
+    for board in targets:
+        ceiling = ceilings[board.name]
+        row = {
+            "board": board.name,
+            "device": board.device.name,
+            "clock_mhz": board.clock_mhz,
+            "cycles_per_inference": None,
+            "inferences_per_second": None,
+            "with_twice": {},
+            "floor": None,
+        }
+        if ceiling:
+            row |= {
+                "cycles_per_inference": ceiling.interval,
+                "inferences_per_second": board.clock_mhz * 1e6 / ceiling.interval,
+                "with_twice": dict(ceiling.with_twice),
+                "floor": ceiling.floor,
+            }
+        rows.append(row)
+    return rows
+
+
+def _roofs(plan: Plan, target: Target, codes: Mapping[str, int]) -> dict[str, float]:
+    """Return what bounds MACs per cycle: multipliers, and streams of one code per cycle.
+
+    As many LUTs may multiply as the rest of the design leaves.
+    """
+    device = target.device
+    in_logic = sum(
+        block.multipliers for block in plan.blocks if not block.folding.multiplies_in_dsp
+    )
+    others = plan.resources.lut - in_logic * device.lut_multiplier
+    free = usable_luts(device, plan.resources.lut) - others
+    return {
+        "dsp_multipliers": device.products,
+        "multipliers": device.products + max(in_logic, free // device.lut_multiplier),
+        "input": plan.macs / max(port.beats for port in plan.inputs),
+        "streams": plan.macs / max(codes.values()),
+    }
+
+
+def _overlap(block: Block) -> dict[str, int] | None:
+    """Return what a block of several frames at once has more than one of a frame at a time."""
+    folding = block.layer.without_overlap(block.folding)
+    if folding is None:
+        return None
+    alone = Block.of(block.layer, folding, block.device)
+    more = {
+        name: getattr(block.resources, name) - getattr(alone.resources, name)
+        for name in ("lut", "bram")
+    }
+    return {"cycles_alone": alone.cycles, **more}
+
+
+def _layer(
+    graph: Graph,
+    plan: Plan,
+    block: Block,
+    codes: Mapping[str, int],
+    activity: Activity,
+) -> dict[str, Any]:
+    layer, folding = block.layer, block.folding
+    node = layer.node
+    return {
+        "name": block.name,
+        "op": block.op,
+        "kind": block.kind,
+        "location": str(node.location) if node.location else None,
+        "sources": [
+            {"tensor": source.tensor, "fifo": source.depth, "codes": codes[source.tensor]}
+            for source in block.sources
+        ],
+        "tensor": block.tensor,
+        "codes": codes[block.tensor],
+        "input_image": list(stream_image(graph.tensor(node.inputs[0]).shape)),
+        "output_image": list(stream_image(graph.tensor(node.outputs[0]).shape)),
+        "kernel": list(layer.image.kernel) if layer.image else None,
+        "parameters": layer.weights_of_model + layer.biases,
+        "macs": block.macs,
+        "multipliers": block.multipliers,
+        **folding.shape,
+        "in_dsp": block.multipliers if folding.multiplies_in_dsp else 0,
+        "cycles": block.cycles,
+        "busy_cycles": sum(activity.busy),
+        "waiting_cycles": sum(activity.waiting),
+        "utilization": block.macs / (plan.interval * block.multipliers)
+        if block.multipliers
+        else None,
+        "line_buffer_bytes": -(-sum(part.kept_bits for part in block.parts) // 8),
+        "weight_bytes": -(-layer.weights_of_model * layer.weight_bits // 8),
+        "dsp": block.resources.dsp,
+        "bram": block.resources.bram,
+        "lut": block.resources.lut,
+    }
