@@ -1,6 +1,7 @@
 """Who may import whom (docs/design.md, section 3)."""
 
 import ast
+import graphlib
 import subprocess
 import sys
 from pathlib import Path
@@ -75,6 +76,26 @@ def test_imports_go_down_only(module):
         assert "build" not in ours
     if layer in WITHOUT_AMARANTH and module not in HARDWARE:
         assert not {name for name in imported if name.partition(".")[0] == "amaranth"}
+
+
+def imported_modules(module):
+    """Return which of our modules a module imports, also within functions and for types only."""
+    names = {name.removeprefix("nnef_hw.") for name in imports(MODULES[module])}
+    found = names & MODULES.keys()
+    for name in names - found:
+        # a package, or what a module or the __init__ of a package defines
+        package = name if f"{name}.__init__" in MODULES else name.rpartition(".")[0]
+        if not any(other.startswith(f"{name}.") for other in names):
+            found |= {f"{package}.__init__"} & MODULES.keys()
+    return found
+
+
+def test_imports_make_no_circle():
+    graph = {module: imported_modules(module) for module in MODULES}
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError
+    assert "frontend.nnef.rules" in graph["frontend.nnef.evaluate"]
+    assert "families.__init__" in graph["devices"]
+    assert "families.__init__" not in graph["families.ice40"]
 
 
 def test_every_layer_has_a_rule():

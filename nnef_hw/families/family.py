@@ -192,12 +192,6 @@ class Family(ABC):
     def __repr__(self) -> str:
         return self.name
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # another process, or a copy, has the one object, too
-        return _family_named, (self.name,)
-
-
-def _family_named(name: str) -> Family:
-    from nnef_hw.families import FAMILIES
-
-    return next(family for family in FAMILIES if family.name == name)
+    def __reduce__(self) -> str:
+        # another process, or a copy, has the same object: the constant of the family's module
+        return self.name.upper()

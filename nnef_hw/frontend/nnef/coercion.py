@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nnef_hw.frontend.nnef.syntax import (
     ArrayType,
-    Parameter,
     PrimitiveType,
     TensorType,
     TupleType,
@@ -14,16 +13,13 @@ from nnef_hw.frontend.nnef.syntax import (
 )
 from nnef_hw.ir import Tensor
 
-if TYPE_CHECKING:
-    from nnef_hw.frontend.nnef.invocation import Invoked
-
-__all__ = ["coerced", "plain"]
+__all__ = ["MismatchError", "coerced", "plain"]
 
 _PYTHON = {"integer": int, "scalar": float, "logical": bool, "string": str}
 
 
-class _MismatchError(Exception):
-    pass
+class MismatchError(Exception):
+    """A value that makes no sense as one of the declared type; its text says which it must be."""
 
 
 def plain(value: Any) -> Any:
@@ -33,25 +29,27 @@ def plain(value: Any) -> Any:
     return value
 
 
-def coerced(call: Invoked, parameter: Parameter) -> None:
+def coerced(value: Any, wanted: Type, dtype: str | None) -> Any:
     """Convert an argument to the type of its parameter.
 
     An integer stands for a scalar, a number for an array of one, a constant tensor for numbers,
     an array for a tuple. An array that stands for a tensor stays one.
 
+    Parameters
+    ----------
+    dtype
+        What ``?`` in the type stands for; None if that is not known yet.
+
     Raises
     ------
-    ModelError
+    MismatchError
         If that makes no sense.
     """
-    value = call.values[parameter.name]
     try:
-        call.values[parameter.name] = _converted(value, parameter.type, call.dtype)
-    except _MismatchError:
+        return _converted(value, wanted, dtype)
+    except MismatchError:
         shown = f"the tensor {value.name!r}" if isinstance(value, Tensor) else repr(value)
-        raise call.error(
-            f"{parameter.name!r} must be {parameter.type}, not {shown}", at=parameter.name
-        ) from None
+        raise MismatchError(f"must be {wanted}, not {shown}") from None
 
 
 def _converted(value: Any, wanted: Type, dtype: str | None) -> Any:
@@ -60,7 +58,7 @@ def _converted(value: Any, wanted: Type, dtype: str | None) -> Any:
         if type(value) is int and item == "scalar":
             return float(value)
         if isinstance(value, str):
-            raise _MismatchError
+            raise MismatchError
         return value
     if isinstance(wanted, ArrayType):
         if not isinstance(wanted.item, TensorType):
@@ -70,7 +68,7 @@ def _converted(value: Any, wanted: Type, dtype: str | None) -> Any:
     value = plain(value)
     if isinstance(wanted, TupleType):
         if not isinstance(value, list | tuple) or len(value) != len(wanted.items):
-            raise _MismatchError
+            raise MismatchError
         pairs = zip(value, wanted.items, strict=True)
         return tuple(_converted(item, kind, dtype) for item, kind in pairs)
     return _primitive(value, wanted, dtype)
@@ -82,7 +80,7 @@ def _primitive(value: Any, wanted: PrimitiveType, dtype: str | None) -> Any:
     name = dtype if wanted.name == "?" else wanted.name
     if name is None or type(value) is _PYTHON[name]:
         if isinstance(value, list | tuple | Tensor):
-            raise _MismatchError
+            raise MismatchError
         return value
     if name == "scalar" and isinstance(value, int):
         return float(value)
@@ -92,4 +90,4 @@ def _primitive(value: Any, wanted: PrimitiveType, dtype: str | None) -> Any:
         return int(value)
     if name == "logical" and isinstance(value, int):
         return bool(value)
-    raise _MismatchError
+    raise MismatchError

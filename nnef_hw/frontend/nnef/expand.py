@@ -9,11 +9,11 @@ from typing import Any
 from nnef_hw.errors import Location
 from nnef_hw.frontend.builder import Builder
 from nnef_hw.frontend.nnef.evaluate import Evaluator
-from nnef_hw.frontend.nnef.invocation import Scope
 from nnef_hw.frontend.nnef.operators import standard_operators
 from nnef_hw.frontend.nnef.rules import STRICT
-from nnef_hw.frontend.nnef.sources import NoData
+from nnef_hw.frontend.nnef.scope import Scope
 from nnef_hw.frontend.nnef.syntax import ArrayType, Declaration
+from nnef_hw.frontend.nnef.variable_data import NoData
 from nnef_hw.ir import Graph, Node, Tensor
 
 __all__ = ["expand_compounds"]

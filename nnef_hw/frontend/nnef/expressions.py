@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nnef_hw.errors import Location, ModelError
 from nnef_hw.frontend.nnef import arithmetic
 from nnef_hw.frontend.nnef.coercion import plain
+from nnef_hw.frontend.nnef.evaluation import Evaluation
 from nnef_hw.frontend.nnef.operators import nearest
+from nnef_hw.frontend.nnef.scope import Names, Scope
 from nnef_hw.frontend.nnef.syntax import (
     Array,
     Binary,
@@ -27,10 +29,6 @@ from nnef_hw.frontend.nnef.syntax import (
 from nnef_hw.frontend.nnef.unchecked import as_index, as_operand, as_sequence
 from nnef_hw.frontend.nnef.walk import identifiers
 from nnef_hw.ir import Tensor
-
-if TYPE_CHECKING:
-    from nnef_hw.frontend.nnef.evaluate import Evaluator
-    from nnef_hw.frontend.nnef.invocation import Names, Scope
 
 __all__ = ["BINARY_OPERATORS", "METHODS", "UNARY_OPERATORS", "unpack"]
 
@@ -53,11 +51,11 @@ BINARY_OPERATORS = {
 """Operators on tensors stand for invocations (specification, table 1)."""
 
 
-def _literal(evaluator: Evaluator, literal: Literal, scope: Scope, names: Names) -> Any:
+def _literal(evaluator: Evaluation, literal: Literal, scope: Scope, names: Names) -> Any:
     return literal.value
 
 
-def _identifier(evaluator: Evaluator, identifier: Identifier, scope: Scope, names: Names) -> Any:
+def _identifier(evaluator: Evaluation, identifier: Identifier, scope: Scope, names: Names) -> Any:
     name = identifier.name
     if name in scope.values:
         return scope.values[name]
@@ -73,16 +71,16 @@ def _identifier(evaluator: Evaluator, identifier: Identifier, scope: Scope, name
     )
 
 
-def _array(evaluator: Evaluator, array: Array, scope: Scope, names: Names) -> list[Any]:
+def _array(evaluator: Evaluation, array: Array, scope: Scope, names: Names) -> list[Any]:
     return list(_items(evaluator, array.items, scope, names))
 
 
-def _tuple(evaluator: Evaluator, items: Tuple, scope: Scope, names: Names) -> tuple[Any, ...]:
+def _tuple(evaluator: Evaluation, items: Tuple, scope: Scope, names: Names) -> tuple[Any, ...]:
     return tuple(_items(evaluator, items.items, scope, names))
 
 
 def _items(
-    evaluator: Evaluator, items: Sequence[Expression], scope: Scope, names: Names
+    evaluator: Evaluation, items: Sequence[Expression], scope: Scope, names: Names
 ) -> list[Any]:
     parts: Sequence[Names] = [None] * len(items)
     if names is not None and not isinstance(names, str) and len(names) == len(items):
@@ -90,9 +88,9 @@ def _items(
     return [evaluator.evaluate(item, scope, part) for item, part in zip(items, parts, strict=True)]
 
 
-def _unary(evaluator: Evaluator, unary: Unary, scope: Scope, names: Names) -> Any:
+def _unary(evaluator: Evaluation, unary: Unary, scope: Scope, names: Names) -> Any:
     value = evaluator.evaluate(unary.operand, scope)
-    if not evaluator.rules.typed:
+    if not evaluator.typed:
         value = as_operand(evaluator, value, unary.operator, unary.operand.location)
     if isinstance(value, Tensor):
         op = UNARY_OPERATORS[unary.operator]
@@ -100,7 +98,7 @@ def _unary(evaluator: Evaluator, unary: Unary, scope: Scope, names: Names) -> An
     return arithmetic.unary(unary.operator, value, unary.location)
 
 
-def _binary(evaluator: Evaluator, binary: Binary, scope: Scope, names: Names) -> Any:
+def _binary(evaluator: Evaluation, binary: Binary, scope: Scope, names: Names) -> Any:
     operator = binary.operator
     left = evaluator.evaluate(binary.left, scope)
     if isinstance(left, bool) and operator in {"&&", "||"} and left == (operator == "||"):
@@ -109,7 +107,7 @@ def _binary(evaluator: Evaluator, binary: Binary, scope: Scope, names: Names) ->
     if operator == "in":
         items = as_sequence(plain(right), binary.right.location)
         return any(_same(left, item) for item in items)
-    if not evaluator.rules.typed:
+    if not evaluator.typed:
         left = as_operand(evaluator, left, operator, binary.left.location)
         right = as_operand(evaluator, right, operator, binary.right.location)
     if isinstance(left, Tensor) or isinstance(right, Tensor):
@@ -120,7 +118,7 @@ def _binary(evaluator: Evaluator, binary: Binary, scope: Scope, names: Names) ->
 
 
 def _operation(
-    evaluator: Evaluator,
+    evaluator: Evaluation,
     op: str,
     values: list[Any],
     sides: list[Expression],
@@ -135,7 +133,9 @@ def _operation(
     return evaluator.invoke(declaration, given, None, names, places, location, scope)
 
 
-def _conditional(evaluator: Evaluator, conditional: Conditional, scope: Scope, names: Names) -> Any:
+def _conditional(
+    evaluator: Evaluation, conditional: Conditional, scope: Scope, names: Names
+) -> Any:
     condition = plain(evaluator.evaluate(conditional.condition, scope))
     if not isinstance(condition, bool):
         raise ModelError(
@@ -148,7 +148,7 @@ def _conditional(evaluator: Evaluator, conditional: Conditional, scope: Scope, n
 
 
 def _comprehension(
-    evaluator: Evaluator, comprehension: Comprehension, scope: Scope, names: Names
+    evaluator: Evaluation, comprehension: Comprehension, scope: Scope, names: Names
 ) -> list[Any]:
     targets = [target for target, _ in comprehension.iterators]
     sequences = [
@@ -189,7 +189,7 @@ def _comprehension(
     return result
 
 
-def _subscript(evaluator: Evaluator, subscript: Subscript, scope: Scope, names: Names) -> Any:
+def _subscript(evaluator: Evaluation, subscript: Subscript, scope: Scope, names: Names) -> Any:
     value = plain(evaluator.evaluate(subscript.sequence, scope))
     sequence = as_sequence(value, subscript.sequence.location)
     index = plain(evaluator.evaluate(subscript.index, scope))
@@ -203,7 +203,7 @@ def _subscript(evaluator: Evaluator, subscript: Subscript, scope: Scope, names: 
     return sequence[index]
 
 
-def _range(evaluator: Evaluator, part: Range, scope: Scope, names: Names) -> Any:
+def _range(evaluator: Evaluation, part: Range, scope: Scope, names: Names) -> Any:
     sequence = as_sequence(plain(evaluator.evaluate(part.sequence, scope)), part.sequence.location)
     begin, end = (
         default
@@ -221,7 +221,7 @@ def _range(evaluator: Evaluator, part: Range, scope: Scope, names: Names) -> Any
     return sequence[begin:end]
 
 
-def _builtin(evaluator: Evaluator, builtin: Builtin, scope: Scope, names: Names) -> Any:
+def _builtin(evaluator: Evaluation, builtin: Builtin, scope: Scope, names: Names) -> Any:
     value = evaluator.evaluate(builtin.argument, scope)
     if builtin.function == "shape_of":
         return list(value.shape) if isinstance(value, Tensor) else []
@@ -229,12 +229,12 @@ def _builtin(evaluator: Evaluator, builtin: Builtin, scope: Scope, names: Names)
     if builtin.function in {"length_of", "range_of"}:
         length = len(as_sequence(value, builtin.argument.location))
         return length if builtin.function == "length_of" else list(range(length))
-    if not evaluator.rules.typed and not isinstance(value, str):
+    if not evaluator.typed and not isinstance(value, str):
         value = plain(as_operand(evaluator, value, builtin.function, builtin.argument.location))
     return arithmetic.cast(builtin.function, value, builtin.location)
 
 
-def _invocation(evaluator: Evaluator, invocation: Invocation, scope: Scope, names: Names) -> Any:
+def _invocation(evaluator: Evaluation, invocation: Invocation, scope: Scope, names: Names) -> Any:
     declaration = evaluator.declaration(
         invocation.operator, invocation.location, library=scope.library
     )
@@ -245,14 +245,14 @@ def _invocation(evaluator: Evaluator, invocation: Invocation, scope: Scope, name
     return evaluator.invoke(declaration, given, dtype, names, places, invocation.location, scope)
 
 
-def unpack(evaluator: Evaluator, target: Expression, value: Any, scope: Scope) -> None:
+def unpack(evaluator: Evaluation, target: Expression, value: Any, scope: Scope) -> None:
     """Give the identifiers of a target their parts of a value."""
     if isinstance(target, Identifier):
         scope.values[target.name] = value
         return
     assert isinstance(target, Array | Tuple)
     kind, word = (list, "array") if isinstance(target, Array) else (tuple, "tuple")
-    if not isinstance(value, kind) and evaluator.rules.typed:
+    if not isinstance(value, kind) and evaluator.typed:
         raise ModelError(f"the value is no {word}", location=target.location)
     if not isinstance(value, list | tuple) or len(value) != len(target.items):
         count = len(value) if isinstance(value, list | tuple) else 1
@@ -280,7 +280,7 @@ def _counted(sequence: Any) -> str:
 
 _ABSENT = object()
 
-METHODS: dict[type, Callable[[Evaluator, Any, Scope, Names], Any]] = {
+METHODS: dict[type, Callable[[Evaluation, Any, Scope, Names], Any]] = {
     Literal: _literal,
     Identifier: _identifier,
     Array: _array,

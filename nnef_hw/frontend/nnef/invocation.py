@@ -1,59 +1,23 @@
-"""What is known while a body is evaluated, and an invocation with evaluated arguments."""
+"""An invocation with evaluated arguments: what lowerings work on."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any
 
 from nnef_hw.errors import Location, ModelError
-from nnef_hw.frontend.nnef.syntax import Declaration
+from nnef_hw.frontend.nnef.evaluation import Evaluation
+from nnef_hw.frontend.nnef.scope import Names, Scope, first_name
+from nnef_hw.frontend.nnef.syntax import ArrayType, Declaration, TensorType, Type
 from nnef_hw.ir import Tensor
 
-if TYPE_CHECKING:
-    from nnef_hw.frontend.nnef.evaluate import Evaluator
-
-__all__ = ["Invoked", "Names", "Scope", "first_name"]
-
-Names: TypeAlias = "str | Sequence[Names] | None"
-"""What the tensors of a value shall be called: a name, names of the items, or as may be."""
-
-
-@dataclass(slots=True)
-class Scope:
-    """The identifiers of a body while it is evaluated.
-
-    Parameters
-    ----------
-    values
-        Tensors (:class:`~nnef_hw.ir.Tensor`), numbers, strings, logicals, lists and tuples.
-    location
-        The statement of the graph that is evaluated: where nodes come from.
-    prefix
-        What the names of its own tensors begin with; empty in the graph.
-    results
-        Names for the results of the fragment.
-    dtype
-        What ``?`` stands for.
-    root
-        What the names of tensors without an identifier begin with.
-    library
-        Whether the body is a library's: the document's fragments are not known there.
-    """
-
-    values: dict[str, Any]
-    location: Location | None = None
-    prefix: str = ""
-    results: Mapping[str, Names] = field(default_factory=dict)
-    dtype: str | None = None
-    root: str = ""
-    depth: int = 0
-    library: bool = False
+__all__ = ["Invoked"]
 
 
 @dataclass(slots=True)
 class Invoked:
-    """An invocation with evaluated arguments: what lowerings work on.
+    """An invocation with evaluated arguments.
 
     Parameters
     ----------
@@ -67,7 +31,7 @@ class Invoked:
         Location of each argument that was given.
     """
 
-    evaluator: Evaluator
+    evaluator: Evaluation
     declaration: Declaration
     values: dict[str, Any]
     dtype: str | None
@@ -98,25 +62,70 @@ class Invoked:
         """Return a tensor argument; a literal becomes a constant named after the parameter."""
         where = self.places.get(parameter, self.location)
         wanted = f"{name or self.name}_{parameter}"
-        return self.evaluator.tensor(self.values[parameter], wanted, where, self.dtype)
+        return self.evaluator.tensor(self.values[parameter], wanted, where)
 
     def node(self) -> Any:
-        """Return the results of the operator's own node, which takes the values as they are now."""
-        return self.evaluator.node(self)
+        """Add the operator's own node, with the values as they are now; return its results."""
+        evaluator = self.evaluator
+        declaration = self.declaration
+        results = declaration.results
+        is_array = isinstance(results[0].type, ArrayType)
+        names: Sequence[str] | str
+        if is_array and not isinstance(self.names, list):
+            name = names = self.name
+        else:
+            wanted = self._result_names(is_array=is_array)
+            names = [evaluator.claim(item) for item in wanted]
+            name = names[0] if names else self.name
+        inputs: list[Tensor] = []
+        attrs: dict[str, Any] = {}
+        for parameter in declaration.parameters:
+            value = self.values[parameter.name]
+            if not parameter.is_tensor:
+                attrs[parameter.name] = list(value) if isinstance(value, list) else value
+            elif isinstance(parameter.type, ArrayType):
+                where = self.places.get(parameter.name, self.location)
+                wanted_name = f"{name}_{parameter.name}"
+                inputs += [evaluator.tensor(item, wanted_name, where) for item in value]
+            else:
+                inputs.append(self.tensor(parameter.name, name))
+        tensors = evaluator.builder.node(
+            self.op,
+            inputs,
+            attrs,
+            names,
+            tuple(_result_dtype(result.type, self.dtype) for result in results),
+            places=self.places,
+            location=self.location,
+            origin=self.scope.location,
+        )
+        if is_array:
+            return tensors
+        return tensors[0] if len(results) == 1 else tuple(tensors)
 
     def call(self, op: str, *arguments: Any, names: Names = None, **attrs: Any) -> Any:
         """Invoke a library's operator; parameters that are left out have their defaults."""
         evaluator = self.evaluator
         declaration = evaluator.declaration(op, self.location, library=True)
-        given = dict(zip((item.name for item in declaration.parameters), arguments, strict=False))
-        given |= attrs
+        parameters = (item.name for item in declaration.parameters)
+        values = dict(zip(parameters, arguments, strict=False)) | attrs
         return evaluator.invoke(
-            declaration, given, None, names, self.places, self.location, self.scope
+            declaration, values, None, names, self.places, self.location, self.scope
         )
 
+    def _result_names(self, *, is_array: bool) -> list[str]:
+        results = self.declaration.results
+        names = self.names
+        if isinstance(names, list) and (is_array or len(names) == len(results)):
+            return [first_name(part) or self.name for part in names]
+        if len(results) == 1:
+            return [self.name]
+        return [f"{self.name}_{result.name}" for result in results]
 
-def first_name(names: Names) -> str | None:
-    """Return the first of the wanted names; None if there is none."""
-    while names is not None and not isinstance(names, str):
-        names = names[0] if names else None
-    return names
+
+def _result_dtype(kind: Type, dtype: str | None) -> str:
+    item = kind.item if isinstance(kind, ArrayType) else kind
+    assert isinstance(item, TensorType)
+    result = dtype if item.item == "?" else item.item
+    assert result is not None
+    return result

@@ -13,9 +13,9 @@ from nnef_hw.frontend.nnef.lower import lower
 from nnef_hw.frontend.nnef.parser import parse_document
 from nnef_hw.frontend.nnef.quant_file import QuantizationLine, read_quantization
 from nnef_hw.frontend.nnef.rules import LENIENT, STRICT, Rules
-from nnef_hw.frontend.nnef.sources import NoData, VariableData
 from nnef_hw.frontend.nnef.syntax import Document
 from nnef_hw.frontend.nnef.tract import rendered, tract_rules
+from nnef_hw.frontend.nnef.variable_data import NoData, VariableData
 from nnef_hw.frontend.nnef.variables import VariableReader
 from nnef_hw.ir import Graph
 

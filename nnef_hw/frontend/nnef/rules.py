@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from nnef_hw.errors import UsageError
+from nnef_hw.frontend.nnef.invocation import Invoked
 from nnef_hw.frontend.nnef.sources import SOURCES
 from nnef_hw.frontend.nnef.syntax import Document
 
-if TYPE_CHECKING:
-    from nnef_hw.frontend.nnef.invocation import Invoked
-
 __all__ = ["LENIENT", "STRICT", "Lowering", "Rules"]
 
-Lowering: TypeAlias = "Callable[[Invoked], Any]"
+Lowering: TypeAlias = Callable[[Invoked], Any]
 """Makes the results of an operator: a tensor, a list, or a tuple of several results."""
 
 

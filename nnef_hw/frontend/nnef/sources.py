@@ -5,56 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nnef_hw.errors import Location, ModelError
+from nnef_hw.frontend.nnef.invocation import Invoked
+from nnef_hw.frontend.nnef.variable_data import literal_data
 from nnef_hw.frontend.shapes import Call
 from nnef_hw.ir import State, Tensor
 
-if TYPE_CHECKING:
-    from nnef_hw.frontend.nnef.invocation import Invoked
-
-__all__ = ["SOURCES", "NoData", "VariableData", "literal_data", "positive_shape"]
+__all__ = ["SOURCES", "positive_shape"]
 
 _MAX_VOLUME = 1 << 28
-_LITERAL_DTYPES = {"scalar": np.float32, "integer": np.int64, "logical": np.bool_}
-
-
-class VariableData(Protocol):
-    """Where the data of variables come from."""
-
-    def read(self, call: Call, tensor: Tensor) -> Tensor:
-        """Return the tensor with its data and label; raise ModelError if there are none."""
-
-
-class NoData:
-    """Every variable is zero: for checks of a document without its data."""
-
-    def read(self, call: Call, tensor: Tensor) -> Tensor:
-        """Return the tensor with zeros that take no memory."""
-        zero: NDArray[Any] = np.zeros((), _LITERAL_DTYPES[tensor.dtype])
-        data = np.broadcast_to(zero, tensor.shape)
-        return replace(tensor, data=data, label=call.attrs["label"])
-
-
-def literal_data(values: Any, dtype: str, location: Location) -> NDArray[Any]:
-    """Return numbers of the document as an array.
-
-    Raises
-    ------
-    ModelError
-        If one is too large for the float32 that scalars are kept in.
-    """
-    with np.errstate(over="ignore"):
-        data: NDArray[Any] = np.asarray(values, _LITERAL_DTYPES[dtype])
-    if dtype == "scalar" and np.isinf(data).any() and np.isfinite(values).all():
-        raise ModelError(
-            "a number is too large for 32-bit floats", remedy="scale it down", location=location
-        )
-    return data
 
 
 def positive_shape(call: Invoked) -> tuple[int, ...]:

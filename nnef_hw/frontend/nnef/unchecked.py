@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nnef_hw.errors import Location, ModelError
+from nnef_hw.frontend.nnef.evaluation import Evaluation
 from nnef_hw.ir import Tensor
-
-if TYPE_CHECKING:
-    from nnef_hw.frontend.nnef.evaluate import Evaluator
 
 __all__ = ["as_index", "as_operand", "as_sequence"]
 
 _EQUALITY = {"==", "!="}
 
 
-def as_operand(evaluator: Evaluator, value: Any, operator: str, location: Location) -> Any:
+def as_operand(evaluator: Evaluation, value: Any, operator: str, location: Location) -> Any:
     """Return an operand: a number, or a tensor, which an array stands for.
 
     Raises

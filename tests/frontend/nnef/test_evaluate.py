@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nnef_hw.errors import ModelError
-from nnef_hw.frontend.nnef import evaluate, load_nnef
+from nnef_hw.frontend.nnef import evaluation, load_nnef
 from nnef_hw.frontend.nnef.lower import lower
 from nnef_hw.frontend.nnef.parser import parse_document
 from nnef_hw.frontend.nnef.rules import LENIENT
@@ -238,7 +238,7 @@ def test_long_expressions_take_no_longer_than_short_ones():
     ids=["doubling", "growing", "nested loops"],
 )
 def test_documents_cannot_run_for_ever(monkeypatch, body, reason):
-    monkeypatch.setattr(evaluate, "_MAX_STEPS", 1000)
+    monkeypatch.setattr(evaluation, "_MAX_STEPS", 1000)
     with pytest.raises(ModelError, match=reason):
         graph_of(
             body,

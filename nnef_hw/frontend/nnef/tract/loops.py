@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nnef_hw.errors import NnefHwError, UnsupportedError
-from nnef_hw.frontend.builder import Builder
 from nnef_hw.frontend.nnef.coercion import plain
-from nnef_hw.frontend.nnef.evaluate import Evaluator
-from nnef_hw.frontend.nnef.invocation import Invoked, Scope
+from nnef_hw.frontend.nnef.invocation import Invoked
 from nnef_hw.frontend.nnef.library import load_library
 from nnef_hw.frontend.nnef.operators import nearest
+from nnef_hw.frontend.nnef.scope import Scope
 from nnef_hw.frontend.nnef.syntax import Declaration
 from nnef_hw.ir import Graph, Tensor
 
@@ -163,8 +162,8 @@ def _body(call: Invoked, loop: _Loop) -> tuple[Graph, list[str]]:
     """Evaluate the fragment for one iteration; return also the tensors of states and outputs."""
     fragment, outer = loop.fragment, call.evaluator
     assert fragment.body is not None
-    builder = Builder(fragment.name, fold=outer.rules.fold)
-    evaluator = Evaluator(builder, outer.rules, outer.fragments, outer.data, symbols=outer.symbols)
+    evaluator = outer.nested(fragment.name)
+    builder = evaluator.builder
     values: dict[str, Any] = dict(loop.attrs)
     slices = {
         name: (*tensor.shape[:axis], abs(step), *tensor.shape[axis + 1 :])
