@@ -63,7 +63,7 @@ def _pin(board, place):
             return Pin(single.names[0], pins[0].invert, attributes)
     if not board.platform:
         raise TargetError(
-            f"board {board.name!r}: pin {place!r} is of a platform, and it has none",
+            f"board {board.name!r}: pin {place!r} belongs to a platform, but the board names none",
             remedy="name its platform, or a pin of the package like '@A9'")
     raise TargetError(f"board {board.name!r}: its platform {board.platform!r} has no pin {place!r}")
 

@@ -100,7 +100,7 @@ def read_manifest(build: Path) -> Manifest:
     """
     path = build / "manifest.json"
     if not path.is_file():
-        raise UsageError(f"{str(build)!r} is no build: it has no manifest.json",
+        raise UsageError(f"{str(build)!r} is not a build: it has no manifest.json",
                          remedy="run nnef-hw build")  # fmt: skip
     try:
         value = json.loads(path.read_text())

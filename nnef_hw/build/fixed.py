@@ -54,7 +54,7 @@ def fix_model(
         if scheme != DEFAULT_SCHEME or budget is not None:
             raise UsageError(
                 f"model {graph.name!r} is fixed: its formats and integers stay as they are",
-                remedy="omit the options of quantization, or give the model that it was made of",
+                remedy="omit the options of quantization, or give the model that it was made from",
             )
         return graph, None
     canonical = graph if graph.stage == Stage.CANONICAL else simplify(graph)

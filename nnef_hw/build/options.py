@@ -129,7 +129,7 @@ def check_options(options: BuildOptions) -> Target:
         check_clock(target, options.clock_mhz or target.clock_mhz, options.uart_baud)
         board_pins(target, options.link)
     elif options.layer_counters:
-        raise UsageError("--layer-counters are a board's", remedy="omit them, or choose a --board")
+        raise UsageError("--layer-counters needs a board", remedy="omit them, or choose a --board")
     elif options.fastest:
         raise UsageError("--freq auto needs a board to place a design for", remedy="give --freq")
     _check_folder(options.out)
@@ -175,6 +175,6 @@ def _check_folder(out: Path) -> None:
         raise UsageError(f"{str(existing)!r} cannot be written", remedy="choose another --out")
     if existing == out and not is_build(out) and any(out.iterdir()):
         raise UsageError(
-            f"{str(out)!r} holds files that are no build",
+            f"{str(out)!r} holds files that are not a build",
             remedy="give --out a new folder, so that none of them is overwritten",
         )

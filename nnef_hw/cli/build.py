@@ -28,13 +28,15 @@ def add_commands(commands: Commands) -> None:
         "model",
     )
     sub.add_argument(
-        "--board", required=True, help="see nnef-hw boards; a file of yours; or none, for plain IP"
+        "--board",
+        required=True,
+        help="a name (see nnef-hw boards), a file of your own, or none for plain IP",
     )
-    sub.add_argument("--device", help="that plain IP is to fit: up5k, ecp5-85k, generic, ...")
+    sub.add_argument("--device", help="device that plain IP must fit: up5k, ecp5-85k, generic, ...")
     sub.add_argument(
         "--ip-name",
         metavar="NAME",
-        help="what the names of plain IP's modules begin with (default: the model's name)",
+        help="prefix of the names of plain IP's modules (default: the model's name)",
     )
     sub.add_argument("--calibrate", type=Path, metavar="S.npz", help="representative inputs")
     sub.add_argument(
@@ -57,7 +59,7 @@ def add_commands(commands: Commands) -> None:
         "--target-fps",
         type=float,
         metavar="N",
-        help="the smallest design that reaches N per second",
+        help="make the smallest design that reaches N inferences per second",
     )
     sub.add_argument(
         "--link", choices=("uart", "spi"), default="uart", help="host link (default: uart)"
@@ -72,7 +74,7 @@ def add_commands(commands: Commands) -> None:
     sub.add_argument(
         "--layer-counters",
         action="store_true",
-        help="let the board count what every layer does, for bench-device",
+        help="let the board count the busy cycles of every layer, for bench-device",
     )
     sub.add_argument(
         "--frames",

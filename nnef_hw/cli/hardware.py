@@ -29,7 +29,7 @@ def add_commands(commands: Commands) -> None:
 
 def _frames(text: str) -> int:
     if not text.isdecimal() or not 2 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number in 2..65535")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number in 2..65535")
     return int(text)
 
 

@@ -34,16 +34,20 @@ def add_commands(commands: Commands) -> None:
         "-o", "--output", required=True, metavar="OUT", help="NAME.nnef.tgz, or NAME/ for a folder"
     )
     add_scheme(sub)
-    sub.add_argument("--board", help="whose memory and multipliers --bits auto is to save")
+    sub.add_argument("--board", help="board whose memory and multipliers --bits auto saves")
     sub.add_argument(
-        "--report", type=Path, metavar="OUT.html", help="write what every layer loses, and accuracy"
+        "--report",
+        type=Path,
+        metavar="OUT.html",
+        help="write what every layer loses, and the accuracy",
     )
 
 
 def add_scheme(parser: argparse.ArgumentParser) -> None:
     """Declare the options that :func:`scheme` and :func:`accuracy_drop` read."""
     group = parser.add_argument_group(
-        "quantization", "of what the model's author did not quantize; docs/quantization.md"
+        "quantization",
+        "how to quantize what the model's author left in floats; see docs/quantization.md",
     )
     group.add_argument("--weight-bits", type=int, metavar="N", help="1..8 (default: 8)")
     group.add_argument("--activation-bits", type=int, metavar="N", help="2..16 (default: 8)")
@@ -56,12 +60,13 @@ def add_scheme(parser: argparse.ArgumentParser) -> None:
         "--round",
         dest="weight_rounding",
         choices=("adaptive", "nearest"),
-        help="weights together, by least squares on the samples, or each alone (default: adaptive)",
+        help="round weights together, by least squares on the samples, or each alone "
+        "(default: adaptive)",
     )
     group.add_argument(
         "--correct-bias",
         action=argparse.BooleanOptionalAction,
-        help="biases take back mean errors (default: yes)",
+        help="subtract mean errors from the biases (default: yes)",
     )
     group.add_argument(
         "--equalize",
@@ -69,7 +74,10 @@ def add_scheme(parser: argparse.ArgumentParser) -> None:
         help="move scales between layers (default: no)",
     )
     group.add_argument(
-        "--scheme", type=Path, metavar="FILE.toml", help="these and more options, for single layers"
+        "--scheme",
+        type=Path,
+        metavar="FILE.toml",
+        help="file with these and more options, also for single layers",
     )
     group.add_argument(
         "--bits", choices=("auto",), help="search the cheapest widths of weights for every layer"
@@ -78,7 +86,7 @@ def add_scheme(parser: argparse.ArgumentParser) -> None:
         "--accuracy-drop",
         type=float,
         metavar="POINTS",
-        help=f"what --bits auto may lose, of 100 (default: {DEFAULT_DROP:g})",
+        help=f"points of 100 that --bits auto may lose (default: {DEFAULT_DROP:g})",
     )
 
 

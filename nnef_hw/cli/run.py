@@ -48,14 +48,14 @@ def add_commands(commands: Commands) -> None:
         "--trace-frames",
         type=_positive,
         metavar="N",
-        help="of the first N frames (default: 2)",
+        help="trace the first N frames (default: 2)",
     )
     sub.add_argument(
         "--trace-layers",
         type=lambda text: text.split(","),
         default=[],
         metavar="NAME,...",
-        help="of these layers only",
+        help="trace these layers only",
     )
 
     sub = add_command(
@@ -66,7 +66,7 @@ def add_commands(commands: Commands) -> None:
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
     return int(text)
 
 

@@ -259,16 +259,16 @@ class _Parser(Tokens):
         try:
             given, array = np.asarray(value), np.asarray(value, dtype)
             if given.dtype.kind not in "biuf":
-                raise ValueError("they are no numbers")
+                raise ValueError("they are not numbers")
             if array.dtype.kind != "f" and not np.array_equal(given, array):
-                raise ValueError(f"{dtype} has not all of them")
+                raise ValueError(f"{dtype} cannot hold all of them")
             if array.ndim == 0:
                 return np.full(shape, array)
             if array.size and array.shape != shape:
                 raise ValueError(f"their shape is {list(array.shape)}")
             return array.reshape(shape)
         except (OverflowError, TypeError, ValueError) as error:
-            reason = f"these are no values of {dtype}{list(shape)}: {error}"
+            reason = f"these are not values of {dtype}{list(shape)}: {error}"
             raise ModelError(reason, location=self.location(start)) from error
 
 

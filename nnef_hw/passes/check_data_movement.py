@@ -21,7 +21,8 @@ def check_data_movement(graph: Graph) -> Iterator[NnefHwError]:
         if node is not None and find_reordering(graph, name) is None:
             what = f"{origin!r} {list(before)} to {list(after)}"
             yield UnsupportedError(
-                f"{node.op} {name!r}: from {what} is more than an exchange of three axes",
+                f"{node.op} {name!r}: the change from {what} is more than an exchange of three "
+                "axes",
                 remedy="flatten the image first",
                 location=node.location,
             )

@@ -25,7 +25,8 @@ def refuse_states(graph: Graph) -> list[NnefHwError]:
     """Return one error for each variable that ``update`` changes."""
     return [
         UnsupportedError(
-            f"the variable {name!r} keeps a value between inferences, which no hardware exists for",
+            f"the variable {name!r} keeps a value between inferences, which is not supported in "
+            "hardware",
             remedy="make it an input of the graph, and its next value an output",
             location=graph.tensor(name).location,
         )
@@ -69,7 +70,10 @@ def _problems(graph: Graph, node: Node) -> Iterator[Problem]:
     constants = [name for name in node.inputs if graph.tensor(name).data is not None]
     if node.op in TABLE_OPS:
         if constants or len(node.inputs) != 1:
-            yield "its arguments are not one activation", "use scalar constants for its parameters"
+            yield (
+                "its arguments are not exactly one activation",
+                "use scalar constants for its parameters",
+            )
         return
     check = _CHECKS.get(node.op)
     if check is not None:
@@ -82,7 +86,7 @@ def _missing(graph: Graph, node: Node) -> Problem:
         axis, step = node.attrs["scans"][0]
         steps = graph.tensor(node.inputs[0]).shape[axis] // abs(step)
         return (
-            f"it is a loop of {steps} steps, which no hardware exists for",
+            f"it is a loop of {steps} steps, which is not supported in hardware",
             "use a network without recurrent layers",
         )
     default = "use convolutions, linear layers, pools, functions and arithmetic"
@@ -162,7 +166,7 @@ def _pool(graph: Graph, node: Node) -> Iterator[Problem]:
         yield f"border {border!r} with padding is not supported", "use 'constant' or 'ignore'"
     for key, trivial in (("size", 1), ("stride", 1), ("padding", (0, 0))):
         if not is_trivial(node.attrs[key][:2], trivial):
-            yield f"{key} {node.attrs[key]} reaches over batch or channels", "use rows and columns"
+            yield f"{key} {node.attrs[key]} extends over batch or channels", "use rows and columns"
     shape = graph.tensor(node.inputs[0]).shape
     is_average = node.op == "avg_pool" and border == "ignore" and len(shape) == 4
     if is_average and not pool_counts(node.attrs, shape).all():
@@ -211,7 +215,7 @@ def _pad(graph: Graph, node: Node) -> Iterator[Problem]:
     elif not np.isfinite(attrs.get("value", 0.0)):
         yield f"value {attrs['value']} is not a number", "use a finite value"
     if not is_trivial(padding[:2], (0, 0)):
-        yield f"padding {padding} is not of rows and columns alone", "pad channels by concat"
+        yield f"padding {padding} reaches beyond rows and columns", "pad channels by concat"
 
 
 def _moved(graph: Graph, node: Node) -> Iterator[Problem]:

@@ -261,7 +261,7 @@ class _Builder:
             if source != target:
                 raise UnsupportedError(
                     f"avg_pool {node.name!r} has another format than its input, which TensorFlow "
-                    "Lite's has not",
+                    "Lite does not allow",
                     remedy="use rounding = 'half_up'",
                     location=node.location,
                 )

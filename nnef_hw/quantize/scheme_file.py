@@ -42,7 +42,7 @@ def read_scheme(path: Path, base: Scheme = _DEFAULT) -> Scheme:
         location = Location(str(path), *(map(int, where.groups()) if where else ()))
         reason = str(error)[: where.start()] if where else str(error)
         raise UsageError(
-            f"the file is no TOML: {reason[:1].lower()}{reason[1:]}", location=location
+            f"the file is not valid TOML: {reason[:1].lower()}{reason[1:]}", location=location
         ) from error
     return _Reader(str(path), text, values).scheme(base)
 
@@ -62,7 +62,9 @@ def _unknown(what: str, name: str, known: Sequence[str], location: Location | No
     hint = f"did you mean {close[0]!r}? " if close else ""
     shown = ", ".join(known[:MOST_NAMES]) + (", ..." if len(known) > MOST_NAMES else "")
     return UsageError(
-        f"{what} {name!r} does not exist", remedy=f"{hint}there are {shown}", location=location
+        f"{what} {name!r} does not exist",
+        remedy=f"{hint}the {what}s are {shown}",
+        location=location,
     )
 
 
@@ -118,8 +120,8 @@ class _Reader:
 def _unknown_key(key: str, layer: str, location: Location) -> UsageError:
     if layer and key in _KEYS:
         return UsageError(
-            f"{key!r} is not for single layers",
-            remedy="write it above the first table: it is for the whole network",
+            f"{key!r} cannot be set for single layers",
+            remedy="write it above the first table: it applies to the whole network",
             location=location,
         )
     return _unknown("key", key, LAYER_KEYS if layer else (*_KEYS, "layers"), location)

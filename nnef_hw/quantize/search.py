@@ -92,7 +92,7 @@ def search_widths(
     if drop > budget.accuracy_drop:
         raise UsageError(
             f"{scheme.weight_bits}-bit weights alone lose {drop:.2f} points of {judge.what}, "
-            f"{budget.accuracy_drop:g} are allowed",
+            f"but {budget.accuracy_drop:g} are allowed",
             remedy="allow a greater --accuracy-drop, or give wider --activation-bits",
         )
     steps = _steps(graph, calibration, scheme, budget, progress)

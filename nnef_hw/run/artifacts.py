@@ -44,7 +44,7 @@ class BuildFolder:
         for name in ("manifest.json", "plan.json", FIXED_MODEL, "rtl/top.v"):
             if not (path / name).is_file():
                 raise UsageError(
-                    f"{str(path)!r} is no finished build: it has no {name}",
+                    f"{str(path)!r} is not a finished build: it has no {name}",
                     remedy="run nnef-hw build",
                 )
         return cls(path)

@@ -75,7 +75,7 @@ def bench_device(
     predicted = folder.architecture.predict_spacing(plan, frames)
     if counters.interval != predicted:
         raise CheckError(
-            f"board takes {counters.interval} cycles per inference, predicted were {predicted}",
+            f"board takes {counters.interval} cycles per inference, not the predicted {predicted}",
             remedy="please report this with the model: the schedule's timing model is wrong",
         )
     return {

@@ -187,7 +187,7 @@ def open_device(
     manifest = read_manifest(build)
     if manifest.link != "uart":
         raise UsageError(
-            f"{str(build)!r} has the link {manifest.link!r}, which is no serial port",
+            f"{str(build)!r} has the link {manifest.link!r}, which is not a serial port",
             remedy="build it with --link uart",
         )
     with contextlib.ExitStack() as stack:

@@ -154,7 +154,7 @@ def make_executor(
     if on in HARDWARE:
         if build is None:
             raise UsageError(
-                f"{str(path)!r} is no build, so there is no hardware to run",
+                f"{str(path)!r} is not a build, so there is no hardware to run",
                 remedy="run nnef-hw build first and give its folder",
             )
         if port is not None:

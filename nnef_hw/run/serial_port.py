@@ -88,7 +88,9 @@ def _translated(port: str, baud: int, error: OSError | ValueError) -> UsageError
             f"port {port!r} does not exist",
             remedy=f"the ports are {known}" if known else "no serial port is connected",
         )
-    return UsageError(f"port {port!r} is no serial port: {error}", remedy="see the board's manual")
+    return UsageError(
+        f"port {port!r} is not a serial port: {error}", remedy="see the board's manual"
+    )
 
 
 def _ports() -> list[str]:

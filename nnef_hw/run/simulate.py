@@ -154,7 +154,9 @@ def simulate(
     if not 0 <= stall < 1:
         raise UsageError(f"--stall must be in 0..1 (1 excluded), not {stall:g}")
     if trace is None and (trace_layers or trace_frames is not None):
-        raise UsageError("frames and layers are a waveform's", remedy="give --trace FILE, too")
+        raise UsageError(
+            "--trace-frames and --trace-layers need a waveform", remedy="give --trace FILE, too"
+        )
     graph = build.fixed
     if samples_path is None:
         codes = random_codes(graph, min(limit or RANDOM_FRAMES, RANDOM_FRAMES))

@@ -257,7 +257,10 @@ def test_platform_without_the_pin_is_named():
         ({"pins": {"clk": "@35", "rx": "@6", "tx": "@6"}}, "rx and tx are both pin 6"),
         # the platform's name of pin 6
         ({"pins": {"clk": "@35", "rx": "uart.rx", "tx": "@6"}}, "rx and tx are both pin 6"),
-        ({"platform": ""}, "pin 'clk12' is of a platform, and it has none; name its platform"),
+        (
+            {"platform": ""},
+            "pin 'clk12' belongs to a platform, but the board names none; name its platform",
+        ),
         ({"platform": "amaranth_boards:Nope"}, "cannot be imported: .*; write module:class"),
         ({"platform": "nope:Nope"}, "'nope:Nope' cannot be imported: No module named 'nope'"),
     ],

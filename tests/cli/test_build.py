@@ -178,7 +178,9 @@ def test_wrong_out_is_refused(refused, tiny, tmp_path):
     command += ["--board", "icebreaker", "--out"]
     refused(*command, tmp_path / "file", match="'.*file' is a file; choose another --out")
     refused(*command, tmp_path / "file" / "below", match="'.*file' is a file; choose another")
-    refused(*command, tmp_path / "work", match="'.*work' holds files that are no build; give --out")
+    refused(
+        *command, tmp_path / "work", match="'.*work' holds files that are not a build; give --out"
+    )
 
 
 def test_refused_build_removes_the_parents_it_made(refused, tmp_path):

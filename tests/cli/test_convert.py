@@ -50,7 +50,7 @@ def test_quantized_model_is_not_expanded(refused, built):
 def test_folder_of_something_else_is_refused(refused, tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "todo.txt").write_text("mine")
-    refused("convert", MODEL, "notes", match=r"'notes' holds 'todo\.txt', which is no part of a")
+    refused("convert", MODEL, "notes", match=r"'notes' holds 'todo\.txt', which is not part of a")
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,6 @@ def test_warning_is_one_line_on_stderr(cli, built, tmp_path):
 
 def test_rtl_of_a_model_file_is_refused(refused, tiny, tmp_path):
     options = ("--on", "rtl", "--input", tiny / "samples.npz", "--output", tmp_path / "y.npz")
-    match = "is no build, so there is no hardware to run; run nnef-hw build first"
+    match = "is not a build, so there is no hardware to run; run nnef-hw build first"
     refused("run", tiny / "tiny.nnef.tgz", *options, match=match)
     refused("run", tmp_path / "nope", *options, match=match)

@@ -123,8 +123,8 @@ def test_what_is_no_build_is_refused(refused, tiny, built, tmp_path):
     samples = tiny / "samples.npz"
     for path, match in (
         (tmp_path / "nope", "build '.*nope' does not exist; run nnef-hw build"),
-        (tiny / "tiny.nnef.tgz", "is no finished build: it has no manifest.json; run nnef-hw"),
-        (tiny, "is no finished build"),
+        (tiny / "tiny.nnef.tgz", "is not a finished build: it has no manifest.json; run nnef-hw"),
+        (tiny, "is not a finished build"),
     ):
         refused("sim", path, match=match)
         refused("compare", path, "--samples", samples, match=match)
@@ -146,8 +146,11 @@ def test_what_is_no_build_is_refused(refused, tiny, built, tmp_path):
         (["--stall", "nan"], "--stall must be in"),
         (["--trace", "out.txt"], r"--trace must end in \.fst or \.vcd, not 'out\.txt'"),
         (["--trace", "nowhere/out.vcd"], r"nowhere/out\.vcd: cannot be written: No such file"),
-        (["--trace-frames", "3"], "frames and layers are a waveform's; give --trace FILE, too"),
-        (["--trace-layers", "relu1"], "frames and layers are a waveform's"),
+        (
+            ["--trace-frames", "3"],
+            "--trace-frames and --trace-layers need a waveform; give --trace FILE, too",
+        ),
+        (["--trace-layers", "relu1"], "--trace-frames and --trace-layers need a waveform"),
         (
             ["--trace", "out.vcd", "--trace-layers", "relu1,relu9"],
             "has no layer 'relu9'; --trace-layers takes some of relu1, pool1, scores",

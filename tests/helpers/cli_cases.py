@@ -87,7 +87,7 @@ NAN = np.where(np.arange(36) == 7, np.nan, 1.0).reshape(2, 2, 3, 3)
 WRONG_MODELS = {
     "missing": (lambda folder: folder / "nope.nnef.tgz", r"nope\.nnef\.tgz does not exist"),
     "truncated archive": (truncated_archive, r"cut\.nnef\.tgz: the gzip file is truncated; get it"),
-    "no archive": (random_bytes, r"noise\.nnef\.tgz: the file is no NNEF model; give a folder"),
+    "no archive": (random_bytes, r"noise\.nnef\.tgz: the file is not an NNEF model; give a folder"),
     "truncated data": (
         lambda folder: write_model(folder / "m", FILTER, CONV, w=write_tensor(WEIGHTS)[:-20]),
         r"w\.dat: variable 'w': .*288 bytes.* 268; is it truncated\?",

@@ -37,7 +37,7 @@ def loop():
 
 
 REFUSED = {
-    "loop": (loop(), "scan 'scan': it is a loop of 2 steps, which no hardware exists for"),
+    "loop": (loop(), "scan 'scan': it is a loop of 2 steps, which is not supported in hardware"),
     "extended operator": (
         network(("erf", [], {}, "scalar")),
         "erf 'erf': this operator is not supported; use convolutions",
@@ -98,8 +98,8 @@ def test_every_state_is_refused():
     with pytest.raises(ErrorGroup) as caught:
         simplify(recurrent)
     assert [str(error) for error in caught.value.errors] == [
-        f"the variable {name!r} keeps a value between inferences, which no hardware exists for; "
-        "make it an input of the graph, and its next value an output"
+        f"the variable {name!r} keeps a value between inferences, which is not supported in "
+        "hardware; make it an input of the graph, and its next value an output"
         for name in states
     ]
 
@@ -130,8 +130,8 @@ UNSUPPORTED = {
     unsupported_batch_norm: "batch_normalization 'batch_normalization1': this operator is not",
     unsupported_average: "avg_pool 'avg_pool1': some of its windows lie outside of the image",
     unsupported_reshape: (
-        "reshape 'reshape3': from 'x' [1, 3, 6, 6] to [1, 3, 6, 6] is more than an exchange of "
-        "three axes"
+        "reshape 'reshape3': the change from 'x' [1, 3, 6, 6] to [1, 3, 6, 6] is more than an "
+        "exchange of three axes"
     ),
     unsupported_filter: "conv 'conv1': its filter is computed, not constant",
 }

@@ -61,7 +61,9 @@ def test_layers_are_quantized_as_their_tables_say(written, rng):
 
 def test_unknown_layers_are_refused_with_their_line(written, rng):
     scheme = read_scheme(written(FILE.replace("layers.first", "layers.frist")))
-    message = "scheme.toml:6: layer 'frist' does not exist; did you mean 'first'? there are x, "
+    message = (
+        "scheme.toml:6: layer 'frist' does not exist; did you mean 'first'? the layers are x, "
+    )
     with pytest.raises(UsageError, match=re.escape(message)):
         quantize(network(rng), {"x": rng.random((30, 4))}, scheme)
 
@@ -76,11 +78,11 @@ def test_unknown_layers_are_refused_with_their_line(written, rng):
         ("equalize = 1", "scheme.toml:1: equalize is 1; give true or false"),
         ("calibration = 'max'", "scheme.toml:1: calibration must be 'minmax', 'percentile', 'mse'"),
         ("[layers.c]\nbits = 4", "scheme.toml:2: key 'bits' does not exist; did you mean '"),
-        ("[layers.c]\nequalize = true", "scheme.toml:2: 'equalize' is not for single layers"),
+        ("[layers.c]\nequalize = true", "'equalize' cannot be set for single layers"),
         ("layers = 3", "scheme.toml:1: 'layers' is 3, not a table; write [layers.NAME]"),
         ("[layers]\nc = 3", "layer 'c' is 3, not a table"),
-        ("weight_bits = ", "scheme.toml: the file is no TOML: invalid value"),
-        ("[layers.c]\n[layers.c]", "the file is no TOML: cannot declare"),
+        ("weight_bits = ", "scheme.toml: the file is not valid TOML: invalid value"),
+        ("[layers.c]\n[layers.c]", "the file is not valid TOML: cannot declare"),
     ],
 )  # fmt: skip
 def test_what_is_no_scheme_is_refused_where_it_stands(text, message, written):

@@ -72,7 +72,9 @@ def test_layers_with_a_width_of_their_own_keep_it(rng):
 
 def test_what_even_the_widest_weights_lose_is_refused(rng):
     graph, x = uneven(rng)
-    message = r"8-bit weights alone lose .* points of relative error, 0\.01 are allowed; allow a"
+    message = (
+        r"8-bit weights alone lose .* points of relative error, but 0\.01 are allowed; allow a"
+    )
     with pytest.raises(UsageError, match=message):
         search_widths(graph, x, (x, None), Scheme(), Budget(0.01))
 

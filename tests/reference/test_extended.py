@@ -272,7 +272,7 @@ def test_product_and_last_hits(rng):
         ("topk", [(2, 3)], {"k": 4, "axis": 1}, "k = 4 must be in 1..3, the extent of dimension"),
         ("one_hot", [(2,), (2,), ()], {"depth": 3, "axis": 0}, "'x1' of shape [2] is not one"),
         ("one_hot", [(2,), (), ()], {"depth": 0, "axis": 0}, "depth 0 must be positive"),
-        ("trilu", [(2,)], {}, "'x0' is no matrix"),
+        ("trilu", [(2,)], {}, "'x0' is not a matrix"),
         ("cumsum", [(2,)], {"axis": 1}, "axis 1 must be in 0..0"),
         ("resize", [(2,)], {"size": [2, 2], "scale": [1.0]}, "size [2, 2] must have 1 positive"),
         ("resize", [(2,)], {"size": [4], "scale": [0.0]}, "scale [0.0] must have 1 positive"),

@@ -223,7 +223,7 @@ def test_port_without_permission_gives_the_udev_rule(vendor, match, built, monke
     ("port", "match"),
     [
         ("/dev/ttyUSB77", "'/dev/ttyUSB77' does not exist; "),
-        ("/dev/null", r"'/dev/null' is no serial port: .*nappropriate ioctl"),
+        ("/dev/null", r"'/dev/null' is not a serial port: .*nappropriate ioctl"),
     ],
 )
 def test_port_that_is_none(port, match, built):
@@ -235,7 +235,7 @@ def test_port_that_is_none(port, match, built):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda path: path.unlink(), "is no build: it has no manifest.json"),
+        (lambda path: path.unlink(), "is not a build: it has no manifest.json"),
         (lambda path: path.write_text("{"), "manifest.json' is damaged; run nnef-hw build again"),
         (lambda path: path.write_text('{"format": 99}'), "has format 99, not 1"),
     ],

@@ -92,5 +92,5 @@ def test_float_and_fixed_models_without_a_build(make_build, tmp_path, rng):
         make_executor(tmp_path / "float.nnef.tgz", "fixed")
     with pytest.raises(UsageError, match="holds only a quantized model; run it with --on fixed"):
         make_executor(tmp_path / "fixed.nnef.tgz", "float")
-    with pytest.raises(UsageError, match="is no build, so there is no hardware to run"):
+    with pytest.raises(UsageError, match="is not a build, so there is no hardware to run"):
         make_executor(tmp_path / "fixed.nnef.tgz", "rtl")

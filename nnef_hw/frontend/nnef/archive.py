@@ -286,7 +286,7 @@ def _members(data: memoryview, where: Location) -> dict[str, memoryview]:
     except tarfile.ReadError as error:
         if not end and "unexpected end" not in str(error):
             raise ModelError(
-                "the file is no NNEF model",
+                "the file is not an NNEF model",
                 remedy="give a folder with graph.nnef, a .tar or a .tgz",
                 location=where,
             ) from None

@@ -1,8 +1,8 @@
 """Operators and casts on primitive values: 64-bit integers, doubles, logicals and strings.
 
 What the specification leaves to common sense is decided here: an integer division drops the
-fraction, an integer power needs an exponent of at least 0, and a result that is no 64-bit integer
-or no finite number is an error.
+fraction, an integer power needs an exponent of at least 0, and an integer that does not fit into
+64 bits or a scalar that is not finite is an error.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 _LIMIT = 1 << 63
 _MAX_POWER = 1 << 10
 _MAX_LENGTH = 1 << 20
+_ARTICLES = {"integer": "an", "scalar": "a"}
 
 
 def unary(operator: str, value: Any, location: Location) -> Any:
@@ -127,15 +128,15 @@ def _checked(result: Any, operator: str, values: tuple[Any, ...], location: Loca
     if isinstance(result, complex) or (isinstance(result, float) and math.isnan(result)):
         if any(isinstance(value, float) and math.isnan(value) for value in values):
             return result
-        kind = "integer" if isinstance(values[0], int) else "real number"
+        kind = "an integer" if isinstance(values[0], int) else "a real number"
         raise ModelError(
-            f"{shown} is no {kind}",
-            remedy="write it with scalars" if kind == "integer" else None,
+            f"{shown} is not {kind}",
+            remedy="write it with scalars" if isinstance(values[0], int) else None,
             location=location,
         )
     if isinstance(values[0], int) and abs(result) >= _LIMIT and result != -_LIMIT:
         raise ModelError(
-            f"{shown} is no 64-bit integer", remedy="write it with scalars", location=location
+            f"{shown} does not fit into 64 bits", remedy="write it with scalars", location=location
         )
     if isinstance(result, float) and math.isinf(result) and all(map(math.isfinite, values)):
         raise ModelError(
@@ -162,7 +163,7 @@ def cast(function: str, value: Any, location: Location) -> Any:
         pattern = _INTEGER if function == "integer" else _NUMBER
         if not pattern.fullmatch(value):
             raise ModelError(
-                f"the string {value!r} is no {function}",
+                f"the string {value!r} is not {_ARTICLES[function]} {function}",
                 remedy=f"{function}() takes strings that are {function} literals",
                 location=location,
             )
@@ -170,11 +171,11 @@ def cast(function: str, value: Any, location: Location) -> Any:
     elif function == "scalar":
         result = float(value)
     elif isinstance(value, float) and not math.isfinite(value):
-        raise ModelError(f"{value} is no integer", location=location)
+        raise ModelError(f"{value} is not an integer", location=location)
     else:
         result = math.floor(value)
     if isinstance(result, int) and not -_LIMIT <= result < _LIMIT:
-        raise ModelError(f"{_shown(value)} is no 64-bit integer", location=location)
+        raise ModelError(f"{_shown(value)} does not fit into 64 bits", location=location)
     return result
 
 

@@ -44,7 +44,7 @@ def match(
             if named:
                 raise _error(
                     title,
-                    "a positional argument stands behind a named one",
+                    "a positional argument follows a named one",
                     where,
                     "name it, or move it to the front",
                 )
@@ -52,7 +52,7 @@ def match(
                 raise _error(
                     title,
                     f"{len(invocation.arguments)} arguments are given, "
-                    f"the operator takes {len(parameters)}",
+                    f"but the operator takes {len(parameters)}",
                     where,
                     f"they are {', '.join(repr(item.name) for item in parameters)}",
                 )

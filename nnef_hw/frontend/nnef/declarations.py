@@ -50,7 +50,7 @@ def check_declaration(
         elif attribute is not None:
             yield _error(
                 name,
-                f"the tensor {parameter.name!r} stands behind the attribute {attribute.name!r}",
+                f"the tensor {parameter.name!r} follows the attribute {attribute.name!r}",
                 "parameters of tensor type come first",
                 parameter.location,
             )

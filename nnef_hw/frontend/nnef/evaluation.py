@@ -176,7 +176,7 @@ def _array(value: list[Any], location: Location) -> Any:
     if data.dtype.kind not in "biuf" or not data.size:
         raise ModelError(
             "an array that stands for a tensor must hold numbers",
-            remedy="nested arrays must be of one length; join tensors by stack or concat",
+            remedy="nested arrays must be of equal length; join tensors by stack or concat",
             location=location,
         )
     return data

@@ -74,7 +74,7 @@ def contained_type(binary: Binary, left: Type, right: Type) -> Type:
     """Return the type of ``left in right``."""
     if not isinstance(right, ArrayType):
         raise ModelError(
-            f"'in' looks into arrays, not into {right}",
+            f"'in' takes an array, not {right}",
             remedy="write it in brackets: [...]",
             location=binary.right.location,
         )

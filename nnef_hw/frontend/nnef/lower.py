@@ -149,7 +149,7 @@ class _Lowering:
         own = name in self._own_tensors
         if own and isinstance(value, str | tuple):
             raise ModelError(
-                f"{name!r} is a {'string' if isinstance(value, str) else 'tuple'}, no tensor",
+                f"{name!r} is a {'string' if isinstance(value, str) else 'tuple'}, not a tensor",
                 remedy="only tensors are results of a graph, or quantized",
                 location=target.location,
             )
@@ -195,7 +195,7 @@ class _Lowering:
         for name, line in self._lines.items():
             if name not in self._scope.values and name not in self._unknown:
                 yield ModelError(
-                    f"the quantization file names {name!r}, which is no tensor of the graph",
+                    f"the quantization file names {name!r}, which is not a tensor of the graph",
                     remedy=nearest(name, self._scope.values)
                     or "its keys are identifiers of the graph, not labels",
                     location=line.location,

@@ -62,12 +62,12 @@ _REMEDIES = [
     ("SEMICOLON", "", "]", "remove it"),
     ("LSQB", "", "=", "only parameters have default values"),
     ("COMMA", "", ")", "a tuple has two or more items"),
-    ("RPAR", "", ",", "only one value can stand in these parentheses"),
+    ("RPAR", "", ",", "these parentheses can hold only one value"),
 ]
 _REPLACEMENTS = {
     "&": "write &&",
     "|": "write ||",
-    ".": "a number begins with a digit, a name has no dots",
+    ".": "a number begins with a digit, and a name has no dots",
     "%": "there is no remainder operator",
     "\u201c": "write ' or \"",
     "\u201d": "write ' or \"",
@@ -166,7 +166,7 @@ def _remedy(previous: Token | None, token: Token, expected: set[str]) -> str | N
     if expected == {END} or (token.text == "}" and "FRAGMENT" in expected):
         return "remove it"
     if "IDENTIFIER" in expected and token.text.isidentifier() and token.type != "IDENTIFIER":
-        return f"{token.text!r} is a keyword, it cannot be a name"
+        return f"{token.text!r} is a keyword and cannot be a name"
     if "IDENTIFIER" in expected and token.type == "NUMBER":
         return "a name does not begin with a digit"
     for type_, before, text, remedy in _REMEDIES:

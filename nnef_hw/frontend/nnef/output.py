@@ -88,7 +88,7 @@ def _old_members(folder: Path) -> set[str]:
         foreign = foreign or sorted(found)
     if foreign:
         raise UsageError(
-            f"the folder {str(folder)!r} holds {foreign[0]!r}, which is no part of a model",
+            f"the folder {str(folder)!r} holds {foreign[0]!r}, which is not part of a model",
             remedy="choose a new folder, so that nothing is overwritten",
         )
     return found

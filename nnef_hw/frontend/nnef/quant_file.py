@@ -289,7 +289,7 @@ class _Line:
             left, right = self._numbers(value.left, value.right)
             return arithmetic.binary(value.operator, left, right, value.location)
         raise self._error(
-            "only numbers, logicals, arrays of them and arithmetic can stand here", value.location
+            "only numbers, logicals, arrays of them and arithmetic are allowed here", value.location
         )
 
     def _numbers(self, *operands: Expression) -> list[int | float]:

@@ -47,7 +47,7 @@ def recover(
         supplied = _missing(parser, previous, token, expected)
         if supplied == "SEMICOLON" and token.source.lenient:
             where = token.source.locate(previous.end if previous else 0)
-            token.source.legacy("a ';' is missing", "write one behind every statement", where)
+            token.source.legacy("a ';' is missing", "write one after every statement", where)
         else:
             bracket = _innermost(parser, {"LPAR", "LSQB"})
             wanted = {supplied} if supplied else expected

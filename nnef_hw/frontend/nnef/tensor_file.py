@@ -82,7 +82,7 @@ def read_tensor(data: bytes | memoryview, where: Location) -> TensorFile:
     """
     if len(data) < _HEADER.size:
         raise ModelError(
-            f"the tensor file has {len(data)} bytes, less than its header of {_HEADER.size}",
+            f"the tensor file has {len(data)} bytes, fewer than its header of {_HEADER.size}",
             remedy="is it truncated?",
             location=where,
         )

@@ -153,7 +153,7 @@ class _TreeBuilder:
         target, equal, *items, _ = children
         where = items[0].location
         equal.source.legacy(
-            "a tuple of values stands in parentheses", "write (a, b) instead of a, b", where
+            "a tuple of values must be in parentheses", "write (a, b) instead of a, b", where
         )
         return syntax.Assignment(target, syntax.Tuple(tuple(items), where), target.location)
 
@@ -233,7 +233,7 @@ class _TreeBuilder:
     def legacy_comprehension(self, children: _Children) -> syntax.Comprehension:
         bracket, value, word, iterators, condition = children
         word.source.legacy(
-            "the value of a comprehension stands at its end",
+            "the value of a comprehension comes last",
             "write [for i in items yield value] instead of [value for i in items]",
             word.location,
         )

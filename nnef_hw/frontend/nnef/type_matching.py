@@ -106,7 +106,10 @@ def _structure(target: Array | Tuple, value: Type) -> ModelError:
     elif isinstance(value, TupleType):
         count, given = len(value.items), len(target.items)
         if isinstance(target, Array):
-            reason, remedy = f"the {count} results are no array", "leave out the brackets: a, b ="
+            reason, remedy = (
+                f"the {count} results are not an array",
+                "leave out the brackets: a, b =",
+            )
         else:
             reason = f"there are {count} results, but {given} are assigned"
             remedy = "name each of them"

@@ -25,7 +25,7 @@ def as_operand(evaluator: Evaluation, value: Any, operator: str, location: Locat
         return evaluator.tensor(value, "operand", location)
     if isinstance(value, tuple) or (isinstance(value, str) and operator not in _EQUALITY):
         raise ModelError(
-            f"{_shown(value)} is no operand of {operator!r}",
+            f"{_shown(value)} cannot be an operand of {operator!r}",
             remedy="operands are tensors and numbers",
             location=location,
         )
@@ -43,7 +43,7 @@ def as_sequence(value: Any, location: Location) -> Any:
     if isinstance(value, list | tuple | str):
         return value
     raise ModelError(
-        f"{_shown(value)} is no array",
+        f"{_shown(value)} is not an array",
         remedy="it must be an array, a tuple, a string or a constant tensor",
         location=location,
     )
@@ -60,7 +60,7 @@ def as_index(value: Any, location: Location) -> int:
     if isinstance(value, int):
         return value
     raise ModelError(
-        f"{_shown(value)} is no index", remedy="an index is an integer", location=location
+        f"{_shown(value)} is not an index", remedy="an index is an integer", location=location
     )
 
 

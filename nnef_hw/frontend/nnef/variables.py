@@ -114,7 +114,7 @@ class VariableReader:
             )
         if tensor.dtype == "scalar" and kind.is_quantized and not is_coded:
             raise call.error(
-                f"{label}.dat holds codes, and nothing says which numbers they stand for",
+                f"{label}.dat holds codes, but nothing says which numbers they stand for",
                 f'add a line to graph.quant: "{tensor.name}": zero_point_linear_quantize(...);',
             )
         if tensor.dtype != "scalar" and line is not None:
@@ -128,7 +128,7 @@ class VariableReader:
     def _load(self, call: Call, label: str) -> TensorFile:
         if not self._tract and not _LABEL.fullmatch(label):
             raise call.error(
-                f"the label {label!r} is no valid name",
+                f"the label {label!r} is not a valid name",
                 "use letters, digits and _ - . / only",
                 at="label",
             )

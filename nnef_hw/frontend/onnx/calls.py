@@ -186,7 +186,7 @@ class OnnxCall:
         """Return an optional list of constant integers, see :meth:`known`."""
         data = self.known(index, what)
         if data is not None and data.dtype.kind == "f":
-            raise self.error(f"{what} {self.required(index).tensor.name!r} are no integers")
+            raise self.error(f"{what} {self.required(index).tensor.name!r} are not integers")
         return None if data is None else [int(item) for item in data.reshape(-1)]
 
     def integer(self, index: int, what: str) -> int:

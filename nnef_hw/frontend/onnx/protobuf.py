@@ -84,7 +84,9 @@ def read_model(path: Path, errors: list[NnefHwError]) -> tuple[OnnxModel, Decode
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
     except DecodeError:
         raise ModelError(
-            "the file is no ONNX model, or is damaged", remedy="export it again", location=where
+            "the file is not an ONNX model, or it is damaged",
+            remedy="export it again",
+            location=where,
         ) from None
     if not _is_text(proto):
         raise ModelError(
@@ -187,7 +189,7 @@ class Decoder:
         for name in names:
             if name in seen:
                 self._errors.append(
-                    ModelError(f"the {what} {name!r} is there twice", location=self._where)
+                    ModelError(f"the {what} {name!r} is defined twice", location=self._where)
                 )
             seen.add(name)
 
@@ -228,7 +230,7 @@ class Decoder:
         for item in proto.attribute:
             try:
                 if item.name in attrs:
-                    raise ModelError(f"the attribute {item.name!r} is there twice")
+                    raise ModelError(f"the attribute {item.name!r} is defined twice")
                 attrs[item.name] = self._attribute(item, opsets)
             except NnefHwError as error:
                 problem = error

@@ -80,12 +80,14 @@ def decode_tensor(proto: TensorProto, folder: Path) -> Constant:
         values = _typed(proto, element, volume)
     if values is None or values.size != volume:
         raise ModelError(
-            f"the data of the tensor {name!r} are not the {volume} {element.name} elements of "
-            f"shape {list(shape)}",
+            f"the data of the tensor {name!r} do not have the {volume} {element.name} elements "
+            f"of shape {list(shape)}",
             remedy="the file is damaged; export it again",
         )
     if element.name == "uint64" and volume and int(values.max()) >= 1 << 63:
-        raise UnsupportedError(f"the tensor {name!r} holds {values.max()}, over 64 signed bits")
+        raise UnsupportedError(
+            f"the tensor {name!r} holds {values.max()}, which needs more than 64 signed bits"
+        )
     return Constant(as_data(values, element).reshape(shape), element)
 
 
@@ -192,7 +194,7 @@ def _read_external(
         if length not in {None, needed} or offset is None:
             raise ModelError(f"{where} have {length} bytes, but its shape needs {needed}")
         if path.stat().st_size < offset + needed:
-            raise ModelError(f"{where} end behind the end of {location!r}")
+            raise ModelError(f"{where} reach beyond the end of {location!r}")
         with path.open("rb") as file:
             file.seek(offset)
             content: bytes = file.read(needed)

@@ -117,7 +117,7 @@ def _gather_elements(call: Call) -> list[Shape]:
     if not fits:
         raise call.error(
             f"the indices {call.inputs[1].name!r} of shape {list(indices)} do not fit into the "
-            f"shape {list(source)} but for dimension {axis}",
+            f"shape {list(source)} outside dimension {axis}",
             at="indices",
         )
     return [indices]
@@ -227,7 +227,7 @@ def _one_hot(call: Call) -> list[Shape]:
 
 def _trilu(call: Call) -> list[Shape]:
     if len(call.inputs[0].shape) < 2:
-        raise call.error(f"{call.inputs[0].name!r} is no matrix", at="input")
+        raise call.error(f"{call.inputs[0].name!r} is not a matrix", at="input")
     return same(call)
 
 

@@ -99,7 +99,7 @@ def _reshape(call: Call) -> list[Shape]:
         result[result.index(-1)] = volume // known
     if math.prod(result) != volume:
         raise call.error(
-            f"shape {wanted} has not the {volume} elements of {list(replaced)}",
+            f"shape {wanted} does not have the {volume} elements of {list(replaced)}",
             f"the input {call.inputs[0].name!r} has shape {list(source)}",
             at="shape",
         )

@@ -214,7 +214,7 @@ def test_truncated_and_damaged_gzip_is_refused(write_tar):
 def test_other_files_are_refused(tmp_path, data):
     (tmp_path / "model.bin").write_bytes(data)
 
-    with pytest.raises(ModelError, match=r"is no NNEF model|has no graph\.nnef"):
+    with pytest.raises(ModelError, match=r"is not an NNEF model|has no graph\.nnef"):
         open_archive(tmp_path / "model.bin")
 
 

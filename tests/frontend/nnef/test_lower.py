@@ -129,8 +129,8 @@ def test_rank_0_graphs(load_model):
         ("y = elu(x, alpha = 1.0, alpha = 2.0);", "elu 'y': the argument 'alpha' is given twice"),
         ("y = elu(x, 1.0);", "elu 'y': the attribute 'alpha' must be named; write alpha = ..."),
         ("y = elu(x, x, x);", "the attribute 'alpha' must be named"),
-        ("y = relu(x, x);", "relu 'y': 2 arguments are given, the operator takes 1"),
-        ("y = add(x = x, x);", "a positional argument stands behind a named one; name it"),
+        ("y = relu(x, x);", "relu 'y': 2 arguments are given, but the operator takes 1"),
+        ("y = add(x = x, x);", "a positional argument follows a named one; name it"),
         ("y = leaky_relu(x);", "leaky_relu 'y': the argument 'alpha' is missing"),
         (
             "y = leaky_relu(x, alpha = 1);",
@@ -157,7 +157,7 @@ def test_rank_0_graphs(load_model):
         ("a, y = relu(x);", "5:5: relu 'a': there is 1 result, but 2 are assigned"),
         (
             "[a, y] = moments(x, axes = [1]);",
-            "moments 'a': the 2 results are no array; leave out the",
+            "moments 'a': the 2 results are not an array; leave out the",
         ),
         (
             "a, y = split(x, axis = 1, ratios = [1, 1]);",
@@ -247,8 +247,8 @@ def test_weights_must_be_numbers(load_model, weights):
     [
         ("y = variable(shape = [1], label = 'u');", None, "the model has no file 'u.dat'"),
         ("y = variable(shape = [1], label = '../w');", None, "the model has no file '../w.dat'"),
-        ("y = variable(shape = [1], label = '');", None, "the label '' is no valid name"),
-        ("y = variable(shape = [1], label = 'a b');", None, "the label 'a b' is no valid name"),
+        ("y = variable(shape = [1], label = '');", None, "the label '' is not a valid name"),
+        ("y = variable(shape = [1], label = 'a b');", None, "the label 'a b' is not a valid name"),
         ("y = variable(shape = [1], label = 'w');", b"abc", "variable 'y': the tensor file has 3"),
         (
             "y = variable<integer>(shape = [1], label = 'w');",
@@ -263,7 +263,7 @@ def test_weights_must_be_numbers(load_model, weights):
         (
             "y = variable(shape = [1], label = 'w');",
             write_tensor(np.zeros(1, np.int8), quantized=True),
-            "variable 'y': w.dat holds codes, and nothing says which numbers",
+            "variable 'y': w.dat holds codes, but nothing says which numbers",
         ),
     ],
     ids=["missing", "outside", "empty", "space", "garbage", "float", "integer", "quantized"],

@@ -55,7 +55,7 @@ def test_folder_with_anything_else_is_left_alone(present, tmp_path):
     for name in present:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("mine")
-    with pytest.raises(UsageError, match=rf"holds '{present[-1]}', which is no part of a model"):
+    with pytest.raises(UsageError, match=rf"holds '{present[-1]}', which is not part of a model"):
         write_model(tmp_path, MEMBERS)
     assert files(tmp_path) == dict.fromkeys(present, b"mine")
 

@@ -286,7 +286,7 @@ def test_numbers_for_each_channel_stand_where_the_channels_are(load):
 
 
 BAD_MODELS = [
-    ("z", ZERO_POINT.format(0, "1.0", 8, SIGNED), "names 'z', which is no tensor of the graph"),
+    ("z", ZERO_POINT.format(0, "1.0", 8, SIGNED), "names 'z', which is not a tensor of the graph"),
     ("ff", ZERO_POINT.format(0, "1.0", 8, SIGNED), "did you mean 'f'?"),
     ("f", ZERO_POINT.format(0, "[1.0, 1.0, 1.0]", 8, SIGNED), "does not broadcast"),
     ("y", ZERO_POINT.format(0, "[1.0, 1.0]", 8, SIGNED), "'y' has shape [1, 2, 2, 2], to which"),

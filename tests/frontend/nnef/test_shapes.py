@@ -250,9 +250,9 @@ def test_biases_of_every_tool_are_taken(load_model, shape):
         ("y = sum_reduce(x, axes = [1, 1]);", "axes [1, 1] must be different numbers in 0..3"),
         (
             "y = reshape(x, shape = [1, 33]);",
-            "shape [1, 33] has not the 32 elements of [1, 2, 4, 4]; the input 'x' has shape",
+            "shape [1, 33] does not have the 32 elements of [1, 2, 4, 4]; the input 'x' has shape",
         ),
-        ("y = reshape(x, shape = [-1, 3]);", "shape [-1, 3] has not the 32 elements"),
+        ("y = reshape(x, shape = [-1, 3]);", "shape [-1, 3] does not have the 32 elements"),
         ("y = reshape(x, shape = [-1, -1]);", "shape [-1, -1] must be positive, 0, or -1 once"),
         ("y = reshape(x, shape = [1, 2, 4, 4, 0]);", "copies dimension 4, which is not reshaped"),
         ("y = reshape(x, shape = [1], axis_start = 5);", "axis_start 5 must be in 0..4"),

@@ -46,14 +46,14 @@ def test_every_legacy_spelling_is_told_once(caplog):
         parse_document(PROVISIONAL, "m", lenient=True)
 
     assert [record.getMessage() for record in caplog.records] == [
-        "m:1:12: a ';' is missing; write one behind every statement",
+        "m:1:12: a ';' is missing; write one after every statement",
         "m:2:22: a tensor has a data-type; write tensor<scalar> instead of tensor",
         "m:2:36: the type extent is called integer; write integer",
         (
-            "m:6:20: the value of a comprehension stands at its end; "
+            "m:6:20: the value of a comprehension comes last; "
             "write [for i in items yield value] instead of [value for i in items]"
         ),
-        "m:7:12: a tuple of values stands in parentheses; write (a, b) instead of a, b",
+        "m:7:12: a tuple of values must be in parentheses; write (a, b) instead of a, b",
     ]
 
 

@@ -83,7 +83,7 @@ def test_header_is_the_specified_one():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "w.dat: the tensor file has 0 bytes, less than its header of 128"),
+        (b"", "w.dat: the tensor file has 0 bytes, fewer than its header of 128"),
         (GOOD[:127], "the tensor file has 127 bytes"),
         (b"PK" + GOOD[2:], "the file begins with 50 4b, not with 4e ef"),
         (patched(2, "B", 2), "tensor file version 2.0 does not exist"),

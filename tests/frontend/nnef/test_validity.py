@@ -151,7 +151,7 @@ def test_documents(load_document, wrong, right, message):
 def test_keys_of_the_quantization_file_are_tensors_of_the_graph(load_document, tmp_path):
     line = '"{}": linear_quantize(min = -1.0, max = 1.0, bits = 8);'
     (tmp_path / "graph.quant").write_text(line.format("yy"))
-    message = "1:1: the quantization file names 'yy', which is no tensor of the graph; did you"
+    message = "1:1: the quantization file names 'yy', which is not a tensor of the graph; did you"
     with pytest.raises(ModelError, match=re.escape(message)):
         load_document()
 

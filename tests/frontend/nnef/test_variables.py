@@ -63,7 +63,7 @@ def test_labels_of_tract_hold_any_character(read):
     files = {"a b:0.dat": stored(1, 2)}
 
     assert read(files, label="a b:0", tract=True).data.tolist() == [1, 2]
-    with pytest.raises(ModelError, match=re.escape("the label 'a b:0' is no valid name")):
+    with pytest.raises(ModelError, match=re.escape("the label 'a b:0' is not a valid name")):
         read(files, label="a b:0")
 
 

@@ -139,8 +139,8 @@ def _mutate_message(model, rng):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"\x12", "the file is no ONNX model, or is damaged"),
-        (b"version 1.0; graph net", "the file is no ONNX model, or is damaged"),
+        (b"\x12", "the file is not an ONNX model, or it is damaged"),
+        (b"version 1.0; graph net", "the file is not an ONNX model, or it is damaged"),
         (b"", "the file holds no ONNX graph"),
     ],
 )
@@ -166,7 +166,7 @@ def test_the_package_to_install_is_named(write, monkeypatch):
 
 @pytest.mark.parametrize(
     ("dims", "reason"),
-    [([1 << 40, 1 << 40], "has shape"), ([-1, 4], "has shape"), ([2, 4], "are not the 8 float")],
+    [([1 << 40, 1 << 40], "has shape"), ([-1, 4], "has shape"), ([2, 4], "do not have the 8 float")],
 )
 def test_shapes_of_tensors_are_checked(read, dims, reason):
     model = parse("net (float[1,4] x) => (float[1,4] y) <float[4] w = {1,2,3,4}> { y = Add(x, w) }")
@@ -213,7 +213,7 @@ class TestExternalData:
             ("link.bin", {}, "a link to"),
             ("none.bin", {}, "there is no file 'none.bin'"),
             ("parts", {}, "there is no file 'parts'"),
-            ("w.bin", {"offset": 8}, "end behind the end of 'w.bin'"),
+            ("w.bin", {"offset": 8}, "reach beyond the end of 'w.bin'"),
             ("w.bin", {"length": 31}, "have 31 bytes, but its shape needs 32"),
             ("w.bin", {"offset": "-4"}, "offset is '-4'"),
             ("w\0.bin", {}, "cannot be read"),

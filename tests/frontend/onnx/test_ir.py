@@ -122,7 +122,7 @@ def test_metadata_keys_are_unique(read, parse):
     model = parse(RELU)
     for _ in range(2):
         model.metadata_props.add(key="author", value="me")
-    with pytest.raises(ModelError, match="the metadata key 'author' is there twice"):
+    with pytest.raises(ModelError, match="the metadata key 'author' is defined twice"):
         read(model)
 
 
@@ -297,7 +297,7 @@ class TestSubgraphs:
     @pytest.mark.parametrize(
         ("count", "condition", "reason"),
         [
-            (5000, "Identity(c)", "it runs more than 1024 turns"),
+            (5000, "Identity(c)", "it runs more than 1024 iterations"),
             (0, "Identity(c)", "it collects values, but never runs"),
             (3, "Cast <to = 9> (z)", "its condition is computed when the network runs"),
         ],

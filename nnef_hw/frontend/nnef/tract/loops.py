@@ -103,7 +103,7 @@ def _place(call: Invoked, place: list[Any]) -> tuple[str, int, int]:
 def _found(call: Invoked, label: Any, known: set[str], parameter: str) -> str:
     """Return the identifier in the fragment that a label of the loop means."""
     if not isinstance(label, str):
-        raise call.error(f"{label!r} is no name", at=parameter)
+        raise call.error(f"{label!r} is not a name", at=parameter)
     for name in (label, identifier_of(label)):
         if name in known:
             return name

@@ -60,7 +60,7 @@ def _attention(call: Invoked) -> Any:
     grouped, heads = rank == 4 and q.shape[1] != k.shape[1], k.shape[1]
     if grouped:
         if q.shape[1] % heads:
-            raise call.error(f"{q.shape[1]} heads of q are no multiple of {heads} of k")
+            raise call.error(f"{q.shape[1]} heads of q are not a multiple of {heads} of k")
         q = call.call("reshape", q, shape=[shape[0], heads, -1, shape[-1]])
     scores = call.call("matmul", q, k, transposeB=True)
     if grouped:

@@ -59,7 +59,7 @@ def symbol_values(document: Document, dims: Mapping[str, int]) -> dict[str, Any]
     for name, value in dims.items():
         if name not in declared | set(symbols):
             raise UsageError(
-                f"{name!r} is no symbol of the model",
+                f"{name!r} is not a symbol of the model",
                 remedy=nearest(name, symbols)
                 or (f"its symbols are {', '.join(symbols)}" if symbols else "leave out --dim"),
             )

@@ -48,7 +48,7 @@ def _resources(archive: Archive) -> dict[str, Any]:
             result[name.removesuffix(_SUFFIX)] = json.loads(archive.read(name))
         except ValueError as error:
             raise ModelError(
-                f"it is no JSON: {error}",
+                f"it is not valid JSON: {error}",
                 remedy="export the model again",
                 location=archive.location(name),
             ) from None

@@ -79,7 +79,9 @@ def extents(call: Invoked, parameter: str) -> list[int]:
     result: list[int] = []
     for value in _flat(call, parameter, call.values[parameter]):
         if not isinstance(value, int | float) or not float(value).is_integer():
-            raise call.error(f"{parameter!r} has the item {value}, no integer", at=parameter)
+            raise call.error(
+                f"{parameter!r} has the item {value}, which is not an integer", at=parameter
+            )
         result.append(int(value))
     return result
 

@@ -23,7 +23,7 @@ def branch(call: OnnxCall) -> list[Value]:
 def unrolled_loop(call: OnnxCall) -> list[Value]:
     """Unroll a loop whose number of turns is known."""
     body: OnnxGraph = call.attr("body")
-    turns = call.optional_number(0, "the number of turns")
+    turns = call.optional_number(0, "the number of iterations")
     going = call.optional_number(1, "the condition")
     states = call.inputs_from(2)
     count = len(states)
@@ -33,7 +33,7 @@ def unrolled_loop(call: OnnxCall) -> list[Value]:
     going, turn = going is None or going, 0
     while going and (turns is None or turn < turns):
         if turn == _MAX_TURNS:
-            raise call.unsupported(f"it runs more than {_MAX_TURNS} turns")
+            raise call.unsupported(f"it runs more than {_MAX_TURNS} iterations")
         counter = call.constant(turn, INT64)
         condition, *results = call.around.lower(body, [counter, call.constant(True, BOOL), *states])
         if condition.data is None:

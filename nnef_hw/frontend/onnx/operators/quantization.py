@@ -72,7 +72,7 @@ def dynamic_quantize_linear(call: OnnxCall) -> list[Value]:
     least, most = min(data.min(initial=0), 0), max(data.max(initial=0), 0)
     scale = np.float32(most - least) / np.float32(255)
     if not scale:
-        raise call.error(f"{x.tensor.name!r} is 0 everywhere, it has no scale")
+        raise call.error(f"{x.tensor.name!r} is 0 everywhere, so it has no scale")
     zero_point = np.clip(np.rint(-least / scale), 0, 255)
     data = np.clip(np.rint(data / scale) + zero_point, 0, 255)
     return [

@@ -75,7 +75,7 @@ def transpose(call: OnnxCall) -> Value:
     x = call.required(0)
     axes = call.attr("perm", list(range(x.rank))[::-1])
     if sorted(axes) != list(range(x.rank)):
-        raise call.error(f"perm {axes} is no permutation of {x.rank} dimensions")
+        raise call.error(f"perm {axes} is not a permutation of {x.rank} dimensions")
     return call.transposed(x, axes)
 
 

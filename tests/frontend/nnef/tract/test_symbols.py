@@ -42,7 +42,11 @@ def test_missing_symbols_are_named_with_their_flags(load_tract):
     ("extensions", "dims", "message"),
     [
         ([], {"B": 0}, "'B' must be positive, not 0"),
-        (["tract_symbol B"], {"B": 1, "BB": 2}, "'BB' is no symbol of the model; did you mean 'B'"),
+        (
+            ["tract_symbol B"],
+            {"B": 1, "BB": 2},
+            "'BB' is not a symbol of the model; did you mean 'B'",
+        ),
     ],
 )
 def test_values_must_fit_the_symbols(load_tract, extensions, dims, message):
