@@ -1,10 +1,10 @@
 """The one graph that every front end produces and every later stage reads."""
 
 from nnef_hw.ir.graph import Graph, Node, Quantization, Stage, State, Tensor
+from nnef_hw.ir.operators import Trait
 from nnef_hw.ir.parser import parse_graph
 from nnef_hw.ir.printer import format_graph
 from nnef_hw.ir.stream_order import (
-    MOVES,
     Reordering,
     find_reordering,
     image_shape,
@@ -17,7 +17,6 @@ from nnef_hw.ir.stream_order import (
 from nnef_hw.ir.verify import verify
 
 __all__ = [
-    "MOVES",
     "Graph",
     "Node",
     "Quantization",
@@ -25,6 +24,7 @@ __all__ = [
     "Stage",
     "State",
     "Tensor",
+    "Trait",
     "find_reordering",
     "format_graph",
     "image_shape",

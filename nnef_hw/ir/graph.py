@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.errors import Location
+from nnef_hw.ir.operators import Operator, Trait, operator
 from nnef_hw.numerics import QType
 
 __all__ = ["Graph", "Node", "Quantization", "Stage", "State", "Tensor"]
@@ -129,6 +130,15 @@ class Node:
     def name(self) -> str:
         """The first result's name: what users call the layer."""
         return self.outputs[0]
+
+    @property
+    def operator(self) -> Operator:
+        """What is known of the operator."""
+        return operator(self.op)
+
+    def has(self, trait: Trait) -> bool:
+        """Whether the operator has a trait."""
+        return self.operator.has(trait)
 
     def with_attrs(self, **attrs: Any) -> Node:
         """Copy with some attributes replaced or added."""

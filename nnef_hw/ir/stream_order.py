@@ -12,9 +12,9 @@ from math import prod
 from typing import TypeAlias
 
 from nnef_hw.ir.graph import Graph, Node
+from nnef_hw.ir.operators import Trait
 
 __all__ = [
-    "MOVES",
     "Reordering",
     "find_reordering",
     "image_shape",
@@ -24,9 +24,6 @@ __all__ = [
     "stream_image",
     "stream_origin",
 ]
-
-MOVES = frozenset({"reshape", "transpose"})
-"""Operators that are nothing but another order of the elements."""
 
 _AXES = 3
 
@@ -89,11 +86,11 @@ def reordered_streams(graph: Graph) -> tuple[str, ...]:
     """
     sources = {input_stream(graph, name) for name in graph.inputs}
     read = {output_stream(graph, name) for name in graph.outputs}
-    read.update(name for node in graph.nodes if node.op not in MOVES for name in node.inputs)
+    read.update(name for node in graph.nodes if not node.has(Trait.MOVES) for name in node.inputs)
     return tuple(
         node.name
         for node in graph.nodes
-        if node.op in MOVES and node.name in read and node.name not in sources
+        if node.has(Trait.MOVES) and node.name in read and node.name not in sources
     )
 
 
@@ -102,7 +99,7 @@ def stream_origin(graph: Graph, name: str) -> tuple[str, list[Node]]:
     sources = {input_stream(graph, source) for source in graph.inputs}
     moves: list[Node] = []
     producer = graph.producer(name)
-    while name not in sources and producer is not None and producer.op in MOVES:
+    while name not in sources and producer is not None and producer.has(Trait.MOVES):
         moves.insert(0, producer)
         name = producer.inputs[0]
         producer = graph.producer(name)

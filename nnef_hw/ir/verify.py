@@ -3,11 +3,11 @@
 Stages and the attributes they add:
 
 * ``float``: any NNEF operator, attributes complete.
-* ``canonical``: operators of :data:`CANONICAL_OPS` only. ``conv`` and ``linear`` carry
-  ``activation``: None or ``"relu"``; ``add`` and ``sub`` carry it if it is ``"relu"``. A
+* ``canonical``: operators of :mod:`nnef_hw.ir.operators` only, with the attributes that these
+  name. ``activation`` is None or ``"relu"``; ``add`` and ``sub`` carry it if it is ``"relu"``. A
   ``linear`` behind a flatten is a ``conv`` whose filter covers the whole image, followed by a
-  ``reshape`` of a [1, C, 1, 1] tensor. Operands of :data:`ARITHMETIC_OPS` are two activations of
-  one shape, or one and a constant with one value, or one for each channel. A ``slice`` is along
+  ``reshape`` of a [1, C, 1, 1] tensor. Operands of arithmetic are two activations of one
+  shape, or one and a constant with one value, or one for each channel. A ``slice`` is along
   one axis, with ``0 <= begin < end``; a ``pad`` is one of rows and columns with one value;
   a ``transpose`` is one of an image.
 * ``fixed``: every activation has a QType; constants are integer codes. ``conv``, ``linear``,
@@ -25,51 +25,10 @@ from __future__ import annotations
 import numpy as np
 
 from nnef_hw.ir.graph import Graph, Node, Stage
-from nnef_hw.numerics import AddRequant, Requant
+from nnef_hw.ir.operators import CanonicalOperator, Trait
 from nnef_hw.tables import TABLE_BITS, table_size
-from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
 
-__all__ = [
-    "ARITHMETIC_OPS", "CANONICAL_OPS", "EXACT_TABLE_OPS", "ONE_FORMAT_OPS", "TABLE_OPS", "verify",
-]  # fmt: skip
-
-TABLE_OPS = frozenset({
-    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "clamp", "cos", "cosh",
-    "elu", "exp", "floor", "gelu", "hard_sigmoid", "hard_swish", "leaky_relu", "log", "log2",
-    "neg", "rcp", "relu", "requantize", "round", "rsqr", "rsqrt", "selu", "sigmoid", "sign", "silu",
-    "sin", "sinh", "softplus", "sqr", "sqrt", "tan", "tanh",
-})  # fmt: skip
-"""Functions of one activation: a table in the fixed stage."""
-
-EXACT_TABLE_OPS = frozenset({"ceil", "floor", "round", "sign", "softmax"})
-"""Operators whose table must have every code: functions of steps have nothing between knots."""
-
-ARITHMETIC_OPS = frozenset({"add", "max", "min", "mul", "sub"})
-"""Functions of two operands, element by element."""
-
-ONE_FORMAT_OPS = frozenset({"concat", "max", "min"})
-"""Operators that hand codes on: operands and result have one QType in the fixed stage."""
-
-CANONICAL_OPS = (
-    TABLE_OPS
-    | ARITHMETIC_OPS
-    | {
-        "argmax_reduce",
-        "avg_pool",
-        "box",
-        "concat",
-        "conv",
-        "depth_to_space",
-        "linear",
-        "max_pool",
-        "nearest_upsample",
-        "pad",
-        "reshape",
-        "slice",
-        "softmax",
-        "transpose",
-    }
-)
+__all__ = ["verify"]
 
 
 def verify(graph: Graph) -> None:
@@ -90,9 +49,12 @@ def verify(graph: Graph) -> None:
             assert name not in defined, f"{node.name}: computes {name} twice"
             defined.add(name)
         if graph.stage != Stage.FLOAT:
-            assert node.op in CANONICAL_OPS, f"{node.name}: {node.op} is not canonical"
-        if graph.stage == Stage.FIXED:
-            _verify_fixed(graph, node)
+            operator = node.operator
+            assert isinstance(operator, CanonicalOperator), f"{node.name}: {node.op} not canonical"
+            missing = operator.attributes - node.attrs.keys()
+            assert not missing, f"{node.name}: no attribute {sorted(missing)}"
+            if graph.stage == Stage.FIXED:
+                _verify_fixed(graph, node, operator)
     for name in graph.outputs:
         assert name in defined, f"graph result {name} is never computed"
     for name, state in graph.states.items():
@@ -104,32 +66,23 @@ def verify(graph: Graph) -> None:
             assert tensor.data.shape == tensor.shape, f"{tensor.name}: data has another shape"
 
 
-_REQUANTS = {
-    **dict.fromkeys(("conv", "linear", "mul"), Requant | TfliteRequant),
-    **dict.fromkeys(("add", "sub"), AddRequant | TfliteAddRequant),
-    "avg_pool": Requant | TfliteAverage,
-    "box": Requant,
-}
-
-
-def _verify_fixed(graph: Graph, node: Node) -> None:
+def _verify_fixed(graph: Graph, node: Node, operator: CanonicalOperator) -> None:
     for name in (*node.inputs, *node.outputs):
         tensor = graph.tensor(name)
         assert tensor.qtype is not None, f"{name}: no QType in a fixed graph"
         if tensor.data is not None:
             assert np.issubdtype(tensor.data.dtype, np.integer), f"{name}: constant is not integer"
-    if node.op in _REQUANTS:
-        kind = _REQUANTS[node.op]
-        assert isinstance(node.attrs.get("requant"), kind), f"{node.name}: no requant"
-    if node.op in ONE_FORMAT_OPS:
+    if operator.requant is not None:
+        assert isinstance(node.attrs.get("requant"), operator.requant), f"{node.name}: no requant"
+    if operator.has(Trait.ONE_FORMAT):
         formats = {graph.tensor(name).qtype for name in (*node.inputs, *node.outputs)}
         assert len(formats) == 1, f"{node.name}: operands have {len(formats)} formats"
-    if node.op in TABLE_OPS or node.op == "softmax":
+    if operator.has(Trait.TABLE) or operator.has(Trait.EXACT_TABLE):
         table = node.attrs.get("table")
         source = graph.tensor(node.inputs[0]).qtype
         assert source is not None
         assert isinstance(table, np.ndarray), f"{node.name}: no table"
-        if node.op in EXACT_TABLE_OPS:
+        if operator.has(Trait.EXACT_TABLE):
             assert source.bits <= TABLE_BITS, f"{node.name}: {source.bits} bits"
         size = (table_size(source.bits),)
         assert table.shape == size, f"{node.name}: table of {table.shape} entries"

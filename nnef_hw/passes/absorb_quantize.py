@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nnef_hw.ir import Graph, Node, Quantization
+from nnef_hw.ir import Graph, Node, Quantization, Trait
 from nnef_hw.ir.quantization import same_quantization
 from nnef_hw.numerics import SOFTMAX_QTYPE
 from nnef_hw.passes.editor import Editor
@@ -20,11 +20,6 @@ _TENSOR_ARGUMENTS = {
     "min_max_linear_quantize": ("min", "max"),
     "zero_point_linear_quantize": ("zero_point", "scale"),
 }
-_MOVING = {
-    "max_pool", "max_reduce", "nearest_upsample", "pad", "reshape", "slice", "squeeze", "transpose",
-    "unsqueeze",
-}  # fmt: skip
-"""Operators whose results are values of their input, in any quantization that is monotonous."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +50,12 @@ class AbsorbQuantize:
                 node = Node("copy", node.inputs[:1], node.outputs, {}, node.location)
                 editor.changed = True
                 quant = static
-            if quant is None or node.op not in {*_MOVING, "copy", "softmax"}:
-                editor.keep(node)
-            elif node.op == "softmax":
+            if quant is not None and node.op == "softmax":
                 self._softmax(editor, node, quant)
-            else:
+            elif quant is not None and _keeps_values(node):
                 self._moved(editor, node, quant)
+            else:
+                editor.keep(node)
         return editor.finish()
 
     @staticmethod
@@ -92,6 +87,11 @@ class AbsorbQuantize:
         editor.keep(node)
 
 
+def _keeps_values(node: Node) -> bool:
+    """Whether results are values of the input, in any quantization that is monotonous."""
+    return node.has(Trait.KEEPS_FORMAT) and node.op != "depth_to_space"
+
+
 def _static(editor: Editor, node: Node) -> Quantization | None:
     """Return what an operator with constant arguments does; None if they are computed."""
     args = dict(node.attrs)
@@ -106,7 +106,7 @@ def _static(editor: Editor, node: Node) -> Quantization | None:
 def _effective(editor: Editor, name: str) -> Quantization | None:
     """Return the quantization that a tensor's values have, from where they come."""
     quant, node = editor.tensors[name].quant, editor.emitted(name)
-    while quant is None and node is not None and node.op in {*_MOVING, "copy"}:
+    while quant is None and node is not None and _keeps_values(node):
         name = node.inputs[0]
         quant, node = editor.tensors[name].quant, editor.emitted(name)
     return quant
@@ -118,7 +118,7 @@ def _origin(editor: Editor, name: str) -> str | None:
     kept = {*states, *(state.result for state in states.values())}
     while name not in kept and editor.has_one_use(name) and editor.tensors[name].data is None:
         node = editor.emitted(name)
-        if node is None or node.op not in {*_MOVING, "copy"}:
+        if node is None or not _keeps_values(node):
             return None if node is not None and node.op == "softmax" else name
         if node.op == "pad":  # the number it pads with need not be one of the values
             return None

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from nnef_hw.errors import NnefHwError, UnsupportedError
-from nnef_hw.ir import Graph, Node
-from nnef_hw.ir.verify import ARITHMETIC_OPS, CANONICAL_OPS, TABLE_OPS
+from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.ir.operators import CanonicalOperator, PerOperator
 from nnef_hw.passes.check_data_movement import check_data_movement
 from nnef_hw.passes.editor import channel_values, is_trivial
 from nnef_hw.reference.windows import pool_counts
@@ -17,6 +17,8 @@ __all__ = ["find_unsupported", "refuse_states"]
 
 Problem = tuple[str, str]
 
+checks = PerOperator[Callable[[Graph, Node], Iterator[Problem]]]("check")
+"""Yield what is in a node's way, beside what its operands hold; reason and remedy."""
 
 _CONTENTS = {"integer": "integers", "logical": "logical values"}
 
@@ -63,21 +65,11 @@ def _input_problems(graph: Graph) -> Iterator[NnefHwError]:
 
 
 def _problems(graph: Graph, node: Node) -> Iterator[Problem]:
-    if node.op not in CANONICAL_OPS:
+    if not isinstance(node.operator, CanonicalOperator):
         yield _missing(graph, node)
         return
     yield from _contents(graph, node)
-    constants = [name for name in node.inputs if graph.tensor(name).data is not None]
-    if node.op in TABLE_OPS:
-        if constants or len(node.inputs) != 1:
-            yield (
-                "its arguments are not exactly one activation",
-                "use scalar constants for its parameters",
-            )
-        return
-    check = _CHECKS.get(node.op)
-    if check is not None:
-        yield from check(graph, node)
+    yield from checks[node.op](graph, node)
 
 
 def _missing(graph: Graph, node: Node) -> Problem:
@@ -125,6 +117,15 @@ _REMEDIES = {
 }
 
 
+@checks(Trait.TABLE)
+def _function(graph: Graph, node: Node) -> Iterator[Problem]:
+    if len(node.inputs) != 1 or graph.tensor(node.inputs[0]).data is not None:
+        yield (
+            "its arguments are not exactly one activation",
+            "use scalar constants for its parameters",
+        )
+
+
 def _layer(graph: Graph, node: Node) -> Iterator[Problem]:
     if graph.tensor(node.inputs[0]).data is not None:
         yield "its input is a constant", "feed it from a graph input"
@@ -136,6 +137,7 @@ def _layer(graph: Graph, node: Node) -> Iterator[Problem]:
             yield f"its bias has shape {list(tensor.shape)}", "use one number for each channel"
 
 
+@checks("linear")
 def _linear(graph: Graph, node: Node) -> Iterator[Problem]:
     shape = graph.tensor(node.inputs[0]).shape
     if len(shape) != 2 or shape[0] != 1:
@@ -153,12 +155,14 @@ def _window(graph: Graph, node: Node) -> Iterator[Problem]:
         yield f"padding {node.attrs['padding']} crops the input", "use padding of 0 or more"
 
 
+@checks("conv")
 def _conv(graph: Graph, node: Node) -> Iterator[Problem]:
     yield from _window(graph, node)
     if len(graph.tensor(node.inputs[0]).shape) == 4:
         yield from _layer(graph, node)
 
 
+@checks(Trait.POOL)
 def _pool(graph: Graph, node: Node) -> Iterator[Problem]:
     yield from _window(graph, node)
     border = node.attrs["border"]
@@ -173,6 +177,7 @@ def _pool(graph: Graph, node: Node) -> Iterator[Problem]:
         yield "some of its windows lie outside of the image", "use less padding"
 
 
+@checks(Trait.ARITHMETIC)
 def _arithmetic(graph: Graph, node: Node) -> Iterator[Problem]:
     result = graph.tensor(node.outputs[0]).shape
     yield from _image(result)
@@ -190,6 +195,7 @@ def _arithmetic(graph: Graph, node: Node) -> Iterator[Problem]:
             )
 
 
+@checks("concat")
 def _concat(graph: Graph, node: Node) -> Iterator[Problem]:
     result = graph.tensor(node.outputs[0]).shape
     yield from _image(result)
@@ -197,6 +203,7 @@ def _concat(graph: Graph, node: Node) -> Iterator[Problem]:
         yield "axis 0 is not supported: one image at a time is computed", "use axis = 1 or above"
 
 
+@checks("slice")
 def _slice(graph: Graph, node: Node) -> Iterator[Problem]:
     yield from _image(graph.tensor(node.outputs[0]).shape)
     if any(stride != 1 for stride in node.attrs["stride"]):
@@ -205,6 +212,7 @@ def _slice(graph: Graph, node: Node) -> Iterator[Problem]:
         yield reason, "use positive strides of rows and columns"
 
 
+@checks("pad")
 def _pad(graph: Graph, node: Node) -> Iterator[Problem]:
     attrs = node.attrs
     padding = [tuple(pair) for pair in attrs["padding"]]
@@ -218,6 +226,7 @@ def _pad(graph: Graph, node: Node) -> Iterator[Problem]:
         yield f"padding {padding} reaches beyond rows and columns", "pad channels by concat"
 
 
+@checks("depth_to_space", "nearest_upsample")
 def _moved(graph: Graph, node: Node) -> Iterator[Problem]:
     yield from _image(graph.tensor(node.outputs[0]).shape)
 
@@ -227,6 +236,14 @@ def _image(shape: tuple[int, ...]) -> Iterator[Problem]:
         yield f"its result has shape {list(shape)}", "use [1, C], [1, C, L] or [1, C, H, W]"
 
 
+@checks(Trait.MOVES)
+def _nothing(graph: Graph, node: Node) -> Iterator[Problem]:
+    """Leave it to :func:`check_data_movement`: moves in a row are one."""
+    del graph, node
+    yield from ()
+
+
+@checks(Trait.ALONG_CHANNELS)
 def _axis_one(graph: Graph, node: Node) -> Iterator[Problem]:
     axes, shape = list(node.attrs.get("axes", [1])), graph.tensor(node.inputs[0]).shape
     if axes != [1]:
@@ -235,18 +252,4 @@ def _axis_one(graph: Graph, node: Node) -> Iterator[Problem]:
         yield f"its input has shape {list(shape)}", "use a batch of 1"
 
 
-_CHECKS: dict[str, Callable[[Graph, Node], Iterator[Problem]]] = {
-    **dict.fromkeys(ARITHMETIC_OPS, _arithmetic),
-    "argmax_reduce": _axis_one,
-    "avg_pool": _pool,
-    "box": _pool,
-    "concat": _concat,
-    "conv": _conv,
-    "depth_to_space": _moved,
-    "linear": _linear,
-    "max_pool": _pool,
-    "nearest_upsample": _moved,
-    "pad": _pad,
-    "slice": _slice,
-    "softmax": _axis_one,
-}
+checks.require_all()

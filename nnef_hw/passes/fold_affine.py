@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.ir import Graph, Node
+from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.editor import Editor, channel_values, reshape_node
 
 __all__ = ["FoldAffine"]
 
 FloatArray = NDArray[np.float64]
-
-_LAYERS = {"conv", "deconv", "linear"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class FoldAffine:
             before = editor.emitted(editor.resolve(source))
             if (
                 before is not None
-                and before.op in _LAYERS
+                and (before.has(Trait.WEIGHTS) or before.op == "deconv")
                 and before.attrs.get("activation") is None
                 and editor.has_one_use(source)
                 and _has_constants(editor, before)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.ir import Graph, Node, Quantization, Tensor
+from nnef_hw.ir import Graph, Node, Quantization, Tensor, Trait
 from nnef_hw.ir.quantization import rearranged
 from nnef_hw.passes.editor import Editor
 from nnef_hw.reference.float import evaluate_constant
@@ -46,9 +46,7 @@ class FoldConstants:
 
 def _carried(node: Node, source: Tensor, value: NDArray[Any]) -> Quantization | None:
     """Return the quantization of a constant whose elements a node only moves."""
-    if source.quant is None or node.op not in {
-        "copy", "reshape", "squeeze", "transpose", "unsqueeze"
-    }:  # fmt: skip
+    if source.quant is None or not node.has(Trait.MOVES):
         return None
     axes: list[int] = list(node.attrs["axes"]) if node.op == "transpose" else []
     axes += range(len(axes), len(source.shape))

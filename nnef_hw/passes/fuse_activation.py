@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from nnef_hw.ir import Graph
+from nnef_hw.ir import Graph, Trait
 from nnef_hw.ir.quantization import same_quantization
 from nnef_hw.passes.editor import Editor
 
@@ -28,7 +28,7 @@ class FuseActivation:
             before = editor.emitted(node.inputs[0]) if node.op == "relu" else None
             if (
                 before is None
-                or before.op not in {"conv", "linear", "add", "sub"}
+                or not before.has(Trait.FUSES_RELU)
                 or before.attrs.get("activation") is not None
                 or not editor.has_one_use(node.inputs[0])
                 or not _fits(editor, before.name, node.name)

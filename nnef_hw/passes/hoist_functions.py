@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from nnef_hw.ir import Graph, Node
-from nnef_hw.ir.verify import TABLE_OPS
+from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.editor import Editor
 from nnef_hw.passes.views import is_image
 
@@ -30,7 +29,7 @@ class HoistFunctions:
         for node in graph.nodes:
             before = editor.emitted(editor.resolve(node.inputs[0])) if node.inputs else None
             if (
-                node.op not in TABLE_OPS
+                not node.has(Trait.TABLE)
                 or len(node.inputs) != 1
                 or before is None
                 or not _moves(editor, before)
@@ -55,4 +54,4 @@ def _moves(editor: Editor, node: Node) -> bool:
     if node.op == "slice":
         before = editor.emitted(node.inputs[0])
         return before is not None and before.op in {"depth_to_space", "slice"}
-    return node.op in {"depth_to_space", "reshape", "transpose"}
+    return node.has(Trait.REARRANGES)

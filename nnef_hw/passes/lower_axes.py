@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from nnef_hw.ir import Graph, Node
+from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.editor import Editor
 from nnef_hw.passes.views import channels_first
 
@@ -25,12 +25,12 @@ class LowerAxes:
         """Return the rewritten graph."""
         editor = Editor(graph)
         for node in graph.nodes:
-            if node.op not in {"softmax", "argmax_reduce"}:
+            if not node.has(Trait.ALONG_CHANNELS):
                 editor.keep(node)
                 continue
             shape, given = editor.shape(node.inputs[0]), list(node.attrs.get("axes", [1]))
             axes = [axis for axis in given if shape[axis] > 1] or [1]
-            if len(shape) < 2 or (len(axes) > 1 and node.op != "softmax"):
+            if len(shape) < 2 or (len(axes) > 1 and node.has(Trait.INDEX)):
                 editor.keep(node)
             elif axes == [1] and shape[0] == 1:
                 new = node.with_attrs(axes=[1])
@@ -43,7 +43,7 @@ class LowerAxes:
 def _emit(editor: Editor, node: Node, axes: list[int]) -> None:
     view = channels_first(editor.shape(node.inputs[0]), axes)
     source = view.enter(editor, node, node.inputs[0], f"{node.name}_image")
-    extents = view.shape if node.op == "softmax" else (1, 1, *view.shape[2:])
+    extents = (1, 1, *view.shape[2:]) if node.has(Trait.INDEX) else view.shape
     image = editor.activation(f"{node.name}_result", extents, editor.tensors[node.name])
     editor.emit(replace(node.with_attrs(axes=[1]), inputs=(source,), outputs=(image,)))
     replace(view, shape=extents).leave(editor, node, image, node.name)

@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nnef_hw.ir import Graph, Node
+from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.editor import Editor, is_trivial
 from nnef_hw.reference.windows import pad_border
 
 __all__ = ["LowerBorders"]
 
 _BORDERS = {"reflect", "reflect-even", "replicate"}
-_WINDOWS = {"avg_pool", "box", "conv", "max_pool"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,8 @@ class LowerBorders:
 
 def _padding(node: Node) -> list[tuple[int, int]] | None:
     """Return the padding of rows and columns if its border continues the image."""
-    if node.op not in _WINDOWS | {"pad"} or node.attrs.get("border") not in _BORDERS:
+    pads = node.has(Trait.WINDOW) or node.op == "pad"
+    if not pads or node.attrs.get("border") not in _BORDERS:
         return None
     padding = [(int(p), int(q)) for p, q in node.attrs["padding"]]
     if node.op != "conv":

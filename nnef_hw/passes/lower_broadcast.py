@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from nnef_hw.ir import Graph, Node
-from nnef_hw.ir.verify import ARITHMETIC_OPS
+from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.editor import Editor, reshape_node
 from nnef_hw.passes.views import is_image
 
@@ -29,7 +28,7 @@ class LowerBroadcast:
         editor = Editor(graph)
         for node in graph.nodes:
             shape = editor.shape(node.name)
-            if node.op in ARITHMETIC_OPS and is_image(shape):
+            if node.has(Trait.ARITHMETIC) and is_image(shape):
                 inputs = [
                     name
                     if editor.data(name) is not None or editor.shape(name) == shape

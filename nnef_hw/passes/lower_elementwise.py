@@ -11,14 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.ir import Graph, Node
-from nnef_hw.ir.verify import ARITHMETIC_OPS, TABLE_OPS
+from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.editor import Editor, channel_values
 from nnef_hw.passes.views import View, channels_first, is_image, reshaped
 
 __all__ = ["LowerElementwise"]
-
-_OPS = TABLE_OPS | ARITHMETIC_OPS | {"div", "prelu"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,7 @@ class LowerElementwise:
         """Return the rewritten graph."""
         editor = Editor(graph)
         for node in graph.nodes:
-            if node.op not in _OPS or not _has_one_shape(editor, node):
+            if not node.has(Trait.ELEMENTWISE) or not _has_one_shape(editor, node):
                 editor.keep(node)
                 continue
             node = _compacted(editor, node)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.ir import MOVES, Graph, Node
+from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.editor import Editor, reshape_node
 
 __all__ = ["LowerFlattenedLinear"]
@@ -65,7 +65,7 @@ def _moves(editor: Editor, name: str) -> list[Node]:
     """Return the reshapes and transposes before a tensor, the last one first."""
     moves = []
     node = editor.producer(name)
-    while node is not None and node.op in MOVES:
+    while node is not None and node.has(Trait.MOVES):
         moves.append(node)
         node = editor.producer(node.inputs[0])
     return moves

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from nnef_hw.ir import Graph, Node
+from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.editor import Editor, reshape_node
 
 __all__ = ["LowerShapes"]
@@ -48,7 +48,7 @@ class LowerShapes:
 
 
 def _keeps_order(graph: Graph, node: Node) -> bool:
-    if node.op in {"reshape", "squeeze", "unsqueeze"}:
+    if node.has(Trait.RESHAPES):
         return True
     if node.op != "transpose":
         return False

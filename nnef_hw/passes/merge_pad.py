@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from nnef_hw.ir import Graph, Node
+from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.editor import Editor, is_trivial
 
 __all__ = ["MergePad"]
-
-_WINDOWS = {"avg_pool", "box", "conv", "max_pool"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class MergePad:
 
 def _merged_border(pad: Node, node: Node) -> str | None:
     """Return the border of a window that does the padding itself, None if it cannot."""
-    if not _extends_image(pad) or node.op not in _WINDOWS or node.attrs["border"] != "constant":
+    if not (_extends_image(pad) and node.has(Trait.WINDOW)) or node.attrs["border"] != "constant":
         return None
     value = float(pad.attrs.get("value", 0.0))
     if value == 0.0:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nnef_hw.ir import Graph, Node
+from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.editor import Editor, is_trivial
 
 __all__ = ["NormalizeAttributes"]
@@ -40,7 +40,7 @@ class NormalizeAttributes:
 
 
 def _normalize(editor: Editor, node: Node) -> Node:
-    if node.op in {"conv", "linear"}:
+    if node.has(Trait.WEIGHTS):
         node = _with_bias(editor, node.with_attrs(activation=node.attrs.get("activation")))
     if node.op == "conv":
         shape, kernel = editor.shape(node.inputs[0]), editor.shape(node.inputs[1])
@@ -56,7 +56,7 @@ def _normalize(editor: Editor, node: Node) -> Node:
     if node.op == "box" and node.attrs.get("normalize", False):
         attrs = {key: value for key, value in node.attrs.items() if key != "normalize"}
         node = replace(node, op="avg_pool", attrs=attrs)
-    if node.op in {"avg_pool", "max_pool", "box"}:
+    if node.has(Trait.POOL):
         return _with_window(node, editor.shape(node.inputs[0]), node.attrs["size"])
     return node
 
@@ -70,7 +70,7 @@ def _with_window(node: Node, extents: tuple[int, ...], size: Any) -> Node:
             total = max((-(-n // s) - 1) * s + (k - 1) * d + 1 - n, 0)
             padding.append((total // 2, total - total // 2))
     border = node.attrs.get("border", "constant")
-    if is_trivial(padding, (0, 0)) or (node.op in {"box", "conv"} and border == "ignore"):
+    if is_trivial(padding, (0, 0)) or (node.has(Trait.SUMS) and border == "ignore"):
         border = "constant"
     dilation = [1 if k == 1 else d for k, d in zip(size, dilation, strict=True)]
     return node.with_attrs(stride=stride, dilation=dilation, padding=padding, border=border)

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from nnef_hw.ir import Graph, Node
-from nnef_hw.ir.verify import ARITHMETIC_OPS, TABLE_OPS
+from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.editor import Editor, reshape_node
 
 __all__ = ["RaiseRank"]
 
-_ALIGNED_OPS = ARITHMETIC_OPS | {"concat", "div"}
-_EXTENDED_OPS = frozenset({
-    "avg_pool", "box", "conv", "depth_to_space", "max_pool", "nearest_upsample", "pad",
-})  # fmt: skip
-"""Operators whose attributes have an item for each axis."""
-
-_OPS = TABLE_OPS | _ALIGNED_OPS | _EXTENDED_OPS | {"batch_normalization", "slice"}
 _RANK = 3
 
 
@@ -51,11 +43,11 @@ class RaiseRank:
 
 
 def _can_raise(editor: Editor, node: Node) -> bool:
-    if node.op not in _OPS or len(editor.shape(node.outputs[0])) != _RANK:
+    if not node.has(Trait.RAISES) or len(editor.shape(node.outputs[0])) != _RANK:
         return False
     if node.op == "conv" and editor.data(node.inputs[1]) is None:
         return False
-    operands = node.inputs if node.op in _ALIGNED_OPS else node.inputs[:1]
+    operands = node.inputs if node.has(Trait.ALIGNED) else node.inputs[:1]
     return all(len(editor.shape(name)) == _RANK for name in operands if editor.data(name) is None)
 
 
@@ -67,7 +59,7 @@ def _operand(editor: Editor, node: Node, position: int) -> str:
         if len(tensor.shape) != _RANK:
             return name
         return editor.rearranged(f"{tensor.name}_2d", tensor, lambda array: array[..., None])
-    if position > 0 and node.op not in _ALIGNED_OPS:
+    if position > 0 and not node.has(Trait.ALIGNED):
         return name
     hint = f"{node.outputs[0]}_image"
     image = editor.activation(hint, (*tensor.shape, 1), tensor)
@@ -76,7 +68,7 @@ def _operand(editor: Editor, node: Node, position: int) -> str:
 
 
 def _raised(node: Node) -> Node:
-    if node.op not in _EXTENDED_OPS:
+    if not node.has(Trait.PER_AXIS):
         return node
     extra = {"padding": (0, 0), "stride": 1, "dilation": 1, "size": 1, "factor": 1}
     return node.with_attrs(**{

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from nnef_hw.ir import Graph, Node
+from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.editor import Editor, is_trivial
 
 __all__ = ["RemoveIdentity"]
@@ -49,7 +49,7 @@ def _is_identity(graph: Graph, node: Node) -> bool:
         return True
     if not node.inputs or graph.tensor(node.inputs[0]).shape != graph.tensor(node.outputs[0]).shape:
         return False
-    if node.op in {"reshape", "squeeze", "unsqueeze"}:
+    if node.has(Trait.RESHAPES):
         return True
     if node.op == "transpose":
         return list(node.attrs["axes"]) == sorted(node.attrs["axes"])
@@ -59,6 +59,6 @@ def _is_identity(graph: Graph, node: Node) -> bool:
         return True
     if node.op == "pad":
         return is_trivial(node.attrs["padding"], (0, 0))
-    if node.op in {"max_pool", "avg_pool", "box"}:
+    if node.has(Trait.POOL):
         return is_trivial(node.attrs["size"], 1) and is_trivial(node.attrs["padding"], (0, 0))
     return False

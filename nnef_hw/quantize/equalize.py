@@ -13,12 +13,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.ir import Graph, Node
+from nnef_hw.ir import Graph, Node, Trait
 
 __all__ = ["equalize"]
 
-_LAYERS = {"conv", "linear"}
-_LETS_THROUGH = {"avg_pool", "max_pool", "relu", "reshape"}
 _ROUNDS = 20
 _LIMIT = 2.0**8
 """Most that a channel is scaled by: biases of channels that hardly count stay small."""
@@ -53,12 +51,16 @@ def equalize(graph: Graph) -> Graph:
 
 def _pairs(graph: Graph) -> Iterator[tuple[Node, Node]]:
     for first in graph.nodes:
-        if first.op not in _LAYERS or not _is_free(graph, first):
+        if not first.has(Trait.WEIGHTS) or not _is_free(graph, first):
             continue
         node: Node | None = _only_reader(graph, first)
-        while node is not None and node.op in _LETS_THROUGH and _keeps_channels(graph, node):
+        while (
+            node is not None
+            and node.has(Trait.LETS_SCALES_THROUGH)
+            and _keeps_channels(graph, node)
+        ):
             node = _only_reader(graph, node)
-        if node is not None and node.op in _LAYERS and _is_free(graph, node):
+        if node is not None and node.has(Trait.WEIGHTS) and _is_free(graph, node):
             yield first, node
 
 

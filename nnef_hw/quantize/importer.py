@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.errors import UnsupportedError
-from nnef_hw.ir import Graph, Node, Stage, Tensor, verify
-from nnef_hw.ir.verify import ARITHMETIC_OPS, EXACT_TABLE_OPS, ONE_FORMAT_OPS, TABLE_OPS
+from nnef_hw.ir import Graph, Node, Stage, Tensor, Trait, verify
+from nnef_hw.ir.operators import PerOperator
 from nnef_hw.numerics import (
-    SOFTMAX_QTYPE,
     QType,
     Requant,
     accumulator_range,
@@ -23,12 +23,11 @@ from nnef_hw.numerics import (
     fold_zero_point,
     signed_bits,
 )
-from nnef_hw.quantize.one_format import KEEPS_QTYPE
+from nnef_hw.quantize.params import MULT_BITS, FixedParams, index_qtype, softmax_qtype
 from nnef_hw.reference import unary_function
 from nnef_hw.reference.windows import pool_counts
 from nnef_hw.tables import TABLE_BITS, unary_table
 from nnef_hw.tflite_numerics import (
-    TFLITE_SOFTMAX_QTYPE,
     TfliteAverage,
     TfliteRequant,
     tflite_add_requant,
@@ -36,77 +35,7 @@ from nnef_hw.tflite_numerics import (
     tflite_requant,
 )
 
-__all__ = ["FixedParams", "LayerParams", "argmax_qtype", "build_fixed", "softmax_qtype"]
-
-MULT_BITS = 16
-_TFLITE_OPS = KEEPS_QTYPE | {"add", "argmax_reduce", "avg_pool", "conv", "linear", "softmax"}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LayerParams:
-    """Integers of a ``conv`` or ``linear``.
-
-    Parameters
-    ----------
-    weights
-        Codes of the filter, [outC, ...] as in the canonical graph.
-    bias
-        int32 codes at ``input scale * weight scale``, one per channel, no zero point folded in.
-    weight_qtype
-        Format of the filter with one scale, or one per output channel; zero point 0.
-    """
-
-    weights: NDArray[np.int64]
-    bias: NDArray[np.int64]
-    weight_qtype: QType
-
-    def bias_qtype(self, source_scale: float) -> QType:
-        """Return the format of the bias behind activations of this scale."""
-        scale = self.weight_qtype.scale
-        if isinstance(scale, tuple):
-            return QType(32, signed=True, scale=tuple(source_scale * s for s in scale))
-        return QType(32, signed=True, scale=source_scale * scale)
-
-    def real(self, source_scale: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the weights and the bias [1, outC] that the codes stand for."""
-        bias = self.bias_qtype(source_scale).dequantize(self.bias.reshape(1, -1), axis=1)
-        return self.weight_qtype.dequantize(self.weights), bias
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FixedParams:
-    """Everything that a canonical graph lacks to be a fixed one.
-
-    Parameters
-    ----------
-    activations
-        Format of graph inputs, of results and of constant operands of ``add``, ``sub`` and
-        ``mul`` by tensor name. Some follow: ``softmax`` and ``argmax_reduce`` have formats of
-        their own, ``max_pool`` and operators that move elements keep their input's. Where operands
-        of ``max``, ``min`` and ``concat`` have another format than the result, they are
-        requantized.
-    layers
-        Integers of each ``conv`` and ``linear`` by node name.
-    mult_bits
-        Width of requantization multipliers by node name, 16 if nothing is said.
-    rounding
-        How sums become codes: ``half_up`` or ``tflite``.
-    """
-
-    activations: Mapping[str, QType]
-    layers: Mapping[str, LayerParams]
-    mult_bits: Mapping[str, int] = field(default_factory=dict)
-    rounding: str = "half_up"
-
-
-def softmax_qtype(rounding: str) -> QType:
-    """Format of the results of a softmax."""
-    return TFLITE_SOFTMAX_QTYPE if rounding == "tflite" else SOFTMAX_QTYPE
-
-
-def argmax_qtype(channels: int) -> QType:
-    """Format of indices below ``channels``."""
-    return QType(bits=max(1, (channels - 1).bit_length()), signed=False, scale=1.0)
+__all__ = ["build_fixed"]
 
 
 def build_fixed(graph: Graph, params: FixedParams) -> Graph:
@@ -149,66 +78,25 @@ class _Builder:
         return qtype
 
     @property
-    def _tflite(self) -> bool:
+    def is_tflite(self) -> bool:
         return self.params.rounding == "tflite"
 
     def convert(self, node: Node) -> None:
-        if self._tflite and node.op not in _TFLITE_OPS:
+        if self.is_tflite and not node.has(Trait.TFLITE):
             raise UnsupportedError(
                 f"{node.op} {node.name!r} has no TensorFlow Lite rounding",
                 remedy="use rounding = 'half_up'",
                 location=node.location,
             )
-        if node.op in ONE_FORMAT_OPS:
-            node = self._in_one_format(node)
-        elif node.op in ARITHMETIC_OPS:
-            node = self._arithmetic(node)
-        else:
-            node = self._of_one_activation(node, self.qtype(node.inputs[0]))
-        self.nodes.append(node)
+        self.nodes.append(converts[node.op](self, node))
 
-    def _of_one_activation(self, node: Node, source: QType) -> Node:
-        if node.op in KEEPS_QTYPE:
-            self.set_qtype(node.name, source)
-            if node.op == "pad":
-                _check_padding(node, source)
-        elif node.op == "argmax_reduce":
-            self.set_qtype(node.name, argmax_qtype(self.graph.tensor(node.inputs[0]).shape[1]))
-        elif node.op == "softmax":
-            self.set_qtype(node.name, softmax_qtype(self.params.rounding))
-            _check_table(node, source)
-            make_table = tflite_exp_table if self._tflite else exp_table
-            node = node.with_attrs(table=make_table(_scale(source), 1 << source.bits))
-        else:
-            target = self.params.activations[node.name]
-            self.set_qtype(node.name, target)
-            if node.op in TABLE_OPS:
-                _check_table(node, source)
-                node = node.with_attrs(table=unary_table(unary_function(node), source, target))
-            elif node.op in {"avg_pool", "box"}:
-                node = self._average(node, source, target)
-            else:
-                node = self._layer(node, source, target)
-        return node
-
-    def _in_one_format(self, node: Node) -> Node:
-        """Quantize constants and map codes of operands whose format is not the result's."""
+    def take_format(self, node: Node) -> QType:
+        """Give a result the format that was chosen for it; return this."""
         target = self.params.activations[node.name]
         self.set_qtype(node.name, target)
-        operands: dict[str, str] = {}
-        for position, name in enumerate(node.inputs):
-            data = self.tensors[name].data
-            if name in operands:
-                continue
-            if data is not None:
-                operands[name] = self._constant(node, position, target.quantize(data), target)
-            elif self.qtype(name) == target:
-                operands[name] = name
-            else:
-                operands[name] = self._requantized(node, name, target)
-        return replace(node, inputs=tuple(operands[name] for name in node.inputs))
+        return target
 
-    def _requantized(self, node: Node, name: str, target: QType) -> str:
+    def requantized(self, node: Node, name: str, target: QType) -> str:
         """Emit a table of the codes that another format has for the same numbers."""
         result, count = f"{name}_in_{node.name}", 2
         while result in self.tensors:
@@ -220,81 +108,29 @@ class _Builder:
         self.nodes.append(table.with_attrs(table=entries))
         return result
 
-    def _arithmetic(self, node: Node) -> Node:
-        target = self.params.activations[node.name]
-        self.set_qtype(node.name, target)
-        inputs = [self._operand(node, position) for position in (0, 1)]
-        node = replace(node, inputs=tuple(inputs))
-        formats = [self.qtype(name) for name in inputs]
-        first, second = (_scale(qtype) for qtype in formats)
-        limits = [(q.lo - q.zero_point, q.hi - q.zero_point) for q in formats]
-        if node.op == "mul":
-            corners = [a * b for a in limits[0] for b in limits[1]]
-            bits = signed_bits(min(corners), max(corners))
-            factor = first * second / _scale(target)
-            return node.with_attrs(requant=self._requant(node, [factor], target, bits))
-        if self._tflite:
-            requant = tflite_add_requant((first, second), target, lo=_relu_limit(node, target))
-            return node.with_attrs(requant=requant)
-        sign = 1.0 if node.op == "add" else -1.0
-        with _located(node):
-            exact = choose_add_requant(
-                (first / _scale(target), sign * second / _scale(target)),
-                target,
-                mult_bits=self.params.mult_bits.get(node.name, MULT_BITS),
-                lo=_relu_limit(node, target),
-                operand_bits=max(signed_bits(*pair) for pair in limits),
-            )
-        return node.with_attrs(requant=exact)
+    def with_operands(self, node: Node) -> Node:
+        """Return a node of arithmetic whose constant operands are quantized."""
+        inputs = list(node.inputs)
+        for position, name in enumerate(inputs):
+            data = self.tensors[name].data
+            if data is not None:
+                qtype = self.params.activations[name]
+                inputs[position] = self.constant(node, position, qtype.quantize(data), qtype)
+        return replace(node, inputs=tuple(inputs))
 
-    def _operand(self, node: Node, position: int) -> str:
-        name = node.inputs[position]
-        data = self.tensors[name].data
-        if data is None:
-            return name
-        qtype = self.params.activations[name]
-        return self._constant(node, position, qtype.quantize(data), qtype)
+    def limits(self, node: Node) -> list[tuple[int, int]]:
+        """Return the limits of every operand's codes less their zero point."""
+        formats = map(self.qtype, node.inputs)
+        return [(q.lo - q.zero_point, q.hi - q.zero_point) for q in formats]
 
-    def _average(self, node: Node, source: QType, target: QType) -> Node:
-        taps = int(np.prod(node.attrs["size"]))
-        if self._tflite:
-            if source != target:
-                raise UnsupportedError(
-                    f"avg_pool {node.name!r} has another format than its input, which TensorFlow "
-                    "Lite does not allow",
-                    remedy="use rounding = 'half_up'",
-                    location=node.location,
-                )
-            requant = TfliteAverage(taps, target.zero_point, target.lo, target.hi)
-            return node.with_attrs(requant=requant)
-        top = taps * max(source.hi - source.zero_point, source.zero_point - source.lo)
-        counts = [taps if node.op == "avg_pool" else 1]
-        if node.attrs["border"] == "ignore":
-            shape = self.graph.tensor(node.inputs[0]).shape
-            counts = np.unique(pool_counts(node.attrs, shape)).tolist()
-        factors = [_scale(source) / (_scale(target) * count) for count in counts]
-        return node.with_attrs(requant=self._requant(node, factors, target, signed_bits(-top, top)))
+    def scales(self, node: Node) -> list[float]:
+        """Return the scale of every operand."""
+        return [_scale(self.qtype(name)) for name in node.inputs]
 
-    def _layer(self, node: Node, source: QType, target: QType) -> Node:
-        layer = self.params.layers[node.name]
-        bias_qtype = layer.bias_qtype(_scale(source))
-        factors = (np.atleast_1d(bias_qtype.scale) / _scale(target)).tolist()
-        bias = np.asarray(layer.bias, np.int64).reshape(1, -1)
-        weights = np.asarray(layer.weights, np.int64)
-        names = (
-            self._constant(node, 1, weights, layer.weight_qtype),
-            self._constant(node, 2, bias, bias_qtype),
-        )
-        folded = fold_zero_point(bias, weights, source.zero_point)
-        limits = accumulator_range(weights, folded, source.lo, source.hi)
-        requant = self._requant(node, factors, target, signed_bits(*limits))
-        node = replace(node, inputs=(node.inputs[0], *names))
-        return node.with_attrs(requant=requant)
-
-    def _requant(
+    def requant(
         self, node: Node, factors: list[float], target: QType, acc_bits: int
     ) -> Requant | TfliteRequant:
-        if self._tflite:
+        if self.is_tflite:
             lo, once = _relu_limit(node, target), node.op == "linear"
             return tflite_requant(factors, target, lo=lo, rounds_once=once)
         with _located(node):
@@ -306,7 +142,7 @@ class _Builder:
                 acc_bits=acc_bits,
             )
 
-    def _constant(self, node: Node, position: int, codes: NDArray[np.int64], qtype: QType) -> str:
+    def constant(self, node: Node, position: int, codes: NDArray[np.int64], qtype: QType) -> str:
         old = self.graph.tensor(node.inputs[position])
         assert codes.shape == old.shape, f"{old.name}: {codes.shape} codes for {old.shape}"
         users = sum(other.inputs.count(old.name) for other in self.graph.nodes)
@@ -317,6 +153,152 @@ class _Builder:
             old, name=name, label=label, dtype="scalar", data=codes, qtype=qtype
         )
         return name
+
+
+converts = PerOperator[Callable[[_Builder, Node], Node]]("conversion to the fixed stage")
+"""Set the format of the result, quantize constants, and return the node of the fixed stage."""
+
+
+@converts(Trait.KEEPS_FORMAT)
+def _keep(builder: _Builder, node: Node) -> Node:
+    source = builder.qtype(node.inputs[0])
+    builder.set_qtype(node.name, source)
+    if node.op == "pad":
+        _check_padding(node, source)
+    return node
+
+
+@converts(Trait.INDEX)
+def _index(builder: _Builder, node: Node) -> Node:
+    builder.set_qtype(node.name, index_qtype(builder.graph.tensor(node.inputs[0]).shape[1]))
+    return node
+
+
+@converts("softmax")
+def _softmax(builder: _Builder, node: Node) -> Node:
+    source = builder.qtype(node.inputs[0])
+    builder.set_qtype(node.name, softmax_qtype(builder.params.rounding))
+    _check_table(node, source)
+    make_table = tflite_exp_table if builder.is_tflite else exp_table
+    return node.with_attrs(table=make_table(_scale(source), 1 << source.bits))
+
+
+@converts(Trait.TABLE)
+def _function(builder: _Builder, node: Node) -> Node:
+    source, target = builder.qtype(node.inputs[0]), builder.take_format(node)
+    _check_table(node, source)
+    return node.with_attrs(table=unary_table(unary_function(node), source, target))
+
+
+@converts(Trait.ONE_FORMAT)
+def _in_one_format(builder: _Builder, node: Node) -> Node:
+    """Quantize constants and map codes of operands whose format is not the result's."""
+    target = builder.take_format(node)
+    operands: dict[str, str] = {}
+    for position, name in enumerate(node.inputs):
+        data = builder.tensors[name].data
+        if name in operands:
+            continue
+        if data is not None:
+            operands[name] = builder.constant(node, position, target.quantize(data), target)
+        elif builder.qtype(name) == target:
+            operands[name] = name
+        else:
+            operands[name] = builder.requantized(node, name, target)
+    return replace(node, inputs=tuple(operands[name] for name in node.inputs))
+
+
+@converts("mul")
+def _product(builder: _Builder, node: Node) -> Node:
+    target, node = builder.take_format(node), builder.with_operands(node)
+    first, second = builder.limits(node)
+    corners = [a * b for a in first for b in second]
+    bits = signed_bits(min(corners), max(corners))
+    factor = prod(builder.scales(node)) / _scale(target)
+    return node.with_attrs(requant=builder.requant(node, [factor], target, bits))
+
+
+@converts("add")
+def _sum(builder: _Builder, node: Node) -> Node:
+    return _weighted_sum(builder, node, 1.0)
+
+
+@converts("sub")
+def _difference(builder: _Builder, node: Node) -> Node:
+    return _weighted_sum(builder, node, -1.0)
+
+
+def _weighted_sum(builder: _Builder, node: Node, sign: float) -> Node:
+    target, node = builder.take_format(node), builder.with_operands(node)
+    first, second = builder.scales(node)
+    if builder.is_tflite:
+        lo = _relu_limit(node, target)
+        return node.with_attrs(requant=tflite_add_requant((first, second), target, lo=lo))
+    with _located(node):
+        exact = choose_add_requant(
+            (first / _scale(target), sign * second / _scale(target)),
+            target,
+            mult_bits=builder.params.mult_bits.get(node.name, MULT_BITS),
+            lo=_relu_limit(node, target),
+            operand_bits=max(signed_bits(*pair) for pair in builder.limits(node)),
+        )
+    return node.with_attrs(requant=exact)
+
+
+@converts("avg_pool")
+def _average(builder: _Builder, node: Node) -> Node:
+    taps = int(np.prod(node.attrs["size"]))
+    if not builder.is_tflite:
+        return _requantized_sum(builder, node, taps)
+    source, target = builder.qtype(node.inputs[0]), builder.take_format(node)
+    if source != target:
+        raise UnsupportedError(
+            f"avg_pool {node.name!r} has another format than its input, which TensorFlow "
+            "Lite does not allow",
+            remedy="use rounding = 'half_up'",
+            location=node.location,
+        )
+    requant = TfliteAverage(taps, target.zero_point, target.lo, target.hi)
+    return node.with_attrs(requant=requant)
+
+
+@converts("box")
+def _window_sum(builder: _Builder, node: Node) -> Node:
+    return _requantized_sum(builder, node, 1)
+
+
+def _requantized_sum(builder: _Builder, node: Node, divisor: int) -> Node:
+    """Requantize what windows add up to, divided by a number, or by the taps in the image."""
+    source, target = builder.qtype(node.inputs[0]), builder.take_format(node)
+    taps = int(np.prod(node.attrs["size"]))
+    top = taps * max(source.hi - source.zero_point, source.zero_point - source.lo)
+    counts = [divisor]
+    if node.attrs["border"] == "ignore":
+        shape = builder.graph.tensor(node.inputs[0]).shape
+        counts = np.unique(pool_counts(node.attrs, shape)).tolist()
+    factors = [_scale(source) / (_scale(target) * count) for count in counts]
+    return node.with_attrs(requant=builder.requant(node, factors, target, signed_bits(-top, top)))
+
+
+@converts(Trait.WEIGHTS)
+def _layer(builder: _Builder, node: Node) -> Node:
+    source, target = builder.qtype(node.inputs[0]), builder.take_format(node)
+    layer = builder.params.layers[node.name]
+    bias_qtype = layer.bias_qtype(_scale(source))
+    factors = (np.atleast_1d(bias_qtype.scale) / _scale(target)).tolist()
+    bias = np.asarray(layer.bias, np.int64).reshape(1, -1)
+    weights = np.asarray(layer.weights, np.int64)
+    names = (
+        builder.constant(node, 1, weights, layer.weight_qtype),
+        builder.constant(node, 2, bias, bias_qtype),
+    )
+    folded = fold_zero_point(bias, weights, source.zero_point)
+    limits = accumulator_range(weights, folded, source.lo, source.hi)
+    requant = builder.requant(node, factors, target, signed_bits(*limits))
+    return replace(node, inputs=(node.inputs[0], *names)).with_attrs(requant=requant)
+
+
+converts.require_all()
 
 
 def _relu_limit(node: Node, target: QType) -> int | None:
@@ -358,7 +340,7 @@ def _check_padding(node: Node, source: QType) -> None:
 
 
 def _check_table(node: Node, source: QType) -> None:
-    if node.op in EXACT_TABLE_OPS and source.bits > TABLE_BITS:
+    if node.has(Trait.EXACT_TABLE) and source.bits > TABLE_BITS:
         raise UnsupportedError(
             f"{node.op} {node.name!r}: its input has {source.bits} bits, "
             f"its table has at most {TABLE_BITS}",

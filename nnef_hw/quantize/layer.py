@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from nnef_hw.ir import Graph, Node
 from nnef_hw.numerics import QType
 from nnef_hw.quantize.adaptive import fit_weights, round_adaptively
-from nnef_hw.quantize.importer import LayerParams
+from nnef_hw.quantize.params import LayerParams
 from nnef_hw.quantize.scheme import Scheme
 from nnef_hw.quantize.simulate import Moments, Simulation
 from nnef_hw.quantize.source_quantization import source_bias, source_weights

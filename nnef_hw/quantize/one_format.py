@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from nnef_hw.ir import Graph, Node
-from nnef_hw.ir.verify import EXACT_TABLE_OPS, ONE_FORMAT_OPS
+from nnef_hw.ir import Graph, Node, Trait
 
-__all__ = ["KEEPS_QTYPE", "computing_node", "exact_operands", "format_owners", "padded_values"]
-
-KEEPS_QTYPE = frozenset({
-    "depth_to_space", "max_pool", "nearest_upsample", "pad", "reshape", "slice", "transpose",
-})  # fmt: skip
-"""Operators whose result has their input's format."""
-
-_FIXED_FORMAT = frozenset({"argmax_reduce", "softmax"})
+__all__ = ["computing_node", "exact_operands", "format_owners", "padded_values"]
 
 
 def format_owners(graph: Graph) -> dict[str, str]:
@@ -24,7 +16,8 @@ def format_owners(graph: Graph) -> dict[str, str]:
     """
     owners: dict[str, str] = {}
     for node in reversed(graph.nodes):
-        if node.op in ONE_FORMAT_OPS or (node.op in KEEPS_QTYPE and node.name in owners):
+        keeps = node.has(Trait.KEEPS_FORMAT) and node.name in owners
+        if keeps or node.has(Trait.ONE_FORMAT):
             owner = owners.get(node.name, node.name)
             owners.update((name, owner) for name in node.inputs if _is_free(graph, name))
     return owners
@@ -34,8 +27,8 @@ def exact_operands(graph: Graph) -> frozenset[str]:
     """Return what tables read that are not interpolated, and those whose formats these have."""
     found: set[str] = set()
     for node in reversed(graph.nodes):
-        hands_on = node.op in ONE_FORMAT_OPS | KEEPS_QTYPE and node.name in found
-        if node.op in EXACT_TABLE_OPS or hands_on:
+        hands_on = node.has(Trait.ONE_FORMAT) or node.has(Trait.KEEPS_FORMAT)
+        if node.has(Trait.EXACT_TABLE) or (hands_on and node.name in found):
             found.update(node.inputs)
     return frozenset(found)
 
@@ -43,7 +36,7 @@ def exact_operands(graph: Graph) -> frozenset[str]:
 def computing_node(graph: Graph, name: str) -> Node | None:
     """Return the node whose values a tensor holds, behind those that keep formats."""
     node = graph.producer(name)
-    while node is not None and node.op in KEEPS_QTYPE:
+    while node is not None and node.has(Trait.KEEPS_FORMAT):
         node = graph.producer(node.inputs[0])
     return node
 
@@ -54,7 +47,7 @@ def padded_values(graph: Graph) -> dict[str, list[float]]:
     for node in graph.nodes:
         if node.op == "pad":
             source = node.inputs[0]
-            while (before := graph.producer(source)) is not None and before.op in KEEPS_QTYPE:
+            while (before := graph.producer(source)) and before.has(Trait.KEEPS_FORMAT):
                 source = before.inputs[0]
             values.setdefault(source, []).append(float(node.attrs["value"]))
     return values
@@ -64,7 +57,7 @@ def _is_free(graph: Graph, name: str) -> bool:
     node, tensor = graph.producer(name), graph.tensor(name)
     return (
         node is not None
-        and node.op not in _FIXED_FORMAT
+        and not node.has(Trait.FIXED_FORMAT)
         and tensor.quant is None
         and name not in graph.outputs
         and len(graph.consumers(name)) == 1

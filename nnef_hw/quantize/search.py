@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.errors import UsageError
-from nnef_hw.ir import Graph
+from nnef_hw.ir import Graph, Trait
 from nnef_hw.quantize.calibrate import choose_widths, quantize
 from nnef_hw.quantize.equalize import equalize
 from nnef_hw.quantize.importer import build_fixed
@@ -159,7 +159,7 @@ def _costs(graph: Graph, budget: Budget) -> dict[str, float]:
     volumes: dict[str, int] = {}
     macs: dict[str, int] = {}
     for node in graph.nodes:
-        if node.op in {"conv", "linear"}:
+        if node.has(Trait.WEIGHTS):
             volumes[node.name] = graph.tensor(node.inputs[1]).volume
             pixels = int(np.prod(graph.tensor(node.name).shape[2:], dtype=np.int64))
             macs[node.name] = volumes[node.name] * pixels

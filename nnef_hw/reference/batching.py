@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nnef_hw.ir import Graph, Node
-from nnef_hw.ir.verify import TABLE_OPS
+from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.ir.operators import canonical_operators
 
 __all__ = ["dependents", "is_batchable"]
 
@@ -118,7 +118,7 @@ def _einsum(case: _Case) -> bool:
 
 
 _RULES: dict[str, Callable[[_Case], bool]] = {
-    **dict.fromkeys(TABLE_OPS, _always),
+    **{operator.name: _always for operator in canonical_operators(Trait.TABLE)},
     **dict.fromkeys(
         (
             "add", "add_n", "and", "batch_normalization", "bit_and", "bit_not", "bit_or",

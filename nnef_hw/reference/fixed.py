@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.errors import SampleError
-from nnef_hw.ir import Graph, Node, Tensor
+from nnef_hw.ir import Graph, Node, Tensor, Trait
 from nnef_hw.ir.batch import join_batch, sample_extents
-from nnef_hw.ir.verify import TABLE_OPS
+from nnef_hw.ir.operators import PerOperator
 from nnef_hw.numerics import (
     AddRequant,
     QType,
@@ -86,6 +86,10 @@ class _Call:
     @property
     def target(self) -> Tensor:
         return self.graph.tensor(self.node.outputs[0])
+
+
+fixed = PerOperator[Callable[[_Call], Codes]]("fixed reference")
+"""What hardware computes of codes."""
 
 
 def run_fixed(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Codes]:
@@ -172,7 +176,7 @@ def iterate_fixed(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> Iterator[
 def compute_node(graph: Graph, node: Node, values: Mapping[str, Codes]) -> Codes:
     """Return the codes of one node's result from those of the activations it reads."""
     args = tuple(values[name] if name in values else graph.constant(name) for name in node.inputs)
-    return _OPERATORS[node.op](_Call(graph, node, args))
+    return fixed[node.op](_Call(graph, node, args))
 
 
 def _check_codes(graph: Graph, name: str, codes: NDArray[Any]) -> NDArray[Any]:
@@ -192,6 +196,7 @@ def _check_codes(graph: Graph, name: str, codes: NDArray[Any]) -> NDArray[Any]:
     return codes
 
 
+@fixed("conv")
 def _conv(call: _Call) -> Codes:
     weights, bias = _weights(call)
     zero_point = call.source.zero_point
@@ -223,6 +228,7 @@ def _exact_type(weights: Codes, source: QType) -> type[np.floating[Any]]:
     return np.float32 if is_small else np.float64
 
 
+@fixed("linear")
 def _linear(call: _Call) -> Codes:
     weights, bias = _weights(call)
     dtype = _exact_type(weights, call.source)
@@ -231,24 +237,29 @@ def _linear(call: _Call) -> Codes:
     return _requantize(call, sums.astype(np.int64) + folded)
 
 
+@fixed("add", "sub")
 def _add(call: _Call) -> Codes:
     requant: AddRequant = call.attr("requant")
     return requant.apply(*call.differences())
 
 
+@fixed("mul")
 def _mul(call: _Call) -> Codes:
     first, second = call.differences()
     return _requantize(call, first * second)
 
 
+@fixed("max")
 def _maximum(call: _Call) -> Codes:
     return np.asarray(np.maximum(*call.operands()))
 
 
+@fixed("min")
 def _minimum(call: _Call) -> Codes:
     return np.asarray(np.minimum(*call.operands()))
 
 
+@fixed("concat")
 def _concat(call: _Call) -> Codes:
     count = max(map(len, call.args))
     parts = [np.broadcast_to(x, (count, *x.shape[1:])) for x in call.args]
@@ -265,12 +276,14 @@ def _taps(call: _Call, value: int) -> tuple[Codes, ...]:
     return gather_taps(padded, call.attr("size"), call.attr("stride"), call.attr("dilation"))
 
 
+@fixed("max_pool")
 def _max_pool(call: _Call) -> Codes:
     source = call.source
     lowest = call.attr("border") == "ignore"
     return np.asarray(np.maximum.reduce(_taps(call, source.lo if lowest else source.zero_point)))
 
 
+@fixed("avg_pool", "box")
 def _sum_pool(call: _Call) -> Codes:
     zero_point = call.source.zero_point
     taps = _taps(call, zero_point)
@@ -289,34 +302,51 @@ def _sum_pool(call: _Call) -> Codes:
     return of_position.apply(total.reshape(*total.shape[:2], -1), axis=2).reshape(total.shape)
 
 
+@fixed(Trait.TABLE)
 def _table(call: _Call) -> Codes:
     return look_up(call.attr("table"), call.x, call.source)
 
 
+@fixed("softmax")
 def _softmax(call: _Call) -> Codes:
     is_tflite = call.target.qtype == TFLITE_SOFTMAX_QTYPE
     function = tflite_softmax_codes if is_tflite else softmax_codes
     return function(call.x, call.attr("table"))
 
 
+@fixed("argmax_reduce")
 def _argmax(call: _Call) -> Codes:
     return argmax_codes(call.x)
 
 
+@fixed("pad")
 def _pad(call: _Call) -> Codes:
     code = int(call.source.quantize(call.attr("value")))
     return pad_border(call.x, call.attr("padding"), "constant", code)
 
 
+@fixed("nearest_upsample")
+def _upsample(call: _Call) -> Codes:
+    return repeat_pixels(call.x, call.attr("factor"))
+
+
+@fixed("depth_to_space")
+def _depth_to_space(call: _Call) -> Codes:
+    return depth_to_space(call.x, call.attr("factor"))
+
+
+@fixed("slice")
 def _slice(call: _Call) -> Codes:
     [axis], [begin], [end] = map(call.attr, ("axes", "begin", "end"))
     return take_slice(call.x, axis, begin, end)
 
 
+@fixed("reshape")
 def _reshape(call: _Call) -> Codes:
     return call.x.reshape(len(call.x), *sample_extents(call.target.shape))
 
 
+@fixed("transpose")
 def _transpose(call: _Call) -> Codes:
     """Move axes of samples; what stands in front of them need not be a batch extent of 1."""
     shape = call.graph.tensor(call.node.inputs[0]).shape
@@ -325,25 +355,4 @@ def _transpose(call: _Call) -> Codes:
     return join_batch(moved, call.target.shape)
 
 
-_OPERATORS: dict[str, Callable[[_Call], Codes]] = {
-    "add": _add,
-    "argmax_reduce": _argmax,
-    "avg_pool": _sum_pool,
-    "box": _sum_pool,
-    "concat": _concat,
-    "conv": _conv,
-    "depth_to_space": lambda call: depth_to_space(call.x, call.attr("factor")),
-    "linear": _linear,
-    "max": _maximum,
-    "max_pool": _max_pool,
-    "min": _minimum,
-    "mul": _mul,
-    "nearest_upsample": lambda call: repeat_pixels(call.x, call.attr("factor")),
-    "pad": _pad,
-    "reshape": _reshape,
-    "slice": _slice,
-    "softmax": _softmax,
-    "sub": _add,
-    "transpose": _transpose,
-    **dict.fromkeys(TABLE_OPS, _table),
-}
+fixed.require_all()

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.ir import Node
-from nnef_hw.ir.verify import TABLE_OPS
+from nnef_hw.ir import Node, Trait
+from nnef_hw.ir.operators import canonical_operators
 
 __all__ = ["UNARY", "unary_function"]
 
@@ -78,7 +78,7 @@ UNARY: dict[str, Callable[[FloatArray, Attrs], FloatArray]] = {
     "tan": lambda x, a: np.tan(x),
     "tanh": lambda x, a: np.tanh(x),
 }
-assert UNARY.keys() == TABLE_OPS
+assert UNARY.keys() == {operator.name for operator in canonical_operators(Trait.TABLE)}
 
 
 def unary_function(node: Node) -> Callable[[FloatArray], FloatArray]:

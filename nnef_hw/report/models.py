@@ -16,7 +16,7 @@ from nnef_hw.errors import ErrorGroup, NnefHwError, UnsupportedError, UsageError
 from nnef_hw.frontend import detect_format, load
 from nnef_hw.frontend.formats import find_format
 from nnef_hw.frontend.nnef.operators import standard_operators
-from nnef_hw.ir import Graph, Node, Stage
+from nnef_hw.ir import Graph, Node, Stage, Trait
 from nnef_hw.passes import rewrite
 
 __all__ = [
@@ -202,7 +202,7 @@ def _macs(graph: Graph, node: Node) -> int:
     A loop counts its body once for each iteration.
     """
     output = graph.tensor(node.outputs[0]).volume
-    if node.op in {"conv", "linear"}:
+    if node.has(Trait.WEIGHTS):
         return output * prod(graph.tensor(node.inputs[1]).shape[1:])
     if node.op == "deconv":
         return graph.tensor(node.inputs[0]).volume * prod(graph.tensor(node.inputs[1]).shape[1:])

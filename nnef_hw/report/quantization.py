@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.ir import Graph, Node
+from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.numerics import QType, Requant
 from nnef_hw.quantize.observe import Histogram
 from nnef_hw.reference import dequantize_outputs, iterate_fixed, iterate_float, quantize_inputs
@@ -163,7 +163,7 @@ def _layer(graph: Graph, name: str, node: Node | None, found: _Comparison | None
 
 
 def _has_filter(node: Node | None) -> TypeGuard[Node]:
-    return node is not None and node.op in {"conv", "linear"}
+    return node is not None and node.has(Trait.WEIGHTS)
 
 
 def _location(node: Node | None) -> str | None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nnef_hw.architecture import Plan
 from nnef_hw.architectures import find_architecture
 from nnef_hw.errors import CheckError, UsageError
-from nnef_hw.ir import Graph, Stage
+from nnef_hw.ir import Graph, Stage, Trait
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.reference import (
     dequantize_outputs,
@@ -255,7 +255,7 @@ def _layer_quality(canonical: Graph | None, fixed: Graph, samples: Samples) -> l
     layers = []
     for node in fixed.nodes:
         name = node.name
-        if name not in real or node.op in {"reshape", "argmax_reduce"}:
+        if name not in real or node.has(Trait.RESHAPES) or node.has(Trait.INDEX):
             continue
         qtype = fixed.tensor(name).qtype
         assert qtype is not None

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from nnef_hw.devices import Device
 from nnef_hw.ir import Graph, Node, image_shape
+from nnef_hw.ir.operators import PerOperator
 from nnef_hw.numerics import QType
 from nnef_hw.parts import Part
 from nnef_hw.parts.constant import Constant
 from nnef_hw.window import Window
 
 __all__ = [
-    "LOWERINGS",
     "Call",
     "Contents",
     "Folding",
@@ -258,21 +258,8 @@ class Call:
         return {**self.names, "source": self.source, "target": self.target}
 
 
-Lowering = Callable[[Call], Layer[Any]]
-LOWERINGS: dict[str, Lowering] = {}
-"""How a node becomes a layer, by operator."""
-
-
-def lowers(*ops: str) -> Callable[[Lowering], Lowering]:
-    """Register how nodes of some operators become layers."""
-
-    def register(lowering: Lowering) -> Lowering:
-        for op in ops:
-            assert op not in LOWERINGS, op
-            LOWERINGS[op] = lowering
-        return lowering
-
-    return register
+lowers = PerOperator[Callable[[Call], Layer[Any]]]("layer")
+"""How nodes of an operator become layers."""
 
 
 def size_steps(extent: int) -> list[int]:

@@ -11,8 +11,8 @@ from typing import Any
 from nnef_hw.architecture import Port
 from nnef_hw.errors import raise_all
 from nnef_hw.ir import (
-    MOVES,
     Graph,
+    Trait,
     input_stream,
     output_stream,
     reordered_streams,
@@ -21,7 +21,7 @@ from nnef_hw.ir import (
 )
 from nnef_hw.streaming import argmax, conv, data_movement, eltwise, pool, softmax, table
 from nnef_hw.streaming.data_movement import reordering_of
-from nnef_hw.streaming.layer import LOWERINGS, Call, Layer
+from nnef_hw.streaming.layer import Call, Layer, lowers
 from nnef_hw.streaming.plan import LayerGraph
 from nnef_hw.streaming.support import check_streamable
 
@@ -29,6 +29,8 @@ __all__ = ["lower"]
 
 LAYERS = (argmax, conv, data_movement, eltwise, pool, softmax, table)
 """The modules that register how nodes become layers."""
+
+lowers.require_all()
 
 
 def lower(graph: Graph) -> LayerGraph:
@@ -47,9 +49,9 @@ def lower(graph: Graph) -> LayerGraph:
     layers: list[Layer[Any]] = []
     reordered = set(reordered_streams(graph))
     for node in graph.nodes:
-        if node.op not in MOVES:
+        if not node.has(Trait.MOVES):
             streams[node.name] = node.name
-            layers.append(LOWERINGS[node.op](Call(graph, node, streams)))
+            layers.append(lowers[node.op](Call(graph, node, streams)))
         elif node.name in reordered:
             # Moves in a row are one: it stands for all, from what was computed last.
             origin, _ = stream_origin(graph, node.name)
@@ -58,7 +60,7 @@ def lower(graph: Graph) -> LayerGraph:
             else:
                 streams[node.name] = node.name
                 move = replace(node, inputs=(origin,))
-                layers.append(LOWERINGS[node.op](Call(graph, move, streams)))
+                layers.append(lowers[node.op](Call(graph, move, streams)))
     outputs = _ports("o", graph, graph.outputs, sinks, streams)
     return LayerGraph(tuple(layers), inputs, outputs)
 

@@ -6,28 +6,20 @@ from collections.abc import Iterator
 
 from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.ir import (
-    MOVES,
     Graph,
     Node,
+    Trait,
     find_reordering,
     image_shape,
     input_stream,
     reordered_streams,
 )
+from nnef_hw.ir.operators import CanonicalOperator
 from nnef_hw.passes.check_data_movement import check_data_movement
 from nnef_hw.tables import TABLE_BITS
 from nnef_hw.tflite_numerics import TfliteAddRequant
 
 __all__ = ["check_streamable"]
-
-
-_BORDERS = {
-    "avg_pool": ("constant", "ignore"),
-    "box": ("constant",),
-    "conv": ("constant",),
-    "max_pool": ("constant", "ignore"),
-    "pad": ("constant",),
-}
 
 
 def check_streamable(graph: Graph) -> list[NnefHwError]:
@@ -45,7 +37,7 @@ def check_streamable(graph: Graph) -> list[NnefHwError]:
     for node in graph.nodes:
         computed = [name for name in node.inputs if graph.tensor(name).data is None]
         for name in (*computed, *node.outputs):
-            if image_shape(graph.tensor(name).shape) is None and node.op not in MOVES:
+            if image_shape(graph.tensor(name).shape) is None and not node.has(Trait.MOVES):
                 shape = list(graph.tensor(name).shape)
                 refuse(
                     f"{node.op} {node.name!r}: tensor {name!r} of shape {shape} cannot be streamed",
@@ -63,7 +55,7 @@ def check_streamable(graph: Graph) -> list[NnefHwError]:
 def _has_layers(graph: Graph) -> bool:
     """Whether anything is left that the host does not do."""
     moves = (find_reordering(graph, name) for name in reordered_streams(graph))
-    return any(node.op not in MOVES for node in graph.nodes) or any(
+    return any(not node.has(Trait.MOVES) for node in graph.nodes) or any(
         move is not None and not move.is_trivial for move in moves
     )
 
@@ -80,11 +72,11 @@ def _problems(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
                 f"use activations of at most {TABLE_BITS} bits, or rounding = 'half_up'",
             )
     if any(map(any, attrs.get("padding", ()))):
-        allowed = _BORDERS.get(node.op)
-        if allowed and attrs["border"] not in allowed:
-            names = " or ".join(map(repr, allowed))
+        operator = node.operator
+        if isinstance(operator, CanonicalOperator) and attrs["border"] not in operator.borders:
+            names = " or ".join(map(repr, operator.borders))
             yield f"border {attrs['border']!r} is not streamed yet", f"use {names}"
-    if node.op in {"softmax", "argmax_reduce"} and list(attrs["axes"]) != [1]:
+    if node.has(Trait.ALONG_CHANNELS) and list(attrs["axes"]) != [1]:
         yield f"axes = {list(attrs['axes'])} are not streamed", "use axes = [1]"
     if node.op == "concat" and any(graph.tensor(name).data is not None for name in node.inputs):
         yield "a constant part is not streamed yet", "add it after the accelerator"

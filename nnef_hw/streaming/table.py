@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.devices import Device
-from nnef_hw.ir.verify import TABLE_OPS
+from nnef_hw.ir import Trait
 from nnef_hw.numerics import signed_bits
 from nnef_hw.parts import Part
 from nnef_hw.parts.interpolated_table import InterpolatedTable
@@ -59,6 +59,6 @@ class TableLayer(PlainLayer):
         return {"table": {name: self.entries.tolist()}}
 
 
-@lowers(*TABLE_OPS)
+@lowers(Trait.TABLE)
 def _lower_table(call: Call) -> TableLayer:
     return TableLayer(**call.known, **call.extents, entries=call.attrs["table"])

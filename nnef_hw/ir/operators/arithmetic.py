@@ -1,0 +1,50 @@
+"""Functions of two operands, element by element."""
+
+from __future__ import annotations
+
+from nnef_hw.ir.operators.operator import CanonicalOperator, Trait
+from nnef_hw.numerics import AddRequant, Requant
+from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteRequant
+
+__all__ = ["OPERATORS"]
+
+_ARITHMETIC = frozenset({Trait.ARITHMETIC, Trait.ELEMENTWISE, Trait.RAISES, Trait.ALIGNED})
+_HARDWARE = "of two streams, or of one and a constant; what is broadcast is upsampled"
+
+OPERATORS = (
+    CanonicalOperator(
+        "add",
+        _ARITHMETIC | {Trait.FUSES_RELU, Trait.TFLITE},
+        attributes=frozenset(),
+        requant=AddRequant | TfliteAddRequant,
+        hardware=_HARDWARE,
+    ),
+    CanonicalOperator(
+        "sub",
+        _ARITHMETIC | {Trait.FUSES_RELU},
+        attributes=frozenset(),
+        requant=AddRequant | TfliteAddRequant,
+        hardware=_HARDWARE,
+    ),
+    CanonicalOperator(
+        "mul",
+        _ARITHMETIC,
+        attributes=frozenset(),
+        requant=Requant | TfliteRequant,
+        hardware=_HARDWARE,
+    ),
+    CanonicalOperator(
+        "max",
+        _ARITHMETIC | {Trait.ONE_FORMAT},
+        attributes=frozenset(),
+        requant=None,
+        hardware=_HARDWARE,
+    ),
+    CanonicalOperator(
+        "min",
+        _ARITHMETIC | {Trait.ONE_FORMAT},
+        attributes=frozenset(),
+        requant=None,
+        hardware=_HARDWARE,
+    ),
+)

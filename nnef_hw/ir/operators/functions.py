@@ -1,0 +1,49 @@
+"""Functions of one activation."""
+
+from __future__ import annotations
+
+from nnef_hw.ir.operators.operator import CanonicalOperator, Trait
+
+__all__ = ["OPERATORS"]
+
+_FUNCTION = frozenset({Trait.TABLE, Trait.ELEMENTWISE, Trait.RAISES})
+_TABLE = "a table of 256 entries"
+
+
+def _smooth(name: str, *attributes: str) -> CanonicalOperator:
+    return CanonicalOperator(
+        name, _FUNCTION, attributes=frozenset(attributes), requant=None, hardware=_TABLE
+    )
+
+
+def _of_steps(name: str) -> CanonicalOperator:
+    return CanonicalOperator(
+        name,
+        _FUNCTION | {Trait.EXACT_TABLE},
+        attributes=frozenset(),
+        requant=None,
+        hardware=f"{_TABLE}, for at most 8 bits",
+    )
+
+
+_RELU = CanonicalOperator(
+    "relu",
+    _FUNCTION | {Trait.LETS_SCALES_THROUGH},
+    attributes=frozenset(),
+    requant=None,
+    hardware="free behind conv and linear, else a table",
+)
+_SMOOTH = (
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "elu", "exp",
+    "gelu", "hard_sigmoid", "hard_swish", "log", "log2", "neg", "rcp", "requantize",
+    "rsqr", "rsqrt", "selu", "sigmoid", "silu", "sin", "sinh", "softplus", "sqr", "sqrt", "tan",
+    "tanh",
+)  # fmt: skip
+
+OPERATORS = (
+    _RELU,
+    _smooth("clamp", "a", "b"),
+    _smooth("leaky_relu", "alpha"),
+    *map(_smooth, _SMOOTH),
+    *map(_of_steps, ("ceil", "floor", "round", "sign")),
+)

@@ -1,0 +1,101 @@
+"""What is known of an operator wherever it is met: its traits, and what the stages ask of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from types import UnionType
+
+__all__ = ["CanonicalOperator", "Operator", "Trait"]
+
+
+class Trait(Enum):
+    """What a pass, the quantizer or a report may ask: ``node.has(Trait.WINDOW)``."""
+
+    TABLE = auto()
+    """A function of one activation: a table in the fixed stage."""
+    EXACT_TABLE = auto()
+    """Its table must have every code: functions of steps have nothing between knots."""
+    ARITHMETIC = auto()
+    """A function of two operands, element by element."""
+    ELEMENTWISE = auto()
+    """Every element of the result depends on the same element of each operand alone."""
+    WEIGHTS = auto()
+    """Products with a filter, and a bias: the second and the third operand."""
+    WINDOW = auto()
+    """Reads windows of rows and columns."""
+    POOL = auto()
+    """A window whose size, stride and padding have items for batch and channels, too."""
+    SUMS = auto()
+    """Adds what a window holds: zeros around the image are as good as none."""
+    ALONG_CHANNELS = auto()
+    """Computes a pixel of the result from all channels of a pixel."""
+    INDEX = auto()
+    """The result is the place of an element, no real number."""
+
+    MOVES = auto()
+    """Nothing but another order, or another shape, of the elements."""
+    RESHAPES = auto()
+    """Nothing but another shape: the elements keep their order."""
+    REARRANGES = auto()
+    """Has every element of its input once; functions may be applied before it."""
+
+    KEEPS_FORMAT = auto()
+    """Every element is one of the first operand's, or a constant: the result has its format."""
+    ONE_FORMAT = auto()
+    """Hands codes of several operands on: they and the result have one format."""
+    FIXED_FORMAT = auto()
+    """The format of the result does not depend on its values."""
+    FUSES_RELU = auto()
+    """May compute a ReLU of its result at no cost."""
+    LETS_SCALES_THROUGH = auto()
+    """A positive factor of a channel of the input is one of the result."""
+    TFLITE = auto()
+    """TensorFlow Lite's reference kernels say what its integers are."""
+
+    RAISES = auto()
+    """Means the same on [1, C, L] as on [1, C, L, 1]."""
+    ALIGNED = auto()
+    """Every operand has the axes of the result."""
+    PER_AXIS = auto()
+    """Some of its attributes have an item for each axis of the image."""
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator of any stage.
+
+    Parameters
+    ----------
+    name
+        Of NNEF, or of its extension (``library/extended.nnef``).
+    """
+
+    name: str
+    traits: frozenset[Trait] = frozenset()
+
+    def has(self, trait: Trait) -> bool:
+        """Whether the operator has a trait."""
+        return trait in self.traits
+
+
+@dataclass(frozen=True, kw_only=True)
+class CanonicalOperator(Operator):
+    """An operator of the canonical and the fixed stage: hardware exists for it.
+
+    Parameters
+    ----------
+    attributes
+        What every node of these stages has, beside ``requant`` and ``table``.
+    requant
+        Class of the ``requant`` that a node of the fixed stage has; None if it has none.
+    hardware
+        What becomes of it in streaming hardware, as docs/operators.md says it.
+    borders
+        What may be around an image that it pads.
+    """
+
+    attributes: frozenset[str]
+    requant: type | UnionType | None
+    hardware: str
+    borders: tuple[str, ...] = ()

@@ -1,0 +1,26 @@
+"""Functions of all channels of a pixel."""
+
+from __future__ import annotations
+
+from nnef_hw.ir.operators.operator import CanonicalOperator, Trait
+
+__all__ = ["OPERATORS"]
+
+_CHANNELS = frozenset({Trait.ALONG_CHANNELS, Trait.FIXED_FORMAT, Trait.TFLITE})
+
+OPERATORS = (
+    CanonicalOperator(
+        "softmax",
+        _CHANNELS | {Trait.EXACT_TABLE},
+        attributes=frozenset({"axes"}),
+        requant=None,
+        hardware="softmax over channels; over other axes between transposes",
+    ),
+    CanonicalOperator(
+        "argmax_reduce",
+        _CHANNELS | {Trait.INDEX},
+        attributes=frozenset({"axes"}),
+        requant=None,
+        hardware="argmax over channels; over another axis between transposes",
+    ),
+)

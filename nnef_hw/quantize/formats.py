@@ -1,0 +1,352 @@
+"""Which format every activation gets: a rule for each sort of operator."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from nnef_hw.errors import SampleError
+from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.ir.operators import PerOperator
+from nnef_hw.numerics import QType
+from nnef_hw.quantize.observe import Observation
+from nnef_hw.quantize.one_format import (
+    computing_node,
+    exact_operands,
+    format_owners,
+    padded_values,
+)
+from nnef_hw.quantize.params import MULT_BITS, index_qtype, softmax_qtype
+from nnef_hw.quantize.ranges import choose_range
+from nnef_hw.quantize.scheme import Scheme
+from nnef_hw.quantize.source_quantization import source_activation
+from nnef_hw.reference import unary_function
+from nnef_hw.tables import TABLE_BITS
+
+__all__ = ["Formats", "scale_of"]
+
+_LARGEST_FACTOR = 256.0
+"""Output steps per accumulator step: coarser accumulators mean a range that is not real."""
+
+
+class Formats:
+    """Formats of the activations of a canonical graph, chosen one after the other.
+
+    Parameters
+    ----------
+    found
+        What samples show, by activation; empty without samples.
+
+    Attributes
+    ----------
+    chosen : dict
+        Formats by tensor name, those of constant operands of sums and products too.
+    layer_steps : dict
+        What one more in the accumulator of a ``conv`` or ``linear`` means, by node name.
+    """
+
+    def __init__(self, graph: Graph, scheme: Scheme, found: Mapping[str, Observation]) -> None:
+        self.graph = graph
+        self.scheme = scheme
+        self.chosen: dict[str, QType] = {}
+        self.layer_steps: dict[str, float] = {}
+        self._found = found
+        self._owners = format_owners(graph) if found else {}
+        self._narrow = exact_operands(graph)
+        self._padded = padded_values(graph)
+
+    def choose_input(self, name: str) -> QType:
+        """Choose the format of a graph input."""
+        self.chosen[name] = source_activation(self.graph.tensor(name)) or self.observed(name)
+        return self.chosen[name]
+
+    def choose(self, node: Node) -> QType:
+        """Choose the formats of a node's result and of its constants.
+
+        Raises
+        ------
+        SampleError
+            If the format depends on samples and there are none.
+        """
+        self.chosen[node.name] = rules[node.op]().format(self, node)
+        return self.chosen[node.name]
+
+    def scheme_of(self, name: str) -> Scheme:
+        """Return the scheme of an activation, with no more bits than what reads it takes."""
+        scheme = self.scheme.of(name)
+        if name in self._narrow and scheme.activation_bits > TABLE_BITS:
+            return replace(scheme, activation_bits=TABLE_BITS)
+        return scheme
+
+    def mult_bits(self, node: Node) -> int:
+        """Return the width of a node's requantization multipliers."""
+        wanted = self.scheme.of(node.name).mult_bits
+        return wanted if node.has(Trait.WEIGHTS) else max(wanted, MULT_BITS)
+
+    def largest_factor(self, node: Node) -> float:
+        """Return how many steps of its result one in a node's accumulator may be."""
+        return min(_LARGEST_FACTOR, ((1 << self.mult_bits(node)) - 1) / 2)
+
+    def scale(self, name: str) -> float:
+        """Return the scale of an activation whose format is chosen."""
+        return scale_of(self.chosen[name])
+
+    def limits(self, name: str) -> tuple[float, float]:
+        """Return the least and the greatest value of a format that is chosen."""
+        qtype = self.chosen[name]
+        lo, hi = qtype.dequantize([qtype.lo, qtype.hi]).tolist()
+        return lo, hi
+
+    @property
+    def has_samples(self) -> bool:
+        """Whether ranges are known."""
+        return bool(self._found)
+
+    def observed(self, name: str, least_scale: float = 0.0) -> QType:
+        """Return a format for what samples show of an activation."""
+        return self.scheme_of(name).activation(*self.span(name), least_scale)
+
+    def span(self, name: str) -> tuple[float, float]:
+        """Return the range that a format must cover: grown, where samples show too little."""
+        tensor = self.graph.tensor(name)
+        if tensor.data is not None:
+            return float(tensor.data.min()), float(tensor.data.max())
+        if not self._found and name in self.chosen:
+            return self.limits(name)
+        if name not in self._found:
+            raise SampleError(
+                f"the format of {name!r} must be chosen and no samples were given",
+                remedy="give representative inputs with --calibrate samples.npz",
+            )
+        scheme, node = self.scheme_of(name), computing_node(self.graph, name)
+        lo, hi = choose_range(self._found[name], scheme)
+        has_headroom = node is not None and rules[node.op].has_headroom
+        if has_headroom and scheme.calibration == "minmax" and not scheme.power_of_two:
+            lo, hi = lo * (1.0 + scheme.headroom), hi * (1.0 + scheme.headroom)
+        padded = self._padded.get(name, ())
+        return min(lo, *padded, lo), max(hi, *padded, hi)
+
+    def shared(self, name: str) -> QType | None:
+        """Return the format of the operator that alone reads a result and has one for all."""
+        return self.joint(name) if name in self._owners else None
+
+    def joint(self, name: str) -> QType:
+        """Return the format of a ``max``, ``min`` or ``concat``: the union of its operands'."""
+        owner = self._owners.get(name, name)
+        given = source_activation(self.graph.tensor(owner))
+        if given is not None:
+            return given
+        results = {owner, *(name for name, other in self._owners.items() if other == owner)}
+        operands = {
+            name
+            for node in self.graph.nodes
+            if node.has(Trait.ONE_FORMAT) and node.name in results
+            for name in node.inputs
+        }
+        known = {self.chosen.get(name) for name in operands}
+        if len(known) == 1 and (common := known.pop()) is not None:
+            return common
+        spans = [self.span(name) for name in operands]
+        spans += [(value, value) for name in results for value in self._padded.get(name, ())]
+        scheme = self.scheme_of(owner)
+        return scheme.activation(min(lo for lo, _ in spans), max(hi for _, hi in spans))
+
+
+class Rule(ABC):
+    """How the format of an operator's result is chosen."""
+
+    has_headroom: ClassVar[bool] = False
+    """Whether results may well be greater than samples show."""
+
+    @abstractmethod
+    def format(self, formats: Formats, node: Node) -> QType:
+        """Return the format of the result; choose those of constants."""
+
+
+rules = PerOperator[type[Rule]]("rule for formats")
+
+
+@rules(Trait.KEEPS_FORMAT)
+class Kept(Rule):
+    """The input's."""
+
+    def format(self, formats: Formats, node: Node) -> QType:
+        return formats.chosen[node.inputs[0]]
+
+
+@rules("softmax")
+class Probability(Rule):
+    """From 0 to 1."""
+
+    def format(self, formats: Formats, node: Node) -> QType:
+        del node
+        return softmax_qtype(formats.scheme.rounding)
+
+
+@rules(Trait.INDEX)
+class Index(Rule):
+    """Wide enough for every channel."""
+
+    def format(self, formats: Formats, node: Node) -> QType:
+        return index_qtype(formats.graph.tensor(node.inputs[0]).shape[1])
+
+
+@rules(Trait.ONE_FORMAT)
+class Joint(Rule):
+    """One that all operands have, too."""
+
+    def format(self, formats: Formats, node: Node) -> QType:
+        given = source_activation(formats.graph.tensor(node.name))
+        return given or formats.joint(node.name)
+
+
+class Computed(Rule):
+    """The author's, or what samples show; the accumulator must not be too coarse for it."""
+
+    def format(self, formats: Formats, node: Node) -> QType:
+        step = self.step(formats, node)
+        given = source_activation(formats.graph.tensor(node.name))
+        if given is not None:
+            return given
+        largest = formats.largest_factor(node)
+        shared = formats.shared(node.name)
+        if shared is not None and step <= largest * scale_of(shared):
+            return shared
+        if formats.has_samples:
+            return formats.observed(node.name, step / largest)
+        return self.without_samples(formats, node)
+
+    @abstractmethod
+    def step(self, formats: Formats, node: Node) -> float:
+        """Return what one more in a node's accumulator means, 0 if it has none."""
+
+    @abstractmethod
+    def without_samples(self, formats: Formats, node: Node) -> QType:
+        """Return a format that follows from those of the operands."""
+
+
+@rules(Trait.TABLE)
+class Function(Computed):
+    """All values that a function has on the codes of its input."""
+
+    def step(self, formats: Formats, node: Node) -> float:
+        del formats, node
+        return 0.0
+
+    def without_samples(self, formats: Formats, node: Node) -> QType:
+        source = formats.chosen[node.inputs[0]]
+        with np.errstate(all="ignore"):
+            values = unary_function(node)(source.dequantize(np.arange(source.lo, source.hi + 1)))
+        finite = values[np.isfinite(values)]
+        lo, hi = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
+        return formats.scheme_of(node.name).activation(lo, hi)
+
+
+@rules(Trait.WEIGHTS)
+class Layer(Computed):
+    """Sums of products with weights, of which only samples show what is usual."""
+
+    has_headroom = True
+
+    def step(self, formats: Formats, node: Node) -> float:
+        return formats.layer_steps[node.name]
+
+    def without_samples(self, formats: Formats, node: Node) -> QType:
+        return formats.observed(node.name)
+
+
+@rules("avg_pool")
+class Average(Computed):
+    """Averages lie between what they are of."""
+
+    def step(self, formats: Formats, node: Node) -> float:
+        return formats.scale(node.inputs[0])
+
+    def without_samples(self, formats: Formats, node: Node) -> QType:
+        return formats.chosen[node.inputs[0]]
+
+
+@rules("box")
+class WindowSum(Average):
+    """As many times the input as the window has taps."""
+
+    def without_samples(self, formats: Formats, node: Node) -> QType:
+        lo, hi = formats.limits(node.inputs[0])
+        taps = math.prod(node.attrs["size"])
+        return formats.scheme_of(node.name).activation(lo * taps, hi * taps)
+
+
+class Arithmetic(Computed):
+    """All values that an operator has on the limits of both operands."""
+
+    has_headroom = True
+
+    def step(self, formats: Formats, node: Node) -> float:
+        for name in node.inputs:
+            tensor = formats.graph.tensor(name)
+            if tensor.data is not None:
+                formats.chosen[name] = source_activation(tensor) or formats.scheme_of(
+                    node.name
+                ).activation(*formats.span(name))
+        first, second = map(formats.scale, node.inputs)
+        return self.step_of(first, second)
+
+    @staticmethod
+    def step_of(first: float, second: float) -> float:
+        """Return what one more in the accumulator means, from the scales of the operands."""
+        return max(first, second)
+
+    def without_samples(self, formats: Formats, node: Node) -> QType:
+        first, second = map(formats.limits, node.inputs)
+        corners = [self.value(a, b) for a in first for b in second]
+        return formats.scheme_of(node.name).activation(min(corners), max(corners))
+
+    @staticmethod
+    @abstractmethod
+    def value(first: float, second: float) -> float:
+        """Return the value of two numbers."""
+
+
+@rules("add")
+class Sum(Arithmetic):
+    """A sum."""
+
+    @staticmethod
+    def value(first: float, second: float) -> float:
+        return first + second
+
+
+@rules("sub")
+class Difference(Arithmetic):
+    """A difference."""
+
+    @staticmethod
+    def value(first: float, second: float) -> float:
+        return first - second
+
+
+@rules("mul")
+class Product(Arithmetic):
+    """A product."""
+
+    @staticmethod
+    def step_of(first: float, second: float) -> float:
+        return first * second
+
+    @staticmethod
+    def value(first: float, second: float) -> float:
+        return first * second
+
+
+rules.require_all()
+
+
+def scale_of(qtype: QType) -> float:
+    """Return the scale of an activation's format."""
+    assert not isinstance(qtype.scale, tuple), "activations have one scale"
+    return qtype.scale
