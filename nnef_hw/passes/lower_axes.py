@@ -13,12 +13,12 @@ __all__ = ["LowerAxes"]
 
 @dataclass(frozen=True, slots=True)
 class LowerAxes:
-    """Rewrite ``softmax`` and ``argmax_reduce`` along other axes than the channels.
+    """Rewrite softmax and indices of extrema along other axes than the channels.
 
     * axes of extent 1 beside the channels -> the channels alone
     * others -> the same operator between transposes, along the channels
 
-    Left alone: ``argmax_reduce`` of several axes.
+    Left alone: indices into several axes.
     """
 
     def __call__(self, graph: Graph) -> Graph:
