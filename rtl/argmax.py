@@ -4,58 +4,45 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw import parts
 from nnef_hw.rtl.stream import beat_layout
 
 __all__ = ["Argmax"]
 
 
 class Argmax(wiring.Component):
-    """Replace the ``channels`` codes of a pixel by the index of their maximum.
+    """Replace the codes of a pixel by the index of their maximum.
 
     Golden model: :func:`nnef_hw.numerics.argmax_codes`; the lowest index of several maxima. Takes a
     code per cycle; only the last code of a pixel waits for the output register.
-
-    Parameters
-    ----------
-    channels : int
-        Codes per pixel.
-    bits, signed : int, bool
-        Format of a code.
 
     Members
     -------
     i : In(stream.Signature(beat_layout))
     o : Out(stream.Signature(beat_layout))
         One unsigned index per pixel.
-
-    Attributes
-    ----------
-    latency : int
-        Cycles from a pixel's last accepted code to ``o.valid``.
     """
 
-    latency = 1
-
-    def __init__(self, *, channels, bits, signed):
-        self.channels = channels
-        self.index_bits = max(1, (channels - 1).bit_length())
+    def __init__(self, part: parts.Argmax):
+        self.part = part
+        codes = beat_layout(bits=part.bits, signed=part.signed, lanes=1)
         super().__init__({
-            "i": In(stream.Signature(beat_layout(bits=bits, signed=signed, lanes=1))),
-            "o": Out(stream.Signature(beat_layout(bits=self.index_bits, signed=False, lanes=1))),
+            "i": In(stream.Signature(codes)),
+            "o": Out(stream.Signature(beat_layout(bits=part.index_bits, signed=False, lanes=1))),
         })
 
     def elaborate(self, platform):
         m = Module()
-        code = self.i.payload.data[0]
+        part, code = self.part, self.i.payload.data[0]
         best = Signal.like(code, reset_less=True)
-        best_index = Signal(self.index_bits, reset_less=True)
-        index = Signal(self.index_bits)
+        best_index = Signal(part.index_bits, reset_less=True)
+        index = Signal(part.index_bits)
         final = Signal()
         accept = Signal()
         greater = Signal()
 
         m.d.comb += [
-            final.eq(index == self.channels - 1),
+            final.eq(index == part.channels - 1),
             self.i.ready.eq(~final | ~self.o.valid | self.o.ready),
             accept.eq(self.i.valid & self.i.ready),
             greater.eq((index == 0) | (code > best)),

@@ -6,7 +6,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.blockram import tile_memory
+from nnef_hw import parts
 from nnef_hw.numerics import signed_bits
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.primitives import lut_product
@@ -29,62 +29,48 @@ class InterpolatedTable(wiring.Component):
     ----------
     knots : list[int]
         257 results, lowest code first.
-    in_bits, in_signed, out_bits, out_signed : int, bool
-        Formats of codes and results; ``in_bits`` is more than 8.
-    lanes : int
-        Codes per beat.
-    ram : BlockRam
-        The device's block RAM.
 
     Members
     -------
     i, o : stream.Signature(beat_layout)
 
-    Attributes
-    ----------
-    tiling : Tiling
-        Memory of a lane.
-    latency : int
-        Cycles from an accepted beat to its ``o.valid``.
+    Raises
+    ------
+    ValueError
+        If there are not 257 knots, or one rises to the next one by more than ``rise_bits`` can say.
     """
 
-    latency = 4
-
-    def __init__(self, *, knots, in_bits, in_signed, out_bits, out_signed, lanes, ram):
-        if in_bits <= TABLE_BITS:
-            raise ValueError(f"InterpolatedTable in_bits must be over {TABLE_BITS}, not {in_bits}")
-        if len(knots) != table_size(in_bits):
+    def __init__(self, part: parts.InterpolatedTable, *, knots):
+        if len(knots) != table_size(part.in_bits):
             raise ValueError(
-                f"InterpolatedTable needs {table_size(in_bits)} knots, not {len(knots)}"
+                f"InterpolatedTable needs {table_size(part.in_bits)} knots, not {len(knots)}"
             )
-        differences = [after - knot for knot, after in pairwise(knots)]
-        self.difference_bits = signed_bits(min(differences), max(differences))
+        rises = [after - knot for knot, after in pairwise(knots)]
+        if signed_bits(min(rises), max(rises)) > part.rise_bits:
+            raise ValueError(f"InterpolatedTable rises {min(rises)}..{max(rises)} do not fit "
+                             f"{part.rise_bits} bits")
+        self.part = part
         self.words = [
-            (difference & (1 << self.difference_bits) - 1) << out_bits
-            | knot & (1 << out_bits) - 1
-            for knot, difference in zip(knots, differences, strict=False)
+            (rise & (1 << part.rise_bits) - 1) << part.out_bits | knot & (1 << part.out_bits) - 1
+            for knot, rise in zip(knots, rises, strict=False)
         ]
-        self.low_bits = in_bits - TABLE_BITS
-        self.in_signed = in_signed
-        self.out_bits = out_bits
-        self.lanes = lanes
-        self.tiling = tile_memory(ram, len(self.words), out_bits + self.difference_bits)
-        super().__init__({
-            "i": In(stream.Signature(beat_layout(bits=in_bits, signed=in_signed, lanes=lanes))),
-            "o": Out(stream.Signature(beat_layout(bits=out_bits, signed=out_signed, lanes=lanes))),
-        })
+        codes, results = (
+            beat_layout(bits=bits, signed=signed, lanes=part.lanes)
+            for bits, signed in ((part.in_bits, part.in_signed), (part.out_bits, part.out_signed))
+        )
+        super().__init__({"i": In(stream.Signature(codes)), "o": Out(stream.Signature(results))})
 
     def elaborate(self, platform):
         m = Module()
-        enables, _ = elastic_stages(m, self.i.valid, self.o, stages=self.latency)
+        enables, _ = elastic_stages(m, self.i.valid, self.o, stages=self.part.latency)
         m.d.comb += self.i.ready.eq(enables[0])
         last = [self.i.payload.last,
-                *(Signal(name=f"last{n}", reset_less=True) for n in range(self.latency - 1)),
+                *(Signal(name=f"last{n}", reset_less=True) for n in range(self.part.latency - 1)),
                 self.o.payload.last]
         for enable, earlier, later in zip(enables, last, last[1:], strict=False):
             with m.If(enable):
                 m.d.sync += later.eq(earlier)
-        for lane in range(self.lanes):
+        for lane in range(self.part.lanes):
             self._interpolate(m, platform, lane, enables)
         return m
 
@@ -92,11 +78,11 @@ class InterpolatedTable(wiring.Component):
         """Compute the results of a lane, stage by stage."""
         looked_up, registered, multiplied, added = enables
         code = self.i.payload.data[lane].as_unsigned()
-        index = code[self.low_bits:]
-        if self.in_signed:
+        index = code[self.part.low_bits:]
+        if self.part.in_signed:
             # The lowest code has the sign bit only.
             index = index ^ (1 << TABLE_BITS - 1)
-        memory = TiledMemory(self.tiling, words=self.words)
+        memory = TiledMemory(self.part.memory, words=self.words)
         m.submodules[f"lane{lane}"] = memory
         m.d.comb += [memory.read_address.eq(index), memory.read_enable.eq(looked_up)]
 
@@ -106,11 +92,11 @@ class InterpolatedTable(wiring.Component):
                 m.d.sync += held.eq(value)
             return held
 
-        rest = register(looked_up, code[:self.low_bits], "rest")
+        rest = register(looked_up, code[:self.part.low_bits], "rest")
         rest = register(registered, rest, "registered_rest")
         word = register(registered, memory.read_data, "word")
         # As in other multipliers of LUTs, the low half has an even number of digits.
-        split = (self.low_bits + 3) // 4 * 2 if self.low_bits > 2 else 0
+        split = (self.part.low_bits + 3) // 4 * 2 if self.part.low_bits > 2 else 0
         low, high = (
             register(multiplied, product, name)
             for product, name in (
@@ -118,14 +104,14 @@ class InterpolatedTable(wiring.Component):
                 (self._product(m, platform, rest[split:], word, f"high_product{lane}"), "high"),
             )
         )
-        knot = register(multiplied, word[:self.out_bits], "knot")
+        knot = register(multiplied, word[:self.part.out_bits], "knot")
         # Nothing is added below the bit that rounds.
-        rise = ((low >> split) + high) >> (self.low_bits - 1 - split)
+        rise = ((low >> split) + high) >> (self.part.low_bits - 1 - split)
         with m.If(added):
             m.d.sync += self.o.payload.data[lane].eq((Cat(Const(1, 1), knot) + rise) >> 1)
 
     def _product(self, m, platform, digits, word, name):
-        difference = word[self.out_bits:].as_signed()
+        difference = word[self.part.out_bits:].as_signed()
         if not len(digits):
             return Const(0, signed(1))
         return lut_product(m, platform, digits, difference, name=name)

@@ -6,9 +6,9 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.blockram import tile_memory
+from nnef_hw import parts
+from nnef_hw.parts.softmax import QUOTIENT_BITS
 from nnef_hw.rtl.memory import TiledMemory
-from nnef_hw.rtl.softmax import QUOTIENT_BITS
 from nnef_hw.rtl.stream import beat_layout
 
 __all__ = ["PipelinedSoftmax"]
@@ -45,69 +45,48 @@ class _Division:
 
 
 class PipelinedSoftmax(wiring.Component):
-    """Softmax of the ``channels`` codes of a pixel, to unsigned 8-bit probabilities in 1/256.
+    """Softmax of the codes of a pixel, to unsigned 8-bit probabilities in 1/256.
 
     Golden model: :func:`nnef_hw.numerics.softmax_codes`. While a pixel comes in, the exponentials
     of the one before it are summed, and those of the one before that are divided by their sum.
     Codes and exponentials wait in memories for two pixels each.
 
-    A pixel takes ``max(channels + 4, (channels - 1) * interval + max(interval, 3))`` cycles if its
-    codes come as fast. A result that is not taken stops the stages of the division one after the
-    other; the sum of the next pixel waits then, and two pixels of codes.
+    A pixel takes ``pixel_cycles`` of its part if its codes come as fast. A result that is not taken
+    stops the stages of the division one after the other; the sum of the next pixel waits then, and
+    two pixels of codes.
 
     Parameters
     ----------
-    channels : int
-        Codes per pixel.
-    bits, signed : int, bool
-        Format of a code.
     table : list[int]
-        :func:`nnef_hw.numerics.exp_table`, 16-bit entries.
-    ram : BlockRam
-        The device's block RAM.
-    stages : int
-        Stages of the division; each has its own subtractor.
+        :func:`nnef_hw.numerics.exp_table`.
 
     Members
     -------
     i : In(stream.Signature(beat_layout))
     o : Out(stream.Signature(beat_layout))
-
-    Attributes
-    ----------
-    interval : int
-        Cycles per code of the division.
-    latency : int
-        Cycles from a pixel's last accepted code to its first ``o.valid``.
     """
 
-    def __init__(self, *, channels, bits, signed, table, ram, stages):
-        self.channels = channels
-        self.bits = bits
-        self.table = list(table)
-        self.ram = ram
-        self.stages = stages
-        self.interval = -(-QUOTIENT_BITS // stages)
-        self.latency = channels + 8 + stages * self.interval
+    def __init__(self, part: parts.PipelinedSoftmax, *, table):
+        self.part = part
+        self.table = table
+        codes = beat_layout(bits=part.bits, signed=part.signed, lanes=1)
         super().__init__({
-            "i": In(stream.Signature(beat_layout(bits=bits, signed=signed, lanes=1))),
+            "i": In(stream.Signature(codes)),
             "o": Out(stream.Signature(beat_layout(bits=8, signed=False, lanes=1))),
         })
 
     def elaborate(self, platform):
         m = Module()
-        tiling = tile_memory(self.ram, (1 << (self.channels - 1).bit_length()) + self.channels,
-                             self.bits)
-        codes = TiledMemory(tiling, writable=True)
-        table = TiledMemory(tile_memory(self.ram, len(self.table), 16), words=self.table)
-        tiling = tile_memory(self.ram, tiling.depth, 16)
-        exponentials = TiledMemory(tiling, writable=True)
+        part = self.part
+        codes = TiledMemory(part.code_memory, writable=True)
+        table = TiledMemory(part.table_memory, words=self.table)
+        exponentials = TiledMemory(part.exponential_memory, writable=True)
         m.submodules.codes, m.submodules.table = codes, table
         m.submodules.exponentials = exponentials
 
         code = self.i.payload.data[0]
         banks = [_Bank(code.shape(), n) for n in range(2)]
-        total = _Total(16 + (self.channels - 1).bit_length())
+        total = _Total(part.sum_bits)
         self._load(m, code, codes, banks)
         self._sum(m, codes, table, exponentials, banks, total)
         self._divide(m, exponentials, total)
@@ -115,10 +94,10 @@ class PipelinedSoftmax(wiring.Component):
 
     def _position(self, m, advance, *, name):
         """Return index and bank of a code, which ``advance`` moves on, and whether it is final."""
-        index = Signal(range(self.channels), name=f"{name}_index")
+        index = Signal(range(self.part.channels), name=f"{name}_index")
         bank = Signal(name=f"{name}_bank")
         final = Signal(name=f"{name}_final")
-        m.d.comb += final.eq(index == self.channels - 1)
+        m.d.comb += final.eq(index == self.part.channels - 1)
         with m.If(advance):
             m.d.sync += [index.eq(Mux(final, 0, index + 1)), bank.eq(bank ^ final)]
         return index, bank, final
@@ -148,7 +127,7 @@ class PipelinedSoftmax(wiring.Component):
         index, bank, final = self._position(m, read, name="sum")
         found, looked_up, came = (Signal(name=name) for name in ("found", "looked_up", "came"))
         found_bank = Signal(reset_less=True)
-        exponential = Signal(16, reset_less=True)
+        exponential = Signal(self.part.exponential_bits, reset_less=True)
         stored, maximum = (Signal.like(banks[0].maximum, name=name) for name in
                            ("stored", "maximum"))
         m.d.comb += [
@@ -194,7 +173,8 @@ class PipelinedSoftmax(wiring.Component):
         index, bank, final = self._position(m, issue, name="divide")
         stored, stored_final = Signal(), Signal(reset_less=True)
         fetched, fetched_final = Signal(), Signal(reset_less=True)
-        exponential = Signal(16, name="fetched_exponential", reset_less=True)
+        exponential = Signal(self.part.exponential_bits, name="fetched_exponential",
+                             reset_less=True)
         m.d.comb += [
             issue.eq(dividing & ~issued & (~stored | fetch)),
             fetch.eq(stored & (~fetched | enter)),
@@ -224,14 +204,14 @@ class PipelinedSoftmax(wiring.Component):
                 last.eq(total.last),
             ]
 
-        steps = self.stages * self.interval
+        steps = self.part.stages * self.part.interval
         dividend = Signal(steps + len(divisor) + 1)
         m.d.comb += dividend.eq((exponential << QUOTIENT_BITS) + divisor)
         item = _Division(came=fetched, remainder=dividend, divisor=divisor,
                          last=last & fetched_final)
-        accepts = [Signal(name=f"accept{n}") for n in range(self.stages + 1)]
+        accepts = [Signal(name=f"accept{n}") for n in range(self.part.stages + 1)]
         m.d.comb += enter.eq(fetched & accepts[0])
-        for n in range(self.stages):
+        for n in range(self.part.stages):
             item = self._stage(m, item, accepts[n], accepts[n + 1], steps, n)
         quotient = item.remainder[:QUOTIENT_BITS]
         m.d.comb += accepts[-1].eq(~self.o.valid | self.o.ready)
@@ -252,13 +232,13 @@ class PipelinedSoftmax(wiring.Component):
             Signal.like(value, name=f"{field}{n}", reset_less=field != "came")
             for field, value in vars(item).items()
         ))
-        step = Signal(range(self.interval), name=f"step{n}")
+        step = Signal(range(self.part.interval), name=f"step{n}")
         done, fits = Signal(name=f"done{n}"), Signal(name=f"fits{n}")
         rest = Signal.like(held.divisor, name=f"rest{n}")
         following = Signal.like(held.remainder, name=f"following{n}")
         above = held.remainder[steps:]
         m.d.comb += [
-            done.eq(held.came & (step == self.interval - 1)),
+            done.eq(held.came & (step == self.part.interval - 1)),
             accept.eq(~held.came | (done & is_taken)),
             fits.eq(above >= held.divisor),
             rest.eq(Mux(fits, above - held.divisor, above)),

@@ -4,72 +4,58 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.blockram import tile_memory
+from nnef_hw import parts
+from nnef_hw.parts.softmax import QUOTIENT_BITS
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.stream import beat_layout
 
 __all__ = ["Softmax"]
 
-QUOTIENT_BITS = 9
-
 
 class Softmax(wiring.Component):
-    """Softmax of the ``channels`` codes of a pixel, to unsigned 8-bit probabilities in 1/256.
+    """Softmax of the codes of a pixel, to unsigned 8-bit probabilities in 1/256.
 
     Golden model: :func:`nnef_hw.numerics.softmax_codes`. One pixel takes ``16 * channels + 4``
     cycles: load and find the maximum, sum the exponentials, then one serial division per code.
 
     Parameters
     ----------
-    channels : int
-        Codes per pixel.
-    bits, signed : int, bool
-        Format of a code.
     table : list[int]
-        :func:`nnef_hw.numerics.exp_table`, 16-bit entries.
-    ram : BlockRam
-        The device's block RAM.
+        :func:`nnef_hw.numerics.exp_table`.
 
     Members
     -------
     i : In(stream.Signature(beat_layout))
     o : Out(stream.Signature(beat_layout))
-
-    Attributes
-    ----------
-    latency : int
-        Cycles from a pixel's last accepted code to its first ``o.valid``.
     """
 
-    def __init__(self, *, channels, bits, signed, table, ram):
-        self.channels = channels
-        self.bits = bits
-        self.table = list(table)
-        self.ram = ram
-        self.latency = channels + 9 + QUOTIENT_BITS
+    def __init__(self, part: parts.Softmax, *, table):
+        self.part = part
+        self.table = table
+        codes = beat_layout(bits=part.bits, signed=part.signed, lanes=1)
         super().__init__({
-            "i": In(stream.Signature(beat_layout(bits=bits, signed=signed, lanes=1))),
+            "i": In(stream.Signature(codes)),
             "o": Out(stream.Signature(beat_layout(bits=8, signed=False, lanes=1))),
         })
 
     def elaborate(self, platform):
         m = Module()
-        channels, code = self.channels, self.i.payload.data[0]
-        codes = TiledMemory(tile_memory(self.ram, max(2, channels), self.bits), writable=True)
-        exponentials = TiledMemory(tile_memory(self.ram, len(self.table), 16), words=self.table)
+        part, code = self.part, self.i.payload.data[0]
+        channels = part.channels
+        codes = TiledMemory(part.code_memory, writable=True)
+        exponentials = TiledMemory(part.table_memory, words=self.table)
         m.submodules.codes, m.submodules.exponentials = codes, exponentials
 
-        total_bits = 16 + (channels - 1).bit_length()
         index = Signal(range(channels))
         maximum = Signal.like(code, reset_less=True)
         last = Signal(reset_less=True)
-        total = Signal(total_bits)
+        total = Signal(part.sum_bits)
         stored = Signal.like(code)
         read = Signal()
-        exponential = Signal(16, reset_less=True)
+        exponential = Signal(part.exponential_bits, reset_less=True)
         looked_up, came, summed = (Signal(name=name) for name in ("looked_up", "came", "summed"))
-        remainder = Signal(total_bits + QUOTIENT_BITS + 1, reset_less=True)
-        divisor = Signal(total_bits + QUOTIENT_BITS)
+        remainder = Signal(part.sum_bits + QUOTIENT_BITS + 1, reset_less=True)
+        divisor = Signal(part.sum_bits + QUOTIENT_BITS)
         quotient = Signal(QUOTIENT_BITS)
         step = Signal(range(QUOTIENT_BITS))
 

@@ -4,10 +4,11 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.blockram import tile_memory
+from nnef_hw import parts
 from nnef_hw.rtl.array import sum_layout
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.stream import beat_layout, join_beats
+from nnef_hw.rtl.table import words_by_address
 
 __all__ = ["TableSum"]
 
@@ -24,12 +25,6 @@ class TableSum(wiring.Component):
     ----------
     entries : tuple[list[int], list[int]]
         Value of every code of ``a`` and of ``b``, lowest code first.
-    in_bits, in_signed : tuple[int, int], tuple[bool, bool]
-        Formats of the codes of ``a`` and ``b``.
-    acc_bits : int
-        Width of the sums, signed; every entry fits it too.
-    ram : BlockRam
-        The device's block RAM.
 
     Members
     -------
@@ -37,46 +32,39 @@ class TableSum(wiring.Component):
         One code per beat.
     o : Out(stream.Signature(sum_layout))
 
-    Attributes
-    ----------
-    latency : int
-        Cycles from an accepted pair of beats to its ``o.valid``.
+    Raises
+    ------
+    ValueError
+        If a code has no entry, or an entry no code.
     """
 
-    latency = 3
-
-    def __init__(self, *, entries, in_bits, in_signed, acc_bits, ram):
-        self.entries = tuple(map(list, entries))
-        self.in_signed = tuple(in_signed)
-        self.acc_bits = acc_bits
-        self.ram = ram
-        for name, words, bits in zip("ab", self.entries, in_bits, strict=True):
-            if len(words) != 1 << bits:
+    def __init__(self, part: parts.TableSum, *, entries):
+        for name, values, bits in zip("ab", entries, part.in_bits, strict=True):
+            if len(values) != 1 << bits:
                 raise ValueError(
-                    f"TableSum has {len(words)} entries for the {1 << bits} codes of {name}"
+                    f"TableSum has {len(values)} entries for the {1 << bits} codes of {name}"
                 )
+        self.part = part
+        self.entries = entries
         a_layout, b_layout = (beat_layout(bits=bits, signed=signed, lanes=1)
-                              for bits, signed in zip(in_bits, in_signed, strict=True))
+                              for bits, signed in zip(part.in_bits, part.in_signed, strict=True))
         super().__init__({
             "a": In(stream.Signature(a_layout)),
             "b": In(stream.Signature(b_layout)),
-            "o": Out(stream.Signature(sum_layout(acc_bits))),
+            "o": Out(stream.Signature(sum_layout(part.acc_bits))),
         })
 
     def elaborate(self, platform):
+        part = self.part
         m = Module()
-        looked_up, registered, final = join_beats(m, self.a, self.b, self.o, stages=self.latency)
-        mask = (1 << self.acc_bits) - 1
+        looked_up, registered, final = join_beats(m, self.a, self.b, self.o, stages=part.latency)
         values = []
-        for name, words, is_signed in zip("ab", self.entries, self.in_signed, strict=True):
-            if is_signed:
-                # Addresses are the bits of a code: those below zero come last.
-                half = len(words) // 2
-                words = words[half:] + words[:half]
-            table = TiledMemory(tile_memory(self.ram, len(words), self.acc_bits),
-                                words=[word & mask for word in words])
+        operands = zip("ab", self.entries, part.in_signed, part.memories, strict=True)
+        for name, entries, is_signed, tiling in operands:
+            words = words_by_address(entries, signed=is_signed, width=part.acc_bits)
+            table = TiledMemory(tiling, words=words)
             m.submodules[f"table_{name}"] = table
-            value = Signal(signed(self.acc_bits), name=f"value_{name}", reset_less=True)
+            value = Signal(signed(part.acc_bits), name=f"value_{name}", reset_less=True)
             m.d.comb += [
                 table.read_address.eq(getattr(self, name).payload.data[0].as_unsigned()),
                 table.read_enable.eq(looked_up),

@@ -4,27 +4,25 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.blockram import tile_memory
+from nnef_hw import parts
+from nnef_hw.parts.tflite_softmax import FRACTION_BITS, PRODUCTS
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.stream import beat_layout
 
 __all__ = ["TfliteSoftmax"]
 
-FRACTION_BITS = 31
 DROPPED_BITS = 12
 """Fraction bits of exponentials that their sum does not have."""
 LEAST_SUM_BITS = FRACTION_BITS + 1 - DROPPED_BITS
 """Width of the sum of one exponential, that of the maximum."""
 RECIPROCAL_ESTIMATE = 1515870810, -1010580540
 """First estimate of a reciprocal: constant and slope, with two integer bits."""
-QUOTIENT_BITS = 9
+ROUNDED_BITS = 9
 """Width of a probability, whose greatest value is 256, with one bit more to round at."""
-PRODUCTS = 7
-"""Of the slope, and two for each of three steps of Newton-Raphson."""
 
 
 class TfliteSoftmax(wiring.Component):
-    """Softmax of the ``channels`` codes of a pixel, to signed 8-bit probabilities in 1/256.
+    """Softmax of the codes of a pixel, to signed 8-bit probabilities in 1/256.
 
     Golden model: :func:`nnef_hw.tflite_numerics.tflite_softmax_codes`.
 
@@ -34,48 +32,30 @@ class TfliteSoftmax(wiring.Component):
 
     Parameters
     ----------
-    channels : int
-        Codes per pixel.
-    bits, signed : int, bool
-        Format of a code.
     table : list[int]
-        :func:`nnef_hw.tflite_numerics.tflite_exp_table`, 31-bit entries.
-    ram : BlockRam
-        The device's block RAM.
+        :func:`nnef_hw.tflite_numerics.tflite_exp_table`.
 
     Members
     -------
     i : In(stream.Signature(beat_layout))
     o : Out(stream.Signature(beat_layout))
-
-    Attributes
-    ----------
-    latency : int
-        Cycles from a pixel's last accepted code to its first ``o.valid``.
-    spacing : int
-        Cycles from an accepted result to the next one's ``o.valid``.
     """
 
-    def __init__(self, *, channels, bits, signed, table, ram):
-        self.channels = channels
-        self.bits = bits
-        self.table = list(table)
-        self.ram = ram
-        self.shift_steps = channels.bit_length() - 1
-        self.spacing = FRACTION_BITS + 6 + self.shift_steps
-        setup = channels + 4 + self.shift_steps + PRODUCTS * (FRACTION_BITS + 2) + 1
-        self.latency = setup + self.spacing
+    def __init__(self, part: parts.TfliteSoftmax, *, table):
+        self.part = part
+        self.table = table
+        codes = beat_layout(bits=part.bits, signed=part.signed, lanes=1)
         super().__init__({
-            "i": In(stream.Signature(beat_layout(bits=bits, signed=signed, lanes=1))),
+            "i": In(stream.Signature(codes)),
             "o": Out(stream.Signature(beat_layout(bits=8, signed=True, lanes=1))),
         })
 
     def elaborate(self, platform):
         m = Module()
-        channels, code = self.channels, self.i.payload.data[0]
-        codes = TiledMemory(tile_memory(self.ram, max(2, channels), self.bits), writable=True)
-        exponentials = TiledMemory(tile_memory(self.ram, len(self.table), FRACTION_BITS),
-                                   words=self.table)
+        part, code = self.part, self.i.payload.data[0]
+        channels, shift_steps = part.channels, part.shift_steps
+        codes = TiledMemory(part.code_memory, writable=True)
+        exponentials = TiledMemory(part.table_memory, words=self.table)
         m.submodules.codes, m.submodules.exponentials = codes, exponentials
 
         index = Signal(range(channels))
@@ -85,9 +65,9 @@ class TfliteSoftmax(wiring.Component):
         exponential = Signal(FRACTION_BITS, reset_less=True)
         read = Signal()
         reading = Signal(3)
-        sum_bits = LEAST_SUM_BITS + self.shift_steps
+        sum_bits = LEAST_SUM_BITS + shift_steps
         total = Signal(sum_bits)
-        shifts = Signal(range(self.shift_steps + 1))
+        shifts = Signal(range(shift_steps + 1))
         step = Signal(range(FRACTION_BITS + 1))
         phase = Signal(range(PRODUCTS + 2))
 
@@ -124,8 +104,8 @@ class TfliteSoftmax(wiring.Component):
             improved.eq(Mux(phase == 1, product + constant, estimate + (product << 2))),
             error.eq((1 << FRACTION_BITS - 2) - product),
         ]
-        quotient = Signal(QUOTIENT_BITS, reset_less=True)
-        rounded = Signal(QUOTIENT_BITS)
+        quotient = Signal(ROUNDED_BITS, reset_less=True)
+        rounded = Signal(ROUNDED_BITS)
         m.d.comb += rounded.eq((quotient + 1) >> 1)
 
         def start(a, b):
@@ -145,7 +125,7 @@ class TfliteSoftmax(wiring.Component):
                     self.i.ready.eq(1),
                     codes.write_enable.eq(self.i.valid),
                 ]
-                m.d.sync += [total.eq(0), shifts.eq(self.shift_steps), step.eq(0), phase.eq(0)]
+                m.d.sync += [total.eq(0), shifts.eq(shift_steps), step.eq(0), phase.eq(0)]
                 with m.If(self.i.valid):
                     m.d.sync += index.eq(advance)
                     with m.If((index == 0) | (code > maximum)):
@@ -160,12 +140,12 @@ class TfliteSoftmax(wiring.Component):
                     m.next = "SETTLE"
             with m.State("SETTLE"):
                 with m.If(~reading.any()):
-                    m.next = "NORMALIZE" if self.shift_steps else "PREPARE"
+                    m.next = "NORMALIZE" if shift_steps else "PREPARE"
             with m.State("NORMALIZE"):
                 m.d.sync += step.eq(step + 1)
                 with m.If(~total[-1]):
                     m.d.sync += [total.eq(total << 1), shifts.eq(shifts - 1)]
-                with m.If(step == self.shift_steps - 1):
+                with m.If(step == shift_steps - 1):
                     m.next = "PREPARE"
             with m.State("PREPARE"):
                 m.d.sync += phase.eq(phase + 1)
@@ -201,16 +181,16 @@ class TfliteSoftmax(wiring.Component):
                 with m.If(is_sign):
                     m.d.sync += [
                         step.eq(0),
-                        quotient.eq(partial >> FRACTION_BITS - QUOTIENT_BITS),
+                        quotient.eq(partial >> FRACTION_BITS - ROUNDED_BITS),
                     ]
                     m.next = "PREPARE"
                     with m.If(phase > PRODUCTS):
-                        m.next = "SHIFT" if self.shift_steps else "GIVE"
+                        m.next = "SHIFT" if shift_steps else "GIVE"
             with m.State("SHIFT"):
                 m.d.sync += step.eq(step + 1)
                 with m.If(step < shifts):
                     m.d.sync += quotient.eq(quotient >> 1)
-                with m.If(step == self.shift_steps - 1):
+                with m.If(step == shift_steps - 1):
                     m.next = "GIVE"
             with m.State("GIVE"):
                 m.d.comb += [

@@ -14,7 +14,17 @@ __all__ = ["Argmax"]
 
 @dataclass(frozen=True, kw_only=True)
 class Argmax(Pipe):
-    """Takes a code per cycle; only the last of a pixel waits for the result's register."""
+    """Takes a code per cycle; only the last of a pixel waits for the result's register.
+
+    Its latency begins with a pixel's last code.
+
+    Parameters
+    ----------
+    channels
+        Codes per pixel.
+    bits, signed
+        Format of a code.
+    """
 
     component = "nnef_hw.rtl.argmax:Argmax"
     label = "argmax"
@@ -24,6 +34,11 @@ class Argmax(Pipe):
     channels: int
     bits: int
     signed: bool
+
+    @property
+    def index_bits(self) -> int:
+        """Width of the result, which is unsigned."""
+        return max(1, counter_bits(self.channels))
 
     @property
     def features(self) -> Mapping[str, float]:

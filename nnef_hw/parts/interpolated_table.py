@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from nnef_hw.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.devices import Device
@@ -20,7 +19,16 @@ __all__ = ["InterpolatedTable"]
 class InterpolatedTable(Pipe):
     """A knot for every 2**f codes, f = ``in_bits`` - 8; its contents are ``knots``.
 
-    ``rise_bits`` is the width of the differences between knots.
+    Parameters
+    ----------
+    in_bits, in_signed, out_bits, out_signed
+        Formats of codes and results; ``in_bits`` is more than 8.
+    rise_bits
+        Width of the differences between knots, signed.
+    ram
+        The device's block RAM.
+    lanes
+        Codes per beat.
     """
 
     component = "nnef_hw.rtl.interpolated_table:InterpolatedTable"
@@ -36,13 +44,29 @@ class InterpolatedTable(Pipe):
     ram: BlockRam
     lanes: int = 1
 
+    def __post_init__(self) -> None:
+        if self.in_bits <= TABLE_BITS:
+            raise ValueError(
+                f"InterpolatedTable in_bits must be over {TABLE_BITS}, not {self.in_bits}"
+            )
+
+    @property
+    def low_bits(self) -> int:
+        """Bits of a code below those that address the knots."""
+        return self.in_bits - TABLE_BITS
+
+    @property
+    def memory(self) -> Tiling:
+        """Memory of a lane: knots, and differences to the next ones."""
+        return tile_memory(self.ram, 1 << TABLE_BITS, self.out_bits + self.rise_bits)
+
     @property
     def memories(self) -> tuple[Tiling, ...]:
-        return (tile_memory(self.ram, 1 << TABLE_BITS, self.out_bits + self.rise_bits),)
+        return (self.memory,) * self.lanes
 
     @property
     def features(self) -> Mapping[str, float]:
-        digits = self.in_bits - TABLE_BITS
+        digits = self.low_bits
         pairs = -(-digits // 2)
         # A sum for each pair of digits but a single one, and the sums of these.
         rows = digits // 2 + pairs - 1
@@ -50,16 +74,9 @@ class InterpolatedTable(Pipe):
 
     def flip_flops(self, device: Device) -> int:
         del device
-        digits = self.in_bits - TABLE_BITS
+        digits = self.low_bits
         halves = 2 if digits > 2 else 1
         return 3 * (digits + self.out_bits) + (1 + halves) * self.rise_bits + 4
 
     def process(self, target: Stream, *origins: Stream) -> Process:
         return elastic_pipeline(target, origins, self.latency)
-
-    def build(self, **contents: Any) -> Any:
-        """Return the component; ``knots`` are its contents."""
-        return self.component_class()(
-            in_bits=self.in_bits, in_signed=self.in_signed, out_bits=self.out_bits,
-            out_signed=self.out_signed, lanes=self.lanes, ram=self.ram, **contents,
-        )  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib import import_module
+from inspect import signature
 from typing import Any, ClassVar, final
 
 from nnef_hw.blockram import BlockRam, Tiling
@@ -35,9 +36,9 @@ def rom_luts(words: int) -> float:
 class Part(ABC):
     """A component of ``rtl/``: its parameters, and all that follows from them.
 
-    The fields are the keyword parameters of the component; its *contents* (weights, tables,
-    constants) are given to :meth:`build` besides. A concrete part that leaves a question open
-    cannot be made.
+    The component takes it, and reads there what follows: widths, depths, latency, cycles. Its
+    *contents* (weights, tables, constants) are given to :meth:`build` besides. A concrete part that
+    leaves a question open cannot be made, and none can whose parameters make no component.
 
     Attributes
     ----------
@@ -121,8 +122,11 @@ class Part(ABC):
 
     def build(self, **contents: Any) -> Any:
         """Return the Amaranth component with these contents."""
+        component = self.component_class()
+        if "part" in signature(component).parameters:
+            return component(self, **contents)
         parameters = {field.name: getattr(self, field.name) for field in fields(self)}
-        return self.component_class()(**parameters, **contents)
+        return component(**parameters, **contents)
 
     def component_class(self) -> Any:
         """Return the class of the component; Amaranth is imported only now."""
@@ -188,7 +192,7 @@ class WindowPart(Part):
     bits, signed, lanes
         Format of a beat.
     pad_code
-        What the padding consists of.
+        What the padding consists of: the input's zero point, or the lowest code for a maximum.
     ram
         The device's block RAM.
     """

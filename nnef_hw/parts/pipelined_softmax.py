@@ -6,35 +6,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
 
-from nnef_hw.blockram import BlockRam, Tiling, tile_memory
+from nnef_hw.blockram import Tiling, tile_memory
 from nnef_hw.devices import Device
-from nnef_hw.parts.part import Part, counter_bits
+from nnef_hw.parts.part import counter_bits
+from nnef_hw.parts.softmax import QUOTIENT_BITS, SoftmaxPart
 from nnef_hw.parts.timing import Kernel, Log, Process, Stream
 
 __all__ = ["PipelinedSoftmax"]
 
-QUOTIENT_BITS = 9
-"""Of a probability, which is found by division."""
 SUM_LATENCY = 4
 """Cycles from the last code of a pixel that was read to the sum."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PipelinedSoftmax(Part):
-    """Loads, sums and divides three pixels at once; the division has ``stages``.
+class PipelinedSoftmax(SoftmaxPart):
+    """Loads, sums and divides three pixels at once.
 
-    Its contents are the table of exponentials.
+    Parameters
+    ----------
+    stages
+        Of the division; each has its own subtractor.
     """
 
     component = "nnef_hw.rtl.pipelined_softmax:PipelinedSoftmax"
-    label = "softmax"
     costs = "pipelined softmax"
-    exponential_bits = 16
 
-    channels: int
-    bits: int
-    signed: bool
-    ram: BlockRam
     stages: int
 
     @property
@@ -43,25 +39,38 @@ class PipelinedSoftmax(Part):
         return -(-QUOTIENT_BITS // self.stages)
 
     @property
+    def latency(self) -> int:
+        """Cycles from a pixel's last code to its first probability."""
+        return self.channels + SUM_LATENCY + 4 + self.stages * self.interval
+
+    @property
     def pixel_cycles(self) -> int:
         """Cycles from a pixel's first code to the next pixel's."""
         dividing = (self.channels - 1) * self.interval + max(self.interval, 3)
         return max(self.channels + 4, dividing)
 
     @property
+    def code_memory(self) -> Tiling:
+        """Memory of the codes of two pixels."""
+        return self._pixel_memory(self.bits)
+
+    @property
+    def exponential_memory(self) -> Tiling:
+        """Memory of the exponentials of two pixels."""
+        return self._pixel_memory(self.exponential_bits)
+
+    def _pixel_memory(self, width: int) -> Tiling:
+        """Return a memory for two pixels; the second one begins at a power of two."""
+        return tile_memory(self.ram, (1 << counter_bits(self.channels)) + self.channels, width)
+
+    @property
     def memories(self) -> tuple[Tiling, ...]:
-        # Codes and exponentials of two pixels.
-        kept = (1 << counter_bits(self.channels)) + self.channels
-        return (
-            tile_memory(self.ram, 1 << self.bits, self.exponential_bits),
-            tile_memory(self.ram, kept, self.exponential_bits),
-            tile_memory(self.ram, kept, self.bits),
-        )
+        return self.table_memory, self.exponential_memory, self.code_memory
 
     @property
     def features(self) -> Mapping[str, float]:
         index_bits = counter_bits(self.channels)
-        return {"index bits": index_bits, "division bits": self.stages * (16 + index_bits)}
+        return {"index bits": index_bits, "division bits": self.stages * self.sum_bits}
 
     def flip_flops(self, device: Device) -> int:
         del device

@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from nnef_hw.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.devices import Device
-from nnef_hw.parts.part import Pipe, counter_bits
+from nnef_hw.parts.part import Part, Pipe, counter_bits
 from nnef_hw.parts.timing import Process, Stream
 
-__all__ = ["Softmax"]
+__all__ = ["QUOTIENT_BITS", "SerialSoftmax", "Softmax", "SoftmaxPart"]
+
+QUOTIENT_BITS = 9
+"""Of a probability, whose greatest value is 256."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Softmax(Pipe):
-    """Exponentials from a table, which is its contents, and one divider."""
+class SoftmaxPart(Part):
+    """Softmax with exponentials from a ``table``, which is its contents.
 
-    component = "nnef_hw.rtl.softmax:Softmax"
+    Parameters
+    ----------
+    channels
+        Codes per pixel.
+    bits, signed
+        Format of a code.
+    ram
+        The device's block RAM.
+
+    Attributes
+    ----------
+    exponential_bits
+        Width of an exponential.
+    """
+
     label = "softmax"
-    costs = "softmax"
-    exponential_bits = 16
-    registers = 87
+    exponential_bits: ClassVar[int] = 16
 
     channels: int
     bits: int
@@ -29,14 +46,37 @@ class Softmax(Pipe):
     ram: BlockRam
 
     @property
-    def latency(self) -> int:
-        """Cycles from a pixel's last code to its first probability."""
-        return self.channels + 18
+    def table_memory(self) -> Tiling:
+        """Memory of the exponentials of all differences of codes."""
+        return tile_memory(self.ram, 1 << self.bits, self.exponential_bits)
 
     @property
+    def sum_bits(self) -> int:
+        """Width of the sum of a pixel's exponentials."""
+        return self.exponential_bits + counter_bits(self.channels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SerialSoftmax(SoftmaxPart, Pipe):
+    """One pixel at a time: all of its codes are taken, then its probabilities are given.
+
+    Attributes
+    ----------
+    registers
+        Flip-flops besides those of indices.
+    """
+
+    registers: ClassVar[int]
+
+    @property
+    @abstractmethod
+    def latency(self) -> int:
+        """Cycles from a pixel's last code to its first probability."""
+
+    @property
+    @abstractmethod
     def spacing(self) -> int:
-        """Cycles from one probability to the next."""
-        return 14
+        """Cycles from an accepted probability to the next one."""
 
     @property
     def pixel_cycles(self) -> int:
@@ -44,11 +84,13 @@ class Softmax(Pipe):
         return self.channels + self.latency + (self.channels - 1) * self.spacing
 
     @property
+    def code_memory(self) -> Tiling:
+        """Memory of the codes of a pixel."""
+        return tile_memory(self.ram, max(2, self.channels), self.bits)
+
+    @property
     def memories(self) -> tuple[Tiling, ...]:
-        return (
-            tile_memory(self.ram, max(2, self.channels), self.bits),
-            tile_memory(self.ram, 1 << self.bits, self.exponential_bits),
-        )
+        return self.code_memory, self.table_memory
 
     @property
     def features(self) -> Mapping[str, float]:
@@ -73,3 +115,20 @@ class Softmax(Pipe):
                 given = yield target, time
                 time = given + self.spacing
                 idle = given + 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Softmax(SerialSoftmax):
+    """Divides every exponential by their sum, a bit of the quotient per cycle."""
+
+    component = "nnef_hw.rtl.softmax:Softmax"
+    costs = "softmax"
+    registers = 87
+
+    @property
+    def latency(self) -> int:
+        return self.channels + 4 + self.spacing
+
+    @property
+    def spacing(self) -> int:
+        return QUOTIENT_BITS + 5

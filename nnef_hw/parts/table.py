@@ -15,7 +15,17 @@ __all__ = ["Table"]
 
 @dataclass(frozen=True, kw_only=True)
 class Table(Pipe):
-    """An entry for every code; its contents are ``entries``, lowest code first."""
+    """An entry for every code; its contents are ``entries``, lowest code first.
+
+    Parameters
+    ----------
+    in_bits, in_signed, out_bits, out_signed
+        Formats of codes and results.
+    ram
+        The device's block RAM.
+    lanes
+        Codes per beat.
+    """
 
     component = "nnef_hw.rtl.table:Table"
     label = "table"
@@ -30,8 +40,13 @@ class Table(Pipe):
     lanes: int = 1
 
     @property
+    def memory(self) -> Tiling:
+        """Memory of a lane."""
+        return tile_memory(self.ram, 1 << self.in_bits, self.out_bits)
+
+    @property
     def memories(self) -> tuple[Tiling, ...]:
-        return (tile_memory(self.ram, 1 << self.in_bits, self.out_bits),) * self.lanes
+        return (self.memory,) * self.lanes
 
     @property
     def features(self) -> Mapping[str, float]:

@@ -15,7 +15,17 @@ __all__ = ["TableSum"]
 
 @dataclass(frozen=True, kw_only=True)
 class TableSum(TwoOperands):
-    """Its contents are ``entries`` of both operands, lowest code first."""
+    """Its contents are ``entries`` of both operands, lowest code first.
+
+    Parameters
+    ----------
+    in_bits, in_signed
+        Formats of the codes of both operands.
+    acc_bits
+        Width of the sums, signed; every entry fits it too.
+    ram
+        The device's block RAM.
+    """
 
     component = "nnef_hw.rtl.tablesum:TableSum"
     label = "table_sum"

@@ -4,28 +4,35 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nnef_hw.parts.softmax import Softmax
+from nnef_hw.parts.softmax import SerialSoftmax
 
-__all__ = ["TfliteSoftmax"]
+__all__ = ["FRACTION_BITS", "PRODUCTS", "TfliteSoftmax"]
+
+FRACTION_BITS = 31
+"""Of exponentials, and of what they are multiplied with."""
+PRODUCTS = 7
+"""For the reciprocal of a sum: of the slope, and two for each of three steps of Newton-Raphson."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TfliteSoftmax(Softmax):
-    """Exponentials from a table, which is its contents, and the reciprocal of their sum."""
+class TfliteSoftmax(SerialSoftmax):
+    """Multiplies every exponential by the reciprocal of their sum, a bit per cycle."""
 
     component = "nnef_hw.rtl.tflite_softmax:TfliteSoftmax"
     costs = "tflite softmax"
-    exponential_bits = 31
+    exponential_bits = FRACTION_BITS
     registers = 213
 
     @property
-    def _steps(self) -> int:
+    def shift_steps(self) -> int:
+        """Places by which the highest bit of a sum may lie below the highest one possible."""
         return self.channels.bit_length() - 1
 
     @property
     def latency(self) -> int:
-        return self.channels + 2 * self._steps + 273
+        reciprocal = PRODUCTS * (FRACTION_BITS + 2) + 1
+        return self.channels + 4 + self.shift_steps + reciprocal + self.spacing
 
     @property
     def spacing(self) -> int:
-        return self._steps + 37
+        return FRACTION_BITS + 6 + self.shift_steps

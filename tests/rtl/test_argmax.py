@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from nnef_hw import parts
 from nnef_hw.numerics import argmax_codes
-from nnef_hw.rtl.argmax import Argmax
 
 
 def pixels(rng, channels, bits, signed):
@@ -23,11 +23,11 @@ def test_lowest_index_of_the_maximum(bits, signed, channels, stall, drive, rng):
         {"data": [code], "last": n % (3 * channels) == 3 * channels - 1}
         for n, code in enumerate(codes.reshape(-1).tolist())
     ]
-    argmax = Argmax(channels=channels, bits=bits, signed=signed)
-    run = drive(argmax, items, len(codes), stall=stall)
+    part = parts.Argmax(channels=channels, bits=bits, signed=signed)
+    run = drive(part.build(), items, len(codes), stall=stall)
     assert [item.data[0] for item in run.items] == argmax_codes(codes)[:, 0].tolist()
     assert [item.last for item in run.items] == [n % 3 == 2 for n in range(len(codes))]
     if not stall:
         assert (np.diff(run.in_cycles) == 1).all()
         final = run.in_cycles[channels - 1 :: channels]
-        assert (run.out_cycles - final == argmax.latency).all()
+        assert (run.out_cycles - final == part.latency).all()

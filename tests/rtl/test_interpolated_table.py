@@ -4,7 +4,8 @@ import re
 import numpy as np
 import pytest
 
-from nnef_hw.numerics import QType
+from nnef_hw import parts
+from nnef_hw.numerics import QType, signed_bits
 from nnef_hw.rtl.interpolated_table import InterpolatedTable
 from nnef_hw.tables import look_up, table_size, unary_table
 
@@ -25,19 +26,24 @@ def formats(in_bits, in_signed, out_bits, out_signed):
             QType(out_bits, out_signed, 2.0 ** (1 - out_bits)))  # fmt: skip
 
 
+def describe(source, target, ram, rises, lanes=1):
+    return parts.InterpolatedTable(
+        in_bits=source.bits, in_signed=source.signed, out_bits=target.bits,
+        out_signed=target.signed, lanes=lanes, ram=ram,
+        rise_bits=signed_bits(int(rises.min()), int(rises.max())),
+    )  # fmt: skip
+
+
 def check(drive, ram, knots, source, target, codes, *, lanes=1, **options):
     """Send codes through; compare results, frame ends and, without stalls, cycles."""
     codes = codes.reshape(-1, lanes)
     items = [{"data": beat, "last": n % 5 == 4} for n, beat in enumerate(codes.tolist())]
-    table = InterpolatedTable(
-        knots=knots.tolist(), in_bits=source.bits, in_signed=source.signed, out_bits=target.bits,
-        out_signed=target.signed, lanes=lanes, ram=ram,
-    )  # fmt: skip
-    run = drive(table, items, len(items), **options)
+    part = describe(source, target, ram, np.diff(knots), lanes)
+    run = drive(part.build(knots=knots.tolist()), items, len(items), **options)
     assert [list(item.data) for item in run.items] == look_up(knots, codes, source).tolist()
     assert [item.last for item in run.items] == [item["last"] for item in items]
     if not options.get("stall"):
-        assert (run.out_cycles - run.in_cycles == table.latency).all()
+        assert (run.out_cycles - run.in_cycles == part.latency).all()
         assert (np.diff(run.in_cycles) == 1).all()
 
 
@@ -83,13 +89,13 @@ def test_verilog_of_interpolated_tables(engine, drive, ram, rng):
 
 
 @pytest.mark.parametrize(
-    ("bits", "count", "message"),
+    ("rises", "knots", "message"),
     [
-        (12, 256, "InterpolatedTable needs 257 knots, not 256"),
-        (8, 257, "InterpolatedTable in_bits must be over 8, not 8"),
+        ([0], [0] * 256, "InterpolatedTable needs 257 knots, not 256"),
+        ([-2, 1], [0, 2, *[0] * 255], "InterpolatedTable rises -2..2 do not fit 2 bits"),
     ],
 )
-def test_refuses_what_is_no_table_of_knots(bits, count, message, ram):
+def test_refuses_what_is_no_table_of_knots(rises, knots, message, ram):
+    part = describe(*formats(12, False, 8, False), ram, np.array(rises))
     with pytest.raises(ValueError, match=re.escape(message)):
-        InterpolatedTable(knots=[0] * count, in_bits=bits, in_signed=False, out_bits=8,
-                          out_signed=False, lanes=1, ram=ram)  # fmt: skip
+        InterpolatedTable(part, knots=knots)

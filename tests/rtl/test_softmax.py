@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
+from nnef_hw import parts
 from nnef_hw.numerics import exp_table, softmax_codes
-from nnef_hw.rtl.pipelined_softmax import PipelinedSoftmax
-from nnef_hw.rtl.softmax import Softmax
 
 
 def pixels(rng, channels, bits, signed):
@@ -30,15 +29,13 @@ def check(
         {"data": [code], "last": n % (2 * channels) == 2 * channels - 1}
         for n, code in enumerate(codes.reshape(-1).tolist())
     ]
-    known = {
-        "channels": channels, "bits": bits, "signed": signed, "table": table.tolist(), "ram": ram,
-    }  # fmt: skip
-    softmax = PipelinedSoftmax(**known, stages=stages) if stages else Softmax(**known)
-    run = drive(softmax, items, codes.size, **options)
+    fields = {"channels": channels, "bits": bits, "signed": signed, "ram": ram}
+    part = parts.PipelinedSoftmax(stages=stages, **fields) if stages else parts.Softmax(**fields)
+    run = drive(part.build(table=table.tolist()), items, codes.size, **options)
     expected = softmax_codes(codes, table)
     assert [item.data[0] for item in run.items] == expected.reshape(-1).tolist()
     assert [item.last for item in run.items] == [item["last"] for item in items]
-    return softmax, run
+    return part, run
 
 
 @pytest.mark.parametrize("stages", STAGES)
@@ -67,9 +64,9 @@ def noise(rng, channels, bits, signed):
 @pytest.mark.parametrize("stages", [1, 2, 9])
 @pytest.mark.parametrize("channels", [1, 3, 6])
 def test_many_pixels_under_stalls(channels, stages, drive, ram, rng):
-    known = {"channels": channels, "stages": stages, "engine": "verilator", "pixels": noise}
+    options = {"channels": channels, "stages": stages, "engine": "verilator", "pixels": noise}
     for stall in (0.1, 0.7):
-        check(drive, ram, rng, signed=True, stall=stall, **known)
+        check(drive, ram, rng, signed=True, stall=stall, **options)
 
 
 @pytest.mark.verilator
@@ -81,16 +78,15 @@ def test_verilog(engine, stages, drive, ram, rng):
 
 @pytest.mark.parametrize("channels", [1, 2, 10])
 def test_cycles(channels, drive, ram, rng):
-    softmax, run = check(drive, ram, rng, channels=channels, stages=0)
+    part, run = check(drive, ram, rng, channels=channels, stages=0)
     final = run.in_cycles[channels - 1 :: channels]
-    assert (run.out_cycles[::channels] - final == softmax.latency).all()
-    assert (np.diff(final) == 16 * channels + 4).all()
+    assert (run.out_cycles[::channels] - final == part.latency).all()
+    assert (np.diff(final) == part.pixel_cycles).all()
 
 
 @pytest.mark.parametrize("stages", STAGES[1:])
 @pytest.mark.parametrize("channels", [1, 2, 10])
 def test_cycles_of_overlapping_pixels(channels, stages, drive, ram, rng):
-    softmax, run = check(drive, ram, rng, channels=channels, stages=stages, pixels=noise)
-    assert run.out_cycles[0] - run.in_cycles[channels - 1] == softmax.latency
-    pixel = max(channels + 4, (channels - 1) * softmax.interval + max(softmax.interval, 3))
-    assert (np.diff(run.out_cycles[::channels])[3:] == pixel).all()
+    part, run = check(drive, ram, rng, channels=channels, stages=stages, pixels=noise)
+    assert run.out_cycles[0] - run.in_cycles[channels - 1] == part.latency
+    assert (np.diff(run.out_cycles[::channels])[3:] == part.pixel_cycles).all()

@@ -3,6 +3,7 @@ import re
 
 import pytest
 
+from nnef_hw import parts
 from nnef_hw.rtl.tablesum import TableSum
 from nnef_hw.sim.pysim import run_streams
 
@@ -19,10 +20,8 @@ def build(rng, ram, in_bits, in_signed, acc_bits=29):
     tables = [rng.integers(-limit, limit, 1 << bits) for bits in in_bits]
     for table in tables:
         table[0], table[-1] = -limit, limit - 1
-    return TableSum(
-        entries=[table.tolist() for table in tables], in_bits=in_bits, in_signed=in_signed,
-        acc_bits=acc_bits, ram=ram,
-    ), tables  # fmt: skip
+    part = parts.TableSum(in_bits=in_bits, in_signed=in_signed, acc_bits=acc_bits, ram=ram)
+    return part.build(entries=[table.tolist() for table in tables]), tables
 
 
 @pytest.mark.parametrize(("in_bits", "in_signed"), FORMATS.values(), ids=FORMATS)
@@ -44,11 +43,11 @@ def test_values_of_both_codes_are_added(in_bits, in_signed, stall, ram, rng):
     if not stall:
         taken = run.in_cycles["a"]
         assert taken == run.in_cycles["b"] == list(range(len(a)))
-        assert run.out_cycles["o"] == [cycle + component.latency for cycle in taken]
+        assert run.out_cycles["o"] == [cycle + component.part.latency for cycle in taken]
 
 
 def test_refuses_a_table_of_another_size(ram):
     message = "TableSum has 15 entries for the 16 codes of b"
+    part = parts.TableSum(in_bits=(4, 4), in_signed=(True, True), acc_bits=8, ram=ram)
     with pytest.raises(ValueError, match=re.escape(message)):
-        TableSum(entries=([0] * 16, [0] * 15), in_bits=(4, 4), in_signed=(True, True), acc_bits=8,
-                 ram=ram)  # fmt: skip
+        TableSum(part, entries=([0] * 16, [0] * 15))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from nnef_hw.rtl.tflite_softmax import TfliteSoftmax
+from nnef_hw import parts
 from nnef_hw.tflite_numerics import tflite_exp_table, tflite_softmax_codes
 
 
@@ -23,14 +23,12 @@ def check(drive, ram, rng, *, channels, bits=8, signed=False, scale=0.05, **opti
         {"data": [code], "last": n % (2 * channels) == 2 * channels - 1}
         for n, code in enumerate(codes.reshape(-1).tolist())
     ]
-    softmax = TfliteSoftmax(
-        channels=channels, bits=bits, signed=signed, table=table.tolist(), ram=ram
-    )
-    run = drive(softmax, items, codes.size, **options)
+    part = parts.TfliteSoftmax(channels=channels, bits=bits, signed=signed, ram=ram)
+    run = drive(part.build(table=table.tolist()), items, codes.size, **options)
     expected = tflite_softmax_codes(codes, table)
     assert [item.data[0] for item in run.items] == expected.reshape(-1).tolist()
     assert [item.last for item in run.items] == [item["last"] for item in items]
-    return softmax, run
+    return part, run
 
 
 @pytest.mark.parametrize("scale", [1e-4, 0.05, 3.0])
@@ -49,10 +47,9 @@ def test_verilog(engine, channels, drive, ram, rng):
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 10])
 def test_cycles(channels, drive, ram, rng):
-    softmax, run = check(drive, ram, rng, channels=channels)
+    part, run = check(drive, ram, rng, channels=channels)
     final = run.in_cycles[channels - 1 :: channels]
-    assert (run.out_cycles[::channels] - final == softmax.latency).all()
+    assert (run.out_cycles[::channels] - final == part.latency).all()
     spacings = np.diff(run.out_cycles.reshape(-1, channels), axis=1)
-    assert (spacings == softmax.spacing).all()
-    period = softmax.latency + (channels - 1) * softmax.spacing + channels
-    assert (np.diff(final) == period).all()
+    assert (spacings == part.spacing).all()
+    assert (np.diff(final) == part.pixel_cycles).all()

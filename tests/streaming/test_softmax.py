@@ -5,8 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nnef_hw.parts.pipelined_softmax import QUOTIENT_BITS
-from nnef_hw.rtl.softmax import QUOTIENT_BITS as HARDWARE_BITS
 from nnef_hw.streaming import find_board, schedule
 from nnef_hw.streaming.beats import simulate_beats
 from nnef_hw.streaming.fifos import give_fifos
@@ -76,10 +74,6 @@ def test_cycles_are_those_of_the_hardware(network, stages, fix, simulate, rng):
     assert trial.times == simulate_beats(plan.blocks, plan.inputs, plan.outputs, FRAMES)
     trial = simulation.run(FRAMES, stall=0.4)
     assert trial.codes == trial.expected
-
-
-def test_width_of_the_quotient_is_that_of_the_hardware():
-    assert QUOTIENT_BITS == HARDWARE_BITS
 
 
 def test_block_cycles_are_the_spacing_of_its_pixels(fix, rng):
