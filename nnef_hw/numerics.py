@@ -24,6 +24,7 @@ __all__ = [
     "SOFTMAX_QTYPE",
     "accumulator_range",
     "argmax_codes",
+    "argmin_codes",
     "choose_add_requant",
     "choose_requant",
     "exp_table",
@@ -449,3 +450,8 @@ def softmax_codes(codes: ArrayLike, table: ArrayLike, axis: int = 1) -> IntArray
 def argmax_codes(codes: ArrayLike, axis: int = 1) -> IntArray:
     """Index of the maximum, the lowest one of several; the axis stays with extent 1."""
     return np.expand_dims(np.argmax(np.asarray(codes), axis=axis), axis).astype(np.int64)
+
+
+def argmin_codes(codes: ArrayLike, axis: int = 1) -> IntArray:
+    """Index of the minimum, the lowest one of several; the axis stays with extent 1."""
+    return np.expand_dims(np.argmin(np.asarray(codes), axis=axis), axis).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Argmax: index of the largest code of a pixel."""
+"""Argmax: index of the largest or the smallest code of a pixel."""
 
 from amaranth import *
 from amaranth.lib import stream, wiring
@@ -11,10 +11,11 @@ __all__ = ["Argmax"]
 
 
 class Argmax(wiring.Component):
-    """Replace the codes of a pixel by the index of their maximum.
+    """Replace the codes of a pixel by the index of their maximum or minimum.
 
-    Golden model: :func:`nnef_hw.numerics.argmax_codes`; the lowest index of several maxima. Takes a
-    code per cycle; only the last code of a pixel waits for the output register.
+    Golden models: :func:`nnef_hw.numerics.argmax_codes`, :func:`~nnef_hw.numerics.argmin_codes`;
+    the lowest index of several. Takes a code per cycle; only the last code of a pixel waits for the
+    output register.
 
     Members
     -------
@@ -39,24 +40,24 @@ class Argmax(wiring.Component):
         index = Signal(part.index_bits)
         final = Signal()
         accept = Signal()
-        greater = Signal()
+        better = Signal(name="greater" if part.greatest else "less")
 
         m.d.comb += [
             final.eq(index == part.channels - 1),
             self.i.ready.eq(~final | ~self.o.valid | self.o.ready),
             accept.eq(self.i.valid & self.i.ready),
-            greater.eq((index == 0) | (code > best)),
+            better.eq((index == 0) | (code > best if part.greatest else code < best)),
         ]
         with m.If(self.o.ready):
             m.d.sync += self.o.valid.eq(0)
         with m.If(accept):
             m.d.sync += index.eq(Mux(final, 0, index + 1))
-            with m.If(greater):
+            with m.If(better):
                 m.d.sync += [best.eq(code), best_index.eq(index)]
             with m.If(final):
                 m.d.sync += [
                     self.o.valid.eq(1),
-                    self.o.payload.data[0].eq(Mux(greater, index, best_index)),
+                    self.o.payload.data[0].eq(Mux(better, index, best_index)),
                     self.o.payload.last.eq(self.i.payload.last),
                 ]
         return m

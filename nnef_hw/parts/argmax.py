@@ -1,4 +1,4 @@
-"""Index of the largest channel."""
+"""Index of the largest or the smallest channel."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ class Argmax(Pipe):
         Codes per pixel.
     bits, signed
         Format of a code.
+    greatest
+        Whether to look for the maximum; else it is the minimum.
     """
 
     component = "nnef_hw.rtl.argmax:Argmax"
@@ -34,6 +36,7 @@ class Argmax(Pipe):
     channels: int
     bits: int
     signed: bool
+    greatest: bool = True
 
     @property
     def index_bits(self) -> int:

@@ -21,6 +21,7 @@ from nnef_hw.numerics import (
     QType,
     Requant,
     argmax_codes,
+    argmin_codes,
     fold_zero_point,
     softmax_codes,
 )
@@ -317,6 +318,11 @@ def _softmax(call: _Call) -> Codes:
 @fixed("argmax_reduce")
 def _argmax(call: _Call) -> Codes:
     return argmax_codes(call.x)
+
+
+@fixed("argmin_reduce")
+def _argmin(call: _Call) -> Codes:
+    return argmin_codes(call.x)
 
 
 @fixed("pad")

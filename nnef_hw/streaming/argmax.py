@@ -1,4 +1,4 @@
-"""Index of the largest channel."""
+"""Index of the largest or the smallest channel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nnef_hw.parts import Part
 from nnef_hw.parts.argmax import Argmax
 from nnef_hw.streaming.layer import Call, Folding, PlainLayer, lowers
 
-__all__ = ["ArgmaxLayer"]
+__all__ = ["ArgmaxLayer", "ArgminLayer"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,6 +30,22 @@ class ArgmaxLayer(PlainLayer):
         return Argmax(channels=self.channels, **self.codes_format)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ArgminLayer(ArgmaxLayer):
+    """Index of the smallest channel."""
+
+    label = "argmin"
+
+    def part(self, device: Device) -> Part:
+        del device
+        return Argmax(channels=self.channels, greatest=False, **self.codes_format)
+
+
 @lowers("argmax_reduce")
 def _lower_argmax(call: Call) -> ArgmaxLayer:
     return ArgmaxLayer(**call.known, **call.extents)
+
+
+@lowers("argmin_reduce")
+def _lower_argmin(call: Call) -> ArgminLayer:
+    return ArgminLayer(**call.known, **call.extents)

@@ -2,30 +2,33 @@ import numpy as np
 import pytest
 
 from nnef_hw import parts
-from nnef_hw.numerics import argmax_codes
+from nnef_hw.numerics import argmax_codes, argmin_codes
 
 
 def pixels(rng, channels, bits, signed):
-    """All equal, every code the only or a double maximum, then noise with many ties."""
+    """All equal, every code the only or a double extremum, then noise with many ties."""
     lo, hi = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
     single = np.where(np.eye(channels, dtype=bool), hi, lo)
     double = np.where(np.arange(channels) >= np.arange(channels)[:, None], lo + 1, lo)
     equal = np.array([[lo] * channels, [hi] * channels])
     noise = rng.integers(lo, hi + 1, (8, channels))
-    return np.concatenate([equal, single, double, noise, noise.clip(-1, 1)])
+    ties = noise.clip(-1, 1)
+    return np.concatenate([equal, single, hi + lo - single, double, hi + lo - double, noise, ties])
 
 
+@pytest.mark.parametrize("greatest", [True, False])
 @pytest.mark.parametrize("channels", [1, 2, 7, 16])
 @pytest.mark.parametrize(("bits", "signed"), [(2, False), (8, True), (8, False), (16, True)])
-def test_lowest_index_of_the_maximum(bits, signed, channels, stall, drive, rng):
+def test_lowest_index_of_the_extremum(bits, signed, channels, greatest, stall, drive, rng):
     codes = pixels(rng, channels, bits, signed)
     items = [
         {"data": [code], "last": n % (3 * channels) == 3 * channels - 1}
         for n, code in enumerate(codes.reshape(-1).tolist())
     ]
-    part = parts.Argmax(channels=channels, bits=bits, signed=signed)
+    part = parts.Argmax(channels=channels, bits=bits, signed=signed, greatest=greatest)
     run = drive(part.build(), items, len(codes), stall=stall)
-    assert [item.data[0] for item in run.items] == argmax_codes(codes)[:, 0].tolist()
+    expected = argmax_codes(codes) if greatest else argmin_codes(codes)
+    assert [item.data[0] for item in run.items] == expected[:, 0].tolist()
     assert [item.last for item in run.items] == [n % 3 == 2 for n in range(len(codes))]
     if not stall:
         assert (np.diff(run.in_cycles) == 1).all()

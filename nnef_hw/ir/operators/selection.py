@@ -23,4 +23,11 @@ OPERATORS = (
         requant=None,
         hardware="argmax over channels; over another axis between transposes",
     ),
+    CanonicalOperator(
+        "argmin_reduce",
+        _CHANNELS | {Trait.INDEX},
+        attributes=frozenset({"axes"}),
+        requant=None,
+        hardware="as argmax_reduce",
+    ),
 )
