@@ -52,7 +52,7 @@ class AbsorbQuantize:
                 quant = static
             if quant is not None and node.op == "softmax":
                 self._softmax(editor, node, quant)
-            elif quant is not None and _keeps_values(node):
+            elif quant is not None and node.has(Trait.KEEPS_FORMAT):
                 self._moved(editor, node, quant)
             else:
                 editor.keep(node)
@@ -87,11 +87,6 @@ class AbsorbQuantize:
         editor.keep(node)
 
 
-def _keeps_values(node: Node) -> bool:
-    """Whether results are values of the input, in any quantization that is monotonous."""
-    return node.has(Trait.KEEPS_FORMAT) and node.op != "depth_to_space"
-
-
 def _static(editor: Editor, node: Node) -> Quantization | None:
     """Return what an operator with constant arguments does; None if they are computed."""
     args = dict(node.attrs)
@@ -106,7 +101,7 @@ def _static(editor: Editor, node: Node) -> Quantization | None:
 def _effective(editor: Editor, name: str) -> Quantization | None:
     """Return the quantization that a tensor's values have, from where they come."""
     quant, node = editor.tensors[name].quant, editor.emitted(name)
-    while quant is None and node is not None and _keeps_values(node):
+    while quant is None and node is not None and node.has(Trait.KEEPS_FORMAT):
         name = node.inputs[0]
         quant, node = editor.tensors[name].quant, editor.emitted(name)
     return quant
@@ -118,7 +113,7 @@ def _origin(editor: Editor, name: str) -> str | None:
     kept = {*states, *(state.result for state in states.values())}
     while name not in kept and editor.has_one_use(name) and editor.tensors[name].data is None:
         node = editor.emitted(name)
-        if node is None or not _keeps_values(node):
+        if node is None or not node.has(Trait.KEEPS_FORMAT):
             return None if node is not None and node.op == "softmax" else name
         if node.op == "pad":  # the number it pads with need not be one of the values
             return None
