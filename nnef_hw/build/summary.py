@@ -43,6 +43,8 @@ def make_report(
         "multipliers": plan.multipliers,
         "cycles_per_inference": plan.interval,
         "latency_cycles": plan.latency,
+        "period": plan.period,
+        "settling": plan.settling,
         "mac_utilization": plan.mac_utilization,
         "clock_mhz": plan.clock_mhz,
         "fmax_mhz": synthesis.fmax_mhz if synthesis else None,

@@ -10,7 +10,14 @@ from typing import Literal
 
 from rich.console import Console
 
-from nnef_hw.cli.common import Commands, add_command, console, print_json, reading
+from nnef_hw.cli.common import (
+    Commands,
+    add_command,
+    console,
+    positive_number,
+    print_json,
+    reading,
+)
 from nnef_hw.cli.quantize import accuracy_drop, add_scheme, scheme
 
 __all__ = ["add_commands"]
@@ -97,11 +104,7 @@ def _frequency(text: str) -> float | str:
 
 
 def _frames(text: str) -> int | Literal["all"]:
-    if text == "all":
-        return "all"
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a positive number nor 'all'")
-    return int(text)
+    return "all" if text == "all" else positive_number(text, "all")
 
 
 def _build(options: argparse.Namespace) -> int:

@@ -18,6 +18,7 @@ __all__ = [
     "Commands",
     "add_command",
     "console",
+    "positive_number",
     "print_json",
     "print_result",
     "print_rows",
@@ -70,9 +71,34 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def positive_number(text: str, alternative: str = "") -> int:
+    """Convert an argument to a whole number of at least 1.
+
+    Parameters
+    ----------
+    alternative
+        The word that may stand there instead of a number; only the message needs it.
+
+    Raises
+    ------
+    ArgumentTypeError
+        If it is something else.
+    """
+    if not _is_positive(text):
+        wanted = "not a positive number"
+        if alternative:
+            wanted = f"neither a positive number nor {alternative!r}"
+        raise argparse.ArgumentTypeError(f"{text!r} is {wanted}")
+    return int(text)
+
+
+def _is_positive(text: str) -> bool:
+    return text.isdecimal() and int(text) > 0
+
+
 def _dim(text: str) -> tuple[str, int]:
     name, _, value = text.partition("=")
-    if not name or not value.isdecimal() or not int(value):
+    if not name or not _is_positive(value):
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=N with a positive N")
     return name, int(value)
 

@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from nnef_hw.cli.common import Commands, add_command, print_json, print_result, reading
+from nnef_hw.cli.common import (
+    Commands,
+    add_command,
+    positive_number,
+    print_json,
+    print_result,
+    reading,
+)
 from nnef_hw.errors import UsageError
 from nnef_hw.files import atomic_file
 
@@ -46,7 +53,7 @@ def add_commands(commands: Commands) -> None:
     sub.add_argument("--trace", type=Path, metavar="OUT.fst", help="write a waveform (.fst, .vcd)")
     sub.add_argument(
         "--trace-frames",
-        type=_positive,
+        type=positive_number,
         metavar="N",
         help="trace the first N frames (default: 2)",
     )
@@ -62,12 +69,6 @@ def add_commands(commands: Commands) -> None:
         commands, "compare", _compare, "compare float, fixed and RTL on samples", "build"
     )
     sub.add_argument("--samples", type=Path, required=True, metavar="S.npz")
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-    return int(text)
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -216,7 +216,7 @@ def _checks(report: Mapping[str, Any]) -> Iterator[tuple[str, Parts]]:
         else:
             wrong = units.count(simulation["mismatches"])
             parts = [("bold red", "NOT bit-exact"), ("", f": {wrong} mismatches over {frames}")]
-        parts.append(_prediction(simulation))
+        parts.append(_prediction(simulation, report["cycles_per_inference"]))
         yield "simulation", parts
 
     accuracy = report["accuracy"]
@@ -230,12 +230,17 @@ def _checks(report: Mapping[str, Any]) -> Iterator[tuple[str, Parts]]:
         yield title, [("", scores), ("dim", samples)]
 
 
-def _prediction(simulation: Mapping[str, Any]) -> tuple[str, str]:
-    """Say what was predicted wrongly, as a part of a line."""
+def _prediction(simulation: Mapping[str, Any], steady: int) -> tuple[str, str]:
+    """Say what was predicted wrongly, or for a run too short for the steady interval."""
     wrong = [
         f"{title} {units.count(simulation[key])} instead of"
         f" {units.count(simulation[f'predicted_{key}'])}"
         for title, key in (("interval", "cycles_per_inference"), ("latency", "latency_cycles"))
         if simulation[key] not in {None, simulation[f"predicted_{key}"]}
     ]
-    return ("red", f", {', '.join(wrong)} cycles") if wrong else ("", ", cycles as predicted")
+    if wrong:
+        return "red", f", {', '.join(wrong)} cycles"
+    predicted = simulation["predicted_cycles_per_inference"]
+    is_short = predicted not in {None, steady}
+    short = f" for so short a run, {units.count(predicted)} a frame" if is_short else ""
+    return "", f", cycles as predicted{short}"

@@ -64,7 +64,8 @@ def simulation_row(
     """Return the ``sim --json`` object: mismatching frames, cycles, and the predicted cycles.
 
     ``given`` is how many frames there were to simulate, if not all of them were. The predicted
-    cycles are those of a run of so many frames without stalls: the plan's, but for short runs.
+    cycles are those of a run of so many frames without stalls, with which a simulation is compared;
+    the steady ones are the plan's, which short runs do not reach.
     """
     wrong = np.any(
         [
@@ -85,6 +86,7 @@ def simulation_row(
         "latency_cycles": outcome.latency,
         "predicted_cycles_per_inference": predicted,
         "predicted_latency_cycles": plan.latency,
+        "steady_cycles_per_inference": plan.interval,
         "stall": stall,
         "cycles": outcome.cycles,
         "cycles_per_second": round(outcome.cycles_per_second),

@@ -79,7 +79,12 @@ def test_files(finished):
 
 
 def test_report(finished):
-    _, report = finished
+    folder, report = finished
+    plan = json.loads((folder / "plan.json").read_text())
+    assert {key: report[key] for key in ("period", "settling")} == {
+        key: plan[key] for key in ("period", "settling")
+    }
+    assert (report["period"], type(report["settling"])) == (1, int)
     simulation = report["simulation"]
     assert (simulation["frames"], simulation["bit_exact"]) == (20, True)
     for key in ("cycles_per_inference", "latency_cycles"):

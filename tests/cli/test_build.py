@@ -20,8 +20,9 @@ from nnef_hw.testing import GraphBuilder
 
 BUILD_KEYS = {
     "model", "board", "device", "arch", "macs", "multipliers", "cycles_per_inference",
-    "latency_cycles", "mac_utilization", "clock_mhz", "fmax_mhz", "inferences_per_second",
-    "link_inferences_per_second", "resources", "bitstream", "timing_met", "seconds",
+    "latency_cycles", "period", "settling", "mac_utilization", "clock_mhz", "fmax_mhz",
+    "inferences_per_second", "link_inferences_per_second", "resources", "bitstream",
+    "timing_met", "seconds",
 }  # fmt: skip
 
 

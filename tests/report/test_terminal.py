@@ -88,6 +88,14 @@ def test_planned_build_claims_nothing_that_was_not_run(planned):
     assert "None" not in text
 
 
+def test_a_short_run_has_an_interval_of_its_own(tiny):
+    short = {"cycles_per_inference": 29000, "predicted_cycles_per_inference": 29000}
+    tiny["simulation"] |= short
+    assert "cycles as predicted for so short a run, 29,000 a frame" in printed(tiny)
+    tiny["simulation"] |= {"predicted_cycles_per_inference": 29001}
+    assert "interval 29,000 instead of 29,001 cycles" in printed(tiny)
+
+
 def test_failures_are_said_in_words(deep):
     deep["simulation"] |= {"bit_exact": False, "mismatches": 17, "latency_cycles": 41380}
     text = printed(deep)

@@ -19,6 +19,7 @@ from nnef_hw.run.simulate import (
 )
 from nnef_hw.samples import Samples
 from nnef_hw.streaming import find_board, schedule
+from nnef_hw.streaming.architecture import Streaming
 from nnef_hw.testing import GraphBuilder
 
 
@@ -66,10 +67,21 @@ def test_row_of_equal_outputs(plan):
         "latency_cycles": plan.latency,
         "predicted_cycles_per_inference": plan.interval,
         "predicted_latency_cycles": plan.latency,
+        "steady_cycles_per_inference": plan.interval,
         "stall": 0.0,
         "cycles": 1000,
         "cycles_per_second": 12346,
     }
+
+
+def test_a_short_run_is_compared_with_the_prediction_of_one(plan, monkeypatch):
+    shorter = lambda _, plan, frames: plan.interval - frames  # noqa: E731
+    monkeypatch.setattr(Streaming, "predict_interval", shorter)
+    codes = np.zeros((3, 4))
+    row = simulation_row(plan, outcome(codes, plan, interval=plan.interval - 3), {"y": codes})
+    assert row["predicted_cycles_per_inference"] == plan.interval - 3
+    assert row["steady_cycles_per_inference"] == plan.interval
+    require_exact(row)
 
 
 def test_mismatches_are_counted_by_frame(plan):

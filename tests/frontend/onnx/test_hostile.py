@@ -166,7 +166,11 @@ def test_the_package_to_install_is_named(write, monkeypatch):
 
 @pytest.mark.parametrize(
     ("dims", "reason"),
-    [([1 << 40, 1 << 40], "has shape"), ([-1, 4], "has shape"), ([2, 4], "not have the 8 float")],
+    [
+        ([1 << 40, 1 << 40], "has shape"),
+        ([-1, 4], "has shape"),
+        ([2, 4], "do not have the 8 float"),
+    ],
 )
 def test_shapes_of_tensors_are_checked(read, dims, reason):
     model = parse("net (float[1,4] x) => (float[1,4] y) <float[4] w = {1,2,3,4}> { y = Add(x, w) }")
