@@ -6,6 +6,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw import parts
 from nnef_hw.rtl.stream import beat_layout
 
 __all__ = ["Concat", "Split"]
@@ -18,13 +19,6 @@ class Concat(wiring.Component):
     beats of its rows or of its whole frames, to concatenate columns or rows. One beat per cycle,
     through an output register: a stream's ``ready`` is that of its turn and of the register.
 
-    Parameters
-    ----------
-    runs : tuple[int, ...]
-        Beats of each stream in a turn.
-    bits, signed, lanes : int, bool, int
-        Format of all beats.
-
     Members
     -------
     i0, i1, ... : In(stream.Signature(beat_layout))
@@ -34,30 +28,24 @@ class Concat(wiring.Component):
 
     Attributes
     ----------
-    latency : int
-        Cycles from an accepted beat to its ``o.valid``.
     came, free : Signal
         A beat of the stream whose turn it is stands here; the register takes what comes.
     """
 
-    latency = 1
-
-    def __init__(self, *, runs, bits, signed, lanes=1):
-        if len(runs) < 2 or min(runs) < 1:
-            raise ValueError(f"Concat needs at least 2 runs of beats, not {runs!r}")
-        self.runs = tuple(runs)
+    def __init__(self, part: parts.Concat):
+        self.part = part
         self.came, self.free = Signal(), Signal()
-        beat = stream.Signature(beat_layout(bits=bits, signed=signed, lanes=lanes))
-        super().__init__({**{f"i{n}": In(beat) for n in range(len(runs))}, "o": Out(beat)})
+        beat = stream.Signature(beat_layout(bits=part.bits, signed=part.signed, lanes=part.lanes))
+        super().__init__({**{f"i{n}": In(beat) for n in range(len(part.runs))}, "o": Out(beat)})
 
     def elaborate(self, platform):
         m = Module()
         free, valid, last = self.free, self.came, Signal()
-        turn, _ = _turn(m, self.runs, valid & free)
+        turn, _ = _turn(m, self.part.runs, valid & free)
         m.d.comb += free.eq(~self.o.valid | self.o.ready)
         with m.If(free):
             m.d.sync += [self.o.valid.eq(valid), self.o.payload.last.eq(last)]
-        ports = [getattr(self, f"i{n}") for n in range(len(self.runs))]
+        ports = [getattr(self, f"i{n}") for n in range(len(self.part.runs))]
         for port, now in zip(ports, turn, strict=True):
             m.d.comb += port.ready.eq(free & now)
             with m.If(now):
@@ -75,53 +63,30 @@ class Split(wiring.Component):
     that are not kept are dropped. One beat per cycle. ``o0``, ``o1`` ... are connected with ``i``
     directly: ``i.ready`` is that of the stream whose turn it is.
 
-    Parameters
-    ----------
-    runs : tuple[int, ...]
-        Beats of each stream in a turn.
-    turns : int
-        Turns of a frame.
-    kept : tuple[bool, ...], optional
-        Which runs are given; all by default.
-    bits, signed, lanes : int, bool, int
-        Format of all beats.
-
     Members
     -------
     i : In(stream.Signature(beat_layout))
     o0, o1, ... : Out(stream.Signature(beat_layout))
         One per kept run, numbered by run; ``last`` is the stream's own.
-
-    Attributes
-    ----------
-    latency : int
-        Cycles from an offered ``i`` to ``valid`` of its stream.
     """
 
-    latency = 0
-
-    def __init__(self, *, runs, turns, bits, signed, lanes=1, kept=None):
-        kept = (True,) * len(runs) if kept is None else tuple(kept)
-        if len(kept) != len(runs) or not any(kept) or min(runs) < 1:
-            raise ValueError(f"Split cannot give runs {runs!r} of which {kept!r} are kept")
-        self.runs = tuple(runs)
-        self.turns = turns
-        self.kept = kept
-        beat = stream.Signature(beat_layout(bits=bits, signed=signed, lanes=lanes))
-        outputs = {f"o{n}": Out(beat) for n, is_kept in enumerate(kept) if is_kept}
+    def __init__(self, part: parts.Split):
+        self.part = part
+        beat = stream.Signature(beat_layout(bits=part.bits, signed=part.signed, lanes=part.lanes))
+        outputs = {f"o{n}": Out(beat) for n, is_kept in enumerate(part.kept) if is_kept}
         super().__init__({"i": In(beat), **outputs})
 
     def elaborate(self, platform):
         m = Module()
         accept = Signal()
-        turn, run_end = _turn(m, self.runs, accept)
-        count = Signal(range(self.turns))
-        final = count == self.turns - 1
+        turn, run_end = _turn(m, self.part.runs, accept)
+        count = Signal(range(self.part.turns))
+        final = count == self.part.turns - 1
         m.d.comb += [self.i.ready.eq(1), accept.eq(self.i.valid & self.i.ready)]
         with m.If(accept & run_end & turn[-1]):
             m.d.sync += count.eq(Mux(final, 0, count + 1))
         for n, now in enumerate(turn):
-            if self.kept[n]:
+            if self.part.kept[n]:
                 port = getattr(self, f"o{n}")
                 m.d.comb += [
                     port.payload.data.eq(self.i.payload.data),

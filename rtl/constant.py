@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
 
-from nnef_hw.blockram import tile_memory
+from nnef_hw import parts
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.stream import beat_layout
 
@@ -21,40 +21,38 @@ class Constant(wiring.Component):
     ----------
     codes : list[int]
         A code per channel, or of a whole frame.
-    repeats : int
-        How often they come in a frame.
-    bits, signed : int, bool
-        Format of the codes.
-    ram : BlockRam
-        The device's block RAM.
-    style : str
-        ``"block"``, or ``"logic"`` for LUTs.
 
     Members
     -------
     o : Out(stream.Signature(beat_layout))
         Valid from the second cycle after reset on.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many codes as its part says, or one does not fit their format.
     """
 
-    def __init__(self, *, codes, repeats, bits, signed, ram, style="block"):
-        lowest = -(1 << bits - 1) if signed else 0
-        outside = [code for code in codes if not lowest <= code < lowest + (1 << bits)]
+    def __init__(self, part: parts.Constant, *, codes):
+        lowest = -(1 << part.bits - 1) if part.signed else 0
+        outside = [code for code in codes if not lowest <= code < lowest + (1 << part.bits)]
         if outside:
-            raise ValueError(f"Constant of {bits} bits cannot hold {outside[0]!r}")
-        self.codes = [code % (1 << bits) for code in codes]
-        self.repeats = repeats
-        self.tiling = tile_memory(ram, len(codes), bits)
-        self.style = style
-        beat = beat_layout(bits=bits, signed=signed, lanes=1)
+            raise ValueError(f"Constant of {part.bits} bits cannot hold {outside[0]!r}")
+        if len(codes) != part.count:
+            raise ValueError(f"Constant needs {part.count} codes, not {len(codes)}")
+        self.part = part
+        self.codes = [code % (1 << part.bits) for code in codes]
+        beat = beat_layout(bits=part.bits, signed=part.signed, lanes=1)
         super().__init__({"o": Out(stream.Signature(beat))})
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.words = words = TiledMemory(self.tiling, words=self.codes, style=self.style)
-        position = Signal(range(len(self.codes)))
-        repeat = Signal(range(self.repeats))
-        round_end = position == len(self.codes) - 1
-        frame_end = round_end & (repeat == self.repeats - 1)
+        m.submodules.words = words = TiledMemory(self.part.tiling, words=self.codes,
+                                               style=self.part.style)
+        position = Signal(range(self.part.count))
+        repeat = Signal(range(self.part.repeats))
+        round_end = position == self.part.count - 1
+        frame_end = round_end & (repeat == self.part.repeats - 1)
         read = Signal()
         m.d.comb += [
             read.eq(~self.o.valid | self.o.ready),

@@ -4,13 +4,12 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.blockram import tile_memory
+from nnef_hw import parts
+from nnef_hw.parts.reorder import MEMORY_STAGES
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.stream import beat_layout, elastic_stages
 
 __all__ = ["DepthToSpace"]
-
-STAGES = 2
 
 
 class DepthToSpace(wiring.Component):
@@ -24,56 +23,26 @@ class DepthToSpace(wiring.Component):
     room in the cycle after the last of them was read. A frame takes as many cycles as it has beats,
     if ``depth`` is at least two rows of the input, and more where it is less.
 
-    Parameters
-    ----------
-    height, width, channels : int
-        Extents of the input image; ``channels`` of an output pixel.
-    factors : tuple[int, int]
-        Rows and columns of a pixel's rectangle.
-    bits, signed : int, bool
-        Format of the codes.
-    depth : int
-        Codes of memory: a power of two, at least a row of the input.
-    ram : BlockRam
-        The device's block RAM.
-
     Members
     -------
     i, o : stream.Signature(beat_layout)
-
-    Attributes
-    ----------
-    latency : int
-        Cycles from an accepted beat to its ``o.valid``, if it is the one that comes next.
     """
 
-    latency = 1 + STAGES
-
-    def __init__(self, *, height, width, channels, factors, bits, signed, depth, ram):
-        if min(factors) < 1:
-            raise ValueError(f"DepthToSpace factors must be positive, not {factors!r}")
-        self.run = factors[1] * channels
-        self.pixel = factors[0] * self.run
-        if depth & (depth - 1) or depth < width * self.pixel:
-            raise ValueError(f"DepthToSpace depth must be a power of two, at least "
-                             f"{width * self.pixel}, not {depth!r}")
-        self.height = height
-        self.width = width
-        self.rows = factors[0]
-        self.tiling = tile_memory(ram, depth, bits)
-        beat = stream.Signature(beat_layout(bits=bits, signed=signed, lanes=1))
+    def __init__(self, part: parts.DepthToSpace):
+        self.part = part
+        beat = stream.Signature(beat_layout(bits=part.bits, signed=part.signed, lanes=1))
         super().__init__({"i": In(beat), "o": Out(beat)})
 
     def elaborate(self, platform):
         m = Module()
-        depth = self.tiling.depth
-        m.submodules.storage = storage = TiledMemory(self.tiling, writable=True)
+        depth = self.part.memory.depth
+        m.submodules.storage = storage = TiledMemory(self.part.memory, writable=True)
         accept, read = Signal(), Signal()
         newest = Signal(range(depth))
         room = Signal(range(depth + 1), init=depth)
         # Codes behind the one that is read next; negative if that has not come.
         lead = Signal(range(-depth - 1, depth), init=-1)
-        freed = Signal(range(self.pixel + 1))
+        freed = Signal(range(self.part.pixel + 1))
         step = Signal(lead.shape())
         m.d.comb += [
             self.i.ready.eq(room != 0),
@@ -92,32 +61,33 @@ class DepthToSpace(wiring.Component):
 
     def _read(self, m, storage, present, read, step, freed):
         """Read the runs of a row's pixels, a row of their rectangles after the other."""
-        offset = Signal(range(self.run))
-        column = Signal(range(self.width))
-        part = Signal(range(self.rows))
-        row = Signal(range(self.height))
+        rows, _ = self.part.factors
+        offset = Signal(range(self.part.run))
+        column = Signal(range(self.part.width))
+        part = Signal(range(rows))
+        row = Signal(range(self.part.height))
         run_end, row_end, pixels_end, frame_end, frame_last = (
             Signal(name=name) for name in ("run_end", "row_end", "pixels_end", "frame_end",
                                            "frame_last"))
-        final_part = part == self.rows - 1
-        enables, _ = elastic_stages(m, present, self.o, stages=STAGES)
-        address = Signal(range(self.tiling.depth))
+        final_part = part == rows - 1
+        enables, _ = elastic_stages(m, present, self.o, stages=MEMORY_STAGES)
+        address = Signal(range(self.part.memory.depth))
         m.d.comb += [
             read.eq(present & enables[0]),
-            run_end.eq(offset == self.run - 1),
-            row_end.eq(run_end & (column == self.width - 1)),
+            run_end.eq(offset == self.part.run - 1),
+            row_end.eq(run_end & (column == self.part.width - 1)),
             pixels_end.eq(row_end & final_part),
-            frame_end.eq(pixels_end & (row == self.height - 1)),
+            frame_end.eq(pixels_end & (row == self.part.height - 1)),
             storage.read_address.eq(address),
             storage.read_enable.eq(read),
         ]
-        to_next_pixel = self.pixel - self.run + 1
-        to_next_part = 1 - (self.width - 1) * self.pixel
+        to_next_pixel = self.part.pixel - self.part.run + 1
+        to_next_part = 1 - (self.part.width - 1) * self.part.pixel
         with m.If(read):
             m.d.comb += [
                 step.eq(Mux(row_end & ~final_part, to_next_part,
                             Mux(run_end & ~pixels_end, to_next_pixel, 1))),
-                freed.eq(Mux(run_end & final_part, self.pixel, 0)),
+                freed.eq(Mux(run_end & final_part, self.part.pixel, 0)),
             ]
             m.d.sync += [
                 frame_last.eq(frame_end),

@@ -6,15 +6,14 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw import parts
 from nnef_hw.numerics import signed_bits
+from nnef_hw.parts.eltwise import TABLE_INPUTS
 from nnef_hw.rtl.array import sum_layout
 from nnef_hw.rtl.primitives import lut_product
 from nnef_hw.rtl.stream import beat_layout, join_beats
 
 __all__ = ["EltwiseExtremum", "EltwiseProduct", "EltwiseSum"]
-
-TABLE_INPUTS = 4
-"""Inputs of a LUT."""
 
 
 class Term(NamedTuple):
@@ -44,53 +43,45 @@ class EltwiseSum(wiring.Component):
         Signed mults, shift, zero point, limits.
     in_zero_points : tuple[int, int]
         ``za`` and ``zb``.
-    in_bits, in_signed : tuple[int, int], tuple[bool, bool]
-        Formats of the codes of ``a`` and ``b``.
-    out_bits, out_signed : int, bool
-        Format of the output codes.
-    lanes : int
-        Codes per beat.
 
     Members
     -------
     a, b : In(stream.Signature(beat_layout))
     o : Out(stream.Signature(beat_layout))
 
-    Attributes
-    ----------
-    latency : int
-        Cycles from an accepted pair of beats to its ``o.valid``.
+    Raises
+    ------
+    ValueError
+        If the limits of ``requant`` are no codes of the output.
     """
 
-    def __init__(self, *, requant, in_zero_points, in_bits, in_signed, out_bits, out_signed,
-                 lanes):
-        lowest = -(1 << out_bits - 1) if out_signed else 0
-        highest = lowest + (1 << out_bits) - 1
+    def __init__(self, part: parts.EltwiseSum, *, requant, in_zero_points):
+        lowest = -(1 << part.out_bits - 1) if part.out_signed else 0
+        highest = lowest + (1 << part.out_bits) - 1
         if not lowest <= requant.lo <= requant.hi <= highest:
             raise ValueError(f"EltwiseSum limits {requant.lo}..{requant.hi} must lie within "
                              f"{lowest}..{highest}")
+        self.part = part
         self.requant = requant
-        self.in_bits = in_bits
-        self.in_signed = in_signed
-        self.lanes = lanes
         # Everything that does not depend on the codes.
         self.constant = (1 << requant.shift - 1) + (requant.zero_point << requant.shift) - sum(
             z * mult for z, mult in zip(in_zero_points, requant.mult, strict=True))
-        tables = -(-sum(in_bits) // TABLE_INPUTS)
-        self.latency = 2 + (tables - 1).bit_length()
-        a_layout, b_layout = (beat_layout(bits=bits, signed=signed, lanes=lanes)
-                              for bits, signed in zip(in_bits, in_signed, strict=True))
+        a_layout, b_layout, o_layout = (
+            beat_layout(bits=bits, signed=signed, lanes=part.lanes)
+            for bits, signed in zip((*part.in_bits, part.out_bits),
+                                    (*part.in_signed, part.out_signed), strict=True)
+        )
         super().__init__({
             "a": In(stream.Signature(a_layout)),
             "b": In(stream.Signature(b_layout)),
-            "o": Out(stream.Signature(beat_layout(bits=out_bits, signed=out_signed, lanes=lanes))),
+            "o": Out(stream.Signature(o_layout)),
         })
 
     def elaborate(self, platform):
         m = Module()
         lo, hi = self.requant.lo, self.requant.hi
-        first, *middle, final = join_beats(m, self.a, self.b, self.o, stages=self.latency)
-        for lane in range(self.lanes):
+        first, *middle, final = join_beats(m, self.a, self.b, self.o, stages=self.part.latency)
+        for lane in range(self.part.lanes):
             terms = self._tables(m, lane, first)
             for level, enable in enumerate(middle):
                 terms = _add_neighbours(m, terms, enable, name=f"sum{lane}_{level}")
@@ -105,7 +96,7 @@ class EltwiseSum(wiring.Component):
         """Look up the sums of the constants of a lane's code bits, four bits at a time."""
         inputs = []
         for port, mult, bits, is_signed in zip((self.a, self.b), self.requant.mult,
-                                               self.in_bits, self.in_signed, strict=True):
+                                               self.part.in_bits, self.part.in_signed, strict=True):
             code = port.payload.data[lane]
             for n in range(bits):
                 weight = -mult if is_signed and n == bits - 1 else mult
@@ -151,43 +142,33 @@ class EltwiseProduct(wiring.Component):
     ----------
     in_zero_points : tuple[int, int]
         ``za`` and ``zb``.
-    in_bits, in_signed : tuple[int, int], tuple[bool, bool]
-        Formats of the codes of ``a`` and ``b``.
 
     Members
     -------
     a, b : In(stream.Signature(beat_layout))
     o : Out(stream.Signature(sum_layout))
-        Of ``acc_bits`` bits.
-
-    Attributes
-    ----------
-    acc_bits : int
-        Width that every product fits.
-    latency : int
-        Cycles from an accepted pair of beats to its ``o.valid``.
+        As wide as every product with these zero points needs.
     """
 
-    latency = 3
-
-    def __init__(self, *, in_zero_points, in_bits, in_signed):
+    def __init__(self, part: parts.EltwiseProduct, *, in_zero_points):
+        self.part = part
         self.in_zero_points = in_zero_points
         self.differences = []
         members = {}
-        for name, zero, bits, is_signed in zip("ab", in_zero_points, in_bits, in_signed,
-                                               strict=True):
+        for name, zero, bits, is_signed in zip("ab", in_zero_points, part.in_bits,
+                                               part.in_signed, strict=True):
             lowest = (-(1 << bits - 1) if is_signed else 0) - zero
             self.differences.append(range(lowest, lowest + (1 << bits)))
             layout = beat_layout(bits=bits, signed=is_signed, lanes=1)
             members[name] = In(stream.Signature(layout))
         corners = [a * b for a in self.differences[0][::len(self.differences[0]) - 1]
                    for b in self.differences[1][::len(self.differences[1]) - 1]]
-        self.acc_bits = signed_bits(min(corners), max(corners))
-        super().__init__({**members, "o": Out(stream.Signature(sum_layout(self.acc_bits)))})
+        products = sum_layout(signed_bits(min(corners), max(corners)))
+        super().__init__({**members, "o": Out(stream.Signature(products))})
 
     def elaborate(self, platform):
         m = Module()
-        first, middle, final = join_beats(m, self.a, self.b, self.o, stages=self.latency)
+        first, middle, final = join_beats(m, self.a, self.b, self.o, stages=self.part.latency)
         factors = []
         for name, zero, difference in zip("ab", self.in_zero_points, self.differences,
                                           strict=True):
@@ -221,30 +202,15 @@ class EltwiseExtremum(wiring.Component):
     One beat per cycle. Both streams carry frames of the same length: ``last`` comes with the same
     beats, and that of ``a`` is passed on.
 
-    Parameters
-    ----------
-    greatest : bool
-        The maximum, else the minimum.
-    bits, signed, lanes : int, bool, int
-        Format of all beats.
-
     Members
     -------
     a, b : In(stream.Signature(beat_layout))
     o : Out(stream.Signature(beat_layout))
-
-    Attributes
-    ----------
-    latency : int
-        Cycles from an accepted pair of beats to its ``o.valid``.
     """
 
-    latency = 1
-
-    def __init__(self, *, greatest, bits, signed, lanes):
-        self.greatest = greatest
-        self.lanes = lanes
-        layout = beat_layout(bits=bits, signed=signed, lanes=lanes)
+    def __init__(self, part: parts.EltwiseExtremum):
+        self.part = part
+        layout = beat_layout(bits=part.bits, signed=part.signed, lanes=part.lanes)
         super().__init__({
             "a": In(stream.Signature(layout)),
             "b": In(stream.Signature(layout)),
@@ -253,10 +219,10 @@ class EltwiseExtremum(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        [enable] = join_beats(m, self.a, self.b, self.o, stages=self.latency)
-        for lane in range(self.lanes):
+        [enable] = join_beats(m, self.a, self.b, self.o, stages=self.part.latency)
+        for lane in range(self.part.lanes):
             a, b = self.a.payload.data[lane], self.b.payload.data[lane]
-            greater, less = (a, b) if self.greatest else (b, a)
+            greater, less = (a, b) if self.part.greatest else (b, a)
             with m.If(enable):
                 m.d.sync += self.o.payload.data[lane].eq(Mux(greater > less, a, b))
         return m

@@ -4,6 +4,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw import parts
 from nnef_hw.rtl.array import sum_layout
 from nnef_hw.rtl.linebuffer import window_layout
 from nnef_hw.rtl.stream import beat_layout
@@ -17,27 +18,15 @@ class MaxPool(wiring.Component):
     One word per cycle; the result waits in the output register, and only the last word of the next
     pass waits for it.
 
-    Parameters
-    ----------
-    bits, signed, lanes : int, bool, int
-        Format of words and of the output beats.
-
     Members
     -------
     i : In(stream.Signature(window_layout))
     o : Out(stream.Signature(beat_layout))
-
-    Attributes
-    ----------
-    latency : int
-        Cycles from the accepted last word to ``o.valid``.
     """
 
-    latency = 1
-
-    def __init__(self, *, bits, signed, lanes):
-        self.lanes = lanes
-        layout = {"bits": bits, "signed": signed, "lanes": lanes}
+    def __init__(self, part: parts.MaxPool):
+        self.part = part
+        layout = {"bits": part.bits, "signed": part.signed, "lanes": part.lanes}
         super().__init__({
             "i": In(stream.Signature(window_layout(**layout))),
             "o": Out(stream.Signature(beat_layout(**layout))),
@@ -47,7 +36,7 @@ class MaxPool(wiring.Component):
         m = Module()
         first = Signal(init=1)
         accept = _accept_word(m, self.i, self.o, first)
-        for lane in range(self.lanes):
+        for lane in range(self.part.lanes):
             code = self.i.payload.data[lane]
             best = Signal.like(code, name=f"best{lane}", reset_less=True)
             greater = Signal.like(code, name=f"greater{lane}")
@@ -64,38 +53,25 @@ class SumPool(wiring.Component):
 
     Throughput and stalls as :class:`MaxPool`. One lane.
 
-    Parameters
-    ----------
-    bits, signed : int, bool
-        Format of the codes.
-    acc_bits : int
-        Width of a sum, signed.
-
     Members
     -------
     i : In(stream.Signature(window_layout))
     o : Out(stream.Signature(sum_layout))
-
-    Attributes
-    ----------
-    latency : int
-        Cycles from the accepted last word to ``o.valid``.
     """
 
-    latency = 1
-
-    def __init__(self, *, bits, signed, acc_bits):
-        self.acc_bits = acc_bits
+    def __init__(self, part: parts.SumPool):
+        self.part = part
+        words = window_layout(bits=part.bits, signed=part.signed, lanes=1)
         super().__init__({
-            "i": In(stream.Signature(window_layout(bits=bits, signed=signed, lanes=1))),
-            "o": Out(stream.Signature(sum_layout(acc_bits))),
+            "i": In(stream.Signature(words)),
+            "o": Out(stream.Signature(sum_layout(part.acc_bits))),
         })
 
     def elaborate(self, platform):
         m = Module()
         first = Signal(init=1)
-        total = Signal(signed(self.acc_bits), reset_less=True)
-        following = Signal(signed(self.acc_bits))
+        total = Signal(signed(self.part.acc_bits), reset_less=True)
+        following = Signal(signed(self.part.acc_bits))
         accept = _accept_word(m, self.i, self.o, first)
         m.d.comb += following.eq(Mux(first, 0, total) + self.i.payload.data[0])
         with m.If(accept):

@@ -7,7 +7,8 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.blockram import tile_memory
+from nnef_hw import parts
+from nnef_hw.parts.runningpool import AHEAD
 from nnef_hw.rtl.array import sum_layout
 from nnef_hw.rtl.memory import SinglePortMemory, TiledMemory
 from nnef_hw.rtl.primitives import masked_sum
@@ -15,10 +16,6 @@ from nnef_hw.rtl.stream import beat_layout
 
 __all__ = ["RunningMax", "RunningSum"]
 
-AHEAD = 2
-"""Beats by which a result so far is read before it is needed."""
-SHARED_CYCLES = 3
-"""Cycles per beat with a memory of one port: write, read, and the word that was read."""
 
 
 class RunningMax(wiring.Component):
@@ -31,32 +28,14 @@ class RunningMax(wiring.Component):
 
     What was found so far stands in a memory, one word per channel and window of a row.
 
-    Parameters
-    ----------
-    window : Window
-        Read by channel; its windows tile the image (``Window.tiles``).
-    bits, signed : int, bool
-        Format of the codes.
-    ram : BlockRam
-        The device's block RAM.
-    single_port : bool
-        Use a single-port RAM of the device instead.
-
     Members
     -------
     i, o : stream.Signature(beat_layout)
-
-    Attributes
-    ----------
-    latency : int
-        Cycles from an accepted beat of a window's last pixel to its result's ``o.valid``.
     """
 
-    latency = 1
-
-    def __init__(self, *, window, bits, signed, ram, single_port=False):
-        self.reduction = _Reduction(window, Shape(bits, signed), ram, single_port)
-        beat = stream.Signature(beat_layout(bits=bits, signed=signed, lanes=1))
+    def __init__(self, part: parts.RunningMax):
+        self.reduction = _Reduction(part, Shape(part.result_bits, part.signed))
+        beat = stream.Signature(beat_layout(bits=part.bits, signed=part.signed, lanes=1))
         super().__init__({"i": In(beat), "o": Out(beat)})
 
     def elaborate(self, platform):
@@ -74,37 +53,18 @@ class RunningSum(wiring.Component):
 
     Throughput, stalls and memory as :class:`RunningMax`.
 
-    Parameters
-    ----------
-    window : Window
-        Read by channel; its windows tile the image (``Window.tiles``).
-    bits, signed : int, bool
-        Format of the codes.
-    acc_bits : int
-        Width of a sum, signed.
-    ram : BlockRam
-        The device's block RAM.
-    single_port : bool
-        Use a single-port RAM of the device instead.
-
     Members
     -------
     i : In(stream.Signature(beat_layout))
     o : Out(stream.Signature(sum_layout))
-
-    Attributes
-    ----------
-    latency : int
-        Cycles from an accepted beat of a window's last pixel to its result's ``o.valid``.
     """
 
-    latency = 1
-
-    def __init__(self, *, window, bits, signed, acc_bits, ram, single_port=False):
-        self.reduction = _Reduction(window, Shape(acc_bits, signed=True), ram, single_port)
+    def __init__(self, part: parts.RunningSum):
+        self.reduction = _Reduction(part, signed(part.result_bits))
+        codes = beat_layout(bits=part.bits, signed=part.signed, lanes=1)
         super().__init__({
-            "i": In(stream.Signature(beat_layout(bits=bits, signed=signed, lanes=1))),
-            "o": Out(stream.Signature(sum_layout(acc_bits))),
+            "i": In(stream.Signature(codes)),
+            "o": Out(stream.Signature(sum_layout(part.result_bits))),
         })
 
     def elaborate(self, platform):
@@ -158,26 +118,17 @@ class _Axis:
 class _Reduction:
     """What both reductions share: counters, handshake and the results so far."""
 
-    def __init__(self, window, shape, ram, single_port):
-        if not window.tiles:
-            raise ValueError("running pooling needs windows that tile their image, by channel")
-        self.window = window
+    def __init__(self, part, shape):
+        self.part = part
+        self.window = part.window
         self.shape = shape
-        self.single_port = single_port
-        self.channels = window.channel_blocks
-        self.slots = self.channels * (window.out_width if window.kernel[0] > 1 else 1)
-        self.tiling = None
-        if not single_port and self.slots > AHEAD + 1:
-            if self.channels <= AHEAD and window.kernel[1] > 1:
-                raise ValueError(f"running pooling of {self.channels} channels would read a result "
-                                 "before it is written")
-            self.tiling = tile_memory(ram, self.slots, shape.width)
+        self.channels = part.window.channel_blocks
 
     def add(self, m, i, o):
         """Return the window's result so far, if there is none yet, and the next one, to be set."""
         accept, free = Signal(), Signal()
         following = Signal(self.shape)
-        ahead = 1 if self.single_port else AHEAD
+        ahead = 1 if self.part.single_port else AHEAD
         beats = [self._counters(m, accept, ahead)]
         for n in reversed(range(ahead)):
             before = self._beat_at(n)
@@ -197,7 +148,7 @@ class _Reduction:
             m.d.sync += o.valid.eq(0)
         with m.If(accept & beat.final):
             m.d.sync += [o.valid.eq(1), o.payload.last.eq(beat.last)]
-        if self.single_port:
+        if self.part.single_port:
             kept = self._share(m, accept, free, beat, following)
         else:
             m.d.comb += free.eq(1)
@@ -221,8 +172,8 @@ class _Reduction:
         rows = _Axis(m, accept & row_ends, window.height, window.kernel[0], start=row, name="row")
         kept = columns.covered & rows.covered
         slot = channel
-        if self.slots > channels:
-            slot = Signal(range(self.slots), init=self._beat_at(start).slot)
+        if self.part.slots > channels:
+            slot = Signal(range(self.part.slots), init=self._beat_at(start).slot)
             # A pixel is followed by another one of its window, or by the next window of its row.
             following = Mux(columns.final, slot + 1, slot - (channels - 1))
             with m.If(accept):
@@ -241,12 +192,12 @@ class _Reduction:
         (kernel_rows, kernel_columns) = window.kernel
         kept = row < window.out_height * kernel_rows and column < window.out_width * kernel_columns
         slot = channel
-        if self.slots > self.channels:
+        if self.part.slots > self.channels:
             slot += column // kernel_columns * self.channels
         final = row % kernel_rows == kernel_rows - 1 and column % kernel_columns == (
             kernel_columns - 1)
         return _Beat(
-            slot=slot % (1 << (self.slots - 1).bit_length()),
+            slot=slot % (1 << (self.part.slots - 1).bit_length()),
             first=int(row % kernel_rows == 0 and column % kernel_columns == 0),
             final=int(final and kept),
             last=int(row == window.out_height * kernel_rows - 1
@@ -258,9 +209,9 @@ class _Reduction:
     def _keep(self, m, accept, ahead, beat, following):
         """Store results in block RAM, or registers; return that of the current beat."""
         kept = Signal(self.shape, reset_less=True)
-        if self.tiling is None:
+        if self.part.memory is None:
             return self._rotate(m, accept, beat, following, kept)
-        m.submodules.results = results = TiledMemory(self.tiling, writable=True)
+        m.submodules.results = results = TiledMemory(self.part.memory, writable=True)
         m.d.comb += [
             results.write_address.eq(beat.slot),
             results.write_enable.eq(accept & beat.kept),
@@ -275,7 +226,7 @@ class _Reduction:
     def _rotate(self, m, accept, beat, following, kept):
         """Keep up to three results in registers by slot; return that of the current beat."""
         results = [Signal(self.shape, name=f"result{n}", reset_less=True)
-                   for n in range(self.slots)]
+                   for n in range(self.part.slots)]
         for n, result in enumerate(results):
             with m.If(accept & beat.kept & (beat.slot == n)):
                 m.d.sync += result.eq(following)
@@ -283,7 +234,7 @@ class _Reduction:
 
     def _share(self, m, accept, free, beat, following):
         """Store results in a single-port RAM: written, then the next one is read."""
-        m.submodules.results = results = SinglePortMemory(depth=max(2, self.slots),
+        m.submodules.results = results = SinglePortMemory(depth=max(2, self.part.slots),
                                                           width=self.shape.width)
         kept = Signal(self.shape, reset_less=True)
         read, found = Signal(), Signal()

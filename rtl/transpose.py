@@ -6,13 +6,12 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.blockram import tile_memory
+from nnef_hw import parts
+from nnef_hw.parts.reorder import MEMORY_STAGES
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.stream import beat_layout, elastic_stages
 
 __all__ = ["Transpose"]
-
-STAGES = 2
 
 
 class Transpose(wiring.Component):
@@ -23,45 +22,20 @@ class Transpose(wiring.Component):
     Gives a beat per cycle; one is read in a cycle after it was taken. There is room for two frames;
     the codes of one make room in the cycle after the last of them was read.
 
-    Parameters
-    ----------
-    extents : tuple[int, int, int]
-        Of the image that comes, outermost axis first.
-    order : tuple[int, int, int]
-        Which of its axes the result's axes are.
-    bits, signed : int, bool
-        Format of the codes.
-    ram : BlockRam
-        The device's block RAM.
-
     Members
     -------
     i, o : stream.Signature(beat_layout)
-
-    Attributes
-    ----------
-    latency : int
-        Cycles from an accepted beat to its ``o.valid``, if it is the one that comes next.
     """
 
-    latency = 1 + STAGES
-
-    def __init__(self, *, extents, order, bits, signed, ram):
-        if sorted(order) != list(range(len(extents))):
-            raise ValueError(f"Transpose order must be one of the axes 0..{len(extents) - 1}, "
-                             f"not {order!r}")
-        strides = [math.prod(extents[axis + 1:]) for axis in range(len(extents))]
-        self.extents = [extents[axis] for axis in order]
-        self.strides = [strides[axis] for axis in order]
-        self.frame = math.prod(extents)
-        self.tiling = tile_memory(ram, 2 * self.frame, bits)
-        beat = stream.Signature(beat_layout(bits=bits, signed=signed, lanes=1))
+    def __init__(self, part: parts.Transpose):
+        self.part = part
+        beat = stream.Signature(beat_layout(bits=part.bits, signed=part.signed, lanes=1))
         super().__init__({"i": In(beat), "o": Out(beat)})
 
     def elaborate(self, platform):
         m = Module()
-        frame, depth = self.frame, 2 * self.frame
-        m.submodules.storage = storage = TiledMemory(self.tiling, writable=True)
+        frame, depth = self.part.frame, self.part.memory_depth
+        m.submodules.storage = storage = TiledMemory(self.part.memory, writable=True)
         newest = Signal(range(depth))
         room = Signal(range(depth + 1), init=depth)
         # Codes behind the one that is read next; negative if that has not come.
@@ -72,7 +46,7 @@ class Transpose(wiring.Component):
         step, frame_end = self._following_step(m, read)
         frame_last = Signal()
         present = lead >= 0
-        enables, _ = elastic_stages(m, present, self.o, stages=STAGES)
+        enables, _ = elastic_stages(m, present, self.o, stages=MEMORY_STAGES)
         m.d.comb += [
             self.i.ready.eq(room != 0),
             accept.eq(self.i.valid & self.i.ready),
@@ -108,11 +82,13 @@ class Transpose(wiring.Component):
         Returns how many codes behind the one that is read the next one comes, and whether it is the
         last of its frame: then the first of the next frame follows, one behind.
         """
-        step = Signal(range(-self.frame, self.frame + 1))
+        step = Signal(range(-self.part.frame, self.part.frame + 1))
         carry, back = Const(1), 0
         m.d.comb += step.eq(1)
-        axes = zip(self.extents, self.strides, strict=True)
-        for axis, (extent, stride) in reversed(list(enumerate(axes))):
+        extents = self.part.extents
+        strides = [math.prod(extents[axis + 1:]) for axis in range(len(extents))]
+        axes = [(extents[axis], strides[axis]) for axis in self.part.order]
+        for axis, (extent, stride) in reversed([*enumerate(axes)]):
             counter = Signal(range(extent), name=f"axis{axis}")
             final = counter == extent - 1
             with m.If(carry & ~final):

@@ -4,13 +4,12 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.blockram import tile_memory
+from nnef_hw import parts
+from nnef_hw.parts.reorder import MEMORY_STAGES
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.stream import beat_layout, elastic_stages
 
 __all__ = ["Upsample"]
-
-STAGES = 2
 
 
 class Upsample(wiring.Component):
@@ -21,49 +20,20 @@ class Upsample(wiring.Component):
     row of memory lets beats in only while a row is repeated for the last time; with two, they may
     come at any pace.
 
-    Parameters
-    ----------
-    height, width, channels : int
-        Extents of the input image.
-    factors : tuple[int, int]
-        How often rows and columns are given.
-    bits, signed : int, bool
-        Format of the codes.
-    depth : int
-        Codes of memory, at least 2 and at least a row.
-    ram : BlockRam
-        The device's block RAM.
-
     Members
     -------
     i, o : stream.Signature(beat_layout)
-
-    Attributes
-    ----------
-    latency : int
-        Cycles from an accepted beat to its first ``o.valid``, if nothing is before it.
     """
 
-    latency = 1 + STAGES
-
-    def __init__(self, *, height, width, channels, factors, bits, signed, depth, ram):
-        least = max(2, width * channels)
-        if depth < least:
-            raise ValueError(f"Upsample depth must be at least {least}, not {depth!r}")
-        if min(factors) < 1:
-            raise ValueError(f"Upsample factors must be positive, not {factors!r}")
-        self.height = height
-        self.width = width
-        self.channels = channels
-        self.factors = factors
-        self.tiling = tile_memory(ram, depth, bits)
-        beat = stream.Signature(beat_layout(bits=bits, signed=signed, lanes=1))
+    def __init__(self, part: parts.Upsample):
+        self.part = part
+        beat = stream.Signature(beat_layout(bits=part.bits, signed=part.signed, lanes=1))
         super().__init__({"i": In(beat), "o": Out(beat)})
 
     def elaborate(self, platform):
         m = Module()
-        depth = self.tiling.depth
-        m.submodules.storage = storage = TiledMemory(self.tiling, writable=True)
+        depth = self.part.memory.depth
+        m.submodules.storage = storage = TiledMemory(self.part.memory, writable=True)
         accept, first_read, last_read = Signal(), Signal(), Signal()
         stored, unread = Signal(range(depth + 1)), Signal(range(depth + 1))
         newest = Signal(range(depth))
@@ -84,31 +54,31 @@ class Upsample(wiring.Component):
 
     def _read(self, m, storage, fresh, first_read, last_read):
         """Read every pixel and every row as often as it is given."""
-        rows, columns = self.factors
-        channel = Signal(range(self.channels))
+        rows, columns = self.part.factors
+        channel = Signal(range(self.part.channels))
         copy = Signal(range(columns))
-        column = Signal(range(self.width))
+        column = Signal(range(self.part.width))
         replay = Signal(range(rows))
-        row = Signal(range(self.height))
+        row = Signal(range(self.part.height))
         present, read = Signal(), Signal()
         pixel_end, copies_end, row_end, replays_end, frame_end = (
             Signal(name=name) for name in ("pixel_end", "copies_end", "row_end", "replays_end",
                                            "frame_end"))
-        enables, _ = elastic_stages(m, present, self.o, stages=STAGES)
+        enables, _ = elastic_stages(m, present, self.o, stages=MEMORY_STAGES)
         newly = (copy == 0) & (replay == 0)
         m.d.comb += [
             present.eq(fresh | ~newly),
             read.eq(present & enables[0]),
             first_read.eq(read & newly),
             last_read.eq(read & (copy == columns - 1) & (replay == rows - 1)),
-            pixel_end.eq(channel == self.channels - 1),
+            pixel_end.eq(channel == self.part.channels - 1),
             copies_end.eq(pixel_end & (copy == columns - 1)),
-            row_end.eq(copies_end & (column == self.width - 1)),
+            row_end.eq(copies_end & (column == self.part.width - 1)),
             replays_end.eq(row_end & (replay == rows - 1)),
-            frame_end.eq(replays_end & (row == self.height - 1)),
+            frame_end.eq(replays_end & (row == self.part.height - 1)),
         ]
 
-        depth = self.tiling.depth
+        depth = self.part.memory.depth
         address, pixel_start, row_start = (
             Signal(range(depth), name=name) for name in ("address", "pixel_start", "row_start"))
         following = Signal.like(address)

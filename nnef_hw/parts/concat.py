@@ -15,7 +15,20 @@ __all__ = ["Concat", "Split"]
 
 @dataclass(frozen=True, kw_only=True)
 class Concat(Pipe):
-    """Takes ``runs`` codes of each stream in turn, into one output register."""
+    """Takes ``runs`` codes of each stream in turn, into one output register.
+
+    Parameters
+    ----------
+    runs
+        Beats of each stream in a turn.
+    bits, signed, lanes
+        Format of all beats.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two runs, or one has no beats.
+    """
 
     component = "nnef_hw.rtl.concat:Concat"
     label = "concat"
@@ -26,6 +39,11 @@ class Concat(Pipe):
     runs: tuple[int, ...]
     bits: int
     signed: bool
+    lanes: int = 1
+
+    def __post_init__(self) -> None:
+        if len(self.runs) < 2 or min(self.runs) < 1:
+            raise ValueError(f"Concat needs at least 2 runs of beats, not {self.runs!r}")
 
     @property
     def features(self) -> Mapping[str, float]:
@@ -53,9 +71,25 @@ class Concat(Pipe):
 
 @dataclass(frozen=True, kw_only=True)
 class Split(Pipe):
-    """Hands on the codes of the one run that is ``kept``, and drops the others as they come.
+    """Hands on the codes of the runs that are kept, and drops the others as they come.
 
-    ``turns`` is how often the runs come in a frame.
+    Its latency begins where a beat is offered. A layer keeps one run.
+
+    Parameters
+    ----------
+    runs
+        Beats of each run in a turn.
+    turns
+        Turns of a frame.
+    kept
+        Which runs are given.
+    bits, signed, lanes
+        Format of all beats.
+
+    Raises
+    ------
+    ValueError
+        If a run has no beats, or none is kept.
     """
 
     component = "nnef_hw.rtl.concat:Split"
@@ -69,6 +103,13 @@ class Split(Pipe):
     kept: tuple[bool, ...]
     bits: int
     signed: bool
+    lanes: int = 1
+
+    def __post_init__(self) -> None:
+        if len(self.kept) != len(self.runs) or not any(self.kept) or min(self.runs) < 1:
+            raise ValueError(
+                f"Split cannot give runs {self.runs!r} of which {self.kept!r} are kept"
+            )
 
     @property
     def _counters(self) -> int:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from nnef_hw.blockram import BlockRam
+from nnef_hw.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.devices import Device
 from nnef_hw.parts.part import Part
 from nnef_hw.parts.timing import Kernel, Stream
@@ -18,7 +17,18 @@ __all__ = ["Constant"]
 class Constant(Part):
     """Gives ``count`` codes in turn, ``repeats`` times a frame, always in time.
 
-    Its contents are ``codes``.
+    Its contents are ``codes``: one per channel, or those of a whole frame.
+
+    Parameters
+    ----------
+    count, repeats
+        Codes; how often they come in a frame.
+    bits, signed
+        Format of the codes.
+    ram
+        The device's block RAM; not used if the codes are in LUTs.
+    style
+        ``"logic"`` for LUTs, or ``"block"``.
     """
 
     component = "nnef_hw.rtl.constant:Constant"
@@ -30,6 +40,16 @@ class Constant(Part):
     bits: int
     signed: bool
     ram: BlockRam
+    style: str = "logic"
+
+    @property
+    def tiling(self) -> Tiling:
+        """Shape of its memory."""
+        return tile_memory(self.ram, self.count, self.bits)
+
+    @property
+    def memories(self) -> tuple[Tiling, ...]:
+        return (self.tiling,) if self.style == "block" else ()
 
     @property
     def features(self) -> Mapping[str, float]:
@@ -41,10 +61,3 @@ class Constant(Part):
 
     def start(self, kernel: Kernel, *origins: Stream) -> Stream:
         raise AssertionError("a constant makes nothing wait")
-
-    def build(self, **contents: Any) -> Any:
-        """Return the component; ``codes`` are its contents."""
-        return self.component_class()(
-            repeats=self.repeats, bits=self.bits, signed=self.signed, ram=self.ram, style="logic",
-            **contents,
-        )  # fmt: skip

@@ -10,7 +10,18 @@ from nnef_hw.devices import Device
 from nnef_hw.parts.part import Pipe
 from nnef_hw.parts.timing import Process, Stream
 
-__all__ = ["EltwiseExtremum", "EltwiseProduct", "EltwiseSum", "TwoOperands", "elastic_pipeline"]
+__all__ = [
+    "TABLE_INPUTS",
+    "EltwiseExtremum",
+    "EltwiseProduct",
+    "EltwiseSum",
+    "TwoOperands",
+    "elastic_pipeline",
+]
+
+
+TABLE_INPUTS = 4
+"""Inputs of a LUT."""
 
 
 def elastic_pipeline(target: Stream, origins: Sequence[Stream], stages: int) -> Process:
@@ -29,7 +40,7 @@ def elastic_pipeline(target: Stream, origins: Sequence[Stream], stages: int) -> 
 
 
 class TwoOperands(Pipe):
-    """A part that takes two operands at once."""
+    """A part that takes two operands at once; its latency begins with the later one."""
 
     def operands(self, component: Any) -> list[Any]:
         return [component.a, component.b]
@@ -40,6 +51,15 @@ class EltwiseSum(TwoOperands):
     """Sum or difference of operands, each times a constant, shifted, rounded and clipped.
 
     Its contents are ``requant`` and ``in_zero_points``.
+
+    Parameters
+    ----------
+    in_bits, in_signed
+        Formats of the codes of both operands.
+    out_bits, out_signed
+        Format of the result.
+    lanes
+        Codes per beat.
     """
 
     component = "nnef_hw.rtl.eltwise:EltwiseSum"
@@ -53,22 +73,21 @@ class EltwiseSum(TwoOperands):
     lanes: int = 1
 
     @property
-    def _tables(self) -> int:
-        """Digits of four bits of both operands, each of which selects a multiple."""
-        return -(-sum(self.in_bits) // 4)
+    def tables(self) -> int:
+        """Tables, each of which four bits of both operands address."""
+        return -(-sum(self.in_bits) // TABLE_INPUTS)
 
     @property
     def latency(self) -> int:
-        """Cycles from the later operand to the result."""
-        return 2 + (self._tables - 1).bit_length()
+        return 2 + (self.tables - 1).bit_length()
 
     @property
     def features(self) -> Mapping[str, float]:
-        return {"tables": self._tables}
+        return {"tables": self.tables}
 
     def flip_flops(self, device: Device) -> int:
         del device
-        return 36 * self._tables + self.latency
+        return 36 * self.tables + self.latency
 
     def process(self, target: Stream, *origins: Stream) -> Process:
         return elastic_pipeline(target, origins, self.latency)
@@ -76,7 +95,13 @@ class EltwiseSum(TwoOperands):
 
 @dataclass(frozen=True, kw_only=True)
 class EltwiseProduct(TwoOperands):
-    """Product of the differences from zero points, which are its contents."""
+    """Product of the differences from ``in_zero_points``, which are its contents.
+
+    Parameters
+    ----------
+    in_bits, in_signed
+        Formats of the codes of both operands.
+    """
 
     component = "nnef_hw.rtl.eltwise:EltwiseProduct"
     label = "product"
@@ -101,7 +126,15 @@ class EltwiseProduct(TwoOperands):
 
 @dataclass(frozen=True, kw_only=True)
 class EltwiseExtremum(TwoOperands):
-    """The larger of two codes, or the smaller one."""
+    """The larger of two codes, or the smaller one.
+
+    Parameters
+    ----------
+    greatest
+        Whether it is the larger one.
+    bits, signed, lanes
+        Format of all beats.
+    """
 
     component = "nnef_hw.rtl.eltwise:EltwiseExtremum"
     label = "extremum"

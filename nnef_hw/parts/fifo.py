@@ -50,11 +50,31 @@ def fifo_reads(written: Log, moved: Log) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, kw_only=True)
 class BlockFifo(Part):
-    """Holds ``depth`` beats of one code; ``frame`` of them end with the last one of a frame."""
+    """Holds beats in block RAM, and two of them in registers behind it.
+
+    Its latency is that of an empty queue.
+
+    Parameters
+    ----------
+    bits, signed, lanes
+        Format of a beat.
+    frame
+        Beats of a frame.
+    depth
+        Beats held, at least 4.
+    ram
+        The device's block RAM.
+
+    Raises
+    ------
+    ValueError
+        If the depth is less.
+    """
 
     component = "nnef_hw.rtl.fifo:BlockFifo"
     label = "fifo"
     costs = "block fifo"
+    latency = 1 + FIFO_REGISTERS
 
     bits: int
     signed: bool
@@ -63,21 +83,45 @@ class BlockFifo(Part):
     ram: BlockRam
     lanes: int = 1
 
+    def __post_init__(self) -> None:
+        if self.depth < FIFO_REGISTERS + 2:
+            raise ValueError(
+                f"BlockFifo depth must be at least {FIFO_REGISTERS + 2}, not {self.depth!r}"
+            )
+
+    @property
+    def beat_bits(self) -> int:
+        """Width of the codes of a beat."""
+        return self.bits * self.lanes
+
+    def _tiling(self, width: int) -> Tiling:
+        return tile_memory(self.ram, self.depth - FIFO_REGISTERS, width)
+
+    @property
+    def stores_last(self) -> bool:
+        """Whether ``last`` is stored, as that takes no block RAM more; else it is counted again."""
+        return self._tiling(self.beat_bits).count == self._tiling(self.beat_bits + 1).count
+
+    @property
+    def memory(self) -> Tiling:
+        """Its memory."""
+        return self._tiling(self.beat_bits + self.stores_last)
+
     @property
     def memories(self) -> tuple[Tiling, ...]:
-        return (tile_memory(self.ram, self.depth - FIFO_REGISTERS, self.bits),)
+        return (self.memory,)
 
     @property
     def features(self) -> Mapping[str, float]:
-        return {"pointer bits": counter_bits(self.depth), "code bits": self.bits}
+        return {"pointer bits": counter_bits(self.depth), "code bits": self.beat_bits}
 
     def flip_flops(self, device: Device) -> int:
         del device
-        return 3 * counter_bits(self.depth) + self.bits + 5
+        return 3 * counter_bits(self.depth) + self.beat_bits + 5
 
     def build(self, **contents: Any) -> Any:
-        """Return the component; the ``shape`` of payloads has to be that of one code's beats."""
-        assert contents["shape"].size == self.bits + 1
+        """Return the component; the ``shape`` of payloads has to be that of its beats."""
+        assert contents["shape"].size == self.beat_bits + 1
         return super().build()
 
     def start(self, kernel: Kernel, *origins: Stream) -> Stream:

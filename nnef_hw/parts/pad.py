@@ -16,7 +16,19 @@ __all__ = ["Pad"]
 
 @dataclass(frozen=True, kw_only=True)
 class Pad(Pipe):
-    """The border ahead of an image waits for its first code, as all else waits."""
+    """The border ahead of an image waits for its first code, as all else waits.
+
+    Parameters
+    ----------
+    height, width, channels
+        Extents of the image, in beats.
+    padding
+        ``((top, bottom), (left, right))`` in pixels.
+    pad_code
+        What the border consists of.
+    bits, signed, lanes
+        Format of a beat.
+    """
 
     component = "nnef_hw.rtl.pad:Pad"
     label = "pad"
@@ -31,20 +43,22 @@ class Pad(Pipe):
     pad_code: int
     bits: int
     signed: bool
+    lanes: int = 1
 
     @property
-    def _window(self) -> Window:
+    def window(self) -> Window:
+        """The image and its border."""
         return Window(self.height, self.width, self.channels, padding=self.padding)
 
     @property
     def _counters(self) -> int:
-        window = self._window
+        window = self.window
         extents = (window.padded_height, window.padded_width, window.channel_blocks)
         return sum(map(counter_bits, extents))
 
     @property
     def features(self) -> Mapping[str, float]:
-        extents = (self._window.padded_height, self._window.padded_width)
+        extents = (self.window.padded_height, self.window.padded_width)
         compared = [
             counter_bits(extent)
             for extent, pair in zip(extents, self.padding, strict=True)
@@ -58,7 +72,7 @@ class Pad(Pipe):
 
     def process(self, target: Stream, *origins: Stream) -> Process:
         [origin] = origins
-        padding = padding_words(self._window)
+        padding = padding_words(self.window)
         given = -1
         while True:
             for word, is_padding in enumerate(padding):

@@ -12,23 +12,33 @@ from nnef_hw.parts.timing import Process, Stream
 __all__ = ["MaxPool", "SumPool"]
 
 
-def _reduce(target: Stream, origin: Stream) -> Process:
+class _PassReduction(Pipe):
     """Items are passes; a result waits in a register, and the next pass' last word behind it."""
-    given = -1
-    while True:
-        accepted = max((yield origin), given)
-        origin.accept(accepted)
-        given = yield target, accepted + 1
+
+    costs = "pool"
+    latency = 1
+
+    def process(self, target: Stream, *origins: Stream) -> Process:
+        [origin] = origins
+        given = -1
+        while True:
+            accepted = max((yield origin), given)
+            origin.accept(accepted)
+            given = yield target, accepted + self.latency
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaxPool(Pipe):
-    """Maximum of the codes of a pass."""
+class MaxPool(_PassReduction):
+    """Maximum of the codes of a pass; its latency begins with the last one.
+
+    Parameters
+    ----------
+    bits, signed, lanes
+        Format of words and of results.
+    """
 
     component = "nnef_hw.rtl.pool:MaxPool"
     label = "maximum"
-    costs = "pool"
-    latency = 1
 
     bits: int
     signed: bool
@@ -42,18 +52,21 @@ class MaxPool(Pipe):
         del device
         return 2 * self.bits + 3
 
-    def process(self, target: Stream, *origins: Stream) -> Process:
-        return _reduce(target, *origins)
-
 
 @dataclass(frozen=True, kw_only=True)
-class SumPool(Pipe):
-    """Sum of the codes of a pass."""
+class SumPool(_PassReduction):
+    """Sum of the codes of a pass; its latency begins with the last one.
+
+    Parameters
+    ----------
+    bits, signed
+        Format of the codes.
+    acc_bits
+        Width of a sum, signed.
+    """
 
     component = "nnef_hw.rtl.pool:SumPool"
     label = "sum"
-    costs = "pool"
-    latency = 1
 
     bits: int
     signed: bool
@@ -66,6 +79,3 @@ class SumPool(Pipe):
     def flip_flops(self, device: Device) -> int:
         del device
         return 2 * self.acc_bits + 3
-
-    def process(self, target: Stream, *origins: Stream) -> Process:
-        return _reduce(target, *origins)

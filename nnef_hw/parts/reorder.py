@@ -15,17 +15,27 @@ from nnef_hw.parts.fifo import queue_write
 from nnef_hw.parts.part import Part, counter_bits
 from nnef_hw.parts.timing import Kernel, Log, Process, Stream
 
-__all__ = ["Reorder", "place_bits"]
+__all__ = ["MEMORY_STAGES", "Enlargement", "Reorder", "place_bits"]
 
-STAGES = 2
+MEMORY_STAGES = 2
 """Registers behind the memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reorder(Part):
-    """Codes are written as they come, read in another order, and make room after that."""
+    """Codes are written as they come, read in another order, and make room after that.
 
-    latency = 1 + STAGES
+    The latency is that of a code that is read as soon as it is written.
+
+    Parameters
+    ----------
+    bits, signed
+        Format of the codes.
+    ram
+        The device's block RAM.
+    """
+
+    latency = 1 + MEMORY_STAGES
 
     bits: int
     signed: bool
@@ -47,8 +57,13 @@ class Reorder(Part):
         """Which code of an image is read when, and how many make room after each."""
 
     @property
+    def memory(self) -> Tiling:
+        """Its memory."""
+        return tile_memory(self.ram, self.memory_depth, self.bits)
+
+    @property
     def memories(self) -> tuple[Tiling, ...]:
-        return (tile_memory(self.ram, self.memory_depth, self.bits),)
+        return (self.memory,)
 
     @property
     def kept_bits(self) -> int:
@@ -71,7 +86,7 @@ class Reorder(Part):
 
     def _read(self, target: Stream, written: Log, freed: Log) -> Process:
         reads, frees = (array.tolist() for array in self.reading)
-        entered = [-1] * (STAGES + 1)
+        entered = [-1] * (MEMORY_STAGES + 1)
         first, codes = 0, max(reads) + 1
         while True:
             for read, freeing in zip(reads, frees, strict=True):
@@ -80,10 +95,47 @@ class Reorder(Part):
                 entered[0] = max(written.times[first + read] + 1, entered[1])
                 for _ in range(freeing):
                     freed.add(entered[0])
-                for stage in range(1, STAGES):
+                for stage in range(1, MEMORY_STAGES):
                     entered[stage] = max(entered[stage - 1] + 1, entered[stage + 1])
-                entered[STAGES] = yield target, entered[STAGES - 1] + 1
+                entered[-1] = yield target, entered[-2] + 1
             first += codes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Enlargement(Reorder):
+    """Gives ``factors`` times as many rows and columns.
+
+    Parameters
+    ----------
+    height, width
+        Of the image that comes.
+    channels
+        Codes of a pixel of the result.
+    factors
+        Rows and columns that each one becomes.
+    depth
+        Codes of memory.
+
+    Raises
+    ------
+    ValueError
+        If a factor is not positive, or the depth does not do.
+    """
+
+    height: int
+    width: int
+    channels: int
+    factors: tuple[int, int]
+    depth: int
+
+    def __post_init__(self) -> None:
+        if min(self.factors) < 1:
+            name = type(self).__name__
+            raise ValueError(f"{name} factors must be positive, not {self.factors!r}")
+
+    @property
+    def memory_depth(self) -> int:
+        return self.depth
 
 
 def place_bits(*extents: int) -> int:

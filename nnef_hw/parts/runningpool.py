@@ -13,29 +13,35 @@ from nnef_hw.parts.part import Pipe
 from nnef_hw.parts.timing import Process, Stream
 from nnef_hw.window import Window
 
-__all__ = ["SHARED_CYCLES", "RunningMax", "RunningPool", "RunningSum", "running_slots"]
+__all__ = ["AHEAD", "RunningMax", "RunningPool", "RunningSum"]
 
+AHEAD = 2
+"""Beats by which a result so far is read from block RAM before it is needed."""
 SHARED_CYCLES = 3
-"""Cycles per beat with a memory of one port."""
-MAX_REGISTERS = 3
-"""Most results that are kept in registers."""
-
-
-def running_slots(window: Window) -> int:
-    """Results that are kept: of a row of windows, or of one if they are a row high."""
-    return window.channel_blocks * (window.out_width if window.kernel[0] > 1 else 1)
+"""Cycles per beat with a memory of one port: write, read, and the word that was read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunningPool(Pipe):
     """Keeps a result per channel of every window of a row.
 
+    Its latency begins with a beat of a window's last pixel.
+
     Parameters
     ----------
-    window, bits, signed, ram
-        As of the component.
+    window
+        Read by channel; its windows tile the image.
+    bits, signed
+        Format of the codes.
+    ram
+        The device's block RAM.
     single_port
         Whether the results are in a single-port RAM, not in block RAM.
+
+    Raises
+    ------
+    ValueError
+        If the windows do not tile the image, or a result would be read before it is written.
     """
 
     latency = 1
@@ -44,7 +50,16 @@ class RunningPool(Pipe):
     bits: int
     signed: bool
     ram: BlockRam
-    single_port: bool
+    single_port: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.window.tiles:
+            raise ValueError("running pooling needs windows that tile their image, by channel")
+        channels = self.window.channel_blocks
+        if self.memory is not None and channels <= AHEAD and self.window.kernel[1] > 1:
+            raise ValueError(
+                f"running pooling of {channels} channels would read a result before it is written"
+            )
 
     @property
     def result_bits(self) -> int:
@@ -57,21 +72,31 @@ class RunningPool(Pipe):
         return SHARED_CYCLES if self.single_port else 1
 
     @property
+    def slots(self) -> int:
+        """Results that are kept: of a row of windows, or of one if they are a row high."""
+        window = self.window
+        return window.channel_blocks * (window.out_width if window.kernel[0] > 1 else 1)
+
+    @property
     def fits_single_port(self) -> bool:
         """Whether a single-port RAM block holds the results."""
         depth, width = SPRAM_SHAPE
-        return running_slots(self.window) <= depth and self.result_bits <= width
+        return self.slots <= depth and self.result_bits <= width
+
+    @property
+    def memory(self) -> Tiling | None:
+        """Block RAM of the results, unless they are in a single-port RAM or so few as registers."""
+        if self.single_port or self.slots <= AHEAD + 1:
+            return None
+        return tile_memory(self.ram, self.slots, self.result_bits)
 
     @property
     def memories(self) -> tuple[Tiling, ...]:
-        slots = running_slots(self.window)
-        if self.single_port or slots <= MAX_REGISTERS:
-            return ()
-        return (tile_memory(self.ram, slots, self.result_bits),)
+        return () if self.memory is None else (self.memory,)
 
     @property
     def kept_bits(self) -> int:
-        return running_slots(self.window) * self.result_bits
+        return self.slots * self.result_bits
 
     @property
     def spram(self) -> int:
@@ -111,7 +136,13 @@ class RunningMax(RunningPool):
 
 @dataclass(frozen=True, kw_only=True)
 class RunningSum(RunningPool):
-    """Sum of the codes of a window."""
+    """Sum of the codes of a window.
+
+    Parameters
+    ----------
+    acc_bits
+        Width of a sum, signed.
+    """
 
     component = "nnef_hw.rtl.runningpool:RunningSum"
     label = "sum"

@@ -16,7 +16,20 @@ __all__ = ["Transpose"]
 
 @dataclass(frozen=True, kw_only=True)
 class Transpose(Reorder):
-    """Holds two frames of ``extents``, and gives their axes in ``order``."""
+    """Holds two frames, and gives their axes in another order.
+
+    Parameters
+    ----------
+    extents
+        Of the image that comes, outermost axis first.
+    order
+        Which of its axes the result's axes are.
+
+    Raises
+    ------
+    ValueError
+        If that is no order of the axes.
+    """
 
     component = "nnef_hw.rtl.transpose:Transpose"
     label = "transpose"
@@ -25,9 +38,21 @@ class Transpose(Reorder):
     extents: tuple[int, int, int]
     order: tuple[int, int, int]
 
+    def __post_init__(self) -> None:
+        axes = list(range(len(self.extents)))
+        if sorted(self.order) != axes:
+            raise ValueError(
+                f"Transpose order must be one of the axes 0..{axes[-1]}, not {self.order!r}"
+            )
+
+    @property
+    def frame(self) -> int:
+        """Codes of a frame."""
+        return math.prod(self.extents)
+
     @property
     def memory_depth(self) -> int:
-        return 2 * math.prod(self.extents)
+        return 2 * self.frame
 
     @property
     def counters(self) -> int:

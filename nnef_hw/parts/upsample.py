@@ -8,28 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.parts.part import counter_bits
-from nnef_hw.parts.reorder import Reorder, place_bits
+from nnef_hw.parts.reorder import Enlargement, place_bits
 
 __all__ = ["Upsample"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Upsample(Reorder):
-    """Gives every pixel ``factors`` times along rows and columns; ``depth`` codes of memory."""
+class Upsample(Enlargement):
+    """Gives pixels and rows several times; its memory holds a row or more, at least 2 codes."""
 
     component = "nnef_hw.rtl.upsample:Upsample"
     label = "upsample"
     costs = "upsample"
 
-    height: int
-    width: int
-    channels: int
-    factors: tuple[int, int]
-    depth: int
-
-    @property
-    def memory_depth(self) -> int:
-        return self.depth
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        least = max(2, self.width * self.channels)
+        if self.depth < least:
+            raise ValueError(f"Upsample depth must be at least {least}, not {self.depth!r}")
 
     @property
     def counters(self) -> int:

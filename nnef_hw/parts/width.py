@@ -14,7 +14,17 @@ __all__ = ["Pack"]
 
 @dataclass(frozen=True, kw_only=True)
 class Pack(Pipe):
-    """Makes beats of ``lanes`` codes; one is complete when the one before it was taken."""
+    """Makes beats of ``lanes`` codes; one is complete when the one before it was taken.
+
+    Its latency begins with the code that completes a beat.
+
+    Parameters
+    ----------
+    channels, lanes
+        Codes per pixel, codes per beat.
+    bits, signed
+        Format of a code.
+    """
 
     component = "nnef_hw.rtl.width:Pack"
     label = "pack"

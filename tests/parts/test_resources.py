@@ -26,7 +26,7 @@ BOARDS = ["icebreaker", "ulx3s_85f"]
 RAM = find_board("ulx3s_85f").device.ram
 WINDOW = Window(10, 12, 3, kernel=(3, 3), padding=((1, 1), (1, 1)), passes=6)
 BUFFER = LineBuffer(
-    window=WINDOW, bits=8, signed=False, lanes=2, pad_code=0, depth=128, ram=RAM
+    window=WINDOW, bits=8, signed=False, lanes=2, pad_code=0, depth=512, ram=RAM
 )  # fmt: skip
 ARRAY = SystolicArray(
     channels=12, words=27, rows=2, lanes=2, group_rows=2, kept_passes=1, x_bits=8, x_signed=False,
@@ -35,6 +35,9 @@ ARRAY = SystolicArray(
 REQUANTIZER = Requantizer(
     channels=12, acc_bits=20, factor_bits=16, digit_bits=2, stages=1, bits=8, signed=False
 )
+
+
+TILES = Window(8, 8, 6, (2, 2), (2, 2), passes=6, by_channel=True)
 
 
 @pytest.fixture(scope="module")
@@ -137,14 +140,14 @@ def test_a_block_is_the_sum_of_its_parts(board):
         ),
         (
             RunningSum(
-                window=Window(8, 8, 6, (2, 2), (2, 2)), bits=8, signed=False, acc_bits=14,
+                window=TILES, bits=8, signed=False, acc_bits=14,
                 ram=RAM, single_port=False,
             ),
             6 * 4 * 14,
         ),
         (
             RunningMax(
-                window=Window(8, 8, 6, (2, 2), (2, 2)), bits=8, signed=False, ram=RAM,
+                window=TILES, bits=8, signed=False, ram=RAM,
                 single_port=True,
             ),
             6 * 4 * 8,

@@ -7,7 +7,7 @@ from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.rtl.concat import Concat, Split
+from nnef_hw import parts
 from nnef_hw.rtl.stream import beat_layout
 from nnef_hw.sim.pysim import run_streams
 
@@ -31,7 +31,7 @@ def beats(values):
     ]
 
 
-def parts(values, runs):
+def pieces(values, runs):
     return np.split(values, np.cumsum(runs)[:-1], axis=2)
 
 
@@ -42,14 +42,14 @@ def as_dicts(items):
 @by_runs
 def test_concatenates(runs, stall, rng):
     values = codes(rng, runs)
-    inputs = {f"i{n}": beats(part) for n, part in enumerate(parts(values, runs))}
-    concat = Concat(runs=runs, bits=8, signed=True)
-    run = run_streams(concat, inputs, {"o": values.size}, stall=stall, rng=rng)
+    inputs = {f"i{n}": beats(piece) for n, piece in enumerate(pieces(values, runs))}
+    concat = parts.Concat(runs=runs, bits=8, signed=True)
+    run = run_streams(concat.build(), inputs, {"o": values.size}, stall=stall, rng=rng)
     assert as_dicts(run.items["o"]) == beats(values)
     if not stall:
         taken = sorted(cycle for cycles in run.in_cycles.values() for cycle in cycles)
         assert taken == list(range(values.size))
-        assert run.out_cycles["o"] == [cycle + Concat.latency for cycle in taken]
+        assert run.out_cycles["o"] == [cycle + concat.latency for cycle in taken]
 
 
 @by_runs
@@ -59,13 +59,17 @@ def test_splits(runs, dropped, stall, rng):
     kept = [True] * len(runs)
     for n in dropped:
         kept[n] = False
-    expected = {f"o{n}": beats(part) for n, part in enumerate(parts(values, runs)) if kept[n]}
-    split = Split(runs=runs, turns=TURNS, kept=kept, bits=8, signed=True)
+    expected = {f"o{n}": beats(piece) for n, piece in enumerate(pieces(values, runs)) if kept[n]}
+    split = parts.Split(runs=runs, turns=TURNS, kept=tuple(kept), bits=8, signed=True).build()
     counts = {name: len(items) for name, items in expected.items()}
     run = run_streams(split, {"i": beats(values)}, counts, stall=stall, rng=rng)
     assert {name: as_dicts(items) for name, items in run.items.items()} == expected
     if not stall:
         assert run.in_cycles["i"] == list(range(values.size))
+
+
+def split_all(runs):
+    return parts.Split(runs=runs, turns=TURNS, kept=(True,) * len(runs), bits=8, signed=True)
 
 
 class Rejoined(wiring.Component):
@@ -78,8 +82,8 @@ class Rejoined(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.split = split = Split(runs=self.runs, turns=TURNS, bits=8, signed=True)
-        m.submodules.concat = concat = Concat(runs=self.runs, bits=8, signed=True)
+        m.submodules.split = split = split_all(self.runs).build()
+        m.submodules.concat = concat = parts.Concat(runs=self.runs, bits=8, signed=True).build()
         wiring.connect(m, wiring.flipped(self.i), split.i)
         for n in range(len(self.runs)):
             wiring.connect(m, getattr(split, f"o{n}"), getattr(concat, f"i{n}"))
@@ -98,14 +102,16 @@ def test_verilog(engine, drive, rng):
 
 def test_columns_are_cropped_by_runs_of_pixels(rng):
     images = rng.integers(-128, 128, (2, 4, 5, 3))
-    split = Split(runs=(3, 9, 3), turns=4, kept=(False, True, False), bits=8, signed=True)
+    split = parts.Split(
+        runs=(3, 9, 3), turns=4, kept=(False, True, False), bits=8, signed=True
+    ).build()
     cropped = beats(images[:, :, 1:4])
     run = run_streams(split, {"i": beats(images)}, {"o1": len(cropped)}, rng=rng)
     assert as_dicts(run.items["o1"]) == cropped
 
 
 def test_only_the_stream_whose_turn_it_is_is_waited_for(rng):
-    concat = Concat(runs=(2, 1), bits=8, signed=True)
+    concat = parts.Concat(runs=(2, 1), bits=8, signed=True).build()
     items = beats(np.zeros((1, 4), int))
     run = run_streams(concat, {"i0": items, "i1": items[:2]}, {"o": 6}, rng=rng)
     assert run.in_cycles == {"i0": [0, 1, 3, 4], "i1": [2, 5]}
@@ -115,7 +121,7 @@ def test_only_the_stream_whose_turn_it_is_is_waited_for(rng):
 def test_concat_refuses_runs_without_beats(runs):
     message = f"Concat needs at least 2 runs of beats, not {runs!r}"
     with pytest.raises(ValueError, match=re.escape(message)):
-        Concat(runs=runs, bits=8, signed=True)
+        parts.Concat(runs=runs, bits=8, signed=True)
 
 
 @pytest.mark.parametrize(
@@ -124,4 +130,4 @@ def test_concat_refuses_runs_without_beats(runs):
 def test_split_refuses_to_give_nothing(runs, kept):
     message = f"Split cannot give runs {runs!r} of which {kept!r} are kept"
     with pytest.raises(ValueError, match=re.escape(message)):
-        Split(runs=runs, turns=2, kept=kept, bits=8, signed=True)
+        parts.Split(runs=runs, turns=2, kept=kept, bits=8, signed=True)

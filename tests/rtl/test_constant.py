@@ -7,8 +7,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
+from nnef_hw import parts
 from nnef_hw.rtl.constant import Constant
-from nnef_hw.rtl.eltwise import EltwiseProduct
 
 
 class Scaled(wiring.Component):
@@ -16,8 +16,8 @@ class Scaled(wiring.Component):
 
     def __init__(self, constant):
         self.constant = constant
-        self.product = EltwiseProduct(
-            in_zero_points=(3, -1), in_bits=(8, 8), in_signed=(True, True)
+        self.product = parts.EltwiseProduct(in_bits=(8, 8), in_signed=(True, True)).build(
+            in_zero_points=(3, -1)
         )
         super().__init__({
             "i": In(self.product.a.signature.flip()), "o": Out(self.product.o.signature),
@@ -41,9 +41,10 @@ def check(drive, rng, ram, *, channels, style="block", pixels=4, **options):
         {"data": [code], "last": n % size == size - 1}
         for n, code in enumerate(values.reshape(-1).tolist())
     ]
-    constant = Constant(codes=factors.tolist(), repeats=pixels, bits=8, signed=True, ram=ram,
-                        style=style)  # fmt: skip
-    run = drive(Scaled(constant), items, len(items), **options)
+    constant = parts.Constant(
+        count=channels, repeats=pixels, bits=8, signed=True, ram=ram, style=style
+    )
+    run = drive(Scaled(constant.build(codes=factors.tolist())), items, len(items), **options)
     assert [item.acc for item in run.items] == ((values - 3) * (factors + 1)).reshape(-1).tolist()
     return run
 
@@ -63,7 +64,8 @@ def test_verilog(engine, drive, ram, rng):
 
 
 def test_frames_the_codes(ram):
-    constant = Constant(codes=[5, -6, 7], repeats=2, bits=4, signed=True, ram=ram)
+    part = parts.Constant(count=3, repeats=2, bits=4, signed=True, ram=ram)
+    constant = part.build(codes=[5, -6, 7])
     seen = []
 
     async def bench(ctx):
@@ -81,6 +83,11 @@ def test_frames_the_codes(ram):
     assert seen == (frame * 2)[:11]
 
 
-def test_refuses_codes_that_do_not_fit(ram):
-    with pytest.raises(ValueError, match=re.escape("Constant of 4 bits cannot hold 8")):
-        Constant(codes=[7, 8], repeats=1, bits=4, signed=True, ram=ram)
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [([7, 8], "Constant of 4 bits cannot hold 8"), ([7], "Constant needs 2 codes, not 1")],
+)
+def test_refuses_codes_that_do_not_fit(codes, message, ram):
+    part = parts.Constant(count=2, repeats=1, bits=4, signed=True, ram=ram)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Constant(part, codes=codes)

@@ -1,6 +1,7 @@
 # amaranth: UnusedElaboratable=no
 import re
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,9 +10,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
+from nnef_hw import parts
 from nnef_hw.errors import CheckError
 from nnef_hw.numerics import AddRequant
-from nnef_hw.rtl.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
+from nnef_hw.rtl.eltwise import EltwiseSum
 from nnef_hw.rtl.fork import Fork
 from nnef_hw.rtl.stream import Fifo, beat_layout
 from nnef_hw.sim.pysim import run_streams
@@ -40,12 +42,16 @@ class Case:
     def requant(self):
         return AddRequant(self.mult, self.shift, self.zero_point, self.lo, self.hi)
 
+    def part(self, lanes=1):
+        return parts.EltwiseSum(
+            in_bits=self.in_bits, in_signed=self.in_signed, out_bits=self.out_bits,
+            out_signed=self.out_signed, lanes=lanes,
+        )  # fmt: skip
+
     def build(self, lanes=1):
         return EltwiseSum(
-            requant=self.requant, in_zero_points=self.in_zero_points, in_bits=self.in_bits,
-            in_signed=self.in_signed, out_bits=self.out_bits, out_signed=self.out_signed,
-            lanes=lanes,
-        )  # fmt: skip
+            self.part(lanes), requant=self.requant, in_zero_points=self.in_zero_points
+        )
 
     def golden(self, a, b):
         (za, zb), (ma, mb) = self.in_zero_points, self.mult
@@ -126,7 +132,7 @@ def test_sum(case, lanes, stall, rng):
     a, b = frames(case.stimulus(rng), lanes)
     run = check(case.build(lanes), case.golden, a, b, stall=stall, rng=rng)
     if not stall:
-        check_cycles(run, case.build(lanes).latency)
+        check_cycles(run, case.part(lanes).latency)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -146,7 +152,7 @@ def test_stimulus_meets_limits_and_the_middle(name, rng):
 @pytest.mark.parametrize(("bits", "levels"), [((2, 2), 0), ((8, 8), 2), ((8, 9), 3), ((1, 4), 1)])
 def test_latency_is_the_depth_of_the_tree_and_two(bits, levels):
     case = replace(CASES["typical"], in_bits=bits)
-    assert case.build().latency == 2 + levels
+    assert case.part().latency == 2 + levels
 
 
 @pytest.mark.parametrize("lanes", [1, 4])
@@ -156,10 +162,10 @@ def test_extremum(bits, signed, greatest, lanes, stall, rng):
     lo, hi = code_range(bits, signed)
     pairs = [(lo, hi), (hi, lo), (lo, lo), (hi, hi), *rng.integers(lo, hi + 1, (40, 2)).tolist()]
     a, b = frames(pairs, lanes)
-    component = EltwiseExtremum(greatest=greatest, bits=bits, signed=signed, lanes=lanes)
-    run = check(component, max if greatest else min, a, b, stall=stall, rng=rng)
+    part = parts.EltwiseExtremum(greatest=greatest, bits=bits, signed=signed, lanes=lanes)
+    run = check(part.build(), max if greatest else min, a, b, stall=stall, rng=rng)
     if not stall:
-        check_cycles(run, component.latency)
+        check_cycles(run, part.latency)
 
 
 PRODUCTS = {
@@ -177,7 +183,9 @@ PRODUCTS = {
 
 def product_streams(zero_points, bits, signed, rng):
     """Component, beats of both streams, and products; all pairs of the ends of the ranges first."""
-    component = EltwiseProduct(in_zero_points=zero_points, in_bits=bits, in_signed=signed)
+    component = parts.EltwiseProduct(in_bits=bits, in_signed=signed).build(
+        in_zero_points=zero_points
+    )
     ranges = [code_range(*fmt) for fmt in zip(bits, signed, strict=True)]
     pairs = [(a, b) for a in (*ranges[0], zero_points[0]) for b in (*ranges[1], zero_points[1])]
     pairs += [tuple(int(rng.integers(lo, hi + 1)) for lo, hi in ranges) for _ in range(50)]
@@ -192,27 +200,31 @@ def test_product(formats, stall, rng):
     assert [item.acc for item in run.items["o"]] == products
     assert [item.last for item in run.items["o"]] == [beat["last"] for beat in a]
     if not stall:
-        check_cycles(run, component.latency)
+        check_cycles(run, component.part.latency)
 
 
-COMPONENTS = {
-    "product": EltwiseProduct(in_zero_points=(1, 2), in_bits=(8, 8), in_signed=(True, True)),
-    "sum": CASES["typical"].build(),
-    "max": EltwiseExtremum(greatest=True, bits=8, signed=True, lanes=1),
+BUILDERS = {
+    "product": partial(
+        parts.EltwiseProduct(in_bits=(8, 8), in_signed=(True, True)).build, in_zero_points=(1, 2)
+    ),
+    "sum": CASES["typical"].build,
+    "max": parts.EltwiseExtremum(greatest=True, bits=8, signed=True).build,
 }
 
 
-@pytest.mark.parametrize("component", COMPONENTS.values(), ids=COMPONENTS)
+@pytest.mark.parametrize("build", BUILDERS.values(), ids=BUILDERS)
 @pytest.mark.parametrize("alone", ["a", "b"])
-def test_takes_nothing_while_one_stream_has_nothing(component, alone, rng):
+def test_takes_nothing_while_one_stream_has_nothing(build, alone, rng):
     beats = [{"data": [n], "last": 0} for n in range(3)]
     other = "b" if alone == "a" else "a"
     with pytest.raises(CheckError, match=f"{alone} took 0 of 3"):
-        run_streams(component, {alone: beats, other: []}, {"o": 1}, rng=rng, idle_limit=50)
+        run_streams(build(), {alone: beats, other: []}, {"o": 1}, rng=rng, idle_limit=50)
 
 
-@pytest.mark.parametrize("component", COMPONENTS.values(), ids=COMPONENTS)
-def test_every_stage_fills_while_the_output_waits(component):
+@pytest.mark.parametrize("build", BUILDERS.values(), ids=BUILDERS)
+def test_every_stage_fills_while_the_output_waits(build):
+    component = build()
+
     async def bench(ctx):
         ctx.set(component.a.valid, 1)
         ctx.set(component.b.valid, 1)
@@ -221,7 +233,7 @@ def test_every_stage_fills_while_the_output_waits(component):
             assert ctx.get(component.a.ready) == ctx.get(component.b.ready)
             accepted += ctx.get(component.a.ready)
             await ctx.tick()
-        assert accepted == component.latency
+        assert accepted == component.part.latency
 
     simulator = Simulator(component)
     simulator.add_clock(1e-8)
@@ -285,7 +297,7 @@ def test_verilog_of_a_fork_and_a_product(name, drive, rng):
 @pytest.mark.verilator
 def test_verilog_of_a_fork_and_a_minimum(drive, rng):
     a, b = frames([(-128, 127), (0, -1), *rng.integers(-128, 128, (60, 2)).tolist()], 2)
-    component = EltwiseExtremum(greatest=False, bits=8, signed=True, lanes=2)
+    component = parts.EltwiseExtremum(greatest=False, bits=8, signed=True, lanes=2).build()
     items = [{"a": left, "b": right} for left, right in zip(a, b, strict=True)]
     run = drive(Diamond(component), items, len(items), stall=0.5, engine="verilator")
     assert [list(item.data) for item in run.items] == expected(min, a, b)

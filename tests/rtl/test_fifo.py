@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from amaranth.sim import Simulator
 
+from nnef_hw import parts
 from nnef_hw.blockram import BlockRam
 from nnef_hw.rtl.fifo import BlockFifo
 
@@ -12,8 +13,12 @@ NINE_BITS = BlockRam("nine", ((16, 9),))
 FRAME = 7
 
 
-def build(depth, ram, *, bits=8, signed=False, lanes=1, frame=FRAME):
-    return BlockFifo(bits=bits, signed=signed, lanes=lanes, frame=frame, depth=depth, ram=ram)
+def describe(depth, ram, *, bits=8, signed=False, lanes=1):
+    return parts.BlockFifo(bits=bits, signed=signed, lanes=lanes, frame=FRAME, depth=depth, ram=ram)
+
+
+def build(*args, **fields):
+    return BlockFifo(describe(*args, **fields))
 
 
 def beats(rng, count, *, lo=0, hi=255, lanes=1):
@@ -43,12 +48,12 @@ def test_keeps_every_beat_and_their_order(depth, stall, drive, ram, rng):
     ],
 )
 def test_last_takes_no_more_block_ram(bits, signed, lanes, ram, stores_last, stall, drive, rng):
-    fifo = build(12, ram, bits=bits, signed=signed, lanes=lanes)
-    assert fifo.stores_last == stores_last
-    assert fifo.tiling.count == -(-bits * lanes // ram.shapes[0][1])
+    part = describe(12, ram, bits=bits, signed=signed, lanes=lanes)
+    assert part.stores_last == stores_last
+    assert part.memory.count == -(-bits * lanes // ram.shapes[0][1])
     lo = -(1 << bits - 1) if signed else 0
     items = beats(rng, 10 * FRAME, lo=lo, hi=lo + (1 << bits) - 1, lanes=lanes)
-    run = drive(fifo, items, len(items), stall=stall)
+    run = drive(BlockFifo(part), items, len(items), stall=stall)
     assert as_dicts(run.items) == items
 
 
@@ -65,7 +70,7 @@ def test_moves_a_beat_per_cycle(depth, drive, ram, rng):
     items = beats(rng, 60)
     run = drive(build(depth, ram), items, len(items))
     assert (np.diff(run.in_cycles) == 1).all()
-    assert (run.out_cycles - run.in_cycles == BlockFifo.latency).all()
+    assert (run.out_cycles - run.in_cycles == parts.BlockFifo.latency).all()
 
 
 @pytest.mark.parametrize("depth", [4, 5, 19])
@@ -123,4 +128,4 @@ def test_holds_depth_beats_and_registers_both_directions(depth, warm_up, ram):
 
 def test_refuses_a_queue_without_memory(ram):
     with pytest.raises(ValueError, match=re.escape("BlockFifo depth must be at least 4, not 3")):
-        build(3, ram)
+        describe(3, ram)

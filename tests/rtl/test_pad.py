@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from nnef_hw.rtl.pad import Pad
+from nnef_hw import parts
 
 PADDINGS = {
     "all_sides": ((1, 2), (2, 1)),
@@ -18,8 +18,10 @@ def check(drive, rng, padding, *, shape=(3, 4), channels=2, lanes=1, bits=8, sig
     lo = -(1 << bits - 1) if signed else 0
     images = rng.integers(lo, lo + (1 << bits), (3, *shape, channels, lanes))
     expected = np.pad(images, ((0, 0), *padding, (0, 0), (0, 0)), constant_values=pad_code)
-    pad = Pad(height=shape[0], width=shape[1], channels=channels, padding=padding,
-              pad_code=pad_code, bits=bits, signed=signed, lanes=lanes)  # fmt: skip
+    pad = parts.Pad(
+        height=shape[0], width=shape[1], channels=channels, padding=padding, pad_code=pad_code,
+        bits=bits, signed=signed, lanes=lanes,
+    ).build()  # fmt: skip
     given = beats(expected, lanes)
     run = drive(pad, beats(images, lanes), len(given), **options)
     assert [{"data": list(item.data), "last": bool(item.last)} for item in run.items] == given

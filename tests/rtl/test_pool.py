@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from nnef_hw.rtl.pool import MaxPool, SumPool
+from nnef_hw import parts
 
 FORMATS = [(2, False), (4, True), (8, False), (8, True), (16, True)]
 
@@ -32,7 +32,7 @@ def as_items(codes, frame=3):
 
 def check_max(drive, rng, *, words, lanes, bits, signed, **options):
     codes = windows(rng, words=words, lanes=lanes, bits=bits, signed=signed)
-    pool = MaxPool(bits=bits, signed=signed, lanes=lanes)
+    pool = parts.MaxPool(bits=bits, signed=signed, lanes=lanes).build()
     run = drive(pool, as_items(codes), len(codes), **options)
     assert [list(item.data) for item in run.items] == codes.max(axis=1).tolist()
     assert [item.last for item in run.items] == [n % 3 == 2 for n in range(len(codes))]
@@ -57,7 +57,7 @@ def test_maximum_verilog(engine, drive, rng):
 def test_sum(bits, signed, words, stall, drive, rng):
     codes = windows(rng, words=words, lanes=1, bits=bits, signed=signed)
     acc_bits = bits + (words - 1).bit_length() + 1
-    pool = SumPool(bits=bits, signed=signed, acc_bits=acc_bits)
+    pool = parts.SumPool(bits=bits, signed=signed, acc_bits=acc_bits).build()
     run = drive(pool, as_items(codes), len(codes), stall=stall)
     assert [item.acc for item in run.items] == codes.sum(axis=(1, 2)).tolist()
     assert [item.last for item in run.items] == [n % 3 == 2 for n in range(len(codes))]
@@ -65,12 +65,12 @@ def test_sum(bits, signed, words, stall, drive, rng):
 
 @pytest.mark.parametrize("words", [1, 4])
 @pytest.mark.parametrize(
-    "pool",
-    [MaxPool(bits=8, signed=False, lanes=1), SumPool(bits=8, signed=False, acc_bits=11)],
+    "part",
+    [parts.MaxPool(bits=8, signed=False), parts.SumPool(bits=8, signed=False, acc_bits=11)],
     ids=["max", "sum"],
 )
-def test_takes_a_word_per_cycle(pool, words, drive, rng):
+def test_takes_a_word_per_cycle(part, words, drive, rng):
     items = as_items(windows(rng, words=words, lanes=1, bits=8, signed=False))
-    run = drive(pool, items, len(items) // words)
+    run = drive(part.build(), items, len(items) // words)
     assert (np.diff(run.in_cycles) == 1).all()
-    assert (run.out_cycles - run.in_cycles[words - 1 :: words] == pool.latency).all()
+    assert (run.out_cycles - run.in_cycles[words - 1 :: words] == part.latency).all()

@@ -1,11 +1,10 @@
-# amaranth: UnusedElaboratable=no
 import re
 
 import numpy as np
 import pytest
 
+from nnef_hw import parts
 from nnef_hw.rtl.memory import SinglePortMemory
-from nnef_hw.rtl.runningpool import SHARED_CYCLES, RunningMax, RunningSum
 from nnef_hw.window import Window
 
 
@@ -74,23 +73,26 @@ def check_framing(run, shape):
 def check_sums(drive, ram, rng, shape, *, bits=8, signed=True, single_port=False, **options):
     codes, items = frames(rng, shape, bits=bits, signed=signed)
     acc_bits = bits + 1 + (shape.taps - 1).bit_length()
-    pool = RunningSum(window=shape, bits=bits, signed=signed, acc_bits=acc_bits, ram=ram,
-                      single_port=single_port)  # fmt: skip
+    part = parts.RunningSum(
+        window=shape, bits=bits, signed=signed, acc_bits=acc_bits, ram=ram, single_port=single_port
+    )
     sums = reduced(codes, shape, np.sum).reshape(-1)
-    run = drive(pool, items, len(sums), **options)
+    run = drive(part.build(), items, len(sums), **options)
     assert [item.acc for item in run.items] == sums.tolist()
     check_framing(run, shape)
-    return run
+    return part, run
 
 
 def check_maxima(drive, ram, rng, shape, *, bits=8, signed=True, single_port=False, **options):
     codes, items = frames(rng, shape, bits=bits, signed=signed)
-    pool = RunningMax(window=shape, bits=bits, signed=signed, ram=ram, single_port=single_port)
+    part = parts.RunningMax(
+        window=shape, bits=bits, signed=signed, ram=ram, single_port=single_port
+    )
     maxima = reduced(codes, shape, np.max).reshape(-1)
-    run = drive(pool, items, len(maxima), **options)
+    run = drive(part.build(), items, len(maxima), **options)
     assert [item.data[0] for item in run.items] == maxima.tolist()
     check_framing(run, shape)
-    return run
+    return part, run
 
 
 CHECKS = pytest.mark.parametrize("check", [check_sums, check_maxima], ids=["sum", "max"])
@@ -116,14 +118,13 @@ def test_formats(check, bits, signed, stall, drive, ram, rng):
 @memories
 @every_window
 def test_takes_beats_as_fast_as_its_memory_lets_it(shape, single_port, drive, ram, rng):
-    run = check_maxima(drive, ram, rng, shape, single_port=single_port)
-    spacing = SHARED_CYCLES if single_port else 1
-    assert (np.diff(run.in_cycles) == spacing).all()
+    part, run = check_maxima(drive, ram, rng, shape, single_port=single_port)
+    assert (np.diff(run.in_cycles) == part.spacing).all()
     rows, columns = shape.kernel
     beats = run.in_cycles.reshape(-1, shape.height, shape.width, shape.channel_blocks)
     final = beats[:, rows - 1 :: rows, columns - 1 :: columns][:, : shape.out_height]
     final = final[:, :, : shape.out_width].reshape(-1)
-    assert (run.out_cycles - final == RunningMax.latency).all()
+    assert (run.out_cycles - final == part.latency).all()
 
 
 @pytest.mark.verilator
@@ -150,7 +151,7 @@ def test_verilog(check, shape, single_port, engine, drive, ram, rng):
 )
 def test_refuses_what_it_cannot_reduce(shape, message, ram):
     with pytest.raises(ValueError, match=re.escape(message)):
-        RunningMax(window=shape, bits=8, signed=True, ram=ram)
+        parts.RunningMax(window=shape, bits=8, signed=True, ram=ram)
 
 
 def test_refuses_more_than_a_single_port_memory_has():

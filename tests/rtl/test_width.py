@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from nnef_hw.rtl.width import Pack, Unpack
+from nnef_hw import parts
 
 SIZES = [(7, 3), (6, 3), (2, 2), (3, 3), (4, 5), (5, 2), (9, 8)]
 FORMATS = {"u2": (2, False), "s8": (8, True), "u16": (16, False)}
@@ -39,28 +39,11 @@ def as_dicts(items):
 def test_pack(channels, lanes, bits, signed, stall, drive, rng):
     codes = pixels(rng, channels, bits, signed)
     wide = beats(packed(codes, lanes))
-    pack = Pack(channels=channels, lanes=lanes, bits=bits, signed=signed)
-    run = drive(pack, beats(codes[:, :, None]), len(wide), stall=stall)
+    pack = parts.Pack(channels=channels, lanes=lanes, bits=bits, signed=signed)
+    run = drive(pack.build(), beats(codes[:, :, None]), len(wide), stall=stall)
     assert as_dicts(run.items) == wide
     if not stall:
         assert (np.diff(run.in_cycles) == 1).all()
         position = np.arange(codes.size) % channels
         complete = (position % lanes == lanes - 1) | (position == channels - 1)
         assert (run.out_cycles - run.in_cycles[complete] == pack.latency).all()
-
-
-@pytest.mark.parametrize(("bits", "signed"), FORMATS.values(), ids=FORMATS)
-@pytest.mark.parametrize(("channels", "lanes"), SIZES)
-def test_unpack(channels, lanes, bits, signed, stall, drive, rng):
-    codes = pixels(rng, channels, bits, signed)
-    wide = packed(codes, lanes)
-    wide.reshape(len(codes), -1)[:, channels:] = (
-        1  # filling lanes must be dropped whatever they hold
-    )
-    unpack = Unpack(channels=channels, lanes=lanes, bits=bits, signed=signed)
-    narrow = beats(codes[:, :, None])
-    run = drive(unpack, beats(wide), len(narrow), stall=stall)
-    assert as_dicts(run.items) == narrow
-    if not stall:
-        assert (np.diff(run.out_cycles) == 1).all()
-        assert run.out_cycles[0] - run.in_cycles[0] == unpack.latency
