@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.blockram import tile_memory
+from nnef_hw import parts
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.raster import padded_raster
 from nnef_hw.rtl.stream import beat_layout, code_shape
@@ -35,44 +35,15 @@ class LineBuffer(wiring.Component):
     first word leaves memory for good when the next window begins. ``o`` may stall at any time.
     Padding is written ahead of its frame's beats, but never so that a window leaves ahead of them.
 
-    Parameters
-    ----------
-    window : Window
-        Geometry.
-    bits, signed, lanes : int, bool, int
-        Format of a beat.
-    pad_code : int
-        What padding inserts: the input's zero point, or the lowest code for a maximum.
-    depth : int
-        Words of memory, a power of two, at least ``window.min_depth``.
-    ram : BlockRam
-        The device's block RAM.
-
     Members
     -------
     i : In(stream.Signature(beat_layout))
     o : Out(stream.Signature(window_layout))
-
-    Attributes
-    ----------
-    latency : int
-        Cycles from the accepted beat that completes a window to that window's first ``o.valid``.
     """
 
-    latency = 2
-
-    def __init__(self, *, window, bits, signed, lanes, pad_code, depth, ram):
-        if depth & (depth - 1) or depth < 2:
-            raise ValueError(f"LineBuffer depth must be a power of two, not {depth!r}")
-        if depth < window.min_depth:
-            raise ValueError(f"LineBuffer depth must be at least {window.min_depth}, not {depth!r}")
-        self.window = window
-        self.bits = bits
-        self.lanes = lanes
-        self.pad_code = pad_code
-        self.depth = depth
-        self.ram = ram
-        layout = {"bits": bits, "signed": signed, "lanes": lanes}
+    def __init__(self, part: parts.LineBuffer):
+        self.part = part
+        layout = {"bits": part.bits, "signed": part.signed, "lanes": part.lanes}
         super().__init__({
             "i": In(stream.Signature(beat_layout(**layout))),
             "o": Out(stream.Signature(window_layout(**layout))),
@@ -80,8 +51,8 @@ class LineBuffer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        window, depth = self.window, self.depth
-        storage = TiledMemory(tile_memory(self.ram, depth, self.bits * self.lanes), writable=True)
+        window, depth = self.part.window, self.part.depth
+        storage = TiledMemory(self.part.memory, writable=True)
         m.submodules.storage = storage
 
         # Words stored beyond the current window, and free words besides the next one: the signs of
@@ -105,11 +76,11 @@ class LineBuffer(wiring.Component):
 
     def _write(self, m, storage, room, written):
         """Write the padded image in raster order, padding without an input beat."""
-        window = self.window
-        address = Signal(range(self.depth))
+        window = self.part.window
+        address = Signal(range(self.part.depth))
         _, _, first, _, padding = padded_raster(m, window, written)
         waits = first if window.starts_in_padding else Const(0)
-        pad_word = Const(self.pad_code, self.bits).replicate(self.lanes)
+        pad_word = Const(self.part.pad_code, self.part.bits).replicate(self.part.lanes)
         m.d.comb += [
             self.i.ready.eq(room & ~padding),
             written.eq(room & ((padding & ~waits) | self.i.valid)),
@@ -121,7 +92,7 @@ class LineBuffer(wiring.Component):
 
     def _read(self, m, storage, stored, released, step):
         """Read the words of every window, pass after pass."""
-        window = self.window
+        window = self.part.window
         kernel_height, kernel_width = window.kernel
         inner_words = 1 if window.by_channel else window.channel_blocks
         inner = Signal(range(inner_words))
@@ -130,8 +101,8 @@ class LineBuffer(wiring.Component):
         pass_index = Signal(range(window.passes))
         column = Signal(range(window.out_width))
         row = Signal(range(window.out_height))
-        base = Signal(range(self.depth))
-        address = Signal(range(self.depth))
+        base = Signal(range(self.part.depth))
+        address = Signal(range(self.part.depth))
 
         running = Signal()
         advance = Signal()

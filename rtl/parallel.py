@@ -6,7 +6,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.blockram import tile_memory
+from nnef_hw import parts
 from nnef_hw.rtl.linebuffer import window_layout
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.raster import padded_raster
@@ -25,54 +25,26 @@ class ParallelLineBuffer(wiring.Component):
     Takes a pixel per cycle; a window is given ``passes`` times while the next pixel waits. ``o``
     may stall at any time.
 
-    Parameters
-    ----------
-    window : Window
-        Geometry; one channel block, no dilation, at least two padded columns, and a first window
-        that does not lie in the padding.
-    bits, signed, lanes : int, bool, int
-        Format of an input beat: all channels of a pixel.
-    pad_code : int
-        What padding inserts.
-    ram : BlockRam
-        The device's block RAM.
-
     Members
     -------
     i : In(stream.Signature(beat_layout))
     o : Out(stream.Signature(window_layout))
-
-    Attributes
-    ----------
-    latency : int
-        Cycles from the accepted beat that completes a window to that window's first ``o.valid``.
     """
 
-    latency = 2
-
-    def __init__(self, *, window, bits, signed, lanes, pad_code, ram):
-        if window.channel_blocks != 1 or window.by_channel:
-            raise ValueError("ParallelLineBuffer needs all channels of a pixel in one beat")
-        if window.dilation != (1, 1):
-            raise ValueError(f"ParallelLineBuffer has no dilation, not {window.dilation!r}")
-        if window.padded_width < 2 or window.starts_in_padding:
-            raise ValueError("ParallelLineBuffer needs two columns and a first window with a pixel")
-        self.window = window
-        self.bits = bits
-        self.lanes = lanes
-        self.pad_code = pad_code
-        self.ram = ram
-        layout = {"bits": bits, "signed": signed}
+    def __init__(self, part: parts.ParallelLineBuffer):
+        self.part = part
+        layout = {"bits": part.bits, "signed": part.signed}
+        words = window_layout(**layout, lanes=part.lanes * part.window.taps)
         super().__init__({
-            "i": In(stream.Signature(beat_layout(**layout, lanes=lanes))),
-            "o": Out(stream.Signature(window_layout(**layout, lanes=lanes * window.taps))),
+            "i": In(stream.Signature(beat_layout(**layout, lanes=part.lanes))),
+            "o": Out(stream.Signature(words)),
         })
 
     def elaborate(self, platform):
         m = Module()
-        window = self.window
+        window = self.part.window
         kernel_height, kernel_width = window.kernel
-        pixel_bits = self.bits * self.lanes
+        pixel_bits = self.part.pixel_bits
 
         # A pixel is accepted, stands in front of the window for a cycle, then shifts in.
         accept = Signal()
@@ -83,7 +55,7 @@ class ParallelLineBuffer(wiring.Component):
         fresh_row = Signal.like(row, reset_less=True)
         fresh_column = Signal.like(column, reset_less=True)
         free = Signal()
-        pad_pixel = Const(self.pad_code, self.bits).replicate(self.lanes)
+        pad_pixel = Const(self.part.pad_code, self.part.bits).replicate(self.part.lanes)
         m.d.comb += [
             free.eq(~waiting | shift),
             self.i.ready.eq(free & ~padding),
@@ -126,25 +98,22 @@ class ParallelLineBuffer(wiring.Component):
 
     def _rows_above(self, m, column, accept, fresh, fresh_column, shift):
         """Keep the last rows of every column; return those above the fresh pixel, oldest lowest."""
-        pixel_bits = self.bits * self.lanes
-        count = self.window.kernel[0] - 1
-        if not count:
+        if self.part.memory is None:
             return Const(0, 0)
-        tiling = tile_memory(self.ram, self.window.padded_width, count * pixel_bits)
-        m.submodules.rows = rows = TiledMemory(tiling, writable=True)
+        m.submodules.rows = rows = TiledMemory(self.part.memory, writable=True)
         m.d.comb += [
             rows.read_address.eq(column),
             rows.read_enable.eq(accept),
             rows.write_address.eq(fresh_column),
             rows.write_enable.eq(shift),
-            rows.write_data.eq(Cat(rows.read_data, fresh) >> pixel_bits),
+            rows.write_data.eq(Cat(rows.read_data, fresh) >> self.part.pixel_bits),
         ]
         return rows.read_data
 
     def _shift_register(self, m, newest, shift):
         """Return the window's columns, left to right."""
         columns = [Signal(len(newest), name=f"column{n}", reset_less=True)
-                   for n in range(self.window.kernel[1])]
+                   for n in range(self.part.window.kernel[1])]
         with m.If(shift):
             m.d.sync += [left.eq(right) for left, right in pairwise(columns)]
             m.d.sync += columns[-1].eq(newest)
@@ -152,7 +121,7 @@ class ParallelLineBuffer(wiring.Component):
 
     def _last(self, axis):
         """Return the padded coordinate of the pixel that completes the last window."""
-        window = self.window
+        window = self.part.window
         positions = (window.out_height, window.out_width)[axis]
         return window.reach[axis] - 1 + (positions - 1) * window.stride[axis]
 
@@ -160,7 +129,7 @@ class ParallelLineBuffer(wiring.Component):
         """Whether the pixel at that place completes a window."""
         completes = Const(1)
         for axis, position in enumerate((row, column)):
-            reach, stride = self.window.reach[axis], self.window.stride[axis]
+            reach, stride = self.part.window.reach[axis], self.part.window.stride[axis]
             if stride == 1:
                 completes = completes & (position >= reach - 1)
             else:

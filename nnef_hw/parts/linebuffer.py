@@ -81,7 +81,20 @@ def _missing_words(window: Window, depth: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class LineBuffer(WindowPart):
-    """Keeps ``depth`` words; its items are passes, offered with their last word."""
+    """Keeps words in a circular memory; its items are passes, offered with their last word.
+
+    Its latency lasts from the beat that completes a window to that window's first word.
+
+    Parameters
+    ----------
+    depth
+        Words of memory, a power of two, at least ``window.min_depth``.
+
+    Raises
+    ------
+    ValueError
+        If the depth is another one.
+    """
 
     component = "nnef_hw.rtl.linebuffer:LineBuffer"
     costs = "line buffer"
@@ -89,17 +102,26 @@ class LineBuffer(WindowPart):
 
     depth: int
 
+    def __post_init__(self) -> None:
+        if self.depth & (self.depth - 1) or self.depth < 2:
+            raise ValueError(f"LineBuffer depth must be a power of two, not {self.depth!r}")
+        if self.depth < self.window.min_depth:
+            raise ValueError(
+                f"LineBuffer depth must be at least {self.window.min_depth}, not {self.depth!r}"
+            )
+
     @property
-    def _tiling(self) -> Tiling:
+    def memory(self) -> Tiling:
+        """Its memory."""
         return tile_memory(self.ram, self.depth, self.bits * self.lanes)
 
     @property
     def memories(self) -> tuple[Tiling, ...]:
-        return (self._tiling,)
+        return (self.memory,)
 
     @property
     def features(self) -> Mapping[str, float]:
-        window, tiling = self.window, self._tiling
+        window, tiling = self.window, self.memory
         counters = _Counters.of(window, self.depth)
         all_counters = (*counters.write, *counters.read)
         compared = sum(

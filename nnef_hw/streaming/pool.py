@@ -25,7 +25,7 @@ from nnef_hw.streaming.requantize import (
     make_requantizer,
     requant_contents,
 )
-from nnef_hw.streaming.windows import buffered_cycles, useful_depths
+from nnef_hw.streaming.windows import buffered_cycles, least_depth, useful_depths
 from nnef_hw.tflite_numerics import TfliteAverage, TfliteRequant
 from nnef_hw.window import Window
 
@@ -93,7 +93,7 @@ class PoolLayer(_Pool, Layer[PoolFolding]):
     def foldings(self, device: Device) -> Sequence[PoolFolding]:
         foldings: list[PoolFolding] = []
         for digits in digit_choices(self.requant, device):
-            folding = PoolFolding(**digits, depth=0)
+            folding = PoolFolding(**digits, depth=least_depth(self.window))
             depths = useful_depths(
                 self._buffer(folding, device), self._reading(folding), self.window.beats
             )

@@ -20,7 +20,7 @@ from nnef_hw.parts.width import Pack
 from nnef_hw.streaming.arrays import ArrayFolding, Convolution, multiplier_choices
 from nnef_hw.streaming.layer import size_steps
 from nnef_hw.streaming.requantize import digit_choices, interval_of
-from nnef_hw.streaming.windows import buffered_cycles, useful_depths
+from nnef_hw.streaming.windows import buffered_cycles, least_depth, useful_depths
 from nnef_hw.window import Window
 
 __all__ = ["SystolicFolding", "systolic_foldings", "window_weights"]
@@ -184,6 +184,7 @@ def _arithmetic_foldings(
     w_bits = _w_bits(layer, lanes, parallel)
     size: dict[str, Any] = {
         "rows": rows, "lanes": lanes, "parallel": parallel,
+        "depth": 0 if parallel else least_depth(window),
         "group_rows": _group_rows(rows, lanes * w_bits, lanes, window.passes * words, device),
     }  # fmt: skip
     kinds = multiplier_choices(layer.source.bits, w_bits, window.passes * words, device)
@@ -196,7 +197,7 @@ def _arithmetic_foldings(
             continue
         fastest = reading
         buffer = folding.buffer(layer, device)
-        depths = [0]
+        depths = [folding.depth]
         if isinstance(buffer, LineBuffer):
             depths = list(useful_depths(buffer, reading, layer.codes))
         for kind, depth in product(kinds, depths):

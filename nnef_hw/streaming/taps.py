@@ -14,7 +14,7 @@ from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.width import Pack
 from nnef_hw.streaming.arrays import ArrayFolding, ArrayLayer, multiplier_choices
 from nnef_hw.streaming.requantize import digit_choices, interval_of
-from nnef_hw.streaming.windows import buffered_cycles, useful_depths
+from nnef_hw.streaming.windows import buffered_cycles, least_depth, useful_depths
 from nnef_hw.window import Window
 
 __all__ = ["TapFolding", "View", "lines_of", "tap_foldings"]
@@ -111,9 +111,10 @@ def tap_foldings(size: T, layer: ArrayLayer[Any], view: View, device: Device) ->
     for digits in digit_choices(layer.requant, device):
         plain = replace(size, **digits)
         kept = _kept_passes(plain, layer, device)
-        depth = plain.array(layer, device).depth
-        for kind in multiplier_choices(layer.source.bits, layer.w_bits, depth, device):
-            folding = replace(plain, **kind, kept_passes=kept)
+        weight_words = plain.array(layer, device).depth
+        for kind in multiplier_choices(layer.source.bits, layer.w_bits, weight_words, device):
+            depth = 0 if size.lines else least_depth(view.window)
+            folding = replace(plain, **kind, kept_passes=kept, depth=depth)
             buffer = folding.buffer(layer, view, device)
             if not isinstance(buffer, LineBuffer):
                 yield folding

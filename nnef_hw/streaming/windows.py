@@ -7,10 +7,16 @@ from dataclasses import replace
 
 from nnef_hw.blockram import tile_memory
 from nnef_hw.parts.linebuffer import LineBuffer
+from nnef_hw.window import Window
 
-__all__ = ["buffered_cycles", "useful_depths"]
+__all__ = ["buffered_cycles", "least_depth", "useful_depths"]
 
 MAX_DEPTH_DOUBLINGS = 2
+
+
+def least_depth(window: Window) -> int:
+    """Return the fewest words that a line buffer may have."""
+    return max(2, 1 << (window.min_depth - 1).bit_length())
 
 
 def buffered_cycles(buffer: LineBuffer, reading: int, codes: int) -> int:
@@ -25,7 +31,7 @@ def buffered_cycles(buffer: LineBuffer, reading: int, codes: int) -> int:
 def useful_depths(buffer: LineBuffer, reading: int, codes: int) -> Iterator[int]:
     """Yield powers of two that fill their block RAMs, as long as a larger one saves cycles."""
     width = buffer.bits * buffer.lanes
-    depth = max(2, 1 << (buffer.window.min_depth - 1).bit_length())
+    depth = least_depth(buffer.window)
     while (
         tile_memory(buffer.ram, 2 * depth, width).count
         == tile_memory(buffer.ram, depth, width).count

@@ -1,10 +1,7 @@
-# amaranth: UnusedElaboratable=no
-import re
-
 import numpy as np
 import pytest
 
-from nnef_hw.rtl.linebuffer import LineBuffer
+from nnef_hw import parts
 from nnef_hw.window import Window
 
 WINDOWS = {
@@ -53,10 +50,10 @@ def check(drive, ram, rng, window, *, bits=8, signed=False, lanes=1, pad_code=7,
     shape = (frames, window.height, window.width, window.channel_blocks, lanes)
     images = rng.integers(lo, hi + 1, shape)
     images[0, 0, 0], images[-1, -1, -1] = lo, hi
-    buffer = LineBuffer(
+    buffer = parts.LineBuffer(
         window=window, bits=bits, signed=signed, lanes=lanes, pad_code=pad_code,
         depth=depth or minimum_depth(window), ram=ram,
-    )  # fmt: skip
+    ).build()  # fmt: skip
     beats = images.reshape(-1, lanes).tolist()
     items = [
         {"data": beat, "last": n % window.beats == window.beats - 1} for n, beat in enumerate(beats)
@@ -108,7 +105,7 @@ def test_latency_counts_from_the_beat_that_completes_a_window(name, drive, ram, 
     row = min(window.reach[0] - top, window.height) - 1
     column = min(window.reach[1] - left, window.width) - 1
     completing = (row * window.width + column + 1) * window.channel_blocks - 1
-    assert run.out_cycles[0] - run.in_cycles[completing] == LineBuffer.latency
+    assert run.out_cycles[0] - run.in_cycles[completing] == parts.LineBuffer.latency
 
 
 def test_reads_a_word_per_cycle_when_memory_is_ample(drive, ram, rng):
@@ -116,17 +113,3 @@ def test_reads_a_word_per_cycle_when_memory_is_ample(drive, ram, rng):
     run = check(drive, ram, rng, window, depth=64)
     steady = run.out_cycles[window.pass_words * window.passes :]
     assert (np.diff(steady) == 1).all()
-
-
-@pytest.mark.parametrize("depth", [1, 24, 48])
-def test_depth_must_be_a_power_of_two(depth, ram):
-    message = f"LineBuffer depth must be a power of two, not {depth}"
-    with pytest.raises(ValueError, match=re.escape(message)):
-        LineBuffer(window=Window(4, 4, 1), bits=8, signed=False, lanes=1, pad_code=0, depth=depth,
-                   ram=ram)  # fmt: skip
-
-
-def test_depth_must_hold_a_window(ram):
-    with pytest.raises(ValueError, match=re.escape("LineBuffer depth must be at least 11, not 8")):
-        LineBuffer(window=Window(4, 4, 1, (3, 3)), bits=8, signed=False, lanes=1, pad_code=0,
-                   depth=8, ram=ram)  # fmt: skip

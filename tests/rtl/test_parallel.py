@@ -1,10 +1,7 @@
-# amaranth: UnusedElaboratable=no
-import re
-
 import numpy as np
 import pytest
 
-from nnef_hw.rtl.parallel import ParallelLineBuffer
+from nnef_hw import parts
 from nnef_hw.window import Window
 
 WINDOWS = {
@@ -39,9 +36,9 @@ def check(drive, ram, rng, window, *, bits=8, signed=False, lanes=1, pad_code=7,
     lo, hi = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
     images = rng.integers(lo, hi + 1, (frames, window.height, window.width, lanes))
     images[0, 0, 0], images[-1, -1, -1] = lo, hi
-    buffer = ParallelLineBuffer(
+    buffer = parts.ParallelLineBuffer(
         window=window, bits=bits, signed=signed, lanes=lanes, pad_code=pad_code, ram=ram
-    )
+    ).build()
     items = [
         {"data": beat, "last": n % window.beats == window.beats - 1}
         for n, beat in enumerate(images.reshape(-1, lanes).tolist())
@@ -84,29 +81,10 @@ def test_latency_counts_from_the_beat_that_completes_a_window(name, drive, ram, 
     run = check(drive, ram, rng, window, frames=1)
     (top, _), (left, _) = window.padding
     completing = (window.kernel[0] - top - 1) * window.width + window.kernel[1] - left - 1
-    assert run.out_cycles[0] - run.in_cycles[completing] == ParallelLineBuffer.latency
+    assert run.out_cycles[0] - run.in_cycles[completing] == parts.ParallelLineBuffer.latency
 
 
 def test_takes_a_pixel_and_gives_a_window_per_cycle(drive, ram, rng):
     run = check(drive, ram, rng, Window(4, 6, 1, (2, 2)))
     assert (np.diff(run.in_cycles) == 1).all()
     assert np.diff(run.out_cycles).min() == 1
-
-
-REFUSED = {
-    "ParallelLineBuffer needs all channels of a pixel in one beat": [
-        Window(3, 3, 2), Window(3, 3, 1, by_channel=True),
-    ],
-    "ParallelLineBuffer has no dilation, not (1, 2)": [Window(3, 3, 1, (1, 2), dilation=(1, 2))],
-    "ParallelLineBuffer needs two columns and a first window with a pixel": [
-        Window(3, 1, 1), Window(3, 3, 1, (1, 1), padding=((1, 0), (0, 0))),
-    ],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("message", "window"), [(message, w) for message, windows in REFUSED.items() for w in windows]
-)
-def test_refuses_windows_it_cannot_give(message, window, ram):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        ParallelLineBuffer(window=window, bits=8, signed=False, lanes=1, pad_code=0, ram=ram)
