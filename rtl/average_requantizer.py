@@ -4,6 +4,7 @@ from collections import Counter
 
 from amaranth import *
 
+from nnef_hw import parts
 from nnef_hw.rtl.requantizer import Requantizer
 
 __all__ = ["AverageRequantizer"]
@@ -17,7 +18,7 @@ class AverageRequantizer(Requantizer):
     row, column by column, channel by channel.
 
     Places are told apart by their row and column alone: few rows differ, those at the border.
-    Other parameters, members and timing are those of :class:`.Requantizer`.
+    Members and timing are those of :class:`.Requantizer`.
 
     Parameters
     ----------
@@ -27,17 +28,22 @@ class AverageRequantizer(Requantizer):
         One for all channels.
     positions : list[list[int]]
         Which mult a sum takes, row by row.
-    channels : int
-        Sums of a position.
+
+    Raises
+    ------
+    ValueError
+        If a position has no mult, there are several biases, or a factor is wider than its part
+        says.
     """
 
-    def __init__(self, *, positions, channels, requant, bias, **others):
-        if max(map(max, positions)) >= len(requant.mult):
-            raise ValueError(f"AverageRequantizer has {len(requant.mult)} mult, positions up to "
-                             f"{max(map(max, positions))}")
+    def __init__(self, part: parts.AverageRequantizer, *, requant, bias, positions):
         self.positions = [tuple(row) for row in positions]
-        self.channels = channels
-        super().__init__(requant=requant, bias=bias * len(requant.mult), **others)
+        super().__init__(part, requant=requant, bias=bias)
+
+    def _check_mult(self, name):
+        most = max(map(max, self.positions))
+        if most >= len(self.requant.mult):
+            raise ValueError(f"{name} has {len(self.requant.mult)} mult, positions up to {most}")
 
     def _channel_constants(self, m, take):
         """Bias and factor of the sum that comes next, the latter from a register."""
@@ -58,11 +64,11 @@ class AverageRequantizer(Requantizer):
                         m.d.comb += following.eq(mults[place])
         with m.If(take):
             m.d.sync += factor.eq(following)
-        return Const(self.bias[0], signed(self.acc_bits)), factor, Const(0, 0)
+        return Const(self.bias[0], signed(self.part.acc_bits)), factor, Const(0, 0)
 
     def _following_place(self, m, take, width):
         """Count channel, column and row of the sum after the next."""
-        extents = {"channel": self.channels, "column": width, "row": len(self.positions)}
+        extents = {"channel": self.part.channels, "column": width, "row": len(self.positions)}
         index, advance, counters = 1, take, []
         for name, extent in extents.items():
             counter = Signal(range(extent), name=name, init=index % extent)

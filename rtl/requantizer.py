@@ -6,6 +6,7 @@ from amaranth import *
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw import parts
 from nnef_hw.numerics import signed_bits
 from nnef_hw.rtl.array import sum_layout
 from nnef_hw.rtl.primitives import multiply_add
@@ -50,61 +51,46 @@ class Requantizer(wiring.Component):
         mult (one, or one per channel), shift, zero point, limits.
     bias : list[int]
         One per channel, input zero point folded in.
-    in_bits : int
-        Width of ``i``'s sums.
-    acc_bits : int
-        Width of ``sum + bias``, signed.
-    digit_bits : int
-        Bits of ``mult`` per stage and cycle; each of them is one more adder in a row.
-    stages : int
-        Multipliers in a row, at most one per digit.
-    bits, signed : int, bool
-        Format of the output codes.
 
     Members
     -------
     i : In(stream.Signature(sum_layout))
     o : Out(stream.Signature(beat_layout))
 
-    Attributes
-    ----------
-    interval : int
-        Cycles per sum.
-    latency : int
-        Cycles from an accepted ``i`` to the matching ``o.valid``.
-    round_stages : int
-        Registers behind the multipliers.
+    Raises
+    ------
+    ValueError
+        If there is not one bias per channel, one mult for each or for all, or a factor is wider
+        than its part says.
     """
 
-    round_stages = 1
-
-    def __init__(self, *, requant, bias, in_bits, acc_bits, digit_bits, bits, signed, stages=1):
+    def __init__(self, part: parts.Requantizer, *, requant, bias):
+        self.part = part
         self.requant = requant
+        self.bias = bias
         name = type(self).__name__
-        if not 1 <= digit_bits <= requant.mult_bits:
-            raise ValueError(
-                f"{name} digit_bits must be in 1..{requant.mult_bits}, not {digit_bits!r}"
-            )
-        if len(requant.mult) not in {1, len(bias)}:
-            raise ValueError(f"{name} has {len(requant.mult)} mult for {len(bias)} biases")
-        digits = -(-max(*self._factors(), 1).bit_length() // digit_bits)
-        if not 1 <= stages <= digits:
-            raise ValueError(f"{name} stages must be in 1..{digits}, not {stages!r}")
-        self.bias = list(bias)
-        self.acc_bits = acc_bits
-        self.digit_bits = digit_bits
-        self.stages = stages
-        self.interval = -(-digits // stages)
-        self.latency = stages * self.interval + 2 + self.round_stages
+        if len(bias) != part.constants:
+            raise ValueError(f"{name} has {len(bias)} biases for {part.constants} channels")
+        self._check_mult(name)
+        width = max(self._factors()).bit_length()
+        if width > part.factor_bits:
+            raise ValueError(f"{name} factors have {width} bits, not {part.factor_bits}")
         super().__init__({
-            "i": In(stream.Signature(sum_layout(in_bits))),
-            "o": Out(stream.Signature(beat_layout(bits=bits, signed=signed, lanes=1))),
+            "i": In(stream.Signature(sum_layout(part.acc_bits))),
+            "o": Out(stream.Signature(beat_layout(bits=part.bits, signed=part.signed, lanes=1))),
         })
+
+    def _check_mult(self, name):
+        """Raise ValueError unless every sum has a mult."""
+        if len(self.requant.mult) not in {1, len(self.bias)}:
+            raise ValueError(f"{name} has {len(self.requant.mult)} mult for "
+                             f"{len(self.bias)} biases")
 
     def elaborate(self, platform):
         m = Module()
+        part = self.part
         requant, shift = self.requant, self._first_shift()
-        product_shift = self.stages * self.interval * self.digit_bits
+        product_shift = part.stages * part.interval * part.digit_bits
         # Scaling the sum up by 2**extra leaves a bit to round at, even where shift <= mult's width.
         extra = max(0, product_shift + 1 - shift)
         final_shift = shift + extra - product_shift
@@ -119,11 +105,11 @@ class Requantizer(wiring.Component):
         item = _Item(
             valid=self.i.valid,
             last=self.i.payload.last,
-            operand=((self.i.payload.acc + bias) << extra)[: self.acc_bits + extra].as_signed(),
+            operand=((self.i.payload.acc + bias) << extra)[: part.acc_bits + extra].as_signed(),
             mult=Cat(Cat(factor, Const(0, product_shift))[:product_shift], companion),
             product=Const(0),
         )
-        for n in range(self.stages):
+        for n in range(part.stages):
             is_open, item = self._stage(m, platform, n, item, advance)
             if n == 0:
                 m.d.comb += self.i.ready.eq(advance & is_open)
@@ -131,7 +117,7 @@ class Requantizer(wiring.Component):
         # Nothing is added below the bit that rounds.
         rounded = self._round(m, item.product >> (final_shift - 1), item.mult, advance)
         valid, last = item.valid, item.last
-        for n in range(self.round_stages + 1):
+        for n in range(part.round_stages + 1):
             following = Signal(name=f"rounding{n}"), Signal(name=f"rounding_last{n}")
             with m.If(advance):
                 m.d.sync += [following[0].eq(valid), following[1].eq(last)]
@@ -181,7 +167,7 @@ class Requantizer(wiring.Component):
         Returns whether it can take an item in this cycle, and the item that leaves in it: all but
         its product, which is there in the next cycle.
         """
-        interval, digit_bits = self.interval, self.digit_bits
+        interval, digit_bits = self.part.interval, self.part.digit_bits
         taken_bits = interval * digit_bits
         operand = Signal.like(item.operand, name=f"operand{n}", reset_less=True)
         mult = Signal(len(item.mult), name=f"mult{n}", reset_less=True)
@@ -235,12 +221,12 @@ class Requantizer(wiring.Component):
             for values in (self._factors(), companions)
         )
         factor_bits = max(factors).bit_length()
-        mask = (1 << self.acc_bits) - 1
+        mask = (1 << self.part.acc_bits) - 1
         words = [
-            (companion << factor_bits | factor) << self.acc_bits | bias & mask
+            (companion << factor_bits | factor) << self.part.acc_bits | bias & mask
             for bias, factor, companion in zip(self.bias, factors, companions, strict=True)
         ]
-        width = self.acc_bits + factor_bits + companion_bits
+        width = self.part.acc_bits + factor_bits + companion_bits
         constants = Const(words[0], width)
         if channels > 1:
             table = memory.Memory(
@@ -256,7 +242,7 @@ class Requantizer(wiring.Component):
                     channel.eq(Mux(channel == channels - 1, 0, channel + 1)),
                     constants.eq(port.data),
                 ]
-        bias, others = constants[: self.acc_bits], constants[self.acc_bits :]
+        bias, others = constants[: self.part.acc_bits], constants[self.part.acc_bits :]
         return bias.as_signed(), others[:factor_bits], others[factor_bits:]
 
 

@@ -17,7 +17,7 @@ class TfliteRequantizer(Requantizer):
 
     The first rounding takes halves up and the second one away from 0, for which one is added to or
     taken from twice the first one's result. Shifts that all channels share are wires; a barrel
-    shifter does what they differ by. Parameters, members and timing are those of
+    shifter does what they differ by. Members and timing are those of
     :class:`.Requantizer`, with two registers more.
 
     Parameters
@@ -25,8 +25,6 @@ class TfliteRequantizer(Requantizer):
     requant : TfliteRequant
         mult and shift (one, or one per channel), zero point, limits.
     """
-
-    round_stages = 3
 
     def _factors(self):
         return self.requant.factors

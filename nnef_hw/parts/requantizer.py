@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from nnef_hw.devices import Device
 from nnef_hw.parts.part import Pipe, counter_bits, rom_luts
@@ -20,14 +20,34 @@ SHORT_TABLE = 16
 class Requantizer(Pipe):
     """Multiplies sums digit by digit in a row of stages, shifts, rounds, clips.
 
+    Its contents are ``requant`` and ``bias``.
+
     Parameters
     ----------
     channels
         Sums that come in turn, each with constants of its own.
-    acc_bits, digit_bits, stages, bits, signed
-        As of the component.
+    acc_bits
+        Width of the sums, signed; it suffices for them with their bias, too.
     factor_bits
         Width of the greatest number that sums are multiplied with.
+    digit_bits
+        Bits of the factor per stage and cycle; each of them is one more adder in a row.
+    stages
+        Multipliers in a row, at most one per digit.
+    bits, signed
+        Format of the output codes.
+
+    Attributes
+    ----------
+    round_stages
+        Registers behind the multipliers.
+    mult_bits
+        Most bits of a factor.
+
+    Raises
+    ------
+    ValueError
+        If a digit has more bits than a factor may have, or there are more stages than digits.
     """
 
     component = "nnef_hw.rtl.requantizer:Requantizer"
@@ -44,6 +64,16 @@ class Requantizer(Pipe):
     bits: int
     signed: bool
 
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        if not 1 <= self.digit_bits <= self.mult_bits:
+            raise ValueError(
+                f"{name} digit_bits must be in 1..{self.mult_bits}, not {self.digit_bits!r}"
+            )
+        digits = -(-self.factor_bits // self.digit_bits)
+        if not 1 <= self.stages <= digits:
+            raise ValueError(f"{name} stages must be in 1..{digits}, not {self.stages!r}")
+
     @property
     def constants(self) -> int:
         """Constants that sums take in turn."""
@@ -53,6 +83,16 @@ class Requantizer(Pipe):
     def interval(self) -> int:
         """Cycles per sum."""
         return -(-self.factor_bits // (self.digit_bits * self.stages))
+
+    @property
+    def delay(self) -> int:
+        """Cycles from an accepted sum to its code in the queue of two, if nothing stalls."""
+        return self.stages * self.interval + 1 + self.round_stages
+
+    @property
+    def latency(self) -> int:
+        """Cycles from an accepted sum to its code."""
+        return self.delay + 1
 
     @property
     def features(self) -> Mapping[str, float]:
@@ -93,8 +133,7 @@ class Requantizer(Pipe):
                     end += last - max(first, time) + 1
             return end
 
-        given, interval = -1, self.interval
-        delay = self.stages * interval + 1 + self.round_stages
+        given, interval, delay = -1, self.interval, self.delay
         accepted = -interval
         while True:
             offered = yield origin
@@ -111,15 +150,6 @@ class Requantizer(Pipe):
                 stalls.append((entered + 1, given))
             given = yield target, max(entered, given) + 1
 
-    def build(self, **contents: Any) -> Any:
-        """Return the component; contents are ``requant`` and ``bias``."""
-        component = self.component_class()(
-            in_bits=self.acc_bits, acc_bits=self.acc_bits, digit_bits=self.digit_bits,
-            stages=self.stages, bits=self.bits, signed=self.signed, **contents,
-        )  # fmt: skip
-        assert component.interval == self.interval
-        return component
-
 
 @dataclass(frozen=True, kw_only=True)
 class TfliteRequantizer(Requantizer):
@@ -132,7 +162,10 @@ class TfliteRequantizer(Requantizer):
 
 @dataclass(frozen=True, kw_only=True)
 class AverageRequantizer(Requantizer):
-    """Takes the constant of a sum's row and column, the same for ``channels`` sums."""
+    """Takes the constant of a sum's row and column, the same for ``channels`` sums.
+
+    ``positions`` belong to its contents.
+    """
 
     component = "nnef_hw.rtl.average_requantizer:AverageRequantizer"
 
@@ -140,7 +173,3 @@ class AverageRequantizer(Requantizer):
     def constants(self) -> int:
         """Only few rows and columns differ: those at the border."""
         return 1
-
-    def build(self, **contents: Any) -> Any:
-        """Return the component; contents are ``requant``, ``bias`` and ``positions``."""
-        return super().build(channels=self.channels, **contents)

@@ -4,6 +4,7 @@ import re
 import numpy as np
 import pytest
 
+from nnef_hw import parts
 from nnef_hw.numerics import Requant
 from nnef_hw.rtl.average_requantizer import AverageRequantizer
 
@@ -19,10 +20,11 @@ PLACES = {
 
 def build(positions, channels, **folding):
     requant = Requant((16384, 10923, 8192, 7282), 17, -3, -128, 127)
-    return AverageRequantizer(
-        positions=positions, channels=channels, requant=requant, bias=[-77], in_bits=12,
-        acc_bits=13, bits=8, signed=True, **folding,
+    part = parts.AverageRequantizer(
+        channels=channels, acc_bits=13, factor_bits=15, bits=8, signed=True,
+        **{"stages": 1, **folding},
     )  # fmt: skip
+    return AverageRequantizer(part, requant=requant, bias=[-77], positions=positions)
 
 
 def check(drive, rng, positions, channels, folding, **options):
@@ -53,8 +55,8 @@ def test_every_place_has_its_own_mult(positions, channels, drive, rng):
 )
 def test_cycles(folding, drive, rng):
     component, run = check(drive, rng, BORDERS, 3, folding)
-    assert (run.out_cycles - run.in_cycles == component.latency).all()
-    assert (np.diff(run.in_cycles) == component.interval).all()
+    assert (run.out_cycles - run.in_cycles == component.part.latency).all()
+    assert (np.diff(run.in_cycles) == component.part.interval).all()
 
 
 @pytest.mark.verilator
