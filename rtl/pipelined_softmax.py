@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw import parts
 from nnef_hw.parts.softmax import QUOTIENT_BITS
 from nnef_hw.rtl.memory import TiledMemory
+from nnef_hw.rtl.softmax import ExponentialLookup
 from nnef_hw.rtl.stream import beat_layout
 
 __all__ = ["PipelinedSoftmax"]
@@ -79,16 +80,15 @@ class PipelinedSoftmax(wiring.Component):
         m = Module()
         part = self.part
         codes = TiledMemory(part.code_memory, writable=True)
-        table = TiledMemory(part.table_memory, words=self.table)
         exponentials = TiledMemory(part.exponential_memory, writable=True)
-        m.submodules.codes, m.submodules.table = codes, table
-        m.submodules.exponentials = exponentials
+        m.submodules.codes, m.submodules.exponentials = codes, exponentials
 
         code = self.i.payload.data[0]
         banks = [_Bank(code.shape(), n) for n in range(2)]
         total = _Total(part.sum_bits)
         self._load(m, code, codes, banks)
-        self._sum(m, codes, table, exponentials, banks, total)
+        lookup = ExponentialLookup(m, part, self.table, codes, code.shape())
+        self._sum(m, codes, lookup, exponentials, banks, total)
         self._divide(m, exponentials, total)
         return m
 
@@ -121,46 +121,32 @@ class PipelinedSoftmax(wiring.Component):
                 with m.If((index == 0) | (code > taking.maximum)):
                     m.d.sync += taking.maximum.eq(code)
 
-    def _sum(self, m, codes, table, exponentials, banks, total):
+    def _sum(self, m, codes, lookup, exponentials, banks, total):
         """Look up and sum the exponentials of a pixel; hold the next one until that is taken."""
-        read, hold = Signal(), Signal()
-        index, bank, final = self._position(m, read, name="sum")
-        found, looked_up, came = (Signal(name=name) for name in ("found", "looked_up", "came"))
-        found_bank = Signal(reset_less=True)
-        exponential = Signal(self.part.exponential_bits, reset_less=True)
-        stored, maximum = (Signal.like(banks[0].maximum, name=name) for name in
-                           ("stored", "maximum"))
+        hold = Signal()
+        index, bank, final = self._position(m, lookup.read, name="sum")
+        bank_read = Signal(reset_less=True)
         m.d.comb += [
-            read.eq(Mux(bank, banks[1].filled, banks[0].filled) & ~hold),
-            *(given.read.eq(read & final & (bank == n)) for n, given in enumerate(banks)),
+            lookup.read.eq(Mux(bank, banks[1].filled, banks[0].filled) & ~hold),
+            *(each.read.eq(lookup.read & final & (bank == n)) for n, each in enumerate(banks)),
             codes.read_address.eq(Cat(index, bank)),
-            codes.read_enable.eq(1),
-            stored.eq(codes.read_data),
-            maximum.eq(Mux(found_bank, banks[1].maximum, banks[0].maximum)),
-            table.read_address.eq(maximum - stored),
-            table.read_enable.eq(1),
+            lookup.maximum.eq(Mux(bank_read, banks[1].maximum, banks[0].maximum)),
         ]
-        m.d.sync += [
-            found_bank.eq(bank),
-            found.eq(read),
-            looked_up.eq(found),
-            came.eq(looked_up),
-            exponential.eq(table.read_data),
-        ]
+        m.d.sync += bank_read.eq(bank)
         with m.If(total.taken):
             m.d.sync += [hold.eq(0), total.ready.eq(0)]
-        with m.If(read & final):
+        with m.If(lookup.read & final):
             m.d.sync += [hold.eq(1), total.last.eq(Mux(bank, banks[1].last, banks[0].last))]
 
-        write_index, write_bank, write_final = self._position(m, came, name="write")
+        write_index, write_bank, write_final = self._position(m, lookup.valid, name="write")
         m.d.comb += [
             exponentials.write_address.eq(Cat(write_index, write_bank)),
-            exponentials.write_data.eq(exponential),
-            exponentials.write_enable.eq(came),
+            exponentials.write_data.eq(lookup.exponential),
+            exponentials.write_enable.eq(lookup.valid),
         ]
-        with m.If(came):
+        with m.If(lookup.valid):
             m.d.sync += [
-                total.value.eq(Mux(write_index == 0, 0, total.value) + exponential),
+                total.value.eq(Mux(write_index == 0, 0, total.value) + lookup.exponential),
                 total.ready.eq(write_final),
             ]
 

@@ -9,14 +9,155 @@ from nnef_hw.parts.softmax import QUOTIENT_BITS
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.stream import beat_layout
 
-__all__ = ["Softmax"]
+__all__ = ["ExponentialLookup", "PixelSum", "Softmax"]
+
+
+class ExponentialLookup:
+    """Exponentials of codes in a memory, from a table addressed by what the greatest is above them.
+
+    Parameters
+    ----------
+    m : Module
+        Gets the table.
+    part : parts.softmax.SoftmaxPart
+        Which softmax it is of.
+    table : list[int]
+        The exponentials.
+    codes : TiledMemory
+        The codes; its read address is the user's business.
+    code_shape : Shape
+        Of a code.
+
+    Attributes
+    ----------
+    read : Signal
+        To be set with the address of a code.
+    maximum : Signal
+        To be set to the greatest code of the pixel, in the cycle after the address.
+    exponential, valid : Signal
+        The exponential of the code that was read three cycles before, and whether one was.
+    idle : Value
+        None is on its way.
+    """
+
+    def __init__(self, m, part, table, codes, code_shape):
+        exponentials = TiledMemory(part.table_memory, words=table)
+        m.submodules.table = exponentials
+        self.read = Signal(name="read_code")
+        self.maximum = Signal(code_shape, name="greatest_code")
+        self.exponential = Signal(part.exponential_bits, name="exponential", reset_less=True)
+        stored = Signal(code_shape, name="stored_code")
+        reading = Signal(3)
+        m.d.comb += [
+            codes.read_enable.eq(1),
+            stored.eq(codes.read_data),
+            exponentials.read_address.eq(self.maximum - stored),
+            exponentials.read_enable.eq(1),
+        ]
+        m.d.sync += [
+            reading.eq(Cat(self.read, reading)),
+            self.exponential.eq(exponentials.read_data),
+        ]
+        self.valid = reading[-1]
+        self.idle = ~reading.any()
+
+
+class PixelSum:
+    """Takes the codes of a pixel and sums their exponentials, one pixel at a time.
+
+    Parameters
+    ----------
+    m : Module
+        Gets the memories and registers.
+    part : parts.softmax.SerialSoftmax
+        Which softmax it is of.
+    table : list[int]
+        The exponentials.
+    i : stream.Interface
+        Where the codes come from.
+    summand : function
+        What an exponential adds to it.
+
+    Attributes
+    ----------
+    total, exponential : Signal
+        The sum; the exponential of the code at ``index``, three cycles after it became that.
+    index, final, following : Value
+        A code of the pixel, whether it is the last one, and the one that follows it.
+    last : Signal
+        Whether the pixel is the last of its frame.
+    """
+
+    def __init__(self, m, part, table, i, *, summand=lambda exponential: exponential):
+        code = i.payload.data[0]
+        m.submodules.codes = self.codes = codes = TiledMemory(part.code_memory, writable=True)
+        self.i = i
+        self.lookup = lookup = ExponentialLookup(m, part, table, codes, code.shape())
+        self.exponential = lookup.exponential
+        self.index = index = Signal(range(part.channels), name="index")
+        self.maximum = Signal.like(code, name="maximum", reset_less=True)
+        self.last = Signal(name="last", reset_less=True)
+        self.total = Signal(part.sum_bits, name="total")
+        self.final = index == part.channels - 1
+        self.following = Mux(self.final, 0, index + 1)
+        m.d.comb += [
+            codes.write_address.eq(index),
+            codes.write_data.eq(code),
+            codes.read_address.eq(index),
+            lookup.maximum.eq(self.maximum),
+        ]
+        with m.If(lookup.valid):
+            m.d.sync += self.total.eq(self.total + summand(lookup.exponential))
+
+    def add_states(self, m, *, clear=(), done):
+        """Add the states in which a pixel is taken and summed; ``done`` follows.
+
+        The first one, LOAD, executes the statements ``clear``.
+        """
+        code = self.i.payload.data[0]
+        with m.State("LOAD"):
+            m.d.comb += [self.i.ready.eq(1), self.codes.write_enable.eq(self.i.valid)]
+            m.d.sync += [self.total.eq(0), *clear]
+            with m.If(self.i.valid):
+                m.d.sync += self.index.eq(self.following)
+                with m.If((self.index == 0) | (code > self.maximum)):
+                    m.d.sync += self.maximum.eq(code)
+                with m.If(self.final):
+                    m.d.sync += self.last.eq(self.i.payload.last)
+                    m.next = "SUM"
+        with m.State("SUM"):
+            m.d.comb += self.lookup.read.eq(1)
+            m.d.sync += self.index.eq(self.following)
+            with m.If(self.final):
+                m.next = "SETTLE"
+        with m.State("SETTLE"):
+            with m.If(self.lookup.idle):
+                m.next = done
+
+    def add_output_states(self, m, o, code):
+        """Add those that read an exponential again for START, and OUTPUT, which gives ``code``."""
+        for state, following in (("READ", "LOOK_UP"), ("LOOK_UP", "LATCH"), ("LATCH", "START")):
+            with m.State(state):
+                m.next = following
+        with m.State("OUTPUT"):
+            m.d.comb += [
+                o.valid.eq(1),
+                o.payload.data[0].eq(code),
+                o.payload.last.eq(self.last & self.final),
+            ]
+            with m.If(o.ready):
+                m.d.sync += self.index.eq(self.following)
+                with m.If(self.final):
+                    m.next = "LOAD"
+                with m.Else():
+                    m.next = "READ"
 
 
 class Softmax(wiring.Component):
     """Softmax of the codes of a pixel, to unsigned 8-bit probabilities in 1/256.
 
-    Golden model: :func:`nnef_hw.numerics.softmax_codes`. One pixel takes ``16 * channels + 4``
-    cycles: load and find the maximum, sum the exponentials, then one serial division per code.
+    Golden model: :func:`nnef_hw.numerics.softmax_codes`. One pixel takes ``pixel_cycles`` of its
+    part: load and find the maximum, sum the exponentials, then one serial division per code.
 
     Parameters
     ----------
@@ -40,76 +181,19 @@ class Softmax(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        part, code = self.part, self.i.payload.data[0]
-        channels = part.channels
-        codes = TiledMemory(part.code_memory, writable=True)
-        exponentials = TiledMemory(part.table_memory, words=self.table)
-        m.submodules.codes, m.submodules.exponentials = codes, exponentials
-
-        index = Signal(range(channels))
-        maximum = Signal.like(code, reset_less=True)
-        last = Signal(reset_less=True)
-        total = Signal(part.sum_bits)
-        stored = Signal.like(code)
-        read = Signal()
-        exponential = Signal(part.exponential_bits, reset_less=True)
-        looked_up, came, summed = (Signal(name=name) for name in ("looked_up", "came", "summed"))
-        remainder = Signal(part.sum_bits + QUOTIENT_BITS + 1, reset_less=True)
-        divisor = Signal(part.sum_bits + QUOTIENT_BITS)
+        sum_bits = self.part.sum_bits
+        pixel = PixelSum(m, self.part, self.table, self.i)
+        remainder = Signal(sum_bits + QUOTIENT_BITS + 1, reset_less=True)
+        divisor = Signal(sum_bits + QUOTIENT_BITS)
         quotient = Signal(QUOTIENT_BITS)
         step = Signal(range(QUOTIENT_BITS))
-
-        m.d.comb += [
-            codes.write_address.eq(index),
-            codes.write_data.eq(code),
-            codes.read_address.eq(index),
-            codes.read_enable.eq(1),
-            stored.eq(codes.read_data),
-            exponentials.read_address.eq(maximum - stored),
-            exponentials.read_enable.eq(1),
-            divisor.eq(total << QUOTIENT_BITS),
-        ]
-        m.d.sync += [
-            looked_up.eq(read),
-            came.eq(looked_up),
-            summed.eq(came),
-            exponential.eq(exponentials.read_data),
-        ]
-        with m.If(summed):
-            m.d.sync += total.eq(total + exponential)
-
-        final = index == channels - 1
-        advance = Mux(final, 0, index + 1)
+        m.d.comb += divisor.eq(pixel.total << QUOTIENT_BITS)
         with m.FSM():
-            with m.State("LOAD"):
-                m.d.comb += [
-                    self.i.ready.eq(1),
-                    codes.write_enable.eq(self.i.valid),
-                ]
-                with m.If(self.i.valid):
-                    m.d.sync += index.eq(advance)
-                    with m.If((index == 0) | (code > maximum)):
-                        m.d.sync += maximum.eq(code)
-                    with m.If(final):
-                        m.d.sync += [last.eq(self.i.payload.last), total.eq(0)]
-                        m.next = "SUM"
-            with m.State("SUM"):
-                m.d.comb += read.eq(1)
-                m.d.sync += index.eq(advance)
-                with m.If(final):
-                    m.next = "SETTLE"
-            with m.State("SETTLE"):
-                with m.If(~looked_up & ~came & ~summed):
-                    m.next = "FETCH"
-            with m.State("FETCH"):
-                m.next = "LOOK_UP"
-            with m.State("LOOK_UP"):
-                m.next = "COME"
-            with m.State("COME"):
-                m.next = "START"
+            pixel.add_states(m, done="READ")
+            pixel.add_output_states(m, self.o, Mux(quotient[8], 255, quotient))
             with m.State("START"):
                 m.d.sync += [
-                    remainder.eq((exponential << QUOTIENT_BITS) + total),
+                    remainder.eq((pixel.exponential << QUOTIENT_BITS) + pixel.total),
                     step.eq(0),
                 ]
                 m.next = "DIVIDE"
@@ -121,17 +205,5 @@ class Softmax(wiring.Component):
                     step.eq(step + 1),
                 ]
                 with m.If(step == QUOTIENT_BITS - 1):
-                    m.next = "GIVE"
-            with m.State("GIVE"):
-                m.d.comb += [
-                    self.o.valid.eq(1),
-                    self.o.payload.data[0].eq(Mux(quotient[8], 255, quotient)),
-                    self.o.payload.last.eq(last & final),
-                ]
-                with m.If(self.o.ready):
-                    m.d.sync += index.eq(advance)
-                    with m.If(final):
-                        m.next = "LOAD"
-                    with m.Else():
-                        m.next = "FETCH"
+                    m.next = "OUTPUT"
         return m

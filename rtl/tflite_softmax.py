@@ -5,16 +5,12 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw import parts
-from nnef_hw.parts.tflite_softmax import FRACTION_BITS, PRODUCTS
-from nnef_hw.rtl.memory import TiledMemory
+from nnef_hw.parts.tflite_softmax import DROPPED_BITS, FRACTION_BITS, PRODUCTS
+from nnef_hw.rtl.softmax import PixelSum
 from nnef_hw.rtl.stream import beat_layout
 
 __all__ = ["TfliteSoftmax"]
 
-DROPPED_BITS = 12
-"""Fraction bits of exponentials that their sum does not have."""
-LEAST_SUM_BITS = FRACTION_BITS + 1 - DROPPED_BITS
-"""Width of the sum of one exponential, that of the maximum."""
 RECIPROCAL_ESTIMATE = 1515870810, -1010580540
 """First estimate of a reciprocal: constant and slope, with two integer bits."""
 ROUNDED_BITS = 9
@@ -52,40 +48,17 @@ class TfliteSoftmax(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        part, code = self.part, self.i.payload.data[0]
-        channels, shift_steps = part.channels, part.shift_steps
-        codes = TiledMemory(part.code_memory, writable=True)
-        exponentials = TiledMemory(part.table_memory, words=self.table)
-        m.submodules.codes, m.submodules.exponentials = codes, exponentials
-
-        index = Signal(range(channels))
-        maximum = Signal.like(code, reset_less=True)
-        last = Signal(reset_less=True)
-        stored = Signal.like(code)
-        exponential = Signal(FRACTION_BITS, reset_less=True)
-        read = Signal()
-        reading = Signal(3)
-        sum_bits = LEAST_SUM_BITS + shift_steps
-        total = Signal(sum_bits)
+        shift_steps = self.part.shift_steps
+        # An exponential without its low bits, the highest of which rounds.
+        pixel = PixelSum(
+            m, self.part, self.table, self.i,
+            summand=lambda exponential: (exponential[DROPPED_BITS:]
+                                         + exponential[DROPPED_BITS - 1]),
+        )
+        total = pixel.total
         shifts = Signal(range(shift_steps + 1))
         step = Signal(range(FRACTION_BITS + 1))
         phase = Signal(range(PRODUCTS + 2))
-
-        m.d.comb += [
-            codes.write_address.eq(index),
-            codes.write_data.eq(code),
-            codes.read_address.eq(index),
-            codes.read_enable.eq(1),
-            stored.eq(codes.read_data),
-            exponentials.read_address.eq(maximum - stored),
-            exponentials.read_enable.eq(1),
-        ]
-        m.d.sync += [reading.eq(Cat(read, reading)), exponential.eq(exponentials.read_data)]
-        with m.If(reading[-1]):
-            # An exponential without its low bits, the highest of which rounds.
-            m.d.sync += total.eq(
-                total + exponential[DROPPED_BITS:] + exponential[DROPPED_BITS - 1]
-            )
 
         multiplicand = Signal(signed(FRACTION_BITS + 2), reset_less=True)
         multiplier = Signal(FRACTION_BITS + 1, reset_less=True)
@@ -95,7 +68,7 @@ class TfliteSoftmax(wiring.Component):
         masked = Mux(multiplier[0], multiplicand, 0)
         m.d.comb += partial.eq(Mux(is_sign, product - masked, product + masked))
 
-        half = total << FRACTION_BITS - sum_bits
+        half = total << FRACTION_BITS - self.part.sum_bits
         estimate = Signal(signed(FRACTION_BITS + 2), reset_less=True)
         improved = Signal(signed(FRACTION_BITS + 2))
         error = Signal(signed(FRACTION_BITS + 1))
@@ -117,30 +90,12 @@ class TfliteSoftmax(wiring.Component):
                 step.eq(0),
             ]
 
-        final = index == channels - 1
-        advance = Mux(final, 0, index + 1)
         with m.FSM():
-            with m.State("LOAD"):
-                m.d.comb += [
-                    self.i.ready.eq(1),
-                    codes.write_enable.eq(self.i.valid),
-                ]
-                m.d.sync += [total.eq(0), shifts.eq(shift_steps), step.eq(0), phase.eq(0)]
-                with m.If(self.i.valid):
-                    m.d.sync += index.eq(advance)
-                    with m.If((index == 0) | (code > maximum)):
-                        m.d.sync += maximum.eq(code)
-                    with m.If(final):
-                        m.d.sync += last.eq(self.i.payload.last)
-                        m.next = "SUM"
-            with m.State("SUM"):
-                m.d.comb += read.eq(1)
-                m.d.sync += index.eq(advance)
-                with m.If(final):
-                    m.next = "SETTLE"
-            with m.State("SETTLE"):
-                with m.If(~reading.any()):
-                    m.next = "NORMALIZE" if shift_steps else "PREPARE"
+            pixel.add_states(
+                m, clear=[shifts.eq(shift_steps), step.eq(0), phase.eq(0)],
+                done="NORMALIZE" if shift_steps else "PREPARE",
+            )
+            pixel.add_output_states(m, self.o, Mux(rounded[8], 127, rounded - 128))
             with m.State("NORMALIZE"):
                 m.d.sync += step.eq(step + 1)
                 with m.If(~total[-1]):
@@ -158,19 +113,13 @@ class TfliteSoftmax(wiring.Component):
                     m.d.sync += estimate.eq(
                         Mux(is_one, (1 << FRACTION_BITS) - 1, improved << 1)
                     )
-                    m.next = "FETCH"
+                    m.next = "READ"
                 with m.Elif(phase[0]):
                     m.d.sync += [estimate.eq(improved), *start(half, improved)]
                 with m.Else():
                     m.d.sync += start(estimate, error)
-            with m.State("FETCH"):
-                m.next = "LOOK_UP"
-            with m.State("LOOK_UP"):
-                m.next = "LATCH"
-            with m.State("LATCH"):
-                m.next = "START"
             with m.State("START"):
-                m.d.sync += start(estimate, exponential)
+                m.d.sync += start(estimate, pixel.exponential)
                 m.next = "MULTIPLY"
             with m.State("MULTIPLY"):
                 m.d.sync += [
@@ -185,23 +134,11 @@ class TfliteSoftmax(wiring.Component):
                     ]
                     m.next = "PREPARE"
                     with m.If(phase > PRODUCTS):
-                        m.next = "SHIFT" if shift_steps else "GIVE"
+                        m.next = "SHIFT" if shift_steps else "OUTPUT"
             with m.State("SHIFT"):
                 m.d.sync += step.eq(step + 1)
                 with m.If(step < shifts):
                     m.d.sync += quotient.eq(quotient >> 1)
                 with m.If(step == shift_steps - 1):
-                    m.next = "GIVE"
-            with m.State("GIVE"):
-                m.d.comb += [
-                    self.o.valid.eq(1),
-                    self.o.payload.data[0].eq(Mux(rounded[8], 127, rounded - 128)),
-                    self.o.payload.last.eq(last & final),
-                ]
-                with m.If(self.o.ready):
-                    m.d.sync += index.eq(advance)
-                    with m.If(final):
-                        m.next = "LOAD"
-                    with m.Else():
-                        m.next = "FETCH"
+                    m.next = "OUTPUT"
         return m

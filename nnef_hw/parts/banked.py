@@ -14,20 +14,45 @@ from nnef_hw.parts.linebuffer import padding_words, window_bases
 from nnef_hw.parts.part import WindowPart, counter_bits
 from nnef_hw.parts.timing import Kernel, Log, Process, Stream
 
-__all__ = ["BankedLineBuffer"]
+__all__ = ["STAGES", "BankedLineBuffer"]
 
 STAGES = 2
-"""Registers of the read side."""
+"""Registers from a memory's address to the word: its own, and one behind the padding."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BankedLineBuffer(WindowPart):
-    """Keeps ``lines`` rows of beats of ``lanes`` codes in each of its memories."""
+    """Keeps rows of beats of ``lanes`` codes in each of its memories.
+
+    Its latency lasts from the beat that completes a word to that word.
+
+    Parameters
+    ----------
+    lines
+        Rows kept: a power of two, at least the window's reach.
+
+    Raises
+    ------
+    ValueError
+        If it is another number, or the first window has no pixel.
+    """
 
     component = "nnef_hw.rtl.banked:BankedLineBuffer"
     costs = "banked line buffer"
+    latency = 2 + STAGES
 
     lines: int
+
+    def __post_init__(self) -> None:
+        if self.window.starts_in_padding:
+            raise ValueError("BankedLineBuffer needs a first window with a pixel")
+        if self.lines < 1 or self.lines & (self.lines - 1):
+            raise ValueError(f"BankedLineBuffer lines must be a power of two, not {self.lines!r}")
+        if self.lines < self.window.reach[0]:
+            raise ValueError(
+                f"BankedLineBuffer lines must be at least {self.window.reach[0]}, "
+                f"not {self.lines!r}"
+            )
 
     @property
     def depth(self) -> int:
@@ -35,14 +60,23 @@ class BankedLineBuffer(WindowPart):
         return self.lines * self.window.width * self.window.channel_blocks
 
     @property
+    def beat_bits(self) -> int:
+        """Width of a beat's codes."""
+        return self.bits * self.lanes
+
+    @property
+    def memory(self) -> Tiling:
+        """Memory of a tap."""
+        return tile_memory(self.ram, self.depth, self.beat_bits)
+
+    @property
     def memories(self) -> tuple[Tiling, ...]:
-        one = tile_memory(self.ram, self.depth, self.bits * self.lanes)
-        return (one,) * self.window.taps
+        return (self.memory,) * self.window.taps
 
     @property
     def _written_bits(self) -> int:
         """Registers between the beats and the memories."""
-        row = self.bits * self.lanes + counter_bits(self.depth) + 1
+        row = self.beat_bits + counter_bits(self.depth) + 1
         return self.window.kernel[0] * row
 
     @property
@@ -50,7 +84,7 @@ class BankedLineBuffer(WindowPart):
         window = self.window
         place = sum(map(counter_bits, (window.height, window.width, window.channel_blocks)))
         return {
-            "window bits": self.bits * self.lanes * window.taps,
+            "window bits": self.beat_bits * window.taps,
             "written bits": self._written_bits,
             "offset bits": counter_bits(self.depth) * sum(window.kernel),
             "counter bits": 2 * place + counter_bits(window.passes),
@@ -58,7 +92,7 @@ class BankedLineBuffer(WindowPart):
 
     def flip_flops(self, device: Device) -> int:
         del device
-        return self.bits * self.lanes * self.window.taps + 80 + self._written_bits
+        return self.beat_bits * self.window.taps + 80 + self._written_bits
 
     def start(self, kernel: Kernel, *origins: Stream) -> Stream:
         [origin] = origins

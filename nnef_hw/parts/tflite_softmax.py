@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from nnef_hw.parts.softmax import SerialSoftmax
 
-__all__ = ["FRACTION_BITS", "PRODUCTS", "TfliteSoftmax"]
+__all__ = ["DROPPED_BITS", "FRACTION_BITS", "PRODUCTS", "TfliteSoftmax"]
 
 FRACTION_BITS = 31
 """Of exponentials, and of what they are multiplied with."""
+DROPPED_BITS = 12
+"""Fraction bits of exponentials that their sum does not have."""
 PRODUCTS = 7
 """For the reciprocal of a sum: of the slope, and two for each of three steps of Newton-Raphson."""
 
@@ -27,6 +29,10 @@ class TfliteSoftmax(SerialSoftmax):
     def shift_steps(self) -> int:
         """Places by which the highest bit of a sum may lie below the highest one possible."""
         return self.channels.bit_length() - 1
+
+    @property
+    def sum_bits(self) -> int:
+        return FRACTION_BITS + 1 - DROPPED_BITS + self.shift_steps
 
     @property
     def latency(self) -> int:

@@ -1,14 +1,11 @@
-# amaranth: UnusedElaboratable=no
-import re
-
 import numpy as np
 import pytest
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.rtl.banked import BankedLineBuffer
-from nnef_hw.rtl.depthwise import DepthwiseArray
+from nnef_hw import parts
+from nnef_hw.parts.banked import STAGES
 from nnef_hw.window import Window
 
 SAME = ((1, 1), (1, 1))
@@ -34,19 +31,7 @@ WINDOWS = {
     "stride_beyond_kernel": Window(8, 8, 1, (1, 1), (4, 4)),
     "short_images": Window(1, 4, 2, (3, 3), padding=SAME),
 }  # fmt: skip
-COPIES, SPLIT, SPLIT_ROWS, SPLIT_COLUMNS = (
-    (False, False),
-    (True, True),
-    (True, False),
-    (False, True),
-)
-CASES = {
-    **{f"{name}-copies": (window, COPIES) for name, window in WINDOWS.items()},
-    **{f"{name}-split": (window, SPLIT) for name, window in WINDOWS.items()},
-    **{f"{name}-split_rows": (WINDOWS[name], SPLIT_ROWS) for name in ("depthwise", "dilated")},
-    **{f"{name}-split_columns": (WINDOWS[name], SPLIT_COLUMNS) for name in ("depthwise", "pool")},
-}
-every_case = pytest.mark.parametrize(("window", "split"), CASES.values(), ids=CASES)
+every_window = pytest.mark.parametrize("window", WINDOWS.values(), ids=WINDOWS)
 
 
 def window_words(image, window, pad_code):
@@ -66,41 +51,39 @@ def window_words(image, window, pad_code):
     return words
 
 
-def enough_lines(window, split, spare):
-    """Rows: the window's reach and some more, rounded up to what the memory allows."""
-    unit = window.kernel[0] if split[0] else 1
-    rows = -(-(window.reach[0] + spare) // unit)
-    return unit << (rows - 1).bit_length()
+def enough_lines(window, spare):
+    """Rows: the window's reach and some more, rounded up to a power of two."""
+    return 1 << (window.reach[0] + spare - 1).bit_length()
 
 
 def check(drive, ram, rng, window, *, bits=8, signed=False, lanes=1, pad_code=7, spare=0,
-          split=(False, False), style="block", frames=3, **options):  # fmt: skip
+          frames=3, **options):  # fmt: skip
     lo, hi = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
     shape = (frames, window.height, window.width, window.channel_blocks, lanes)
     images = rng.integers(lo, hi + 1, shape)
     images[0, 0, 0], images[-1, -1, -1] = lo, hi
-    buffer = BankedLineBuffer(
+    part = parts.BankedLineBuffer(
         window=window, bits=bits, signed=signed, lanes=lanes, pad_code=pad_code,
-        lines=enough_lines(window, split, spare), split=split, ram=ram, style=style,
+        lines=enough_lines(window, spare), ram=ram,
     )  # fmt: skip
     beats = images.reshape(-1, lanes).tolist()
     items = [
         {"data": beat, "last": n % window.beats == window.beats - 1} for n, beat in enumerate(beats)
     ]
     expected = [word for image in images for word in window_words(image, window, pad_code)]
-    run = drive(buffer, items, len(expected), **options)
+    run = drive(part.build(), items, len(expected), **options)
     assert [list(item.data) for item in run.items] == expected
     position = np.arange(len(expected))
     words = 1 if window.by_channel else window.channel_blocks
     frame = len(expected) // frames
     assert [item.last for item in run.items] == (position % words == words - 1).tolist()
     assert [item.end for item in run.items] == (position % frame == frame - 1).tolist()
-    return buffer, run
+    return part, run
 
 
-@every_case
-def test_gives_every_window_with_the_fewest_lines(window, split, drive, ram, rng):
-    check(drive, ram, rng, window, split=split, stall=0.5)
+@every_window
+def test_gives_every_window_with_the_fewest_lines(window, drive, ram, rng):
+    check(drive, ram, rng, window, stall=0.5)
 
 
 @pytest.mark.parametrize("lanes", [1, 3])
@@ -110,21 +93,16 @@ def test_gives_every_window_with_the_fewest_lines(window, split, drive, ram, rng
 def test_formats(bits, signed, pad_code, lanes, stall, drive, ram, rng):
     window = Window(3, 3, 2, (2, 2), padding=((1, 0), (0, 1)), passes=2)
     check(drive, ram, rng, window, bits=bits, signed=signed, lanes=lanes, pad_code=pad_code,
-          split=(True, True), stall=stall)  # fmt: skip
+          stall=stall)  # fmt: skip
 
 
 @pytest.mark.verilator
 @pytest.mark.parametrize(
-    ("name", "split", "style", "engine"),
-    [
-        ("depthwise", COPIES, "block", "cocotb"),
-        ("depthwise_stride_2", SPLIT, "distributed", "verilator"),
-        ("dilated", SPLIT, "block", "verilator"),
-    ],
+    ("name", "engine"),
+    [("depthwise", "cocotb"), ("depthwise_stride_2", "verilator"), ("dilated", "verilator")],
 )
-def test_verilog(name, split, style, engine, drive, ram, rng):
-    check(drive, ram, rng, WINDOWS[name], split=split, style=style, stall=0.5,
-          engine=engine)  # fmt: skip
+def test_verilog(name, engine, drive, ram, rng):
+    check(drive, ram, rng, WINDOWS[name], stall=0.5, engine=engine)
 
 
 def needed_beats(window):
@@ -148,57 +126,56 @@ def needed_beats(window):
     ]
 
 
-def predict(window, buffer, frames):
+def predict(part, frames):
     """Cycles in which beats are taken and words given while nothing else waits."""
+    window = part.window
     needed = needed_beats(window)
-    unit = window.kernel[0] if buffer.rows.modulus > 1 else 1
-    frame_rows = -(-window.height // unit) * unit
     row_words = len(needed) // window.out_height
     taken, given = [], []
     cycle = read = 0
     while read < frames * len(needed):
         frame, word = divmod(read, len(needed))
         top = max(0, word // row_words * window.stride[0] - window.padding[0][0])
-        oldest_row = frame * frame_rows + top
+        oldest_row = frame * window.height + top
         frame_in, beat = divmod(len(taken), window.beats)
-        row = frame_in * frame_rows + beat // (window.width * window.channel_blocks)
+        row = frame_in * window.height + beat // (window.width * window.channel_blocks)
         last = frame * window.beats + needed[word]
         complete = len(taken) > last and taken[last] < cycle - 1
-        if len(taken) < frames * window.beats and row < oldest_row + buffer.lines:
+        if len(taken) < frames * window.beats and row < oldest_row + part.lines:
             taken.append(cycle)
         if complete:
-            given.append(cycle + buffer.stages)
+            given.append(cycle + STAGES)
             read += 1
         cycle += 1
     return taken, given
 
 
-@every_case
-def test_cycles(window, split, drive, ram, rng):
-    buffer, run = check(drive, ram, rng, window, split=split)
-    taken, given = predict(window, buffer, frames=3)
+@every_window
+def test_cycles(window, drive, ram, rng):
+    part, run = check(drive, ram, rng, window)
+    taken, given = predict(part, frames=3)
     assert run.in_cycles[: len(taken)].tolist() == taken
     assert run.out_cycles.tolist() == given
 
 
-@every_case
-def test_a_frame_takes_its_beats_or_its_words(window, split, ram):
-    skipped = -window.height % window.kernel[0] if split[0] else 0
+@every_window
+def test_a_frame_takes_its_beats_or_its_words(window, ram):
     short = window.width * window.channel_blocks == 1 or window.height < window.reach[0]
-    lines = enough_lines(window, split, spare=window.stride[0] + skipped + short)
-    buffer = BankedLineBuffer(window=window, bits=8, signed=False, lanes=1, pad_code=0,
-                              lines=lines, split=split, ram=ram)  # fmt: skip
-    _, given = predict(window, buffer, frames=6)
+    part = parts.BankedLineBuffer(
+        window=window, bits=8, signed=False, lanes=1, pad_code=0, ram=ram,
+        lines=enough_lines(window, spare=window.stride[0] + short),
+    )  # fmt: skip
+    _, given = predict(part, frames=6)
     words = len(given) // 6
     period = np.diff(given[words - 1 :: words])
     assert (period[-3:] == max(window.beats, words)).all()
 
 
-@pytest.mark.parametrize("name", ["same_3x3-copies", "depthwise_stride_2-split", "pool-split"])
+@pytest.mark.parametrize("name", ["same_3x3", "depthwise_stride_2", "pool"])
 def test_cycles_with_lines_to_spare(name, drive, ram, rng):
-    window, split = CASES[name]
-    buffer, run = check(drive, ram, rng, window, split=split, spare=2 * window.stride[0])
-    taken, given = predict(window, buffer, frames=3)
+    window = WINDOWS[name]
+    part, run = check(drive, ram, rng, window, spare=2 * window.stride[0])
+    taken, given = predict(part, frames=3)
     assert run.in_cycles[: len(taken)].tolist() == taken
     assert run.out_cycles.tolist() == given
 
@@ -207,11 +184,14 @@ def test_every_multiplier_of_a_depthwise_array_works_in_every_cycle(drive, ram, 
     window, frames = WINDOWS["depthwise"], 4
     weights = rng.integers(-128, 128, (3, 9))
     images = rng.integers(0, 256, (frames, window.height, window.width, 3))
-    buffer = BankedLineBuffer(window=window, bits=8, signed=False, lanes=1, pad_code=9, lines=4,
-                              ram=ram)  # fmt: skip
-    array = DepthwiseArray(weights=weights, lanes=1, taps=9, x_bits=8, x_signed=False, w_bits=8,
-                           acc_bits=22, in_dsp=False, ram=ram, lut_ram=False,
-                           kept_passes=10)  # fmt: skip
+    buffer = parts.BankedLineBuffer(
+        window=window, bits=8, signed=False, lanes=1, pad_code=9, lines=4, ram=ram
+    )
+    array = parts.DepthwiseArray(
+        channels=3, positions=9, lanes=1, taps=9, kept_passes=10, x_bits=8, x_signed=False,
+        w_bits=8, acc_bits=22, in_dsp=False, ram=ram, lut_ram=False, weight_style="block",
+        weight_delay=0,
+    )  # fmt: skip
     assert array.latency + 1 == array.kept_passes
     padded = np.pad(images, ((0, 0), *window.padding, (0, 0)), constant_values=9)
     views = np.lib.stride_tricks.sliding_window_view(padded, window.kernel, axis=(1, 2))
@@ -220,7 +200,7 @@ def test_every_multiplier_of_a_depthwise_array_works_in_every_cycle(drive, ram, 
         {"data": [code], "last": n % window.beats == window.beats - 1}
         for n, code in enumerate(images.reshape(-1).tolist())
     ]
-    run = drive(Chain(buffer, array), items, len(sums))
+    run = drive(Chain(buffer.build(), array.build(weights=weights)), items, len(sums))
     assert [item.acc for item in run.items] == sums.tolist()
     assert (np.diff(run.out_cycles) == 1).all()
 
@@ -243,28 +223,3 @@ class Chain(wiring.Component):
         wiring.connect(m, self.buffer.o, self.array.i)
         wiring.connect(m, self.array.o0, wiring.flipped(self.o))
         return m
-
-
-REFUSED = {
-    "BankedLineBuffer needs a first window with a pixel": (
-        Window(4, 4, 1, (2, 2), padding=((2, 0), (0, 0))), {},
-    ),
-    "BankedLineBuffer lines must be a power of two times 1, not 6": (
-        Window(8, 8, 1, (3, 3)), {"lines": 6},
-    ),
-    "BankedLineBuffer lines must be a power of two times 3, not 4": (
-        Window(8, 8, 1, (3, 3)), {"lines": 4, "split": SPLIT},
-    ),
-    "BankedLineBuffer lines must be at least 3, not 2": (Window(8, 8, 1, (3, 3)), {"lines": 2}),
-    "BankedLineBuffer cannot split an axis of kernel 2 and dilation 4": (
-        Window(8, 8, 1, (2, 2), dilation=(1, 4)), {"split": SPLIT},
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("message", "case"), REFUSED.items())
-def test_refuses_what_it_cannot_address(message, case, ram):
-    window, options = case
-    with pytest.raises(ValueError, match=re.escape(message)):
-        BankedLineBuffer(**{"window": window, "bits": 8, "signed": False, "lanes": 1,
-                            "pad_code": 0, "lines": 4, "ram": ram, **options})  # fmt: skip
