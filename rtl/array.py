@@ -6,7 +6,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.blockram import tile_memory
+from nnef_hw import parts
 from nnef_hw.rtl.linebuffer import window_layout
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.multiplier import ProductPair, weight_code
@@ -43,85 +43,52 @@ class SystolicArray(wiring.Component):
     ----------
     weights : ndarray of int, shape [channels, T, lanes]
         Weights in window order; absent lanes are 0.
-    rows, group_rows : int
-        Output channels computed at once, and how many of them share a memory.
-    kept_passes : int
-        Passes whose sums may be in the array: 1, or 2 with a second register per row.
-    x_bits, x_signed, w_bits, acc_bits : int
-        Formats of codes, weights and sums; one bit holds weights of +1 and -1.
-    in_dsp : bool
-        Multipliers in DSP blocks, else in LUTs.
-    ram : BlockRam
-        The device's block RAM, for the weights.
-    weight_style : str
-        ``"block"`` or ``"logic"``.
-    weight_delay : int
-        Registers between the weight memories and the multipliers, for devices whose block RAMs
-        are slow and far from their multipliers.
 
     Members
     -------
     i : In(stream.Signature(window_layout))
     o : Out(stream.Signature(sum_layout))
 
-    Attributes
-    ----------
-    latency : int
-        Cycles from the accepted last word of a pass to the first sum's ``o.valid``.
+    Raises
+    ------
+    ValueError
+        If the weights have another shape.
     """
 
-    def __init__(self, *, weights, rows, group_rows, x_bits, x_signed, w_bits, acc_bits, in_dsp,
-                 ram, weight_style="block", kept_passes=1, weight_delay=0):
-        channels, words, lanes = weights.shape
-        if not 1 <= group_rows <= rows <= channels:
-            raise ValueError(f"SystolicArray needs group_rows <= rows <= {channels} channels, "
-                             f"not {group_rows!r} and {rows!r}")
-        if kept_passes not in {1, 2}:
-            raise ValueError(f"SystolicArray kept_passes must be 1 or 2, not {kept_passes!r}")
+    def __init__(self, part: parts.SystolicArray, *, weights):
+        if weights.shape != (part.channels, part.words, part.lanes):
+            raise ValueError(f"SystolicArray needs weights of shape "
+                             f"{(part.channels, part.words, part.lanes)}, not {weights.shape}")
+        self.part = part
         self.weights = weights
-        self.kept_passes = kept_passes
-        self.channels = channels
-        self.words = words
-        self.lanes = lanes
-        self.rows = rows
-        self.group_rows = group_rows
-        self.x_bits = x_bits
-        self.x_signed = x_signed
-        self.w_bits = w_bits
-        self.acc_bits = acc_bits
-        self.in_dsp = in_dsp
-        self.ram = ram
-        self.weight_style = weight_style
-        self.weight_delay = weight_delay
-        self.passes = -(-channels // rows)
-        self.tree_depth = (lanes - 1).bit_length()
-        self.latency = 7 + weight_delay + self.tree_depth
+        word = window_layout(bits=part.x_bits, signed=part.x_signed, lanes=part.lanes)
         super().__init__({
-            "i": In(stream.Signature(window_layout(bits=x_bits, signed=x_signed, lanes=lanes))),
-            "o": Out(stream.Signature(sum_layout(acc_bits))),
+            "i": In(stream.Signature(word)),
+            "o": Out(stream.Signature(sum_layout(part.acc_bits))),
         })
 
     def _memory_words(self, first_row, group_rows):
         """Weights of one group as memory words: [pass, word] -> rows x lanes, row 0 lowest."""
+        part = self.part
         words = []
-        for pass_index in range(self.passes):
-            for word in range(self.words):
+        for pass_index in range(part.passes):
+            for word in range(part.words):
                 value, position = 0, 0
                 for row in range(first_row, first_row + group_rows):
-                    channel = pass_index * self.rows + row
-                    for lane in range(self.lanes):
-                        if channel < self.channels:
+                    channel = pass_index * part.rows + row
+                    for lane in range(part.lanes):
+                        if channel < part.channels:
                             weight = int(self.weights[channel, word, lane])
-                            value |= weight_code(weight, self.w_bits) << position
-                        position += self.w_bits
+                            value |= weight_code(weight, part.w_bits) << position
+                        position += part.w_bits
                 words.append(value)
         return words
 
     def elaborate(self, platform):
         m = Module()
-        groups = [min(self.group_rows, self.rows - first)
-                  for first in range(0, self.rows, self.group_rows)]
-        depth = self.passes * self.words
+        part = self.part
+        groups = part.group_sizes
+        depth = part.depth
         accept = Signal()
         m.d.comb += accept.eq(self.i.valid & self.i.ready)
 
@@ -130,7 +97,7 @@ class SystolicArray(wiring.Component):
                   for n in range(len(groups) + 1)]
         address_hops = [Signal(range(depth), name=f"address_hop{n}", init=depth - 1)
                         for n in range(len(groups))]
-        stages = len(groups) + 5 + self.weight_delay + self.tree_depth
+        stages = len(groups) + part.sum_stage + 2
         taken = [Signal(name=f"taken{n}") for n in range(stages)]
         first = [Signal(name=f"first{n}", reset_less=True) for n in range(stages)]
         last = [Signal(name=f"last{n}") for n in range(stages)]
@@ -149,13 +116,13 @@ class SystolicArray(wiring.Component):
             with m.If(address_hops[0] == depth - 1):
                 m.d.sync += address_hops[0].eq(0)
 
-        sum_stage = 3 + self.weight_delay + self.tree_depth
+        sum_stage = part.sum_stage
         accumulators, captures = [], []
-        for group, rows in enumerate(groups):
+        for group, (rows, tiling) in enumerate(zip(groups, part.weight_memories, strict=True)):
             weights = TiledMemory(
-                tile_memory(self.ram, depth, rows * self.lanes * self.w_bits),
-                words=self._memory_words(group * self.group_rows, rows),
-                style=self.weight_style,
+                tiling,
+                words=self._memory_words(group * part.group_rows, rows),
+                style=part.weight_style,
             )
             m.submodules[f"weights{group}"] = weights
             m.d.comb += [
@@ -167,7 +134,7 @@ class SystolicArray(wiring.Component):
             sums = self._products(m, group, rows, codes, words)
             accumulators.append([])
             for row, total in enumerate(sums):
-                accumulator = Signal(signed(self.acc_bits), name=f"acc{group}_{row}",
+                accumulator = Signal(signed(part.acc_bits), name=f"acc{group}_{row}",
                                      reset_less=True)
                 added = masked_sum(m, platform, ~first[group + sum_stage], accumulator, total,
                                    name=f"added{group}_{row}")
@@ -181,7 +148,7 @@ class SystolicArray(wiring.Component):
         reloads = [reload, *(Signal(name=f"reload{n}") for n in range(1, len(groups)))]
         for hops in (shifts, reloads):
             m.d.sync += [later.eq(earlier) for earlier, later in pairwise(hops)]
-        if self.kept_passes == 1:
+        if self.part.kept_passes == 1:
             reloads = captures
         m.d.comb += self.o.payload.acc.eq(
             self._chain(m, accumulators, captures, shifts, reloads)
@@ -197,11 +164,11 @@ class SystolicArray(wiring.Component):
         for group in reversed(range(len(accumulators))):
             reload = reloads[group]
             shift = shifts[group]
-            if self.kept_passes == 1:
+            if self.part.kept_passes == 1:
                 shift = shift | reload
             for row, total in reversed([*enumerate(accumulators[group])]):
                 result = Signal.like(total, name=f"result{group}_{row}")
-                if self.kept_passes > 1:
+                if self.part.kept_passes > 1:
                     waiting = Signal.like(total, name=f"waiting{group}_{row}")
                     with m.If(captures[group]):
                         m.d.sync += waiting.eq(total)
@@ -220,7 +187,7 @@ class SystolicArray(wiring.Component):
 
     def _delayed(self, m, value, *, name):
         """Return the value ``weight_delay`` cycles later."""
-        for n in range(self.weight_delay):
+        for n in range(self.part.weight_delay):
             register = Signal.like(value, name=f"{name}_{n}", reset_less=True)
             m.d.sync += register.eq(value)
             value = register
@@ -228,15 +195,16 @@ class SystolicArray(wiring.Component):
 
     def _products(self, m, group, rows, codes, weights):
         """Instantiate a group's multipliers and adder trees; return one sum per row."""
+        part = self.part
         operands = []
         for row in range(rows):
-            for lane in range(self.lanes):
-                position = row * self.lanes + lane
-                operands.append((codes[lane], weights.word_select(position, self.w_bits)))
+            for lane in range(part.lanes):
+                position = row * part.lanes + lane
+                operands.append((codes[lane], weights.word_select(position, part.w_bits)))
         products = []
         for n in range(0, len(operands), 2):
-            pair = ProductPair(x_bits=self.x_bits, x_signed=self.x_signed, w_bits=self.w_bits,
-                               in_dsp=self.in_dsp)
+            pair = ProductPair(x_bits=part.x_bits, x_signed=part.x_signed, w_bits=part.w_bits,
+                               in_dsp=part.in_dsp)
             m.submodules[f"products{group}_{n // 2}"] = pair
             m.d.comb += [pair.x0.eq(operands[n][0]), pair.w0.eq(operands[n][1])]
             products.append(pair.p0)
@@ -246,7 +214,7 @@ class SystolicArray(wiring.Component):
 
         sums = []
         for row in range(rows):
-            level = products[row * self.lanes:(row + 1) * self.lanes]
+            level = products[row * part.lanes:(row + 1) * part.lanes]
             while len(level) > 1:
                 pairs = []
                 for n in range(0, len(level), 2):
@@ -264,26 +232,27 @@ class SystolicArray(wiring.Component):
 
         Returns the signals that shift the first group, and that make it take waiting sums then.
         """
-        capture_stage = 4 + self.weight_delay + self.tree_depth
-        pass_index = Signal(range(self.passes))
-        rest = self.channels - (self.passes - 1) * self.rows
+        part = self.part
+        capture_stage = part.sum_stage + 1
+        pass_index = Signal(range(part.passes))
+        rest = part.channels - (part.passes - 1) * part.rows
         # Whether a pass is the last of its window, and of its frame, travels with its last word.
         final = [Signal(name=f"final{n}", reset_less=True) for n in range(capture_stage + 2)]
         end = [Signal(name=f"end{n}", reset_less=True) for n in range(capture_stage + 2)]
         with m.If(accept & self.i.payload.last):
             m.d.sync += [
-                final[0].eq(pass_index == self.passes - 1),
+                final[0].eq(pass_index == part.passes - 1),
                 end[0].eq(self.i.payload.end),
-                pass_index.eq(Mux(pass_index == self.passes - 1, 0, pass_index + 1)),
+                pass_index.eq(Mux(pass_index == part.passes - 1, 0, pass_index + 1)),
             ]
         for flags in (final, end):
             m.d.sync += [flags[n + 1].eq(flags[n]) for n in range(capture_stage)]
             with m.If(last[capture_stage]):
                 m.d.sync += flags[-1].eq(flags[-2])
 
-        kept = Signal(range(self.kept_passes + 1))
+        kept = Signal(range(part.kept_passes + 1))
         valid = Signal()
-        following = Signal(range(self.rows))
+        following = Signal(range(part.rows))
         is_last = Signal(init=1)
         leaving_end = Signal()
         waiting = Signal()
@@ -294,8 +263,8 @@ class SystolicArray(wiring.Component):
             taken.eq(valid & self.o.ready),
             load.eq(waiting & (~valid | (is_last & self.o.ready))),
             # While nothing is offered, a row holds what would come next.
-            shift.eq(taken if self.kept_passes == 1 else ~valid | self.o.ready),
-            self.i.ready.eq(~self.i.payload.last | (kept != self.kept_passes)),
+            shift.eq(taken if part.kept_passes == 1 else ~valid | self.o.ready),
+            self.i.ready.eq(~self.i.payload.last | (kept != part.kept_passes)),
             self.o.valid.eq(valid),
             self.o.payload.last.eq(leaving_end & is_last),
         ]
@@ -304,8 +273,8 @@ class SystolicArray(wiring.Component):
         with m.If(load):
             m.d.sync += [
                 valid.eq(1),
-                following.eq(Mux(final[-1], rest - 1, self.rows - 1)),
-                is_last.eq(Mux(final[-1], rest == 1, self.rows == 1)),
+                following.eq(Mux(final[-1], rest - 1, part.rows - 1)),
+                is_last.eq(Mux(final[-1], rest == 1, part.rows == 1)),
                 leaving_end.eq(end[-1]),
                 waiting.eq(0),
             ]

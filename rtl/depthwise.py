@@ -1,14 +1,12 @@
 """Depthwise array: a multiply-accumulate unit per channel of a block."""
 
-from functools import reduce
 from itertools import pairwise
-from operator import and_
 
 from amaranth import *
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.blockram import tile_memory
+from nnef_hw import parts
 from nnef_hw.rtl.array import sum_layout
 from nnef_hw.rtl.linebuffer import window_layout
 from nnef_hw.rtl.memory import TiledMemory
@@ -32,100 +30,50 @@ class DepthwiseArray(wiring.Component):
 
     A word that is inside never stalls: only the last word of a pass waits at the entrance, until
     fewer than ``kept_passes`` passes have sums inside. With ``interval`` cycles between the sums
-    that a consumer takes and n = ``lanes / drains``, a pass takes ``max(T, n * interval, (latency +
-    1 + (n - 1) * interval) / kept_passes)`` cycles: every multiplier is busy in every cycle if that
-    is T.
+    that a consumer takes, a pass takes ``max(T, lanes * interval, (latency + 1 + (lanes - 1) *
+    interval) / kept_passes)`` cycles: every multiplier is busy in every cycle if that is T.
 
     Parameters
     ----------
     weights : ndarray of int, shape [channels, K]
         Weights, positions in window order.
-    lanes, taps : int
-        Channels and window positions per word.
-    drains : int
-        Streams that the sums leave by; divides ``lanes``. With several, drain d gives lanes ``d *
-        n`` to ``(d + 1) * n - 1`` of every block, and ``lanes`` divides the channels.
-    kept_passes : int
-        Passes whose sums may be in the array, at least 1.
-    x_bits, x_signed, w_bits, acc_bits : int
-        Formats of codes, weights and sums.
-    in_dsp : bool
-        Multipliers in DSP blocks, else in LUTs.
-    ram : BlockRam
-        The device's block RAM, for the weights.
-    lut_ram : bool
-        The device's LUTs can be memory: sums wait in them, else in registers.
-    weight_style : str
-        ``"block"`` or ``"logic"``.
-    weight_delay : int
-        Registers between the weight memory and the multipliers.
 
     Members
     -------
     i : In(stream.Signature(window_layout))
         Of ``taps * lanes`` codes.
-    o0, o1, ... : Out(stream.Signature(sum_layout))
-        One per drain; ``last`` is the drain's own last sum of a frame.
+    o0 : Out(stream.Signature(sum_layout))
 
-    Attributes
-    ----------
-    latency : int
-        Cycles from the accepted last word of a pass to the first sums' ``valid``.
+    Raises
+    ------
+    ValueError
+        If the weights have another shape.
     """
 
-    def __init__(self, *, weights, lanes, x_bits, x_signed, w_bits, acc_bits, in_dsp, ram,
-                 lut_ram, taps=1, drains=1, kept_passes=2, weight_style="block",
-                 weight_delay=0):
-        channels, positions = weights.shape
-        if not 1 <= lanes <= channels:
-            raise ValueError(f"DepthwiseArray lanes must be in 1..{channels}, not {lanes!r}")
-        if not 1 <= taps <= positions:
-            raise ValueError(f"DepthwiseArray taps must be in 1..{positions}, not {taps!r}")
-        if drains < 1 or lanes % drains:
-            raise ValueError(f"DepthwiseArray drains must divide {lanes} lanes, not {drains!r}")
-        if drains > 1 and channels % lanes:
-            raise ValueError(f"DepthwiseArray with {drains} drains needs lanes that divide "
-                             f"{channels} channels, not {lanes!r}")
-        if kept_passes < 1:
-            raise ValueError(f"DepthwiseArray kept_passes must be at least 1, not {kept_passes!r}")
+    def __init__(self, part: parts.DepthwiseArray, *, weights):
+        if weights.shape != (part.channels, part.positions):
+            raise ValueError(f"DepthwiseArray needs weights of shape "
+                             f"{(part.channels, part.positions)}, not {weights.shape}")
+        self.part = part
         self.weights = weights
-        self.channels = channels
-        self.lanes = lanes
-        self.taps = taps
-        self.drains = drains
-        self.kept_passes = kept_passes
-        self.x_bits = x_bits
-        self.x_signed = x_signed
-        self.w_bits = w_bits
-        self.acc_bits = acc_bits
-        self.in_dsp = in_dsp
-        self.ram = ram
-        self.lut_ram = lut_ram
-        self.weight_style = weight_style
-        self.weight_delay = weight_delay
-        self.blocks = -(-channels // lanes)
-        self.words = -(-positions // taps)
-        # Registers between the accepted word and its products' sum, then its pass' sum.
-        self.sum_stage = 2 + weight_delay + (taps - 1).bit_length()
-        self.pass_stage = self.sum_stage + (self.words > 1)
-        self.latency = 2 + self.pass_stage + (kept_passes > 1)
-        word = window_layout(bits=x_bits, signed=x_signed, lanes=taps * lanes)
+        word = window_layout(bits=part.x_bits, signed=part.x_signed, lanes=part.taps * part.lanes)
         super().__init__({
             "i": In(stream.Signature(word)),
-            **{f"o{n}": Out(stream.Signature(sum_layout(acc_bits))) for n in range(drains)},
+            "o0": Out(stream.Signature(sum_layout(part.acc_bits))),
         })
 
     def _memory_words(self):
         """Weights as memory words: [block, word] -> taps x lanes, lane 0 lowest."""
+        part = self.part
         words = []
-        for block in range(self.blocks):
-            channels = self.weights[block * self.lanes:(block + 1) * self.lanes]
-            for word in range(self.words):
+        for block in range(part.blocks):
+            channels = self.weights[block * part.lanes:(block + 1) * part.lanes]
+            for word in range(part.words):
                 value = 0
                 for lane, channel in enumerate(channels):
-                    for tap, weight in enumerate(channel[word * self.taps:(word + 1) * self.taps]):
-                        position = tap * self.lanes + lane
-                        value |= weight_code(int(weight), self.w_bits) << position * self.w_bits
+                    for tap, weight in enumerate(channel[word * part.taps:(word + 1) * part.taps]):
+                        position = tap * part.lanes + lane
+                        value |= weight_code(int(weight), part.w_bits) << position * part.w_bits
                 words.append(value)
         return words
 
@@ -136,8 +84,8 @@ class DepthwiseArray(wiring.Component):
 
         # The weights of the word that comes next are read before it comes.
         words = self._memory_words()
-        tiling = tile_memory(self.ram, len(words), self.taps * self.lanes * self.w_bits)
-        m.submodules.weights = weights = TiledMemory(tiling, words=words, style=self.weight_style)
+        m.submodules.weights = weights = TiledMemory(self.part.weight_memory, words=words,
+                                                     style=self.part.weight_style)
         address = Signal(range(len(words)))
         codes = Signal.like(self.i.payload.data, reset_less=True)
         next_first = Signal(init=1)
@@ -152,7 +100,7 @@ class DepthwiseArray(wiring.Component):
         # What accompanies a word through the stages.
         taken, first, last, end = (
             [Signal(name=f"{name}{n}", reset_less=name in {"first", "end"})
-             for n in range(self.pass_stage + 1)]
+             for n in range(self.part.pass_stage + 1)]
             for name in ("taken", "first", "last", "end")
         )
         m.d.sync += [
@@ -165,18 +113,18 @@ class DepthwiseArray(wiring.Component):
             m.d.sync += [later.eq(earlier) for earlier, later in pairwise(flags)]
 
         factors = weights.read_data
-        for n in range(self.weight_delay):
+        for n in range(self.part.weight_delay):
             later_codes = Signal.like(codes, name=f"codes{n}", reset_less=True)
             later_factors = Signal.like(factors, name=f"weights{n}", reset_less=True)
             m.d.sync += [later_codes.eq(codes), later_factors.eq(factors)]
             codes, factors = later_codes, later_factors
         sums = self._products(m, codes, factors)
-        if self.words > 1:
+        if self.part.words > 1:
             for lane, total in enumerate(sums):
-                accumulator = Signal(signed(self.acc_bits), name=f"acc{lane}", reset_less=True)
-                added = masked_sum(m, platform, ~first[self.sum_stage], accumulator, total,
+                accumulator = Signal(signed(self.part.acc_bits), name=f"acc{lane}", reset_less=True)
+                added = masked_sum(m, platform, ~first[self.part.sum_stage], accumulator, total,
                                    name=f"added{lane}")
-                with m.If(taken[self.sum_stage]):
+                with m.If(taken[self.part.sum_stage]):
                     m.d.sync += accumulator.eq(added)
                 sums[lane] = accumulator
         self._drain(m, accept, sums, capture=last[-1], end=end[-1])
@@ -184,12 +132,13 @@ class DepthwiseArray(wiring.Component):
 
     def _products(self, m, codes, weights):
         """Instantiate multipliers and adder trees; return a sum per lane."""
-        operands = [(codes[n], weights.word_select(n, self.w_bits))
-                    for n in range(self.taps * self.lanes)]
+        part = self.part
+        operands = [(codes[n], weights.word_select(n, part.w_bits))
+                    for n in range(part.taps * part.lanes)]
         products = []
         for n in range(0, len(operands), 2):
-            pair = ProductPair(x_bits=self.x_bits, x_signed=self.x_signed, w_bits=self.w_bits,
-                               in_dsp=self.in_dsp)
+            pair = ProductPair(x_bits=part.x_bits, x_signed=part.x_signed, w_bits=part.w_bits,
+                               in_dsp=part.in_dsp)
             m.submodules[f"products{n // 2}"] = pair
             ports = [(pair.x0, pair.w0, pair.p0), (pair.x1, pair.w1, pair.p1)]
             for (x, w, p), (code, weight) in zip(ports, operands[n:n + 2], strict=False):
@@ -197,8 +146,8 @@ class DepthwiseArray(wiring.Component):
                 products.append(p)
 
         sums = []
-        for lane in range(self.lanes):
-            level = products[lane::self.lanes]
+        for lane in range(self.part.lanes):
+            level = products[lane::self.part.lanes]
             while len(level) > 1:
                 registers = []
                 for n in range(0, len(level), 2):
@@ -212,69 +161,65 @@ class DepthwiseArray(wiring.Component):
 
     def _drain(self, m, accept, sums, *, capture, end):
         """Let the sums of pass after pass leave; hold back a last word until they can be kept."""
-        per_drain = self.lanes // self.drains
+        part = self.part
         holding = Signal()
         load = Signal()
         done = Signal()
         entered, left, full = Signal(), Signal(), Signal()
-        kept = _count(m, entered, left, most=self.kept_passes, name="kept")
+        kept = _count(m, entered, left, most=part.kept_passes, name="kept")
         m.d.comb += [
             entered.eq(accept & self.i.payload.last),
             left.eq(holding & done),
             self.i.ready.eq(~self.i.payload.last | ~full),
         ]
         with m.If(entered != left):
-            m.d.sync += full.eq(entered & (kept == self.kept_passes - 1))
+            m.d.sync += full.eq(entered & (kept == part.kept_passes - 1))
         with m.If(load | done):
             m.d.sync += holding.eq(load)
 
-        results = [Signal(signed(self.acc_bits), name=f"result{n}") for n in range(self.lanes)]
+        results = [Signal(signed(part.acc_bits), name=f"result{n}") for n in range(part.lanes)]
         m.d.comb += [result.eq(total) for result, total in zip(results, sums, strict=True)]
         kept_sums = Cat(*results, end)
-        if self.kept_passes > 1:
+        if part.kept_passes > 1:
             kept_sums, waiting = self._queue(m, kept_sums, capture, load)
             m.d.comb += load.eq(waiting & done)
         else:
             m.d.comb += load.eq(capture)
 
-        present = self._present(m, load, per_drain)
-        emptied = []
-        for drain in range(self.drains):
-            port = getattr(self, f"o{drain}")
-            leaving = [Signal(signed(self.acc_bits), name=f"leaving{drain}_{n}", reset_less=True)
-                       for n in range(per_drain)]
-            leaving_end = Signal(name=f"leaving_end{drain}", reset_less=True)
-            pending = Signal(range(per_drain + 1), name=f"pending{drain}")
-            final = Signal(name=f"final{drain}")
-            free = Signal(name=f"free{drain}")
-            m.d.comb += [
-                port.valid.eq(pending != 0),
-                port.payload.acc.eq(leaving[0]),
-                port.payload.last.eq(leaving_end & final),
-                final.eq(pending <= 1),
-                free.eq(~port.valid | port.ready),
-            ]
-            emptied.append(final & free)
-            with m.If(load):
-                m.d.sync += pending.eq(present)
-            with m.Elif(port.valid & port.ready):
-                m.d.sync += pending.eq(pending - 1)
-            # What comes next is known early; only whether it comes now depends on ``ready``.
-            with m.If(free):
-                for n, register in enumerate(leaving):
-                    total = kept_sums.word_select(drain * per_drain + n, self.acc_bits)
-                    following = leaving[n + 1] if n + 1 < per_drain else total
-                    m.d.sync += register.eq(Mux(final, total, following))
-                with m.If(final):
-                    m.d.sync += leaving_end.eq(kept_sums[-1])
-        m.d.comb += done.eq(reduce(and_, emptied))
+        present = self._present(m, load)
+        leaving = [Signal(signed(part.acc_bits), name=f"leaving0_{n}", reset_less=True)
+                   for n in range(part.lanes)]
+        leaving_end = Signal(name="leaving_end0", reset_less=True)
+        pending = Signal(range(part.lanes + 1), name="pending0")
+        final = Signal(name="final0")
+        free = Signal(name="free0")
+        m.d.comb += [
+            self.o0.valid.eq(pending != 0),
+            self.o0.payload.acc.eq(leaving[0]),
+            self.o0.payload.last.eq(leaving_end & final),
+            final.eq(pending <= 1),
+            free.eq(~self.o0.valid | self.o0.ready),
+        ]
+        with m.If(load):
+            m.d.sync += pending.eq(present)
+        with m.Elif(self.o0.valid & self.o0.ready):
+            m.d.sync += pending.eq(pending - 1)
+        # What comes next is known early; only whether it comes now depends on ``ready``.
+        with m.If(free):
+            for n, register in enumerate(leaving):
+                total = kept_sums.word_select(n, part.acc_bits)
+                following = leaving[n + 1] if n + 1 < part.lanes else total
+                m.d.sync += register.eq(Mux(final, total, following))
+            with m.If(final):
+                m.d.sync += leaving_end.eq(kept_sums[-1])
+        m.d.comb += done.eq(final & free)
 
     def _queue(self, m, item, push, pop):
         """Keep the sums of passes that have to wait; return the oldest ones, and if there are any.
 
         It never runs over: a pass is admitted only when there is room.
         """
-        depth = self.kept_passes - 1
+        depth = self.part.kept_passes - 1
         level = _count(m, push, pop, most=depth, name="level")
         if depth == 1:
             slot = Signal(len(item), name="waiting", reset_less=True)
@@ -283,7 +228,7 @@ class DepthwiseArray(wiring.Component):
             return slot, level != 0
 
         # Never in block RAM, which is counted.
-        style = "distributed" if self.lut_ram else "logic"
+        style = "distributed" if self.part.lut_ram else "logic"
         m.submodules.waiting = slots = memory.Memory(
             shape=len(item), depth=depth, init=[], attrs={"ram_style": style})
         write, read = slots.write_port(), slots.read_port(domain="comb")
@@ -298,15 +243,15 @@ class DepthwiseArray(wiring.Component):
             m.d.sync += oldest.eq(_next(oldest, depth))
         return read.data, level != 0
 
-    def _present(self, m, load, per_drain):
-        """Return how many sums of the pass that is loaded leave by a drain."""
-        rest = self.channels % self.lanes
+    def _present(self, m, load):
+        """Return how many sums the pass that is loaded has."""
+        rest = self.part.channels % self.part.lanes
         if not rest:
-            return per_drain
-        block = Signal(range(self.blocks))
+            return self.part.lanes
+        block = Signal(range(self.part.blocks))
         with m.If(load):
-            m.d.sync += block.eq(_next(block, self.blocks))
-        return Mux(block == self.blocks - 1, rest, per_drain)
+            m.d.sync += block.eq(_next(block, self.part.blocks))
+        return Mux(block == self.part.blocks - 1, rest, self.part.lanes)
 
 
 def _next(position, count):

@@ -19,11 +19,10 @@ from amaranth import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw import parts
 from nnef_hw.build.synthesis import synthesize
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.numerics import Requant
-from nnef_hw.rtl.array import SystolicArray
-from nnef_hw.rtl.requantizer import Requantizer
 from nnef_hw.streaming import find_board
 
 TARGET = find_board("ulx3s_85f")
@@ -94,21 +93,23 @@ class Arrays(wiring.Component):  # type: ignore[misc]
         return m
 
 
-def _components(layer: Layer, rng: np.random.Generator) -> tuple[SystolicArray, Requantizer]:
+def _components(layer: Layer, rng: np.random.Generator) -> tuple[Any, Any]:
     device = TARGET.device
-    array = SystolicArray(
-        weights=rng.integers(-127, 128, (layer.channels, layer.words, layer.lanes)),
-        rows=layer.rows, group_rows=min(layer.rows, GROUP_PRODUCTS // layer.lanes), x_bits=8,
-        x_signed=True, w_bits=8, acc_bits=ACC_BITS, in_dsp=layer.in_dsp, ram=device.ram,
-        kept_passes=2, weight_delay=device.weight_delay,
+    array = parts.SystolicArray(
+        channels=layer.channels, words=layer.words, lanes=layer.lanes, rows=layer.rows,
+        group_rows=min(layer.rows, GROUP_PRODUCTS // layer.lanes), x_bits=8, x_signed=True,
+        w_bits=8, acc_bits=ACC_BITS, in_dsp=layer.in_dsp, ram=device.ram, kept_passes=2,
+        weight_style="block", weight_delay=device.weight_delay,
     )  # fmt: skip
+    weights = rng.integers(-127, 128, (layer.channels, layer.words, layer.lanes))
     mult = tuple(rng.integers(20_000, 1 << 16, layer.channels).tolist())
-    requantizer = Requantizer(
-        requant=Requant(mult, shift=24, zero_point=-3, lo=-128, hi=127),
-        bias=rng.integers(-9999, 9999, layer.channels).tolist(), in_bits=ACC_BITS,
-        acc_bits=ACC_BITS, digit_bits=device.digit_bits, stages=layer.stages, bits=8, signed=True,
+    requantizer = parts.Requantizer(
+        channels=layer.channels, acc_bits=ACC_BITS, factor_bits=16, digit_bits=device.digit_bits,
+        stages=layer.stages, bits=8, signed=True,
     )  # fmt: skip
-    return array, requantizer
+    requant = Requant(mult, shift=24, zero_point=-3, lo=-128, hi=127)
+    bias = rng.integers(-9999, 9999, layer.channels).tolist()
+    return array.build(weights=weights), requantizer.build(requant=requant, bias=bias)
 
 
 def main() -> None:

@@ -31,7 +31,7 @@ ALLOWED = {
     "boards": BASE | {"boards", "rtl"},
     "samples": GRAPH,
     "testing": GRAPH | {"reference"},
-    "rtl": {"numerics", "tables", "window", "blockram", "parts", "rtl"},
+    "rtl": {"numerics", "tables", "blockram", "parts", "rtl"},
 }
 HARDWARE = {"streaming.accelerator", "streaming.block_module"}
 WITHOUT_AMARANTH = {*ALLOWED, "run", "report", "cli"} - {"rtl", "boards"}

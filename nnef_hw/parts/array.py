@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from nnef_hw.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.devices import Device
 from nnef_hw.parts.part import Pipe, counter_bits, rom_luts
 from nnef_hw.parts.timing import Process, Stream
 
-__all__ = ["SystolicArray", "product_luts", "tree_bits"]
+__all__ = ["ArrayPart", "SystolicArray", "product_luts", "tree_bits"]
 
 SHORT_SHARE = 0.36
 """LUTs of a multiplier with at most two weights, as a share of any other's."""
@@ -33,28 +33,34 @@ def product_luts(multipliers: int, x_bits: int, w_bits: int, *, words: int, styl
 
 
 @dataclass(frozen=True, kw_only=True)
-class SystolicArray(Pipe):
-    """Rows of multiply-accumulate units; its items are passes over a window, and then sums.
+class ArrayPart(Pipe):
+    """Multiply-accumulate units; items are passes over a window, and then sums.
 
     Parameters
     ----------
-    channels, words
-        Output channels; window words of a pass (T of the design).
-    rows, lanes, group_rows
-        Output channels at once, products of each per word, rows that share a weight memory.
-    kept_passes, x_bits, x_signed, w_bits, acc_bits, in_dsp, ram, weight_style, weight_delay
-        As of the component.
+    channels
+        Output channels.
+    lanes
+        Codes at once of each of them, or channels at once.
+    kept_passes
+        Passes whose sums may be in the array, at least 1.
+    x_bits, x_signed, w_bits, acc_bits
+        Formats of codes, weights and sums; one bit holds weights of +1 and -1.
+    in_dsp
+        Multipliers in DSP blocks, else in LUTs.
+    ram
+        The device's block RAM, for the weights.
+    weight_style
+        ``"block"`` for block RAM, or ``"logic"``.
+    weight_delay
+        Registers between the weight memories and the multipliers, for devices whose block RAMs
+        are slow and far from their multipliers.
     """
 
-    component = "nnef_hw.rtl.array:SystolicArray"
     label = "array"
-    costs = "array"
 
     channels: int
-    words: int
-    rows: int
     lanes: int
-    group_rows: int
     kept_passes: int
     x_bits: int
     x_signed: bool
@@ -66,6 +72,50 @@ class SystolicArray(Pipe):
     weight_delay: int
 
     @property
+    @abstractmethod
+    def latency(self) -> int:
+        """Cycles from the accepted last word of a pass to its first sum."""
+
+    @abstractmethod
+    def pass_cycles(self, interval: int) -> int:
+        """Cycles of all passes over a window, if a sum is taken every ``interval`` cycles."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystolicArray(ArrayPart):
+    """Rows of units, each of ``lanes`` products per word.
+
+    Parameters
+    ----------
+    words
+        Window words of a pass (T of the design).
+    rows, group_rows
+        Output channels at once; rows that share a weight memory.
+
+    Raises
+    ------
+    ValueError
+        If there are more rows than channels, or in a group than in all; if it is to keep more than
+        two passes.
+    """
+
+    component = "nnef_hw.rtl.array:SystolicArray"
+    costs = "array"
+
+    words: int
+    rows: int
+    group_rows: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.group_rows <= self.rows <= self.channels:
+            raise ValueError(
+                f"SystolicArray needs group_rows <= rows <= {self.channels} channels, "
+                f"not {self.group_rows!r} and {self.rows!r}"
+            )
+        if self.kept_passes not in {1, 2}:
+            raise ValueError(f"SystolicArray kept_passes must be 1 or 2, not {self.kept_passes!r}")
+
+    @property
     def multipliers(self) -> int:
         return self.rows * self.lanes
 
@@ -75,9 +125,13 @@ class SystolicArray(Pipe):
         return -(-self.channels // self.rows)
 
     @property
+    def sum_stage(self) -> int:
+        """Registers from an accepted word to the sum of its products, hops left out."""
+        return 3 + self.weight_delay + (self.lanes - 1).bit_length()
+
+    @property
     def latency(self) -> int:
-        """Cycles from the accepted last word of a pass to its first sum."""
-        return 7 + self.weight_delay + (self.lanes - 1).bit_length()
+        return self.sum_stage + 4
 
     def pass_cycles(self, interval: int) -> int:
         """Cycles of all passes over a window, if a sum is taken every ``interval`` cycles.
@@ -101,19 +155,19 @@ class SystolicArray(Pipe):
         return [min(self.group_rows, self.rows - first) for first in starts]
 
     @property
-    def _depth(self) -> int:
+    def depth(self) -> int:
+        """Words of a weight memory."""
         return self.passes * self.words
 
     @property
-    def _widths(self) -> list[int]:
-        """Widths of the weight memories."""
-        return [rows * self.lanes * self.w_bits for rows in self.group_sizes]
+    def weight_memories(self) -> tuple[Tiling, ...]:
+        """Shape of every group's weight memory."""
+        widths = [rows * self.lanes * self.w_bits for rows in self.group_sizes]
+        return tuple(tile_memory(self.ram, self.depth, width) for width in widths)
 
     @property
     def memories(self) -> tuple[Tiling, ...]:
-        if self.weight_style != "block":
-            return ()
-        return tuple(tile_memory(self.ram, self._depth, width) for width in self._widths)
+        return self.weight_memories if self.weight_style == "block" else ()
 
     def dsp(self, device: Device) -> int:
         if not self.in_dsp:
@@ -122,14 +176,15 @@ class SystolicArray(Pipe):
 
     @property
     def features(self) -> Mapping[str, float]:
-        address, groups = counter_bits(self._depth), len(self.group_sizes)
+        address, groups = counter_bits(self.depth), len(self.group_sizes)
         table = 0.0
         if self.weight_style == "logic":
-            table = sum(self._widths) * rom_luts(self._depth)
+            width = sum(memory.width for memory in self.weight_memories)
+            table = width * rom_luts(self.depth)
         products = 0.0
         if not self.in_dsp:
             products = product_luts(
-                self.multipliers, self.x_bits, self.w_bits, words=self._depth,
+                self.multipliers, self.x_bits, self.w_bits, words=self.depth,
                 style=self.weight_style,
             )  # fmt: skip
         return {
@@ -150,7 +205,7 @@ class SystolicArray(Pipe):
         groups, word = len(self.group_sizes), self.x_bits * self.lanes
         tree = tree_bits(self.lanes, self.x_bits + self.w_bits)
         ff = self.rows * (self.acc_bits * (1 + self.kept_passes) + tree)
-        ff += word * (groups + 1) + (counter_bits(self._depth) + 5) * groups
+        ff += word * (groups + 1) + (counter_bits(self.depth) + 5) * groups
         ff += self.weight_delay * (self.multipliers * self.w_bits + word * groups)
         if not self.in_dsp:
             ff += self.multipliers * 2 * (self.x_bits + self.w_bits)
@@ -172,13 +227,3 @@ class SystolicArray(Pipe):
                 for _ in range(count):
                     taken = yield target, taken + 1
                 emptied = [*emptied[1:], taken]
-
-    def build(self, **contents: Any) -> Any:
-        """Return the component; its contents are ``weights`` [channels, words, lanes]."""
-        assert contents["weights"].shape == (self.channels, self.words, self.lanes)
-        return self.component_class()(
-            rows=self.rows, group_rows=self.group_rows,
-            kept_passes=self.kept_passes, x_bits=self.x_bits, x_signed=self.x_signed,
-            w_bits=self.w_bits, acc_bits=self.acc_bits, in_dsp=self.in_dsp, ram=self.ram,
-            weight_style=self.weight_style, weight_delay=self.weight_delay, **contents,
-        )  # fmt: skip

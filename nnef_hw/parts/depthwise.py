@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nnef_hw.blockram import BlockRam, Tiling, tile_memory
+from nnef_hw.blockram import Tiling, tile_memory
 from nnef_hw.devices import Device
-from nnef_hw.parts.array import product_luts, tree_bits
-from nnef_hw.parts.part import Pipe, counter_bits, rom_luts
+from nnef_hw.parts.array import ArrayPart, product_luts, tree_bits
+from nnef_hw.parts.part import counter_bits, rom_luts
 from nnef_hw.parts.timing import Process, Stream
 
 __all__ = ["DepthwiseArray"]
@@ -20,38 +20,44 @@ SHORT_TABLE = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class DepthwiseArray(Pipe):
-    """Lanes of multiply-accumulate units, each of a channel; items are passes, and then sums.
+class DepthwiseArray(ArrayPart):
+    """A unit for each of ``lanes`` channels, which sums over the positions of a window.
 
     Parameters
     ----------
-    channels, positions
-        Channels; products of each sum.
-    lanes, taps
-        Channels at once, and products of each per word.
-    kept_passes, x_bits, x_signed, w_bits, acc_bits, in_dsp, ram, lut_ram, weight_style,
-    weight_delay
-        As of the component.
+    positions
+        Products of each sum.
+    taps
+        Positions per word.
+    lut_ram
+        Whether the device's LUTs can be memory: sums wait in them, else in registers.
+
+    Raises
+    ------
+    ValueError
+        If there are more lanes than channels, more taps than positions, or no pass is kept.
     """
 
     component = "nnef_hw.rtl.depthwise:DepthwiseArray"
-    label = "array"
     costs = "tap array"
 
-    channels: int
     positions: int
-    lanes: int
     taps: int
-    kept_passes: int
-    x_bits: int
-    x_signed: bool
-    w_bits: int
-    acc_bits: int
-    in_dsp: bool
-    ram: BlockRam
     lut_ram: bool
-    weight_style: str
-    weight_delay: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.lanes <= self.channels:
+            raise ValueError(
+                f"DepthwiseArray lanes must be in 1..{self.channels}, not {self.lanes!r}"
+            )
+        if not 1 <= self.taps <= self.positions:
+            raise ValueError(
+                f"DepthwiseArray taps must be in 1..{self.positions}, not {self.taps!r}"
+            )
+        if self.kept_passes < 1:
+            raise ValueError(
+                f"DepthwiseArray kept_passes must be at least 1, not {self.kept_passes!r}"
+            )
 
     @property
     def multipliers(self) -> int:
@@ -63,10 +69,23 @@ class DepthwiseArray(Pipe):
         return -(-self.positions // self.taps)
 
     @property
+    def blocks(self) -> int:
+        """Blocks of ``lanes`` channels."""
+        return -(-self.channels // self.lanes)
+
+    @property
+    def sum_stage(self) -> int:
+        """Registers from an accepted word to the sum of its products."""
+        return 2 + self.weight_delay + (self.taps - 1).bit_length()
+
+    @property
+    def pass_stage(self) -> int:
+        """Registers from the accepted last word of a pass to its sums."""
+        return self.sum_stage + (self.words > 1)
+
+    @property
     def latency(self) -> int:
-        """Cycles from the accepted last word of a pass to its first sum."""
-        tree = (self.taps - 1).bit_length()
-        return 4 + self.weight_delay + tree + (self.words > 1) + (self.kept_passes > 1)
+        return 2 + self.pass_stage + (self.kept_passes > 1)
 
     def pass_cycles(self, interval: int) -> int:
         """Cycles of all passes over a window, if a sum is taken every ``interval`` cycles.
@@ -80,7 +99,7 @@ class DepthwiseArray(Pipe):
     @property
     def depth(self) -> int:
         """Words of the weight memory."""
-        return -(-self.channels // self.lanes) * self.words
+        return self.blocks * self.words
 
     @property
     def _width(self) -> int:
@@ -94,10 +113,13 @@ class DepthwiseArray(Pipe):
         return min(self._width, (1 << self.depth) - 2)
 
     @property
+    def weight_memory(self) -> Tiling:
+        """Shape of the weight memory."""
+        return tile_memory(self.ram, self.depth, self._width)
+
+    @property
     def memories(self) -> tuple[Tiling, ...]:
-        if self.weight_style != "block":
-            return ()
-        return (tile_memory(self.ram, self.depth, self._width),)
+        return (self.weight_memory,) if self.weight_style == "block" else ()
 
     def dsp(self, device: Device) -> int:
         return -(-self.multipliers // device.products_per_dsp) if self.in_dsp else 0
@@ -154,16 +176,6 @@ class DepthwiseArray(Pipe):
                 for _ in range(count):
                     taken = yield target, taken + 1
                 emptied.append(taken)
-
-    def build(self, **contents: Any) -> Any:
-        """Return the component; its contents are ``weights`` [channels, positions]."""
-        assert contents["weights"].shape == (self.channels, self.positions)
-        return self.component_class()(
-            lanes=self.lanes, taps=self.taps, kept_passes=self.kept_passes,
-            x_bits=self.x_bits, x_signed=self.x_signed, w_bits=self.w_bits,
-            acc_bits=self.acc_bits, in_dsp=self.in_dsp, ram=self.ram, lut_ram=self.lut_ram,
-            weight_style=self.weight_style, weight_delay=self.weight_delay, **contents,
-        )  # fmt: skip
 
     def result(self, component: Any) -> Any:
         return component.o0

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from inspect import signature
 from typing import Any, ClassVar, final
 
 from nnef_hw.blockram import BlockRam, Tiling
@@ -122,11 +121,7 @@ class Part(ABC):
 
     def build(self, **contents: Any) -> Any:
         """Return the Amaranth component with these contents."""
-        component = self.component_class()
-        if "part" in signature(component).parameters:
-            return component(self, **contents)
-        parameters = {field.name: getattr(self, field.name) for field in fields(self)}
-        return component(**parameters, **contents)
+        return self.component_class()(self, **contents)
 
     def component_class(self) -> Any:
         """Return the class of the component; Amaranth is imported only now."""

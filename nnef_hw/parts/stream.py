@@ -19,17 +19,28 @@ SHALLOW_FIFO = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class Skid(Pipe):
-    """Two payloads of ``bits``: ``ready`` comes from a register, and no cycle is lost.
+class Registers(Part):
+    """A queue of ``depth`` payloads in registers, whose ``shape`` is its contents."""
 
-    The payload's shape is its contents.
-    """
+    latency = 1
+
+    depth: int
+
+    def build(self, **contents: Any) -> Any:
+        """Return the component; its contents are the ``shape`` of payloads."""
+        return self.component_class()(contents["shape"], depth=self.depth)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skid(Registers, Pipe):
+    """Two payloads of ``bits``: ``ready`` comes from a register, and no cycle is lost."""
 
     component = "nnef_hw.rtl.stream:Fifo"
     label = "skid"
     costs = "skid"
 
     bits: int
+    depth: int = 2
 
     @property
     def features(self) -> Mapping[str, float]:
@@ -37,7 +48,7 @@ class Skid(Pipe):
 
     def flip_flops(self, device: Device) -> int:
         del device
-        return 2 * self.bits + 2
+        return self.depth * self.bits + 2
 
     def process(self, target: Stream, *origins: Stream) -> Process:
         [origin] = origins
@@ -47,10 +58,6 @@ class Skid(Pipe):
             accepted = max(offered, before + 1)
             origin.accept(accepted)
             before, last = last, (yield target, max(accepted, last) + 1)
-
-    def build(self, **contents: Any) -> Any:
-        """Return the component; its contents are the ``shape`` of payloads."""
-        return self.component_class()(contents["shape"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,15 +69,14 @@ class SumQueue(Skid):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fifo(Part):
-    """Holds ``depth`` beats of one code."""
+class Fifo(Registers):
+    """Holds ``depth`` beats of codes of ``bits``."""
 
     component = "nnef_hw.rtl.stream:Fifo"
     label = "fifo"
     costs = "fifo"
 
     bits: int
-    depth: int
 
     @property
     def _registers(self) -> int:
@@ -90,10 +96,6 @@ class Fifo(Part):
         kernel.start(queue_write(origin, written, given, self.depth))
         kernel.start(_give(target, written, given))
         return target
-
-    def build(self, **contents: Any) -> Any:
-        """Return the component; its contents are the ``shape`` of payloads."""
-        return self.component_class()(contents["shape"], depth=self.depth)
 
 
 def _give(target: Stream, written: Log, given: Log) -> Process:

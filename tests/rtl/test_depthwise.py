@@ -8,12 +8,10 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw import parts
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.numerics import Requant
 from nnef_hw.rtl.depthwise import DepthwiseArray
-from nnef_hw.rtl.linebuffer import LineBuffer
-from nnef_hw.rtl.parallel import ParallelLineBuffer
-from nnef_hw.rtl.requantizer import Requantizer
 from nnef_hw.sim.pysim import run_streams
 from nnef_hw.window import Window
 
@@ -26,7 +24,6 @@ class Shape:
     positions: int
     lanes: int = 1
     taps: int = 1
-    drains: int = 1
     kept_passes: int = 2
     x_bits: int = 8
     x_signed: bool = False
@@ -37,9 +34,8 @@ class Shape:
     weight_delay: int = 0
 
     def build(self, weights, ram, *, in_dsp=False):
-        options = {name: value for name, value in vars(self).items()
-                   if name not in {"channels", "positions"}}  # fmt: skip
-        return DepthwiseArray(weights=weights, ram=ram, in_dsp=in_dsp, **options)
+        part = parts.DepthwiseArray(**vars(self), in_dsp=in_dsp, ram=ram)
+        return DepthwiseArray(part, weights=weights)
 
     def random(self, rng, pixels):
         """Weights [channel, position] and codes [pixel, channel, position], extremes first."""
@@ -78,12 +74,6 @@ class Shape:
             for pixel, block, word in np.ndindex(pixels, self.blocks, self.words)
         ]  # fmt: skip
 
-    def streams(self, values):
-        """Split [pixel, channel] among the drains, in the order of each."""
-        per_drain = self.lanes // self.drains if self.drains > 1 else 1
-        share = values.reshape(len(values), -1, self.drains, per_drain)
-        return {f"o{n}": share[:, :, n].reshape(-1).tolist() for n in range(self.drains)}
-
 
 SHAPES = {
     "one_lane": Shape(5, 9),
@@ -94,12 +84,10 @@ SHAPES = {
     "parallel_taps": Shape(4, 9, lanes=2, taps=3),
     "absent_taps": Shape(5, 9, lanes=2, taps=4, x_signed=True),
     "whole_window": Shape(6, 9, taps=9, kept_passes=12),
-    "whole_window_of_all_lanes": Shape(3, 4, lanes=3, taps=4, drains=3, kept_passes=9),
+    "whole_window_of_all_lanes": Shape(3, 4, lanes=3, taps=4, kept_passes=9),
     "point": Shape(5, 1, lanes=2),
-    "two_drains": Shape(8, 3, lanes=4, drains=2, kept_passes=4),
-    "drain_per_lane": Shape(6, 2, lanes=3, drains=3, kept_passes=5),
+    "two_blocks": Shape(8, 3, lanes=4, kept_passes=4),
     "one_kept_pass": Shape(6, 3, lanes=2, kept_passes=1),
-    "one_kept_pass_two_drains": Shape(4, 9, lanes=2, drains=2, kept_passes=1),
     "narrow": Shape(4, 4, lanes=2, x_bits=2, w_bits=2, acc_bits=7),
     "wide_codes": Shape(3, 5, lanes=3, x_bits=16, acc_bits=30),
     "wrapping_sums": Shape(4, 20, lanes=2, acc_bits=12),
@@ -117,20 +105,17 @@ def golden(shape, weights, codes):
 
 
 def check(shape, ram, rng, *, pixels=4, frame=2, stall=0.0):
-    """Drive frames of ``frame`` pixels and compare the sums and framing of every drain."""
+    """Drive frames of ``frame`` pixels and compare sums and framing."""
     weights, codes = shape.random(rng, pixels)
     array = shape.build(weights, ram)
-    sums = shape.streams(golden(shape, weights, codes))
-    run = run_streams(
-        array, {"i": shape.items(codes, frame, filling=codes.max())},
-        {name: len(values) for name, values in sums.items()}, rng=rng, stall=stall,
-    )  # fmt: skip
-    assert {name: [item.acc for item in items] for name, items in run.items.items()} == sums
-    per_frame = frame * shape.channels // shape.drains
-    for items in run.items.values():
-        ends = [n for n, item in enumerate(items) if item.last]
-        assert ends == list(range(per_frame - 1, len(items), per_frame))
-    return array, run
+    sums = golden(shape, weights, codes).reshape(-1).tolist()
+    items = shape.items(codes, frame, filling=codes.max())
+    run = run_streams(array, {"i": items}, {"o0": len(sums)}, rng=rng, stall=stall)
+    assert [item.acc for item in run.items["o0"]] == sums
+    ends = [n for n, item in enumerate(run.items["o0"]) if item.last]
+    per_frame = frame * shape.channels
+    assert ends == list(range(per_frame - 1, len(sums), per_frame))
+    return array.part, run
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
@@ -139,7 +124,7 @@ def test_sums_of_products(shape, stall, ram, rng):
 
 
 @pytest.mark.parametrize("kept_passes", [1, 2, 3, 4])
-@pytest.mark.parametrize("name", ["absent_lanes", "two_drains", "point"])
+@pytest.mark.parametrize("name", ["absent_lanes", "two_blocks", "point"])
 def test_any_number_of_kept_passes(name, kept_passes, stall, ram, rng):
     check(replace(SHAPES[name], kept_passes=kept_passes), ram, rng, pixels=9, stall=stall)
 
@@ -151,7 +136,7 @@ def test_wrapping_sums_do_wrap(rng):
 
 
 def predict(shape, latency, pixels):
-    """Cycles in which words are taken and in which each drain gives sums; nothing else stalls."""
+    """Cycles in which words are taken and sums are given while nothing else stalls."""
     taken, given, left = [], [], []
     cycle = -1
     for index in range(pixels * shape.blocks):
@@ -162,7 +147,7 @@ def predict(shape, latency, pixels):
             taken.append(cycle)
         present = min(shape.lanes, shape.channels - index % shape.blocks * shape.lanes)
         start = max(cycle + latency, left[-1] + 1 if left else 0)
-        given += range(start, start + present // shape.drains)
+        given += range(start, start + present)
         left.append(given[-1])
     return taken, given
 
@@ -174,13 +159,12 @@ def test_cycles(shape, kept_passes, ram, rng):
     array, run = check(shape, ram, rng, pixels=6)
     taken, given = predict(shape, array.latency, 6)
     assert run.in_cycles["i"] == taken
-    assert run.out_cycles == {f"o{n}": given for n in range(shape.drains)}
+    assert run.out_cycles["o0"] == given
 
 
 @pytest.mark.parametrize(
     "name",
-    ["several_lanes", "one_block", "whole_window", "whole_window_of_all_lanes", "two_drains",
-     "drain_per_lane", "twice_delayed_weights"],
+    ["several_lanes", "one_block", "whole_window", "twice_delayed_weights"],
 )  # fmt: skip
 def test_takes_a_word_in_every_cycle(name, ram, rng):
     _, run = check(SHAPES[name], ram, rng, pixels=20)
@@ -197,7 +181,7 @@ def test_the_period_of_a_pass_follows_from_the_kept_ones(kept_passes, period, ra
 
 
 class Chain(wiring.Component):
-    """Components one after the other; the last one may be an array of one drain."""
+    """Components one after the other; the last one may be an array."""
 
     def __init__(self, *parts):
         self.parts = parts
@@ -279,12 +263,12 @@ def test_convolves_what_line_buffers_give(parallel, stride, stall, drive, ram, r
     images = rng.integers(0, 256, (2, 4, 3, channels))
     options = {"window": window, "bits": 8, "signed": False, "lanes": lanes, "pad_code": 9}
     buffer = (
-        ParallelLineBuffer(**options, ram=ram)
+        parts.ParallelLineBuffer(**options, ram=ram)
         if parallel
-        else LineBuffer(**options, depth=64, ram=ram)
+        else parts.LineBuffer(**options, depth=64, ram=ram)
     )
     sums = convolve(images, weights, window, 9).reshape(-1)
-    chain = Chain(buffer, shape.build(weights, ram))
+    chain = Chain(buffer.build(), shape.build(weights, ram))
     run = drive(chain, image_beats(images, lanes), len(sums), stall=stall)
     assert [item.acc for item in run.items] == sums.tolist()
     assert [n for n, item in enumerate(run.items) if item.last] == [
@@ -295,12 +279,12 @@ def test_convolves_what_line_buffers_give(parallel, stride, stall, drive, ram, r
 def test_full_use_in_front_of_a_requantizer(drive, ram, rng):
     shape = Shape(6, 9, lanes=3, kept_passes=2)
     weights, codes = shape.random(rng, 20)
-    requantizer = Requantizer(
-        requant=Requant((5,), 16, 0, 0, 255, mult_bits=3), bias=[0], in_bits=22, acc_bits=22,
-        digit_bits=1, bits=8, signed=False,
-    )  # fmt: skip
+    requantizer = parts.Requantizer(
+        channels=1, acc_bits=22, factor_bits=3, digit_bits=1, stages=1, bits=8, signed=False
+    )
+    requant = Requant((5,), 16, 0, 0, 255, mult_bits=3)
     assert shape.lanes * requantizer.interval == shape.words
-    chain = Chain(shape.build(weights, ram), requantizer)
+    chain = Chain(shape.build(weights, ram), requantizer.build(requant=requant, bias=[0]))
     items = shape.items(codes, 2, filling=0)
     run = drive(chain, items, codes.shape[0] * shape.channels)
     assert (np.diff(run.in_cycles) == 1).all()
@@ -313,22 +297,7 @@ def test_sums_wait_in_lut_ram_if_there_is_any(lut_ram, style, ram):
     assert re.findall(r'ram_style = "(\w+)" \*\)\n *reg \[.*\] waiting ', text) == [style]
 
 
-REFUSED = {
-    "DepthwiseArray lanes must be in 1..6, not 7": {"lanes": 7},
-    "DepthwiseArray lanes must be in 1..6, not 0": {"lanes": 0},
-    "DepthwiseArray taps must be in 1..9, not 10": {"taps": 10},
-    "DepthwiseArray taps must be in 1..9, not 0": {"taps": 0},
-    "DepthwiseArray drains must divide 3 lanes, not 2": {"drains": 2},
-    "DepthwiseArray drains must divide 3 lanes, not 0": {"drains": 0},
-    "DepthwiseArray with 2 drains needs lanes that divide 6 channels, not 4": {
-        "lanes": 4, "drains": 2,
-    },
-    "DepthwiseArray kept_passes must be at least 1, not 0": {"kept_passes": 0},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("message", "change"), REFUSED.items())
-def test_refuses_what_makes_no_array(message, change, ram):
-    shape = replace(Shape(6, 9, lanes=3), **change)
+def test_refuses_weights_of_another_shape(ram):
+    message = "DepthwiseArray needs weights of shape (6, 9), not (9, 6)"
     with pytest.raises(ValueError, match=re.escape(message)):
-        shape.build(np.zeros((6, 9), int), ram)
+        Shape(6, 9, lanes=3).build(np.zeros((9, 6), int), ram)
