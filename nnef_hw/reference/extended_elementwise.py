@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from nnef_hw.reference.batch_rules import always
 from nnef_hw.reference.float_elementwise import align
 from nnef_hw.reference.registry import Array, Call, operator
 
@@ -24,22 +25,22 @@ _BINARY: dict[str, Callable[[Array, Array], Any]] = {
 _ERF = np.vectorize(math.erf, otypes=[np.float64])
 
 
-@operator("erf")
+@operator("erf", batch=always)
 def erf(call: Call) -> Array:
     return np.asarray(_ERF(call.args[0]))
 
 
-@operator("round_even")
+@operator("round_even", batch=always)
 def round_even(call: Call) -> Array:
     return np.asarray(np.rint(call.args[0]))
 
 
-@operator("is_nan")
+@operator("is_nan", batch=always)
 def is_nan(call: Call) -> Array:
     return np.asarray(np.isnan(call.args[0]))
 
 
-@operator("is_inf")
+@operator("is_inf", batch=always)
 def is_inf(call: Call) -> Array:
     x = call.args[0]
     above = call.attr("positive", True) & np.isposinf(x)
@@ -47,17 +48,17 @@ def is_inf(call: Call) -> Array:
     return np.asarray(above | below)
 
 
-@operator("bit_not")
+@operator("bit_not", batch=always)
 def bit_not(call: Call) -> Array:
     return np.asarray(np.invert(call.args[0]))
 
 
-@operator(*_BINARY)
+@operator(*_BINARY, batch=always)
 def binary(call: Call) -> Array:
     return np.asarray(_BINARY[call.node.op](*align(*call.args)))
 
 
-@operator("mod")
+@operator("mod", batch=always)
 def mod(call: Call) -> Array:
     """Remainder with the divisor's sign, or with the dividend's if ``fmod``."""
     function = np.fmod if call.attr("fmod", False) else np.mod

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nnef_hw.reference.batch_rules import Case, all_beside_axis, beside_axis, never
 from nnef_hw.reference.registry import Array, Call, operator
 
 __all__: list[str] = []
@@ -40,12 +41,17 @@ def _scattered(call: Call, index: tuple[Array, ...]) -> Array:
     return y
 
 
-@operator("gather_elements")
+@operator("gather_elements", batch=all_beside_axis)
 def gather_elements(call: Call) -> Array:
     return call.args[0][_element_index(call)]
 
 
-@operator("gather_nd")
+def _indexed_samples(case: Case) -> bool:
+    batch_dims = case.node.attrs["batch_dims"]
+    return case.varies == ((True, True) if batch_dims else (False, True))
+
+
+@operator("gather_nd", batch=_indexed_samples)
 def gather_nd(call: Call) -> Array:
     x, indices = call.args
     batch_dims, depth = call.attr("batch_dims", 0), indices.shape[-1]
@@ -57,18 +63,18 @@ def gather_nd(call: Call) -> Array:
     return np.asarray(x[index])
 
 
-@operator("scatter_elements")
+@operator("scatter_elements", batch=all_beside_axis)
 def scatter_elements(call: Call) -> Array:
     return _scattered(call, _element_index(call))
 
 
-@operator("scatter_nd")
+@operator("scatter_nd", batch=never)
 def scatter_nd(call: Call) -> Array:
     x, indices = call.args[:2]
     return _scattered(call, _nd_index(call, x.shape[: indices.shape[-1]]))
 
 
-@operator("topk")
+@operator("topk", batch=beside_axis)
 def topk(call: Call) -> tuple[Array, Array]:
     x, axis = call.args[0], call.attr("axis")
     if call.attr("largest", True):
@@ -80,7 +86,11 @@ def topk(call: Call) -> tuple[Array, Array]:
     return np.take_along_axis(x, order, axis), order
 
 
-@operator("one_hot")
+def _one_hot_samples(case: Case) -> bool:
+    return case.input_varies_alone and beside_axis(case)
+
+
+@operator("one_hot", batch=_one_hot_samples)
 def one_hot(call: Call) -> Array:
     """Put ``on`` where an index points; one outside of -depth..depth-1 points nowhere."""
     indices, off, on = call.args
@@ -90,7 +100,11 @@ def one_hot(call: Call) -> Array:
     return np.where(wrapped == positions, on.reshape(()), off.reshape(()))
 
 
-@operator("trilu")
+def _trilu_samples(case: Case) -> bool:
+    return case.rank > 2
+
+
+@operator("trilu", batch=_trilu_samples)
 def trilu(call: Call) -> Array:
     part = np.triu if call.attr("upper", True) else np.tril
     return np.asarray(part(call.args[0], call.attr("k", 0)))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.reference.batch_rules import Case
 from nnef_hw.reference.registry import Array, Call, operator
 
 __all__: list[str] = []
@@ -15,7 +16,11 @@ __all__: list[str] = []
 FloatArray = NDArray[np.float64]
 
 
-@operator("resize")
+def _resize_samples(case: Case) -> bool:
+    return bool(case.node.attrs["scale"][0] == 1)
+
+
+@operator("resize", batch=_resize_samples)
 def resize(call: Call) -> Array:
     x = np.asarray(call.args[0], np.float64)
     for axis, (size, scale) in enumerate(zip(call.shape, call.attr("scale"), strict=True)):

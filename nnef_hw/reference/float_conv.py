@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nnef_hw.reference.batch_rules import constant_weights
 from nnef_hw.reference.float_attributes import WindowAttributes, down_padding, up_padding
 from nnef_hw.reference.registry import Array, Call, operator
 from nnef_hw.reference.windows import convolve, pad_border, scatter_taps
@@ -71,7 +72,7 @@ def extend_input(
     return pad_border(x, around, border), moved
 
 
-@operator("conv")
+@operator("conv", batch=constant_weights)
 def conv(call: Call) -> Array:
     x, weights, bias = call.args
     y = correlate(
@@ -81,7 +82,7 @@ def conv(call: Call) -> Array:
     return np.maximum(y, 0.0) if call.attr("activation") == "relu" else y
 
 
-@operator("deconv")
+@operator("deconv", batch=constant_weights)
 def deconv(call: Call) -> Array:
     x, weights, bias = call.args
     window, groups = _window(call, weights), call.attr("groups", 1) or x.shape[1]
@@ -89,7 +90,7 @@ def deconv(call: Call) -> Array:
     return y + _bias(bias, y.ndim)
 
 
-@operator("separable_conv")
+@operator("separable_conv", batch=constant_weights)
 def separable_conv(call: Call) -> Array:
     x, plane, point, bias = call.args
     y = correlate(x, plane, _window(call, plane), 0, call.attr("border"))
@@ -97,7 +98,7 @@ def separable_conv(call: Call) -> Array:
     return y + _bias(bias, y.ndim)
 
 
-@operator("separable_deconv")
+@operator("separable_deconv", batch=constant_weights)
 def separable_deconv(call: Call) -> Array:
     x, plane, point, bias = call.args
     point_window, groups = WindowAttributes.one(x.ndim - 2), call.attr("groups")

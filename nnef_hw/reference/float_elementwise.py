@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from nnef_hw.reference.batch_rules import always
 from nnef_hw.reference.functions import UNARY
 from nnef_hw.reference.registry import Array, Call, operator
 
@@ -61,7 +62,7 @@ _COMPARISON: dict[str, Callable[[Array, Array], Any]] = {
 }
 
 
-@operator(*sorted(UNARY.keys() - {"clamp"}))
+@operator(*sorted(UNARY.keys() - {"clamp"}), batch=always)
 def unary(call: Call) -> Array:
     return np.asarray(UNARY[call.node.op](_number(call.args[0]), call.node.attrs))
 
@@ -71,18 +72,18 @@ def _number(x: Array) -> Array:
     return x.astype(np.int64) if x.dtype.kind == "b" else x
 
 
-@operator(*_ARITHMETIC)
+@operator(*_ARITHMETIC, batch=always)
 def arithmetic(call: Call) -> Array:
     y = np.asarray(_ARITHMETIC[call.node.op](*align(*map(_number, call.args))))
     return np.maximum(y, 0.0) if call.attr("activation") == "relu" else y
 
 
-@operator(*_COMPARISON)
+@operator(*_COMPARISON, batch=always)
 def comparison(call: Call) -> Array:
     return np.asarray(_COMPARISON[call.node.op](*align(*call.args)))
 
 
-@operator("clamp")
+@operator("clamp", batch=always)
 def clamp(call: Call) -> Array:
     if len(call.args) == 1:
         return np.asarray(UNARY["clamp"](call.args[0], call.node.attrs))
@@ -90,34 +91,34 @@ def clamp(call: Call) -> Array:
     return np.asarray(np.maximum(np.minimum(x, hi), lo))
 
 
-@operator("select")
+@operator("select", batch=always)
 def select(call: Call) -> Array:
     return np.where(*align(*call.args))
 
 
-@operator("not")
+@operator("not", batch=always)
 def logical_not(call: Call) -> Array:
     return np.asarray(np.logical_not(call.args[0]))
 
 
-@operator("copy", "dropout", "cast")
+@operator("copy", "dropout", "cast", batch=always)
 def copy(call: Call) -> Array:
     """Return the operand; :func:`~nnef_hw.reference.registry.evaluate` converts a cast's."""
     return call.args[0]
 
 
-@operator("copy_n")
+@operator("copy_n", batch=always)
 def copy_n(call: Call) -> list[Array]:
     return [call.args[0]] * call.attr("times")
 
 
-@operator("add_n")
+@operator("add_n", batch=always)
 def add_n(call: Call) -> Array:
     """Sum; 0 of no operands."""
     return np.asarray(sum(align(*call.args))) if call.args else np.zeros(())
 
 
-@operator("prelu")
+@operator("prelu", batch=always)
 def prelu(call: Call) -> Array:
     x, alpha = align(*call.args)
     return np.where(x < 0, alpha * x, x)

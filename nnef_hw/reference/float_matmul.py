@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from nnef_hw.reference.batch_rules import Case, constant_weights
 from nnef_hw.reference.float_elementwise import align
 from nnef_hw.reference.registry import Array, Call, operator
 
 __all__: list[str] = []
 
 
-@operator("matmul")
+def _matmul_samples(case: Case) -> bool:
+    return case.rank > 2 or (case.input_varies_alone and not case.node.attrs["transposeA"])
+
+
+@operator("matmul", batch=_matmul_samples)
 def matmul(call: Call) -> Array:
     a, b = call.args
     a = np.swapaxes(a, -1, -2) if call.attr("transposeA", False) else a
@@ -18,7 +23,7 @@ def matmul(call: Call) -> Array:
     return np.asarray(a @ b)
 
 
-@operator("linear")
+@operator("linear", batch=constant_weights)
 def linear(call: Call) -> Array:
     x, weights, bias = call.args
     y, offset = align(np.asarray(x @ np.swapaxes(weights, -1, -2)), bias)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nnef_hw.reference.batch_rules import one_sample_windows
 from nnef_hw.reference.float_attributes import WindowAttributes, down_padding, up_padding
 from nnef_hw.reference.float_conv import extend_input
 from nnef_hw.reference.registry import Array, Call, operator
@@ -51,34 +52,34 @@ def _maxima(call: Call) -> tuple[Array, Array]:
     return np.take_along_axis(taps, index[np.newaxis], 0)[0], index
 
 
-@operator("max_pool")
+@operator("max_pool", batch=one_sample_windows)
 def max_pool(call: Call) -> Array:
     x = np.asarray(call.args[0], np.float64)
     return np.asarray(np.maximum.reduce(_taps(call, x, -np.inf)))
 
 
-@operator("argmax_pool")
+@operator("argmax_pool", batch=one_sample_windows)
 def argmax_pool(call: Call) -> Array:
     return _maxima(call)[1]
 
 
-@operator("max_pool_with_index")
+@operator("max_pool_with_index", batch=one_sample_windows)
 def max_pool_with_index(call: Call) -> tuple[Array, Array]:
     return _maxima(call)
 
 
-@operator("avg_pool", "box")
+@operator("avg_pool", "box", batch=one_sample_windows)
 def box(call: Call) -> Array:
     normalize = call.node.op == "avg_pool" or call.attr("normalize", False)
     return _box(call, call.args[0], normalize=normalize)
 
 
-@operator("rms_pool")
+@operator("rms_pool", batch=one_sample_windows)
 def rms_pool(call: Call) -> Array:
     return np.asarray(np.sqrt(_box(call, np.square(call.args[0]), normalize=True)))
 
 
-@operator("sample")
+@operator("sample", batch=one_sample_windows)
 def sample(call: Call) -> Array:
     taps = np.stack(_taps(call, call.args[0]))
     index = call.indices(call.args[1], len(taps))
@@ -93,7 +94,7 @@ def _spread(call: Call, parts: list[Array], padding: Sequence[int]) -> Array:
     return pad_border(full, crop)
 
 
-@operator("desample")
+@operator("desample", batch=one_sample_windows)
 def desample(call: Call) -> Array:
     x, window = call.args[0], _window(call)
     count = math.prod(window.size)
@@ -102,7 +103,7 @@ def desample(call: Call) -> Array:
     return _spread(call, parts, [p for p, _ in up_padding(window, x.shape, call.shape)])
 
 
-@operator("debox")
+@operator("debox", batch=one_sample_windows)
 def debox(call: Call) -> Array:
     """Reverse of box; of a border that is ignored, the taps do not count in the volume."""
     x, window, border = call.args[0], _window(call), call.attr("border")
@@ -123,7 +124,7 @@ def debox(call: Call) -> Array:
     return np.asarray(total / (volume - outside))
 
 
-@operator("local_response_normalization")
+@operator("local_response_normalization", batch=one_sample_windows)
 def local_response_normalization(call: Call) -> Array:
     x = call.args[0]
     sigma = call.attr("bias") + call.attr("alpha") * _box(call, x * x, normalize=True)
@@ -139,16 +140,16 @@ def _centered(call: Call) -> Array:
     return np.asarray(call.args[0] - _box(call, call.args[0], normalize=True))
 
 
-@operator("local_mean_normalization")
+@operator("local_mean_normalization", batch=one_sample_windows)
 def local_mean_normalization(call: Call) -> Array:
     return _centered(call)
 
 
-@operator("local_variance_normalization")
+@operator("local_variance_normalization", batch=one_sample_windows)
 def local_variance_normalization(call: Call) -> Array:
     return _by_deviation(call, call.args[0])
 
 
-@operator("local_contrast_normalization")
+@operator("local_contrast_normalization", batch=one_sample_windows)
 def local_contrast_normalization(call: Call) -> Array:
     return _by_deviation(call, _centered(call))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nnef_hw.ir import Quantization
+from nnef_hw.reference.batch_rules import always
 from nnef_hw.reference.registry import Array, Call, operator
 
 __all__ = ["code_range", "decode", "encode", "fake_quantize"]
@@ -103,7 +104,7 @@ def _real(codes: FloatArray, args: dict[str, FloatArray], quant: Quantization) -
     return (codes - lo) / (hi - lo) * (args["max"] - args["min"]) + args["min"]
 
 
-@operator(*_TENSORS)
+@operator(*_TENSORS, batch=always)
 def _quantize(call: Call) -> Array:
     """Quantize by a static or a dynamic range: it is a tensor like any other."""
     x, *tensors = call.args

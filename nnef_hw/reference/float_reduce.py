@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from nnef_hw.reference.batch_rules import always, beside_axes
 from nnef_hw.reference.float_elementwise import align
 from nnef_hw.reference.registry import Array, Call, operator
 
@@ -31,41 +32,41 @@ def arg_index(function: Callable[..., Any], x: Array, axes: Sequence[int]) -> Ar
     return np.asarray(np.expand_dims(index, tuple(axes)))
 
 
-@operator(*_REDUCE)
+@operator(*_REDUCE, batch=beside_axes)
 def reduce(call: Call) -> Array:
     function = np.mean if call.attr("normalize", False) else _REDUCE[call.node.op]
     return np.asarray(function(call.args[0], axis=tuple(call.attr("axes")), keepdims=True))
 
 
-@operator("argmax_reduce", "argmin_reduce")
+@operator("argmax_reduce", "argmin_reduce", batch=beside_axes)
 def arg_reduce(call: Call) -> Array:
     """Index of the first hit; several axes count in row-major order."""
     function = np.argmax if call.node.op == "argmax_reduce" else np.argmin
     return arg_index(function, call.args[0], sorted(call.attr("axes")))
 
 
-@operator("softmax")
+@operator("softmax", batch=beside_axes)
 def softmax(call: Call) -> Array:
     x, axes = call.args[0], tuple(call.attr("axes", [1]))
     e = np.exp(x - x.max(axis=axes, keepdims=True))
     return np.asarray(e / e.sum(axis=axes, keepdims=True))
 
 
-@operator("batch_normalization")
+@operator("batch_normalization", batch=always)
 def batch_normalization(call: Call) -> Array:
     x, mean, variance, offset, scale = align(*call.args)
     epsilon = call.attr("epsilon")
     return np.asarray(offset + scale * (x - mean) / np.sqrt(variance + epsilon))
 
 
-@operator("moments")
+@operator("moments", batch=beside_axes)
 def moments(call: Call) -> tuple[Array, Array]:
     x, axes = call.args[0], tuple(call.attr("axes"))
     mean = np.asarray(x.mean(axis=axes, keepdims=True))
     return mean, np.asarray(np.square(x - mean).mean(axis=axes, keepdims=True))
 
 
-@operator("l1_normalization", "l2_normalization")
+@operator("l1_normalization", "l2_normalization", batch=beside_axes)
 def lp_normalization(call: Call) -> Array:
     x, axes = call.args[0], tuple(call.attr("axes"))
     if call.node.op == "l1_normalization":

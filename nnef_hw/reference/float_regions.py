@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from nnef_hw.reference.batch_rules import never
 from nnef_hw.reference.registry import Array, Call, operator
 from nnef_hw.reference.windows import gather_taps
 
@@ -23,7 +24,7 @@ def _regions(call: Call) -> list[tuple[Array, Array, Array]]:
     return [(x[image], *np.split(roi, 2)) for image, roi in zip(images.tolist(), rois, strict=True)]
 
 
-@operator("avg_roi_pool", "max_roi_pool")
+@operator("avg_roi_pool", "max_roi_pool", batch=never)
 def roi_pool(call: Call) -> Array:
     """Pool cells of ceil(extent / size) pixels that begin every floor(extent / size) pixels.
 
@@ -55,12 +56,12 @@ def _cell(
     ]
 
 
-@operator("roi_resample")
+@operator("roi_resample", batch=never)
 def roi_resample(call: Call) -> Array:
     return _resampled(call, call.attr("output_size"), call.attr("method"))
 
 
-@operator("avg_roi_align", "max_roi_align")
+@operator("avg_roi_align", "max_roi_align", batch=never)
 def roi_align(call: Call) -> Array:
     rate = list(call.attr("sampling_rate"))
     size = [n * k for n, k in zip(call.attr("output_size"), rate, strict=True)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nnef_hw.reference.batch_rules import always
 from nnef_hw.reference.rearrange import repeat_pixels
 from nnef_hw.reference.registry import Array, Call, operator
 from nnef_hw.reference.windows import gather_taps, pad_border
@@ -11,19 +12,19 @@ from nnef_hw.reference.windows import gather_taps, pad_border
 __all__: list[str] = []
 
 
-@operator("area_downsample", "nearest_downsample")
+@operator("area_downsample", "nearest_downsample", batch=always)
 def downsample(call: Call) -> Array:
     x, factor = call.args[0], list(call.attr("factor"))
     taps = gather_taps(x, factor, factor, [1] * len(factor))
     return taps[0] if call.node.op == "nearest_downsample" else np.mean(taps, axis=0)
 
 
-@operator("nearest_upsample")
+@operator("nearest_upsample", batch=always)
 def nearest_upsample(call: Call) -> Array:
     return repeat_pixels(call.args[0], call.attr("factor"))
 
 
-@operator("multilinear_upsample")
+@operator("multilinear_upsample", batch=always)
 def multilinear_upsample(call: Call) -> Array:
     """Interpolate axis by axis; the border holds one element beyond each end."""
     x, border = call.args[0], call.attr("border")

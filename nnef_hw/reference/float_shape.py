@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nnef_hw.reference.batch_rules import Case, all_beside_axis, always, beside_axes, beside_axis
 from nnef_hw.reference.rearrange import depth_to_space
 from nnef_hw.reference.registry import Array, Call, operator
 from nnef_hw.reference.windows import pad_border
@@ -11,40 +12,45 @@ from nnef_hw.reference.windows import pad_border
 __all__: list[str] = []
 
 
-@operator("reshape", "squeeze", "unsqueeze")
+@operator("reshape", batch=always)
+@operator("squeeze", "unsqueeze", batch=beside_axes)
 def reshape(call: Call) -> Array:
     return call.args[0].reshape(call.shape)
 
 
-@operator("transpose")
+def _keeps_samples_first(case: Case) -> bool:
+    return case.node.attrs["axes"][:1] in ([], [0])
+
+
+@operator("transpose", batch=_keeps_samples_first)
 def transpose(call: Call) -> Array:
     x, axes = call.args[0], list(call.attr("axes"))
     return x.transpose(axes + list(range(len(axes), x.ndim)))
 
 
-@operator("concat")
+@operator("concat", batch=all_beside_axis)
 def concat(call: Call) -> Array:
     return np.concatenate(call.args, axis=call.attr("axis"))
 
 
-@operator("stack")
+@operator("stack", batch=all_beside_axis)
 def stack(call: Call) -> Array:
     return np.stack(call.args, axis=call.attr("axis"))
 
 
-@operator("unstack")
+@operator("unstack", batch=beside_axis)
 def unstack(call: Call) -> list[Array]:
     return list(np.moveaxis(call.args[0], call.attr("axis"), 0))
 
 
-@operator("split")
+@operator("split", batch=beside_axis)
 def split(call: Call) -> list[Array]:
     axis = call.attr("axis")
     extents = [shape[axis] for shape in call.shapes]
     return np.split(call.args[0], np.cumsum(extents)[:-1].tolist(), axis=axis)
 
 
-@operator("slice")
+@operator("slice", batch=beside_axes)
 def slice_(call: Call) -> Array:
     """Slice as NNEF 1.0.5 does; ``end = 0`` means the end where all strides are 1."""
     x = call.args[0]
@@ -64,12 +70,20 @@ def slice_(call: Call) -> Array:
     return x[tuple(index)]
 
 
-@operator("tile")
+def _repeats_within_samples(case: Case) -> bool:
+    return bool(case.node.attrs["repeats"][0] == 1)
+
+
+@operator("tile", batch=_repeats_within_samples)
 def tile(call: Call) -> Array:
     return np.tile(call.args[0], call.attr("repeats"))
 
 
-@operator("pad")
+def _pads_within_samples(case: Case) -> bool:
+    return tuple(case.node.attrs["padding"][0]) == (0, 0)
+
+
+@operator("pad", batch=_pads_within_samples)
 def pad(call: Call) -> Array:
     padding = [tuple(pair) for pair in call.attr("padding")]
     return pad_border(
@@ -77,12 +91,18 @@ def pad(call: Call) -> Array:
     )
 
 
-@operator("depth_to_space")
+@operator("depth_to_space", batch=always)
 def spread(call: Call) -> Array:
     return depth_to_space(call.args[0], call.attr("factor"))
 
 
-@operator("gather")
+def _gathered_samples(case: Case) -> bool:
+    """Elements of each sample by constant indices, or of a constant by each sample's indices."""
+    axis = case.node.attrs["axis"]
+    return case.varies == ((True, False) if axis else (False, True))
+
+
+@operator("gather", batch=_gathered_samples)
 def gather(call: Call) -> Array:
     x, axis = call.args[0], call.attr("axis", 0)
     return np.take(x, call.indices(call.args[1], x.shape[axis]), axis=axis)

@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 
 from nnef_hw.errors import ModelError, UnsupportedError
 from nnef_hw.ir import Node
+from nnef_hw.reference.batch_rules import BatchRule, never
 
-__all__ = ["NUMPY_DTYPES", "Array", "Call", "Operator", "evaluate", "known_operators", "operator"]
+__all__ = [
+    "NUMPY_DTYPES", "Array", "Call", "Operator", "batch_rule", "evaluate", "known_operators",
+    "operator",
+]  # fmt: skip
 
 Array = NDArray[Any]
 
@@ -65,15 +69,23 @@ class Call:
 Operator = Callable[[Call], Array | Sequence[Array]]
 
 _OPERATORS: dict[str, Operator] = {}
+_BATCH_RULES: dict[str, BatchRule] = {}
 
 
-def operator(*names: str) -> Callable[[Operator], Operator]:
-    """Register a function as the float reference of NNEF operators."""
+def operator(*names: str, batch: BatchRule) -> Callable[[Operator], Operator]:
+    """Register a function as the float reference of NNEF operators.
+
+    Parameters
+    ----------
+    batch
+        When axis 0 of its tensors may hold samples.
+    """
 
     def register(function: Operator) -> Operator:
         for name in names:
             assert name not in _OPERATORS, name
             _OPERATORS[name] = function
+            _BATCH_RULES[name] = batch
         return function
 
     return register
@@ -82,6 +94,11 @@ def operator(*names: str) -> Callable[[Operator], Operator]:
 def known_operators() -> frozenset[str]:
     """Return the names of all operators that have a function."""
     return frozenset(_OPERATORS)
+
+
+def batch_rule(name: str) -> BatchRule:
+    """Return when axis 0 of an operator's tensors may hold samples; never without a function."""
+    return _BATCH_RULES.get(name, never)
 
 
 def evaluate(call: Call) -> tuple[Array, ...]:

@@ -7,13 +7,14 @@ from functools import lru_cache
 import numpy as np
 
 from nnef_hw.ir import Graph
+from nnef_hw.reference.batch_rules import never
 from nnef_hw.reference.program import Program
 from nnef_hw.reference.registry import Array, Call, operator
 
 __all__: list[str] = []
 
 
-@operator("scan")
+@operator("scan", batch=never)
 def scan(call: Call) -> list[Array]:
     """Run the body once for every slice of the scanned tensors, in order."""
     body: Graph = call.attr("body")
