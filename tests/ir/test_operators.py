@@ -1,8 +1,10 @@
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+import nnef_hw
 from nnef_hw.frontend.nnef.library import load_library
 from nnef_hw.frontend.nnef.operators import standard_operators
 from nnef_hw.ir import Node, Trait, verify
@@ -64,3 +66,12 @@ def test_a_canonical_node_without_an_attribute_is_refused():
     [node] = graph.nodes
     with pytest.raises(AssertionError, match=re.escape("y: no attribute ['axes']")):
         verify(graph.replaced(nodes=(replace(node, attrs={}),)))
+
+
+@pytest.mark.parametrize(
+    "package", ["ir", "quantize", "reference", "streaming", "codegen", "report", "run", "build"]
+)
+def test_nobody_but_passes_compares_operators_with_a_list_of_names(package):
+    for path in Path(nnef_hw.__path__[0], package).rglob("*.py"):
+        found = re.findall(r"\.op (?:not )?in \W*\w+", path.read_text())
+        assert not found, f"{path}: ask for a trait"
