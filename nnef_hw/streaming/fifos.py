@@ -84,9 +84,8 @@ class _Shrinker:
     """Tries FIFOs with fewer items, one after the other."""
 
     def __init__(self, blocks: Sequence[Block], ports: Ports, device: Device) -> None:
-        self.blocks, self.ports, self.device = list(blocks), ports, device
-        network = Network(self.blocks, *ports)
-        self.times, self.events = network.run(), network.events
+        self.ports, self.device = ports, device
+        self.blocks, self.times, self.events = _without_deadlock(list(blocks), ports, device)
 
     @property
     def settled(self) -> BeatTimes:
@@ -123,6 +122,31 @@ class _Shrinker:
             return False
         self.blocks, self.times = trial, times
         return True
+
+
+def _without_deadlock(
+    blocks: list[Block], ports: Ports, device: Device
+) -> tuple[list[Block], BeatTimes, int]:
+    """Deepen the FIFOs of joins until all frames come out; return times and simulated events, too.
+
+    A branch may wait for another by items that are on their way through its blocks. None of these
+    waited in a FIFO without limit; but once the first cannot leave, a block that works on several
+    does not take more. With FIFOs without limit all frames come out, so deep ones are enough.
+    """
+    while True:
+        network = Network(blocks, *ports)
+        try:
+            return blocks, network.settle(), network.events
+        except DeadlockError:
+            blocks = [
+                block.with_fifos([
+                    fifo_depths(block, n, max(MIN_FIFO, 2 * depth), device)[-1]
+                    for n, depth in enumerate(block.fifos)
+                ])
+                if block.sources[1:]
+                else block
+                for block in blocks
+            ]
 
 
 def _times_if_prompt(network: Network, wanted: BeatTimes) -> BeatTimes | None:

@@ -156,6 +156,25 @@ def test_a_shortcut_without_room_deadlocks(fix, rng):
         simulate_beats(short.blocks, plan.inputs, plan.outputs)
 
 
+def averages_of_sums(rng):
+    """Averages of a convolution's codes, and of their sums along rows, which come slowly."""
+    g = GraphBuilder()
+    x = g.input("x", [1, 1, 3, 6])
+    y = g.op(
+        "conv", x, weights(rng, 10, 1, 3, 2), rng.normal(size=(1, 10)), border="constant",
+        padding=[(2, 1), (0, 2)], stride=[2, 1], dilation=[1, 1], groups=1,
+    )  # fmt: skip
+    z = g.op("sum_reduce", y, axes=[3], normalize=False)
+    means = [g.op("mean_reduce", t, axes=[2, 3]) for t in (g.op("relu", y), z)]
+    return g.build(g.op("concat", *means, axis=1))
+
+
+def test_what_a_slow_requantizer_holds_is_no_room_for_others(fix, simulate, rng):
+    graph = fix(averages_of_sums(rng), activation_bits=15)
+    plan = schedule(graph, find_board("ecp5"))
+    simulate(plan, graph).check(FRAMES)
+
+
 def test_deeper_fifos_gain_nothing(fix, rng):
     plan = schedule(fix(shortcut(rng)), find_board("ecp5"))
     deeper = shallower(plan, -50)
