@@ -92,20 +92,20 @@ class SystolicArray(wiring.Component):
         accept = Signal()
         m.d.comb += accept.eq(self.i.valid & self.i.ready)
 
-        # What hops from group to group: word, address, and (taken, first, last).
+        # What hops from group to group: word, address, and (valid, first, last).
         x_hops = [Signal.like(self.i.payload.data, name=f"x_hop{n}", reset_less=True)
                   for n in range(len(groups) + 1)]
         address_hops = [Signal(range(depth), name=f"address_hop{n}", init=depth - 1)
                         for n in range(len(groups))]
         stages = len(groups) + part.sum_stage + 2
-        taken = [Signal(name=f"taken{n}") for n in range(stages)]
+        valid = [Signal(name=f"valid{n}") for n in range(stages)]
         first = [Signal(name=f"first{n}", reset_less=True) for n in range(stages)]
         last = [Signal(name=f"last{n}") for n in range(stages)]
-        for hops in (x_hops, address_hops, taken, first, last):
+        for hops in (x_hops, address_hops, valid, first, last):
             m.d.sync += [later.eq(earlier) for earlier, later in pairwise(hops)]
 
         next_first = Signal(init=1)
-        m.d.sync += [taken[0].eq(accept), last[0].eq(accept & self.i.payload.last)]
+        m.d.sync += [valid[0].eq(accept), last[0].eq(accept & self.i.payload.last)]
         with m.If(accept):
             m.d.sync += [
                 x_hops[0].eq(self.i.payload.data),
@@ -138,7 +138,7 @@ class SystolicArray(wiring.Component):
                                      reset_less=True)
                 added = masked_sum(m, platform, ~first[group + sum_stage], accumulator, total,
                                    name=f"added{group}_{row}")
-                with m.If(taken[group + sum_stage]):
+                with m.If(valid[group + sum_stage]):
                     m.d.sync += accumulator.eq(added)
                 accumulators[-1].append(accumulator)
             captures.append(last[group + sum_stage + 1])
@@ -256,19 +256,19 @@ class SystolicArray(wiring.Component):
         is_last = Signal(init=1)
         leaving_end = Signal()
         waiting = Signal()
-        taken = Signal()
+        transfer = Signal()
         load = Signal()
         shift = Signal(name="shift0")
         m.d.comb += [
-            taken.eq(valid & self.o.ready),
+            transfer.eq(valid & self.o.ready),
             load.eq(waiting & (~valid | (is_last & self.o.ready))),
             # While nothing is offered, a row holds what would come next.
-            shift.eq(taken if part.kept_passes == 1 else ~valid | self.o.ready),
+            shift.eq(transfer if part.kept_passes == 1 else ~valid | self.o.ready),
             self.i.ready.eq(~self.i.payload.last | (kept != part.kept_passes)),
             self.o.valid.eq(valid),
             self.o.payload.last.eq(leaving_end & is_last),
         ]
-        m.d.sync += kept.eq(kept + (accept & self.i.payload.last) - (taken & is_last))
+        m.d.sync += kept.eq(kept + (accept & self.i.payload.last) - (transfer & is_last))
 
         with m.If(load):
             m.d.sync += [
@@ -278,7 +278,7 @@ class SystolicArray(wiring.Component):
                 leaving_end.eq(end[-1]),
                 waiting.eq(0),
             ]
-        with m.Elif(taken):
+        with m.Elif(transfer):
             m.d.sync += [
                 valid.eq(~is_last),
                 following.eq(following - 1),

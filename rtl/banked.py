@@ -95,20 +95,20 @@ class BankedLineBuffer(wiring.Component):
         most = (lines + border + 1) * window.padded_width * blocks
         lead = Signal(range(-window.span - max(steps), most),
                       init=before + blocks - 1 - window.span)
-        came, arrived, consumed = (Signal(lead.shape(), name=name)
-                                   for name in ("came", "arrived", "consumed"))
-        m.d.sync += [arrived.eq(came), lead.eq(lead + arrived - consumed)]
+        written, readable, consumed = (Signal(lead.shape(), name=name)
+                                       for name in ("written", "readable", "consumed"))
+        m.d.sync += [readable.eq(written), lead.eq(lead + readable - consumed)]
         # Rows that may be written besides the current one; negative if not even that.
         room = Signal(range(-window.height, lines + window.height), init=lines - 1)
         begun, released = (Signal(range(window.height + 1), name=name)
                            for name in ("begun", "released"))
         m.d.sync += room.eq(room + released - begun)
 
-        self._write(m, platform, memories, room >= 0, came, begun)
+        self._write(m, platform, memories, room >= 0, written, begun)
         self._read(m, memories, lead >= 0, consumed, released)
         return m
 
-    def _write(self, m, platform, memories, room, came, begun):
+    def _write(self, m, platform, memories, room, written, begun):
         """Store beats in all memories."""
         window = self.window
         row_beats = window.width * window.channel_blocks
@@ -127,7 +127,7 @@ class BankedLineBuffer(wiring.Component):
         turn = window.words - window.beats - (window.height - 1) * side
         with m.If(accept):
             m.d.comb += [
-                came.eq(1 + Mux(frame_end, turn, Mux(row_end, side, 0))),
+                written.eq(1 + Mux(frame_end, turn, Mux(row_end, side, 0))),
                 begun.eq(row_end),
             ]
             m.d.sync += offset.eq(Mux(row_end, 0, offset + 1))
@@ -141,7 +141,7 @@ class BankedLineBuffer(wiring.Component):
         })  # fmt: skip
         for i, line in enumerate(memories):
             beat = Cat(accept, address, self.i.payload.data)
-            sent = data.View(write, own_register(m, platform, beat, name=f"written{i}"))
+            sent = data.View(write, own_register(m, platform, beat, name=f"sent{i}"))
             for memory in line:
                 m.d.comb += [
                     memory.write_address.eq(sent.address),

@@ -28,19 +28,19 @@ class Concat(wiring.Component):
 
     Attributes
     ----------
-    came, free : Signal
+    offered, free : Signal
         A beat of the stream whose turn it is stands here; the register takes what comes.
     """
 
     def __init__(self, part: parts.Concat):
         self.part = part
-        self.came, self.free = Signal(), Signal()
+        self.offered, self.free = Signal(), Signal()
         beat = stream.Signature(beat_layout(bits=part.bits, signed=part.signed, lanes=part.lanes))
         super().__init__({**{f"i{n}": In(beat) for n in range(len(part.runs))}, "o": Out(beat)})
 
     def elaborate(self, platform):
         m = Module()
-        free, valid, last = self.free, self.came, Signal()
+        free, valid, last = self.free, self.offered, Signal()
         turn, _ = _turn(m, self.part.runs, valid & free)
         m.d.comb += free.eq(~self.o.valid | self.o.ready)
         with m.If(free):

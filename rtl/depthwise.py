@@ -42,7 +42,7 @@ class DepthwiseArray(wiring.Component):
     -------
     i : In(stream.Signature(window_layout))
         Of ``taps * lanes`` codes.
-    o0 : Out(stream.Signature(sum_layout))
+    o : Out(stream.Signature(sum_layout))
 
     Raises
     ------
@@ -59,7 +59,7 @@ class DepthwiseArray(wiring.Component):
         word = window_layout(bits=part.x_bits, signed=part.x_signed, lanes=part.taps * part.lanes)
         super().__init__({
             "i": In(stream.Signature(word)),
-            "o0": Out(stream.Signature(sum_layout(part.acc_bits))),
+            "o": Out(stream.Signature(sum_layout(part.acc_bits))),
         })
 
     def _memory_words(self):
@@ -98,18 +98,18 @@ class DepthwiseArray(wiring.Component):
             ]
 
         # What accompanies a word through the stages.
-        taken, first, last, end = (
+        valid, first, last, end = (
             [Signal(name=f"{name}{n}", reset_less=name in {"first", "end"})
              for n in range(self.part.pass_stage + 1)]
-            for name in ("taken", "first", "last", "end")
+            for name in ("valid", "first", "last", "end")
         )
         m.d.sync += [
-            taken[0].eq(accept),
+            valid[0].eq(accept),
             first[0].eq(next_first),
             last[0].eq(accept & self.i.payload.last),
             end[0].eq(self.i.payload.end),
         ]
-        for flags in (taken, first, last, end):
+        for flags in (valid, first, last, end):
             m.d.sync += [later.eq(earlier) for earlier, later in pairwise(flags)]
 
         factors = weights.read_data
@@ -124,7 +124,7 @@ class DepthwiseArray(wiring.Component):
                 accumulator = Signal(signed(self.part.acc_bits), name=f"acc{lane}", reset_less=True)
                 added = masked_sum(m, platform, ~first[self.part.sum_stage], accumulator, total,
                                    name=f"added{lane}")
-                with m.If(taken[self.part.sum_stage]):
+                with m.If(valid[self.part.sum_stage]):
                     m.d.sync += accumulator.eq(added)
                 sums[lane] = accumulator
         self._drain(m, accept, sums, capture=last[-1], end=end[-1])
@@ -165,14 +165,14 @@ class DepthwiseArray(wiring.Component):
         holding = Signal()
         load = Signal()
         done = Signal()
-        entered, left, full = Signal(), Signal(), Signal()
-        kept = _count(m, entered, left, most=part.kept_passes, name="kept")
+        entered, drained, full = Signal(), Signal(), Signal()
+        kept = _count(m, entered, drained, most=part.kept_passes, name="kept")
         m.d.comb += [
             entered.eq(accept & self.i.payload.last),
-            left.eq(holding & done),
+            drained.eq(holding & done),
             self.i.ready.eq(~self.i.payload.last | ~full),
         ]
-        with m.If(entered != left):
+        with m.If(entered != drained):
             m.d.sync += full.eq(entered & (kept == part.kept_passes - 1))
         with m.If(load | done):
             m.d.sync += holding.eq(load)
@@ -187,24 +187,24 @@ class DepthwiseArray(wiring.Component):
             m.d.comb += load.eq(capture)
 
         present = self._present(m, load)
-        leaving = [Signal(signed(part.acc_bits), name=f"leaving0_{n}", reset_less=True)
+        leaving = [Signal(signed(part.acc_bits), name=f"leaving{n}", reset_less=True)
                    for n in range(part.lanes)]
-        leaving_end = Signal(name="leaving_end0", reset_less=True)
-        pending = Signal(range(part.lanes + 1), name="pending0")
-        final = Signal(name="final0")
-        free = Signal(name="free0")
+        leaving_end = Signal(reset_less=True)
+        pending = Signal(range(part.lanes + 1))
+        final = Signal()
+        free = Signal()
         m.d.comb += [
-            self.o0.valid.eq(pending != 0),
-            self.o0.payload.acc.eq(leaving[0]),
-            self.o0.payload.last.eq(leaving_end & final),
+            self.o.valid.eq(pending != 0),
+            self.o.payload.acc.eq(leaving[0]),
+            self.o.payload.last.eq(leaving_end & final),
             final.eq(pending <= 1),
-            free.eq(~self.o0.valid | self.o0.ready),
+            free.eq(~self.o.valid | self.o.ready),
         ]
         with m.If(load):
             m.d.sync += pending.eq(present)
-        with m.Elif(self.o0.valid & self.o0.ready):
+        with m.Elif(self.o.valid & self.o.ready):
             m.d.sync += pending.eq(pending - 1)
-        # What comes next is known early; only whether it comes now depends on ``ready``.
+        # The next sum is there early; only whether it moves now depends on ``ready``.
         with m.If(free):
             for n, register in enumerate(leaving):
                 total = kept_sums.word_select(n, part.acc_bits)

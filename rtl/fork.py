@@ -55,14 +55,14 @@ class Fork(wiring.Component):
         served = []
         for n in range(self.branches):
             branch = getattr(self, f"o{n}")
-            taken = Signal(name=f"taken{n}")
+            accepted = Signal(name=f"accepted{n}")
             done = Signal(name=f"done{n}")
             m.d.comb += [
                 branch.payload.eq(self.i.payload),
-                branch.valid.eq(self.i.valid & ~taken),
-                done.eq(taken | branch.ready),
+                branch.valid.eq(self.i.valid & ~accepted),
+                done.eq(accepted | branch.ready),
             ]
-            m.d.sync += taken.eq(self.i.valid & done & ~self.i.ready)
+            m.d.sync += accepted.eq(self.i.valid & done & ~self.i.ready)
             served.append(done)
         m.d.comb += self.i.ready.eq(reduce(and_, served))
         return m

@@ -162,15 +162,15 @@ class SinglePortMemory(wiring.Component):
             ]
             return m
         most_words, most_bits = SPRAM_SHAPE
-        address, given, found = Signal(range(most_words)), Signal(most_bits), Signal(most_bits)
+        address, written, found = Signal(range(most_words)), Signal(most_bits), Signal(most_bits)
         m.d.comb += [
             address.eq(self.address),
-            given.eq(self.write_data),
+            written.eq(self.write_data),
             self.read_data.eq(found),
         ]
         m.submodules.ram = Instance(
             platform.prefix + "single_port_ram",
             i_clk=ClockSignal(), i_enable=self.read_enable | self.write_enable,
-            i_write=self.write_enable, i_address=address, i_d=given, o_q=found,
+            i_write=self.write_enable, i_address=address, i_d=written, o_q=found,
         )
         return m

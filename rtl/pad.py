@@ -37,6 +37,6 @@ class Pad(wiring.Component):
             advance.eq(self.o.valid & self.o.ready),
             self.o.payload.last.eq(final),
         ]
-        for code, given in zip(self.i.payload.data, self.o.payload.data, strict=True):
-            m.d.comb += given.eq(Mux(padding, self.part.pad_code, code))
+        for code, result in zip(self.i.payload.data, self.o.payload.data, strict=True):
+            m.d.comb += result.eq(Mux(padding, self.part.pad_code, code))
         return m

@@ -32,14 +32,14 @@ class _Total:
         self.value = Signal(bits, name="total", reset_less=True)
         self.last = Signal(name="total_last", reset_less=True)
         self.ready = Signal(name="total_ready")
-        self.taken = Signal(name="total_taken")
+        self.accepted = Signal(name="total_accepted")
 
 
 @dataclass
 class _Division:
-    """A division that has come so far: what is left, by what, whether of a frame's last code."""
+    """A division on its way: whether there is one; remainder, divisor; of a frame's last code."""
 
-    came: Value
+    valid: Value
     remainder: Value
     divisor: Value
     last: Value
@@ -133,7 +133,7 @@ class PipelinedSoftmax(wiring.Component):
             lookup.maximum.eq(Mux(bank_read, banks[1].maximum, banks[0].maximum)),
         ]
         m.d.sync += bank_read.eq(bank)
-        with m.If(total.taken):
+        with m.If(total.accepted):
             m.d.sync += [hold.eq(0), total.ready.eq(0)]
         with m.If(lookup.read & final):
             m.d.sync += [hold.eq(1), total.last.eq(Mux(bank, banks[1].last, banks[0].last))]
@@ -164,7 +164,7 @@ class PipelinedSoftmax(wiring.Component):
         m.d.comb += [
             issue.eq(dividing & ~issued & (~stored | fetch)),
             fetch.eq(stored & (~fetched | enter)),
-            total.taken.eq(total.ready & (~dividing | (enter & fetched_final))),
+            total.accepted.eq(total.ready & (~dividing | (enter & fetched_final))),
             exponentials.read_address.eq(Cat(index, bank)),
             exponentials.read_enable.eq(issue),
         ]
@@ -182,7 +182,7 @@ class PipelinedSoftmax(wiring.Component):
             m.d.sync += fetched.eq(0)
         with m.If(enter & fetched_final):
             m.d.sync += dividing.eq(0)
-        with m.If(total.taken):
+        with m.If(total.accepted):
             m.d.sync += [
                 dividing.eq(1),
                 issued.eq(0),
@@ -193,7 +193,7 @@ class PipelinedSoftmax(wiring.Component):
         steps = self.part.stages * self.part.interval
         dividend = Signal(steps + len(divisor) + 1)
         m.d.comb += dividend.eq((exponential << QUOTIENT_BITS) + divisor)
-        item = _Division(came=fetched, remainder=dividend, divisor=divisor,
+        item = _Division(valid=fetched, remainder=dividend, divisor=divisor,
                          last=last & fetched_final)
         accepts = [Signal(name=f"accept{n}") for n in range(self.part.stages + 1)]
         m.d.comb += enter.eq(fetched & accepts[0])
@@ -203,19 +203,19 @@ class PipelinedSoftmax(wiring.Component):
         m.d.comb += accepts[-1].eq(~self.o.valid | self.o.ready)
         with m.If(accepts[-1]):
             m.d.sync += [
-                self.o.valid.eq(item.came),
+                self.o.valid.eq(item.valid),
                 self.o.payload.data[0].eq(Mux(quotient[8], 255, quotient)),
                 self.o.payload.last.eq(item.last),
             ]
 
-    def _stage(self, m, item, accept, is_taken, steps, n):
+    def _stage(self, m, item, accept, is_accepted, steps, n):
         """Find ``interval`` bits of the quotient of an item; return it with these.
 
         Above ``steps`` bits of a remainder stands what the divisor may be taken from. Below, the
         zeros that are shifted in give way to the quotient's bits.
         """
         held = _Division(*(
-            Signal.like(value, name=f"{field}{n}", reset_less=field != "came")
+            Signal.like(value, name=f"{field}{n}", reset_less=field != "valid")
             for field, value in vars(item).items()
         ))
         step = Signal(range(self.part.interval), name=f"step{n}")
@@ -224,8 +224,8 @@ class PipelinedSoftmax(wiring.Component):
         following = Signal.like(held.remainder, name=f"following{n}")
         above = held.remainder[steps:]
         m.d.comb += [
-            done.eq(held.came & (step == self.part.interval - 1)),
-            accept.eq(~held.came | (done & is_taken)),
+            done.eq(held.valid & (step == self.part.interval - 1)),
+            accept.eq(~held.valid | (done & is_accepted)),
             fits.eq(above >= held.divisor),
             rest.eq(Mux(fits, above - held.divisor, above)),
             following.eq(Cat(fits, held.remainder[:steps], rest)),

@@ -174,7 +174,7 @@ class Requantizer(wiring.Component):
         product = Signal(signed(len(operand)), name=f"product{n}", reset_less=True)
         last = Signal(name=f"last{n}", reset_less=True)
         busy = Signal(name=f"busy{n}")
-        left = Signal(range(interval), name=f"left{n}")
+        remaining = Signal(range(interval), name=f"remaining{n}")
         first = Signal(name=f"first{n}")
         finishing = Signal(name=f"finishing{n}")
         if interval == 1:
@@ -183,7 +183,7 @@ class Requantizer(wiring.Component):
             is_open = Signal(name=f"open{n}", init=1)
             base, choice = product, {"select": first, "other": item.product}
             with m.If(advance):
-                m.d.sync += is_open.eq(Mux(is_open, ~item.valid, left == 1))
+                m.d.sync += is_open.eq(Mux(is_open, ~item.valid, remaining == 1))
         m.d.comb += finishing.eq(busy & is_open)
         partial = multiply_add(
             m,
@@ -199,7 +199,7 @@ class Requantizer(wiring.Component):
             m.d.sync += [
                 product.eq(partial >> digit_bits),
                 mult[:taken_bits].eq(mult[:taken_bits] >> digit_bits),
-                left.eq(left - 1),
+                remaining.eq(remaining - 1),
                 first.eq(is_open),
             ]
             with m.If(is_open):
@@ -207,7 +207,7 @@ class Requantizer(wiring.Component):
                     operand.eq(item.operand),
                     mult.eq(item.mult),
                     last.eq(item.last),
-                    left.eq(interval - 1),
+                    remaining.eq(interval - 1),
                     busy.eq(item.valid),
                 ]
         return is_open, _Item(finishing, last, operand, mult[taken_bits:], product)

@@ -23,7 +23,7 @@ def beat_layout(*, bits, signed, lanes):
     })
 
 
-def elastic_stages(m, came, o, *, stages):
+def elastic_stages(m, present, o, *, stages):
     """Let items move through register stages, of which ``o`` is the last; none is skipped.
 
     A stage takes what comes as soon as it is empty or the next one takes what it holds.
@@ -32,7 +32,7 @@ def elastic_stages(m, came, o, *, stages):
     ----------
     m : Module
         Gets the ``valid`` registers.
-    came : Value
+    present : Value
         An item stands before the first stage; it moves in while ``enables[0]``.
     o : stream.Interface
         Its ``valid`` is the last stage's.
@@ -52,7 +52,7 @@ def elastic_stages(m, came, o, *, stages):
         following = enables[n]
     for n, enable in enumerate(enables):
         with m.If(enable):
-            m.d.sync += valid[n].eq(valid[n - 1] if n else came)
+            m.d.sync += valid[n].eq(valid[n - 1] if n else present)
     return enables, valid
 
 

@@ -44,8 +44,8 @@ class Upsample(wiring.Component):
             storage.write_enable.eq(accept),
             storage.write_data.eq(self.i.payload.data),
         ]
-        for count, gone in ((stored, last_read), (unread, first_read)):
-            with m.If(accept != gone):
+        for count, removed in ((stored, last_read), (unread, first_read)):
+            with m.If(accept != removed):
                 m.d.sync += count.eq(Mux(accept, count + 1, count - 1))
         with m.If(accept):
             m.d.sync += newest.eq(_next(newest, depth))

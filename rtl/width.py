@@ -65,10 +65,10 @@ class Pack(wiring.Component):
                 self.o.valid.eq(self.i.valid & complete),
                 self.o.payload.last.eq(self.i.payload.last),
             ]
-            for n, given in enumerate(self.o.payload.data[:used]):
+            for n, result in enumerate(self.o.payload.data[:used]):
                 held = gathered[n] if n < used - 1 else code
                 if n == short - 1:
-                    m.d.sync += given.eq(Mux(lane[n], code, held))
+                    m.d.sync += result.eq(Mux(lane[n], code, held))
                 else:
-                    m.d.sync += given.eq(Mux(lane[short - 1], 0, held) if n >= short else held)
+                    m.d.sync += result.eq(Mux(lane[short - 1], 0, held) if n >= short else held)
         return m

@@ -1,4 +1,4 @@
-"""Parts: what is known of every component of ``rtl/``, without Amaranth.
+"""Parts: every component of ``rtl/``, described without Amaranth.
 
 A part holds a component's parameters, and says what follows from them: its widths, cycles,
 memories and multipliers, what it is made of. The component takes its part and reads all of that

@@ -53,12 +53,12 @@ class Argmax(Pipe):
 
     def process(self, target: Stream, *origins: Stream) -> Process:
         [origin] = origins
-        given = -1
+        sent = -1
         while True:
             for channel in range(self.channels):
                 offered = yield origin
                 final = channel == self.channels - 1
-                accepted = max(offered, given) if final else offered
+                accepted = max(offered, sent) if final else offered
                 origin.accept(accepted)
                 if final:
-                    given = yield target, accepted + self.latency
+                    sent = yield target, accepted + self.latency

@@ -223,7 +223,7 @@ class SystolicArray(ArrayPart):
                 offered = yield origin
                 accepted = max(offered, emptied[0] + 1)
                 origin.accept(accepted)
-                taken = max(accepted + latency, emptied[-1] + 1) - 1
+                sent = max(accepted + latency, emptied[-1] + 1) - 1
                 for _ in range(count):
-                    taken = yield target, taken + 1
-                emptied = [*emptied[1:], taken]
+                    sent = yield target, sent + 1
+                emptied = [*emptied[1:], sent]

@@ -96,12 +96,12 @@ class BankedLineBuffer(WindowPart):
 
     def start(self, kernel: Kernel, *origins: Stream) -> Stream:
         [origin] = origins
-        taken, finished, target = kernel.log(), kernel.log(), kernel.stream()
-        kernel.start(self._write(origin, taken, finished))
-        kernel.start(self._read(target, taken, finished))
+        accepted, finished, target = kernel.log(), kernel.log(), kernel.stream()
+        kernel.start(self._write(origin, accepted, finished))
+        kernel.start(self._read(target, accepted, finished))
         return target
 
-    def _write(self, origin: Stream, taken: Log, finished: Log) -> Process:
+    def _write(self, origin: Stream, accepted: Log, finished: Log) -> Process:
         """Take a beat while its row has room."""
         window, lines = self.window, self.lines
         row_beats = window.width * window.channel_blocks
@@ -123,9 +123,9 @@ class BankedLineBuffer(WindowPart):
                 for _ in range(row_beats):
                     time = max(time + 1, (yield origin))
                     origin.accept(time)
-                    taken.add(time)
+                    accepted.add(time)
 
-    def _read(self, target: Stream, taken: Log, finished: Log) -> Process:
+    def _read(self, target: Stream, accepted: Log, finished: Log) -> Process:
         """Read words through a pipeline that ends with the one it gives."""
         window = self.window
         inside = (~np.array(padding_words(window))).cumsum()
@@ -138,9 +138,9 @@ class BankedLineBuffer(WindowPart):
         for frame in count():
             for word, beats in enumerate(counts):
                 missing = frame * window.beats + beats
-                if len(taken.times) < missing:
-                    yield taken, missing
-                entered[0] = max(entered[0] + 1, taken.times[missing - 1] + 2, entered[1])
+                if len(accepted.times) < missing:
+                    yield accepted, missing
+                entered[0] = max(entered[0] + 1, accepted.times[missing - 1] + 2, entered[1])
                 if word % row_words == row_words - 1:
                     finished.add(entered[0])
                 for stage in range(1, STAGES):

@@ -54,19 +54,19 @@ class Concat(Pipe):
         return 10
 
     def process(self, target: Stream, *origins: Stream) -> Process:
-        given = -1
+        sent = -1
         while True:
             for origin, run in zip(origins, self.runs, strict=True):
                 for _ in range(run):
-                    accepted = max(given, (yield origin))
+                    accepted = max(sent, (yield origin))
                     origin.accept(accepted)
-                    given = yield target, accepted + self.latency
+                    sent = yield target, accepted + self.latency
 
     def operands(self, component: Any) -> list[Any]:
         return [getattr(component, f"i{n}") for n in range(len(self.runs))]
 
     def arrivals(self, component: Any) -> tuple[Any, Any]:
-        return component.came, component.free
+        return component.offered, component.free
 
 
 @dataclass(frozen=True, kw_only=True)

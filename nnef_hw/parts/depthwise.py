@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from nnef_hw.blockram import Tiling, tile_memory
 from nnef_hw.devices import Device
@@ -172,10 +171,7 @@ class DepthwiseArray(ArrayPart):
                 offered = yield origin
                 accepted = max(offered, emptied[0] + 1)
                 origin.accept(accepted)
-                taken = max(accepted + latency - 1, emptied[-1])
+                sent = max(accepted + latency - 1, emptied[-1])
                 for _ in range(count):
-                    taken = yield target, taken + 1
-                emptied.append(taken)
-
-    def result(self, component: Any) -> Any:
-        return component.o0
+                    sent = yield target, sent + 1
+                emptied.append(sent)

@@ -26,18 +26,18 @@ class FifoLogs(NamedTuple):
 
     written: Log
     moved: Log
-    given: Log
+    sent: Log
 
 
-def queue_write(origin: Stream, written: Log, left: Log, depth: int) -> Process:
+def queue_write(origin: Stream, written: Log, removed: Log, depth: int) -> Process:
     """Model the write side of a queue: an item enters the cycle after an older one left."""
     time = -1
     for first in count(-depth):
         time = max(time + 1, (yield origin))
         if first >= 0:
-            if len(left.times) <= first:
-                yield left, first + 1
-            time = max(time, left.times[first] + 1)
+            if len(removed.times) <= first:
+                yield removed, first + 1
+            time = max(time, removed.times[first] + 1)
         origin.accept(time)
         written.add(time)
 
@@ -131,7 +131,7 @@ class BlockFifo(Part):
         """Start the processes; return the result and what they note."""
         target, logs = kernel.stream(), FifoLogs(kernel.log(), kernel.log(), kernel.log())
         kernel.start(self._write(origin, logs))
-        kernel.start(self._give(target, logs))
+        kernel.start(self._send(target, logs))
         return target, logs
 
     def _write(self, origin: Stream, logs: FifoLogs) -> Process:
@@ -149,9 +149,9 @@ class BlockFifo(Part):
             origin.accept(time)
             written.add(time)
 
-    def _give(self, target: Stream, logs: FifoLogs) -> Process:
+    def _send(self, target: Stream, logs: FifoLogs) -> Process:
         """Let items pass the registers behind the memory."""
-        written, moved, given = logs
+        written, moved, sent = logs
         last = -1
         for item in count():
             if len(written.times) <= item:
@@ -159,4 +159,4 @@ class BlockFifo(Part):
             moving = max(written.times[item] + 2, (moved.times[-1] if item else -1) + 1, last)
             moved.add(moving)
             last = yield target, moving + 1
-            given.add(last)
+            sent.add(last)

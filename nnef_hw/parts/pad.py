@@ -73,12 +73,12 @@ class Pad(Pipe):
     def process(self, target: Stream, *origins: Stream) -> Process:
         [origin] = origins
         padding = padding_words(self.window)
-        given = -1
+        sent = -1
         while True:
             for word, is_padding in enumerate(padding):
-                time = given + 1
+                time = sent + 1
                 if word == 0 or not is_padding:
                     time = max(time, (yield origin))
-                given = yield target, time
+                sent = yield target, time
                 if not is_padding:
-                    origin.accept(given)
+                    origin.accept(sent)

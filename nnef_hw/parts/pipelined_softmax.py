@@ -79,11 +79,11 @@ class PipelinedSoftmax(SoftmaxPart):
 
     def start(self, kernel: Kernel, *origins: Stream) -> Stream:
         [origin] = origins
-        loaded, read, summed, taken = (kernel.log() for _ in range(4))
+        loaded, read, summed, started = (kernel.log() for _ in range(4))
         target = kernel.stream()
         kernel.start(self._load(origin, loaded, read))
-        kernel.start(self._sum(loaded, read, summed, taken))
-        kernel.start(self._divide(target, summed, taken))
+        kernel.start(self._sum(loaded, read, summed, started))
+        kernel.start(self._divide(target, summed, started))
         return target
 
     def _load(self, origin: Stream, loaded: Log, read: Log) -> Process:
@@ -99,20 +99,20 @@ class PipelinedSoftmax(SoftmaxPart):
                 origin.accept(time)
             loaded.add(time)
 
-    def _sum(self, loaded: Log, read: Log, summed: Log, taken: Log) -> Process:
+    def _sum(self, loaded: Log, read: Log, summed: Log, started: Log) -> Process:
         """Sum up a pixel once the sum of the one before was taken."""
         for pixel in count():
             if len(loaded.times) <= pixel:
                 yield loaded, pixel + 1
             time = loaded.times[pixel]
             if pixel:
-                if len(taken.times) < pixel:
-                    yield taken, pixel
-                time = max(time, taken.times[pixel - 1])
+                if len(started.times) < pixel:
+                    yield started, pixel
+                time = max(time, started.times[pixel - 1])
             read.add(time + self.channels)
             summed.add(time + self.channels + SUM_LATENCY)
 
-    def _divide(self, target: Stream, summed: Log, taken: Log) -> Process:
+    def _divide(self, target: Stream, summed: Log, started: Log) -> Process:
         """Divide: memory, register, the stages, output register; each waits only for the next.
 
         A sum is taken when the last exponential of the pixel before leaves the register behind
@@ -125,7 +125,7 @@ class PipelinedSoftmax(SoftmaxPart):
             if len(summed.times) <= pixel:
                 yield summed, pixel + 1
             start = max(summed.times[pixel], entered[2])
-            taken.add(start)
+            started.add(start)
             for _ in range(self.channels):
                 entered[0] = max(start + 1, entered[1], entered[0] + 1)
                 for place, delay in enumerate(delays, 1):

@@ -20,11 +20,11 @@ class _PassReduction(Pipe):
 
     def process(self, target: Stream, *origins: Stream) -> Process:
         [origin] = origins
-        given = -1
+        sent = -1
         while True:
-            accepted = max((yield origin), given)
+            accepted = max((yield origin), sent)
             origin.accept(accepted)
-            given = yield target, accepted + self.latency
+            sent = yield target, accepted + self.latency
 
 
 @dataclass(frozen=True, kw_only=True)

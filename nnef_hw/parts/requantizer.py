@@ -133,7 +133,7 @@ class Requantizer(Pipe):
                     end += last - max(first, time) + 1
             return end
 
-        given, interval, delay = -1, self.interval, self.delay
+        sent, interval, delay = -1, self.interval, self.delay
         accepted = -interval
         while True:
             offered = yield origin
@@ -146,9 +146,9 @@ class Requantizer(Pipe):
                 accepted = max(offered, accepted + interval)
                 entered = accepted + delay
             origin.accept(accepted)
-            if given > entered:
-                stalls.append((entered + 1, given))
-            given = yield target, max(entered, given) + 1
+            if sent > entered:
+                stalls.append((entered + 1, sent))
+            sent = yield target, max(entered, sent) + 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -114,15 +114,15 @@ class RunningPool(Pipe):
         """Beats of a window's last pixel bring its results."""
         [origin] = origins
         finals, spacing = _final_beats(self.window), self.spacing
-        accepted = given = -spacing
+        accepted = sent = -spacing
         while True:
             for final in finals:
                 accepted = max(accepted + spacing, (yield origin))
                 if final:
-                    accepted = max(accepted, given)
+                    accepted = max(accepted, sent)
                 origin.accept(accepted)
                 if final:
-                    given = yield target, accepted + self.latency
+                    sent = yield target, accepted + self.latency
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -112,9 +112,9 @@ class SerialSoftmax(SoftmaxPart, Pipe):
                 origin.accept(accepted)
             time = accepted + self.latency
             for _ in range(self.channels):
-                given = yield target, time
-                time = given + self.spacing
-                idle = given + 1
+                sent = yield target, time
+                time = sent + self.spacing
+                idle = sent + 1
 
 
 @dataclass(frozen=True, kw_only=True)

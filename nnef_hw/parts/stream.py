@@ -22,8 +22,6 @@ SHALLOW_FIFO = 16
 class Registers(Part):
     """A queue of ``depth`` payloads in registers, whose ``shape`` is its contents."""
 
-    latency = 1
-
     depth: int
 
     def build(self, **contents: Any) -> Any:
@@ -92,17 +90,17 @@ class Fifo(Registers):
 
     def start(self, kernel: Kernel, *origins: Stream) -> Stream:
         [origin] = origins
-        written, given, target = kernel.log(), kernel.log(), kernel.stream()
-        kernel.start(queue_write(origin, written, given, self.depth))
-        kernel.start(_give(target, written, given))
+        written, sent, target = kernel.log(), kernel.log(), kernel.stream()
+        kernel.start(queue_write(origin, written, sent, self.depth))
+        kernel.start(_send(target, written, sent))
         return target
 
 
-def _give(target: Stream, written: Log, given: Log) -> Process:
+def _send(target: Stream, written: Log, sent: Log) -> Process:
     """Items are given in the order in which they came."""
     last = -1
     for item in count():
         if len(written.times) <= item:
             yield written, item + 1
         last = yield target, max(written.times[item], last) + 1
-        given.add(last)
+        sent.add(last)

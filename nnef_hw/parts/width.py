@@ -57,11 +57,11 @@ class Pack(Pipe):
             channel % self.lanes == self.lanes - 1 or channel == self.channels - 1
             for channel in range(self.channels)
         ]
-        given = -1
+        sent = -1
         while True:
             for complete in completes:
                 offered = yield origin
-                accepted = max(offered, given) if complete else offered
+                accepted = max(offered, sent) if complete else offered
                 origin.accept(accepted)
                 if complete:
-                    given = yield target, accepted + self.latency
+                    sent = yield target, accepted + self.latency

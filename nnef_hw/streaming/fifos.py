@@ -208,7 +208,7 @@ def _most_items(network: Network, block: Block, operand: int) -> int:
     others = [network.fifos[block.tensor, n] for n in range(len(block.sources)) if n != operand]
     forked = block.sources[operand].tensor in network.unregistered
     blocks = forked and any(_waits_for_later(fifo, other) for other in others)
-    if not blocks and _most_inside(_arrivals(fifo), fifo.given.times) <= 1:
+    if not blocks and _most_inside(_arrivals(fifo), fifo.sent.times) <= 1:
         return 0
     stored = _most_inside(fifo.written.times, fifo_reads(fifo.written, fifo.moved))
     return stored + FIFO_REGISTERS
@@ -221,8 +221,8 @@ def _arrivals(fifo: FifoLogs) -> list[int]:
 
 def _waits_for_later(fifo: FifoLogs, other: FifoLogs) -> bool:
     """Whether an item waits until one was taken from another FIFO that came there later."""
-    arrivals, taken = _arrivals(other), other.given.times
-    for arrival, end in zip(_arrivals(fifo), fifo.given.times, strict=True):
+    arrivals, taken = _arrivals(other), other.sent.times
+    for arrival, end in zip(_arrivals(fifo), fifo.sent.times, strict=True):
         later = bisect_right(arrivals, arrival)
         if later < len(taken) and taken[later] <= end:
             return True

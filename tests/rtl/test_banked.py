@@ -212,7 +212,7 @@ class Chain(wiring.Component):
         self.buffer, self.array = buffer, array
         super().__init__({
             "i": In(buffer.i.signature.flip()),
-            "o": Out(array.o0.signature),
+            "o": Out(array.o.signature),
         })
 
     def elaborate(self, platform):
@@ -221,5 +221,5 @@ class Chain(wiring.Component):
         m.submodules.array = self.array
         wiring.connect(m, wiring.flipped(self.i), self.buffer.i)
         wiring.connect(m, self.buffer.o, self.array.i)
-        wiring.connect(m, self.array.o0, wiring.flipped(self.o))
+        wiring.connect(m, self.array.o, wiring.flipped(self.o))
         return m

@@ -110,9 +110,9 @@ def check(shape, ram, rng, *, pixels=4, frame=2, stall=0.0):
     array = shape.build(weights, ram)
     sums = golden(shape, weights, codes).reshape(-1).tolist()
     items = shape.items(codes, frame, filling=codes.max())
-    run = run_streams(array, {"i": items}, {"o0": len(sums)}, rng=rng, stall=stall)
-    assert [item.acc for item in run.items["o0"]] == sums
-    ends = [n for n, item in enumerate(run.items["o0"]) if item.last]
+    run = run_streams(array, {"i": items}, {"o": len(sums)}, rng=rng, stall=stall)
+    assert [item.acc for item in run.items["o"]] == sums
+    ends = [n for n, item in enumerate(run.items["o"]) if item.last]
     per_frame = frame * shape.channels
     assert ends == list(range(per_frame - 1, len(sums), per_frame))
     return array.part, run
@@ -159,7 +159,7 @@ def test_cycles(shape, kept_passes, ram, rng):
     array, run = check(shape, ram, rng, pixels=6)
     taken, given = predict(shape, array.latency, 6)
     assert run.in_cycles["i"] == taken
-    assert run.out_cycles["o0"] == given
+    assert run.out_cycles["o"] == given
 
 
 @pytest.mark.parametrize(
@@ -181,14 +181,14 @@ def test_the_period_of_a_pass_follows_from_the_kept_ones(kept_passes, period, ra
 
 
 class Chain(wiring.Component):
-    """Components one after the other; the last one may be an array."""
+    """Components one after the other."""
 
     def __init__(self, *parts):
         self.parts = parts
         self.head, self.tail = parts[0], parts[-1]
         super().__init__({
             "i": In(self.head.i.signature.flip()),
-            "o": Out(output(self.tail).signature),
+            "o": Out(self.tail.o.signature),
         })
 
     def elaborate(self, platform):
@@ -197,13 +197,9 @@ class Chain(wiring.Component):
             m.submodules[f"part{n}"] = part
         wiring.connect(m, wiring.flipped(self.i), self.head.i)
         for before, after in zip(self.parts, self.parts[1:], strict=False):
-            wiring.connect(m, output(before), after.i)
-        wiring.connect(m, output(self.tail), wiring.flipped(self.o))
+            wiring.connect(m, before.o, after.i)
+        wiring.connect(m, self.tail.o, wiring.flipped(self.o))
         return m
-
-
-def output(part):
-    return part.o0 if isinstance(part, DepthwiseArray) else part.o
 
 
 @pytest.mark.verilator
