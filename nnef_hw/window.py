@@ -6,7 +6,8 @@ is written once and windows are read without looking at borders.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import cache
 from typing import Any
 
 __all__ = ["Window", "taps_inside"]
@@ -76,6 +77,10 @@ class Window:
             raise ValueError(f"window {self.kernel} is larger than the padded image")
         if self.by_channel and self.passes != self.channel_blocks:
             raise ValueError("a window read by channel has one pass per channel block")
+
+    def folded(self, channel_blocks: int, passes: int) -> Window:
+        """Return the window read in so many channel blocks and passes; each is made once."""
+        return _folded(self, channel_blocks, passes)
 
     @property
     def padded_height(self) -> int:
@@ -211,3 +216,8 @@ class Window:
             "dilation": tuple(value["dilation"]),
             "padding": ((top, bottom), (left, right)),
         })
+
+
+@cache
+def _folded(window: Window, channel_blocks: int, passes: int) -> Window:
+    return replace(window, channel_blocks=channel_blocks, passes=passes)

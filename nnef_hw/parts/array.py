@@ -220,8 +220,9 @@ class SystolicArray(ArrayPart):
         latency = self.latency
         while True:
             for count in results:
-                offered = yield origin
-                accepted = max(offered, emptied[0] + 1)
+                accepted = yield origin
+                if accepted <= emptied[0]:
+                    accepted = emptied[0] + 1
                 origin.accept(accepted)
                 sent = max(accepted + latency, emptied[-1] + 1) - 1
                 for _ in range(count):

@@ -96,7 +96,7 @@ class BankedLineBuffer(WindowPart):
 
     def start(self, kernel: Kernel, *origins: Stream) -> Stream:
         [origin] = origins
-        accepted, finished, target = kernel.log(), kernel.log(), kernel.stream()
+        accepted, finished, target = kernel.log(origin), kernel.log(), kernel.stream()
         kernel.start(self._write(origin, accepted, finished))
         kernel.start(self._read(target, accepted, finished))
         return target
@@ -121,9 +121,11 @@ class BankedLineBuffer(WindowPart):
                         yield finished, passed
                     time = max(time, finished.times[passed - 1])
                 for _ in range(row_beats):
-                    time = max(time + 1, (yield origin))
+                    offered = yield origin
+                    time = offered if offered > time else time + 1
                     origin.accept(time)
-                    accepted.add(time)
+                    if accepted.waiter is not None:
+                        accepted.wake(time)
 
     def _read(self, target: Stream, accepted: Log, finished: Log) -> Process:
         """Read words through a pipeline that ends with the one it gives."""
@@ -134,13 +136,14 @@ class BankedLineBuffer(WindowPart):
         needed = np.repeat(last_tap, passes)[:, None] + np.arange(window.channel_blocks)
         row_words = needed.size // window.out_height
         counts: list[int] = inside[needed.reshape(-1)].tolist()
+        arrivals = accepted.times
         entered = [-1] * (STAGES + 1)
         for frame in count():
             for word, beats in enumerate(counts):
                 missing = frame * window.beats + beats
-                if len(accepted.times) < missing:
+                if len(arrivals) < missing:
                     yield accepted, missing
-                entered[0] = max(entered[0] + 1, accepted.times[missing - 1] + 2, entered[1])
+                entered[0] = max(entered[0] + 1, arrivals[missing - 1] + 2, entered[1])
                 if word % row_words == row_words - 1:
                     finished.add(entered[0])
                 for stage in range(1, STAGES):

@@ -30,13 +30,18 @@ def elastic_pipeline(target: Stream, origins: Sequence[Stream], stages: int) -> 
     while True:
         time = entered[1]
         for origin in origins:
-            time = max(time, (yield origin))
+            offered = yield origin
+            if offered > time:
+                time = offered
         for origin in origins:
             origin.accept(time)
         entered[0] = time
         for stage in range(1, stages):
-            entered[stage] = max(entered[stage - 1] + 1, entered[stage + 1])
-        entered[stages] = yield target, entered[stages - 1] + 1
+            time += 1
+            if time < entered[stage + 1]:
+                time = entered[stage + 1]
+            entered[stage] = time
+        entered[stages] = yield target, time + 1
 
 
 class TwoOperands(Pipe):

@@ -30,16 +30,20 @@ class FifoLogs(NamedTuple):
 
 
 def queue_write(origin: Stream, written: Log, removed: Log, depth: int) -> Process:
-    """Model the write side of a queue: an item enters the cycle after an older one left."""
+    """Model the write side of a queue: an item enters the cycle after an older one left.
+
+    ``written`` is the log of ``origin``.
+    """
     time = -1
     for first in count(-depth):
-        time = max(time + 1, (yield origin))
+        offered = yield origin
+        time = offered if offered > time else time + 1
         if first >= 0:
             if len(removed.times) <= first:
                 yield removed, first + 1
             time = max(time, removed.times[first] + 1)
         origin.accept(time)
-        written.add(time)
+        written.wake(time)
 
 
 def fifo_reads(written: Log, moved: Log) -> NDArray[np.int64]:
@@ -129,7 +133,8 @@ class BlockFifo(Part):
 
     def start_logged(self, kernel: Kernel, origin: Stream) -> tuple[Stream, FifoLogs]:
         """Start the processes; return the result and what they note."""
-        target, logs = kernel.stream(), FifoLogs(kernel.log(), kernel.log(), kernel.log())
+        target = kernel.stream()
+        logs = FifoLogs(kernel.log(origin), kernel.log(), kernel.log(target))
         kernel.start(self._write(origin, logs))
         kernel.start(self._send(target, logs))
         return target, logs
@@ -139,7 +144,8 @@ class BlockFifo(Part):
         written, moved, _ = logs
         time = -1
         for first in count(FIFO_REGISTERS - self.depth):
-            time = max(time + 1, (yield origin))
+            offered = yield origin
+            time = offered if offered > time else time + 1
             if first > 0:
                 if len(moved.times) < first:
                     yield moved, first
@@ -147,16 +153,20 @@ class BlockFifo(Part):
             elif first == 0:
                 time = max(time, written.times[0] + 2)
             origin.accept(time)
-            written.add(time)
+            if written.waiter is not None:
+                written.wake(time)
 
     def _send(self, target: Stream, logs: FifoLogs) -> Process:
         """Let items pass the registers behind the memory."""
-        written, moved, sent = logs
-        last = -1
+        written, moved, _ = logs
+        writes = written.times
+        moving = last = -1
         for item in count():
-            if len(written.times) <= item:
+            if len(writes) <= item:
                 yield written, item + 1
-            moving = max(written.times[item] + 2, (moved.times[-1] if item else -1) + 1, last)
+            read = writes[item] + 2
+            moving = read if read > moving else moving + 1
+            if moving < last:
+                moving = last
             moved.add(moving)
             last = yield target, moving + 1
-            sent.add(last)

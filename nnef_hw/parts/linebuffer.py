@@ -186,6 +186,7 @@ class LineBuffer(WindowPart):
         places = np.arange(words) - depth
         released_before = (earlier.searchsorted(places, "right") - past * len(bases)).tolist()
         steps = list(zip(released_before, padding_words(window), strict=True))
+        releases = released.times
         time = 0
         for frame in count():
             windows = frame * len(bases)
@@ -194,11 +195,15 @@ class LineBuffer(WindowPart):
             for before, is_padding in steps:
                 needed = windows + before
                 if needed > 0:
-                    if len(released.times) < needed:
+                    if len(releases) < needed:
                         yield released, needed
-                    time = max(time, released.times[needed - 1] + 1)
+                    freed = releases[needed - 1]
+                    if freed >= time:
+                        time = freed + 1
                 if not is_padding:
-                    time = max(time, (yield origin))
+                    offered = yield origin
+                    if offered > time:
+                        time = offered
                     origin.accept(time)
                 written.add(time)
                 time += 1
@@ -207,15 +212,16 @@ class LineBuffer(WindowPart):
         """Give every pass once the last word of its window is there."""
         window = self.window
         ends = (window_bases(window) + window.span).tolist()
-        words = window.pass_words
+        words, more_passes = window.pass_words, range(window.passes - 1)
+        writes = written.times
         time = 0
-        for frame in count():
+        for first in count(0, window.words):
             for end in ends:
-                needed = frame * window.words + end
-                if len(written.times) < needed:
+                needed = first + end
+                if len(writes) < needed:
                     yield written, needed
-                time = max(time, written.times[needed - 1] + 1)
-                for _ in range(window.passes - 1):
+                time = max(time, writes[needed - 1] + 1)
+                for _ in more_passes:
                     time = yield target, time + words
                 released.add(time + words - 1)
                 time = yield target, time + words

@@ -79,7 +79,7 @@ class Reorder(Part):
 
     def start(self, kernel: Kernel, *origins: Stream) -> Stream:
         [origin] = origins
-        written, freed, target = kernel.log(), kernel.log(), kernel.stream()
+        written, freed, target = kernel.log(origin), kernel.log(), kernel.stream()
         kernel.start(queue_write(origin, written, freed, self.memory_depth))
         kernel.start(self._read(target, written, freed))
         return target

@@ -143,12 +143,15 @@ class Requantizer(Pipe):
                     stalls.popleft()
                 entered = moved(accepted, delay)
             else:
-                accepted = max(offered, accepted + interval)
+                accepted += interval
+                if accepted < offered:
+                    accepted = offered
                 entered = accepted + delay
             origin.accept(accepted)
             if sent > entered:
                 stalls.append((entered + 1, sent))
-            sent = yield target, max(entered, sent) + 1
+                entered = sent
+            sent = yield target, entered + 1
 
 
 @dataclass(frozen=True, kw_only=True)

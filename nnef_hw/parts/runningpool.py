@@ -117,7 +117,10 @@ class RunningPool(Pipe):
         accepted = sent = -spacing
         while True:
             for final in finals:
-                accepted = max(accepted + spacing, (yield origin))
+                offered = yield origin
+                accepted += spacing
+                if accepted < offered:
+                    accepted = offered
                 if final:
                     accepted = max(accepted, sent)
                 origin.accept(accepted)

@@ -52,10 +52,12 @@ class Skid(Registers, Pipe):
         [origin] = origins
         before = last = -1
         while True:
-            offered = yield origin
-            accepted = max(offered, before + 1)
+            accepted = yield origin
+            if accepted <= before:
+                accepted = before + 1
             origin.accept(accepted)
-            before, last = last, (yield target, max(accepted, last) + 1)
+            before = last
+            last = yield target, (accepted if accepted > last else last) + 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +92,8 @@ class Fifo(Registers):
 
     def start(self, kernel: Kernel, *origins: Stream) -> Stream:
         [origin] = origins
-        written, sent, target = kernel.log(), kernel.log(), kernel.stream()
+        target = kernel.stream()
+        written, sent = kernel.log(origin), kernel.log(target)
         kernel.start(queue_write(origin, written, sent, self.depth))
         kernel.start(_send(target, written, sent))
         return target
@@ -103,4 +106,4 @@ def _send(target: Stream, written: Log, sent: Log) -> Process:
         if len(written.times) <= item:
             yield written, item + 1
         last = yield target, max(written.times[item], last) + 1
-        sent.add(last)
+        sent.wake(last)

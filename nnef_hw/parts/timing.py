@@ -61,19 +61,27 @@ class RecordedStream(Stream):
 
 
 class Log:
-    """Times of events of one process that another one waits for."""
+    """Times of events of one process that another one waits for.
+
+    The events may be the items that pass a stream, which notes them itself.
+    """
 
     __slots__ = ("missing", "ready", "times", "waiter")
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, stream: Stream | None) -> None:
         self.ready = kernel.ready
-        self.times: list[int] = []
+        self.times = array("q") if stream is None else stream.times
         self.waiter: Resume | None = None
         self.missing = 0
 
     def add(self, time: int) -> None:
         """Record an event; wake the process that waits for it."""
         self.times.append(time)
+        if self.waiter is not None:
+            self.wake(time)
+
+    def wake(self, time: int) -> None:
+        """Let the process go on that waits for as many events as there are now."""
         if self.waiter is not None and len(self.times) >= self.missing:
             self.ready.append((self.waiter, time))
             self.waiter = None
@@ -123,11 +131,15 @@ class Kernel:
         self.series.append(stream)
         return stream
 
-    def log(self) -> Log:
-        """Return a new log."""
-        log = Log(self)
+    def log(self, stream: Stream | None = None) -> Log:
+        """Return a new log; if a stream is given, of the items that pass it.
+
+        The process that makes them pass calls :meth:`Log.wake` then, not :meth:`Log.add`.
+        """
+        log = Log(self, stream)
         self.logs.append(log)
-        self.series.append(log)
+        if stream is None:
+            self.series.append(log)
         return log
 
     def start(self, process: Process) -> None:
@@ -136,12 +148,15 @@ class Kernel:
 
     def run(self) -> None:
         """Run until no process can go on."""
-        ready = self.ready
+        ready, streams = self.ready, self._stream_class
         while ready:
             resume, value = ready.pop()
             request = resume(value)
-            while request is not None:
-                if request.__class__ is not tuple:
+            while True:
+                # type() of one argument is the fastest question to an object.
+                if type(request) is not tuple:
+                    if request is None:
+                        break
                     value = request.offered
                     if value is None:
                         request.consumer = resume
@@ -149,17 +164,8 @@ class Kernel:
                     request = resume(value)
                     continue
                 target, value = request
-                if target.__class__ is Log:
-                    if len(target.times) < value:
-                        target.waiter, target.missing = resume, value
-                        break
-                    request = resume(value)
-                elif target.__class__ is tuple:
-                    gather = _Gather(self, resume, len(target))
-                    for stream in target:
-                        self._offer(stream, value, gather.accepted)
-                    break
-                else:
+                kind = type(target)
+                if kind is streams:
                     # Most common by far: no detour over the list if the consumer waits.
                     target.offered, target.producer = value, resume
                     resume = target.consumer
@@ -167,6 +173,16 @@ class Kernel:
                         break
                     target.consumer = None
                     request = resume(value)
+                elif kind is Log:
+                    if len(target.times) < value:
+                        target.waiter, target.missing = resume, value
+                        break
+                    request = resume(value)
+                else:
+                    gather = _Gather(self, resume, len(target))
+                    for stream in target:
+                        self._offer(stream, value, gather.accepted)
+                    break
 
     def _offer(self, stream: Stream, time: int, producer: Resume) -> None:
         stream.offered, stream.producer = time, producer

@@ -57,11 +57,14 @@ class Pack(Pipe):
             channel % self.lanes == self.lanes - 1 or channel == self.channels - 1
             for channel in range(self.channels)
         ]
-        sent = -1
+        sent, latency = -1, self.latency
         while True:
             for complete in completes:
-                offered = yield origin
-                accepted = max(offered, sent) if complete else offered
-                origin.accept(accepted)
+                accepted = yield origin
                 if complete:
-                    sent = yield target, accepted + self.latency
+                    if accepted < sent:
+                        accepted = sent
+                    origin.accept(accepted)
+                    sent = yield target, accepted + latency
+                else:
+                    origin.accept(accepted)

@@ -221,23 +221,29 @@ class Network:
     def settle(self, enough: Steady | None = None) -> BeatTimes:
         """Let frames pass until they leave as they will for ever, and their ends show it.
 
-        They need not show it once they are known to leave as soon as is ``enough``.
+        They need not show it once they are known to leave as soon as is ``enough``. Frames that
+        have passed already count.
 
         Raises
         ------
         DeadlockError
             If a frame does not come out.
         """
-        while True:
+        while (steady := self._steady(enough)) is None:
             # More at a time when many have passed: looking at them takes as long as all of them.
             for _ in range(1 + self.passed // 32):
                 self._step()
-            times = self.times
-            steady = find_steady(self.advances, times.last_outputs, times.latency, enough)
-            if steady is None and self.passed > MOST_FRAMES and self.events > MOST_EVENTS:
-                steady = self.advances.least()
-            if steady is not None:
-                return replace(times, steady=steady)
+        return replace(self.times, steady=steady)
+
+    def _steady(self, enough: Steady | None) -> Steady | None:
+        """Return how frames leave, if those that have passed show it."""
+        if not self.passed:
+            return None
+        times = self.times
+        steady = find_steady(self.advances, times.last_outputs, times.latency, enough)
+        if steady is None and self.passed > MOST_FRAMES and self.events > MOST_EVENTS:
+            return self.advances.least()
+        return steady
 
     def _step(self) -> None:
         """Let a frame pass."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ class ConvLayer(Convolution[SystolicFolding | DotFolding]):
 
     @property
     def _dot_view(self) -> View:
-        window = replace(self.window, channel_blocks=1, passes=self.out_channels)
+        window = self.window.folded(1, self.out_channels)
         return View(window, self.in_channels, self.in_channels)
 
     def foldings(self, device: Device) -> Sequence[SystolicFolding | DotFolding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from nnef_hw.devices import Device
 from nnef_hw.parts import Part
@@ -28,7 +28,7 @@ class DepthwiseLayer(ArrayLayer[DepthwiseFolding]):
 
     def _view(self, lanes: int) -> View:
         blocks = -(-self.out_channels // lanes)
-        window = replace(self.window, channel_blocks=blocks, passes=blocks)
+        window = self.window.folded(blocks, blocks)
         return View(window, lanes, self.out_channels)
 
     def foldings(self, device: Device) -> Sequence[DepthwiseFolding]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +22,7 @@ from nnef_hw.streaming.beats import BeatTimes, DeadlockError, Network
 from nnef_hw.streaming.block import Block
 from nnef_hw.streaming.steady import Steady
 
-__all__ = ["Ports", "fifo_depths", "give_fifos", "shrink_fifos"]
+__all__ = ["Ports", "Sized", "fifo_depths", "give_fifos", "shrink_fifos"]
 
 Ports = tuple[Sequence[Port], Sequence[Port]]
 
@@ -32,14 +33,29 @@ MOST_EVENTS = 2_000_000
 """Simulated events after which no FIFO is tried with fewer items any more: seconds."""
 
 
-def give_fifos(
-    blocks: Sequence[Block], ports: Ports, device: Device
-) -> tuple[tuple[Block, ...], int]:
+class Sized(NamedTuple):
+    """Blocks with FIFOs.
+
+    Attributes
+    ----------
+    interval
+        With FIFOs without limit.
+    settled
+        When the beats of these very blocks move, and how many events showed it; None if the
+        interval came from other blocks: with FIFOs that they do not have.
+    """
+
+    blocks: tuple[Block, ...]
+    interval: int
+    settled: tuple[BeatTimes, int] | None
+
+
+def give_fifos(blocks: Sequence[Block], ports: Ports, device: Device) -> Sized:
     """Give every operand of a block with several a FIFO that holds all that ever waits for another.
 
     Where one item at most waits, the operand needs none; nor does one that has nothing in common
     with the others but this block, since its inputs can wait. So that no input fills FIFOs with
-    frames ahead of the others, all keep step. Returns the interval too.
+    frames ahead of the others, all keep step.
     """
     unlimited = [
         block.with_fifos([UNBOUNDED] * len(block.fifos)) if block.fifos[1:] else block
@@ -48,6 +64,8 @@ def give_fifos(
     network = Network(unlimited, *ports, in_step=len(ports[0]) > 1)
     slowest = max(block.cycles for block in blocks)
     interval = network.settle(Steady(slowest, 1, None)).interval
+    if not any(block.sources[1:] for block in blocks) and len(ports[0]) == 1:
+        return Sized(tuple(blocks), interval, (network.settle(), network.events))
     sized = []
     for block in blocks:
         if block.sources[1:]:
@@ -59,21 +77,19 @@ def give_fifos(
                 fifo_depths(block, n, items, device)[-1] for n, items in enumerate(most)
             ])
         sized.append(block)
-    return tuple(sized), interval
+    return Sized(tuple(sized), interval, None)
 
 
-def shrink_fifos(
-    blocks: Sequence[Block], ports: Ports, device: Device
-) -> tuple[tuple[Block, ...], BeatTimes]:
+def shrink_fifos(sized: Sized, ports: Ports, device: Device) -> tuple[tuple[Block, ...], BeatTimes]:
     """Make every FIFO as cheap as it can be without a cycle more per frame, or until the first.
 
     One of registers has as few items as it needs. One of block RAM needs all of its block RAMs, and
     has as many items as they hold.
     """
-    shrinker = _Shrinker(blocks, ports, device)
+    shrinker = _Shrinker(sized, ports, device)
     # Those that hold back a branch first.
     for joins in (True, False):
-        for place, block in enumerate(blocks):
+        for place, block in enumerate(sized.blocks):
             if (len(block.sources) > 1) is joins:
                 for operand in range(len(block.sources)):
                     shrinker.shrink(place, operand)
@@ -83,17 +99,19 @@ def shrink_fifos(
 class _Shrinker:
     """Tries FIFOs with fewer items, one after the other."""
 
-    def __init__(self, blocks: Sequence[Block], ports: Ports, device: Device) -> None:
-        self.ports, self.device = ports, device
-        self.blocks, self.times, self.events = _without_deadlock(list(blocks), ports, device)
+    def __init__(self, sized: Sized, ports: Ports, device: Device) -> None:
+        self.blocks, self.ports, self.device = list(sized.blocks), ports, device
+        self.network: Network | None = None
+        if sized.settled:
+            self.times, self.events = sized.settled
+        else:
+            self.blocks, self.network = _without_deadlock(self.blocks, ports, device)
+            self.times, self.events = self.network.settle(), self.network.events
 
     @property
     def settled(self) -> BeatTimes:
         """Of the design, until its frames' ends are spaced as they will be."""
-        assert self.times.steady is not None
-        if self.times.steady.settling is not None:
-            return self.times
-        return Network(self.blocks, *self.ports).run()
+        return self.times if self.network is None else self.network.settle()
 
     def shrink(self, place: int, operand: int) -> None:
         """Take the cheapest FIFO that is large enough; most need the block RAM they have."""
@@ -120,14 +138,14 @@ class _Shrinker:
         self.events += network.events
         if times is None:
             return False
-        self.blocks, self.times = trial, times
+        self.blocks, self.times, self.network = trial, times, network
         return True
 
 
 def _without_deadlock(
     blocks: list[Block], ports: Ports, device: Device
-) -> tuple[list[Block], BeatTimes, int]:
-    """Deepen the FIFOs of joins until all frames come out; return times and simulated events, too.
+) -> tuple[list[Block], Network]:
+    """Deepen the FIFOs of joins until all frames come out.
 
     A branch may wait for another by items that are on their way through its blocks. None of these
     waited in a FIFO without limit; but once the first cannot leave, a block that works on several
@@ -136,7 +154,7 @@ def _without_deadlock(
     while True:
         network = Network(blocks, *ports)
         try:
-            return blocks, network.settle(), network.events
+            network.settle()
         except DeadlockError:
             blocks = [
                 block.with_fifos([
@@ -147,6 +165,8 @@ def _without_deadlock(
                 else block
                 for block in blocks
             ]
+        else:
+            return blocks, network
 
 
 def _times_if_prompt(network: Network, wanted: BeatTimes) -> BeatTimes | None:

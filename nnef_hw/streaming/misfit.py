@@ -267,7 +267,7 @@ class Misfit:
         """Return what the FIFOs of a design take."""
         if all(len(block.sources) == 1 for block in blocks):
             return Resources()
-        sized, _ = give_fifos(blocks, (self.network.inputs, self.network.outputs), device)
+        sized = give_fifos(blocks, (self.network.inputs, self.network.outputs), device).blocks
         return queue_resources(sized, device)
 
 

@@ -10,7 +10,7 @@ from nnef_hw.ir import Graph
 from nnef_hw.streaming.beats import BeatTimes
 from nnef_hw.streaming.block import Block
 from nnef_hw.streaming.budget import Budget, border_resources, budget_of, total_resources
-from nnef_hw.streaming.fifos import Ports, fifo_depths, give_fifos, shrink_fifos
+from nnef_hw.streaming.fifos import Ports, Sized, fifo_depths, give_fifos, shrink_fifos
 from nnef_hw.streaming.lower import lower
 from nnef_hw.streaming.misfit import Misfit
 from nnef_hw.streaming.options import useful_options
@@ -23,8 +23,8 @@ __all__ = ["schedule"]
 SLACK_MARGIN = 2
 
 
-_Sized = dict[tuple[Block, ...], tuple[tuple[Block, ...], int]]
-"""Blocks with their FIFOs, and the interval with FIFOs without limit, by the blocks alone."""
+_Known = dict[tuple[Block, ...], Sized]
+"""Blocks with their FIFOs, by the blocks alone."""
 
 
 class _Design(NamedTuple):
@@ -99,7 +99,7 @@ def _designs(
 ) -> list[_Design]:
     """Return the designs that fit: one whose words come slowly, and a faster one without waits."""
     designs: list[_Design] = []
-    sized: _Sized = {}
+    known: _Known = {}
     for supply in (True, False):
         search = Search(options, budget, device, supply=supply)
         rough = search.best() if wanted is None else search.within(wanted)
@@ -108,7 +108,7 @@ def _designs(
         predicted = max(block.cycles for block in rough)
         if designs and designs[0].times.interval <= max(predicted, wanted or 0):
             break
-        design = _design(search, budget, ports, device, wanted, sized)
+        design = _design(search, budget, ports, device, wanted, known)
         if design:
             designs.append(design)
     return designs
@@ -124,8 +124,8 @@ def _smallest(misfit: Misfit, ports: Ports) -> _Design:
     """
     if not misfit.feasible:
         raise misfit.error()
-    blocks, _ = give_fifos(misfit.smallest(), ports, misfit.device)
-    blocks, times = shrink_fifos(blocks, ports, misfit.device)
+    sized = give_fifos(misfit.smallest(), ports, misfit.device)
+    blocks, times = shrink_fifos(sized, ports, misfit.device)
     if not misfit.budget.holds(total_resources(blocks)):
         raise misfit.error(blocks)
     return _Design(blocks, times)
@@ -137,42 +137,40 @@ def _design(
     ports: Ports,
     device: Device,
     wanted: int | None,
-    sized: _Sized,
+    known: _Known,
 ) -> _Design | None:
     """Return the best design with its FIFOs; None if none fits or takes so few cycles.
 
-    ``sized`` keeps what simulation gave.
+    ``known`` keeps what simulation gave.
     """
     limit = wanted
     while True:
         chosen = search.best() if limit is None else search.within(limit)
         if chosen is None:
             return None
-        blocks, interval = _with_fifos(tuple(chosen), ports, device, sized)
-        if interval > max(block.cycles for block in chosen):
-            eased, eased_interval = _with_fifos(_with_slack(chosen, device), ports, device, sized)
-            if eased_interval < interval and budget.holds(total_resources(eased)):
-                blocks = eased
-        used = total_resources(blocks)
+        sized = _with_fifos(tuple(chosen), ports, device, known)
+        if sized.interval > max(block.cycles for block in chosen):
+            eased = _with_fifos(_with_slack(chosen, device), ports, device, known)
+            if eased.interval < sized.interval and budget.holds(total_resources(eased.blocks)):
+                sized = eased
+        used = total_resources(sized.blocks)
         if not budget.holds(used):
             search = search.with_less(
                 Resources(lut=max(0, used.lut - budget.lut), bram=max(0, used.bram - budget.bram))
             )
             continue
-        blocks, times = shrink_fifos(blocks, ports, device)
+        blocks, times = shrink_fifos(sized, ports, device)
         if limit is None or wanted is None or times.interval <= wanted:
             return _Design(blocks, times)
         # Bursts between layers cost some cycles more than the slowest layer: aim lower.
         limit = min(limit - 1, limit * wanted // times.interval)
 
 
-def _with_fifos(
-    blocks: tuple[Block, ...], ports: Ports, device: Device, sized: _Sized
-) -> tuple[tuple[Block, ...], int]:
+def _with_fifos(blocks: tuple[Block, ...], ports: Ports, device: Device, known: _Known) -> Sized:
     """Give blocks their FIFOs, by a simulation that is not repeated."""
-    if blocks not in sized:
-        sized[blocks] = give_fifos(blocks, ports, device)
-    return sized[blocks]
+    if blocks not in known:
+        known[blocks] = give_fifos(blocks, ports, device)
+    return known[blocks]
 
 
 def _with_slack(blocks: Sequence[Block], device: Device) -> tuple[Block, ...]:

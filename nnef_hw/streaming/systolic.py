@@ -60,7 +60,7 @@ class SystolicFolding(ArrayFolding):
         """Return the window as the array reads it."""
         blocks = 1 if self.parallel else -(-layer.in_channels // self.lanes)
         passes = -(-layer.out_channels // self.rows)
-        return replace(layer.window, channel_blocks=blocks, passes=passes)
+        return layer.window.folded(blocks, passes)
 
     def buffer(self, layer: Convolution[Any], device: Device) -> WindowPart:
         """Return the line buffer."""
@@ -125,11 +125,7 @@ def systolic_foldings(layer: Convolution[Any], device: Device) -> list[SystolicF
     """List the arrays that could run a convolution or linear layer."""
     foldings = list(_parallel_foldings(layer, device))
     for rows, lanes in _arrays(layer, device):
-        window = replace(
-            layer.window,
-            channel_blocks=-(-layer.in_channels // lanes),
-            passes=-(-layer.out_channels // rows),
-        )
+        window = layer.window.folded(-(-layer.in_channels // lanes), -(-layer.out_channels // rows))
         foldings += _arithmetic_foldings(layer, device, window, rows, lanes, parallel=False)
     return foldings
 
@@ -168,7 +164,7 @@ def _parallel_foldings(layer: Convolution[Any], device: Device) -> Iterator[Syst
         return
     for rows in size_steps(layer.out_channels):
         if rows * lanes <= device.products:
-            window = replace(plain, passes=-(-layer.out_channels // rows))
+            window = plain.folded(1, -(-layer.out_channels // rows))
             for folding in _arithmetic_foldings(layer, device, window, rows, lanes, parallel=True):
                 busy = layer.macs / (rows * lanes)
                 if busy >= LEAST_UTILIZATION * folding.cycles(layer, device):

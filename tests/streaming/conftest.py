@@ -67,8 +67,8 @@ def force(rng):
     def force(plan, graph, target):
         blocks = tuple(force_block(layer, target.device) for layer in lower(graph).layers)
         ports = plan.inputs, plan.outputs
-        blocks, _ = give_fifos(blocks, ports, target.device)
-        blocks, times = shrink_fifos(blocks, ports, target.device)
+        sized = give_fifos(blocks, ports, target.device)
+        blocks, times = shrink_fifos(sized, ports, target.device)
         return replace(
             plan, blocks=blocks, interval=times.interval, latency=times.latency,
             period=times.steady.period, settling=times.steady.settling,

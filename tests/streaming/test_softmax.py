@@ -55,7 +55,7 @@ def with_softmax(plan, target, stages):
     for n, block in enumerate(blocks):
         if block.op == "softmax":
             blocks[n] = block.with_folding(stages=stages)
-    blocks, _ = give_fifos(tuple(blocks), (plan.inputs, plan.outputs), target.device)
+    blocks = give_fifos(tuple(blocks), (plan.inputs, plan.outputs), target.device).blocks
     times = simulate_beats(blocks, plan.inputs, plan.outputs)
     return replace(plan, blocks=tuple(blocks), interval=times.interval, latency=times.latency)
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from nnef_hw.streaming import find_board, schedule
-from nnef_hw.streaming.beats import predict_interval, predict_spacing, simulate_beats
+from nnef_hw.streaming.beats import Network, predict_interval, predict_spacing, simulate_beats
+from nnef_hw.streaming.fifos import give_fifos
 from nnef_hw.streaming.steady import Advances, Steady, cycles_per_frame, find_steady
 from nnef_hw.testing import GraphBuilder
 
@@ -63,6 +64,12 @@ def two_requantizers(rng):
     return g.build(*(g.conv(x, rng.normal(size=[1, 1, 1, 1])) for _ in range(2)))
 
 
+def a_chain(rng):
+    g = GraphBuilder()
+    x = g.op("relu", g.conv(g.input("x", [1, 1, 5, 5]), rng.normal(size=[2, 1, 3, 3])))
+    return g.build(g.conv(x, rng.normal(size=[3, 2, 2, 2])))
+
+
 NETWORKS = pytest.mark.parametrize(
     ("network", "board"),
     [
@@ -112,6 +119,34 @@ def test_no_fifo_is_missing_where_branches_hold_each_other_up(fix, rng):
     assert times.interval > plan.interval
     # It does not show at first.
     assert set(times.spacings[:3]) == {plan.interval}
+
+
+@NETWORKS
+def test_a_simulation_that_goes_on_ends_as_a_new_one(network, board, fix, rng):
+    """It may have stopped earlier: when no frame was proved to take longer than was asked for."""
+    plan = schedule(fix(network(rng)), find_board(board))
+    again = Network(plan.blocks, plan.inputs, plan.outputs)
+    asked = Steady(2 * plan.interval, 1, None)
+    early = again.settle(asked)
+    assert early.steady.mean <= asked.mean
+    times = again.settle()
+    new = simulate_beats(plan.blocks, plan.inputs, plan.outputs)
+    assert (times, times.steady) == (new, new.steady)
+    assert len(early.last_outputs) <= len(times.last_outputs)
+
+
+def test_sizing_fifos_simulates_a_chain_once(fix, rng):
+    """Without branches, what sizes the FIFOs is the simulation of the blocks as they are."""
+    target = find_board("ecp5")
+    plan = schedule(fix(a_chain(rng)), target)
+    sized = give_fifos(plan.blocks, (plan.inputs, plan.outputs), target.device)
+    assert sized.blocks == plan.blocks
+    network = Network(plan.blocks, plan.inputs, plan.outputs)
+    times, events = sized.settled
+    assert (times, events) == (network.run(), network.events)
+    assert times.steady == simulate_beats(plan.blocks, plan.inputs, plan.outputs).steady
+    plan = schedule(fix(strides_and_an_input_apart(rng)), target)
+    assert give_fifos(plan.blocks, (plan.inputs, plan.outputs), target.device).settled is None
 
 
 def test_frames_that_leave_before_they_come_steadily(fix, rng):
