@@ -14,6 +14,7 @@ there an earlier code may make the next one later. Tests compare long runs with 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -82,10 +83,14 @@ class Advances:
         unique = {id(series): series for group in groups for series in group}
         places = {key: place for place, key in enumerate(unique)}
         self.series = list(unique.values())
-        self.groups = [np.array([places[id(series)] for series in group]) for group in groups]
+        # The series of all groups in a row, and where each group begins.
+        self.members = np.array([places[id(series)] for group in groups for series in group])
+        self.begins = np.cumsum([0, *map(len, groups[:-1])])
         self.delay = delay
         self.counts = [[0] * len(self.series)]
-        self.events: list[list[NDArray[np.int64]]] = []
+        # Of every frame: the events of all series in a row, and how many of each.
+        self.events: list[NDArray[np.int64]] = []
+        self.sizes: list[NDArray[np.int64]] = []
         self.firsts: list[NDArray[np.int64]] = []
         self.lasts: list[NDArray[np.int64]] = []
         self.largest: dict[int, list[NDArray[np.int64]]] = {}
@@ -95,14 +100,18 @@ class Advances:
         self.counts.append([len(series.times) for series in self.series])
 
     def _read_frames(self) -> None:
-        for counts in pairwise(self.counts[len(self.events) :]):
-            events = [
-                np.array(series.times[begin:end], np.int64)
-                for series, begin, end in zip(self.series, *counts, strict=True)
-            ]
-            self.events.append(events)
-            self.firsts.append(np.array([x[0] if len(x) else NEVER for x in events]))
-            self.lasts.append(np.array([x[-1] if len(x) else -1 for x in events]))
+        for before, after in pairwise(self.counts[len(self.events) :]):
+            events = array("q")
+            for series, begin, end in zip(self.series, before, after, strict=True):
+                events.extend(series.times[begin:end])
+            flat, sizes = np.array(events, np.int64), np.subtract(after, before)
+            self.events.append(flat)
+            self.sizes.append(sizes)
+            some, ends = sizes > 0, sizes.cumsum()
+            firsts, lasts = np.full(len(sizes), NEVER), np.full(len(sizes), -1)
+            firsts[some], lasts[some] = flat[(ends - sizes)[some]], flat[ends[some] - 1]
+            self.firsts.append(firsts)
+            self.lasts.append(lasts)
 
     def bound(self, period: int) -> int | None:
         """Return the most cycles by which any event will ever come after that of a period before.
@@ -114,16 +123,15 @@ class Advances:
             return None
         largest = np.array(self._largest(period))
         # What a larger advance delays directly, or a first frame that was behind none, is past.
-        first, lasts = self.firsts[-period], np.array(self.lasts)
+        first = np.minimum.reduceat(self.firsts[-period][self.members], self.begins)
+        lasts = np.array(self.lasts)
         most_until_now = np.maximum.accumulate(largest.max(axis=1)[: period - 1 : -1])
         for most in np.unique(most_until_now).tolist():
             exceeding = largest > most
             exceeding[:period] = True
             latest = np.where(exceeding, lasts, -1).max(axis=0)
-            if all(
-                first[group].min() + most >= latest[group].max() + self.delay
-                for group in self.groups
-            ):
+            latest_of_group = np.maximum.reduceat(latest[self.members], self.begins)
+            if (first + most >= latest_of_group + self.delay).all():
                 return int(most)
         return None
 
@@ -143,18 +151,28 @@ class Advances:
             if frame < period:
                 known.append(np.zeros(len(self.series), np.int64))
                 continue
-            pairs = zip(self.events[frame], self.events[frame - period], strict=True)
-            known.append(np.array([_largest_advance(*pair) for pair in pairs]))
+            known.append(self._advances(frame, frame - period))
         return known
 
+    def _advances(self, frame: int, earlier: int) -> NDArray[np.int64]:
+        """Return by how much an event of each series comes after that of an earlier frame at most.
 
-def _largest_advance(events: NDArray[np.int64], before: NDArray[np.int64]) -> int:
-    if not len(events):
-        return 0
-    # Padding is written ahead of a frame, in the first frame that of the second one too.
-    if len(events) > len(before):
-        return NEVER
-    return int((events - before[len(before) - len(events) :]).max())
+        0 of a series without events. Padding is written ahead of a frame, in the first frame that
+        of the second one too: last events are compared with last ones.
+        """
+        events, before = self.events[frame], self.events[earlier]
+        sizes, sizes_before = self.sizes[frame], self.sizes[earlier]
+        largest = np.zeros(len(sizes), np.int64)
+        some, ends = sizes > 0, sizes.cumsum()
+        if not some.any():
+            return largest
+        if (sizes != sizes_before).any():
+            places = np.arange(len(events)) + np.repeat(sizes_before.cumsum() - ends, sizes)
+            # Those before the first are of series with more events than earlier: see below.
+            before = before[np.maximum(places, 0)]
+        largest[some] = np.maximum.reduceat(events - before, (ends - sizes)[some])
+        largest[sizes > sizes_before] = NEVER
+        return largest
 
 
 def find_steady(
