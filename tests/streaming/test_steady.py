@@ -222,6 +222,27 @@ def test_a_pattern_needs_its_period():
     assert bounds_of(group, frames=8, period=2)[-4:] == [10] * 4
 
 
+@pytest.mark.parametrize(
+    ("delay", "frames", "least", "most"),
+    [
+        (15, [[0, 1, 10], [11, 20], [21, 30]], 10, 10),
+        (16, [[10], [19, 20], [29, 30]], 1000, None),
+    ],
+    ids=["fewer than before", "more than before"],
+)
+def test_the_last_events_of_frames_are_compared(delay, frames, least, most):
+    """The first frame has padding of the second one too; what has none before, came any time."""
+    even, uneven = Events([]), Events([])
+    advances = Advances([[even, uneven]], delay)
+    for cycle, events in zip((5, 15, 25), frames, strict=True):
+        even.times.append(cycle)
+        uneven.times += events
+        advances.add_frame()
+    found = advances.bound(1)
+    assert found >= least
+    assert most is None or found <= most
+
+
 def test_ends_have_to_attain_what_is_proved():
     branches = [evenly(0, 9), evenly(0, 10)], [evenly(11, 9), evenly(1, 10)]
     series = [[Events([]) for _ in group] for group in branches]
