@@ -6,7 +6,7 @@ JOBS ?= auto
 # EXTRAS=dev,crosscheck also compares with other projects' parsers and engines.
 EXTRAS ?= dev
 
-.PHONY: demo test nightly golden passes lint types bench bench-frontend clean
+.PHONY: demo test nightly golden passes lint types bench bench-frontend bench-tools clean
 
 demo: $(VENV)/.installed
 	$(BIN)/nnef-hw build examples/digits_cnn/digits_cnn.nnef.tgz --board icebreaker \
@@ -41,6 +41,10 @@ bench: $(VENV)/.installed
 # How fast models are read. ARGS="--fuzz 10000" loads that many damaged models instead.
 bench-frontend: $(VENV)/.installed
 	$(BIN)/python scripts/bench_frontend.py $(ARGS)
+
+# CPU time and memory of load, quantize, schedule, Verilog and Verilator. ARGS="--plan" ends with the plan.
+bench-tools: $(VENV)/.installed
+	$(BIN)/python scripts/bench_tools.py $(ARGS)
 
 clean:
 	rm -rf build $(VENV)
