@@ -1,6 +1,8 @@
 # amaranth: UnusedElaboratable=no
 """Accelerator with its host link: everything on a board but pins and clock."""
 
+from functools import partial
+
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -13,6 +15,7 @@ from nnef_hw.boards.phy import MIN_BYTE_CYCLES, UartPhy, phy_pins
 from nnef_hw.boards.replay import Replayer
 from nnef_hw.boards.uart import uart_divider
 from nnef_hw.protocol import identity_payload
+from nnef_hw.rtl.reset import WithReset
 
 __all__ = ["DEFAULT_BAUD", "LinkedCore"]
 
@@ -105,7 +108,7 @@ class LinkedCore(wiring.Component):
         link = PacketLink(
             BYTE_LAYOUT if several else self.layouts["i"], identity=self.identity,
             idle_cycles=self.idle_cycles, with_replay=self.with_replay, layers=self.layers)
-        start = ResetInserter(self.reset)
+        start = partial(WithReset, reset=self.reset)
         m.submodules.phy = start(phy)
         m.submodules.link = start(link)
         for name, member in phy_pins(phy).items():
@@ -122,10 +125,10 @@ class LinkedCore(wiring.Component):
                 link.restarted.eq(accelerator.restarted),
             ]
         else:
-            m.submodules.accelerator = ResetInserter(link.abort)(accelerator)
+            m.submodules.accelerator = WithReset(accelerator, link.abort)
             m.d.comb += link.restarted.eq(link.abort)
         # what is before the accelerator restarts ahead of it, what is behind it after it
-        ahead, behind = ResetInserter(link.abort), ResetInserter(link.restarted)
+        ahead, behind = (partial(WithReset, reset=x) for x in (link.abort, link.restarted))
         counters = InferenceCounters(len(self.inputs), len(self.outputs))
         m.submodules.counters = behind(counters)
         if self.layers:

@@ -17,6 +17,7 @@ from nnef_hw.protocol import (
     Reply,
     Request,
 )
+from nnef_hw.rtl.reset import WithReset
 
 __all__ = ["PacketLink"]
 
@@ -104,7 +105,7 @@ class PacketLink(wiring.Component):
         m = Module()
         m.submodules.crc = crc = SerialCrc()
         buffer = PacketBuffer(self.layout, self.identity)
-        m.submodules.buffer = ResetInserter(self.restarted)(buffer)
+        m.submodules.buffer = WithReset(buffer, self.restarted)
         wiring.connect(m, wiring.flipped(self.o), buffer.o)
         wiring.connect(m, buffer.i_result, wiring.flipped(self.i_result))
 

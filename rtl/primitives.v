@@ -121,12 +121,13 @@ module nnef_hw_lut_product #(
             wire signed [WIDTH+1:0] single = operand;
             if (DIGITS == 2) begin : pair
                 wire signed [WIDTH+1:0] twice = single <<< 1;
-                nnef_hw_masked_sum #(.INVERTED(SIGNED), .WIDTH(WIDTH + 2)) sum (
+                nnef_hw_masked_sum #(.INVERTED(SIGNED), .WIDTH(WIDTH + 2)) both (
                     .a(digits[SIGNED ? 1 : 0]), .b(SIGNED ? twice : single),
                     .c(digits[SIGNED ? 0 : 1]), .d(SIGNED ? single : twice), .sum(product)
                 );
-            end else
+            end else begin : bit_product
                 assign product = digits[0] ? (SIGNED ? -single : single) : 0;
+            end
         end
     endgenerate
 endmodule
@@ -148,11 +149,12 @@ module nnef_hw_multiply_add #(
         products (.digits(digits), .operand(operand), .product(product));
     wire signed [SUM-1:0] extended = product;
     generate
-        if (SELECTED)
+        if (SELECTED) begin : choice
             nnef_hw_selected_sum #(.WIDTH(SUM)) selected
                 (.a(extended), .select(select), .b(other), .c(base), .sum(sum));
-        else
+        end else begin : plain
             assign sum = base + extended;
+        end
     endgenerate
 `else
     // The low digits take one logic cell per bit each: a digit selects between the sum and what
@@ -163,8 +165,11 @@ module nnef_hw_multiply_add #(
     wire signed [SUM-1:1] upper = one[SUM-1:1];
     wire signed [SUM-1:0] low;
     generate
-        if (DIGITS == 1) assign low = one;
-        else assign low = {digits[1] ? upper + operand : upper, one[0]};
+        if (DIGITS == 1) begin : one_digit
+            assign low = one;
+        end else begin : two_digits
+            assign low = {digits[1] ? upper + operand : upper, one[0]};
+        end
         if (DIGITS > LOW) begin : high
             wire signed [WIDTH+DIGITS-LOW-1:0] product;
             nnef_hw_lut_product #(.DIGITS(DIGITS - LOW), .WIDTH(WIDTH))
@@ -172,8 +177,9 @@ module nnef_hw_multiply_add #(
             wire signed [SUM-1:LOW] above = low[SUM-1:LOW];
             wire signed [SUM-1:LOW] total = above + product;
             assign sum = {total, low[LOW-1:0]};
-        end else
+        end else begin : low_only
             assign sum = low;
+        end
     endgenerate
 `endif
 endmodule

@@ -29,7 +29,7 @@ from nnef_hw.parts.width import Pack
 from nnef_hw.rtl.array import sum_layout
 from nnef_hw.rtl.stream import beat_layout
 from nnef_hw.streaming import Plan
-from nnef_hw.streaming.block_module import build_parts
+from nnef_hw.streaming.layer_module import build_parts
 from nnef_hw.tables import unary_table
 from nnef_hw.tflite_numerics import TfliteRequant, tflite_exp_table
 from nnef_hw.window import Window

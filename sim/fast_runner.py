@@ -136,7 +136,7 @@ class FastRunner:
         trace_frames : int, optional
             How many frames of every output it has; all by default.
         trace_scopes : Sequence[str]
-            Instances that it has, with all below them, as in ``top.relu1_array``; all by default.
+            Instances that it has, with all below them, as in ``top.relu1``; all by default.
         seconds : float, optional
             When no further frame is begun. What was begun is completed, and is what those frames
             alone would have given. Needs ``frames`` and ``expected_beats``.

@@ -20,7 +20,7 @@ __all__ = ["Model", "Port", "build_model"]
 
 # Everything else that Verilator warns of goes to the log; these are mistakes.
 _ERRORS = ("COMBDLY", "IMPLICIT", "LATCH", "MULTIDRIVEN", "PINMISSING", "SELRANGE")
-# Amaranth's Verilog leaves extensions and truncations to assignments.
+# The emitted Verilog leaves extensions and truncations to assignments.
 _SILENT = ("WIDTHEXPAND", "WIDTHTRUNC")
 
 _CXX_FLAGS = (

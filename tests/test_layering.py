@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 BASE = {
     "errors", "numerics", "tables", "tflite_numerics", "window", "blockram", "devices", "families",
-    "files", "process_group", "protocol",
+    "files", "process_group", "protocol", "sources",
 }  # fmt: skip
 GRAPH = BASE | {"ir"}
 ALLOWED = {
@@ -33,7 +33,7 @@ ALLOWED = {
     "testing": GRAPH | {"reference"},
     "rtl": {"numerics", "tables", "blockram", "parts", "rtl"},
 }
-HARDWARE = {"streaming.accelerator", "streaming.block_module"}
+HARDWARE = {"streaming.accelerator", "streaming.layer_module"}
 WITHOUT_AMARANTH = {*ALLOWED, "run", "report", "cli"} - {"rtl", "boards"}
 HIGH = {"codegen", "build", "run", "report", "cli"}
 

@@ -12,6 +12,7 @@ from nnef_hw.codegen.board import design_board
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.fusesoc import axi_testbench, fusesoc_core, ip_readme
 from nnef_hw.codegen.ip import axi_wrapper, ip_name
+from nnef_hw.codegen.layer_cache import convert_layers
 from nnef_hw.codegen.manifest import link_entry, make_manifest
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.devices import Target
@@ -62,6 +63,7 @@ def emit(
     comments = module_comments(plan, fixed)
     prefix = f"{module}_" if is_ip else PREFIX
     accelerator = Accelerator(plan, fixed)
+    convert_layers(accelerator.layers, prefix)
     verilog = to_verilog(accelerator, name=module, prefix=prefix, comments=comments)
     (folder / "rtl" / "top.v").write_text(verilog)
 

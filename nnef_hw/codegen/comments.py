@@ -8,13 +8,13 @@ from nnef_hw import architecture
 from nnef_hw.architecture import Port
 from nnef_hw.ir import Graph, Node, Tensor, stream_image
 from nnef_hw.streaming import Block, Plan
-from nnef_hw.streaming.accelerator import module_name
+from nnef_hw.streaming.block import module_name
 
 __all__ = ["module_comments", "port_lines", "printable"]
 
 
 def module_comments(plan: Plan, graph: Graph) -> dict[str, str]:
-    """Return the comment of every block, by the pattern that its modules' names match whole.
+    """Return the comment of every layer's module, by the name of its instance.
 
     The accelerator itself has the empty name; texts are printable. Its comment says in lines of
     their own what passes its ports.
@@ -26,9 +26,8 @@ def module_comments(plan: Plan, graph: Graph) -> dict[str, str]:
     }
     for block in plan.blocks:
         parts = [_operator(block, nodes.get(block.tensor), graph), *_folding(block)]
-        pattern = rf"{re.escape(module_name(block.name))}_[a-z]+\d*"
-        comments[pattern] = f"{block.name}: {', '.join(parts)}"
-    comments = {pattern: printable(text) for pattern, text in comments.items()}
+        comments[module_name(block.name)] = f"{block.name}: {', '.join(parts)}"
+    comments = {instance: printable(text) for instance, text in comments.items()}
     comments[""] = "\n".join([comments[""], *port_lines(plan, graph)])
     return comments
 

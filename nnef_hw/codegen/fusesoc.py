@@ -9,6 +9,7 @@ from typing import Any
 from nnef_hw.architecture import Plan, Port
 from nnef_hw.codegen.comments import port_lines, printable
 from nnef_hw.codegen.ip import axi_name, axi_width, code_bits
+from nnef_hw.codegen.lint import WAIVERS
 from nnef_hw.devices import find_device
 from nnef_hw.ir import Graph
 
@@ -100,11 +101,11 @@ targets:
     toplevel: {name}_axis
   lint:
     <<: *default
-    description: Verilator's warnings, without widths, which Amaranth leaves to assignments
+    description: Verilator's warnings, without those that are meant so
     flow: lint
     flow_options:
       tool: verilator
-      verilator_options: [-Wno-fatal, -Wno-WIDTHEXPAND, -Wno-WIDTHTRUNC, -Wno-ASCRANGE]
+      verilator_options: [-Wall, {waivers}]
   sim:
     description: Self-checking bench under Icarus Verilog
     filesets: [rtl, bench]
@@ -214,6 +215,7 @@ def fusesoc_core(plan: Plan, name: str) -> str:
     return CORE.format(
         name=name, core=_core_name(name), device=device.name, arch=family.name,
         define=family.define, options=family.ip_option,
+        waivers=", ".join(f"-Wno-{rule}" for rule in WAIVERS),
         description=json.dumps(f"{printable(plan.model)}, a bit-exact accelerator on AXI4-Stream"),
         vectors="\n".join(
             f"      - {path}: {{file_type: user, copyto: {path}}}" for path in vectors

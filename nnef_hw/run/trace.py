@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,10 +12,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from nnef_hw.codegen.names import identifier
 from nnef_hw.errors import Location, OutputError, UsageError
 from nnef_hw.files import output_error
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import Trace, run_rtl
+from nnef_hw.streaming.block import module_name
 
 __all__ = ["TRACED_FRAMES", "announce_trace", "layer_scopes", "traced"]
 
@@ -59,7 +60,7 @@ def traced(path: Path) -> Iterator[Path]:
 
 
 def layer_scopes(build: BuildFolder, layers: Sequence[str]) -> tuple[str, ...]:
-    """Return the instances in a build's Verilog that run some layers; none if all are wanted.
+    """Return the instances of some layers in a build's Verilog; none if all are wanted.
 
     Raises
     ------
@@ -73,14 +74,8 @@ def layer_scopes(build: BuildFolder, layers: Sequence[str]) -> tuple[str, ...]:
                 f"{str(build.path)!r} has no layer {layer!r}",
                 remedy=f"--trace-layers takes some of {', '.join(names)}",
             )
-    instance_of_top = rf"^  \\{re.escape(build.module)}\.([\w.]+)\s+\1 \($"
-    instances = re.findall(instance_of_top, build.verilog, re.MULTILINE)
-    scopes = []
-    for instance in instances:
-        owners = [name for name in names if f"{instance}_".startswith(f"{name}_")]
-        if owners and max(owners, key=len) in layers:
-            scopes.append(f"TOP.{build.module}.{instance}")
-    return tuple(scopes)
+    instances = [identifier(module_name(name)) for name in names if name in layers]
+    return tuple(f"TOP.{build.module}.{instance}" for instance in instances)
 
 
 def announce_trace(

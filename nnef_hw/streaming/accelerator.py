@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
-from amaranth import Module, ResetInserter, Signal
+from amaranth import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.devices import find_device
 from nnef_hw.ir import Graph
 from nnef_hw.rtl.fork import Fork
+from nnef_hw.rtl.reset import WithReset
 from nnef_hw.rtl.stream import Fifo, beat_layout
-from nnef_hw.streaming import Block, Plan
-from nnef_hw.streaming.block_module import connect_block
+from nnef_hw.streaming import Plan
+from nnef_hw.streaming.block import module_name
+from nnef_hw.streaming.layer_module import LayerModule
 
-__all__ = ["Accelerator", "module_name"]
+__all__ = ["Accelerator"]
 
 MOST_HOPS = 64
 """Cycles of a restart: fewer than the host link takes for its next packet."""
 
 
-def module_name(layer: str) -> str:
-    """Verilog identifier for a layer's name."""
-    name = re.sub(r"\W", "_", layer)
-    return name if re.match(r"[A-Za-z_]", name) else f"layer_{name}"
-
-
 class Accelerator(wiring.Component):  # type: ignore[misc]
-    """All blocks of a Plan, between two skid buffers.
+    """All layers of a Plan, between two skid buffers.
 
-    A stream that several blocks read is forked; a block with several operands has a FIFO where one
-    of them comes early.
+    A stream that several layers read is forked.
 
     Golden model: :func:`nnef_hw.reference.run_fixed`.
 
@@ -87,8 +81,20 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
             ports |= {"restart": In(1), "restarted": Out(1)}
         super().__init__(ports)
 
+    @cached_property
+    def layers(self) -> list[LayerModule]:
+        """The layers, in stream order."""
+        return [
+            LayerModule(
+                block,
+                tuple(self.beats[source.tensor] for source in block.sources),
+                counted=self.counted,
+            )
+            for block in self.plan.blocks
+        ]
+
     def elaborate(self, platform: Any) -> Module:
-        """Instantiate and connect the blocks."""
+        """Instantiate and connect the layers."""
         m = Module()
         plan = self.plan
         readers = Counter(source.tensor for block in plan.blocks for source in block.sources)
@@ -99,7 +105,7 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
 
         def insert(name: str, component: Any) -> None:
             """Add a component that the nearest restart reaches."""
-            m.submodules[name] = component if restart is None else ResetInserter(restart)(component)
+            m.submodules[name] = WithReset(component, restart)
 
         def give(tensor: str, result: Any, name: str) -> None:
             """Make a stream known by its name, once for every reader."""
@@ -121,17 +127,13 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
                 hop = Signal(name=f"restart{n}", init=1, reset_less=True)
                 m.d.sync += hop.eq(restart)
                 restart = hop
-            operands = [
-                self._operand(m, f"{name}_fifo{n}", block, n, streams[source.tensor].pop(), insert)
-                for n, source in enumerate(block.sources)
-            ]
-            connected = connect_block(m, name, block, operands, insert)
+            layer = self.layers[n]
+            insert(name, layer)
+            for source, operand in zip(block.sources, layer.operands, strict=True):
+                wiring.connect(m, streams[source.tensor].pop(), getattr(layer, operand))
             if self.counted:
-                m.d.comb += [
-                    self.busy[n].eq(connected.busy),
-                    self.waiting[n].eq(connected.waiting),
-                ]
-            give(block.tensor, connected.result, name)
+                m.d.comb += [self.busy[n].eq(layer.busy), self.waiting[n].eq(layer.waiting)]
+            give(block.tensor, layer.o, name)
         for port in plan.outputs:
             outside = getattr(self, port.name)
             insert(f"output{port.name[1:]}_skid", skid := Fifo(outside.payload.shape()))
@@ -140,15 +142,3 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
         if restart is not None:
             m.d.comb += self.restarted.eq(restart)
         return m
-
-    def _operand(
-        self, m: Module, name: str, block: Block, operand: int, origin: Any,
-        insert: Callable[[str, Any], None],
-    ) -> Any:  # fmt: skip
-        """Put the FIFO in front of an operand that has one."""
-        if not block.fifos[operand]:
-            return origin
-        part = block.fifo(operand, self.beats[block.sources[operand].tensor])
-        insert(name, fifo := part.build(shape=origin.payload.shape()))
-        wiring.connect(m, origin, fifo.i)
-        return fifo.o

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +14,7 @@ from nnef_hw.parts.fifo import BlockFifo
 from nnef_hw.parts.stream import SHALLOW_FIFO, Fifo
 from nnef_hw.streaming.layer import Folding, Layer
 
-__all__ = ["Block", "Source", "make_fifo"]
+__all__ = ["Block", "Source", "make_fifo", "module_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +167,9 @@ def make_fifo(bits: int, signed: bool, depth: int, frame: int, device: Device) -
     if depth <= SHALLOW_FIFO:
         return Fifo(bits=bits, depth=depth)
     return BlockFifo(bits=bits, signed=signed, frame=frame, depth=depth, ram=device.ram)
+
+
+def module_name(layer: str) -> str:
+    """Verilog identifier for a layer's name."""
+    name = re.sub(r"\W", "_", layer)
+    return name if re.match(r"[A-Za-z_]", name) else f"layer_{name}"

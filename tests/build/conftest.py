@@ -18,7 +18,7 @@ from nnef_hw.frontend import save
 def fixed_sources():
     """Keep builds of a module comparable while somebody edits the sources."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "_package_digest", lambda: "sources")
+        patch.setattr(pipeline, "package_digest", lambda: "sources")
         yield
 
 

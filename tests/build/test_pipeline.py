@@ -187,7 +187,7 @@ def test_changed_input_builds_anew(change, options, copy, steps, tmp_path, monke
         "sources": {},
     }[change]
     if change == "sources":
-        monkeypatch.setattr(pipeline, "_package_digest", lambda: "other sources")
+        monkeypatch.setattr(pipeline, "package_digest", lambda: "other sources")
     report = build(options(copy, **changed))
     # the accelerator is the same at any clock
     simulated = [] if change == "clock_mhz" else ["simulate"]

@@ -1,0 +1,218 @@
+"""Amaranth components -> RTLIL modules, each component one with the ports of its signature."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from amaranth.back import rtlil
+from amaranth.hdl import ClockSignal, Fragment, Instance, ResetSignal, Value
+from amaranth.hdl._ir import PortDirection
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In
+
+from nnef_hw.codegen.folding import fold_constants
+from nnef_hw.codegen.rtlil import Module, parse_rtlil, references
+from nnef_hw.files import digest
+from nnef_hw.rtl.primitives import PREFIX
+
+__all__ = ["CLOCKING", "Converted", "Converter", "module_names"]
+
+_OURS = "nnef_hw."
+CLOCKING = ("clk", "rst")
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A component as RTLIL; its instances are of modules called like the keys of others.
+
+    Parameters
+    ----------
+    key
+        Digest of all that it consists of.
+    modules
+        The component's own, and further ones if parts of it are no components.
+    kind
+        What its class is called.
+    ports
+        What its ports hold, in their order; empty of what needs no words.
+    note
+        What it is, in a line.
+    children
+        Instances: name and key.
+    """
+
+    key: str
+    modules: list[Module]
+    kind: str
+    ports: dict[str, str]
+    note: str
+    children: tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class Converter:
+    """Converts components; what is the same becomes one module.
+
+    It is also what a component gets as its platform: "elaborated for Verilog". Components that hold
+    device primitives then instantiate the modules of ``rtl/primitives.v``; without a platform, in
+    Amaranth's own simulator, they elaborate to plain logic. ``prefix`` is what the names of these
+    modules begin with.
+    """
+
+    prefix: str = PREFIX
+    found: dict[str, Converted] = field(default_factory=dict)
+
+    def convert(self, component: Any, ports: Any = None) -> Converted:
+        """Convert a component and all below it; ``ports`` stand for those of its signature."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", category=DeprecationWarning)
+            return self._convert(component, Fragment.get(component, self), ports, is_top=True)
+
+    def instance(self, component: Any, reset: Any = None) -> Any:
+        """Return an instance of a component, which ``reset`` resets as its domain's reset does."""
+        return _instance(component, self.convert_component(component), reset)
+
+    def convert_component(self, component: Any) -> Converted:
+        """Return the module of a component that is no top."""
+        return self._convert(component, Fragment.get(component, self))
+
+    def _convert(
+        self, component: Any, fragment: Fragment, ports: Any = None, *, is_top: bool = False
+    ) -> Converted:
+        children = tuple(self._separate(fragment))
+        if ports is None:
+            ports = {name: value for name, value in _ports(component).items() if len(value[0])}
+        design, _ = rtlil.convert_fragment(fragment, ports, "module", emit_src=False)
+        fields = _fields(component)
+        names = {name: fields.get(name, "") for name in ports} if isinstance(ports, dict) else {}
+        kind, note = _snake(type(component).__name__), _note(component)
+        key = f"m{digest(design, kind, note, repr((children, names, is_top)))[:24]}"
+        if key not in self.found:
+            modules = parse_rtlil(design)
+            for module in modules:
+                fold_constants(module)
+            if not is_top:
+                _drop_unread(modules[0], CLOCKING)
+            self.found[key] = Converted(key, modules, kind, names, note, children)
+        return self.found[key]
+
+    def _separate(self, fragment: Fragment) -> Iterator[tuple[str, str]]:
+        """Put instances where components were; yield their names and keys."""
+        for n, (below, name, place) in enumerate(fragment.subfragments):
+            if isinstance(below, Instance) and below.type in self.found:
+                yield str(name), below.type
+            elif type(below) is Fragment:
+                component = _component(below)
+                if component is None:
+                    yield from self._separate(below)
+                    continue
+                module = self._convert(component, below)
+                fragment.subfragments[n] = (_instance(component, module, None), name, place)
+                yield str(name), module.key
+
+
+def _instance(component: Any, module: Converted, reset: Any) -> Any:
+    ports: dict[str, Any] = {}
+    if "\\clk" in module.modules[0].wires:
+        ports["i_clk"] = ClockSignal()
+    if "\\rst" in module.modules[0].wires:
+        own = ResetSignal(allow_reset_less=True)
+        ports["i_rst"] = own if reset is None else own | reset
+    for name, (value, flow) in _ports(component).items():
+        if len(value):
+            ports[f"{flow.value[0]}_{name}"] = value
+    return Instance(module.key, **ports)
+
+
+def _drop_unread(module: Module, names: tuple[str, ...]) -> None:
+    read = set(references(module))
+    for name in names:
+        wire = module.wires.get(f"\\{name}")
+        if wire is not None and wire.flow == "input" and wire.name not in read:
+            del module.wires[wire.name]
+
+
+def _component(fragment: Fragment) -> Any:
+    """Return the component that a fragment comes from; None if it has no ports of its own."""
+    for origin in fragment.origins or ():
+        if isinstance(origin, wiring.Component) and type(origin).__module__.startswith(_OURS):
+            return origin
+    return None
+
+
+def _ports(component: Any) -> dict[str, tuple[Any, Any]]:
+    """Return the ports of a signature as Amaranth names them, with their directions."""
+    found = {}
+    for path, member, value in component.signature.flatten(component):
+        flow = PortDirection.Input if member.flow == In else PortDirection.Output
+        found["__".join(map(str, path))] = (Value.cast(value), flow)
+    return found
+
+
+def _fields(component: Any) -> dict[str, str]:
+    """Return the fields of ports that have some, and their bits."""
+    found = {}
+    for path, member, _ in component.signature.flatten(component):
+        if isinstance(member.shape, data.StructLayout):
+            fields = [
+                f"{name} [{field.offset + field.width - 1}:{field.offset}]"
+                if field.width > 1
+                else f"{name} [{field.offset}]"
+                for name, field in member.shape
+                if field.width
+            ]
+            found["__".join(map(str, path))] = ", ".join(fields)
+    return found
+
+
+def _note(component: Any) -> str:
+    """Return what a component is: by itself, or by the first line of its documentation."""
+    text = getattr(component, "note", None) or type(component).__doc__ or ""
+    return re.sub(r"[`*]|:\w+:", "", text.strip().partition("\n")[0])
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def module_names(
+    top: Converted, name: str, found: dict[str, Converted], reserved: Iterable[str]
+) -> dict[str, str]:
+    """Return what modules are called, by key, in stream order, with names that are not reserved.
+
+    One that is there once is called after its place, another one after its class.
+    """
+    order = list(_from_top(top, found))
+    uses = Counter(key for module in order for _, key in module.children)
+    names = {top.key: name}
+    taken = {name, *reserved}
+    for module in order:
+        for instance, key in module.children:
+            if key in names:
+                continue
+            own = f"{names[module.key]}_{instance}"
+            wish = f"{name}_{found[key].kind}" if uses[key] > 1 else own
+            unique, number = wish, 1
+            while unique in taken:
+                number += 1
+                unique = f"{wish}_{number}"
+            taken.add(unique)
+            names[key] = unique
+    return {module.key: names[module.key] for module in order}
+
+
+def _from_top(top: Converted, found: dict[str, Converted]) -> Iterator[Converted]:
+    """Go through the modules of a design once each: a module, then what is in it."""
+    seen = set()
+    waiting = [top.key]
+    while waiting:
+        key = waiting.pop(0)
+        if key not in seen:
+            seen.add(key)
+            yield found[key]
+            waiting = [child for _, child in found[key].children] + waiting

@@ -1,0 +1,132 @@
+"""Blocks of a plan -> one component per layer, with the components of ``rtl/`` inside."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+from amaranth import Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.parts.stream import Skid
+from nnef_hw.streaming import Block
+
+__all__ = ["LayerModule", "build_parts"]
+
+
+def build_parts(block: Block) -> list[Any]:
+    """Return the components of a block, in stream order, filled with what its layer says."""
+    contents = block.layer.contents(block.folding)
+    components: list[Any] = []
+    for n, part in enumerate(block.parts):
+        filling = contents.get(part.label, {})
+        if isinstance(part, Skid):
+            # It takes what the part in front of it gives.
+            filling = {"shape": block.parts[n - 1].result(components[-1]).payload.shape()}
+        components.append(part.build(**filling))
+    return components
+
+
+class LayerModule(wiring.Component):  # type: ignore[misc]
+    """The hardware of one layer: its parts in a row, and FIFOs where operands come early.
+
+    Golden model: the layer's operator in :func:`nnef_hw.reference.run_fixed`.
+
+    Parameters
+    ----------
+    block
+        What to build.
+    beats
+        Of a frame, per operand.
+    counted
+        Whether it says when it works.
+
+    Members
+    -------
+    i : In(stream)
+        The operand; of several ``i0``, ``i1``.
+    o : Out(stream)
+        The result.
+    busy, waiting : Out(1)
+        With ``counted``: whether it takes a word in this cycle; whether one is there and is not
+        taken (:class:`~nnef_hw.streaming.activity.Activity`).
+    """
+
+    def __init__(self, block: Block, beats: tuple[int, ...], *, counted: bool = False) -> None:
+        self.block = block
+        self.beats = beats
+        self.note = f"Layer {block.name}."
+        self.counted = counted
+        self.parts = build_parts(block)
+        taken = block.parts[0].operands(self.parts[0])
+        self.constant: Any = None
+        constant = block.layer.constant(block.device)
+        if constant is not None:
+            filling = block.layer.contents(block.folding)[constant.label]
+            self.constant = constant.build(**filling)
+        names = ["i"] if len(block.sources) == 1 else [f"i{n}" for n in range(len(block.sources))]
+        self.operands = names
+        self.fifos: dict[int, Any] = {}
+        ports: dict[str, Any] = {}
+        for n, (name, operand) in enumerate(zip(names, taken, strict=False)):
+            shape = operand.payload.shape()
+            ports[name] = In(stream.Signature(shape))
+            if block.fifos[n]:
+                self.fifos[n] = block.fifo(n, beats[n]).build(shape=shape)
+        result = block.parts[-1].result(self.parts[-1])
+        ports["o"] = Out(stream.Signature(result.payload.shape()))
+        if counted:
+            ports |= {"busy": Out(1), "waiting": Out(1)}
+        super().__init__(ports)
+
+    @property
+    def components(self) -> list[Any]:
+        """All that are inside."""
+        constants = [] if self.constant is None else [self.constant]
+        return [*self.parts, *constants, *self.fifos.values()]
+
+    @property
+    def content(self) -> bytes:
+        """All that it is made from; equal layers may differ in it, unequal ones always do."""
+        block = self.block
+        made = [*block.parts, block.layer.constant(block.device)]
+        made += [block.fifo(n, self.beats[n]) for n in self.fifos]
+        contents = block.layer.contents(block.folding)
+        return pickle.dumps((
+            made,
+            contents,
+            self.note,
+            self.operands,
+            [*self.fifos],
+            block.worker,
+            self.counted,
+        ))
+
+    def elaborate(self, platform: Any) -> Module:
+        """Instantiate and connect the parts."""
+        m = Module()
+        block = self.block
+        streams: list[Any] = []
+        for n, name in enumerate(self.operands):
+            outside = wiring.flipped(getattr(self, name))
+            if n in self.fifos:
+                m.submodules[f"fifo{n}"] = fifo = self.fifos[n]
+                wiring.connect(m, outside, fifo.i)
+                outside = fifo.o
+            streams.append(outside)
+        if self.constant is not None:
+            constant = block.layer.constant(block.device)
+            assert constant is not None
+            m.submodules[constant.label] = self.constant
+            streams.append(constant.result(self.constant))
+        for part, component in zip(block.parts, self.parts, strict=True):
+            m.submodules[part.label] = component
+            for origin, operand in zip(streams, part.operands(component), strict=True):
+                wiring.connect(m, origin, operand)
+            streams = [part.result(component)]
+        wiring.connect(m, streams[0], wiring.flipped(self.o))
+        if self.counted:
+            arrived, taken = block.parts[block.worker].arrivals(self.parts[block.worker])
+            m.d.comb += [self.busy.eq(arrived & taken), self.waiting.eq(arrived & ~taken)]
+        return m

@@ -1,0 +1,81 @@
+"""What is emitted passes the lints of Verilator and Icarus, and all in it has a name."""
+
+import re
+import subprocess
+
+import pytest
+from golden_networks import NETWORKS
+
+from nnef_hw.codegen.ip import axi_wrapper
+from nnef_hw.codegen.lint import WAIVERS
+from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.devices import GENERIC, Target
+from nnef_hw.streaming import find_board, schedule
+from nnef_hw.streaming.accelerator import Accelerator
+from nnef_hw.tools import find_tool
+
+PLAIN = Target("none", "IP", GENERIC, clock_mhz=60.0, link_lut=0, link_bram=0)
+TARGETS = {
+    "icebreaker": find_board("icebreaker"),
+    "ulx3s_85f": find_board("ulx3s_85f"),
+    "ip": PLAIN,
+}
+CASES = [(network, target) for network in NETWORKS[::3] for target in TARGETS]
+IDS = [f"{network.__name__}-{target}" for network, target in CASES]
+
+
+@pytest.fixture(params=CASES, ids=IDS)
+def design(request):
+    """Return the Verilog of a golden network for a target, and its top module."""
+    network, target = request.param
+    graph = network().fixed()
+    plan = schedule(graph, TARGETS[target])
+    name = "net" if target == "ip" else "top"
+    text = to_verilog(Accelerator(plan, graph), name=name, prefix=f"{name}_")
+    if target != "ip":
+        return text, name
+    return text + axi_wrapper(plan, graph, name), f"{name}_axis"
+
+
+@pytest.mark.verilator
+def test_verilator_warns_of_nothing_that_is_not_meant(design, tmp_path):
+    text, top = design
+    source = tmp_path / "top.v"
+    source.write_text(text)
+    tool = find_tool("verilator")
+    waived = [f"-Wno-{rule}" for rule in WAIVERS]
+    run = subprocess.run(
+        [*tool.command, "--lint-only", "-Wall", *waived, "--top-module", top, source],
+        env=dict(tool.environment), capture_output=True, text=True,
+    )  # fmt: skip
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+@pytest.mark.icarus
+def test_icarus_warns_of_nothing(design, tmp_path):
+    text, top = design
+    source = tmp_path / "top.v"
+    source.write_text(text)
+    run = subprocess.run(
+        ["iverilog", "-g2012", "-Wall", "-s", top, "-o", tmp_path / "top.vvp", source],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+
+
+DECLARATION = re.compile(
+    r"^ *(?:(?:input|output|wire|reg|signed|integer) )+(?:\[[^]]*\] )?(\S+?)[,;]?(?: |$)",
+    re.MULTILINE,
+)
+
+
+def test_everything_has_a_name(design):
+    text, _ = design
+    names = DECLARATION.findall(text)
+    assert len(names) > 100
+    assert not [name for name in names if not re.fullmatch(r"[A-Za-z_]\w*", name)]
+    assert "$" not in re.sub(r"\$(signed|unsigned)\(", "", text)
+    # What is called after an operator alone does not say what it holds.
+    nameless = "value|choice|sum|difference|product|either|both|shifted|picked|signal|state|not|any"
+    weak = [name for name in names if re.fullmatch(rf"(?:{nameless})(?:_\d+)?", name)]
+    assert len(weak) <= 0.1 * len(names)
