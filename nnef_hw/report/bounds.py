@@ -1,4 +1,4 @@
-"""What sets the interval of a design, and what half of it would take, in words."""
+"""Sentences about what limits a design's interval, and what it takes to halve it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def explain(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def summary(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the same in a line or two, each with its title."""
+    """Yield the explanation in one or two lines, each with its title."""
     for layer, text in _overlaps(report):
         yield "overlap", f"{units.middle(layer, 40)}: {text}"
     headroom = report["headroom"]

@@ -1,4 +1,4 @@
-"""Report files, written so that nobody sees half of one."""
+"""Report files, written atomically."""
 
 from __future__ import annotations
 

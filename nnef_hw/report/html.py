@@ -28,7 +28,7 @@ def write_html(report: Mapping[str, Any], timeline: Timeline, path: Path) -> Non
         The contents of ``report.json``; steps are shown in the order they have here. Equal
         reports give equal bytes.
     timeline
-        What every block does in a steady frame.
+        Activity of every block in a steady frame.
     path
         The file, whose folder is made if need be.
     """

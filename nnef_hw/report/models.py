@@ -1,4 +1,4 @@
-"""What a model is: the tables behind ``check`` and ``inspect``."""
+"""Descriptions of a model: the results of ``check`` and ``inspect``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def check_file(
 ) -> dict[str, Any]:
     """Return what ``check --json`` prints: whether the model is valid and can be built.
 
-    It is not known whether a model is valid (None) that asks for what cannot be read yet.
+    Validity is unknown (None) if a model uses features that cannot be read yet.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ TINY_PITCH = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One measure of a layer: what it is, its figure, and the pixels it fills."""
+    """One measure of a layer: its label, its figure, and the pixels it fills."""
 
     title: str
     figure: str
@@ -52,7 +52,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Fifo:
-    """A FIFO on a wire: its middle, its width in the drawing, and how it is called."""
+    """A FIFO on a wire: its middle, its width in the drawing, and its label."""
 
     x: float
     y: float

@@ -1,4 +1,4 @@
-"""Where accuracy goes: a fixed network beside the real one, layer by layer."""
+"""Loss of accuracy by quantization: a fixed network beside the real one, layer by layer."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def describe_quantization(
     Parameters
     ----------
     canonical, fixed
-        A network and what it was quantized to.
+        A network and its quantized form.
     samples
-        That calibration did not see; None: only formats are described.
+        Samples that calibration did not see; None describes formats only.
 
     Returns
     -------
@@ -101,12 +101,12 @@ def describe_quantization(
             }
             result["confusion"] = _confusion(joined["fixed"], samples.labels)
     producers = {node.name: node for node in fixed.nodes}
-    given = {name for name, tensor in canonical.tensors.items() if tensor.quant is not None}
+    from_source = {name for name, tensor in canonical.tensors.items() if tensor.quant is not None}
     result["layers"] = [
         {
             **_layer(fixed, name, node, compared.get(name)),
-            "given": name in given,
-            "weights_given": _has_filter(node) and not given.isdisjoint(node.inputs[1:2]),
+            "given": name in from_source,
+            "weights_given": _has_filter(node) and not from_source.isdisjoint(node.inputs[1:2]),
         }
         for name, node in {**dict.fromkeys(fixed.inputs), **producers}.items()
     ]

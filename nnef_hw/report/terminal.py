@@ -62,7 +62,7 @@ class _Column:
 
 
 class _Page:
-    """A console, and how to spell for it."""
+    """A console, and the conversion of text for it."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -80,7 +80,7 @@ class _Page:
         self.console.print(whole, soft_wrap=True)
 
     def bar(self, value: float | None, style: str = "") -> Text:
-        """Draw a share; what is more than nothing has at least one mark."""
+        """Draw a share as a bar; a share above 0 has at least one mark."""
         marks = round(min(value or 0.0, 1.0) * BAR_COLUMNS)
         return self.text("█" * max(marks, int(bool(value))), style)
 
@@ -140,10 +140,10 @@ def _layer_columns(report: Mapping[str, Any], page: _Page) -> list[_Column]:
 def _resource_columns(report: Mapping[str, Any], page: _Page) -> list[_Column]:
     rows = list(units.resource_rows(report))
     styles = [
-        "red" if (row["taken"] or 0) > 1 else "dim" if row.get("used") is None else ""
+        "red" if (row["share"] or 0) > 1 else "dim" if row.get("used") is None else ""
         for _, row in rows
     ]
-    shares = [row["taken"] for _, row in rows]
+    shares = [row["share"] for _, row in rows]
 
     def counts(title: str) -> _Column:
         return _Column(title, [page.text(units.count(row.get(title))) for _, row in rows])
@@ -231,7 +231,7 @@ def _checks(report: Mapping[str, Any]) -> Iterator[tuple[str, Parts]]:
 
 
 def _prediction(simulation: Mapping[str, Any], steady: int) -> tuple[str, str]:
-    """Say what was predicted wrongly, or for a run too short for the steady interval."""
+    """Say which predictions were wrong, or what is predicted for so short a run."""
     wrong = [
         f"{title} {units.count(simulation[key])} instead of"
         f" {units.count(simulation[f'predicted_{key}'])}"
@@ -240,7 +240,6 @@ def _prediction(simulation: Mapping[str, Any], steady: int) -> tuple[str, str]:
     ]
     if wrong:
         return "red", f", {', '.join(wrong)} cycles"
-    predicted = simulation["predicted_cycles_per_inference"]
-    is_short = predicted not in {None, steady}
-    short = f" for so short a run, {units.count(predicted)} a frame" if is_short else ""
+    predicted = units.short_run_interval(simulation, steady)
+    short = "" if predicted is None else f" for so short a run, {units.count(predicted)} a frame"
     return "", f", cycles as predicted{short}"

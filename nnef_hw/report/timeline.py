@@ -31,7 +31,7 @@ class Row:
     name: str
     label: str
     busy: str
-    taken: str
+    occupied: str
     figure: str
     shares: str
     is_bottleneck: bool
@@ -89,13 +89,13 @@ def _row(
     # An input is always there: that it waits says nothing.
     shows_waiting = not is_input and any(activity.waiting)
     busy = sum(activity.busy)
-    taken = [b + w for b, w in zip(activity.busy, activity.waiting, strict=True)]
+    occupied = [b + w for b, w in zip(activity.busy, activity.waiting, strict=True)]
     return Row(
         y=y,
         name=activity.name,
         label=label,
         busy="".join(_area(timeline, activity.busy, base, scale)),
-        taken="".join(_area(timeline, taken, base, scale)) if shows_waiting else "",
+        occupied="".join(_area(timeline, occupied, base, scale)) if shows_waiting else "",
         figure=units.percent(units.share(busy, timeline.interval)),
         shares=f"{units.count(busy)} codes" if is_input else _shares(timeline, activity),
         is_bottleneck=not is_input and activity.name in slowest,
@@ -115,7 +115,7 @@ def _area(timeline: Timeline, cycles: Sequence[int], base: float, scale: float) 
     """
     step = timeline.step
     steps = [
-        (n * step, min(step, timeline.interval - n * step), taken) for n, taken in enumerate(cycles)
+        (n * step, min(step, timeline.interval - n * step), count) for n, count in enumerate(cycles)
     ]
 
     def height_of(item: tuple[int, int, int]) -> float:

@@ -1,4 +1,4 @@
-"""How reports say numbers, sizes and names; a missing value is a dash."""
+"""Formatting of numbers, sizes and names in reports; a missing value is a dash."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def count(value: float | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """Share of 1; only what is all reads 100.0%, and only what is nothing reads 0.0%."""
+    """Share of 1 in percent; only 1 itself reads 100.0%, and only 0 reads 0.0%."""
     if value is None:
         return MISSING
     if value == float("inf"):
@@ -118,14 +118,14 @@ def percent(value: float | None) -> str:
 
 
 def rate(value: float | None) -> str:
-    """Three digits, or all before the point."""
+    """Write three digits, or all digits before the point."""
     if value is None:
         return MISSING
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def megahertz(value: float | None) -> str:
-    """Clock, to 10 kHz."""
+    """Clock in MHz, to 10 kHz."""
     return MISSING if value is None else f"{value:.2f}".rstrip("0").rstrip(".") + " MHz"
 
 
@@ -134,8 +134,8 @@ def duration(seconds: float | None) -> str:
     if seconds is None:
         return MISSING
     if seconds >= 60:
-        minutes, rest = divmod(round(seconds), 60)
-        return f"{minutes} min {rest} s"
+        minutes, remainder = divmod(round(seconds), 60)
+        return f"{minutes} min {remainder} s"
     for unit, size in (("s", 1.0), ("ms", 1e-3), (f"{MICRO}s", 1e-6), ("ns", 1e-9)):
         if seconds >= 0.9995 * size:
             return f"{seconds / size:.3g} {unit}"
@@ -149,7 +149,7 @@ def image(shape: Sequence[int]) -> str:
 
 
 def images(layer: Mapping[str, Any]) -> str:
-    """Say what a layer takes and gives."""
+    """Input and output image of a layer."""
     return f"{image(layer['input_image'])} → {image(layer['output_image'])}"
 
 
@@ -162,14 +162,14 @@ def window(layer: Mapping[str, Any]) -> str:
 
 
 def folding(layer: Mapping[str, Any]) -> str:
-    """Say what a layer's multipliers are the product of."""
+    """Folding of a layer: the factors of its number of multipliers."""
     counts = {"row": layer["rows"], "lane": layer["lanes"], "tap": layer["taps"]}
-    known = [f"{n} {unit}{'s' * (n > 1)}" for unit, n in counts.items() if n > 1]
-    return f" {TIMES} ".join(known) or "1 row"
+    factors = [f"{n} {unit}{'s' * (n > 1)}" for unit, n in counts.items() if n > 1]
+    return f" {TIMES} ".join(factors) or "1 row"
 
 
 def reads(layers: Sequence[Mapping[str, Any]], layer: Mapping[str, Any]) -> str:
-    """Say what a layer reads and through which FIFOs; nothing if it is just the layer before."""
+    """List the sources of a layer and their FIFOs; empty if the only source is the layer before."""
     names = {other["tensor"]: other["name"] for other in layers}
     place, sources = layers.index(layer), layer["sources"]
     before = layers[place - 1]["tensor"] if place else sources[0]["tensor"]
@@ -191,10 +191,16 @@ def score(value: float | None, metric: str) -> str:
 
 def simulated_frames(simulation: Mapping[str, Any]) -> str:
     """How many frames were simulated, and of how many."""
-    frames, given = simulation["frames"], simulation["frames_given"]
-    if frames == given:
+    frames, available = simulation["frames"], simulation["frames_given"]
+    if frames == available:
         return f"{count(frames)} frames"
-    return f"{count(frames)} of {count(given)} frames (--frames all for all)"
+    return f"{count(frames)} of {count(available)} frames (--frames all for all)"
+
+
+def short_run_interval(simulation: Mapping[str, Any], steady: int) -> int | None:
+    """Return the interval predicted for a run too short to reach the steady one, otherwise None."""
+    predicted: int | None = simulation["predicted_cycles_per_inference"]
+    return None if predicted == steady else predicted
 
 
 def scored_samples(accuracy: Mapping[str, Any]) -> str:
@@ -205,7 +211,7 @@ def scored_samples(accuracy: Mapping[str, Any]) -> str:
 
 
 def share(part: float | None, whole: float | None) -> float | None:
-    """``part / whole``, if there is such a thing."""
+    """``part / whole``, or None if a part is missing or the whole is 0."""
     return None if part is None or not whole else part / whole
 
 
@@ -221,10 +227,10 @@ def bottlenecks(report: Mapping[str, Any]) -> list[str]:
 
 
 def resource_rows(report: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Give what the device has or the design wants: title, and the three numbers with ``taken``.
+    """Yield a title and a row of numbers for each resource that is available, used or estimated.
 
-    ``taken`` is the share that is used, or estimated before synthesis; above 1 it does not fit,
-    and it is infinite where the device has none.
+    ``share`` in a row is the share of the device that is used, or estimated before synthesis. Above
+    1 the design does not fit; it is infinite where the device has none of the resource.
     """
     for key, title in _RESOURCES.items():
         row = dict(report["resources"].get(key) or {})
@@ -233,5 +239,5 @@ def resource_rows(report: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, An
         used = row.get("used")
         wanted = row.get("estimated") if used is None else used
         lacking = wanted and not row.get("available")
-        row["taken"] = float("inf") if lacking else share(wanted, row.get("available"))
+        row["share"] = float("inf") if lacking else share(wanted, row.get("available"))
         yield title, row

@@ -46,7 +46,7 @@ class Grid:
         return max(box, 0) // self.per_row
 
     def x(self, box: int) -> float:
-        """Left edge."""
+        """Left edge of a box."""
         return round(self.left + box % self.per_row * (self.width + self.gap), 1)
 
     @property
@@ -85,9 +85,9 @@ class _Gutter:
     def take(self, first: float, last: float) -> int:
         """Return the first track that is free between two places."""
         start, end = min(first, last) - CLEARANCE, max(first, last) + CLEARANCE
-        for number, taken in enumerate(self.tracks):
-            if all(end <= other_start or other_end <= start for other_start, other_end in taken):
-                taken.append((start, end))
+        for number, occupied in enumerate(self.tracks):
+            if all(end <= other_start or other_end <= start for other_start, other_end in occupied):
+                occupied.append((start, end))
                 return number
         self.tracks.append([(start, end)])
         return len(self.tracks) - 1

@@ -114,6 +114,23 @@ def test_box_says_what_the_layer_does_and_costs(render, tiny):
     assert texts(boxes[6])[:3] == ["fc", "linear", "288 → 10"]
 
 
+def test_page_names_both_predictions_for_a_short_run(render, tiny):
+    assert "short a run" not in words(render(tiny))
+    short = {"cycles_per_inference": 29000, "predicted_cycles_per_inference": 29000}
+    tiny["simulation"] |= short
+    page = words(render(tiny))
+    assert (
+        "For so short a run 29,000 cycles per inference are predicted; a long run takes 30,030."
+    ) in page
+    assert "per inference 29,000 29,000" in page
+
+
+def test_one_frame_has_no_interval_to_predict(render, tiny):
+    alone = {"cycles_per_inference": None, "predicted_cycles_per_inference": None}
+    tiny["simulation"] |= alone
+    assert "short a run" not in words(render(tiny))
+
+
 def test_only_the_slowest_layer_is_marked(render, tiny):
     _, boxes = picture(render(tiny))
     assert [x.get("class") for x in boxes] == [None, None, "bottleneck", None, None, None, None]

@@ -70,13 +70,13 @@ def test_pieces_make_up_the_name(name):
 def test_resource_that_the_device_lacks_is_over():
     report = {"resources": {"spram": {"used": None, "available": 0, "estimated": 2}}}
     ((_, row),) = units.resource_rows(report)
-    assert row["taken"] == float("inf")
+    assert row["share"] == float("inf")
 
 
 def test_use_counts_before_the_estimate_even_if_it_is_zero():
     report = {"resources": {"dsp": {"used": 0, "available": 8, "estimated": 4}}}
     ((_, row),) = units.resource_rows(report)
-    assert row["taken"] == 0
+    assert row["share"] == 0
 
 
 @pytest.mark.parametrize(
