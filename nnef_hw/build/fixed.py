@@ -35,9 +35,9 @@ def fix_model(
     Parameters
     ----------
     budget
-        Searches widths of weights within it; None: they are the scheme's.
+        Budget of a search for widths of weights; None to use the scheme's widths.
     progress
-        Is told what is being done, and how far it is.
+        Called with the current work, its progress and its total.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def fix_model(
         If a model comes without samples, and its author did not quantize it; if widths are to be
         searched with less than two.
     UnsupportedError, ErrorGroup
-        If it has layers that cannot be built.
+        If the model has layers that cannot be built.
     UsageError
         If the scheme does not fit the model, or the budget is too small; if a fixed graph is to be
         quantized in another way.
@@ -105,17 +105,17 @@ def check_weights(
     TargetError
         If the architecture has no room for them on the target.
     UnsupportedError, ErrorGroup
-        If it has layers that cannot be built.
+        If the model has layers that cannot be built.
     """
     if graph.stage == Stage.FIXED or samples is None:
         return
-    rough = replace(
+    coarse = replace(
         scheme, calibration="minmax", weight_rounding="nearest", correct_bias=False, equalize=False
     )
     if searched:
-        rough = replace(rough, weight_bits=min(scheme.weight_bits, *WIDTHS))
+        coarse = replace(coarse, weight_bits=min(scheme.weight_bits, *WIDTHS))
     canonical = graph if graph.stage == Stage.CANONICAL else simplify(graph)
-    architecture.check_weights(quantize(canonical, samples[:1].inputs, rough), target)
+    architecture.check_weights(quantize(canonical, samples[:1].inputs, coarse), target)
 
 
 def device_budget(accuracy_drop: float, device: Device) -> Budget:

@@ -1,4 +1,4 @@
-"""What a build is asked for, and what of it can be refused before any work."""
+"""Options of a build, and their checks before any work."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ NO_BOARD = "none"
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """What the user asked for.
+    """Options of a build, as the user gave them.
 
     Parameters
     ----------
     model, board, out
         Model file, name or file of a board, folder that receives the build.
     device
-        Of plain IP, for the board ``none``.
+        Device of plain IP, for the board ``none``.
     ip_name
-        What the names of its modules begin with, if not the model's name.
+        Prefix of its modules' names, by default the model's name.
     calibrate
         Sample file; needed for a float model, and used to verify the hardware.
     clock_mhz, target_fps
@@ -58,7 +58,7 @@ class BuildOptions:
         How many frames are simulated, spread evenly over the samples; None: as many as half a
         minute allows, and at least three.
     scheme
-        Formats of what the model's author did not quantize.
+        Formats of tensors that the model's author did not quantize.
     accuracy_drop
         Points that may be lost by searching narrower weights; None: no search.
     dims, lenient

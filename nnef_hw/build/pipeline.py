@@ -80,7 +80,7 @@ def build(
                 options = replace(options, clock_mhz=_fastest(options, target, missing, progress))
             return _build(options, target, missing, progress)
         finally:
-            # of threads that an interruption did not wait for
+            # leftovers of threads that an interruption did not wait for
             remove_leftovers(options.out)
 
 
@@ -112,7 +112,7 @@ def _fastest(
 
 @contextlib.contextmanager
 def _nothing_left(out: Path, missing: list[Path]) -> Iterator[None]:
-    """Remove the folders that were missing before if what is done here fails."""
+    """Remove folders that did not exist before if the block fails."""
     try:
         yield
     except BaseException:
@@ -245,8 +245,8 @@ def _simulate(options: BuildOptions, folder: BuildFolder) -> dict[str, Any]:
     def produce(_: Path) -> dict[str, Any]:
         begin = time.perf_counter()
         codes = random_codes(fixed) if samples is None else quantize_inputs(fixed, samples.inputs)
-        given = len(codes[fixed.inputs[0]])
-        order = spread_order(given)
+        available = len(codes[fixed.inputs[0]])
+        order = spread_order(available)
         limit: dict[str, Any] = {}
         if options.frames is None:
             limit = {"deadline": begin + SIMULATION_SECONDS, "least_frames": LEAST_FRAMES}
@@ -268,7 +268,7 @@ def _simulate(options: BuildOptions, folder: BuildFolder) -> dict[str, Any]:
                 (np.cumsum(mask) - 1)[order[scored]],
             )  # fmt: skip
         return {
-            "simulation": simulation_row(folder.plan, outcome, expected, given=given),
+            "simulation": simulation_row(folder.plan, outcome, expected, available=available),
             "accuracy": accuracy,
             "seconds": {"simulate": round(time.perf_counter() - begin, 2)},
         }

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """How many of one kind a design uses, and how many there are."""
+    """Resources of one kind that a design uses, and that the device has."""
 
     used: int
     available: int
@@ -36,7 +36,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class SynthesisResult:
-    """What came out of synthesis.
+    """The result of synthesis, place and route.
 
     Attributes
     ----------
@@ -122,9 +122,9 @@ def synthesize(
     family
         Whose tools and cells are used.
     device, package
-        As nextpnr names them: "up5k" and "sg48", "85k" and "CABGA381".
+        Device and package in nextpnr's names: "up5k" and "sg48", "85k" and "CABGA381".
     speed
-        Grade, where the family has any: "6" to "8" of an ECP5.
+        Speed grade, where the family has any: "6" to "8" of an ECP5.
     out_dir
         Folder that receives all files.
     frequency_mhz
@@ -132,9 +132,9 @@ def synthesize(
     constraints
         Text in the language of the family's nextpnr; None places the pins anywhere.
     seeds
-        Of the placer; the fastest placement is taken.
+        Seeds of the placer; the fastest placement is used.
     bitstream
-        Whether to pack one.
+        Whether to pack a bitstream.
     log_dir
         Folder where logs are written, and stay if a tool fails: errors name them. In the end they
         move to ``out_dir``, which is the default.

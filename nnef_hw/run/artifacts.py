@@ -1,4 +1,4 @@
-"""A build's folder, read back."""
+"""Access to the folder of a finished build."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class BuildFolder:
         Raises
         ------
         UsageError
-            If it is not.
+            If it is not a finished build.
         """
         if not path.exists():
             raise UsageError(f"build {str(path)!r} does not exist", remedy="run nnef-hw build")
@@ -61,7 +61,7 @@ class BuildFolder:
 
     @property
     def architecture(self) -> Architecture[Any]:
-        """What the plan is one of."""
+        """The architecture of the plan."""
         return find_architecture(self.plan.arch)
 
     @cached_property

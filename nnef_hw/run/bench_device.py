@@ -117,5 +117,5 @@ def _layers(
 
 def _per_inference(cycles: int) -> float:
     """Return the mean over the counted frames, which nearly always is an integer."""
-    mean, rest = divmod(cycles, COUNTED_FRAMES)
-    return cycles / COUNTED_FRAMES if rest else mean
+    mean, remainder = divmod(cycles, COUNTED_FRAMES)
+    return cycles / COUNTED_FRAMES if remainder else mean

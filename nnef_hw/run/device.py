@@ -32,11 +32,11 @@ class Device:
     Parameters
     ----------
     manifest
-        Of the build that the board runs.
+        Manifest of the build that the board runs.
     transport
         Carries the bytes.
     timing
-        How long to wait for what.
+        Time limits of the link.
     progress
         Show a bar while batches run, if the standard error is a terminal.
 
@@ -121,14 +121,14 @@ class Device:
         return [self.host.layer_counts(n + 1) for n in range(self.manifest.counted_layers)]
 
     def replay(self, frames: int) -> Counters:
-        """Let the board feed itself frames without a pause; return what that took.
+        """Let the board feed itself frames without a pause; return its counters.
 
         ``interval`` then is the core's cycles per inference, which the link would hide.
 
         Parameters
         ----------
         frames
-            How many, 2 to 65535.
+            Number of frames, 2 to 65535.
 
         Raises
         ------
@@ -167,7 +167,7 @@ def open_device(
     port
         Serial port, such as ``/dev/ttyUSB1`` or ``COM3``; ``sim`` starts the simulated board.
     timing
-        How long to wait for what, if not the protocol's usual times.
+        Time limits, by default the protocol's usual ones.
     progress
         Show a bar while batches run, if the standard error is a terminal.
 

@@ -39,7 +39,7 @@ class Executor(Protocol):
 
     @property
     def graph(self) -> Graph:
-        """The graph whose inputs and outputs it takes and gives."""
+        """The graph whose inputs and outputs the executor has."""
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Return the real outputs [N, ...] of real inputs [N, ...], both by name."""
@@ -76,7 +76,7 @@ class RtlExecutor:
 
     @property
     def verilog(self) -> str:
-        """What is simulated."""
+        """The Verilog that is simulated."""
         return self._build.verilog
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -94,7 +94,7 @@ class NetlistExecutor(RtlExecutor):
 
     @property
     def verilog(self) -> str:
-        """What is simulated."""
+        """The Verilog that is simulated."""
         device = find_device(self._build.plan.device)
         verilog, top = self._build.verilog, self._build.module
         return mapped_verilog(verilog, device, top=top)

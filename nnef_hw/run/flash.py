@@ -49,7 +49,7 @@ class Flashing:
 
     @property
     def command(self) -> str:
-        """The same for a shell."""
+        """The command line for a shell."""
         return shlex.join(("openFPGALoader", *self.arguments, str(self.bitstream)))
 
 

@@ -74,7 +74,7 @@ class Packet:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a board says of itself."""
+    """A board's description of itself."""
 
     version: int
     max_payload: int
@@ -135,31 +135,31 @@ def encode_packet(packet: Packet) -> bytes:
 
 
 def decode_packet(received: bytes) -> tuple[Packet | None, bytes]:
-    """First valid packet in what was received, and what is left after it.
+    """Return the first valid packet in the received bytes, and the bytes after it.
 
-    Bytes before the packet are dropped. Without a packet, what is left may be the beginning of one.
+    Bytes before the packet are dropped. Without one, the second item may be its beginning.
     """
     start = received.find(START)
     while start >= 0:
-        rest = received[start:]
-        if len(rest) < HEADER_BYTES:
-            return None, rest
-        payload_end = HEADER_BYTES + rest[4]
+        candidate = received[start:]
+        if len(candidate) < HEADER_BYTES:
+            return None, candidate
+        payload_end = HEADER_BYTES + candidate[4]
         end = payload_end + CRC_BYTES
-        if rest[4] <= MAX_PAYLOAD:
-            if len(rest) < end:
-                return _decode_behind(received, start, rest)
-            if crc_hqx(rest[1:end], 0xFFFF) == 0:
-                payload = rest[HEADER_BYTES:payload_end]
-                return Packet(rest[1], rest[2], rest[3], payload), rest[end:]
+        if candidate[4] <= MAX_PAYLOAD:
+            if len(candidate) < end:
+                return _decode_behind(received, start, candidate)
+            if crc_hqx(candidate[1:end], 0xFFFF) == 0:
+                payload = candidate[HEADER_BYTES:payload_end]
+                return Packet(candidate[1], candidate[2], candidate[3], payload), candidate[end:]
         start = received.find(START, start + 1)
     return None, b""
 
 
-def _decode_behind(received: bytes, start: int, rest: bytes) -> tuple[Packet | None, bytes]:
+def _decode_behind(received: bytes, start: int, unfinished: bytes) -> tuple[Packet | None, bytes]:
     """Look past an unfinished packet, which may be noise in front of a whole one."""
-    packet, left = decode_packet(received[start + 1 :])
-    return (packet, left) if packet else (None, rest)
+    packet, remaining = decode_packet(received[start + 1 :])
+    return (packet, remaining) if packet else (None, unfinished)
 
 
 class Host:
@@ -173,7 +173,7 @@ class Host:
     transport
         Carries the bytes.
     timing
-        How long to wait for what.
+        Time limits of the link.
     sequence
         Number of the last request before this session; any number will do.
 
@@ -211,7 +211,7 @@ class Host:
         return identity
 
     def identify(self) -> Identity:
-        """Ask the board who it is; needs no session and disturbs nothing."""
+        """Read the board's identity; needs no session and has no side effects."""
         payload = self._request(Request.IDENTIFY, expect={Reply.IDENTITY}).payload
         if not payload or payload[0] != VERSION:
             raise LinkError(
@@ -232,12 +232,12 @@ class Host:
         return Counters(*COUNTS.unpack_from(payload))
 
     def layer_counts(self, layer: int) -> LayerCounts:
-        """Read what a layer did, the first one being 1; boards without its counters refuse."""
+        """Read the counters of a layer, numbered from 1; boards without them refuse."""
         reply = self._request(Request.COUNTERS, argument=layer, expect={Reply.COUNTS})
         return LayerCounts(*LAYER_COUNTS.unpack_from(reply.payload))
 
     def replay(self, frames: int) -> bool:
-        """Start a replay of so many frames, 0 to just ask; False while frames are on their way."""
+        """Start a replay of ``frames`` frames, 0 to just ask; False while frames are in flight."""
         payload = frames.to_bytes(2, "little")
         reply = self._request(Request.REPLAY, payload, expect={Reply.ACK, Reply.BUSY})
         return reply.kind == Reply.ACK
@@ -373,7 +373,7 @@ class Host:
         return None
 
     def _refused(self, kind: Request, argument: int) -> None:
-        known = {int(reason): reason for reason in Reason}.get(argument)
-        reason = known.name.lower() if known else f"reason {argument}"
-        remedy = _REMEDIES.get(known) if known else None
+        nak_reason = {int(reason): reason for reason in Reason}.get(argument)
+        reason = nak_reason.name.lower() if nak_reason else f"reason {argument}"
+        remedy = _REMEDIES.get(nak_reason) if nak_reason else None
         raise LinkError(f"board refuses {kind.name}: {reason}", remedy=remedy)

@@ -49,7 +49,7 @@ class RtlOutcome:
 def payloads(
     names: Sequence[str], ports: Sequence[Port], codes: Mapping[str, NDArray[Any]]
 ) -> dict[str, NDArray[np.uint64]]:
-    """Return what passes the ports when tensors of these names have codes [N, ...]."""
+    """Return the payloads of the ports for tensors of these names with codes [N, ...]."""
     return {
         port.name: pack_frames(to_stream(codes[name], port), port.bits, signed=port.signed)
         for name, port in zip(names, ports, strict=True)

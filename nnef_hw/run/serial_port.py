@@ -65,7 +65,7 @@ class SerialTransport:
             raise self._lost(error) from error
 
     def close(self) -> None:
-        """Give the port back."""
+        """Release the port."""
         self._serial.close()
 
     def _lost(self, error: OSError) -> LinkError:
@@ -83,10 +83,10 @@ def _translated(port: str, baud: int, error: OSError | ValueError) -> UsageError
     if isinstance(error, ValueError):
         return UsageError(f"port {port!r} cannot be set to {baud} baud: {error}")
     if number == errno.ENOENT or isinstance(error, FileNotFoundError):
-        known = ", ".join(_ports())
+        ports = ", ".join(_ports())
         return UsageError(
             f"port {port!r} does not exist",
-            remedy=f"the ports are {known}" if known else "no serial port is connected",
+            remedy=f"the ports are {ports}" if ports else "no serial port is connected",
         )
     return UsageError(
         f"port {port!r} is not a serial port: {error}", remedy="see the board's manual"

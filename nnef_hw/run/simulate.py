@@ -1,4 +1,4 @@
-"""Is the hardware the model, and how good is the model: ``sim`` and ``compare``."""
+"""Checks of the hardware against the model, and of the model's quality: ``sim``, ``compare``."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def simulation_row(
     expected: Mapping[str, NDArray[np.int64]],
     *,
     stall: float = 0.0,
-    given: int | None = None,
+    available: int | None = None,
 ) -> dict[str, Any]:
     """Return the ``sim --json`` object: mismatching frames, cycles, and the predicted cycles.
 
-    ``given`` is how many frames there were to simulate, if not all of them were. The predicted
+    ``available`` is how many frames there were, if not all were simulated. The predicted
     cycles are those of a run of so many frames without stalls, with which a simulation is compared;
     the steady ones are the plan's, which short runs do not reach.
     """
@@ -79,7 +79,7 @@ def simulation_row(
         predicted = find_architecture(plan.arch).predict_interval(plan, len(wrong))
     return {
         "frames": len(wrong),
-        "frames_given": len(wrong) if given is None else given,
+        "frames_given": len(wrong) if available is None else available,
         "bit_exact": not wrong.any(),
         "mismatches": int(wrong.sum()),
         "cycles_per_inference": outcome.interval,
@@ -99,7 +99,7 @@ def require_exact(row: dict[str, Any]) -> None:
     Raises
     ------
     CheckError
-        With what differs.
+        If they differ; the message says what differs.
     """
     require_equal(row["mismatches"], row["frames"])
     if row["stall"]:
@@ -118,7 +118,7 @@ def require_equal(mismatches: int, frames: int) -> None:
     Raises
     ------
     CheckError
-        With the number of frames that differ.
+        If frames differ; the message says how many.
     """
     if mismatches:
         raise CheckError(

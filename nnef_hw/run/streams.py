@@ -1,4 +1,4 @@
-"""Tensors as the accelerator's streams: what the host does at its border."""
+"""Conversion between tensors and the accelerator's streams, done by the host."""
 
 from __future__ import annotations
 
