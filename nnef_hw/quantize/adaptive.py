@@ -50,27 +50,27 @@ def round_adaptively(
     square = np.take_along_axis(square, order[:, :, None], axis=1)
     square = np.take_along_axis(square, order[:, None, :], axis=2)
     upper = np.linalg.cholesky(np.linalg.inv(square)).swapaxes(1, 2)
-    left = np.take_along_axis(weights / scales, order[:, None, :], axis=2)
-    codes = np.empty(left.shape, np.int64)
-    count = left.shape[2]
+    adjusted = np.take_along_axis(weights / scales, order[:, None, :], axis=2)
+    codes = np.empty(adjusted.shape, np.int64)
+    count = adjusted.shape[2]
     for start in range(0, count, _BLOCK):
         block = range(start, min(start + _BLOCK, count))
-        errors = np.empty((*left.shape[:2], len(block)))
+        errors = np.empty((*adjusted.shape[:2], len(block)))
         for k in block:
-            codes[..., k] = qtype.quantize(left[..., k])
-            error = (left[..., k] - codes[..., k]) / upper[:, k, k, None]
+            codes[..., k] = qtype.quantize(adjusted[..., k])
+            error = (adjusted[..., k] - codes[..., k]) / upper[:, k, k, None]
             errors[..., k - start] = error
             inside = slice(k, block.stop)
-            left[..., inside] -= error[..., None] * upper[:, k, None, inside]
+            adjusted[..., inside] -= error[..., None] * upper[:, k, None, inside]
         behind = slice(block.stop, count)
-        left[..., behind] -= errors @ upper[:, start : block.stop, behind]
+        adjusted[..., behind] -= errors @ upper[:, start : block.stop, behind]
     result = np.empty_like(codes)
     np.put_along_axis(result, order[:, None, :], codes, axis=2)
     return result
 
 
 def _damped(square: FloatArray, share: float) -> FloatArray:
-    """Return square matrices that can be inverted; what is never read counts a little, too."""
+    """Return invertible square matrices: a constant is added to the diagonal."""
     mean = np.trace(square, axis1=1, axis2=2) / square.shape[1]
     level = share * np.where(mean > 0, mean, 1.0)
     return np.asarray(square + level[:, None, None] * np.eye(square.shape[1]))

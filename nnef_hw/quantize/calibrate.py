@@ -39,14 +39,14 @@ def quantize(
     Parameters
     ----------
     graph
-        Of the canonical stage.
+        Graph of the canonical stage.
     samples
         Real calibration inputs, one array [N, ...] per graph input; None if the graph is
         quantized already.
     scheme
-        Formats of what is not quantized already.
+        Formats of tensors that are not quantized already.
     progress
-        Is told how many samples have been seen, then how many layers are quantized.
+        Called with the number of samples seen, then with the number of layers quantized.
 
     Raises
     ------
@@ -175,7 +175,7 @@ class _Chooser:
         return values
 
     def _check_complete(self) -> None:
-        """Refuse to do without samples what needs them."""
+        """Raise SampleError if a tensor needs samples to be quantized."""
         graph = self._graph
         needing = [*graph.inputs, *(node.name for node in graph.nodes if node.has(Trait.WEIGHTS))]
         missing = [name for name in needing if graph.tensor(name).quant is None]
@@ -183,8 +183,8 @@ class _Chooser:
             return
         what = "is not quantized"
         if any(tensor.quant is not None for tensor in graph.tensors.values()):
-            rest = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-            what = f"does not say how to quantize {', '.join(missing[:3])}{rest}"
+            others = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+            what = f"does not say how to quantize {', '.join(missing[:3])}{others}"
         raise SampleError(
             f"model {graph.name!r} {what} and no samples were given",
             remedy="give representative inputs with --calibrate samples.npz",

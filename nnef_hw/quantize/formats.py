@@ -1,4 +1,4 @@
-"""Which format every activation gets: a rule for each sort of operator."""
+"""Choice of the format of every activation: a rule for each kind of operator."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Formats:
     Parameters
     ----------
     found
-        What samples show, by activation; empty without samples.
+        Observations on samples, by activation; empty without samples.
 
     Attributes
     ----------
     chosen : dict
         Formats by tensor name, those of constant operands of sums and products too.
     layer_steps : dict
-        What one more in the accumulator of a ``conv`` or ``linear`` means, by node name.
+        Real value of one accumulator step of a ``conv`` or ``linear``, by node name.
     """
 
     def __init__(self, graph: Graph, scheme: Scheme, found: Mapping[str, Observation]) -> None:
@@ -77,7 +77,7 @@ class Formats:
         return self.chosen[node.name]
 
     def scheme_of(self, name: str) -> Scheme:
-        """Return the scheme of an activation, with no more bits than what reads it takes."""
+        """Return the scheme of an activation, with no more bits than its readers accept."""
         scheme = self.scheme.of(name)
         if name in self._narrow and scheme.activation_bits > TABLE_BITS:
             return replace(scheme, activation_bits=TABLE_BITS)
@@ -89,7 +89,7 @@ class Formats:
         return wanted if node.has(Trait.WEIGHTS) else max(wanted, MULT_BITS)
 
     def largest_factor(self, node: Node) -> float:
-        """Return how many steps of its result one in a node's accumulator may be."""
+        """Return how many steps of its result one accumulator step of a node may be."""
         return min(_LARGEST_FACTOR, ((1 << self.mult_bits(node)) - 1) / 2)
 
     def scale(self, name: str) -> float:
@@ -108,7 +108,7 @@ class Formats:
         return bool(self._found)
 
     def observed(self, name: str, least_scale: float = 0.0) -> QType:
-        """Return a format for what samples show of an activation."""
+        """Return a format for the observed range of an activation."""
         return self.scheme_of(name).activation(*self.span(name), least_scale)
 
     def span(self, name: str) -> tuple[float, float]:
@@ -138,9 +138,9 @@ class Formats:
     def joint(self, name: str) -> QType:
         """Return the format of a ``max``, ``min`` or ``concat``: the union of its operands'."""
         owner = self._owners.get(name, name)
-        given = source_activation(self.graph.tensor(owner))
-        if given is not None:
-            return given
+        source_format = source_activation(self.graph.tensor(owner))
+        if source_format is not None:
+            return source_format
         results = {owner, *(name for name, other in self._owners.items() if other == owner)}
         operands = {
             name
@@ -148,8 +148,8 @@ class Formats:
             if node.has(Trait.ONE_FORMAT) and node.name in results
             for name in node.inputs
         }
-        known = {self.chosen.get(name) for name in operands}
-        if len(known) == 1 and (common := known.pop()) is not None:
+        distinct = {self.chosen.get(name) for name in operands}
+        if len(distinct) == 1 and (common := distinct.pop()) is not None:
             return common
         spans = [self.span(name) for name in operands]
         spans += [(value, value) for name in results for value in self._padded.get(name, ())]
@@ -173,7 +173,7 @@ rules = PerOperator[type[Rule]]("rule for formats")
 
 @rules(Trait.KEEPS_FORMAT)
 class Kept(Rule):
-    """The input's."""
+    """The format of the input."""
 
     def format(self, formats: Formats, node: Node) -> QType:
         return formats.chosen[node.inputs[0]]
@@ -181,7 +181,7 @@ class Kept(Rule):
 
 @rules("softmax")
 class Probability(Rule):
-    """From 0 to 1."""
+    """A format for values from 0 to 1."""
 
     def format(self, formats: Formats, node: Node) -> QType:
         del node
@@ -190,7 +190,7 @@ class Probability(Rule):
 
 @rules(Trait.INDEX)
 class Index(Rule):
-    """Wide enough for every channel."""
+    """A format wide enough for the index of every channel."""
 
     def format(self, formats: Formats, node: Node) -> QType:
         return index_qtype(formats.graph.tensor(node.inputs[0]).shape[1])
@@ -198,21 +198,21 @@ class Index(Rule):
 
 @rules(Trait.ONE_FORMAT)
 class Joint(Rule):
-    """One that all operands have, too."""
+    """The format that the result and all operands share."""
 
     def format(self, formats: Formats, node: Node) -> QType:
-        given = source_activation(formats.graph.tensor(node.name))
-        return given or formats.joint(node.name)
+        source_format = source_activation(formats.graph.tensor(node.name))
+        return source_format or formats.joint(node.name)
 
 
 class Computed(Rule):
-    """The author's, or what samples show; the accumulator must not be too coarse for it."""
+    """The author's format, or one from samples; the accumulator must not be too coarse for it."""
 
     def format(self, formats: Formats, node: Node) -> QType:
         step = self.step(formats, node)
-        given = source_activation(formats.graph.tensor(node.name))
-        if given is not None:
-            return given
+        source_format = source_activation(formats.graph.tensor(node.name))
+        if source_format is not None:
+            return source_format
         largest = formats.largest_factor(node)
         shared = formats.shared(node.name)
         if shared is not None and step <= largest * scale_of(shared):
@@ -223,7 +223,7 @@ class Computed(Rule):
 
     @abstractmethod
     def step(self, formats: Formats, node: Node) -> float:
-        """Return what one more in a node's accumulator means, 0 if it has none."""
+        """Return the real value of one step of a node's accumulator, 0 if it has none."""
 
     @abstractmethod
     def without_samples(self, formats: Formats, node: Node) -> QType:
@@ -232,7 +232,7 @@ class Computed(Rule):
 
 @rules(Trait.TABLE)
 class Function(Computed):
-    """All values that a function has on the codes of its input."""
+    """A format for all values of a function on the codes of its input."""
 
     def step(self, formats: Formats, node: Node) -> float:
         del formats, node
@@ -249,7 +249,7 @@ class Function(Computed):
 
 @rules(Trait.WEIGHTS)
 class Layer(Computed):
-    """Sums of products with weights, of which only samples show what is usual."""
+    """A format for sums of products with weights; only samples show their usual range."""
 
     has_headroom = True
 
@@ -262,7 +262,7 @@ class Layer(Computed):
 
 @rules("avg_pool")
 class Average(Computed):
-    """Averages lie between what they are of."""
+    """A format for averages, which lie within the range of the input."""
 
     def step(self, formats: Formats, node: Node) -> float:
         return formats.scale(node.inputs[0])
@@ -273,7 +273,7 @@ class Average(Computed):
 
 @rules("box")
 class WindowSum(Average):
-    """As many times the input as the window has taps."""
+    """A format for window sums: the input's range times the number of taps."""
 
     def without_samples(self, formats: Formats, node: Node) -> QType:
         lo, hi = formats.limits(node.inputs[0])
@@ -282,7 +282,7 @@ class WindowSum(Average):
 
 
 class Arithmetic(Computed):
-    """All values that an operator has on the limits of both operands."""
+    """A format for all values of an operator on the limits of both operands."""
 
     has_headroom = True
 
@@ -298,7 +298,7 @@ class Arithmetic(Computed):
 
     @staticmethod
     def step_of(first: float, second: float) -> float:
-        """Return what one more in the accumulator means, from the scales of the operands."""
+        """Return the real value of one accumulator step, from the scales of the operands."""
         return max(first, second)
 
     def without_samples(self, formats: Formats, node: Node) -> QType:
@@ -309,7 +309,7 @@ class Arithmetic(Computed):
     @staticmethod
     @abstractmethod
     def value(first: float, second: float) -> float:
-        """Return the value of two numbers."""
+        """Return the operator's result for two numbers."""
 
 
 @rules("add")

@@ -119,7 +119,7 @@ class _Builder:
         return replace(node, inputs=tuple(inputs))
 
     def limits(self, node: Node) -> list[tuple[int, int]]:
-        """Return the limits of every operand's codes less their zero point."""
+        """Return the limits of every operand's codes minus their zero point."""
         formats = map(self.qtype, node.inputs)
         return [(q.lo - q.zero_point, q.hi - q.zero_point) for q in formats]
 
@@ -268,7 +268,7 @@ def _window_sum(builder: _Builder, node: Node) -> Node:
 
 
 def _requantized_sum(builder: _Builder, node: Node, divisor: int) -> Node:
-    """Requantize what windows add up to, divided by a number, or by the taps in the image."""
+    """Requantize window sums, divided by a number or by the count of taps in the image."""
     source, target = builder.qtype(node.inputs[0]), builder.take_format(node)
     taps = int(np.prod(node.attrs["size"]))
     top = taps * max(source.hi - source.zero_point, source.zero_point - source.lo)
@@ -310,7 +310,7 @@ def _relu_limit(node: Node, target: QType) -> int | None:
 
 @contextmanager
 def _located(node: Node) -> Iterator[None]:
-    """Give a node's location to what no multiplier can do."""
+    """Add a node's location to the error of a factor that no multiplier represents."""
     try:
         yield
     except ValueError as error:

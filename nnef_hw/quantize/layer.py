@@ -29,14 +29,14 @@ class LayerQuantizer:
     Parameters
     ----------
     source
-        Format of what the layer reads.
+        Format of the layer's input.
     simulation
-        Values of what it reads, as far as computed; None without samples.
+        Values of the layer's input, as far as computed; None without samples.
 
     Attributes
     ----------
     step : float
-        What one more in the accumulator of the coarsest channel means.
+        Real value of one accumulator step of the coarsest channel.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class LayerQuantizer:
         return fitted.reshape(self._weights.shape)
 
     def _importance(self) -> FloatArray | None:
-        """Return the mean square of what each weight is multiplied with."""
+        """Return the mean square of the input that each weight is multiplied with."""
         if self._moments is None:
             return None
         squares = np.diagonal(self._moments.square, axis1=1, axis2=2)[:, None]

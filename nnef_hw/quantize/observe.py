@@ -1,4 +1,4 @@
-"""What samples tell of a network's activations: ranges, means and histograms."""
+"""Observations of a network's activations on samples: ranges, means and histograms."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Observation:
 def observe(
     graph: Graph, samples: Mapping[str, NDArray[Any]], progress: Progress | None = None
 ) -> dict[str, Observation]:
-    """Return what real samples show of every activation.
+    """Return the observation of every activation on real samples.
 
     One pass over them, in batches: memory does not grow with their number. NaN and infinity,
     which tables map to their limits, count as 0.

@@ -24,7 +24,7 @@ def format_owners(graph: Graph) -> dict[str, str]:
 
 
 def exact_operands(graph: Graph) -> frozenset[str]:
-    """Return what tables read that are not interpolated, and those whose formats these have."""
+    """Return operands of tables that are not interpolated, and tensors that share their format."""
     found: set[str] = set()
     for node in reversed(graph.nodes):
         hands_on = node.has(Trait.ONE_FORMAT) or node.has(Trait.KEEPS_FORMAT)

@@ -1,4 +1,4 @@
-"""How much worse the outputs of a quantized network are."""
+"""Loss of quality in the outputs of a quantized network."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Judge:
     Attributes
     ----------
     what : str
-        What :meth:`drop` counts.
+        Quantity that :meth:`drop` counts, for messages.
     """
 
     def __init__(

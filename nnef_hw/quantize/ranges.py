@@ -1,4 +1,4 @@
-"""Which part of the values that samples show a format has to cover."""
+"""Choice of the range of observed values that a format covers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _percentile(
 def _least_error(
     counts: NDArray[np.float64], centers: NDArray[np.float64], found: Observation, bits: int
 ) -> tuple[float, float]:
-    """Weigh what saturates against the noise of steps; both ends are moved by themselves."""
+    """Balance saturation against rounding noise; both ends move independently."""
 
     def excess(distance: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray((np.maximum(distance, 0.0) ** 2) @ counts)

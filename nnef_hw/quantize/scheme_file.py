@@ -28,7 +28,7 @@ def read_scheme(path: Path, base: Scheme = _DEFAULT) -> Scheme:
     Raises
     ------
     UsageError, ErrorGroup
-        For everything in the file that is no value of a scheme, with its line.
+        For everything in the file that is not a valid value of a scheme, with its line.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -49,18 +49,18 @@ def read_scheme(path: Path, base: Scheme = _DEFAULT) -> Scheme:
 
 def check_layers(scheme: Scheme, graph: Graph) -> None:
     """Refuse a scheme for layers that a canonical graph does not have."""
-    known = (*graph.inputs, *(node.name for node in graph.nodes))
+    names = (*graph.inputs, *(node.name for node in graph.nodes))
     raise_all([
-        _unknown("layer", name, known, scheme.locations.get(name))
+        _unknown("layer", name, names, scheme.locations.get(name))
         for name in scheme.layers
-        if name not in known
+        if name not in names
     ])
 
 
-def _unknown(what: str, name: str, known: Sequence[str], location: Location | None) -> UsageError:
-    close = get_close_matches(name, known, n=1)
+def _unknown(what: str, name: str, names: Sequence[str], location: Location | None) -> UsageError:
+    close = get_close_matches(name, names, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
-    shown = ", ".join(known[:MOST_NAMES]) + (", ..." if len(known) > MOST_NAMES else "")
+    shown = ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
     return UsageError(
         f"{what} {name!r} does not exist",
         remedy=f"{hint}the {what}s are {shown}",
@@ -82,16 +82,16 @@ class _Reader:
         if not isinstance(layers, dict):
             self._refuse(f"'layers' is {layers!r}, not a table", "write [layers.NAME]", "layers")
             layers = {}
-        known: dict[str, dict[str, Any]] = {}
+        tables: dict[str, dict[str, Any]] = {}
         for name, table in layers.items():
             if isinstance(table, dict):
                 self._with(base, table, name)
-                known[name] = table
+                tables[name] = table
             else:
                 self._refuse(f"layer {name!r} is {table!r}, not a table", "write [layers.NAME]", "")
         raise_all(self._errors)
-        locations = {name: self._location("", name) for name in known}
-        return replace(base, layers=known, locations=locations)
+        locations = {name: self._location("", name) for name in tables}
+        return replace(base, layers=tables, locations=locations)
 
     def _with(self, base: Scheme, values: Mapping[str, Any], layer: str) -> Scheme:
         for key, value in values.items():

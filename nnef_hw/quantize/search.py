@@ -26,7 +26,7 @@ SENSITIVITY_SAMPLES = 64
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a search may lose, and what bits cost.
+    """The accuracy that a search may lose, and the costs of bits.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One bit less, or several, for a layer: in the order in which they are worth it."""
+    """A reduction of a layer's weight width to ``bits``, and what it is worth."""
 
     layer: str
     bits: int
@@ -70,7 +70,7 @@ def search_widths(
     Parameters
     ----------
     graph
-        Of the canonical stage.
+        Graph of the canonical stage.
     calibration
         Inputs, one array [N, ...] per graph input.
     validation

@@ -28,7 +28,7 @@ _MAX_VALUES = 1 << 25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """What a layer reads, window by window: real values x, and quantized ones q.
+    """Moments of a layer's input windows: real values x, and quantized values q.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Simulation:
     Parameters
     ----------
     graph
-        Of the canonical stage, without states.
+        Graph of the canonical stage, without states.
     samples
         One array [N, ...] per graph input.
     """
@@ -92,7 +92,7 @@ class Simulation:
         for name, value in fixed.items():
             ordered = np.where(np.isnan(value), -np.inf, value)
             self._fixed[name] = qtype.dequantize(qtype.quantize(ordered))
-            # what is infinite has a code, too
+            # infinite values have a code, too
             self._real[name] = np.where(np.isfinite(real[name]), real[name], self._fixed[name])
         for name in set(node.inputs):
             self._left[name] -= 1
@@ -101,7 +101,7 @@ class Simulation:
                 self._fixed.pop(name, None)
 
     def moments(self, node: Node, *, centered: bool) -> Moments:
-        """Return the moments of what a ``conv`` or ``linear`` reads, about the means or about 0."""
+        """Return the moments of the input of a ``conv`` or ``linear``, about the means or 0."""
         name, shape = node.inputs[0], self._graph.tensor(node.inputs[1]).shape
         real, fixed = (_windows(node, x[name], shape) for x in (self._real, self._fixed))
         means = real.mean(axis=2), fixed.mean(axis=2)

@@ -82,7 +82,7 @@ def fit_multipliers(scales: FloatArray, ratio: float, mult_bits: int) -> FloatAr
     Parameters
     ----------
     ratio
-        Scale of what the layer reads over that of its result.
+        Scale of the layer's input divided by that of its result.
     mult_bits
         Width of ``mult``; one shift serves all.
     """
