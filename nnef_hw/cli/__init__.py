@@ -43,14 +43,14 @@ class _Warnings(logging.Handler):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (design section 9)."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started us
             setattr(sys, name, io.StringIO())
     with threads_crash() as crashes:
         try:
             with signals_raise():
-                status = _run(given)
+                status = _run(words)
                 sys.stdout.flush()
         except NnefHwError as error:
             for each in error.errors if isinstance(error, ErrorGroup) else (error,):
@@ -63,20 +63,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _drop_output()
             return 141
         except Exception as error:
-            return _crash(error, given)
-    return _crash(crashes[0], given) if crashes else status
+            return _crash(error, words)
+    return _crash(crashes[0], words) if crashes else status
 
 
-def _run(given: list[str]) -> int:
+def _run(words: list[str]) -> int:
     parser = _parser()
-    options = parser.parse_args(given, argparse.Namespace(arguments=given))
+    options = parser.parse_args(words, argparse.Namespace(arguments=words))
     logging.basicConfig(level=logging.WARNING, handlers=[_Warnings()], force=True)
     command: Command = options.command
     return command(options)
 
 
-def _crash(error: BaseException, given: list[str]) -> int:
-    """Tell of what no command expects; return the exit status."""
+def _crash(error: BaseException, words: list[str]) -> int:
+    """Report an exception that no command expects; return the exit status."""
     if isinstance(error, OSError) and error.errno in STORAGE:
         # where a file is written, its name is in the error
         place = "standard output"
@@ -86,12 +86,12 @@ def _crash(error: BaseException, given: list[str]) -> int:
             place = os.fsdecode(error.filename)
         print(f"nnef-hw: {output_error(error, Path(place))}", file=sys.stderr)
         return OutputError.exit_status
-    print(f"nnef-hw: {crash_message(error, given)}", file=sys.stderr)
+    print(f"nnef-hw: {crash_message(error, words)}", file=sys.stderr)
     return CRASHED
 
 
 def _drop_output() -> None:
-    """Let what is still to be written to standard output go nowhere."""
+    """Discard all that is still to be written to standard output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,4 +1,4 @@
-"""Commands about what there is to build with and for: boards, doctor."""
+"""Commands about the boards and tools that are available: boards, doctor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands share: how they are declared, read a model and print."""
+"""Shared parts of the commands: declaring them, reading a model, printing."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ __all__ = ["crash_message", "threads_crash"]
 
 
 class ThreadCrashes(list[BaseException]):
-    """What threads have raised that nobody waits for."""
+    """Exceptions of threads that nobody waits for."""
 
 
 @contextmanager

@@ -13,7 +13,7 @@ __all__ = ["progress_bar"]
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str, int, int], None] | None]:
-    """Yield what takes the work being done, how much of it, and how much there is."""
+    """Yield a function of the current work, how much of it is done, and the total."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield None

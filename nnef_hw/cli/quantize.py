@@ -93,7 +93,7 @@ def add_scheme(parser: argparse.ArgumentParser) -> None:
 def scheme(options: argparse.Namespace) -> Any:
     """Return the :class:`~nnef_hw.quantize.Scheme` that the user asked for.
 
-    Options of the command line stand above those of the file.
+    Options of the command line take precedence over those of the file.
     """
     from nnef_hw.quantize import Scheme, read_scheme
 
@@ -102,9 +102,9 @@ def scheme(options: argparse.Namespace) -> Any:
         "weight_bits", "activation_bits", "calibration", "weight_rounding", "correct_bias",
         "equalize",
     )  # fmt: skip
-    given = {key: value for key in keys if (value := getattr(options, key)) is not None}
+    overrides = {key: value for key in keys if (value := getattr(options, key)) is not None}
     try:
-        return replace(found, **given)
+        return replace(found, **overrides)
     except ValueError as error:
         raise UsageError(str(error).removeprefix("Scheme ")) from error
 

@@ -151,12 +151,12 @@ Define `{define}` at synthesis to get the device's multipliers and memories.
 def axi_testbench(plan: Plan, name: str, beats: Mapping[str, int], frames: int) -> str:
     """Verilog of module ``{name}_tb``, which reads the vectors of the cocotb bench.
 
-    ``beats`` are how many there are, by port.
+    ``beats`` is the number of beats of each port.
     """
     ports = (*plan.inputs, *plan.outputs)
     fields = {port.name: _bench_fields(port, beats[port.name]) for port in ports}
     parts = ("tvalid", "tready", "tlast", "tdata")
-    given = {
+    signals = {
         port.name: {
             "tlast": f"{axi_name(port)}_word[{port.lanes * port.bits}]",
             "tdata": _data(port),
@@ -165,7 +165,7 @@ def axi_testbench(plan: Plan, name: str, beats: Mapping[str, int], frames: int) 
     }
     connections = [
         f"        .{axi_name(port)}_{part}"
-        f"({given.get(port.name, {}).get(part, f'{axi_name(port)}_{part}')})"
+        f"({signals.get(port.name, {}).get(part, f'{axi_name(port)}_{part}')})"
         for port in ports
         for part in parts
     ]

@@ -49,7 +49,7 @@ RESULT = """\
 
 
 def ip_name(model: str) -> str:
-    """Verilog identifier for a model: what the names of all its modules begin with."""
+    """Verilog identifier for a model: the prefix of all its modules' names."""
     name = re.sub(r"[^A-Za-z0-9_]", "_", model)
     return name if is_ip_name(name) else f"ip_{name}"
 
