@@ -48,7 +48,7 @@ class Builder:
         self._fold = fold
 
     def unique(self, wanted: str) -> str:
-        """Return ``wanted``, or with a number behind it if that name is taken, and reserve it."""
+        """Reserve and return ``wanted``, with a number appended if that name is in use."""
         name = wanted
         while name in self.tensors or name in self.reserved:
             self._counts[wanted] = self._counts.get(wanted, 0) + 1
@@ -90,13 +90,13 @@ class Builder:
         Parameters
         ----------
         results
-            Their names; or one name that unique names are made from.
+            Names of the results, or one name from which unique names are derived.
         dtypes
-            One for each result, or one for all.
+            One data-type for each result, or one for all.
         places, location
             Where the arguments and the invocation stand: errors point there.
         origin
-            What the node is made from; the location if it is not given.
+            Location from which the node originates; by default ``location``.
 
         Raises
         ------
@@ -131,7 +131,7 @@ class Builder:
         return [self.add(tensor) for tensor in tensors]
 
     def rename(self, old: str, new: str) -> Tensor:
-        """Rename a tensor that only nodes added since its own know; return it."""
+        """Rename a tensor that only nodes added after its own refer to; return it."""
         tensor = self.tensors[new] = replace(self.tensors.pop(old), name=new)
         for index in range(len(self.nodes) - 1, -1, -1):
             node = self.nodes[index]
@@ -160,8 +160,8 @@ class Builder:
 
     @staticmethod
     def _is_small(inputs: Sequence[Tensor], results: Sequence[Tensor]) -> bool:
-        known = all(tensor.data is not None and tensor.quant is None for tensor in inputs)
-        return known and sum(tensor.volume for tensor in (*inputs, *results)) <= _MAX_FOLDED
+        all_constant = all(tensor.data is not None and tensor.quant is None for tensor in inputs)
+        return all_constant and sum(tensor.volume for tensor in (*inputs, *results)) <= _MAX_FOLDED
 
     def _folded(
         self, node: Node, inputs: Sequence[Tensor], results: Sequence[Tensor]

@@ -29,13 +29,13 @@ class Format:
     Parameters
     ----------
     name
-        What users call it.
+        Name of the format, as users know it.
     suffix
-        Of its files; empty for the one whose files and folders may have any name.
+        Suffix of its files; empty for the format whose files may have any name.
     load
-        Reads a model: path, values of symbols, whether legacy files are taken.
+        Reads a model: path, values of symbols, whether legacy files are accepted.
     dialect
-        Path, whether legacy files are taken -> which of its dialects a file is in.
+        Returns the dialect of a file: path, whether legacy files are accepted.
     save
         Writes a graph; None if models are not written in this format.
     rounding

@@ -42,7 +42,7 @@ class Archive:
     Parameters
     ----------
     path
-        What the user named; shown in messages.
+        Path that the user named; shown in messages.
     members
         Contents by normalised path; None reads from the folder ``path`` when asked.
     graph_file
@@ -66,7 +66,7 @@ class Archive:
         return Location(str(self.path / name))
 
     def names(self, suffix: str) -> list[str]:
-        """Return the files outside any subfolder whose names end so, sorted."""
+        """Return the sorted names of the top-level files with this suffix."""
         found = self._members
         names = [path.name for path in self.path.iterdir()] if found is None else [*found]
         return sorted(name for name in names if name.endswith(suffix) and "/" not in name)
@@ -344,7 +344,7 @@ def _safe_name(info: tarfile.TarInfo, where: Location) -> str:
 
 
 def _rooted(members: dict[str, memoryview]) -> dict[str, memoryview]:
-    """Strip the folder that an archive of a folder begins with.
+    """Strip the top-level folder that all members of an archive share.
 
     Graphs further down belong to submodels.
     """

@@ -23,14 +23,14 @@ FloatArray = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class BlockFormat:
-    """How 32 values lie in ``size`` bytes.
+    """Layout of a block of 32 values in ``size`` bytes.
 
     Parameters
     ----------
     name
-        What the format is called.
+        Name of the format.
     size
-        Bytes of a block.
+        Number of bytes of a block.
     decode
         Maps blocks, uint8 [N, size], to values, float32 [N, 32].
     """

@@ -45,7 +45,7 @@ _SIMPLE = {Identifier, Literal}
 
 
 class Findings:
-    """What is wrong with a document, and what cannot be evaluated because of that."""
+    """The errors of a document, and the parts that cannot be evaluated because of them."""
 
     def __init__(self) -> None:
         self.errors: list[NnefHwError] = []
@@ -66,12 +66,12 @@ class Findings:
         )
 
     def add_wrong(self, assignment: Assignment, error: NnefHwError) -> None:
-        """Add an error that makes an assignment of the graph useless."""
+        """Add an error that makes an assignment of the graph unusable."""
         self.errors.append(error)
         self._wrong.add(id(assignment))
 
     def add_broken(self, fragments: Mapping[str, Declaration], name: str) -> None:
-        """Take a fragment, and all that invoke it, for useless."""
+        """Mark a fragment, and everything that invokes it, as unusable."""
         if name in self.broken:
             return
         self.broken.add(name)
@@ -199,12 +199,12 @@ class _Checker:
                     location=result.location,
                 )
                 continue
-            given = inference.types.get(result.name, UNKNOWN)
-            if not fits_inside(given, result.type):
+            kind = inference.types.get(result.name, UNKNOWN)
+            if not fits_inside(kind, result.type):
                 yield ModelError(
                     f"fragment {declaration.name!r}: its result {result.name!r} is declared as "
-                    f"{result.type}, but {given} is assigned",
-                    remedy=conversion(given, result.type),
+                    f"{result.type}, but {kind} is assigned",
+                    remedy=conversion(kind, result.type),
                     location=assigned[result.name],
                 )
 
@@ -287,17 +287,17 @@ def _assigned_twice(item: Identifier, earlier: Location) -> ModelError:
 def _check_tensors(assignment: Assignment, types: Mapping[str, Type]) -> None:
     """In the graph every identifier is a tensor."""
     for item in identifiers(assignment.target):
-        given = types[item.name]
-        if given is UNKNOWN or isinstance(given, TensorType):
+        kind = types[item.name]
+        if kind is UNKNOWN or isinstance(kind, TensorType):
             continue
-        if isinstance(given, ArrayType):
+        if isinstance(kind, ArrayType):
             remedy = "write [a, b] = ..."
-        elif isinstance(given, TupleType):
+        elif isinstance(kind, TupleType):
             remedy = "write a, b = ..."
         else:
             remedy = "write the value where it is used"
         raise ModelError(
-            f"{item.name!r} is {given}, but every identifier of the graph is a tensor",
+            f"{item.name!r} is {kind}, but every identifier of the graph is a tensor",
             remedy=remedy,
             location=item.location,
         )

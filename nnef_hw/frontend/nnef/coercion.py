@@ -1,4 +1,4 @@
-"""Values that do not have the declared type: what dialects without type checks make of them."""
+"""Conversion of values to the declared type, for dialects without type checks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PYTHON = {"integer": int, "scalar": float, "logical": bool, "string": str}
 
 
 class MismatchError(Exception):
-    """A value that makes no sense as one of the declared type; its text says which it must be."""
+    """A value that cannot be converted to the declared type; the text names the expected type."""
 
 
 def plain(value: Any) -> Any:
@@ -43,7 +43,7 @@ def coerced(value: Any, wanted: Type, dtype: str | None) -> Any:
     Raises
     ------
     MismatchError
-        If that makes no sense.
+        If the argument cannot be converted.
     """
     try:
         return _converted(value, wanted, dtype)

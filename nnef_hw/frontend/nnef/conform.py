@@ -1,4 +1,4 @@
-"""Float graphs within the limits of the language: what an NNEF document can say."""
+"""Conversion of float graphs to what an NNEF document can express."""
 
 from __future__ import annotations
 

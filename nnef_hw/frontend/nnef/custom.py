@@ -1,4 +1,4 @@
-"""Custom operators: fragments without a body, by which a document uses what NNEF has not."""
+"""Custom operators: fragments without a body that declare operators beyond NNEF."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ def check_custom(declaration: Declaration, location: Location) -> None:
     Parameters
     ----------
     location
-        Where it is invoked.
+        Location of the invocation.
 
     Raises
     ------
     UnsupportedError
-        If it does not.
+        If the operator is unknown, or its declaration differs.
     """
     name = declaration.name
-    known = load_library("extended").get(name)
-    if known is None:
+    extended = load_library("extended").get(name)
+    if extended is None:
         raise UnsupportedError(
             f"the fragment {name!r} has no body: nobody knows what it computes",
             remedy="define it, or use operators of the standard",
             location=location,
         )
-    if format_declaration(declaration) != format_declaration(known):
+    if format_declaration(declaration) != format_declaration(extended):
         raise UnsupportedError(
             f"the fragment {name!r} has no body, and its declaration is not that of the operator "
             "known by this name",
-            remedy=f"write: {format_declaration(known)}",
+            remedy=f"write: {format_declaration(extended)}",
             location=declaration.location,
         )
 

@@ -81,12 +81,12 @@ def _check_default(
     default = parameter.default
     if default is None:
         return
-    given = type_of(default)
-    if not fits(given, parameter.type):
+    kind = type_of(default)
+    if not fits(kind, parameter.type):
         yield _error(
             fragment,
-            f"the default of {parameter.name!r} must be {parameter.type}, not {given}",
-            "write 1.0 instead of 1" if str(given) == "integer" else None,
+            f"the default of {parameter.name!r} must be {parameter.type}, not {kind}",
+            "write 1.0 instead of 1" if str(kind) == "integer" else None,
             default.location,
         )
 

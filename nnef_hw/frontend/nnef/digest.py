@@ -1,4 +1,4 @@
-"""The hash that names a graph, wherever and however it is stored."""
+"""The hash that identifies a graph, independent of where and how it is stored."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def graph_hash(graph: Graph) -> str:
 
 
 def structure_hash(graph: Graph) -> str:
-    """Return the hash of a graph whose names and labels do not count, only who reads what.
+    """Return the hash of a graph's structure, in which names and labels do not count.
 
     Equal for a network that two front ends read from two formats.
     """

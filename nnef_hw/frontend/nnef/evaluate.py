@@ -92,10 +92,10 @@ class Evaluator(Evaluation):
                 remedy="export the model without it",
                 location=location,
             )
-        known = [*self.fragments, *(other for names in self._libraries for other in names)]
+        declared = [*self.fragments, *(other for names in self._libraries for other in names)]
         raise UnsupportedError(
             f"the operator {name!r} is unknown",
-            remedy=nearest(name, known)
+            remedy=nearest(name, declared)
             or f"only the operators of {self._rules.name} are supported",
             location=location,
         )
@@ -138,9 +138,9 @@ class Evaluator(Evaluation):
     def arguments(
         self, invocation: Invocation, declaration: Declaration, scope: Scope, names: Names
     ) -> dict[str, Expression]:
-        known = self._matched.get(id(invocation))
-        if known is not None:
-            return known[1]
+        cached = self._matched.get(id(invocation))
+        if cached is not None:
+            return cached[1]
         name = first_name(names) or f"{scope.root}_{declaration.name}"
         title = f"{declaration.name} {name!r}"
         positional = self._rules.positional_attributes
@@ -220,7 +220,7 @@ class Evaluator(Evaluation):
         return scope.values[name]
 
     def _placed(self, error: NnefHwError, call: Invoked) -> NnefHwError:
-        """Say from where a fragment was called; what is wrong in the library is the call."""
+        """Add the calling line to a fragment's error; locate an error in a library at its call."""
         reason, where = error.reason, error.location
         if call.op not in self.fragments:
             if where is None or where.file != call.declaration.location.file:

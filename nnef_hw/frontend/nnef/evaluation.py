@@ -1,4 +1,4 @@
-"""What expressions and lowerings may ask of the evaluator; ``evaluate.py`` answers it."""
+"""Interface of the evaluator for expressions and lowerings; see ``evaluate.py``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Evaluation(ABC):
     fragments
         The document's own fragments.
     data
-        Where variables' data come from.
+        Source of the variables' data.
     symbols
         The identifiers that need no assignment, in the graph and in the document's fragments.
     quantized
@@ -74,7 +74,7 @@ class Evaluation(ABC):
         Raises
         ------
         ModelError, UnsupportedError
-            If it is wrong.
+            If the assignment is wrong.
         """
 
     @abstractmethod
@@ -88,7 +88,7 @@ class Evaluation(ABC):
         Raises
         ------
         UnsupportedError
-            If there is none.
+            If the operator is not declared.
         """
 
     @abstractmethod
@@ -132,7 +132,7 @@ class Evaluation(ABC):
         Raises
         ------
         ModelError
-            If there are so many that the document looks like a trap.
+            If there are too many: the document may be hostile.
         """
         self._steps += 1
         if self._steps > _MAX_STEPS:

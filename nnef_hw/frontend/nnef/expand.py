@@ -43,8 +43,8 @@ def expand_compounds(graph: Graph) -> Graph:
             for name in node.outputs:
                 builder.add(graph.tensor(name))
         for name in node.outputs:
-            known = graph.tensor(name)
-            builder.add(replace(builder.tensors[name], quant=known.quant, label=known.label))
+            original = graph.tensor(name)
+            builder.add(replace(builder.tensors[name], quant=original.quant, label=original.label))
     return builder.build(graph.outputs)
 
 
@@ -52,19 +52,19 @@ def _expand(node: Node, declaration: Declaration, evaluator: Evaluator) -> None:
     builder = evaluator.builder
     location = node.location or Location(builder.name)
     inputs = iter(builder.tensors[name] for name in node.inputs)
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for parameter in declaration.parameters:
         if not parameter.is_tensor:
-            given[parameter.name] = node.attrs[parameter.name]
+            arguments[parameter.name] = node.attrs[parameter.name]
         elif isinstance(parameter.type, ArrayType):
-            given[parameter.name] = list(inputs)
+            arguments[parameter.name] = list(inputs)
         else:
-            given[parameter.name] = next(inputs)
+            arguments[parameter.name] = next(inputs)
     before = set(builder.tensors)
     evaluator.claimable = set(node.outputs)
     names = list(node.outputs) if len(node.outputs) > 1 else node.name
     scope = Scope({}, location, root=node.name)
-    results = evaluator.invoke(declaration, given, None, names, {}, location, scope)
+    results = evaluator.invoke(declaration, arguments, None, names, {}, location, scope)
     for name, tensor in zip(node.outputs, _tensors(results), strict=True):
         if tensor.name in before:
             builder.node("copy", [tensor], {}, [name], (tensor.dtype,), location=location)

@@ -1,4 +1,4 @@
-"""What each kind of expression evaluates to."""
+"""Evaluation of each kind of expression."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ def _operation(
     declaration = evaluator.declaration(op, location, library=scope.library)
     parameters = [parameter.name for parameter in declaration.parameters]
     places = {name: side.location for name, side in zip(parameters, sides, strict=True)}
-    given = dict(zip(parameters, values, strict=True))
-    return evaluator.invoke(declaration, given, None, names, places, location, scope)
+    arguments = dict(zip(parameters, values, strict=True))
+    return evaluator.invoke(declaration, arguments, None, names, places, location, scope)
 
 
 def _conditional(
@@ -239,10 +239,12 @@ def _invocation(evaluator: Evaluation, invocation: Invocation, scope: Scope, nam
         invocation.operator, invocation.location, library=scope.library
     )
     matched = evaluator.arguments(invocation, declaration, scope, names)
-    given = {name: evaluator.evaluate(value, scope) for name, value in matched.items()}
+    arguments = {name: evaluator.evaluate(value, scope) for name, value in matched.items()}
     dtype = scope.dtype if invocation.dtype == "?" else invocation.dtype
     places = {name: value.location for name, value in matched.items()}
-    return evaluator.invoke(declaration, given, dtype, names, places, invocation.location, scope)
+    return evaluator.invoke(
+        declaration, arguments, dtype, names, places, invocation.location, scope
+    )
 
 
 def unpack(evaluator: Evaluation, target: Expression, value: Any, scope: Scope) -> None:
@@ -267,7 +269,7 @@ def unpack(evaluator: Evaluation, target: Expression, value: Any, scope: Scope) 
 
 
 def _same(left: Any, right: Any) -> bool:
-    """Compare deeply; a tensor is only the same as itself."""
+    """Compare deeply; a tensor equals only itself."""
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
         return len(left) == len(right) and all(map(_same, left, right))
     if isinstance(left, Tensor) or isinstance(right, Tensor):

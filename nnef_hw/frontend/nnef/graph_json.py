@@ -39,7 +39,7 @@ def encode_graph(
     Parameters
     ----------
     tensor_data, attr_data
-        Put an array somewhere and return the JSON value that leads to it.
+        Store an array and return the JSON value that refers to it.
     locations
         Keep the source locations, with the file's name only.
     """
@@ -136,7 +136,7 @@ def decode_graph(value: dict[str, Any], array: Callable[[Any], Array]) -> Graph:
     Raises
     ------
     KeyError, TypeError, ValueError
-        If the values do not come from there.
+        If the values were not made by :func:`encode_graph`.
     """
     tensors = [
         Tensor(

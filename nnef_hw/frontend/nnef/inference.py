@@ -1,4 +1,4 @@
-"""Types of expressions, and what is wrong with expressions whatever their values are."""
+"""Types of expressions, and errors in expressions that do not depend on values."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Inference:
     declarations
         All operators by name.
     rules
-        What the document may do.
+        Rules of the document's dialect.
     fragment
         The fragment whose body it is; None for the graph.
     unusable
@@ -104,7 +104,7 @@ class Inference:
         Raises
         ------
         ModelError, UnsupportedError
-            At the first thing that is wrong.
+            At the first error.
         """
         self._root = root
         self.arrays = []
@@ -118,9 +118,9 @@ class Inference:
 
     def _identifier(self, identifier: Identifier) -> Type:
         name = identifier.name
-        known = self.types.get(name)
-        if known is not None:
-            return known
+        assigned = self.types.get(name)
+        if assigned is not None:
+            return assigned
         kind = "tensor" if self.fragment is None else "identifier"
         inside = f" in fragment {self.fragment.name!r}" if self.fragment else ""
         if name in self.later:
@@ -140,11 +140,11 @@ class Inference:
             return EMPTY
         result = self._infer(array.items[0])
         for item in array.items[1:]:
-            given = self._infer(item)
-            joined = common_type(result, given)
+            item_type = self._infer(item)
+            joined = common_type(result, item_type)
             if joined is None:
                 raise ModelError(
-                    f"the array has items of type {result} and {given}",
+                    f"the array has items of type {result} and {item_type}",
                     remedy="all items of an array have one type",
                     location=item.location,
                 )
@@ -284,11 +284,11 @@ class Inference:
         title = f"{op} {self._root!r}"
         positional = self._rules.positional_attributes
         matched = match(invocation, declaration, title, positional=positional)
-        given = {name: (value, self._infer(value)) for name, value in matched.items()}
+        arguments = {name: (value, self._infer(value)) for name, value in matched.items()}
         dtype = self._explicit_dtype(invocation, declaration, title)
         if isinstance(declaration.results[0].type, ArrayType):
             self.arrays.append(invocation)
-        return self._result(declaration, given, dtype, title, invocation.location)
+        return self._result(declaration, arguments, dtype, title, invocation.location)
 
     def _check_place(self, invocation: Invocation) -> None:
         op = invocation.operator
@@ -328,23 +328,23 @@ class Inference:
     def _result(
         self,
         declaration: Declaration,
-        given: Mapping[str, tuple[Expression, Type]],
+        arguments: Mapping[str, tuple[Expression, Type]],
         dtype: str | None,
         title: str,
         location: Location,
         shown: Mapping[str, str] = _NO_WORDS,
     ) -> Type:
         """Check arguments against their parameters and return the type of the results."""
-        types = {name: kind for name, (_, kind) in given.items()}
+        types = {name: kind for name, (_, kind) in arguments.items()}
         if declaration.generic and dtype is None:
             dtype = deduced_dtype(declaration, types, title, location)
         for parameter in declaration.parameters:
-            if parameter.name not in given:
+            if parameter.name not in arguments:
                 continue
             wanted = parameter.type
             if dtype is not None and dtype != "unknown":
                 wanted = substituted(wanted, dtype)
-            value, kind = given[parameter.name]
+            value, kind = arguments[parameter.name]
             agrees = fits_inside if dtype == "?" else fits
             if not agrees(kind, wanted):
                 what = shown.get(parameter.name, repr(parameter.name))

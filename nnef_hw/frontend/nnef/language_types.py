@@ -1,4 +1,4 @@
-"""Types of what the language itself computes: operators on primitives, subscripts, builtins."""
+"""Types of the language's own operations: operators on primitives, subscripts, builtins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names and values as NNEF spells them."""
+"""Spelling of names and values in NNEF."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _INTEGER_LIMIT = 1 << 31
 def identifiers(names: Iterable[str]) -> dict[str, str]:
     """Return a valid and unique NNEF identifier for each name: the name itself where it is one."""
     wanted = list(names)
-    taken = {name for name in wanted if _is_identifier(name)} | KEYWORDS
+    reserved = {name for name in wanted if _is_identifier(name)} | KEYWORDS
     result: dict[str, str] = {}
     for name in wanted:
         if _is_identifier(name):
             result[name] = name
         else:
-            result[name] = unique(re.sub(r"\W|^(?=\d)", "_", name, flags=re.ASCII) or "_", taken)
-            taken.add(result[name])
+            result[name] = unique(re.sub(r"\W|^(?=\d)", "_", name, flags=re.ASCII) or "_", reserved)
+            reserved.add(result[name])
     return result
 
 
-def unique(name: str, taken: Container[str]) -> str:
-    """Return ``name``, or with a number behind it if it is taken."""
+def unique(name: str, reserved: Container[str]) -> str:
+    """Return ``name``, with a number appended if it is reserved."""
     result, count = name, 0
-    while result in taken:
+    while result in reserved:
         count += 1
         result = f"{name}_{count}"
     return result

@@ -40,13 +40,13 @@ def lower(
     Parameters
     ----------
     data
-        Where the data of variables come from; without it they are zero.
+        Source of the variables' data; without it they are zero.
     rules
-        What the document may do.
+        Rules of the document's dialect.
     dims
         Values of the symbols in the document's shapes.
     lines
-        Of the quantization file, by the names of tensors.
+        Lines of the quantization file by tensor name.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Syntax errors in human words."""
+"""Messages for syntax errors."""
 
 from __future__ import annotations
 

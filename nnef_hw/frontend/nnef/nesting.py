@@ -1,4 +1,4 @@
-"""A limit to the depth of trees, so that those who walk them may recurse."""
+"""A limit on the depth of trees, so that functions may recurse into them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check_depth(tree: Any, source: Source, where: Location) -> None:
     tree
         A node of the syntax tree.
     where
-        The place of nodes that have none.
+        Location for nodes that have none.
     """
     pending = [(tree, 1)]
     while pending:

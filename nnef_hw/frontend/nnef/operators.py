@@ -16,7 +16,7 @@ def standard_operators() -> Mapping[str, Declaration]:
     return load_library("standard")
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, choices: Iterable[str]) -> str | None:
     """Return a remedy that names the most similar known name, None if nothing is similar."""
-    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    matches = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.6)
     return f"did you mean {matches[0]!r}?" if matches else None

@@ -30,7 +30,7 @@ def write_model(path: Path | str, members: Mapping[str, bytes]) -> None:
     Raises
     ------
     UsageError
-        If the name tells nothing, the folder holds anything but a model, or the disk refuses.
+        If the name tells no format, the folder holds other files, or writing fails.
     """
     text, path = str(path), Path(path)
     if path.is_dir() and not text.endswith(_ARCHIVES):
@@ -78,7 +78,7 @@ def _old_members(folder: Path) -> set[str]:
     Raises
     ------
     UsageError
-        If it holds something else.
+        If the folder holds other files.
     """
     if not folder.exists():
         return set()

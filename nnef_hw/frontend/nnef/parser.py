@@ -30,9 +30,9 @@ def parse_document(text: str, file: str, *, lenient: bool = False) -> syntax.Doc
     text
         The document.
     file
-        Its name in messages.
+        Name of the file in messages.
     lenient
-        Whether spellings of provisional NNEF are taken, each kind with a warning: missing
+        Whether spellings of provisional NNEF are accepted, each kind with a warning: missing
         semicolons, ``extent``, ``tensor`` without data-type, tuples without parentheses,
         ``[value for item in items]``.
 

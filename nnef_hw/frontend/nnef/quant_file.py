@@ -62,9 +62,9 @@ class QuantizationLine:
     name
         The tensor's identifier in the graph.
     quantization
-        What the line says, its arguments checked.
+        The quantization of the line, with its arguments checked.
     location
-        Where it stands.
+        Location of the line.
     """
 
     name: str
@@ -105,7 +105,7 @@ class QuantizationLine:
         Raises
         ------
         ModelError
-            If one does not.
+            If a range or scale does not broadcast.
         """
         args = dict(self.quantization.args)
         for key, value in args.items():
@@ -134,8 +134,8 @@ def read_quantization(archive: Archive, *, tract: bool = False) -> dict[str, Qua
     Parameters
     ----------
     tract
-        Whether it is of tract's dialect: ``linear_quantize`` is signed there, numbers may be of
-        the wrong type, ``signed`` and ``symmetric`` may be left out.
+        Whether the model is of tract's dialect: ``linear_quantize`` is signed there, numbers may
+        be of the wrong type, ``signed`` and ``symmetric`` may be left out.
 
     Returns
     -------
@@ -194,18 +194,18 @@ class _Line:
                 remedy=nearest(op, _PARAMETERS) or f"use one of {', '.join(_PARAMETERS)}",
                 location=self._call.location,
             )
-        given = self._match(_PARAMETERS[op])
+        arguments = self._match(_PARAMETERS[op])
         args: dict[str, Any] = {}
         for key in _PARAMETERS[op]:
-            if key in given:
-                args[key] = self._value(key, given[key])
+            if key in arguments:
+                args[key] = self._value(key, arguments[key])
             elif self._tract and key in _TRACT_DEFAULTS:
                 args[key] = _TRACT_DEFAULTS[key]
             else:
                 raise self._error(
                     f"the argument {key!r} is missing", self._call.location, f"add {key} = ..."
                 )
-        self._check(args, {key: argument.value.location for key, argument in given.items()})
+        self._check(args, {key: argument.value.location for key, argument in arguments.items()})
         if self._tract and op == "linear_quantize":
             op, args = "min_max_linear_quantize", {**args, **_TRACT_DEFAULTS}
         return QuantizationLine(self._name, Quantization(op, args), self._location)
@@ -214,7 +214,7 @@ class _Line:
         return ModelError(f"{self._name!r}: {reason}", remedy=remedy, location=where)
 
     def _match(self, parameters: tuple[str, ...]) -> dict[str, Argument]:
-        given: dict[str, Argument] = {}
+        arguments: dict[str, Argument] = {}
         for argument in self._call.arguments:
             name = argument.name
             if name is None:
@@ -228,10 +228,10 @@ class _Line:
                     nearest(name, parameters)
                     or f"its arguments are {', '.join(map(repr, parameters))}",
                 )
-            if name in given:
+            if name in arguments:
                 raise self._error(f"the argument {name!r} is given twice", argument.location)
-            given[name] = argument
-        return given
+            arguments[name] = argument
+        return arguments
 
     def _value(self, key: str, argument: Argument) -> Any:
         where = argument.value.location

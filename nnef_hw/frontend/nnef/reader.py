@@ -34,7 +34,7 @@ def load_nnef(
     dims
         Values of the symbols in the model's shapes.
     lenient
-        Whether legacy NNEF is taken: what 1.0 and drafts allowed and 1.0.5 does not.
+        Whether to accept legacy NNEF, which 1.0 and its drafts allowed but 1.0.5 does not.
 
     Raises
     ------
@@ -76,12 +76,12 @@ def detect_dialect(path: Path | str, *, lenient: bool = False) -> str:
     Parameters
     ----------
     lenient
-        Whether legacy NNEF is taken, see :func:`load_nnef`.
+        Whether to accept legacy NNEF, see :func:`load_nnef`.
 
     Raises
     ------
     UsageError, ModelError, ErrorGroup
-        If it cannot be read so far.
+        If the model cannot be read far enough to tell.
     """
     document = _read_document(open_archive(Path(path)), lenient=lenient)
     return _rules_of(document, lenient=lenient).name

@@ -1,4 +1,4 @@
-"""What the parser does about a mistake: report it, and find a place to go on from."""
+"""Error recovery of the parser: report a mistake, and find a place to continue from."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def recover(
     parser
         Lark's interactive parser, in the state that refused the token.
     tokens
-        The tokens behind it.
+        The tokens after the refused one.
     previous
-        The token before it.
+        The token before the refused one.
 
     Returns
     -------

@@ -28,16 +28,16 @@ def _no_symbols(document: Document, dims: Mapping[str, int]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules a document is judged and read by.
+    """The rules by which a document is checked and read.
 
     Parameters
     ----------
     name
-        What ``inspect`` calls the dialect.
+        Name of the dialect in the output of ``inspect``.
     libraries
-        Files of operator declarations, a later one goes before an earlier one.
+        Files of operator declarations, a later one takes precedence.
     lowerings
-        Operators that need more than a node: by name, what makes their results.
+        Functions that make the results of operators of more than one node, by name.
     typed
         Whether expressions are type-checked before anything is evaluated. Without it, values are
         converted to what a parameter declares where that makes sense: an integer to a scalar, a
@@ -51,7 +51,7 @@ class Rules:
     ignored_arguments
         Names of arguments that are dropped where an operator does not have them.
     refused
-        Why operators that exist in the dialect cannot be read.
+        Reasons why operators of the dialect cannot be read, by operator.
     redefinitions
         Whether a fragment of the document may have the name of a library's operator; it wins.
     variables_in_fragments
@@ -98,8 +98,8 @@ class Rules:
     def knows_extension(self, name: str) -> bool:
         """Whether an extension of this name is understood."""
         return any(
-            name == known or (known.endswith("_") and name.startswith(known))
-            for known in self.extensions
+            name == extension or (extension.endswith("_") and name.startswith(extension))
+            for extension in self.extensions
         )
 
 

@@ -23,14 +23,14 @@ _logger = logging.getLogger(__name__)
 
 
 class Source(str):
-    """The text of a file, and what is wrong with it.
+    """The text of a file and the mistakes found in it.
 
     Attributes
     ----------
     file
-        Its name in messages.
+        Name of the file in messages.
     lenient
-        Whether legacy spellings are taken.
+        Whether legacy spellings are accepted.
     is_tract
         Whether an extension line said so far that this is tract's dialect.
     errors
@@ -46,7 +46,7 @@ class Source(str):
     _warned: set[str]
 
     def __new__(cls, text: str, file: str, *, lenient: bool = False) -> Source:
-        """Make one without mistakes."""
+        """Make a source without mistakes."""
         source = super().__new__(cls, text)
         source.file = file
         source.lenient = lenient
@@ -93,12 +93,12 @@ class Token:
 
     @property
     def end(self) -> int:
-        """The offset behind it."""
+        """Offset of the character after the token."""
         return self.start + len(self.text)
 
     @property
     def location(self) -> Location:
-        """Where it stands."""
+        """Location of the token."""
         return self.source.locate(self.start)
 
 

@@ -1,4 +1,4 @@
-"""What is known while a body is evaluated, and the names its values are to have."""
+"""The identifiers of a body under evaluation, and the names for its values."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Scope:
     location
         The statement of the graph that is evaluated: where nodes come from.
     prefix
-        What the names of its own tensors begin with; empty in the graph.
+        Prefix of the names of its own tensors; empty in the graph.
     results
         Names for the results of the fragment.
     dtype
         What ``?`` stands for.
     root
-        What the names of tensors without an identifier begin with.
+        Prefix of the names of tensors without an identifier.
     library
         Whether the body is a library's: the document's fragments are not known there.
     """

@@ -272,7 +272,7 @@ class Parameter:
 
     @property
     def is_tensor(self) -> bool:
-        """Whether it takes tensors: one, or an array of them."""
+        """Whether the parameter accepts a tensor or an array of tensors."""
         kind = self.type.item if isinstance(self.type, ArrayType) else self.type
         return isinstance(kind, TensorType)
 

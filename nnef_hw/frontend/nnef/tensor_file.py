@@ -86,8 +86,8 @@ def read_tensor(data: bytes | memoryview, where: Location) -> TensorFile:
             remedy="is it truncated?",
             location=where,
         )
-    magic, major, minor, length, rank, *rest = _HEADER.unpack_from(data)
-    extents, (bits, code, vendor, parameters) = rest[:_MAX_RANK], rest[_MAX_RANK:]
+    magic, major, minor, length, rank, *fields = _HEADER.unpack_from(data)
+    extents, (bits, code, vendor, parameters) = fields[:_MAX_RANK], fields[_MAX_RANK:]
     if magic != _MAGIC:
         raise ModelError(
             f"the file begins with {magic.hex(' ')}, not with 4e ef as tensor files do",
@@ -181,8 +181,8 @@ def _item_type(
     code: int, vendor: int, bits: int, parameters: bytes, where: Location
 ) -> tuple[ItemType, Quantization | None]:
     if vendor:
-        known = _VENDOR_ITEMS.get(code) if vendor == BLOCK_VENDOR else None
-        what = known or f"items of type 0x{code:x} of vendor 0x{vendor:x}"
+        block_format = _VENDOR_ITEMS.get(code) if vendor == BLOCK_VENDOR else None
+        what = block_format or f"items of type 0x{code:x} of vendor 0x{vendor:x}"
         raise UnsupportedError(
             f"{what} are not supported",
             remedy="export the model with float32 weights",
@@ -200,7 +200,7 @@ def _item_type(
             f"items of type {item_type.name.lower()} cannot have {bits} bits", location=where
         )
     if item_type == ItemType.UNSIGNED and any(parameters[:4]):
-        return ItemType.SIGNED, None  # deprecated way of saying so
+        return ItemType.SIGNED, None  # deprecated form
     if item_type.is_quantized and (any(parameters[:8]) or code > max(ItemType)):
         return _old_codes(item_type, bits, parameters, where)
     return item_type, None

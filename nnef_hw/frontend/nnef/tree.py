@@ -98,8 +98,8 @@ class _TreeBuilder:
         return tuple(children)
 
     def parameter(self, children: _Children) -> syntax.Parameter:
-        name, kind, *rest = children
-        default = rest[0] if rest else None
+        name, kind, *defaults = children
+        default = defaults[0] if defaults else None
         check_depth(kind, name.source, name.location)
         if default is not None:
             _check_literal(default, name)

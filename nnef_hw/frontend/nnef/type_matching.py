@@ -1,4 +1,4 @@
-"""Whether arguments and targets agree with declarations, and what to say if they do not."""
+"""Checks of arguments and targets against declarations, and their error messages."""
 
 from __future__ import annotations
 
@@ -104,14 +104,14 @@ def _structure(target: Array | Tuple, value: Type) -> ModelError:
         reason = "the result is an array, so its items are listed"
         remedy = "write [a, b] = ..."
     elif isinstance(value, TupleType):
-        count, given = len(value.items), len(target.items)
+        count, assigned = len(value.items), len(target.items)
         if isinstance(target, Array):
             reason, remedy = (
                 f"the {count} results are not an array",
                 "leave out the brackets: a, b =",
             )
         else:
-            reason = f"there are {count} results, but {given} are assigned"
+            reason = f"there are {count} results, but {assigned} are assigned"
             remedy = "name each of them"
     elif isinstance(target, Array):
         reason, remedy = "the result is not an array", "write a = ... without brackets"
@@ -121,75 +121,75 @@ def _structure(target: Array | Tuple, value: Type) -> ModelError:
     return ModelError(reason, remedy=remedy, location=target.location)
 
 
-def _declared(declaration: Declaration, given: Mapping[str, Type]) -> Iterator[Type]:
+def _declared(declaration: Declaration, types: Mapping[str, Type]) -> Iterator[Type]:
     """Yield the types of the parameters with arguments that are not empty arrays."""
     for parameter in declaration.parameters:
-        if given.get(parameter.name, EMPTY) is not EMPTY:
+        if types.get(parameter.name, EMPTY) is not EMPTY:
             yield parameter.type
 
 
-def _candidates(wanted: Type, given: Type) -> Iterator[str]:
+def _candidates(wanted: Type, actual: Type) -> Iterator[str]:
     """Yield what ``?`` would have to stand for."""
-    if given is UNKNOWN:
+    if actual is UNKNOWN:
         if is_generic(wanted):
             yield "unknown"
     elif isinstance(wanted, TensorType):
-        if wanted.item == "?" and isinstance(given, TensorType) and given.item is not None:
-            yield given.item
-        elif wanted.item == "?" and isinstance(given, PrimitiveType):
-            yield given.name
+        if wanted.item == "?" and isinstance(actual, TensorType) and actual.item is not None:
+            yield actual.item
+        elif wanted.item == "?" and isinstance(actual, PrimitiveType):
+            yield actual.name
     elif isinstance(wanted, PrimitiveType):
-        if wanted.name == "?" and isinstance(given, PrimitiveType):
-            yield given.name
+        if wanted.name == "?" and isinstance(actual, PrimitiveType):
+            yield actual.name
     elif isinstance(wanted, ArrayType):
-        if isinstance(given, ArrayType) and given is not EMPTY:
-            yield from _candidates(wanted.item, given.item)
-    elif isinstance(given, TupleType) and len(given.items) == len(wanted.items):
-        for pair in zip(wanted.items, given.items, strict=True):
+        if isinstance(actual, ArrayType) and actual is not EMPTY:
+            yield from _candidates(wanted.item, actual.item)
+    elif isinstance(actual, TupleType) and len(actual.items) == len(wanted.items):
+        for pair in zip(wanted.items, actual.items, strict=True):
             yield from _candidates(*pair)
 
 
-def mismatch(title: str, what: str, value: Expression, given: Type, wanted: Type) -> ModelError:
-    """Return the error of an argument that does not fit: of its innermost wrong part.
+def mismatch(title: str, what: str, value: Expression, actual: Type, wanted: Type) -> ModelError:
+    """Return the error of an argument that does not fit, at its innermost wrong part.
 
     Parameters
     ----------
     title, what
-        What the message calls the invocation and the parameter.
+        Names of the invocation and the parameter in the message.
     """
-    if isinstance(value, Array) and isinstance(wanted, ArrayType) and isinstance(given, ArrayType):
+    if isinstance(value, Array) and isinstance(wanted, ArrayType) and isinstance(actual, ArrayType):
         for item in value.items:
             if isinstance(item, Literal) and not fits(PRIMITIVES[type(item.value)], wanted.item):
                 kind = PRIMITIVES[type(item.value)]
                 return mismatch(title, what, item, kind, wanted.item)
-    shown = str(given)
+    shown = str(actual)
     if isinstance(value, Literal):
         text = str(value.value).lower() if isinstance(value.value, bool) else repr(value.value)
-        shown = f"the {given} {text}"
+        shown = f"the {actual} {text}"
     elif isinstance(value, Identifier):
-        shown = f"the {given} {value.name!r}"
+        shown = f"the {actual} {value.name!r}"
     return ModelError(
         f"{title}: {what} must be {wanted}, not {shown}",
-        remedy=conversion(given, wanted, value),
+        remedy=conversion(actual, wanted, value),
         location=value.location,
     )
 
 
-def conversion(given: Type, wanted: Type, value: Expression | None = None) -> str | None:
+def conversion(actual: Type, wanted: Type, value: Expression | None = None) -> str | None:
     """Return how a value of one type is written as another; None if there is no way."""
-    if given == INTEGER and wanted in {SCALAR, TensorType("scalar")}:
+    if actual == INTEGER and wanted in {SCALAR, TensorType("scalar")}:
         literal = value.value if isinstance(value, Literal) else None
         return (
             f"write {literal}.0 instead of {literal}"
             if literal is not None
             else ("convert it: scalar(...)")
         )
-    if given == SCALAR and wanted == INTEGER:
+    if actual == SCALAR and wanted == INTEGER:
         return "write it without a point, or convert it: integer(...)"
-    if isinstance(given, TensorType) and isinstance(wanted, TensorType):
+    if isinstance(actual, TensorType) and isinstance(wanted, TensorType):
         return f"convert it: cast<{wanted.item}>(...)"
-    if isinstance(given, TensorType) and not has_tensor(wanted):
+    if isinstance(actual, TensorType) and not has_tensor(wanted):
         return "attributes are known before the graph runs, tensors are not"
-    if isinstance(wanted, ArrayType) and fits(given, wanted.item):
+    if isinstance(wanted, ArrayType) and fits(actual, wanted.item):
         return "write it in brackets: [...]"
     return None

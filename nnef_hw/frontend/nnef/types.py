@@ -43,40 +43,40 @@ PRIMITIVES: dict[type, PrimitiveType] = {
 """NNEF type by the Python type of a literal."""
 
 
-def fits(given: Type, wanted: Type) -> bool:
+def fits(actual: Type, wanted: Type) -> bool:
     """Whether an expression of one type may stand where another type is declared.
 
     A primitive stands for a tensor of its data-type, any primitive for ``?`` and any tensor for
     ``tensor<?>`` and ``tensor<>``, ``[]`` for every array; arrays and tuples item by item. An
     integer does not stand for a scalar.
     """
-    if given is wanted or given is UNKNOWN or wanted is UNKNOWN:
+    if actual is wanted or actual is UNKNOWN or wanted is UNKNOWN:
         return True
     if isinstance(wanted, TensorType):
-        if isinstance(given, TensorType):
-            return wanted.item in {None, given.item} or (
-                wanted.item == "?" and given.item is not None
+        if isinstance(actual, TensorType):
+            return wanted.item in {None, actual.item} or (
+                wanted.item == "?" and actual.item is not None
             )
-        return isinstance(given, PrimitiveType) and (
-            given.name == wanted.item or (wanted.item in {"?", None} and given != STRING)
+        return isinstance(actual, PrimitiveType) and (
+            actual.name == wanted.item or (wanted.item in {"?", None} and actual != STRING)
         )
     if isinstance(wanted, PrimitiveType):
-        return isinstance(given, PrimitiveType) and wanted.name in {given.name, "?"}
+        return isinstance(actual, PrimitiveType) and wanted.name in {actual.name, "?"}
     if isinstance(wanted, ArrayType):
-        return given is EMPTY or (isinstance(given, ArrayType) and fits(given.item, wanted.item))
+        return actual is EMPTY or (isinstance(actual, ArrayType) and fits(actual.item, wanted.item))
     return (
-        isinstance(given, TupleType)
-        and len(given.items) == len(wanted.items)
-        and all(map(fits, given.items, wanted.items))
+        isinstance(actual, TupleType)
+        and len(actual.items) == len(wanted.items)
+        and all(map(fits, actual.items, wanted.items))
     )
 
 
-def fits_inside(given: Type, wanted: Type) -> bool:
+def fits_inside(actual: Type, wanted: Type) -> bool:
     """Whether :func:`fits` holds in the body of a generic fragment.
 
     There ``?`` is one data-type, though an unknown one: only what is of type ``?`` itself fits.
     """
-    return fits(substituted(given, _OPAQUE), substituted(wanted, _OPAQUE))
+    return fits(substituted(actual, _OPAQUE), substituted(wanted, _OPAQUE))
 
 
 def common_type(left: Type, right: Type) -> Type | None:
@@ -92,8 +92,8 @@ def common_type(left: Type, right: Type) -> Type | None:
         if len(left.items) != len(right.items):
             return None
         items = [common_type(*pair) for pair in zip(left.items, right.items, strict=True)]
-        known = tuple(item for item in items if item is not None)
-        return TupleType(known) if len(known) == len(items) else None
+        common = tuple(item for item in items if item is not None)
+        return TupleType(common) if len(common) == len(items) else None
     if fits(left, right):
         return right
     return left if fits(right, left) else None
@@ -110,7 +110,7 @@ def type_parts(kind: Type) -> Iterator[Type]:
 
 
 def has_tensor(kind: Type) -> bool:
-    """Whether a type contains tensors: it is no attribute's type then."""
+    """Whether a type contains tensors, and so cannot be the type of an attribute."""
     return any(isinstance(part, TensorType) for part in type_parts(kind))
 
 

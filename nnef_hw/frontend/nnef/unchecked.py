@@ -1,4 +1,4 @@
-"""Values in expressions where no types were checked: each place takes what makes sense there."""
+"""Conversion of operands in expressions that were not type-checked."""
 
 from __future__ import annotations
 

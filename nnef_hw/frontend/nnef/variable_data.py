@@ -1,4 +1,4 @@
-"""Where the data of variables come from, and numbers of the document as arrays."""
+"""Sources of the data of variables, and numbers of the document as arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DTYPES = {"scalar": np.float32, "integer": np.int64, "logical": np.bool_}
 
 
 class VariableData(Protocol):
-    """Where the data of variables come from."""
+    """Sources of the data of variables."""
 
     def read(self, call: Call, tensor: Tensor) -> Tensor:
         """Return the tensor with its data and label; raise ModelError if there are none."""
@@ -40,7 +40,7 @@ def literal_data(values: Any, dtype: str, location: Location) -> NDArray[Any]:
     Raises
     ------
     ModelError
-        If one is too large for the float32 that scalars are kept in.
+        If a number is too large for the float32 that scalars are kept in.
     """
     with np.errstate(over="ignore"):
         data: NDArray[Any] = np.asarray(values, _DTYPES[dtype])

@@ -44,7 +44,7 @@ class VariableReader:
     archive
         Holds ``LABEL.dat``, or the label's tensor in a ``.safetensors`` file.
     lines
-        Of the quantization file, by the tensors' names.
+        Lines of the quantization file by tensor name.
     tract
         Whether the model is of tract's dialect: the file decides on the data-type, codes without
         a quantization are plain integers, labels hold any character, numbers may be infinite.

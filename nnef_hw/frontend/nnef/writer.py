@@ -145,7 +145,7 @@ def _write_integers(data: NDArray[Any], *, signed: bool, quantized: bool, least:
     Parameters
     ----------
     least
-        Bits that an item has at least.
+        Least width of an item in bits.
     """
     lo, hi = (int(data.min()), int(data.max())) if data.size else (0, 0)
     needed = max(signed_bits(lo, hi) if signed else hi.bit_length(), least)

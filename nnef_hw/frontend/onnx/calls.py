@@ -60,7 +60,7 @@ Operand = Value | float
 
 
 class Surroundings(Protocol):
-    """What the subgraphs of a node see."""
+    """The scope that the subgraphs of a node see."""
 
     def lower(
         self,
@@ -74,9 +74,9 @@ class Surroundings(Protocol):
         Parameters
         ----------
         builder
-            Where its nodes go, if not where the node's own go.
+            Builder that receives its nodes, by default the node's own.
         captured
-            What it reads instead of the values around it.
+            Values that it reads instead of those around it.
         """
 
     def captured(self, graph: OnnxGraph) -> dict[str, Value]:
@@ -97,7 +97,7 @@ class OnnxCall:
     inputs
         The arguments; None for optional ones left out at the end or in between.
     around
-        What the node's subgraphs see.
+        Scope of the node's subgraphs.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class OnnxCall:
         self.around = around
 
     def on(self, *inputs: Value | None, since: int | None = None, **attrs: Any) -> OnnxCall:
-        """Return the node with other arguments and attributes; what it makes is this one's."""
+        """Return the node with other arguments and attributes, sharing ``created``."""
         version = self.node.since if since is None else since
         node = replace(self.node, attrs={**self.node.attrs, **attrs}, since=version)
         other = OnnxCall(node, inputs, self.builder, self.location, self.around)
@@ -164,13 +164,13 @@ class OnnxCall:
             raise self.error(f"input {index} is missing")
         return value
 
-    def known(self, index: int, what: str) -> NDArray[Any] | None:
+    def constant_value(self, index: int, what: str) -> NDArray[Any] | None:
         """Return the value of an optional argument that must be constant.
 
         Parameters
         ----------
         what
-            How messages call it: ``the shape``.
+            Name of the argument in messages, such as ``the shape``.
         """
         value = self.input(index)
         if value is None:
@@ -183,27 +183,27 @@ class OnnxCall:
         return value.data
 
     def integers(self, index: int, what: str) -> list[int] | None:
-        """Return an optional list of constant integers, see :meth:`known`."""
-        data = self.known(index, what)
+        """Return an optional list of constant integers, see :meth:`constant_value`."""
+        data = self.constant_value(index, what)
         if data is not None and data.dtype.kind == "f":
             raise self.error(f"{what} {self.required(index).tensor.name!r} are not integers")
         return None if data is None else [int(item) for item in data.reshape(-1)]
 
     def integer(self, index: int, what: str) -> int:
-        """Return a constant integer, of whatever type, see :meth:`known`."""
+        """Return a constant integer, of whatever type, see :meth:`constant_value`."""
         number = self.number(index, what)
         if not math.isfinite(number):
             raise self.error(f"{what} is {number}")
         return int(number)
 
     def number(self, index: int, what: str) -> Any:
-        """Return a constant number, see :meth:`known`."""
+        """Return a constant number, see :meth:`constant_value`."""
         self.required(index)
         return self.optional_number(index, what)
 
     def optional_number(self, index: int, what: str) -> Any:
-        """Return a constant number or None, see :meth:`known`."""
-        data = self.known(index, what)
+        """Return a constant number or None, see :meth:`constant_value`."""
+        data = self.constant_value(index, what)
         if data is None:
             return None
         if data.size != 1:
@@ -278,7 +278,7 @@ class OnnxCall:
         Parameters
         ----------
         like
-            What it was made from: it keeps that name and label.
+            Value from which it was made, whose name and label it keeps.
         """
         data = as_data(values, element)
         name = self._base if like is None else like.tensor.name
@@ -289,16 +289,12 @@ class OnnxCall:
         return Value(tensor, element)
 
     def variable(self, constant: Constant) -> Value:
-        """Make what an initializer would be: a parameter of the model, unless it is one number."""
-        value = self.given(constant)
+        """Make a parameter of the model as from an initializer; one number stays a constant."""
+        value = self.constant(constant.data, constant.type)
         if not constant.data.ndim:
             return value
         tensor = replace(value.tensor, label=value.tensor.name)
         return Value(self.builder.add(tensor), value.type)
-
-    def given(self, constant: Constant) -> Value:
-        """Make a constant of an attribute."""
-        return self.constant(constant.data, constant.type)
 
     def reshaped(self, value: Value, shape: Sequence[int]) -> Value:
         """Return a value in another shape of the same volume."""

@@ -1,4 +1,4 @@
-"""Scales and zero points: what the integers of quantized values stand for."""
+"""Scales and zero points: the real numbers that the codes of quantized values represent."""
 
 from __future__ import annotations
 
@@ -86,14 +86,14 @@ def read_coding(
     block: int = 0,
     whole: bool = False,
 ) -> Coding:
-    """Return what a scale and a zero point among a node's arguments say.
+    """Return the coding that a scale and a zero point among a node's arguments define.
 
     Parameters
     ----------
     shape
-        Of the tensor they belong to.
+        Shape of the tensor to which they belong.
     element
-        Of its codes.
+        Element type of the tensor's codes.
     scale, zero_point
         Indices of the arguments; a zero point that is not given is 0.
     axis
@@ -137,30 +137,31 @@ def read_coding(
 
 
 def _placing(
-    call: OnnxCall, given: tuple[int, ...], shape: Sequence[int], axis: int | None, block: int
+    call: OnnxCall, scale_shape: tuple[int, ...], shape: Sequence[int], axis: int | None, block: int
 ) -> Callable[[NDArray[Any]], NDArray[Any]]:
     """Return a function that lays scales out so that they broadcast from the first dimension."""
-    if int(np.prod(given)) == 1 and not block:
+    if int(np.prod(scale_shape)) == 1 and not block:
         return lambda array: array.reshape(())
     if axis is None:
-        raise call.error(f"there are scales of shape {list(given)}, not one")
+        raise call.error(f"there are scales of shape {list(scale_shape)}, not one")
     axis = call.axis(axis, len(shape))
     if block:
         expected = [-(-n // block) if k == axis else n for k, n in enumerate(shape)]
-        if list(given) != expected:
+        if list(scale_shape) != expected:
             raise call.error(
-                f"scales of shape {list(given)} do not fit blocks of {block} along axis {axis} of "
-                f"the shape {list(shape)}",
+                f"scales of shape {list(scale_shape)} do not fit blocks of {block} along "
+                f"axis {axis} of the shape {list(shape)}",
                 f"the scales must have shape {expected}",
             )
         indices = np.arange(shape[axis]) // block
         return lambda array: array.take(indices, axis)
-    if given != (shape[axis],):
+    if scale_shape != (shape[axis],):
         raise call.error(
-            f"scales of shape {list(given)} do not fit axis {axis} of the shape {list(shape)}",
+            f"scales of shape {list(scale_shape)} do not fit axis {axis} "
+            f"of the shape {list(shape)}",
             f"give one scale, or {shape[axis]}",
         )
-    return lambda array: array.reshape((1,) * axis + given)
+    return lambda array: array.reshape((1,) * axis + scale_shape)
 
 
 def _constant(call: OnnxCall, index: int, what: str) -> Constant | None:

@@ -32,20 +32,20 @@ class Loop:
         self._states = 0
 
     def scanned(self, value: Value, axis: int, step: int) -> Value:
-        """Take a slice along an axis in each turn, from the end backwards if step is negative."""
+        """Take a slice along an axis in each iteration, backwards if step is negative."""
         self._scans.append((axis, step))
         shape = (*value.shape[:axis], abs(step), *value.shape[axis + 1 :])
         return self._input("slice", value, shape)
 
     def full(self, value: Value) -> Value:
-        """Take the same value in each turn."""
+        """Take the same value in each iteration."""
         if value.data is not None:
             return self.call.constant(value.data, value.type, like=value)
         self._full += 1
         return self._input("full", value, value.shape)
 
     def state(self, initial: Value) -> Value:
-        """Take what the turn before left."""
+        """Take the value that the previous iteration computed."""
         self._states += 1
         return self._input("state", initial, initial.shape)
 
@@ -57,7 +57,7 @@ class Loop:
         Parameters
         ----------
         states
-            Their next values.
+            Next values of the states.
         outputs
             Value inside, ``full`` or ``last``, axis and step.
         """
@@ -68,7 +68,7 @@ class Loop:
             "scans": list(self._scans),
             "full": self._full,
             "states": [value.tensor.name for value in states],
-            "outputs": [(value.tensor.name, *rest) for value, *rest in outputs],
+            "outputs": [(value.tensor.name, *properties) for value, *properties in outputs],
         }
         elements = [value.type for value, *_ in outputs]
         return self._outside.emit_many("scan", *self._outer, elements=elements, **attrs)

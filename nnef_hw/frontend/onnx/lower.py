@@ -46,11 +46,11 @@ def lower(
     Parameters
     ----------
     bodies
-        Of operators that ONNX defines by others.
+        Bodies of operators that ONNX defines in terms of others.
     dims
         Values of the symbols in the inputs' shapes.
     errors
-        What was found before.
+        Errors that were found before.
 
     Raises
     ------
@@ -250,11 +250,13 @@ class _Lowering:
                 f"{node.label}: {len(inputs)} inputs are given, but the function takes "
                 f"{len(function.inputs)}"
             )
-        given = [*inputs, *[None] * (len(function.inputs) - len(inputs))]
-        absent = {name for name, value in zip(function.inputs, given, strict=True) if value is None}
+        arguments = [*inputs, *[None] * (len(function.inputs) - len(inputs))]
+        absent = {
+            name for name, value in zip(function.inputs, arguments, strict=True) if value is None
+        }
         attrs = {**function.attrs, **node.attrs}
         nodes = [_resolved(_without_inputs(item, absent), attrs) for item in function.nodes]
-        scope: Scope = ChainMap(dict(zip(function.inputs, given, strict=True)))
+        scope: Scope = ChainMap(dict(zip(function.inputs, arguments, strict=True)))
         before = len(self._errors)
         with self._nested():
             self._block(nodes, scope)
@@ -335,9 +337,9 @@ def _resolved(node: OnnxNode, attrs: Mapping[str, Any]) -> OnnxNode:
     own: dict[str, Any] = {}
     for name, value in node.attrs.items():
         if isinstance(value, AttributeReference):
-            given = attrs.get(value.name)
-            if given is not None:
-                own[name] = given
+            override = attrs.get(value.name)
+            if override is not None:
+                own[name] = override
         elif isinstance(value, OnnxGraph):
             own[name] = replace(value, nodes=tuple(_resolved(item, attrs) for item in value.nodes))
         else:

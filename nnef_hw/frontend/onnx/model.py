@@ -1,4 +1,4 @@
-"""An ONNX model in plain Python values: what is left when protobuf is out of the way."""
+"""An ONNX model in plain Python values, without protobuf."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ElementType:
     dtype
         The NNEF data-type it becomes: ``scalar``, ``integer`` or ``logical``.
     bits
-        Its width.
+        Width in bits.
     """
 
     name: str
@@ -115,7 +115,7 @@ class OnnxNode:
     Parameters
     ----------
     name
-        As errors call it: its own name, or its first output's.
+        Name in errors: the node's own, or that of its first output.
     inputs, outputs
         Value names; an empty one is an optional value left out.
     attrs
@@ -126,7 +126,7 @@ class OnnxNode:
     since
         Version that introduced this form of the operator.
     problem
-        Why it cannot be used; reported when it is needed.
+        Reason why the node cannot be used; reported if it is needed.
     """
 
     op: str
@@ -142,7 +142,7 @@ class OnnxNode:
 
     @property
     def label(self) -> str:
-        """How messages call it."""
+        """Name in messages."""
         operator = f"{self.domain}.{self.op}" if self.domain else self.op
         return f"{operator} {self.name!r}"
 
@@ -189,7 +189,7 @@ class OnnxFunction:
 
     @property
     def name(self) -> str:
-        """How messages call it."""
+        """Name in messages."""
         domain, name, _ = self.key
         return f"{domain}.{name}" if domain else name
 

@@ -53,7 +53,7 @@ class Quantized(Value):
 
     @property
     def data(self) -> None:
-        """Not known: constant codes are no quantized value."""
+        """None: constant codes are not a quantized value."""
 
     @property
     def real(self) -> Value:

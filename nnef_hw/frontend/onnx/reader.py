@@ -29,7 +29,7 @@ def load_onnx(
         Values of the symbols in the shapes of inputs. One that is nothing but the first extent of
         inputs is the batch, which is 1 if it is not given.
     lenient
-        Without meaning for ONNX.
+        Has no effect for ONNX.
 
     Raises
     ------

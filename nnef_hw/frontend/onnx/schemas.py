@@ -62,10 +62,10 @@ class Schemas:
         attrs = dict(node.attrs)
         for name in attrs:
             if name not in schema.attributes:
-                known = ", ".join(sorted(schema.attributes)) or "none"
+                names = ", ".join(sorted(schema.attributes)) or "none"
                 raise ModelError(
                     f"there is no attribute {name!r} in opset {node.opset}",
-                    remedy=f"the attributes are {known}",
+                    remedy=f"the attributes are {names}",
                 )
         for name, declaration in schema.attributes.items():
             if name not in attrs:

@@ -38,10 +38,10 @@ class Symbols:
                     places.setdefault(_symbol(item, axis), set()).add(axis)
         for name in dims:
             if name not in places:
-                known = ", ".join(sorted(places)) or "none"
+                names = ", ".join(sorted(places)) or "none"
                 raise UsageError(
                     f"{model.path}: no input's shape has a symbol {name!r}",
-                    remedy=f"the symbols are {known}",
+                    remedy=f"the symbols are {names}",
                 )
         for name, axes in places.items():
             if axes == {0}:
@@ -94,7 +94,7 @@ class Symbols:
 
 
 def _symbol(item: OnnxInput, axis: int) -> str:
-    """Return what an extent that is no number is called."""
+    """Return the name of an extent that is not a number."""
     assert item.shape is not None
     return str(item.shape[axis] or f"{item.name}.{axis}")
 

@@ -50,7 +50,7 @@ def decode_tensor(proto: TensorProto, folder: Path) -> Constant:
     Parameters
     ----------
     folder
-        Of the model: external data must be in it.
+        Folder of the model, which must contain the external data.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def decode_sparse_tensor(proto: SparseTensorProto, folder: Path) -> Constant:
 
 
 def type_name(code: int) -> str:
-    """Return what messages call an element type that is not supported."""
+    """Return the name in messages of an element type that is not supported."""
     from onnx import TensorProto
 
     if code in TensorProto.DataType.values():

@@ -19,7 +19,7 @@ class Call:
     Parameters
     ----------
     op, name
-        Operator and first result: what messages call it.
+        Operator and first result, which name the call in messages.
     inputs
         Tensor arguments in the order of the declaration, arrays of tensors flattened.
     attrs

@@ -80,13 +80,13 @@ def _einsum(call: Call) -> list[Shape]:
                 at="expr",
             )
         for letter, extent in zip(term, tensor.shape, strict=True):
-            known = extents.setdefault(letter, extent)
-            if known != extent and 1 not in {known, extent}:
+            previous = extents.setdefault(letter, extent)
+            if previous != extent and 1 not in {previous, extent}:
                 raise call.error(
-                    f"{letter!r} of {expr!r} is {known} and, for {tensor.name!r}, {extent}",
+                    f"{letter!r} of {expr!r} is {previous} and, for {tensor.name!r}, {extent}",
                     at="expr",
                 )
-            extents[letter] = max(known, extent)
+            extents[letter] = max(previous, extent)
     if len(set(right)) != len(right) or not extents.keys() >= set(right):
         raise call.error(
             f"the result {right!r} of {expr!r} must be made of different letters of the terms",

@@ -95,8 +95,8 @@ def _reshape(call: Call) -> list[Shape]:
     if any(extent < -1 for extent in result) or result.count(-1) > 1:
         raise call.error(f"shape {wanted} must be positive, 0, or -1 once", at="shape")
     if -1 in result:
-        known = math.prod(extent for extent in result if extent != -1)
-        result[result.index(-1)] = volume // known
+        product = math.prod(extent for extent in result if extent != -1)
+        result[result.index(-1)] = volume // product
     if math.prod(result) != volume:
         raise call.error(
             f"shape {wanted} does not have the {volume} elements of {list(replaced)}",

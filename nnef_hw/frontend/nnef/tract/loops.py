@@ -100,16 +100,16 @@ def _place(call: Invoked, place: list[Any]) -> tuple[str, int, int]:
     )
 
 
-def _found(call: Invoked, label: Any, known: set[str], parameter: str) -> str:
+def _found(call: Invoked, label: Any, identifiers: set[str], parameter: str) -> str:
     """Return the identifier in the fragment that a label of the loop means."""
     if not isinstance(label, str):
         raise call.error(f"{label!r} is not a name", at=parameter)
     for name in (label, identifier_of(label)):
-        if name in known:
+        if name in identifiers:
             return name
     raise call.error(
         f"the fragment {call.values['body']!r} has no {label!r}",
-        nearest(label, known) or f"it has {', '.join(sorted(known))}",
+        nearest(label, identifiers) or f"it has {', '.join(sorted(identifiers))}",
         at=parameter,
     )
 
@@ -170,8 +170,8 @@ def _body(call: Invoked, loop: _Loop) -> tuple[Graph, list[str]]:
         for name, (tensor, axis, step) in loop.scanned.items()
     }
     wholes = {**loop.full, **{name: tensor for name, (tensor, _) in loop.states.items()}}
-    given = {name: tensor for name, (tensor, _, _) in loop.scanned.items()} | wholes
-    for name, tensor in given.items():
+    arguments = {name: tensor for name, (tensor, _, _) in loop.scanned.items()} | wholes
+    for name, tensor in arguments.items():
         shape = slices.get(name, tensor.shape)
         source = Tensor(builder.unique(name), shape, tensor.dtype, location=tensor.location)
         values[name] = builder.input(source)

@@ -149,7 +149,7 @@ def _value(node: ast.expr, dims: Mapping[str, int]) -> Any:
     Raises
     ------
     KeyError
-        If something else is in it.
+        If the expression contains anything else.
     """
     if isinstance(node, ast.Compare):
         values = [_value(side, dims) for side in (node.left, *node.comparators)]

@@ -60,7 +60,7 @@ def number(call: Invoked, parameter: str) -> Any:
     Raises
     ------
     ModelError
-        If it is not.
+        If it is not one constant number.
     """
     data = numbers(call, parameter)
     if data.size != 1:

@@ -1,4 +1,4 @@
-"""How each ONNX operator is said in NNEF; importing this fills the table."""
+"""Lowering of each ONNX operator to NNEF; importing this fills the table."""
 
 from nnef_hw.frontend.onnx.operators import (
     casts,

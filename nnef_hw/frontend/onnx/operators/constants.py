@@ -85,5 +85,5 @@ def eye_like(call: OnnxCall) -> Value:
 
 @lowers("NonZero", 9, 13)
 def non_zero(call: OnnxCall) -> Value:
-    data: Any = call.known(0, "the input")
+    data: Any = call.constant_value(0, "the input")
     return call.constant(np.array(np.nonzero(np.atleast_1d(data))), INT64)

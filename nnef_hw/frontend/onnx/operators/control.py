@@ -77,8 +77,8 @@ def scan(call: OnnxCall) -> list[Value]:
     axes = _listed(call, "scan_output_axes", collected)
     backwards = _listed(call, "scan_output_directions", collected)
     outputs = [(state, "last", 0, 1) for state in following]
-    for value, given, back in zip(results[len(states) :], axes, backwards, strict=True):
-        axis = call.axis(given, value.rank + 1)
+    for value, declared_axis, back in zip(results[len(states) :], axes, backwards, strict=True):
+        axis = call.axis(declared_axis, value.rank + 1)
         frame = (*value.shape[:axis], 1, *value.shape[axis:])
         outputs.append((loop.call.reshaped(value, frame), "full", axis, -1 if back else 1))
     return loop.close(following, outputs)

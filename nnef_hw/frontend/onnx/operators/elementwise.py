@@ -134,7 +134,7 @@ def bitwise_not(call: OnnxCall) -> Value:
 
 @lowers("BitShift", 11, 28)
 def bit_shift(call: OnnxCall) -> Value:
-    """Shift; what a shift to the left pushes out of the type is lost."""
+    """Shift; bits that a left shift moves out of the type are lost."""
     x, y = _operands(call)
     if call.attr("direction") == "RIGHT":
         return call.emit("shift_right", x, y)
@@ -195,7 +195,7 @@ def clip(call: OnnxCall) -> Value:
         lo, hi = (
             None if abs(call.attr(key)) > _LARGE else call.attr(key) for key in ("min", "max")
         )
-    least, most = _known(lo), _known(hi)
+    least, most = _limit_value(lo), _limit_value(hi)
     if least is not None and most is not None:
         return call.emit("clamp", x, min(least, most), most)
     if hi is not None and lo is not None:
@@ -205,7 +205,7 @@ def clip(call: OnnxCall) -> Value:
     return x if hi is None else call.emit("min", x, hi)
 
 
-def _known(limit: Operand | None) -> Any:
+def _limit_value(limit: Operand | None) -> Any:
     """Return a constant limit's number."""
     if isinstance(limit, Value):
         return None if limit.data is None or limit.volume != 1 else limit.data.item()

@@ -297,10 +297,10 @@ class _Layer:
         weights = self._weights(loop, direction)
         states = []
         for index in range(self._kind.states):
-            given = self._part(5 + index, direction, self._time)
+            start = self._part(5 + index, direction, self._time)
             shape = (self._batch, self._size)
             zeros = np.zeros(shape)
-            initial = call.constant(zeros, self._x.type) if given is None else given
+            initial = call.constant(zeros, self._x.type) if start is None else start
             states.append(loop.state(initial))
         inner = loop.call
         step = _Step(

@@ -85,12 +85,12 @@ _REDUCTIONS: dict[str, tuple[_Reduction, tuple[int, ...], float]] = {
 def _lowering(reduction: _Reduction, of_nothing: float) -> Any:
     def lower(call: OnnxCall) -> Value:
         x = call.required(0)
-        given = call.attr("axes")
-        if given is None:
-            given = call.integers(1, "the axes") or []
-        if not given and call.attr("noop_with_empty_axes"):
+        listed = call.attr("axes")
+        if listed is None:
+            listed = call.integers(1, "the axes") or []
+        if not listed and call.attr("noop_with_empty_axes"):
             return x
-        axes = sorted(call.axes(given, x.rank)) or list(range(x.rank))
+        axes = sorted(call.axes(listed, x.rank)) or list(range(x.rank))
         if x.volume:
             result = reduction(call, x, axes) if axes else x
         else:

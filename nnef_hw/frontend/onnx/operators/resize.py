@@ -36,8 +36,8 @@ class _Sampling:
 @lowers("Upsample", 7, 9)
 def upsample(call: OnnxCall) -> Value:
     x = call.required(0)
-    known = call.since == 7
-    scales = call.attr("scales") if known else _numbers(call.known(1, "the scales"))
+    as_attribute = call.since == 7
+    scales = call.attr("scales") if as_attribute else _numbers(call.constant_value(1, "the scales"))
     return _resized(call, x, scales, _Sampling("asymmetric", _mode(call), "floor"))
 
 
@@ -47,19 +47,19 @@ def resize(call: OnnxCall) -> Value:
     if x.volume == 0:
         raise call.error(f"the input has shape {list(x.shape)}, without elements")
     if call.since == 10:
-        scales = _numbers(call.known(1, "the scales"))
+        scales = _numbers(call.constant_value(1, "the scales"))
         return _resized(call, x, scales, _Sampling("asymmetric", _mode(call), "floor"))
     axes = call.attr("axes")
     axes = list(range(x.rank)) if axes is None else call.axes(axes, x.rank)
     scales, sizes = list(x.shape), list(x.shape)
-    given = _numbers(call.known(2, "the scales"))
+    factors = _numbers(call.constant_value(2, "the scales"))
     wanted = call.integers(3, "the sizes")
-    if bool(given) == bool(wanted):
+    if bool(factors) == bool(wanted):
         raise call.error("it must have either scales or sizes")
     if wanted:
         scales, sizes = _from_sizes(call, x, axes, wanted)
     else:
-        scales, sizes = _at_axes(call, [1.0] * x.rank, axes, given), []
+        scales, sizes = _at_axes(call, [1.0] * x.rank, axes, factors), []
     sampling = _Sampling(
         call.attr("coordinate_transformation_mode"),
         _mode(call),
@@ -69,7 +69,7 @@ def resize(call: OnnxCall) -> Value:
         bool(call.attr("antialias")),
     )
     if sampling.coordinates == "tf_crop_and_resize":
-        regions = _numbers(call.known(1, "the regions"))
+        regions = _numbers(call.constant_value(1, "the regions"))
         sizes = sizes or _extents(call, x, scales)
         return _cropped(call, x, sizes, axes, regions, sampling)
     return _resized(call, x, scales, sampling, sizes)
@@ -86,12 +86,14 @@ def _numbers(data: NDArray[Any] | None) -> list[float]:
     return [] if data is None else [float(item) for item in data.reshape(-1)]
 
 
-def _at_axes(call: OnnxCall, values: list[Any], axes: list[int], given: list[Any]) -> list[Any]:
+def _at_axes(
+    call: OnnxCall, values: list[Any], axes: list[int], replacements: list[Any]
+) -> list[Any]:
     """Return values with those of some axes replaced."""
-    if len(axes) != len(given):
-        raise call.error(f"{len(given)} scales or sizes are given for {len(axes)} axes")
+    if len(axes) != len(replacements):
+        raise call.error(f"{len(replacements)} scales or sizes are given for {len(axes)} axes")
     result = list(values)
-    for axis, value in zip(axes, given, strict=True):
+    for axis, value in zip(axes, replacements, strict=True):
         result[axis] = value
     return result
 

@@ -21,9 +21,9 @@ def reshape(call: OnnxCall) -> Value:
         if copies and axis >= x.rank:
             raise call.error(f"the shape {wanted} copies dimension {axis} of {list(x.shape)}")
         shape.append(x.shape[axis] if copies else extent)
-    known = math.prod(extent for extent in shape if extent != -1)
-    if shape.count(-1) == 1 and known and x.volume % known == 0:
-        shape[shape.index(-1)] = x.volume // known
+    volume = math.prod(extent for extent in shape if extent != -1)
+    if shape.count(-1) == 1 and volume and x.volume % volume == 0:
+        shape[shape.index(-1)] = x.volume // volume
     if any(extent < 0 for extent in shape) or math.prod(shape) != x.volume:
         raise call.error(
             f"the shape {wanted} does not fit the input {x.tensor.name!r} of shape {list(x.shape)}"
@@ -48,9 +48,9 @@ def _axes(call: OnnxCall) -> list[int] | None:
 
 @lowers("Squeeze", 1, 11, 13, 21, 23, 24, 25)
 def squeeze(call: OnnxCall) -> Value:
-    x, given = call.required(0), _axes(call)
+    x, listed = call.required(0), _axes(call)
     ones = [axis for axis, extent in enumerate(x.shape) if extent == 1]
-    axes = ones if given is None else sorted(call.axes(given, x.rank))
+    axes = ones if listed is None else sorted(call.axes(listed, x.rank))
     if not set(axes) <= set(ones):
         raise call.error(f"the axes {axes} of shape {list(x.shape)} are not all 1")
     if x.data is not None:
@@ -61,8 +61,8 @@ def squeeze(call: OnnxCall) -> Value:
 
 @lowers("Unsqueeze", 1, 11, 13, 21, 23, 24, 25)
 def unsqueeze(call: OnnxCall) -> Value:
-    x, given = call.required(0), _axes(call) or []
-    axes = sorted(call.axes(given, x.rank + len(given)))
+    x, listed = call.required(0), _axes(call) or []
+    axes = sorted(call.axes(listed, x.rank + len(listed)))
     if x.data is not None:
         extents = iter(x.shape)
         rank = x.rank + len(axes)

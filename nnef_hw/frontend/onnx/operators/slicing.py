@@ -41,15 +41,17 @@ def slice_of(call: OnnxCall) -> Value:
     x = call.required(0)
     if call.since == 1:
         starts, ends = call.attr("starts"), call.attr("ends")
-        given, steps = call.attr("axes"), None
+        listed, steps = call.attr("axes"), None
     else:
         starts = call.integers(1, "the starts") or []
         ends = call.integers(2, "the ends") or []
-        given, steps = call.integers(3, "the axes"), call.integers(4, "the steps")
-    given = list(range(len(starts))) if given is None else given
-    axes, steps = call.axes(given, x.rank), steps or [1] * len(given)
+        listed, steps = call.integers(3, "the axes"), call.integers(4, "the steps")
+    listed = list(range(len(starts))) if listed is None else listed
+    axes, steps = call.axes(listed, x.rank), steps or [1] * len(listed)
     if not len(axes) == len(starts) == len(ends) == len(steps) or 0 in steps:
-        raise call.error(f"starts {starts}, ends {ends}, axes {given} and steps {steps} do not fit")
+        raise call.error(
+            f"starts {starts}, ends {ends}, axes {listed} and steps {steps} do not fit"
+        )
     ranges = {
         axis: range(*slice(start, end, step).indices(x.shape[axis]))
         for axis, start, end, step in zip(axes, starts, ends, steps, strict=True)

@@ -34,7 +34,7 @@ class _Window:
 
     @property
     def extended(self) -> Padding:
-        """Padding with what ``ceil_mode`` adds."""
+        """Padding, including the part that ``ceil_mode`` adds."""
         return [(p, q + e) for (p, q), e in zip(self.padding, self.extra, strict=True)]
 
 
@@ -157,7 +157,7 @@ def conv_transpose(call: OnnxCall) -> Value:
 
 
 def _output_padding(call: OnnxCall, x: Value, stride: list[int], full: list[int]) -> Padding:
-    """Return what is cut off before and behind each dimension; negative: what is added."""
+    """Return how much is cropped before and behind each dimension; negative if added."""
     rank = len(stride)
     added = call.attr("output_padding") or [0] * rank
     if len(added) != rank or min(added) < 0:
@@ -287,7 +287,7 @@ def global_lp_pool(call: OnnxCall) -> Value:
 def max_unpool(call: OnnxCall) -> Value:
     """Put maxima back to where they came from: indices count in the flat output."""
     x, indices = call.required(0), call.required(1)
-    given = call.integers(2, "the output shape")
+    requested = call.integers(2, "the output shape")
     stride, *_ = _steps(call, x, call.attr("kernel_shape"))
     rank = x.rank - 2
     natural = [
@@ -296,7 +296,7 @@ def max_unpool(call: OnnxCall) -> Value:
             x.shape[2:], stride, call.attr("kernel_shape"), _explicit(call, rank), strict=True
         )
     ]
-    shape = [*x.shape[:2], *natural] if given is None else given
+    shape = [*x.shape[:2], *natural] if requested is None else requested
     if len(shape) != x.rank or min(shape) < 1:
         raise call.error(f"the output shape {shape} does not fit rank {x.rank}")
     if not is_possible(shape, MAX_GENERATED):
