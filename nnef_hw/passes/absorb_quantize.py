@@ -76,11 +76,11 @@ class AbsorbQuantize:
             editor.tensors[node.name] = replace(result, data=data, quant=quant, label=tensor.label)
             editor.changed = True
             return
-        known = _effective(editor, source)
-        origin = _origin(editor, source) if known is None and node.op != "pad" else None
+        effective = _effective(editor, source)
+        origin = _origin(editor, source) if effective is None and node.op != "pad" else None
         if origin is not None:
             _set(editor, origin, quant)
-        elif not same_quantization(known, quant) or not _pads_with_a_value(node, quant):
+        elif not same_quantization(effective, quant) or not _pads_with_a_value(node, quant):
             _requantize(editor, node, quant)
             return
         _set(editor, node.name, None)
@@ -88,7 +88,7 @@ class AbsorbQuantize:
 
 
 def _static(editor: Editor, node: Node) -> Quantization | None:
-    """Return what an operator with constant arguments does; None if they are computed."""
+    """Return the quantization of an operator with constant arguments; None if they are computed."""
     args = dict(node.attrs)
     for key, name in zip(_TENSOR_ARGUMENTS[node.op], node.inputs[1:], strict=True):
         data = editor.data(name)

@@ -86,7 +86,7 @@ def _missing(graph: Graph, node: Node) -> Problem:
 
 
 def _contents(graph: Graph, node: Node) -> Iterator[Problem]:
-    """Find arguments of an operator of real numbers that are none; a reshape takes all."""
+    """Find arguments that are no real numbers where an operator needs them; a reshape takes all."""
     for name in node.inputs if node.op != "reshape" else ():
         tensor = graph.tensor(name)
         if tensor.dtype != "scalar":

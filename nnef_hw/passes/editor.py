@@ -1,4 +1,4 @@
-"""What the passes share: a graph being rewritten, and questions about its tensors."""
+"""Editor of the passes: a graph being rewritten, and queries about its tensors."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Editor:
         self._aliases[old] = self._aliases.get(new, new)
 
     def drop(self, node: Node) -> None:
-        """Take a node out again that was emitted before."""
+        """Remove a node that was emitted before."""
         self.changed = True
         place = self._emitted[node.name]
         del self._nodes[place]

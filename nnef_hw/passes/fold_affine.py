@@ -88,11 +88,11 @@ def _affine(editor: Editor, node: Node) -> tuple[str, FloatArray, FloatArray] | 
         for i, value in enumerate(values)
         if i != position
     ]
-    known = [value for value in constants if value is not None]
-    if len(known) != len(node.inputs) - 1:
+    operands = [value for value in constants if value is not None]
+    if len(operands) != len(node.inputs) - 1:
         return None
     with np.errstate(all="ignore"):
-        found = _coefficients(node, position, known)
+        found = _coefficients(node, position, operands)
     if found is None or not all(np.isfinite(values).all() for values in found):
         return None
     return node.inputs[position], *found

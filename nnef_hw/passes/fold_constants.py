@@ -1,4 +1,4 @@
-"""Compute what depends on no input."""
+"""Compute the nodes that depend on no input."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class FoldConstants:
         """Return the rewritten graph."""
         editor = Editor(graph)
         for node in graph.nodes:
-            known = all(editor.data(name) is not None for name in node.inputs)
-            if not known or not node.inputs or set(node.outputs) & set(graph.outputs):
+            all_constant = all(editor.data(name) is not None for name in node.inputs)
+            if not all_constant or not node.inputs or set(node.outputs) & set(graph.outputs):
                 editor.keep(node)
                 continue
             results = evaluate_constant(replace(graph, tensors=editor.tensors), node)

@@ -1,4 +1,4 @@
-"""Give operators along any axes the one they are computed along: the channels."""
+"""Rewrite operators along any axes so that they run along the channels."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class LowerAxes:
             if not node.has(Trait.ALONG_CHANNELS):
                 editor.keep(node)
                 continue
-            shape, given = editor.shape(node.inputs[0]), list(node.attrs.get("axes", [1]))
-            axes = [axis for axis in given if shape[axis] > 1] or [1]
+            shape, declared = editor.shape(node.inputs[0]), list(node.attrs.get("axes", [1]))
+            axes = [axis for axis in declared if shape[axis] > 1] or [1]
             if len(shape) < 2 or (len(axes) > 1 and node.has(Trait.INDEX)):
                 editor.keep(node)
             elif axes == [1] and shape[0] == 1:
                 new = node.with_attrs(axes=[1])
-                (editor.keep if given == [1] else editor.emit)(new)
+                (editor.keep if declared == [1] else editor.emit)(new)
             else:
                 _emit(editor, node, axes)
         return editor.finish()

@@ -1,4 +1,4 @@
-"""Repeat what is broadcast."""
+"""Repeat operands that are broadcast."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def _can_lower(editor: Editor, node: Node) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """How one axis is computed.
+    """Decomposition of one axis.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class _Axis:
     taps
         (phase, tap of the filter, tap of the convolution).
     kernel, positions, padding
-        Of the convolution.
+        Kernel, output positions and padding of the convolution.
     """
 
     stride: int

@@ -82,10 +82,10 @@ def _compacted(editor: Editor, node: Node) -> Node:
 def _views(editor: Editor, node: Node) -> Iterator[View]:
     """Yield images to compute on, the best first; nothing if the node can stay as it is."""
     shape = editor.shape(node.name)
-    known = [data for name in node.inputs if (data := editor.data(name)) is not None]
-    if is_image(shape) and all(channel_values(data, shape) is not None for data in known):
+    arrays = [data for name in node.inputs if (data := editor.data(name)) is not None]
+    if is_image(shape) and all(channel_values(data, shape) is not None for data in arrays):
         return
-    constants = [_whole(data, shape) for data in known]
+    constants = [_whole(data, shape) for data in arrays]
     varying: set[int] = set()
     for data in constants:
         varying.update(axis for axis, n in enumerate(_compact(data).shape) if n > 1)

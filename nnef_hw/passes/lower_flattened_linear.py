@@ -1,4 +1,4 @@
-"""Read images where they are: no flatten before a linear layer."""
+"""Let linear layers read images directly, without a flatten."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _moves(editor: Editor, name: str) -> list[Node]:
 
 
 def _flattened(editor: Editor, name: str) -> str | None:
-    """Return the image [1, C, H, W] that moves make a row of; the one computed if it is one."""
+    """Return the first image [1, C, H, W] in the moves that flatten it to a row, or None."""
     volume = prod(editor.shape(name))
     if editor.shape(name) != (1, volume):
         return None
@@ -85,7 +85,7 @@ def _flattened(editor: Editor, name: str) -> str | None:
 
 
 def _order(editor: Editor, image: str, row: str) -> NDArray[np.int64]:
-    """Return which element of the image each one of the row is."""
+    """Return the index in the image of each element of the row."""
     moves = _moves(editor, row)
     names = [node.inputs[0] for node in moves]
     elements = np.arange(prod(editor.shape(image))).reshape(editor.shape(image))

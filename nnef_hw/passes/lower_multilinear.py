@@ -82,7 +82,7 @@ def _lower_aligned(editor: Editor, node: Node) -> None:
 
 
 def _aligned_weights(node: Node, extent: int, factor: int) -> NDArray[np.float64]:
-    """Return what each result along an axis takes of each element: [results, elements]."""
+    """Return the weight of each element in each result along an axis: [results, elements]."""
     attrs = {**node.attrs, "factor": [factor]}
     units = np.eye(extent)[np.newaxis]
     call = Call(replace(node, attrs=attrs), (units,), ((1, extent, extent * factor),))
@@ -126,7 +126,7 @@ def _lower(editor: Editor, node: Node) -> None:
 
 
 def _triangle(factor: int, is_symmetric: bool) -> tuple[NDArray[np.float64], int]:
-    """Return what an element adds to the results around it, and the place of the first of them."""
+    """Return an element's weights in the results around it, and the place of the first result."""
     center = (factor - 1) / 2 if is_symmetric else 0.0
     place = np.arange(-factor, 2 * factor + 1)
     weights = 1.0 - np.abs(place - center) / factor

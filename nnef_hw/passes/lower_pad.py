@@ -15,7 +15,7 @@ __all__ = ["LowerPad"]
 
 @dataclass(frozen=True, slots=True)
 class LowerPad:
-    """Rewrite what adds channels of one value.
+    """Rewrite operators that add channels of one value.
 
     * a ``pad`` of channels -> a ``pad`` of columns, of an image whose columns are the channels:
       both stream in the same order

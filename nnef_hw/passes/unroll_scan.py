@@ -1,4 +1,4 @@
-"""Loops into straight lines."""
+"""Unroll loops into straight-line graphs."""
 
 from __future__ import annotations
 

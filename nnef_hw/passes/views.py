@@ -58,7 +58,7 @@ class View:
             editor.emit(reshape_node(image, result, like.shape, node))
 
     def array(self, data: NDArray[np.generic]) -> NDArray[np.generic]:
-        """Return a whole constant as seen so."""
+        """Return a whole constant in this view."""
         return data.transpose(self.axes).reshape(self.shape)
 
     @property
