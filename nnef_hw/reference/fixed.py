@@ -78,7 +78,7 @@ class _Call:
         return [x.reshape(x.shape + (1,) * (rank - x.ndim)) for x in self.args]
 
     def differences(self) -> list[Codes]:
-        """Return the operands less their zero points."""
+        """Return the operands minus their zero points."""
         return [
             x.astype(np.int64) - qtype_of(self.graph.tensor(name)).zero_point
             for name, x in zip(self.node.inputs, self.operands(), strict=True)
@@ -99,7 +99,7 @@ def run_fixed(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Cod
     Parameters
     ----------
     graph
-        Of the fixed stage.
+        Graph of the fixed stage.
     inputs
         Integer codes [N, ...] for every graph input, see :func:`quantize_inputs`.
 
@@ -144,12 +144,12 @@ def quantize_inputs(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> dict[st
 def dequantize_outputs(
     graph: Graph, codes: Mapping[str, NDArray[Any]]
 ) -> dict[str, NDArray[np.float64]]:
-    """Real numbers of codes of any of a fixed graph's activations, its outputs for one."""
+    """Real numbers of the codes of a fixed graph's activations, such as its outputs."""
     return {name: qtype_of(graph.tensor(name)).dequantize(q) for name, q in codes.items()}
 
 
 def qtype_of(tensor: Tensor) -> QType:
-    """Return a fixed graph's tensor's format."""
+    """Return the format of a tensor of a fixed graph."""
     assert tensor.qtype is not None, f"{tensor.name}: no QType in a fixed graph"
     return tensor.qtype
 

@@ -59,7 +59,7 @@ def run_float(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     Parameters
     ----------
     graph
-        Of the float or canonical stage.
+        Graph of the float or canonical stage.
     inputs
         One array per graph input: [N, *shape]; or [N, ...] if its batch extent is 1; or one
         sample of exactly its shape.
@@ -108,16 +108,17 @@ def iterate_float(
     step = chunk if batchable else 1
     for start in range(0, count, step):
         values = {
-            name: _given(graph.tensor(name), x[start : start + step]) for name, x in arrays.items()
+            name: _prepared(graph.tensor(name), x[start : start + step])
+            for name, x in arrays.items()
         }
         batch = min(step, count - start)
         if batchable:
             values = program.run(values, batch=batch)
         else:
-            given = {name: x.reshape(graph.tensor(name).shape) for name, x in values.items()}
-            found = program.run({**given, **states})
-            known = {**program.constants, **found}
-            states = {name: known[state.result] for name, state in graph.states.items()}
+            arguments = {name: x.reshape(graph.tensor(name).shape) for name, x in values.items()}
+            found = program.run({**arguments, **states})
+            computed = {**program.constants, **found}
+            states = {name: computed[state.result] for name, state in graph.states.items()}
             values = {
                 name: join_batch(x[np.newaxis], graph.tensor(name).shape)
                 for name, x in found.items()
@@ -129,8 +130,8 @@ def iterate_float(
         yield values
 
 
-def _given(tensor: Tensor, x: Array) -> Array:
-    """Return samples of an input in the type that it is computed in, quantized as it is."""
+def _prepared(tensor: Tensor, x: Array) -> Array:
+    """Return samples of an input in its computation type, quantized like the input."""
     values = as_array(x, tensor.dtype)
     return fake_quantize(values, tensor.quant) if tensor.quant else values
 

@@ -84,8 +84,10 @@ def _aligned(x: ArrayLike, quant: Quantization) -> tuple[FloatArray, dict[str, F
     arrays = [np.asarray(quant.args[name], np.float64) for name in _TENSORS[quant.op]]
     arrays.insert(0, np.asarray(x, np.float64))
     rank = max(array.ndim for array in arrays)
-    values, *rest = (array.reshape(array.shape + (1,) * (rank - array.ndim)) for array in arrays)
-    return values, dict(zip(_TENSORS[quant.op], rest, strict=True))
+    values, *parameters = (
+        array.reshape(array.shape + (1,) * (rank - array.ndim)) for array in arrays
+    )
+    return values, dict(zip(_TENSORS[quant.op], parameters, strict=True))
 
 
 def _codes(x: FloatArray, args: dict[str, FloatArray], quant: Quantization) -> FloatArray:

@@ -1,4 +1,4 @@
-"""A graph made ready to be computed many times."""
+"""A graph prepared for repeated computation."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ class Step:
 
 
 class Program:
-    """A graph whose constants, and what follows from them alone, are computed.
+    """A graph whose constants, and all tensors that follow from them alone, are computed.
 
     Parameters
     ----------
-    given
-        Names of the other tensors that no node computes, by the stage that brings their values. A
-        node runs in the last stage that brings something it depends on.
+    stage_inputs
+        Names of the other tensors that no node computes, by the stage that provides their values.
+        A node runs in the last stage that provides a tensor it depends on.
     """
 
-    def __init__(self, graph: Graph, *given: Collection[str]) -> None:
+    def __init__(self, graph: Graph, *stage_inputs: Collection[str]) -> None:
         self.constants: dict[str, Array] = {
             name: as_array(tensor.data, tensor.dtype)
             for name, tensor in graph.tensors.items()
             if tensor.data is not None
         }
-        self._stages: list[list[Step]] = [[] for _ in given]
-        stages = {name: stage for stage, names in enumerate(given) for name in names}
+        self._stages: list[list[Step]] = [[] for _ in stage_inputs]
+        stages = {name: stage for stage, names in enumerate(stage_inputs) for name in names}
         for node in graph.nodes:
             step = Step.of(graph, node)
             stage = max((stages.get(name, -1) for name in node.inputs), default=-1)
@@ -70,15 +70,15 @@ class Program:
         self, values: Mapping[str, Array], *, stage: int = 0, batch: int = 1
     ) -> dict[str, Array]:
         """Return ``values``, of this stage and those before it, and the results of its nodes."""
-        known = {**self.constants, **values}
+        computed = {**self.constants, **values}
         found = dict(values)
         for step in self._stages[stage]:
-            results = step.run(known, batch)
-            known.update(results)
+            results = step.run(computed, batch)
+            computed.update(results)
             found.update(results)
         return found
 
 
 def as_array(data: Array | None, dtype: str) -> Array:
-    """Convert data to what the reference computes an NNEF data-type in."""
+    """Convert data to the NumPy type in which the reference computes an NNEF data-type."""
     return np.asarray(data).astype(NUMPY_DTYPES[dtype], copy=False)

@@ -94,7 +94,7 @@ def count_taps(
     Returns
     -------
     ndarray
-        One axis for each of the input's.
+        One axis for each axis of the input.
     """
     axes = zip(extents, padding, size, stride, dilation, strict=True)
     return np.asarray(reduce(np.multiply.outer, [np.array(taps_inside(*axis)) for axis in axes]))
@@ -106,9 +106,9 @@ def pool_counts(attrs: Mapping[str, Any], shape: Sequence[int]) -> NDArray[np.in
     Parameters
     ----------
     attrs
-        Of the pool, complete; its windows have an axis for each of ``shape``.
+        Complete attributes of the pool; its windows have an axis for each of ``shape``.
     shape
-        Of the image: batch, channels, and the extents that the result has axes for.
+        Shape of the image: batch, channels, and the extents that the result has axes for.
     """
     window = (attrs[key][2:] for key in ("padding", "size", "stride", "dilation"))
     return count_taps(shape[2:], *window)
