@@ -63,7 +63,8 @@ def test_waveform_has_two_frames_or_those_asked_for(cli, built, tmp_path):
     interval, latency = (value[key] for key in ("cycles_per_inference", "latency_cycles"))
     assert 0 <= last_cycle(path) - (latency + interval) <= 3
     found = scopes(path)
-    assert {"relu1", "window", "scores", "input_skid"} <= found
+    assert {"relu1", "window", "input_skid"} <= found
+    assert any(name.startswith("scores") for name in found)
 
     asked = ("--trace-frames", 5, "--trace-layers", "relu1,pool1")
     result = cli("sim", built, "--trace", "five.vcd", *asked, "--json")
@@ -73,7 +74,7 @@ def test_waveform_has_two_frames_or_those_asked_for(cli, built, tmp_path):
     assert 0 <= last_cycle(path) - (latency + 4 * interval) <= 3
     found = scopes(path)
     assert {"relu1", "pool1", "window"} <= found
-    assert not {"scores", "input_skid"} & found
+    assert not {name for name in found if name.startswith(("scores", "input_skid"))}
 
 
 @pytest.mark.verilator
