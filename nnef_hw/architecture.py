@@ -80,6 +80,13 @@ class Station(Protocol):
         """Name of the layer."""
 
     @property
+    def instance(self) -> str:
+        """Name of its instance in the accelerator: a Verilog identifier."""
+
+    def describe(self, graph: Graph) -> str:
+        """Say in a line what it runs, and with which hardware."""
+
+    @property
     def shape(self) -> Mapping[str, int]:
         """Its multipliers: ``rows``, ``lanes``, ``taps``, ``lines``."""
 
@@ -276,7 +283,8 @@ class Architecture(ABC, Generic[P]):
         """Return the accelerator as an Amaranth component.
 
         Its ports are those of the plan: ``i``, ``o``...; with ``restartable`` also ``restart`` and
-        ``restarted``, with ``counted`` also ``busy`` and ``waiting``, a bit for every station.
+        ``restarted``, with ``counted`` also ``busy`` and ``waiting``, a bit for every station. Its
+        ``layers`` are the components whose Verilog is kept in the cache.
         """
 
     @abstractmethod

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import nnef_hw
+from nnef_hw.architecture import Plan
+from nnef_hw.architectures import find_architecture
 from nnef_hw.boards import Board
 from nnef_hw.build.options import BuildOptions
 from nnef_hw.codegen.board import design_board
@@ -26,8 +28,6 @@ from nnef_hw.run.rtl import payloads
 from nnef_hw.run.simulate import random_codes
 from nnef_hw.samples import Samples
 from nnef_hw.sim.cocotb_bench import write_bench
-from nnef_hw.streaming import Plan
-from nnef_hw.streaming.accelerator import Accelerator
 
 __all__ = ["emit"]
 
@@ -62,7 +62,7 @@ def emit(
     (folder / "rtl").mkdir()
     comments = module_comments(plan, fixed)
     prefix = f"{module}_" if is_ip else PREFIX
-    accelerator = Accelerator(plan, fixed)
+    accelerator = find_architecture(plan.arch).component(plan, fixed)
     convert_layers(accelerator.layers, prefix)
     verilog = to_verilog(accelerator, name=module, prefix=prefix, comments=comments)
     (folder / "rtl" / "top.v").write_text(verilog)

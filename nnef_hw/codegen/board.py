@@ -6,7 +6,8 @@ import contextlib
 from dataclasses import dataclass
 from typing import Any
 
-from nnef_hw.architecture import queued_ports
+from nnef_hw.architecture import Plan, queued_ports
+from nnef_hw.architectures import find_architecture
 from nnef_hw.boards import Board
 from nnef_hw.boards.core import DEFAULT_BAUD
 from nnef_hw.boards.top import board_constraints, board_top
@@ -15,9 +16,7 @@ from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph
 from nnef_hw.manifest import manifest_hash
-from nnef_hw.streaming import Plan
-from nnef_hw.streaming.accelerator import Accelerator
-from nnef_hw.streaming.block import make_fifo
+from nnef_hw.parts.stream import make_fifo
 
 __all__ = ["DEFAULT_BAUD", "BoardDesign", "check_clock", "design_board", "fastest_clock"]
 
@@ -80,7 +79,8 @@ def fastest_clock(board: Board, limit_mhz: float, baud: int | None = DEFAULT_BAU
 
 def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any], board: Board) -> BoardDesign:
     """Put the accelerator behind the board's host link, clock and reset."""
-    accelerator = Accelerator(plan, graph, restartable=True, counted=plan.layer_counters)
+    architecture = find_architecture(plan.arch)
+    accelerator = architecture.component(plan, graph, restartable=True, counted=plan.layer_counters)
     queues = {
         port.name: make_fifo(
             port.bits, port.signed, port.queue_depth, port.beats, board.device
@@ -91,7 +91,7 @@ def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any], board: Boar
         board, accelerator, plan.clock_mhz, manifest_hash(manifest),
         baud=manifest["link"].get("baud", DEFAULT_BAUD), link=manifest["link"]["kind"],
         frames={port.name: port.beats for port in (*plan.inputs, *plan.outputs)}, queues=queues,
-        layers=len(plan.blocks) if plan.layer_counters else 0,
+        layers=len(plan.stations) if plan.layer_counters else 0,
     )  # fmt: skip
     return BoardDesign(
         verilog=to_verilog(top, name="board_top", ports=ports),

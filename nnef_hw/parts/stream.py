@@ -8,11 +8,11 @@ from itertools import count
 from typing import Any
 
 from nnef_hw.devices import Device
-from nnef_hw.parts.fifo import queue_write
+from nnef_hw.parts.fifo import BlockFifo, queue_write
 from nnef_hw.parts.part import Part, Pipe, counter_bits
 from nnef_hw.parts.timing import Kernel, Log, Process, Stream
 
-__all__ = ["SHALLOW_FIFO", "Fifo", "Skid", "SumQueue"]
+__all__ = ["SHALLOW_FIFO", "Fifo", "Skid", "SumQueue", "make_fifo"]
 
 SHALLOW_FIFO = 16
 """Most items of a FIFO that is made of registers, not of block RAM."""
@@ -107,3 +107,10 @@ def _send(target: Stream, written: Log, sent: Log) -> Process:
             yield written, item + 1
         last = yield target, max(written.times[item], last) + 1
         sent.wake(last)
+
+
+def make_fifo(bits: int, signed: bool, depth: int, frame: int, device: Device) -> Fifo | BlockFifo:
+    """Return a queue of codes: of registers, or of block RAM if it is deep."""
+    if depth <= SHALLOW_FIFO:
+        return Fifo(bits=bits, depth=depth)
+    return BlockFifo(bits=bits, signed=signed, frame=frame, depth=depth, ram=device.ram)

@@ -17,7 +17,6 @@ from nnef_hw.errors import Location, OutputError, UsageError
 from nnef_hw.files import output_error
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import Trace, run_rtl
-from nnef_hw.streaming.block import module_name
 
 __all__ = ["TRACED_FRAMES", "announce_trace", "layer_scopes", "traced"]
 
@@ -74,8 +73,8 @@ def layer_scopes(build: BuildFolder, layers: Sequence[str]) -> tuple[str, ...]:
                 f"{str(build.path)!r} has no layer {layer!r}",
                 remedy=f"--trace-layers takes some of {', '.join(names)}",
             )
-    instances = [identifier(module_name(name)) for name in names if name in layers]
-    return tuple(f"TOP.{build.module}.{instance}" for instance in instances)
+    stations = [station for station in build.plan.stations if station.name in layers]
+    return tuple(f"TOP.{build.module}.{identifier(x.instance)}" for x in stations)
 
 
 def announce_trace(

@@ -16,7 +16,6 @@ from nnef_hw.rtl.fork import Fork
 from nnef_hw.rtl.reset import WithReset
 from nnef_hw.rtl.stream import Fifo, beat_layout
 from nnef_hw.streaming import Plan
-from nnef_hw.streaming.block import module_name
 from nnef_hw.streaming.layer_module import LayerModule
 
 __all__ = ["Accelerator"]
@@ -122,7 +121,7 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
             wiring.connect(m, wiring.flipped(outside), skid.i)
             give(port.tensor, skid.o, name)
         for n, block in enumerate(plan.blocks):
-            name = module_name(block.name)
+            name = block.instance
             if restart is not None and self.device.long_wires and n % every == 0:
                 hop = Signal(name=f"restart{n}", init=1, reset_less=True)
                 m.d.sync += hop.eq(restart)

@@ -43,9 +43,9 @@ class ArgminLayer(ArgmaxLayer):
 
 @lowers("argmax_reduce")
 def _lower_argmax(call: Call) -> ArgmaxLayer:
-    return ArgmaxLayer(**call.known, **call.extents)
+    return ArgmaxLayer(**call.common, **call.extents)
 
 
 @lowers("argmin_reduce")
 def _lower_argmin(call: Call) -> ArgminLayer:
-    return ArgminLayer(**call.known, **call.extents)
+    return ArgminLayer(**call.common, **call.extents)

@@ -149,7 +149,7 @@ def _trace(operands: Sequence[Sequence[tuple[int, int]]], taking_turns: bool) ->
 class Network:
     """The processes of a whole accelerator, ready to run.
 
-    With ``in_step`` several inputs keep step: each gives a beat only once the one before it has
+    With ``lockstep`` several inputs keep step: each gives a beat only once the one before it has
     given the same share of its frames.
 
     Attributes
@@ -167,14 +167,14 @@ class Network:
         outputs: Sequence[Port],
         streams: type[Stream] = Stream,
         *,
-        in_step: bool = False,
+        lockstep: bool = False,
     ) -> None:
         self.kernel = Kernel(streams)
         self.inputs, self.outputs = inputs, outputs
         self.admitted = [self.kernel.log() for _ in inputs]
-        self.given = [self.kernel.log() for _ in inputs]
+        self.sent = [self.kernel.log() for _ in inputs]
         self.passed = 0
-        self.taken: list[list[int]] = [[] for _ in outputs]
+        self.received: list[list[int]] = [[] for _ in outputs]
         self.fifos: dict[tuple[str, int], FifoLogs] = {}
         self.entrances: dict[str, tuple[Sequence[Stream], bool]] = {}
         # What waits for one another across frames: of every block, its operands and what it adds.
@@ -189,15 +189,15 @@ class Network:
             border = self.kernel.stream()
             self.entrances[port.tensor] = [border], False
             pace = None
-            if in_step:
-                pace = Pace(self.given[n - 1], inputs[n - 1].beats, port.beats)
-            ends = (self.admitted[n], self.given[n])
+            if lockstep:
+                pace = Pace(self.sent[n - 1], inputs[n - 1].beats, port.beats)
+            ends = (self.admitted[n], self.sent[n])
             self.kernel.start(source(border, port.beats, *ends, pace))
             self._give(port.tensor, SKID.start(self.kernel, border), readers)
         for block in blocks:
             self._begin_group()
             self._give(block.tensor, self._block(block), readers)
-        for port, times in zip(outputs, self.taken, strict=True):
+        for port, times in zip(outputs, self.received, strict=True):
             self._begin_group()
             result = SKID.start(self.kernel, self._take(port.tensor))
             self.kernel.start(sink(result, times))
@@ -251,7 +251,7 @@ class Network:
         for log in self.admitted:
             log.add(0)
         self.kernel.run()
-        for port, times in zip(self.outputs, self.taken, strict=True):
+        for port, times in zip(self.outputs, self.received, strict=True):
             if len(times) < port.beats * self.passed:
                 raise DeadlockError
         self.advances.add_frame()
@@ -260,11 +260,11 @@ class Network:
     def times(self) -> BeatTimes:
         """Of the frames that have passed."""
         firsts = [
-            log.times[:: port.beats] for log, port in zip(self.given, self.inputs, strict=True)
+            log.times[:: port.beats] for log, port in zip(self.sent, self.inputs, strict=True)
         ]
         lasts = [
             times[port.beats - 1 :: port.beats]
-            for times, port in zip(self.taken, self.outputs, strict=True)
+            for times, port in zip(self.received, self.outputs, strict=True)
         ]
         return BeatTimes(
             tuple(min(cycles) for cycles in zip(*firsts, strict=True)),

@@ -9,12 +9,13 @@ from functools import cached_property
 from typing import Any
 
 from nnef_hw.devices import Device, Resources
+from nnef_hw.ir import Graph, stream_image
 from nnef_hw.parts import Part, WindowPart
 from nnef_hw.parts.fifo import BlockFifo
-from nnef_hw.parts.stream import SHALLOW_FIFO, Fifo
+from nnef_hw.parts.stream import Fifo, make_fifo
 from nnef_hw.streaming.layer import Folding, Layer
 
-__all__ = ["Block", "Source", "make_fifo", "module_name"]
+__all__ = ["Block", "Source"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,30 @@ class Block:
         return sum(part.multipliers for part in self.parts)
 
     @property
+    def instance(self) -> str:
+        """Name of its instance in the accelerator: a Verilog identifier."""
+        name = re.sub(r"\W", "_", self.name)
+        return name if re.match(r"[A-Za-z_]", name) else f"layer_{name}"
+
+    def describe(self, graph: Graph) -> str:
+        """Say in a line which operator it runs, on which images, and how it is folded."""
+        node = self.layer.node
+        parts = [self.op]
+        if self.layer.image is not None:
+            parts[0] += " " + "x".join(map(str, self.layer.image.kernel))
+        shapes = [stream_image(graph.tensor(name).shape) for name in (node.inputs[0], self.tensor)]
+        parts.append(" -> ".join("x".join(map(str, shape)) for shape in shapes))
+        if node.location is not None:
+            # The folders of the file are this machine's, not the model's.
+            parts.append(re.sub(r".*[/]", "", str(node.location)))
+        if self.multipliers:
+            counts = {unit: count for unit, count in self.shape.items() if unit != "lines"}
+            factors = " x ".join(f"{count} {unit}" for unit, count in counts.items() if count > 1)
+            where = "DSP blocks" if self.folding.multiplies_in_dsp else "logic"
+            parts.append(f"{factors or '1 multiplier'} in {where}")
+        return ", ".join([*parts, f"{self.cycles} cycles"])
+
+    @property
     def shape(self) -> dict[str, int]:
         """Its multipliers: ``rows``, ``lanes``, ``taps``, ``lines``."""
         return self.folding.shape
@@ -160,16 +185,3 @@ class Block:
         """Return the FIFO in front of an operand, of which a frame has so many codes."""
         qtype = self.layer.operand_format(operand)
         return make_fifo(qtype.bits, qtype.signed, self.fifos[operand], frame, self.device)
-
-
-def make_fifo(bits: int, signed: bool, depth: int, frame: int, device: Device) -> Fifo | BlockFifo:
-    """Return a queue of codes: of registers, or of block RAM if it is deep."""
-    if depth <= SHALLOW_FIFO:
-        return Fifo(bits=bits, depth=depth)
-    return BlockFifo(bits=bits, signed=signed, frame=frame, depth=depth, ram=device.ram)
-
-
-def module_name(layer: str) -> str:
-    """Verilog identifier for a layer's name."""
-    name = re.sub(r"\W", "_", layer)
-    return name if re.match(r"[A-Za-z_]", name) else f"layer_{name}"

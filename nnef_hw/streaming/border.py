@@ -11,15 +11,15 @@ __all__ = ["Pace", "sink", "source"]
 
 
 class Pace(NamedTuple):
-    """Another input to keep step with: when it gave its beats; beats per frame there and here."""
+    """Another input to keep step with: when it sent its beats; the beats of a frame of each."""
 
-    given: Log
-    there: int
-    here: int
+    sent: Log
+    its_beats: int
+    own_beats: int
 
 
 def source(
-    target: Stream, beats: int, admitted: Log, given: Log, pace: Pace | None = None
+    target: Stream, beats: int, admitted: Log, sent: Log, pace: Pace | None = None
 ) -> Process:
     """Offer the beats of every admitted frame, one per cycle; note when each is accepted.
 
@@ -29,12 +29,12 @@ def source(
     for frame in count():
         yield admitted, frame + 1
         for beat in range(frame * beats, (frame + 1) * beats):
-            wanted = beat * pace.there // pace.here if pace else 0
+            wanted = beat * pace.its_beats // pace.own_beats if pace else 0
             if pace and wanted:
-                yield pace.given, wanted
-                time = max(time, pace.given.times[wanted - 1])
+                yield pace.sent, wanted
+                time = max(time, pace.sent.times[wanted - 1])
             accepted = yield target, time
-            given.add(accepted)
+            sent.add(accepted)
             time = accepted + 1
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from nnef_hw.architecture import queued_ports
 from nnef_hw.devices import Device, Resources, Target
-from nnef_hw.parts.stream import Skid
-from nnef_hw.streaming.block import Block, make_fifo
+from nnef_hw.parts.stream import Skid, make_fifo
+from nnef_hw.streaming.block import Block
 from nnef_hw.streaming.plan import LayerGraph
 
 __all__ = [

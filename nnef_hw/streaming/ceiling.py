@@ -79,7 +79,7 @@ def _ceiling(
 
     def least(device: Device) -> int | None:
         budget = budget_of(device, link, share)
-        return Search(options, budget, device, supply=False).least()
+        return Search(options, budget, device, steady_words=False).least()
 
     interval = least(device)
     if interval is None:

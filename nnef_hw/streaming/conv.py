@@ -95,14 +95,14 @@ def _lower_conv(call: Call) -> ConvLayer | DepthwiseLayer:
             remedy="use activations of at most 8 bits, or rounding = 'half_up'",
             location=node.location,
         )
-    known = {
-        **call.known, "window": _conv_window(call, by_channel=depthwise), "bias": bias,
+    fields = {
+        **call.common, "window": _conv_window(call, by_channel=depthwise), "bias": bias,
         "requant": call.attrs["requant"], "w_bits": stored_bits(weights, qtype),
         "acc_bits": acc_bits,
     }  # fmt: skip
     if depthwise:
-        return DepthwiseLayer(**known, weights=weights[:, :, 0])
-    return ConvLayer(**known, weights=weights, groups=groups)
+        return DepthwiseLayer(**fields, weights=weights[:, :, 0])
+    return ConvLayer(**fields, weights=weights, groups=groups)
 
 
 def _ungrouped(codes: NDArray[np.int64], channels: int, groups: int) -> NDArray[np.int64]:

@@ -184,7 +184,7 @@ def _lower_concat(call: Call) -> ConcatLayer:
     inner = {1: slice(2, 3), 3: slice(1, 3), 2: slice(0, 3)}[call.attrs["axis"]]
     height, width, channels = call.image(call.node.outputs[0])
     runs = tuple(int(np.prod(image[inner])) for image in images)
-    return ConcatLayer(**call.known, pixels=height * width, channels=channels, runs=runs)
+    return ConcatLayer(**call.common, pixels=height * width, channels=channels, runs=runs)
 
 
 @lowers("slice")
@@ -195,7 +195,7 @@ def _lower_slice(call: Call) -> SliceLayer:
     place = {1: 2, 2: 0, 3: 1}[axis]
     inner = math.prod(image[place + 1 :])
     runs = (begin * inner, (end - begin) * inner, (image[place] - end) * inner)
-    return SliceLayer(**call.known, runs=runs, turns=math.prod(image[:place]))
+    return SliceLayer(**call.common, runs=runs, turns=math.prod(image[:place]))
 
 
 @lowers("pad")
@@ -203,7 +203,7 @@ def _lower_pad(call: Call) -> PadLayer:
     padding = axis_pair([tuple(pair) for pair in call.attrs["padding"][2:]], (0, 0))
     window = Window(*call.image(call.node.inputs[0]), padding=padding)
     pad_code = int(call.source.quantize(call.attrs["value"]))
-    return PadLayer(**call.known, window=window, pad_code=pad_code)
+    return PadLayer(**call.common, window=window, pad_code=pad_code)
 
 
 def reordering_of(graph: Graph, node: Node) -> Reordering:
@@ -218,17 +218,17 @@ def _lower_transpose(call: Call) -> TransposeLayer:
     """Lower a node that changes the order of the stream."""
     reordering = reordering_of(call.graph, call.node)
     window = Window(*reordering.extents)
-    return TransposeLayer(**call.known, window=window, order=reordering.order)
+    return TransposeLayer(**call.common, window=window, order=reordering.order)
 
 
 @lowers("nearest_upsample")
 def _lower_upsample(call: Call) -> UpsampleLayer:
     window = Window(*call.image(call.node.inputs[0]))
-    return UpsampleLayer(**call.known, window=window, factors=axis_pair(call.attrs["factor"], 1))
+    return UpsampleLayer(**call.common, window=window, factors=axis_pair(call.attrs["factor"], 1))
 
 
 @lowers("depth_to_space")
 def _lower_depth_to_space(call: Call) -> DepthToSpaceLayer:
     window = Window(*call.image(call.node.inputs[0]))
     factors = axis_pair(call.attrs["factor"], 1)
-    return DepthToSpaceLayer(**call.known, window=window, factors=factors)
+    return DepthToSpaceLayer(**call.common, window=window, factors=factors)

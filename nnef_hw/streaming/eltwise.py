@@ -214,28 +214,28 @@ def _operands(call: Call) -> tuple[bool, dict[str, Any]]:
 
 @lowers("add", "sub")
 def _lower_sum(call: Call) -> SumLayer | TableSumLayer:
-    swapped, known = _operands(call)
+    swapped, fields = _operands(call)
     requant = call.attrs["requant"]
     if not isinstance(requant, TfliteAddRequant):
         if swapped:
             requant = replace(requant, mult=requant.mult[::-1])
-        return SumLayer(**known, requant=requant)
+        return SumLayer(**fields, requant=requant)
     requant = requant.swapped if swapped else requant
     tables = tuple(
         requant.scale_operand(n, lowest_code(qtype) + np.arange(1 << qtype.bits) - qtype.zero_point)
-        for n, qtype in enumerate((known["source"], known["second"]))
+        for n, qtype in enumerate((fields["source"], fields["second"]))
     )
     limits = sum(int(table.min()) for table in tables), sum(int(table.max()) for table in tables)
     return TableSumLayer(
-        **known, requant=requant.of_sum, acc_bits=signed_bits(*limits), tables=tables
+        **fields, requant=requant.of_sum, acc_bits=signed_bits(*limits), tables=tables
     )
 
 
 @lowers("mul")
 def _lower_product(call: Call) -> ProductLayer:
-    _, known = _operands(call)
-    bits = _product_bits(known["source"], known["second"])
-    return ProductLayer(**known, requant=call.attrs["requant"], acc_bits=bits)
+    _, fields = _operands(call)
+    bits = _product_bits(fields["source"], fields["second"])
+    return ProductLayer(**fields, requant=call.attrs["requant"], acc_bits=bits)
 
 
 @lowers("max", "min")

@@ -61,7 +61,7 @@ def give_fifos(blocks: Sequence[Block], ports: Ports, device: Device) -> Sized:
         block.with_fifos([UNBOUNDED] * len(block.fifos)) if block.fifos[1:] else block
         for block in blocks
     ]
-    network = Network(unlimited, *ports, in_step=len(ports[0]) > 1)
+    network = Network(unlimited, *ports, lockstep=len(ports[0]) > 1)
     slowest = max(block.cycles for block in blocks)
     interval = network.settle(Steady(slowest, 1, None)).interval
     if not any(block.sources[1:] for block in blocks) and len(ports[0]) == 1:
@@ -88,9 +88,9 @@ def shrink_fifos(sized: Sized, ports: Ports, device: Device) -> tuple[tuple[Bloc
     """
     shrinker = _Shrinker(sized, ports, device)
     # Those that hold back a branch first.
-    for joins in (True, False):
+    for is_join in (True, False):
         for place, block in enumerate(sized.blocks):
-            if (len(block.sources) > 1) is joins:
+            if (len(block.sources) > 1) is is_join:
                 for operand in range(len(block.sources)):
                     shrinker.shrink(place, operand)
     return tuple(shrinker.blocks), shrinker.settled
@@ -235,16 +235,16 @@ def _most_items(network: Network, block: Block, operand: int) -> int:
 
 
 def _arrivals(fifo: FifoLogs) -> list[int]:
-    """Return when each item would come first to where it is taken."""
+    """Return when each item would come first to where it is departures."""
     return [time + FIFO_LATENCY for time in fifo.written.times]
 
 
 def _waits_for_later(fifo: FifoLogs, other: FifoLogs) -> bool:
-    """Whether an item waits until one was taken from another FIFO that came there later."""
-    arrivals, taken = _arrivals(other), other.sent.times
+    """Whether an item waits until one was departures from another FIFO that came there later."""
+    arrivals, departures = _arrivals(other), other.sent.times
     for arrival, end in zip(_arrivals(fifo), fifo.sent.times, strict=True):
         later = bisect_right(arrivals, arrival)
-        if later < len(taken) and taken[later] <= end:
+        if later < len(departures) and departures[later] <= end:
             return True
     return False
 

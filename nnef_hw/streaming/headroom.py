@@ -136,6 +136,6 @@ def _fold(
     budget = Budget(
         lut=PLENTY, dsp=device.dsp - used.dsp, bram=PLENTY, spram=device.spram - used.spram
     )
-    blocks = Search(options, budget, device, supply=False).within(cycles)
+    blocks = Search(options, budget, device, steady_words=False).within(cycles)
     assert blocks is not None, "logic can always multiply"
     return blocks

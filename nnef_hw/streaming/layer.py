@@ -253,7 +253,7 @@ class Call:
         }
 
     @property
-    def known(self) -> dict[str, Any]:
+    def common(self) -> dict[str, Any]:
         """The same, with the formats of the first operand and of the result."""
         return {**self.names, "source": self.source, "target": self.target}
 

@@ -59,7 +59,7 @@ class LayerModule(wiring.Component):  # type: ignore[misc]
         self.note = f"Layer {block.name}."
         self.counted = counted
         self.parts = build_parts(block)
-        taken = block.parts[0].operands(self.parts[0])
+        operands = block.parts[0].operands(self.parts[0])
         self.constant: Any = None
         constant = block.layer.constant(block.device)
         if constant is not None:
@@ -69,7 +69,7 @@ class LayerModule(wiring.Component):  # type: ignore[misc]
         self.operands = names
         self.fifos: dict[int, Any] = {}
         ports: dict[str, Any] = {}
-        for n, (name, operand) in enumerate(zip(names, taken, strict=False)):
+        for n, (name, operand) in enumerate(zip(names, operands, strict=False)):
             shape = operand.payload.shape()
             ports[name] = In(stream.Signature(shape))
             if block.fifos[n]:
@@ -127,6 +127,6 @@ class LayerModule(wiring.Component):  # type: ignore[misc]
             streams = [part.result(component)]
         wiring.connect(m, streams[0], wiring.flipped(self.o))
         if self.counted:
-            arrived, taken = block.parts[block.worker].arrivals(self.parts[block.worker])
-            m.d.comb += [self.busy.eq(arrived & taken), self.waiting.eq(arrived & ~taken)]
+            arrived, accepted = block.parts[block.worker].arrivals(self.parts[block.worker])
+            m.d.comb += [self.busy.eq(arrived & accepted), self.waiting.eq(arrived & ~accepted)]
         return m

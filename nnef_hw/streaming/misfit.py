@@ -111,7 +111,7 @@ class Misfit:
 
     def too_slow(self, target_fps: float, clock: float) -> TargetError:
         """Say what rate would be possible."""
-        interval = Search(self.options, self.budget, self.device, supply=False).least()
+        interval = Search(self.options, self.budget, self.device, steady_words=False).least()
         assert interval is not None, "the layers fit"
         wanted = int(clock * 1e6 / target_fps)
         reason = f"no foldings that fit together take fewer than {interval:,} cycles"
@@ -143,15 +143,15 @@ class Misfit:
     def _one_short(self) -> str:
         """Name the resources of which the layers need too much, whatever they use of others."""
         amounts, needed = self._needed, self._needed.sum(axis=0).tolist()
-        known = range(len(NAMES)) if self.calibrated else (DSP, BRAM)
-        short = [n for n in known if needed[n] > self.limits[n]]
+        decided = range(len(NAMES)) if self.calibrated else (DSP, BRAM)
+        short = [n for n in decided if needed[n] > self.limits[n]]
         if not short:
             return ""
         short.sort(key=lambda n: -self._share(needed[n], n))
         text = ", and ".join(
             f"at least {self._excess(needed[n], n)} ({self._largest(amounts[:, n])})" for n in short
         )
-        enough = [self._of(needed[n], n) for n in known if n not in short]
+        enough = [self._of(needed[n], n) for n in decided if n not in short]
         others = ", ".join(filter(None, enough))
         return f"it takes {text}" + (f"; of the others, {others} would do" if others else "")
 

@@ -51,7 +51,7 @@ class RunningPoolFolding(RequantizerFolding):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Pool:
-    """What is known of a pool.
+    """What is parameters of a pool.
 
     ``positions`` [row, column] tells which mult of ``requant`` a result takes, if it has several.
     Without ``requant`` it is a maximum.
@@ -131,13 +131,13 @@ class RunningPoolLayer(_Pool, Layer[RunningPoolFolding]):
         return self.window
 
     def _pool(self, folding: RunningPoolFolding, device: Device) -> RunningPool:
-        known: dict[str, Any] = {
+        parameters: dict[str, Any] = {
             "window": self.window, "bits": self.source.bits, "signed": self.source.signed,
             "ram": device.ram, "single_port": folding.single_port,
         }  # fmt: skip
         if self.requant is None:
-            return RunningMax(**known)
-        return RunningSum(acc_bits=self.acc_bits, **known)
+            return RunningMax(**parameters)
+        return RunningSum(acc_bits=self.acc_bits, **parameters)
 
     def foldings(self, device: Device) -> Sequence[RunningPoolFolding]:
         plain = RunningPoolFolding(digit_bits=0, digit_stages=0, single_port=False)
@@ -200,7 +200,7 @@ def _lower_pool(call: Call) -> PoolLayer | RunningPoolLayer:
     layer = RunningPoolLayer if runs else PoolLayer
     if call.node.op == "max_pool":
         pad_code = source.lo if attrs["border"] == "ignore" else source.zero_point
-        return layer(**call.known, window=window, pad_code=pad_code, requant=None)
+        return layer(**call.common, window=window, pad_code=pad_code, requant=None)
     lowest, highest = source.lo * window.taps, source.hi * window.taps
     requant, bias, pad_code = attrs["requant"], -source.zero_point * window.taps, source.zero_point
     counts: list[int] = []
@@ -213,6 +213,6 @@ def _lower_pool(call: Call) -> PoolLayer | RunningPoolLayer:
         pad_code = 0 if counts else pad_code
     limits = (min(lowest, lowest + bias), max(highest, highest + bias))
     return layer(
-        **call.known, window=window, pad_code=pad_code, requant=requant, bias=bias,
+        **call.common, window=window, pad_code=pad_code, requant=requant, bias=bias,
         acc_bits=signed_bits(*limits), positions=positions,
     )  # fmt: skip

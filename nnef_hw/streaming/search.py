@@ -49,16 +49,21 @@ class Search:
         Per layer, at least one.
     budget, device
         What they may use, and of what.
-    supply
+    steady_words
         Whether a line buffer's words come no faster than a frame per interval. If not, they are
         taken to come as fast as they can be stored, which shallow line buffers need.
     """
 
     def __init__(
-        self, options: Sequence[Sequence[Block]], budget: Budget, device: Device, *, supply: bool
+        self,
+        options: Sequence[Sequence[Block]],
+        budget: Budget,
+        device: Device,
+        *,
+        steady_words: bool,
     ) -> None:
         self.options, self.budget, self.device = options, budget, device
-        self.supply = supply
+        self.steady_words = steady_words
         self.limits = np.array([budget.lut, budget.dsp, budget.bram, budget.spram])
         self.sizes = np.maximum([device.lut, device.dsp, device.bram], 1)
         self.dsp_weight = DSP_WEIGHT * device.long_wires
@@ -85,7 +90,9 @@ class Search:
 
     def with_less(self, used: Resources) -> Search:
         """Return the same search with a smaller budget."""
-        return Search(self.options, self.budget.less(used), self.device, supply=self.supply)
+        return Search(
+            self.options, self.budget.less(used), self.device, steady_words=self.steady_words
+        )
 
     def best(self) -> list[Block] | None:
         """Return blocks at about the least feasible interval, None if nothing fits.
@@ -186,7 +193,7 @@ class Search:
 
     def _allowed(self, layer: int, interval: int) -> NDArray[np.bool_]:
         cycles = self.cycles[layer]
-        if self.supply:
+        if self.steady_words:
             waiting = self.missing[layer] * (interval / self.words[layer])
             cycles = cycles + np.maximum(0.0, waiting - self.missing[layer])
         return np.asarray(cycles <= interval)

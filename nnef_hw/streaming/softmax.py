@@ -57,13 +57,13 @@ class SoftmaxLayer(Layer[SoftmaxFolding]):
     def _part(
         self, folding: SoftmaxFolding, device: Device
     ) -> PipelinedSoftmax | Softmax | TfliteSoftmax:
-        known: dict[str, Any] = {
+        parameters: dict[str, Any] = {
             "channels": self.channels, "bits": self.source.bits, "signed": self.source.signed,
             "ram": device.ram,
         }  # fmt: skip
         if folding.stages:
-            return PipelinedSoftmax(stages=folding.stages, **known)
-        return TfliteSoftmax(**known) if self._is_tflite else Softmax(**known)
+            return PipelinedSoftmax(stages=folding.stages, **parameters)
+        return TfliteSoftmax(**parameters) if self._is_tflite else Softmax(**parameters)
 
     def parts(self, folding: SoftmaxFolding, device: Device) -> tuple[Part, ...]:
         return (self._part(folding, device),)
@@ -81,4 +81,4 @@ class SoftmaxLayer(Layer[SoftmaxFolding]):
 
 @lowers("softmax")
 def _lower_softmax(call: Call) -> SoftmaxLayer:
-    return SoftmaxLayer(**call.known, **call.extents, table=call.attrs["table"])
+    return SoftmaxLayer(**call.common, **call.extents, table=call.attrs["table"])

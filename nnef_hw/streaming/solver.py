@@ -23,7 +23,7 @@ __all__ = ["schedule"]
 SLACK_MARGIN = 2
 
 
-_Known = dict[tuple[Block, ...], Sized]
+_Simulated = dict[tuple[Block, ...], Sized]
 """Blocks with their FIFOs, by the blocks alone."""
 
 
@@ -99,16 +99,16 @@ def _designs(
 ) -> list[_Design]:
     """Return the designs that fit: one whose words come slowly, and a faster one without waits."""
     designs: list[_Design] = []
-    known: _Known = {}
-    for supply in (True, False):
-        search = Search(options, budget, device, supply=supply)
-        rough = search.best() if wanted is None else search.within(wanted)
-        if rough is None:
+    simulated: _Simulated = {}
+    for steady_words in (True, False):
+        search = Search(options, budget, device, steady_words=steady_words)
+        unqueued = search.best() if wanted is None else search.within(wanted)
+        if unqueued is None:
             continue
-        predicted = max(block.cycles for block in rough)
+        predicted = max(block.cycles for block in unqueued)
         if designs and designs[0].times.interval <= max(predicted, wanted or 0):
             break
-        design = _design(search, budget, ports, device, wanted, known)
+        design = _design(search, budget, ports, device, wanted, simulated)
         if design:
             designs.append(design)
     return designs
@@ -137,20 +137,20 @@ def _design(
     ports: Ports,
     device: Device,
     wanted: int | None,
-    known: _Known,
+    simulated: _Simulated,
 ) -> _Design | None:
     """Return the best design with its FIFOs; None if none fits or takes so few cycles.
 
-    ``known`` keeps what simulation gave.
+    ``simulated`` keeps what simulation gave.
     """
     limit = wanted
     while True:
         chosen = search.best() if limit is None else search.within(limit)
         if chosen is None:
             return None
-        sized = _with_fifos(tuple(chosen), ports, device, known)
+        sized = _with_fifos(tuple(chosen), ports, device, simulated)
         if sized.interval > max(block.cycles for block in chosen):
-            eased = _with_fifos(_with_slack(chosen, device), ports, device, known)
+            eased = _with_fifos(_eased(chosen, device), ports, device, simulated)
             if eased.interval < sized.interval and budget.holds(total_resources(eased.blocks)):
                 sized = eased
         used = total_resources(sized.blocks)
@@ -166,25 +166,27 @@ def _design(
         limit = min(limit - 1, limit * wanted // times.interval)
 
 
-def _with_fifos(blocks: tuple[Block, ...], ports: Ports, device: Device, known: _Known) -> Sized:
+def _with_fifos(
+    blocks: tuple[Block, ...], ports: Ports, device: Device, simulated: _Simulated
+) -> Sized:
     """Give blocks their FIFOs, by a simulation that is not repeated."""
-    if blocks not in known:
-        known[blocks] = give_fifos(blocks, ports, device)
-    return known[blocks]
+    if blocks not in simulated:
+        simulated[blocks] = give_fifos(blocks, ports, device)
+    return simulated[blocks]
 
 
-def _with_slack(blocks: Sequence[Block], device: Device) -> tuple[Block, ...]:
+def _eased(blocks: Sequence[Block], device: Device) -> tuple[Block, ...]:
     """Add FIFOs for the beats that come while a block takes none.
 
     Otherwise a layer before it that has no such cycles to lose does lose some.
     """
     interval = max(block.cycles for block in blocks)
     # Most cycles that a layer takes of those between a stream and the arrays before it.
-    supply: dict[str, int] = {}
+    cycles_of: dict[str, int] = {}
     eased = []
     for block in blocks:
-        before = max(supply.get(source.tensor, 0) for source in block.sources)
-        supply[block.tensor] = max(block.cycles, 0 if block.multipliers else before)
+        before = max(cycles_of.get(source.tensor, 0) for source in block.sources)
+        cycles_of[block.tensor] = max(block.cycles, 0 if block.multipliers else before)
         image = block.layer.image
         if image and block.pause and before > 0 and before + block.pause > interval:
             beats = -(-block.pause * image.beats // interval)

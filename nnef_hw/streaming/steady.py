@@ -139,20 +139,20 @@ class Advances:
         """Return the least interval that is proved to be enough; None if none is."""
         proved = []
         for period in range(1, MOST_PERIOD + 1):
-            known = self.bound(period)
-            if known is not None:
-                proved.append(Steady(known, period, None))
+            bound = self.bound(period)
+            if bound is not None:
+                proved.append(Steady(bound, period, None))
         return min(proved, key=attrgetter("mean"), default=None)
 
     def _largest(self, period: int) -> list[NDArray[np.int64]]:
         """Return the largest advance per frame and series; 0 in frames without one before."""
-        known = self.largest.setdefault(period, [])
-        for frame in range(len(known), len(self.events)):
+        largest = self.largest.setdefault(period, [])
+        for frame in range(len(largest), len(self.events)):
             if frame < period:
-                known.append(np.zeros(len(self.series), np.int64))
+                largest.append(np.zeros(len(self.series), np.int64))
                 continue
-            known.append(self._advances(frame, frame - period))
-        return known
+            largest.append(self._advances(frame, frame - period))
+        return largest
 
     def _advances(self, frame: int, earlier: int) -> NDArray[np.int64]:
         """Return by how much an event of each series comes after that of an earlier frame at most.

@@ -61,4 +61,4 @@ class TableLayer(PlainLayer):
 
 @lowers(Trait.TABLE)
 def _lower_table(call: Call) -> TableLayer:
-    return TableLayer(**call.known, **call.extents, entries=call.attrs["table"])
+    return TableLayer(**call.common, **call.extents, entries=call.attrs["table"])

@@ -74,7 +74,7 @@ def test_files(finished):
     assert manifest["model_hash"] == graph_hash(fixed)
     assert json.loads((folder / "report.json").read_text()) == report
     verilog = (folder / "rtl" / "top.v").read_text()
-    assert "module top(" in verilog
+    assert "module top (" in verilog
     assert all(layer in verilog for layer in json.loads(plan)["layers"])
 
 

@@ -16,7 +16,6 @@ from nnef_hw.rtl.primitives import PRIMITIVES
 from nnef_hw.streaming import find_board, lower, schedule
 from nnef_hw.streaming.accelerator import Accelerator
 from nnef_hw.streaming.beats import simulate_beats
-from nnef_hw.streaming.block import module_name
 from nnef_hw.streaming.systolic import SystolicFolding, window_weights
 from nnef_hw.testing import GraphBuilder
 
@@ -106,8 +105,9 @@ def test_primitives_come_once_and_no_source_path_does(graph):
         ("_x", "_x"),
     ],
 )
-def test_module_names_are_identifiers(layer, name):
-    assert module_name(layer) == name
+def test_names_of_instances_are_identifiers(layer, name, graph):
+    block = schedule(graph, find_board("ecp5")).blocks[0]
+    assert replace(block, layer=replace(block.layer, name=layer)).instance == name
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 3])

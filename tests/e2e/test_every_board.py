@@ -34,7 +34,7 @@ def test_design_of_every_board(board, fixed):
     plan = schedule(fixed, board, target_fps=20_000)
     manifest = make_manifest(fixed, plan, generator="test", link=link_entry("uart", DEFAULT_BAUD))
     design = design_board(plan, fixed, manifest, board)
-    assert "\nmodule board_top(" in design.verilog
+    assert "\nmodule board_top (" in design.verilog
     assert len(design.constraints.splitlines()) >= len(board.pins)
     assert design.suffix == {ICE40: "pcf", ECP5: "lpf"}[board.device.family]
     assert plan.resources.dsp <= board.device.dsp
