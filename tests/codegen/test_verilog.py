@@ -9,6 +9,7 @@ import pytest
 
 from nnef_hw.build.synthesis import map_only
 from nnef_hw.codegen.comments import module_comments
+from nnef_hw.codegen.names import identifier
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
@@ -93,6 +94,11 @@ def test_primitives_come_once_and_no_source_path_does(graph):
     assert len(re.findall(r"^module nnef_hw_product_pair\b", text, re.MULTILINE)) == 1
     assert ".py" not in text
     assert "src =" not in text
+
+
+@pytest.mark.parametrize("word", ["before", "bit", "edge", "logic", "reg", "unique0", "wait"])
+def test_no_name_is_a_reserved_word(word):
+    assert identifier(word) == f"{word}_"
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 import re
 
 import numpy as np
