@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from cases import CODES, Case
+from stream_cases import stream_cases
+from tap_cases import tap_cases
 
 from nnef_hw.devices import Device
 from nnef_hw.numerics import QType, Requant, signed_bits
-from nnef_hw.parts import Part
 from nnef_hw.parts.argmax import Argmax
 from nnef_hw.parts.array import SystolicArray
 from nnef_hw.parts.interpolated_table import InterpolatedTable
@@ -21,13 +22,10 @@ from nnef_hw.parts.pool import MaxPool, SumPool
 from nnef_hw.parts.requantizer import Requantizer, TfliteRequantizer
 from nnef_hw.parts.runningpool import RunningMax, RunningSum
 from nnef_hw.parts.softmax import Softmax
-from nnef_hw.parts.stream import Skid, SumQueue
 from nnef_hw.parts.table import Table
 from nnef_hw.parts.tablesum import TableSum
 from nnef_hw.parts.tflite_softmax import TfliteSoftmax
 from nnef_hw.parts.width import Pack
-from nnef_hw.rtl.array import sum_layout
-from nnef_hw.rtl.stream import beat_layout
 from nnef_hw.streaming import Plan
 from nnef_hw.streaming.layer_module import build_parts
 from nnef_hw.tables import unary_table
@@ -35,28 +33,6 @@ from nnef_hw.tflite_numerics import TfliteRequant, tflite_exp_table
 from nnef_hw.window import Window
 
 __all__ = ["Case", "component_cases", "network_cases"]
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A part and what it is filled with.
-
-    Its contents count too: cases that differ from others in them are not ``typical`` and not
-    fitted.
-    """
-
-    part: Part
-    contents: Mapping[str, Any] = field(default_factory=dict)
-    note: Mapping[str, int | str] = field(default_factory=dict)
-    typical: bool = True
-    built: Any = None
-
-    def build(self) -> Any:
-        """Return the component."""
-        return self.part.build(**self.contents) if self.built is None else self.built
-
-
-CODES: dict[str, Any] = {"bits": 8, "signed": False}
 
 
 def component_cases(device: Device) -> Iterator[Case]:
@@ -91,11 +67,8 @@ def component_cases(device: Device) -> Iterator[Case]:
             )
             # Of two channels an ECP5's subtractors become LUTs without carry chains.
             yield Case(pipelined, {"table": exponentials}, typical=channels > 2)
-    for bits in (14, 20, 28):
-        yield Case(SumQueue(bits=bits + 1), {"shape": sum_layout(bits)})
-    for bits in (4, 8, 16):
-        shape = beat_layout(bits=bits, signed=False, lanes=1)
-        yield Case(Skid(bits=bits + 1), {"shape": shape})
+    yield from stream_cases(device)
+    yield from tap_cases(device)
 
 
 def network_cases(plan: Plan) -> Iterator[Case]:

@@ -16,25 +16,25 @@ import re
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from component_cases import Case, component_cases, network_cases
+from cases import Case
+from component_cases import component_cases, network_cases
+from measured_cases import describe, measured_cases
 from numpy.typing import NDArray
 
 from nnef_hw.boards import Board
 from nnef_hw.build.synthesis import map_only
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.families import FAMILIES
+from nnef_hw.families import FAMILIES, Family
 from nnef_hw.frontend import load
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.streaming import Plan, Resources, find_board, schedule
 from nnef_hw.streaming.accelerator import Accelerator
 from nnef_hw.tools import run_tool
-from nnef_hw.window import Window
 
 __all__ = ["Case", "component_cases", "fit", "measure", "network_cases"]
 
@@ -59,14 +59,6 @@ def measure(component: Any, board: Board, folder: Path) -> Resources:
     }
     flip_flops = sum(n for cell, n in cells.items() if re.fullmatch(family.flip_flops, cell))
     return Resources(**counts, ff=flip_flops)
-
-
-def _describe(case: Case) -> dict[str, Any]:
-    parameters = {field.name: getattr(case.part, field.name) for field in fields(case.part)}
-    parameters.pop("ram", None)
-    if isinstance(window := parameters.get("window"), Window):
-        parameters["window"] = window.to_json()
-    return {**parameters, **case.note}
 
 
 def fit(lines: Sequence[dict[str, Any]]) -> None:
@@ -120,10 +112,12 @@ def main(arguments: list[str]) -> None:
         else:
             command.add_argument("folder", nargs="+", type=Path, help="has *.nnef.tgz, samples.npz")
     command = commands.add_parser("fit")
-    command.add_argument("file", nargs="+", type=Path, help="what `components` printed")
+    command.add_argument("family", choices=sorted(family.name for family in FAMILIES))
+    command.add_argument("--part", help="fit this part only")
     options = parser.parse_args(arguments)
     if options.command == "fit":
-        fit([json.loads(line) for file in options.file for line in file.open()])
+        family = next(family for family in FAMILIES if family.name == options.family)
+        fit(_measured(family, options.part))
         return
     target = find_board(options.family)
     with tempfile.TemporaryDirectory() as temporary:
@@ -143,22 +137,33 @@ def main(arguments: list[str]) -> None:
             found = measure(Accelerator(plan, graph), target, folder)
             link = Resources(target.link_lut, target.link_lut // 2, 0, target.link_bram)
             ours = {k: v - getattr(link, k) for k, v in plan.resources.to_json().items()}
-            _print(network.name, {"interval": plan.interval}, found, Resources(**ours), {})
+            _print(network.name, {"interval": plan.interval}, found, Resources(**ours))
+
+
+def _measured(family: Family, part: str | None) -> list[dict[str, Any]]:
+    """Return cases and what was measured of them; LUT multipliers are the device's figure."""
+    device = find_board(family.name).device
+    lines = []
+    for case, found in measured_cases(family):
+        if part in {None, case.part.costs}:
+            features = {**case.part.features, "fixed": 1}
+            products = features.pop("products", 0.0)
+            lut = found.lut - products * device.lut_multiplier
+            lines.append({
+                "name": case.part.costs, "typical": case.typical, "features": features,
+                "found": {"lut": lut},
+            })  # fmt: skip
+    return lines
 
 
 def _measure_case(case: Case, board: Board, folder: Path) -> None:
     found = measure(case.build(), board, folder)
-    extra = {"features": {**case.part.features, "fixed": 1}, "typical": case.typical}
-    _print(case.part.costs, _describe(case), found, case.part.resources(board.device), extra)
+    _print(case.part.costs, describe(case), found, case.part.resources(board.device))
 
 
-def _print(
-    name: str, case: dict[str, Any], found: Resources, estimate: Resources, extra: dict[str, Any]
-) -> None:
+def _print(name: str, case: dict[str, Any], found: Resources, estimate: Resources) -> None:
     line = {"name": name, "case": case, "found": found.to_json(), "estimate": estimate.to_json()}
-    line.update(extra)
-    error = estimate.lut / found.lut - 1 if found.lut else 0.0
-    sys.stdout.write(json.dumps({**line, "error": round(error, 3)}) + "\n")
+    sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
 
 

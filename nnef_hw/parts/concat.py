@@ -47,11 +47,17 @@ class Concat(Pipe):
 
     @property
     def features(self) -> Mapping[str, float]:
-        return {}
+        streams = len(self.runs)
+        return {
+            "code bits": self.bits * self.lanes * (streams - 1),
+            "streams": streams,
+            "counter bits": counter_bits(max(self.runs)),
+        }
 
     def flip_flops(self, device: Device) -> int:
         del device
-        return 10
+        counters = counter_bits(max(self.runs)) + counter_bits(len(self.runs))
+        return self.bits * self.lanes + counters + 3
 
     def process(self, target: Stream, *origins: Stream) -> Process:
         sent = -1

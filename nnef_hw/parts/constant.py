@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nnef_hw.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.devices import Device
-from nnef_hw.parts.part import Part
+from nnef_hw.parts.part import Part, counter_bits, rom_luts
 from nnef_hw.parts.timing import Kernel, Stream
 
 __all__ = ["Constant"]
@@ -52,12 +52,20 @@ class Constant(Part):
         return (self.tiling,) if self.style == "block" else ()
 
     @property
+    def _counters(self) -> int:
+        return counter_bits(self.count) + counter_bits(self.repeats)
+
+    @property
     def features(self) -> Mapping[str, float]:
-        return {}
+        in_logic = self.style == "logic"
+        return {
+            "counter bits": self._counters,
+            "table": self.bits * rom_luts(self.count) if in_logic else 0.0,
+        }
 
     def flip_flops(self, device: Device) -> int:
         del device
-        return 0
+        return self._counters + self.bits + 2
 
     def start(self, kernel: Kernel, *origins: Stream) -> Stream:
         raise AssertionError("a constant makes nothing wait")

@@ -119,7 +119,7 @@ class EltwiseProduct(TwoOperands):
     @property
     def features(self) -> Mapping[str, float]:
         first, second = self.in_bits
-        return {"products": first * second / 64}
+        return {"products": first * second / 64, "code bits": first + second}
 
     def flip_flops(self, device: Device) -> int:
         del device

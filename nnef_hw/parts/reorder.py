@@ -71,7 +71,8 @@ class Reorder(Part):
 
     @property
     def features(self) -> Mapping[str, float]:
-        return {"counter bits": self.counters}
+        rows = self.memory.width * (self.memory.rows - 1)
+        return {"counter bits": self.counters, "memory rows": rows}
 
     def flip_flops(self, device: Device) -> int:
         del device

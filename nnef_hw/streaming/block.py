@@ -173,7 +173,9 @@ class Block:
     @cached_property
     def resources(self) -> Resources:
         """Estimate; ``dsp``, ``bram`` and ``spram`` are exact."""
-        parts = [part.resources(self.device) for part in self.parts]
+        constant = self.layer.constant(self.device)
+        components = (*self.parts, constant) if constant is not None else self.parts
+        parts = [part.resources(self.device) for part in components]
         fifos = [
             self.fifo(operand).resources(self.device)
             for operand, depth in enumerate(self.fifos)

@@ -31,6 +31,9 @@ __all__ = ["ExtremumLayer", "ProductLayer", "SumLayer", "TableSumLayer"]
 
 F = TypeVar("F", bound=Folding)
 
+LOGIC_CODES = 128
+"""Codes of a constant up to which LUTs hold them; more of them take block RAM."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EltwiseLayer(Layer[F]):
@@ -58,6 +61,7 @@ class EltwiseLayer(Layer[F]):
         return Constant(
             count=len(self.codes), repeats=self.beats // len(self.codes), bits=self.second.bits,
             signed=self.second.signed, ram=device.ram,
+            style="logic" if len(self.codes) <= LOGIC_CODES else "block",
         )  # fmt: skip
 
     def contents(self, folding: F) -> Contents:

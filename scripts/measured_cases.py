@@ -1,0 +1,55 @@
+"""What was measured of every component, beside the case that it was measured for.
+
+``measured/FAMILY.jsonl`` holds what ``measure_resources.py components FAMILY`` printed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from cases import Case
+from component_cases import component_cases
+
+from nnef_hw.devices import Resources
+from nnef_hw.families import Family
+from nnef_hw.streaming import find_board
+from nnef_hw.window import Window
+
+__all__ = ["FOLDER", "describe", "measured_cases"]
+
+FOLDER = Path(__file__).parent / "measured"
+
+
+def describe(case: Case) -> dict[str, Any]:
+    """Return the parameters of a case's part as JSON values, but for its block RAM."""
+    parameters = {field.name: getattr(case.part, field.name) for field in fields(case.part)}
+    parameters.pop("ram", None)
+    if isinstance(window := parameters.get("window"), Window):
+        parameters["window"] = window.to_json()
+    described: dict[str, Any] = json.loads(json.dumps({**parameters, **case.note}))
+    return described
+
+
+def measured_cases(family: Family) -> Iterator[tuple[Case, Resources]]:
+    """Yield every case with what nextpnr packed it into.
+
+    Raises
+    ------
+    ValueError
+        If a case was not measured: the components have to be measured again.
+    """
+    lines: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    with (FOLDER / f"{family.name}.jsonl").open() as file:
+        for line in map(json.loads, file):
+            lines[line["name"]].append(line)
+    for case in component_cases(find_board(family.name).device):
+        described = describe(case)
+        found = [line for line in lines[case.part.costs] if line["case"] == described]
+        if not found:
+            raise ValueError(f"{case.part.costs} of {family.name} was not measured: {described}")
+        yield case, Resources(**found[0]["found"])
