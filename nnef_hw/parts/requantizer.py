@@ -42,7 +42,7 @@ class Requantizer(Pipe):
     round_stages
         Registers behind the multipliers.
     mult_bits
-        Most bits of a factor.
+        Bits of a factor, unless a scheme asks for more.
 
     Raises
     ------
@@ -66,10 +66,9 @@ class Requantizer(Pipe):
 
     def __post_init__(self) -> None:
         name = type(self).__name__
-        if not 1 <= self.digit_bits <= self.mult_bits:
-            raise ValueError(
-                f"{name} digit_bits must be in 1..{self.mult_bits}, not {self.digit_bits!r}"
-            )
+        most = max(self.mult_bits, self.factor_bits)
+        if not 1 <= self.digit_bits <= most:
+            raise ValueError(f"{name} digit_bits must be in 1..{most}, not {self.digit_bits!r}")
         digits = -(-self.factor_bits // self.digit_bits)
         if not 1 <= self.stages <= digits:
             raise ValueError(f"{name} stages must be in 1..{digits}, not {self.stages!r}")
