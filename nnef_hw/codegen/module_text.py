@@ -65,7 +65,7 @@ class _Writer:
             elif cell.kind == "$memrd_v2":
                 self.reads[_wire(cell.ports["DATA"])] = cell
             elif cell.kind not in OPERATORS and cell.kind not in _PORTS and cell.kind[0] == "$":
-                raise NotImplementedError(f"{cell.kind} as Verilog")
+                raise ValueError(f"no component may need a cell {cell.kind} of RTLIL")
         for cell in self.instances:
             for sig in cell.ports.values():
                 if len(sig) == 1 and isinstance(sig[0], Slice):
@@ -293,7 +293,7 @@ class _Writer:
         """Write a write port, whose word is written as a whole."""
         enables = set(cell.ports["EN"])
         if len(enables) != 1:
-            raise NotImplementedError("a write port that writes parts of words")
+            raise ValueError(f"a write port of {cell.memory} writes parts of words")
         (part,) = enables
         bit: Sig = (Bits(part.digits[:1]),) if isinstance(part, Bits) else (part,)
         enable = self.expressions.text(bit, Context.ALONE)
@@ -307,7 +307,7 @@ class _Writer:
     def read(self, cell: Cell) -> list[str]:
         """Write a read port; it returns what was there before a write of the same cycle."""
         if "1" in cell.parameters["TRANSPARENCY_MASK"].partition("'")[2]:
-            raise NotImplementedError("a transparent read port")
+            raise ValueError(f"a read port of {cell.memory} is transparent")
         memory, address = self.read_word(cell)
         value = f"{self.names.of(_wire(cell.ports['DATA']))} <= {memory}[{address}];"
         enable = cell.ports["EN"]

@@ -127,12 +127,11 @@ class Statements:
             skipped = " || ".join(condition for condition, _ in branches[:empty] if condition)
             skipped = f"!({skipped})" if empty > 1 else _negated(skipped)
             condition, body = branches[empty]
+            if branches[empty + 1 :]:
+                # The branches behind must not be entered where the empty ones would be.
+                return self._chain(branches)
             if condition is not None:
                 skipped = f"{skipped} && {condition}"
-                # The branches behind must not be entered where the empty ones would be.
-                behind = branches[empty + 1 :]
-                if behind:
-                    return self._chain([*branches])
             return self._chain([(skipped, body)])
         return self._chain(branches)
 
