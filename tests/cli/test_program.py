@@ -33,8 +33,7 @@ def test_doctor_reports_a_missing_tool(cli, monkeypatch):
     "arguments",
     [
         [], ["frobnicate"], ["check"], ["build", "m"], ["sim", "b", "--limit", "many"],
-        ["build", "m", "--board", "ice40", "--arch", "engine"], ["run", "m", "--on", "paper"],
-        ["build", "m", "--board", "ice40", "--frames", "0"],
+        ["build", "m", "--board", "ice40", "--frames", "0"], ["run", "m", "--on", "paper"],
     ],
     ids=" ".join,
 )  # fmt: skip

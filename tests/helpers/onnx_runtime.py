@@ -29,6 +29,8 @@ def run_onnxruntime(model, inputs, *, fused=True):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
+    # A MatMul of real activations computes in float32, not with activations of 8 bits.
+    options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
     if not fused:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     content = model.SerializeToString() if isinstance(model, onnx.ModelProto) else str(model)
