@@ -29,6 +29,8 @@ __all__ = ["Advances", "Steady", "cycles_per_frame", "find_steady"]
 
 MOST_PERIOD = 8
 """Frames of the longest pattern of spacings that is looked for."""
+SPANS = (*range(1, MOST_PERIOD + 1), 12, 16, 24, 48)
+"""Frames over which events are compared; some have patterns longer than that of the ends."""
 NEVER = 1 << 60
 
 
@@ -67,6 +69,29 @@ class Steady(NamedTuple):
         return ceil(self.mean)
 
 
+class _Rows:
+    """A matrix of integers that grows by rows of ``columns``."""
+
+    def __init__(self, columns: int) -> None:
+        self._memory = np.empty((16, columns), np.int64)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def append(self, row: NDArray[np.int64]) -> None:
+        """Add a row at the end."""
+        if self._count == len(self._memory):
+            self._memory = np.concatenate([self._memory, np.empty_like(self._memory)])
+        self._memory[self._count] = row
+        self._count += 1
+
+    @property
+    def matrix(self) -> NDArray[np.int64]:
+        """All rows so far, not copied."""
+        return self._memory[: self._count]
+
+
 class Advances:
     """Follows by how much events come later from frame to frame.
 
@@ -91,9 +116,8 @@ class Advances:
         # Of every frame: the events of all series in a row, and how many of each.
         self.events: list[NDArray[np.int64]] = []
         self.sizes: list[NDArray[np.int64]] = []
-        self.firsts: list[NDArray[np.int64]] = []
-        self.lasts: list[NDArray[np.int64]] = []
-        self.largest: dict[int, list[NDArray[np.int64]]] = {}
+        self.firsts, self.lasts = _Rows(len(self.series)), _Rows(len(self.series))
+        self.largest: dict[int, _Rows] = {}
 
     def add_frame(self) -> None:
         """Take note of the frame that has just passed."""
@@ -111,7 +135,8 @@ class Advances:
             firsts, lasts = np.full(len(sizes), NEVER), np.full(len(sizes), -1)
             firsts[some], lasts[some] = flat[(ends - sizes)[some]], flat[ends[some] - 1]
             self.firsts.append(firsts)
-            self.lasts.append(lasts)
+            # Of a series without events in this frame, the last one so far.
+            self.lasts.append(np.maximum(lasts, self.lasts.matrix[-1]) if self.lasts else lasts)
 
     def bound(self, period: int) -> int | None:
         """Return the most cycles by which any event will ever come after that of a period before.
@@ -121,15 +146,16 @@ class Advances:
         self._read_frames()
         if len(self.events) < period + 2:
             return None
-        largest = np.array(self._largest(period))
+        largest = self._largest(period)
         # What a larger advance delays directly, or a first frame that was behind none, is past.
-        first = np.minimum.reduceat(self.firsts[-period][self.members], self.begins)
-        lasts = np.array(self.lasts)
+        first = np.minimum.reduceat(self.firsts.matrix[-period][self.members], self.begins)
         most_until_now = np.maximum.accumulate(largest.max(axis=1)[: period - 1 : -1])
         for most in np.unique(most_until_now).tolist():
             exceeding = largest > most
             exceeding[:period] = True
-            latest = np.where(exceeding, lasts, -1).max(axis=0)
+            # Last events of frames come one after the other: only the last of the frames counts.
+            frame = len(largest) - 1 - exceeding[::-1].argmax(axis=0)
+            latest = self.lasts.matrix[frame, np.arange(len(self.series))]
             latest_of_group = np.maximum.reduceat(latest[self.members], self.begins)
             if (first + most >= latest_of_group + self.delay).all():
                 return int(most)
@@ -138,21 +164,21 @@ class Advances:
     def least(self) -> Steady | None:
         """Return the least interval that is proved to be enough; None if none is."""
         proved = []
-        for period in range(1, MOST_PERIOD + 1):
+        for period in SPANS:
             bound = self.bound(period)
             if bound is not None:
                 proved.append(Steady(bound, period, None))
         return min(proved, key=attrgetter("mean"), default=None)
 
-    def _largest(self, period: int) -> list[NDArray[np.int64]]:
+    def _largest(self, period: int) -> NDArray[np.int64]:
         """Return the largest advance per frame and series; 0 in frames without one before."""
-        largest = self.largest.setdefault(period, [])
+        largest = self.largest.setdefault(period, _Rows(len(self.series)))
         for frame in range(len(largest), len(self.events)):
             if frame < period:
                 largest.append(np.zeros(len(self.series), np.int64))
-                continue
-            largest.append(self._advances(frame, frame - period))
-        return largest
+            else:
+                largest.append(self._advances(frame, frame - period))
+        return largest.matrix
 
     def _advances(self, frame: int, earlier: int) -> NDArray[np.int64]:
         """Return by how much an event of each series comes after that of an earlier frame at most.
@@ -197,8 +223,8 @@ def find_steady(
         settling = int(unlike[-1]) + 1 if len(unlike) else 0
         inside = -(-latency * period // cycles)
         if len(spacings) - settling >= inside:
-            multiples = range(1, MOST_PERIOD // period + 1)
-            if any(advances.bound(period * n) == cycles * n for n in multiples):
+            multiples = (span for span in SPANS if span % period == 0)
+            if any(advances.bound(span) == cycles * (span // period) for span in multiples):
                 return Steady(cycles, period, settling)
             break
     if enough is not None:
