@@ -58,8 +58,6 @@ class FastRunner:
         Name of the module.
     inputs, outputs : Sequence[str]
         Names of its streams; apart from the end of its ports' names no two underscores in a row.
-    speed : bool
-        Spend more time in the compiler for a faster run.
     defines : Sequence[str]
         Verilog macros.
     cache_dir : Path, optional
@@ -67,12 +65,11 @@ class FastRunner:
     """
 
     def __init__(
-        self, verilog, top="top", *, inputs=("i",), outputs=("o",), speed=False, defines=(),
-        cache_dir=None,
+        self, verilog, top="top", *, inputs=("i",), outputs=("o",), defines=(), cache_dir=None
     ):  # fmt: skip
         self._verilog = verilog
         self._inputs, self._outputs = tuple(inputs), tuple(outputs)
-        self._options = {"top": top, "speed": speed, "defines": defines, "cache_dir": cache_dir}
+        self._options = {"top": top, "defines": defines, "cache_dir": cache_dir}
         self._models = {}
         ports = self._model("").ports
         self._widths = {
@@ -248,8 +245,7 @@ class FastRunner:
             )
             self._models[trace] = build_model(
                 self._verilog, harness=_HARNESS, prelude=prelude, ports=ports, trace=trace,
-                # a few frames are traced, for which no compiler pays
-                **{**self._options, "speed": self._options["speed"] and not trace},
+                **self._options,
             )  # fmt: skip
         return self._models[trace]
 

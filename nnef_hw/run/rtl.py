@@ -88,7 +88,6 @@ def run_rtl(
         top,
         inputs=[port.name for port in plan.inputs],
         outputs=[port.name for port in plan.outputs],
-        speed=True,
     )
     fed = payloads(graph.inputs, plan.inputs, codes)
     limit: dict[str, Any] = {}

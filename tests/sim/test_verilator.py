@@ -39,7 +39,7 @@ def build(harness, step=3, **options):
     return build_model(COUNTER.format(step=step), top="counter", harness=harness, **options)
 
 
-@pytest.mark.parametrize("options", [{}, {"speed": True}, {"trace": "vcd"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"trace": "vcd"}], ids=str)
 def test_model_runs(options, harness):
     model = build(harness, **options)
     assert subprocess.run([model.executable], capture_output=True).stdout == b"15"
