@@ -1,42 +1,23 @@
 // Runs a stream accelerator over files of beats, with no interpreter in the loop.
 //
-// The streams are named by the macros INPUTS(X) and OUTPUTS(X), which stand for X(stream) per stream. Arguments: RESULT
-// STALL SEED FRAMES IDLE_LIMIT MAX_CYCLES DRAIN SECONDS LEAST TOTAL TRACE TRACED SCOPES, then FILE WORDS per input and WORDS WIDTH BEATS per output.
-// FILE holds beats of WORDS 64-bit words. RESULT gets four words (status, cycles, seconds as a double, number of the
-// output at fault) and the numbers of beats per input and output; then the cycle of each beat, input by input; then
-// output by output the cycle of each beat, and the beats. A run ends after BEATS beats of every output, or after FRAMES
-// beats with the top bit set where BEATS is 0. After SECONDS (0: never) no further frame begins, but for the first LEAST
-// of TOTAL; the run is then the one that those frames alone would give. The waveform TRACE ends after TRACED frames of
-// every output, and has the SCOPES, separated by commas, or all; a disk that gets full ends the run.
+// It knows the accelerator by stream_model.h alone, and is compiled once for all of them. Arguments: RESULT STALL SEED
+// FRAMES IDLE_LIMIT MAX_CYCLES DRAIN SECONDS LEAST TOTAL TRACE TRACED SCOPES, then FILE WORDS per input and WORDS WIDTH
+// BEATS per output. FILE holds beats of WORDS 64-bit words. RESULT gets four words (status, cycles, seconds as a double,
+// number of the output at fault) and the numbers of beats per input and output; then the cycle of each beat, input by
+// input; then output by output the cycle of each beat, and the beats. A run ends after BEATS beats of every output, or
+// after FRAMES beats with the top bit set where BEATS is 0. After SECONDS (0: never) no further frame begins, but for
+// the first LEAST of TOTAL; the run is then the one that those frames alone would give. The waveform TRACE ends after
+// TRACED frames of every output, and has the SCOPES, separated by commas, or all; a disk that gets full ends the run.
 
-#include "Vtop.h"
+#include "stream_model.h"
 
 #include <chrono>
 #include <filesystem>
 #include <sstream>
 
-#if VM_TRACE_FST
-#include "verilated_fst_c.h"
-using Trace = VerilatedFstC;
-#elif VM_TRACE_VCD
-#include "verilated_vcd_c.h"
-using Trace = VerilatedVcdC;
-#endif
-
 namespace {
 
 enum Status : uint64_t { Done, Deadlock, CycleLimit, ValidDropped, PayloadChanged, ExtraBeat };
-
-// A port of up to 64 bits is an integer, a wider one an array of 32-bit words.
-template <typename T> void put(T& port, const uint64_t* words) { port = static_cast<T>(words[0]); }
-template <size_t N> void put(VlWide<N>& port, const uint64_t* words) {
-    for (size_t k = 0; k < N; ++k) port[k] = static_cast<uint32_t>(words[k / 2] >> (32 * (k % 2)));
-}
-template <typename T> void get(const T& port, uint64_t* words) { words[0] = port; }
-template <size_t N> void get(const VlWide<N>& port, uint64_t* words) {
-    std::fill_n(words, (N + 1) / 2, 0);
-    for (size_t k = 0; k < N; ++k) words[k / 2] |= static_cast<uint64_t>(port[k]) << (32 * (k % 2));
-}
 
 // One pause generator per end, so that no end's pauses depend on another's.
 class Pauses {
@@ -56,25 +37,23 @@ private:
 
 // Offers beats in order; an offer stands until it is taken.
 struct Source {
-    void (*put)(Vtop& top, const uint64_t* words);
-    CData* valid;
-    const CData* ready;
+    InputPort port;
     std::vector<uint64_t> beats, cycles;
     size_t words, total;
     bool offered;
 
     bool is_done() const { return cycles.size() == total; }
-    void drive(Vtop& top, Pauses& pauses) {
+    void drive(Pauses& pauses) {
         if (!offered && !is_done()) {
             offered = !pauses.next();
             // while nothing is offered the payload is another beat's: nobody may look at it
             const size_t position = cycles.size(), shown = offered ? position : (position * 7 + 3) % total;
-            put(top, &beats[shown * words]);
+            port.put(&beats[shown * words]);
         }
-        *valid = offered;
+        *port.valid = offered;
     }
     bool fires(uint64_t cycle) {
-        if (!offered || !*ready) return false;
+        if (!offered || !*port.ready) return false;
         cycles.push_back(cycle);
         offered = false;
         return true;
@@ -83,26 +62,24 @@ struct Source {
 
 // Takes beats and checks the rules of the stream.
 struct Sink {
-    void (*get)(const Vtop& top, uint64_t* words);
-    const CData* valid;
-    CData* ready;
+    OutputPort port;
     size_t words, last_bit;
     uint64_t wanted_beats, wanted_frames;
     std::vector<uint64_t> payloads, cycles, payload, held;
     uint64_t frames;
     bool waiting, is_done;
 
-    Status observe(const Vtop& top) {
-        if (!*valid) return waiting ? ValidDropped : Done;
-        get(top, payload.data());
+    Status observe() {
+        if (!*port.valid) return waiting ? ValidDropped : Done;
+        port.get(payload.data());
         if (waiting && payload != held) return PayloadChanged;
         if (is_done) return ExtraBeat;
-        waiting = !*ready;
+        waiting = !*port.ready;
         if (waiting) held = payload;
         return Done;
     }
     bool fires(uint64_t cycle) {
-        if (!*valid || !*ready) return false;
+        if (!*port.valid || !*port.ready) return false;
         cycles.push_back(cycle);
         payloads.insert(payloads.end(), payload.begin(), payload.end());
         frames += payload[last_bit / 64] >> (last_bit % 64) & 1;
@@ -147,15 +124,11 @@ void write_words(std::FILE* file, const std::vector<uint64_t>& words) {
 int main(int argc, char** argv) {
     VerilatedContext context;
     context.traceEverOn(VM_TRACE);
-    Vtop top{&context, "TOP"};
-#define SOURCE(stream) \
-    {[](Vtop& t, const uint64_t* words) { put(t.stream##___05Fpayload, words); }, \
-     &top.stream##___05Fvalid, &top.stream##___05Fready},
-#define SINK(stream) \
-    {[](const Vtop& t, uint64_t* words) { get(t.stream##___05Fpayload, words); }, \
-     &top.stream##___05Fvalid, &top.stream##___05Fready},
-    std::vector<Source> sources{INPUTS(SOURCE)};
-    std::vector<Sink> sinks{OUTPUTS(SINK)};
+    StreamModel model = make_model(&context);
+    std::vector<Source> sources;
+    std::vector<Sink> sinks;
+    for (int n = 0; n < model.input_count; ++n) sources.push_back({model.inputs[n]});
+    for (int n = 0; n < model.output_count; ++n) sinks.push_back({model.outputs[n]});
 
     if (argc != static_cast<int>(14 + 2 * sources.size() + 3 * sinks.size())) return 2;
     const auto number = [&](int place) { return std::strtoull(argv[place], nullptr, 10); };
@@ -190,7 +163,7 @@ int main(int argc, char** argv) {
     const uint64_t traced_frames = number(12);
     const auto trace_folder = std::filesystem::path(argv[11]).parent_path();
     if (tracing) {
-        top.trace(&trace, 99);
+        model.trace(&trace, 99);
         std::istringstream scopes(argv[13]);
         for (std::string scope; std::getline(scopes, scope, ',');) trace.dumpvars(99, scope);
         require_space(trace_folder);
@@ -199,18 +172,18 @@ int main(int argc, char** argv) {
 #endif
     uint64_t half_cycles = 0;
     const auto step = [&](int clk) {
-        top.clk = clk;
-        top.eval();
+        *model.clk = clk;
+        model.eval();
 #if VM_TRACE
         if (tracing) trace.dump(half_cycles);
 #endif
         ++half_cycles;
     };
 
-    top.rst = 1;
+    *model.rst = 1;
     step(0);
     step(1);
-    top.rst = 0;
+    *model.rst = 0;
 
     Status status = Done;
     uint64_t cycle = 0, idle = 0, drained = 0, fault = 0;
@@ -248,12 +221,12 @@ int main(int argc, char** argv) {
             break;
         }
 
-        for (size_t n = 0; n < sources.size(); ++n) sources[n].drive(top, source_pauses[n]);
-        for (size_t n = 0; n < sinks.size(); ++n) *sinks[n].ready = !sink_pauses[n].next();
+        for (size_t n = 0; n < sources.size(); ++n) sources[n].drive(source_pauses[n]);
+        for (size_t n = 0; n < sinks.size(); ++n) *sinks[n].port.ready = !sink_pauses[n].next();
         step(0);
         for (size_t n = 0; n < sinks.size() && status == Done; ++n) {
             fault = n;
-            status = sinks[n].observe(top);
+            status = sinks[n].observe();
         }
         if (status != Done) break;
 
@@ -280,7 +253,7 @@ int main(int argc, char** argv) {
 #endif
     }
     const double seconds = elapsed();
-    top.final();
+    model.final();
 #if VM_TRACE
     if (tracing) trace.close();
 #endif

@@ -16,7 +16,8 @@ from nnef_hw.tools import Tool, run_tool
 
 __all__ = ["FastRunner", "RunResult"]
 
-_HARNESS = Path(__file__).with_suffix(".cpp")
+_RUNNER = (Path(__file__).with_suffix(".cpp"), Path(__file__).with_name("stream_model.h"))
+_HARNESS = Path(__file__).with_name("stream_model.cpp")
 _HEADER = struct.Struct("<2QdQ")
 _FAILURES = {
     1: "no beat moved on any side for {idle} cycles",
@@ -244,8 +245,8 @@ class FastRunner:
                 for macro, names in (("INPUTS", self._inputs), ("OUTPUTS", self._outputs))
             )
             self._models[trace] = build_model(
-                self._verilog, harness=_HARNESS, prelude=prelude, ports=ports, trace=trace,
-                **self._options,
+                self._verilog, harness=_HARNESS, runner=_RUNNER, prelude=prelude, ports=ports,
+                trace=trace, **self._options,
             )  # fmt: skip
         return self._models[trace]
 

@@ -1,7 +1,7 @@
 """Verilog compiled to executables with Verilator, once per content.
 
 A small model takes about half a second: the generated C++ goes through one compiler call with a
-precompiled header, and Verilator's run-time library is compiled once for all models.
+precompiled header; Verilator's run-time library and the runner are compiled once for all models.
 """
 
 import functools
@@ -48,6 +48,8 @@ _UNOPTIMIZED = """#ifdef __clang__
 #pragma GCC optimize("O0")
 #endif
 """
+_FEW_BYTES = 300_000
+"""C++ of which a compiler call of its own takes longer than waiting for it."""
 _PORT = re.compile(r"VL_(IN|OUT|INOUT)(?:8|16|64|W)?\(&(\w+),(\d+),(\d+)(?:,\d+)?\);")
 
 
@@ -78,6 +80,7 @@ def build_model(
     *,
     top: str = "top",
     harness: Path,
+    runner: Sequence[Path] = (),
     prelude: str = "",
     ports: Mapping[str, str] | None = None,
     trace: str = "",
@@ -95,9 +98,12 @@ def build_model(
     top : str
         Top module; its C++ class is ``Vtop`` whatever its name.
     harness : Path
-        C++ file with ``main``.
+        C++ file that is compiled with the model.
+    runner : Sequence[Path]
+        C++ file with ``main`` that is compiled once for all models, and the headers that it shares
+        with the harness; without one the harness has ``main``.
     prelude : str
-        C++ text ahead of it.
+        C++ text ahead of the harness.
     ports : Mapping[str, str], optional
         Ports that the harness needs, with their directions, "in" or "out".
     trace : str
@@ -146,7 +152,19 @@ def build_model(
         ),
     )
 
-    key = digest(library_key, verilog, prelude, harness, *arguments, *link)[:32]
+    flags += [*_includes(verilator), "-include", library / "runtime.h"]
+    compiled = sorted(library.glob("*.o"))
+    if runner:
+        runner_key = digest(library_key, *runner)[:32]
+        runner_logs = root / "logs" / runner_key
+        job = [*flags, "-c", runner[0], "-o", "runner.o"]
+        folder = publish_directory(
+            root / "verilated" / runner_key,
+            lambda folder: _compile_all(compiler, [job], folder, runner_logs),
+        )
+        compiled.append(folder / "runner.o")
+
+    key = digest(library_key, verilog, prelude, harness, *runner, *arguments, *link)[:32]
     logs = root / "logs" / key
 
     def produce(folder):
@@ -157,9 +175,12 @@ def build_model(
         # cocotb wants the program to be called like the top module
         program = folder / "bin" / top
         program.parent.mkdir()
-        tools = (verilator, compiler)
-        main = (prelude, harness)
-        _compile_model(folder, logs, main, library, tools, flags, link, program, trace=trace)
+        libraries = ["-pthread", *(["-llz4", "-lz"] if trace == "fst" else []), *link]
+        objects = _compile_model(folder, logs, (prelude, harness), compiler, flags)
+        command = [*objects, *compiled, *libraries, "-o", program]
+        run_tool(compiler, command, cwd=folder, log=logs / "link.log")
+        for path in (*objects, *(folder / "obj").glob("*.cpp")):
+            path.unlink()
 
     model = publish_directory(root / "models" / key, produce)
     return Model(model / "bin" / top, _ports(model / "obj" / "Vtop.h"))
@@ -194,34 +215,29 @@ def _compile_library(folder, logs, verilator, compiler, flags, *, trace, vpi):
         raise
 
 
-def _compile_model(folder, logs, main, library, tools, flags, link, program, *, trace):
-    verilator, compiler = tools
+def _compile_model(folder, logs, main, compiler, flags):
+    """Compile what Verilator made and the harness; return the object files."""
     prelude, harness = main
-    objects = folder / "obj"
-    flags = [*flags, *_includes(verilator), "-Iobj", "-include", library / "runtime.h"]
-    generated = sorted(objects.glob("*.cpp"))
+    generated = sorted((folder / "obj").glob("*.cpp"))
     # What runs once, such as filling the memories, is most of the text and not worth optimizing;
     # said by pragmas, because with other flags the precompiled header would be refused.
-    slow = [path for path in generated if path.stem.endswith("__Slow")]
-    fast = [path for path in generated if path not in slow]
-    parts = {"once": (_UNOPTIMIZED, slow), "every_cycle": (prelude, [*fast, harness])}
-    sources = []
-    for name, (begin, paths) in parts.items():
-        source = folder / f"{name}.cpp"
-        source.write_text(begin + "".join(f'#include "{path}"\n' for path in paths))
-        sources.append(source)
-    jobs = [[*flags, "-c", path, "-o", objects / f"{path.stem}.o"] for path in sources]
+    once = [path for path in generated if path.stem.endswith("__Slow")]
+    every_cycle = [path for path in generated if path not in once]
+    texts = [prelude + _including(*every_cycle, harness), _UNOPTIMIZED + _including(*once)]
+    if sum(path.stat().st_size for path in once) < _FEW_BYTES:
+        texts = ["".join(texts)]
+    objects, jobs = [], []
+    for n, text in enumerate(texts):
+        source = folder / f"model{n}.cpp"
+        source.write_text(text)
+        objects.append(source.with_suffix(".o"))
+        jobs.append([*flags, "-Iobj", "-c", source, "-o", objects[-1]])
     _compile_all(compiler, jobs, folder, logs)
+    return objects
 
-    compiled = [objects / f"{path.stem}.o" for path in sources]
-    compression = ["-llz4", "-lz"] if trace == "fst" else []
-    run_tool(
-        compiler,
-        [*compiled, *sorted(library.glob("*.o")), "-pthread", *compression, *link, "-o", program],
-        cwd=folder, log=logs / "link.log",
-    )  # fmt: skip
-    for path in (*compiled, *generated):
-        path.unlink()
+
+def _including(*paths):
+    return "".join(f'#include "{path}"\n' for path in paths)
 
 
 def _compile_all(compiler, jobs, folder, logs):
