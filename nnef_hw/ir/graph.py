@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.errors import Location
-from nnef_hw.ir.operators import Operator, Trait, operator
+from nnef_hw.ir.operators import Attributes, CanonicalOperator, Operator, Trait, operator
 from nnef_hw.numerics import QType
 
 __all__ = ["Graph", "Node", "Quantization", "Stage", "State", "Tensor"]
+
+A = TypeVar("A", bound=Attributes)
 
 
 class Stage(StrEnum):
@@ -139,6 +141,25 @@ class Node:
     def has(self, trait: Trait) -> bool:
         """Whether the operator has a trait."""
         return self.operator.has(trait)
+
+    def attributes(self, kind: type[A]) -> A:
+        """Return the attributes of a canonical node, parsed.
+
+        Parameters
+        ----------
+        kind
+            The class of its operator's attributes, or one that this is derived from.
+
+        Raises
+        ------
+        AssertionError
+            If the operator has no such attributes.
+        """
+        found = self.operator
+        parsed = found.parsed if isinstance(found, CanonicalOperator) else None
+        assert parsed is not None, f"{self.op} has no parsed attributes"
+        assert issubclass(parsed, kind), f"{self.op} has no {kind.__name__}"
+        return parsed.parse(self.attrs)
 
     def with_attrs(self, **attrs: Any) -> Node:
         """Copy with some attributes replaced or added."""

@@ -25,7 +25,7 @@ from __future__ import annotations
 import numpy as np
 
 from nnef_hw.ir.graph import Graph, Node, Stage
-from nnef_hw.ir.operators import CanonicalOperator, Trait
+from nnef_hw.ir.operators import Attributes, CanonicalOperator, Trait
 from nnef_hw.tables import TABLE_BITS, table_size
 
 __all__ = ["verify"]
@@ -53,6 +53,8 @@ def verify(graph: Graph) -> None:
             assert isinstance(operator, CanonicalOperator), f"{node.name}: {node.op} not canonical"
             missing = operator.attributes - node.attrs.keys()
             assert not missing, f"{node.name}: no attribute {sorted(missing)}"
+            if operator.parsed is not None:
+                _verify_attributes(node, operator.parsed)
             if graph.stage == Stage.FIXED:
                 _verify_fixed(graph, node, operator)
     for name in graph.outputs:
@@ -64,6 +66,13 @@ def verify(graph: Graph) -> None:
     for tensor in graph.tensors.values():
         if tensor.data is not None:
             assert tensor.data.shape == tensor.shape, f"{tensor.name}: data has another shape"
+
+
+def _verify_attributes(node: Node, kind: type[Attributes]) -> None:
+    try:
+        node.attributes(kind)
+    except AssertionError as error:
+        raise AssertionError(f"{node.name}: {error}") from error
 
 
 def _verify_fixed(graph: Graph, node: Node, operator: CanonicalOperator) -> None:

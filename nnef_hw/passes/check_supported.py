@@ -8,7 +8,7 @@ import numpy as np
 
 from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.ir import Graph, Node, Trait
-from nnef_hw.ir.operators import CanonicalOperator, PerOperator
+from nnef_hw.ir.operators import CanonicalOperator, PerOperator, PoolAttributes
 from nnef_hw.passes.check_data_movement import check_data_movement
 from nnef_hw.passes.editor import channel_values, is_trivial
 from nnef_hw.reference.windows import pool_counts
@@ -164,17 +164,21 @@ def _conv(graph: Graph, node: Node) -> Iterator[Problem]:
 
 @checks(Trait.POOL)
 def _pool(graph: Graph, node: Node) -> Iterator[Problem]:
-    yield from _window(graph, node)
+    problems = [*_window(graph, node), *_pool_form(node)]
+    yield from problems
+    if not problems and node.op == "avg_pool" and node.attrs["border"] == "ignore":
+        counts = pool_counts(node.attributes(PoolAttributes), graph.tensor(node.inputs[0]).shape)
+        if not counts.all():
+            yield "some of its windows lie outside of the image", "use less padding"
+
+
+def _pool_form(node: Node) -> Iterator[Problem]:
     border = node.attrs["border"]
     if border not in {"constant", "ignore"}:
         yield f"border {border!r} with padding is not supported", "use 'constant' or 'ignore'"
     for key, trivial in (("size", 1), ("stride", 1), ("padding", (0, 0))):
         if not is_trivial(node.attrs[key][:2], trivial):
             yield f"{key} {node.attrs[key]} extends over batch or channels", "use rows and columns"
-    shape = graph.tensor(node.inputs[0]).shape
-    is_average = node.op == "avg_pool" and border == "ignore" and len(shape) == 4
-    if is_average and not pool_counts(node.attrs, shape).all():
-        yield "some of its windows lie outside of the image", "use less padding"
 
 
 @checks(Trait.ARITHMETIC)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.ir.operators import WeightsAttributes
 
 __all__ = ["equalize"]
 
@@ -85,7 +86,7 @@ def _keeps_channels(graph: Graph, node: Node) -> bool:
 
 def _scale_pair(arrays: _Arrays, first: Node, second: Node) -> None:
     filters = arrays[first.inputs[1]], arrays[second.inputs[1]]
-    groups = second.attrs.get("groups", 1)
+    groups = second.attributes(WeightsAttributes).groups
     # [groups, rows, channels of a group, taps]: a view, as filters are contiguous
     columns = filters[1].reshape(groups, len(filters[1]) // groups, filters[1].shape[1], -1)
     reads = np.abs(columns).max(axis=(1, 3)).reshape(-1)

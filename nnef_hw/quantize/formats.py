@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,7 +11,7 @@ import numpy as np
 
 from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph, Node, Trait
-from nnef_hw.ir.operators import PerOperator
+from nnef_hw.ir.operators import PerOperator, PoolAttributes
 from nnef_hw.numerics import QType
 from nnef_hw.quantize.observe import Observation
 from nnef_hw.quantize.one_format import (
@@ -277,7 +276,7 @@ class WindowSum(Average):
 
     def without_samples(self, formats: Formats, node: Node) -> QType:
         lo, hi = formats.limits(node.inputs[0])
-        taps = math.prod(node.attrs["size"])
+        taps = node.attributes(PoolAttributes).taps
         return formats.scheme_of(node.name).activation(lo * taps, hi * taps)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.ir import Graph, Node, Stage, Tensor, Trait, verify
-from nnef_hw.ir.operators import PerOperator
+from nnef_hw.ir.operators import PadAttributes, PerOperator, PoolAttributes
 from nnef_hw.numerics import (
     QType,
     Requant,
@@ -247,7 +247,7 @@ def _weighted_sum(builder: _Builder, node: Node, sign: float) -> Node:
 
 @converts("avg_pool")
 def _average(builder: _Builder, node: Node) -> Node:
-    taps = int(np.prod(node.attrs["size"]))
+    taps = node.attributes(PoolAttributes).taps
     if not builder.is_tflite:
         return _requantized_sum(builder, node, taps)
     source, target = builder.qtype(node.inputs[0]), builder.take_format(node)
@@ -270,12 +270,12 @@ def _window_sum(builder: _Builder, node: Node) -> Node:
 def _requantized_sum(builder: _Builder, node: Node, divisor: int) -> Node:
     """Requantize window sums, divided by a number or by the count of taps in the image."""
     source, target = builder.qtype(node.inputs[0]), builder.take_format(node)
-    taps = int(np.prod(node.attrs["size"]))
-    top = taps * max(source.hi - source.zero_point, source.zero_point - source.lo)
+    pool = node.attributes(PoolAttributes)
+    top = pool.taps * max(source.hi - source.zero_point, source.zero_point - source.lo)
     counts = [divisor]
-    if node.attrs["border"] == "ignore":
+    if pool.border == "ignore":
         shape = builder.graph.tensor(node.inputs[0]).shape
-        counts = np.unique(pool_counts(node.attrs, shape)).tolist()
+        counts = np.unique(pool_counts(pool, shape)).tolist()
     factors = [_scale(source) / (_scale(target) * count) for count in counts]
     return node.with_attrs(requant=builder.requant(node, factors, target, signed_bits(-top, top)))
 
@@ -329,7 +329,7 @@ def _scale(qtype: QType) -> float:
 def _check_padding(node: Node, source: QType) -> None:
     """Refuse to put a value around an image that its format does not reach."""
     lo, hi = source.dequantize([source.lo, source.hi]).tolist()
-    value, step = float(node.attrs["value"]), _scale(source)
+    value, step = node.attributes(PadAttributes).value, _scale(source)
     if not lo - step < value < hi + step:
         raise UnsupportedError(
             f"pad {node.name!r}: its value {value:g} lies outside of {lo:g}..{hi:g}, the range of "

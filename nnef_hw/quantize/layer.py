@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node
+from nnef_hw.ir.operators import WeightsAttributes
 from nnef_hw.numerics import QType
 from nnef_hw.quantize.adaptive import fit_weights, round_adaptively
 from nnef_hw.quantize.params import LayerParams
@@ -54,7 +55,7 @@ class LayerQuantizer:
         self._weights, self._bias_values = (
             np.asarray(graph.constant(name), np.float64) for name in node.inputs[1:]
         )
-        self._groups = node.attrs.get("groups", 1)
+        self._groups = node.attributes(WeightsAttributes).groups
         self._given = source_weights(self._filter)
         self._moments: Moments | None = None
         if self._given is None and simulation is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.ir.operators import PadAttributes
 
 __all__ = ["computing_node", "exact_operands", "format_owners", "padded_values"]
 
@@ -49,7 +50,7 @@ def padded_values(graph: Graph) -> dict[str, list[float]]:
             source = node.inputs[0]
             while (before := graph.producer(source)) and before.has(Trait.KEEPS_FORMAT):
                 source = before.inputs[0]
-            values.setdefault(source, []).append(float(node.attrs["value"]))
+            values.setdefault(source, []).append(node.attributes(PadAttributes).value)
     return values
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node
+from nnef_hw.ir.operators import ConvAttributes
 from nnef_hw.numerics import QType
 from nnef_hw.reference.batching import is_batchable
 from nnef_hw.reference.program import Step
@@ -116,9 +117,9 @@ def _windows(node: Node, x: FloatArray, filter_shape: tuple[int, ...]) -> FloatA
     """Return [groups, K, n] of the windows of all samples, or of _MAX_WINDOWS at random."""
     if node.op == "linear":
         return x.T[np.newaxis].copy()
-    attrs = node.attrs
-    padded = pad_border(x, attrs["padding"], attrs["border"])
-    taps = gather_taps(padded, filter_shape[2:], attrs["stride"], attrs["dilation"])
+    conv = node.attributes(ConvAttributes)
+    padded = pad_border(x, conv.padding, conv.border)
+    taps = gather_taps(padded, filter_shape[2:], conv.stride, conv.dilation)
     extents = (len(x), *taps[0].shape[2:])
     positions = np.arange(np.prod(extents))
     if len(positions) > _MAX_WINDOWS:
@@ -126,4 +127,4 @@ def _windows(node: Node, x: FloatArray, filter_shape: tuple[int, ...]) -> FloatA
     sample, *place = np.unravel_index(positions, extents)
     chosen: tuple[Any, ...] = (sample, slice(None), *place)
     columns = np.stack([tap[chosen].T for tap in taps], axis=1)
-    return columns.reshape(attrs["groups"], -1, len(positions))
+    return columns.reshape(conv.groups, -1, len(positions))

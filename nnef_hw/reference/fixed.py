@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph, Node, Tensor, Trait
 from nnef_hw.ir.batch import join_batch, sample_extents
-from nnef_hw.ir.operators import PerOperator
+from nnef_hw.ir.operators import (
+    ConvAttributes,
+    FactorAttributes,
+    PadAttributes,
+    PerOperator,
+    PoolAttributes,
+    SliceAttributes,
+)
 from nnef_hw.numerics import (
     AddRequant,
     QType,
@@ -202,13 +209,10 @@ def _conv(call: _Call) -> Codes:
     weights, bias = _weights(call)
     zero_point = call.source.zero_point
     dtype = _exact_type(weights, call.source)
-    padded = pad_border(call.x, call.attr("padding"), call.attr("border"), zero_point)
+    conv = call.node.attributes(ConvAttributes)
+    padded = pad_border(call.x, conv.padding, conv.border, zero_point)
     sums = convolve(
-        padded.astype(dtype),
-        weights.astype(dtype),
-        call.attr("stride"),
-        call.attr("dilation"),
-        call.attr("groups"),
+        padded.astype(dtype), weights.astype(dtype), conv.stride, conv.dilation, conv.groups
     )
     folded = fold_zero_point(bias, weights, zero_point)
     acc = sums.astype(np.int64)
@@ -272,29 +276,29 @@ def _requantize(call: _Call, acc: Codes) -> Codes:
     return requant.apply(acc)
 
 
-def _taps(call: _Call, value: int) -> tuple[Codes, ...]:
-    padded = pad_border(call.x, call.attr("padding"), call.attr("border"), value)
-    return gather_taps(padded, call.attr("size"), call.attr("stride"), call.attr("dilation"))
+def _taps(call: _Call, pool: PoolAttributes, value: int) -> tuple[Codes, ...]:
+    padded = pad_border(call.x, pool.padding, pool.border, value)
+    return gather_taps(padded, pool.size, pool.stride, pool.dilation)
 
 
 @fixed("max_pool")
 def _max_pool(call: _Call) -> Codes:
-    source = call.source
-    lowest = call.attr("border") == "ignore"
-    return np.asarray(np.maximum.reduce(_taps(call, source.lo if lowest else source.zero_point)))
+    source, pool = call.source, call.node.attributes(PoolAttributes)
+    value = source.lo if pool.border == "ignore" else source.zero_point
+    return np.asarray(np.maximum.reduce(_taps(call, pool, value)))
 
 
 @fixed("avg_pool", "box")
 def _sum_pool(call: _Call) -> Codes:
-    zero_point = call.source.zero_point
-    taps = _taps(call, zero_point)
+    zero_point, pool = call.source.zero_point, call.node.attributes(PoolAttributes)
+    taps = _taps(call, pool, zero_point)
     total = np.zeros(taps[0].shape, np.int64)
     for tap in taps:
         total += tap
     total -= len(taps) * zero_point
-    if call.attr("border") != "ignore":
+    if pool.border != "ignore":
         return _requantize(call, total)
-    counts = pool_counts(call.node.attrs, call.x.shape)
+    counts = pool_counts(pool, call.x.shape)
     requant: Requant | TfliteAverage = call.attr("requant")
     if isinstance(requant, TfliteAverage):
         return requant.apply(total, counts)
@@ -327,24 +331,24 @@ def _argmin(call: _Call) -> Codes:
 
 @fixed("pad")
 def _pad(call: _Call) -> Codes:
-    code = int(call.source.quantize(call.attr("value")))
-    return pad_border(call.x, call.attr("padding"), "constant", code)
+    pad = call.node.attributes(PadAttributes)
+    return pad_border(call.x, pad.padding, value=int(call.source.quantize(pad.value)))
 
 
 @fixed("nearest_upsample")
 def _upsample(call: _Call) -> Codes:
-    return repeat_pixels(call.x, call.attr("factor"))
+    return repeat_pixels(call.x, call.node.attributes(FactorAttributes).factor)
 
 
 @fixed("depth_to_space")
 def _depth_to_space(call: _Call) -> Codes:
-    return depth_to_space(call.x, call.attr("factor"))
+    return depth_to_space(call.x, call.node.attributes(FactorAttributes).factor)
 
 
 @fixed("slice")
 def _slice(call: _Call) -> Codes:
-    [axis], [begin], [end] = map(call.attr, ("axes", "begin", "end"))
-    return take_slice(call.x, axis, begin, end)
+    part = call.node.attributes(SliceAttributes)
+    return take_slice(call.x, part.axis, part.begin, part.end)
 
 
 @fixed("reshape")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import product
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.ir.operators import PoolAttributes
 from nnef_hw.window import taps_inside
 
 __all__ = [
@@ -100,18 +101,20 @@ def count_taps(
     return np.asarray(reduce(np.multiply.outer, [np.array(taps_inside(*axis)) for axis in axes]))
 
 
-def pool_counts(attrs: Mapping[str, Any], shape: Sequence[int]) -> NDArray[np.int64]:
-    """Count the taps inside of an image for every window of a pool over its rows and columns.
+def pool_counts(pool: PoolAttributes, shape: Sequence[int]) -> NDArray[np.int64]:
+    """Count the taps inside of an image for every window of a pool.
 
     Parameters
     ----------
-    attrs
-        Complete attributes of the pool; its windows have an axis for each of ``shape``.
     shape
-        Shape of the image: batch, channels, and the extents that the result has axes for.
+        Shape of the image: batch, channels, rows, columns.
+
+    Returns
+    -------
+    ndarray
+        [rows, columns] of windows.
     """
-    window = (attrs[key][2:] for key in ("padding", "size", "stride", "dilation"))
-    return count_taps(shape[2:], *window)
+    return count_taps(shape[2:], pool.padding, pool.size, pool.stride, pool.dilation)
 
 
 def _last(lead: int, slices: Iterable[slice]) -> tuple[slice, ...]:

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from nnef_hw.devices import Device
 from nnef_hw.errors import UnsupportedError
+from nnef_hw.ir.operators import ConvAttributes, WeightsAttributes
 from nnef_hw.numerics import accumulator_range, fold_zero_point, signed_bits
 from nnef_hw.parts import Part
 from nnef_hw.streaming.arrays import Convolution, stored_bits
 from nnef_hw.streaming.depthwise import DepthwiseLayer
-from nnef_hw.streaming.layer import Call, Contents, axis_pair, lowers
+from nnef_hw.streaming.layer import Call, Contents, lowers
 from nnef_hw.streaming.requantize import requant_contents
 from nnef_hw.streaming.systolic import SystolicFolding, systolic_foldings
 from nnef_hw.streaming.taps import TapFolding, View, lines_of, tap_foldings
@@ -80,7 +81,7 @@ class ConvLayer(Convolution[SystolicFolding | DotFolding]):
 def _lower_conv(call: Call) -> ConvLayer | DepthwiseLayer:
     node, source = call.node, call.source
     channels = call.image(node.inputs[0])[2]
-    groups = int(call.attrs.get("groups", 1))
+    groups = node.attributes(WeightsAttributes).groups
     qtype = call.format(node.inputs[1])
     codes = call.graph.constant(node.inputs[1]).astype(np.int64)
     codes = codes.reshape(*codes.shape[:2], -1).transpose(0, 2, 1) - qtype.zero_point
@@ -121,11 +122,10 @@ def _conv_window(call: Call, *, by_channel: bool) -> Window:
     height, width, channels = call.image(call.node.inputs[0])
     if call.node.op == "linear":
         return Window(height, width, channels)
-    attrs = call.attrs
+    conv = call.node.attributes(ConvAttributes)
+    rows, columns = call.graph.tensor(call.node.inputs[1]).shape[2:]
     return Window(
-        height, width, channels,
-        kernel=axis_pair(call.graph.tensor(call.node.inputs[1]).shape[2:], 1),
-        stride=axis_pair(attrs["stride"], 1), dilation=axis_pair(attrs["dilation"], 1),
-        padding=axis_pair([tuple(pair) for pair in attrs["padding"]], (0, 0)),
+        height, width, channels, kernel=(rows, columns), stride=conv.stride,
+        dilation=conv.dilation, padding=conv.padding,
         passes=channels if by_channel else 1, by_channel=by_channel,
     )  # fmt: skip

@@ -9,13 +9,14 @@ import numpy as np
 
 from nnef_hw.devices import Device
 from nnef_hw.ir import Graph, Node, Reordering, find_reordering
+from nnef_hw.ir.operators import FactorAttributes, PadAttributes, SliceAttributes
 from nnef_hw.parts import Part
 from nnef_hw.parts.concat import Concat, Split
 from nnef_hw.parts.depthtospace import DepthToSpace
 from nnef_hw.parts.pad import Pad
 from nnef_hw.parts.transpose import Transpose
 from nnef_hw.parts.upsample import Upsample
-from nnef_hw.streaming.layer import Call, Folding, PlainLayer, axis_pair, lowers
+from nnef_hw.streaming.layer import Call, Folding, PlainLayer, lowers
 from nnef_hw.window import Window
 
 __all__ = [
@@ -191,18 +192,19 @@ def _lower_concat(call: Call) -> ConcatLayer:
 def _lower_slice(call: Call) -> SliceLayer:
     """Lower a part along one axis, whose inner axes it takes as they are."""
     image = call.image(call.node.inputs[0])
-    [axis], [begin], [end] = (call.attrs[key] for key in ("axes", "begin", "end"))
-    place = {1: 2, 2: 0, 3: 1}[axis]
+    part = call.node.attributes(SliceAttributes)
+    place = {1: 2, 2: 0, 3: 1}[part.axis]
     inner = math.prod(image[place + 1 :])
+    begin, end = part.begin, part.end
     runs = (begin * inner, (end - begin) * inner, (image[place] - end) * inner)
     return SliceLayer(**call.common, runs=runs, turns=math.prod(image[:place]))
 
 
 @lowers("pad")
 def _lower_pad(call: Call) -> PadLayer:
-    padding = axis_pair([tuple(pair) for pair in call.attrs["padding"][2:]], (0, 0))
-    window = Window(*call.image(call.node.inputs[0]), padding=padding)
-    pad_code = int(call.source.quantize(call.attrs["value"]))
+    pad = call.node.attributes(PadAttributes)
+    window = Window(*call.image(call.node.inputs[0]), padding=pad.padding)
+    pad_code = int(call.source.quantize(pad.value))
     return PadLayer(**call.common, window=window, pad_code=pad_code)
 
 
@@ -224,11 +226,12 @@ def _lower_transpose(call: Call) -> TransposeLayer:
 @lowers("nearest_upsample")
 def _lower_upsample(call: Call) -> UpsampleLayer:
     window = Window(*call.image(call.node.inputs[0]))
-    return UpsampleLayer(**call.common, window=window, factors=axis_pair(call.attrs["factor"], 1))
+    factors = call.node.attributes(FactorAttributes).factor
+    return UpsampleLayer(**call.common, window=window, factors=factors)
 
 
 @lowers("depth_to_space")
 def _lower_depth_to_space(call: Call) -> DepthToSpaceLayer:
     window = Window(*call.image(call.node.inputs[0]))
-    factors = axis_pair(call.attrs["factor"], 1)
+    factors = call.node.attributes(FactorAttributes).factor
     return DepthToSpaceLayer(**call.common, window=window, factors=factors)

@@ -21,7 +21,6 @@ __all__ = [
     "Folding",
     "Layer",
     "PlainLayer",
-    "axis_pair",
     "lowers",
     "size_steps",
 ]
@@ -265,9 +264,3 @@ lowers = PerOperator[Callable[[Call], Layer[Any]]]("layer")
 def size_steps(extent: int) -> list[int]:
     """Sizes s for which no smaller one needs as few repetitions ``ceil(extent / s)``."""
     return sorted({-(-extent // repetitions) for repetitions in range(1, extent + 1)})
-
-
-def axis_pair(values: Sequence[Any], missing: Any) -> tuple[Any, Any]:
-    """Return what belongs to rows and columns; a signal has no columns."""
-    rows, columns = (*values, missing)[:2]
-    return rows, columns

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.devices import Device
+from nnef_hw.ir.operators import PoolAttributes
 from nnef_hw.numerics import Requant, signed_bits
 from nnef_hw.parts import Part
 from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.pool import MaxPool, SumPool
 from nnef_hw.parts.requantizer import Requantizer
 from nnef_hw.parts.runningpool import RunningMax, RunningPool, RunningSum
-from nnef_hw.streaming.layer import Call, Contents, Layer, axis_pair, lowers
+from nnef_hw.streaming.layer import Call, Contents, Layer, lowers
 from nnef_hw.streaming.requantize import (
     RequantizerFolding,
     digit_choices,
@@ -189,23 +190,22 @@ def _contents(layer: PoolLayer | RunningPoolLayer) -> Contents:
 @lowers("avg_pool", "box", "max_pool")
 def _lower_pool(call: Call) -> PoolLayer | RunningPoolLayer:
     height, width, channels = call.image(call.node.inputs[0])
-    attrs, source = call.attrs, call.source
+    pool, source = call.node.attributes(PoolAttributes), call.source
     window = Window(
-        height, width, channels, kernel=axis_pair(attrs["size"][2:], 1),
-        stride=axis_pair(attrs["stride"][2:], 1), dilation=axis_pair(attrs["dilation"][2:], 1),
-        padding=axis_pair([tuple(pair) for pair in attrs["padding"][2:]], (0, 0)),
-        passes=channels, by_channel=True,
+        height, width, channels, kernel=pool.size, stride=pool.stride, dilation=pool.dilation,
+        padding=pool.padding, passes=channels, by_channel=True,
     )  # fmt: skip
     runs = window.tiles and (channels >= RUNNING_CHANNELS or window.kernel[1] == 1)
     layer = RunningPoolLayer if runs else PoolLayer
     if call.node.op == "max_pool":
-        pad_code = source.lo if attrs["border"] == "ignore" else source.zero_point
+        pad_code = source.lo if pool.border == "ignore" else source.zero_point
         return layer(**call.common, window=window, pad_code=pad_code, requant=None)
     lowest, highest = source.lo * window.taps, source.hi * window.taps
-    requant, bias, pad_code = attrs["requant"], -source.zero_point * window.taps, source.zero_point
+    requant, pad_code = call.attrs["requant"], source.zero_point
+    bias = -source.zero_point * window.taps
     counts: list[int] = []
     positions = None
-    if attrs["border"] == "ignore":
+    if pool.border == "ignore":
         counts = np.unique(window.inside).tolist()
         positions = np.searchsorted(counts, window.inside)
     if isinstance(requant, TfliteAverage):

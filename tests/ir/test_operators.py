@@ -2,13 +2,25 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import nnef_hw
 from nnef_hw.frontend.nnef.library import load_library
 from nnef_hw.frontend.nnef.operators import standard_operators
 from nnef_hw.ir import Node, Trait, verify
-from nnef_hw.ir.operators import CanonicalOperator, PerOperator, canonical_operators, operator
+from nnef_hw.ir.operators import (
+    CanonicalOperator,
+    ConvAttributes,
+    FactorAttributes,
+    PadAttributes,
+    PerOperator,
+    PoolAttributes,
+    SliceAttributes,
+    WeightsAttributes,
+    canonical_operators,
+    operator,
+)
 from nnef_hw.ir.operators.registry import known_operators
 from nnef_hw.passes import simplify
 from nnef_hw.testing import GraphBuilder
@@ -66,6 +78,83 @@ def test_a_canonical_node_without_an_attribute_is_refused():
     [node] = graph.nodes
     with pytest.raises(AssertionError, match=re.escape("y: no attribute ['axes']")):
         verify(graph.replaced(nodes=(replace(node, attrs={}),)))
+
+
+def canonical_node(op, shape, **attrs):
+    """Simplify one operator; return its graph and its node."""
+    g = GraphBuilder()
+    graph = simplify(g.build(g.op(op, g.input("x", shape), name="y", **attrs)))
+    [node] = [node for node in graph.nodes if node.op == op]
+    return graph, node
+
+
+POOL = {
+    "size": [1, 1, 2, 3],
+    "stride": [1, 1, 2, 1],
+    "dilation": [1, 1, 1, 2],
+    "padding": [(0, 0), (0, 0), (1, 0), (0, 2)],
+    "border": "ignore",
+}
+PAD = {"padding": [(0, 0), (0, 0), (1, 2), (3, 4)], "border": "constant", "value": 0.5}
+SLICE = {"axes": [2], "begin": [1], "end": [3], "stride": [1]}
+
+
+def test_a_pool_is_read_as_one_of_rows_and_columns():
+    _, node = canonical_node("max_pool", [1, 2, 6, 6], **POOL)
+    assert node.attributes(PoolAttributes) == PoolAttributes(
+        size=(2, 3), stride=(2, 1), dilation=(1, 2), padding=((1, 0), (0, 2)), border="ignore"
+    )
+    assert node.attributes(PoolAttributes).taps == 6
+
+
+def test_a_convolution_of_a_signal_is_read_as_one_of_an_image():
+    g = GraphBuilder()
+    filter_, bias = np.ones((4, 1, 3)), np.zeros((1, 4))
+    y = g.conv(g.input("x", [1, 2, 8]), filter_, bias, groups=2, padding=[(2, 1)], stride=2)
+    [node] = [node for node in simplify(g.build(y)).nodes if node.has(Trait.WEIGHTS)]
+    assert node.attributes(ConvAttributes) == ConvAttributes(
+        groups=2, stride=(2, 1), dilation=(1, 1), padding=((2, 1), (0, 0)), border="constant"
+    )
+    assert node.attributes(WeightsAttributes).groups == 2
+
+
+def test_a_linear_layer_is_one_group():
+    assert Node("linear", ("x",), ("y",)).attributes(WeightsAttributes).groups == 1
+
+
+def test_moves_are_read_as_what_they_do():
+    _, pad = canonical_node("pad", [1, 2, 6, 6], **PAD)
+    assert pad.attributes(PadAttributes) == PadAttributes(padding=((1, 2), (3, 4)), value=0.5)
+    _, part = canonical_node("slice", [1, 2, 6, 6], **SLICE)
+    assert part.attributes(SliceAttributes) == SliceAttributes(axis=2, begin=1, end=3)
+    _, larger = canonical_node("nearest_upsample", [1, 2, 6, 6], factor=[2, 3])
+    assert larger.attributes(FactorAttributes) == FactorAttributes(factor=(2, 3))
+
+
+def test_attributes_of_another_operator_are_not_read():
+    with pytest.raises(AssertionError, match="conv has no PoolAttributes"):
+        Node("conv", ("x",), ("y",), POOL).attributes(PoolAttributes)
+    with pytest.raises(AssertionError, match="relu has no parsed attributes"):
+        Node("relu", ("x",), ("y",)).attributes(WeightsAttributes)
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "wrong", "message"),
+    [
+        ("max_pool", POOL, {"size": [1, 2, 2, 3]}, "y: size extends over batch or channels"),
+        ("max_pool", POOL, {"stride": [1, 1, 2]}, "y: [2] are not a pair"),
+        ("max_pool", POOL, {"padding": [(0, 0), (0, 1), (0, 0), (0, 0)]}, "y: padding of batch"),
+        ("pad", PAD, {"border": "replicate"}, "y: border replicate"),
+        ("pad", PAD, {"padding": [(0, 0), (0, 0), (1, 1), (-1, 1)]}, "y: padding [(1, 1), (-1, 1)"),
+        ("slice", SLICE, {"end": [0]}, "y: a slice from 1 to 0"),
+        ("slice", SLICE, {"stride": [2]}, "y: a slice with stride 2"),
+        ("slice", SLICE, {"axes": [2, 3]}, "y: a slice along several axes"),
+    ],
+)
+def test_a_form_that_is_not_canonical_is_refused(op, attrs, wrong, message):
+    graph, node = canonical_node(op, [1, 2, 6, 6], **attrs)
+    with pytest.raises(AssertionError, match=re.escape(message)):
+        verify(graph.replaced(nodes=(node.with_attrs(**wrong),)))
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,29 @@
 """The operators of the canonical and the fixed stage, and what is known of them."""
 
+from nnef_hw.ir.operators.attributes import Attributes
+from nnef_hw.ir.operators.data_movement import FactorAttributes, PadAttributes, SliceAttributes
 from nnef_hw.ir.operators.operator import CanonicalOperator, Operator, Trait
 from nnef_hw.ir.operators.registry import PerOperator, canonical_operators, operator
+from nnef_hw.ir.operators.window import (
+    ConvAttributes,
+    PoolAttributes,
+    WeightsAttributes,
+    WindowAttributes,
+)
 
 __all__ = [
+    "Attributes",
     "CanonicalOperator",
+    "ConvAttributes",
+    "FactorAttributes",
     "Operator",
+    "PadAttributes",
     "PerOperator",
+    "PoolAttributes",
+    "SliceAttributes",
     "Trait",
+    "WeightsAttributes",
+    "WindowAttributes",
     "canonical_operators",
     "operator",
 ]

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from types import UnionType
 
+from nnef_hw.ir.operators.attributes import Attributes
+
 __all__ = ["CanonicalOperator", "Operator", "Trait"]
 
 
@@ -86,7 +88,10 @@ class CanonicalOperator(Operator):
     Parameters
     ----------
     attributes
-        What every node of these stages has, beside ``requant`` and ``table``.
+        Names of what every node of these stages has, beside ``requant`` and ``table``.
+    parsed
+        Class of its attributes as :meth:`~nnef_hw.ir.Node.attributes` returns them; None if they
+        are read where one thing is done with them.
     requant
         Class of the ``requant`` that a node of the fixed stage has; None if it has none.
     hardware
@@ -98,4 +103,5 @@ class CanonicalOperator(Operator):
     attributes: frozenset[str]
     requant: type | UnionType | None
     hardware: str
+    parsed: type[Attributes] | None = None
     borders: tuple[str, ...] = ()

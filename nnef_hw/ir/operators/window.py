@@ -2,11 +2,117 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from nnef_hw.ir.operators.attributes import (
+    Attributes,
+    Pair,
+    integer_pair,
+    padding_pairs,
+)
 from nnef_hw.ir.operators.operator import CanonicalOperator, Trait
 from nnef_hw.numerics import Requant
 from nnef_hw.tflite_numerics import TfliteAverage, TfliteRequant
 
-__all__ = ["OPERATORS"]
+__all__ = [
+    "OPERATORS",
+    "ConvAttributes",
+    "PoolAttributes",
+    "WeightsAttributes",
+    "WindowAttributes",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightsAttributes(Attributes):
+    """How channels are connected with a filter: attributes of every ``Trait.WEIGHTS``.
+
+    Parameters
+    ----------
+    groups
+        Number of parts that the channels are divided into, each with filters of its own.
+    """
+
+    groups: int = 1
+
+    @classmethod
+    def parse(cls, attrs: Mapping[str, Any]) -> Self:
+        """Return the attributes of a ``linear``."""
+        del attrs
+        return cls()
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowAttributes(Attributes):
+    """How a window moves over rows and columns: attributes of every ``Trait.WINDOW``.
+
+    Parameters
+    ----------
+    stride
+        Pixels from one window to the next, vertical and horizontal.
+    dilation
+        Pixels from one tap of a window to the next, vertical and horizontal.
+    padding
+        ``((top, bottom), (left, right))`` in pixels.
+    border
+        NNEF's name of what the padding holds.
+    """
+
+    stride: Pair
+    dilation: Pair
+    padding: tuple[Pair, Pair]
+    border: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvAttributes(WeightsAttributes, WindowAttributes):
+    """Attributes of a ``conv``; the filter has the extents of its window."""
+
+    @classmethod
+    def parse(cls, attrs: Mapping[str, Any]) -> Self:
+        """Return the attributes of a node."""
+        return cls(
+            stride=integer_pair(attrs["stride"]),
+            dilation=integer_pair(attrs["dilation"]),
+            padding=padding_pairs(attrs["padding"]),
+            border=attrs["border"],
+            groups=int(attrs["groups"]),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolAttributes(WindowAttributes):
+    """Attributes of every ``Trait.POOL``, without the items of batch and channels.
+
+    Parameters
+    ----------
+    size
+        Rows and columns of taps.
+    """
+
+    size: Pair
+
+    @classmethod
+    def parse(cls, attrs: Mapping[str, Any]) -> Self:
+        """Return the attributes of a node."""
+        for name in ("size", "stride"):
+            assert list(attrs[name][:2]) == [1, 1], f"{name} extends over batch or channels"
+        assert not any(map(any, attrs["padding"][:2])), "padding of batch or channels"
+        return cls(
+            size=integer_pair(attrs["size"][2:]),
+            stride=integer_pair(attrs["stride"][2:]),
+            dilation=integer_pair(attrs["dilation"][2:]),
+            padding=padding_pairs(attrs["padding"][2:]),
+            border=attrs["border"],
+        )
+
+    @property
+    def taps(self) -> int:
+        """Pixels of a window."""
+        return self.size[0] * self.size[1]
+
 
 _GEOMETRY = frozenset({"stride", "dilation", "padding", "border"})
 _WEIGHTS = {Trait.WEIGHTS, Trait.FUSES_RELU, Trait.TFLITE}
@@ -17,6 +123,7 @@ OPERATORS = (
         "conv",
         frozenset(_WEIGHTS | _WINDOW | {Trait.SUMS}),
         attributes=_GEOMETRY | {"groups", "activation"},
+        parsed=ConvAttributes,
         requant=Requant | TfliteRequant,
         borders=("constant",),
         hardware="systolic array; an array of its own for depthwise",
@@ -25,6 +132,7 @@ OPERATORS = (
         "linear",
         frozenset(_WEIGHTS),
         attributes=frozenset({"activation"}),
+        parsed=WeightsAttributes,
         requant=Requant | TfliteRequant,
         hardware="systolic array",
     ),
@@ -32,6 +140,7 @@ OPERATORS = (
         "avg_pool",
         frozenset(_WINDOW | {Trait.POOL, Trait.LETS_SCALES_THROUGH, Trait.TFLITE}),
         attributes=_GEOMETRY | {"size"},
+        parsed=PoolAttributes,
         requant=Requant | TfliteAverage,
         borders=("constant", "ignore"),
         hardware="window sums and a requantizer, which divides by the pixels that count",
@@ -40,6 +149,7 @@ OPERATORS = (
         "box",
         frozenset(_WINDOW | {Trait.POOL, Trait.SUMS}),
         attributes=_GEOMETRY | {"size"},
+        parsed=PoolAttributes,
         requant=Requant,
         borders=("constant",),
         hardware="window sums and a requantizer",
@@ -50,6 +160,7 @@ OPERATORS = (
             _WINDOW | {Trait.POOL, Trait.KEEPS_FORMAT, Trait.LETS_SCALES_THROUGH, Trait.TFLITE}
         ),
         attributes=_GEOMETRY | {"size"},
+        parsed=PoolAttributes,
         requant=None,
         borders=("constant", "ignore"),
         hardware="window maxima",
