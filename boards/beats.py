@@ -84,23 +84,23 @@ class PacketFeeder(wiring.Component):
         m = Module()
         bank = Signal()
         end = Signal()
-        left = Signal(6)
+        remaining = Signal(6)
         missing = Signal(range(self.bytes), init=self.bytes - 1)
         beat = Signal(8 * self.bytes, reset_less=True)
-        m.d.comb += self.address.eq(Cat(left, bank))
+        m.d.comb += self.address.eq(Cat(remaining, bank))
 
         with m.FSM() as fsm:
             m.d.comb += self.busy.eq(~fsm.ongoing("IDLE"))
 
             with m.State("IDLE"):
-                m.d.sync += [bank.eq(self.bank), end.eq(self.end), left.eq(self.length)]
+                m.d.sync += [bank.eq(self.bank), end.eq(self.end), remaining.eq(self.length)]
                 with m.If(self.start):
                     m.next = "FETCH"
 
             with m.State("FETCH"):
                 m.d.comb += self.request.eq(1)
                 with m.If(self.grant):
-                    m.d.sync += left.eq(left - 1)
+                    m.d.sync += remaining.eq(remaining - 1)
                     m.next = "SHIFT"
 
             with m.State("SHIFT"):
@@ -111,17 +111,17 @@ class PacketFeeder(wiring.Component):
                 with m.Else():
                     m.d.sync += missing.eq(missing - 1)
                     m.next = "IDLE"
-                    with m.If(left != 0):
+                    with m.If(remaining != 0):
                         m.next = "FETCH"
 
             with m.State("OFFER"):
                 m.d.comb += self.o.valid.eq(1)
                 with m.If(self.o.ready):
                     m.next = "IDLE"
-                    with m.If(left != 0):
+                    with m.If(remaining != 0):
                         m.next = "FETCH"
 
-        m.d.comb += self.o.p.last.eq(end & (left == 0))
+        m.d.comb += self.o.p.last.eq(end & (remaining == 0))
         width = 8 * code_bytes(self.layout)
         for lane in range(self.layout["data"].shape.length):
             m.d.comb += self.o.p.data[lane].eq(beat.word_select(lane, width))

@@ -67,9 +67,9 @@ class Board(Target):
             raise TargetError(f"board {self.name!r}: input_mhz must be a positive number, not "
                               f"{self.input_mhz!r}")
         for member, needed, optional in (("pins", PORTS, {"led"}), ("spi", SPI_PORTS, set())):
-            given = set(getattr(self, member))
-            missing, unknown = sorted(needed - given), sorted(given - needed - optional)
-            if missing and (given or member == "pins"):
+            present = set(getattr(self, member))
+            missing, unknown = sorted(needed - present), sorted(present - needed - optional)
+            if missing and (present or member == "pins"):
                 raise TargetError(f"board {self.name!r}: {member} lack {', '.join(missing)}")
             if unknown:
                 raise TargetError(f"board {self.name!r}: {member} name {', '.join(unknown)}, "

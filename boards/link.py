@@ -140,7 +140,7 @@ class PacketLink(wiring.Component):
             counts = Mux(asked, self.layer_counts.as_value(), counts)
             counts_bytes = Mux(asked, LAYER_COUNTS_BYTES, COUNTS_BYTES)
 
-        left = Signal(6)
+        remaining = Signal(6)
         index = Signal(range(COUNTS_BYTES))
         idle_timer = Signal(range(self.idle_cycles + 1))
         # A register of its own, which can stand where the reset of the accelerator begins.
@@ -150,7 +150,7 @@ class PacketLink(wiring.Component):
         m.d.comb += [
             self.i_rx.ready.eq(1),
             crc.i.payload.eq(byte),
-            buffer.store_index.eq(left),
+            buffer.store_index.eq(remaining),
             buffer.store_data.eq(byte),
             buffer.length.eq(length),
             buffer.end.eq(kind == Request.DATA_END),
@@ -222,7 +222,7 @@ class PacketLink(wiring.Component):
 
             with m.State("LENGTH"):
                 receive("PAYLOAD")
-                m.d.sync += [length.eq(byte), left.eq(byte)]
+                m.d.sync += [length.eq(byte), remaining.eq(byte)]
                 with m.If(arrived):
                     with m.If(byte == 0):
                         m.next = "CRC_HIGH"
@@ -234,10 +234,10 @@ class PacketLink(wiring.Component):
                 receive("PAYLOAD")
                 m.d.comb += buffer.store.eq(arrived)
                 with m.If(arrived):
-                    m.d.sync += left.eq(left - 1)
+                    m.d.sync += remaining.eq(remaining - 1)
                     if self.with_replay:
                         m.d.sync += self.replay_count.eq(Cat(self.replay_count[8:], byte))
-                    with m.If(left == 1):
+                    with m.If(remaining == 1):
                         m.next = "CRC_HIGH"
 
             with m.State("CRC_HIGH"):
@@ -315,12 +315,12 @@ class PacketLink(wiring.Component):
                 send(Mux(damaged, Reason.DAMAGED, reason), "SEND_LENGTH")
 
             with m.State("SEND_LENGTH"):
-                m.d.sync += left.eq(reply_bytes)
+                m.d.sync += remaining.eq(reply_bytes)
                 send(reply_bytes, "FETCH")
 
             # the byte stays readable for one cycle only: fetch it when it can leave at once
             with m.State("FETCH"):
-                with m.If(left == 0):
+                with m.If(remaining == 0):
                     m.next = "SEND_CRC_HIGH"
                 with m.Elif(can_send):
                     m.next = "READ"
@@ -332,7 +332,7 @@ class PacketLink(wiring.Component):
             with m.State("SEND_PAYLOAD"):
                 counting = reply == _short(Reply.COUNTS)
                 send(Mux(counting, counts.word_select(index, 8), buffer.fetch_data), "FETCH")
-                m.d.sync += [index.eq(index + 1), left.eq(left - 1)]
+                m.d.sync += [index.eq(index + 1), remaining.eq(remaining - 1)]
 
             with m.State("SEND_CRC_HIGH"):
                 send(crc.crc[8:], "SEND_CRC_LOW")

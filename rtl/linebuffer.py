@@ -64,10 +64,10 @@ class LineBuffer(wiring.Component):
         written = Signal()
         released = Signal()
         step = Signal(range(max(window.column_step, window.row_step, window.frame_step) + 1))
-        given_up = Mux(released, step, 0)
+        freed_words = Mux(released, step, 0)
         m.d.sync += [
-            lead.eq(lead + written - given_up),
-            room.eq(room - written + given_up),
+            lead.eq(lead + written - freed_words),
+            room.eq(room - written + freed_words),
         ]
 
         self._write(m, storage, room >= 0, written)

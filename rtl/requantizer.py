@@ -168,7 +168,7 @@ class Requantizer(wiring.Component):
         its product, which is there in the next cycle.
         """
         interval, digit_bits = self.part.interval, self.part.digit_bits
-        taken_bits = interval * digit_bits
+        consumed_bits = interval * digit_bits
         operand = Signal.like(item.operand, name=f"operand{n}", reset_less=True)
         mult = Signal(len(item.mult), name=f"mult{n}", reset_less=True)
         product = Signal(signed(len(operand)), name=f"product{n}", reset_less=True)
@@ -198,7 +198,7 @@ class Requantizer(wiring.Component):
         with m.If(advance):
             m.d.sync += [
                 product.eq(partial >> digit_bits),
-                mult[:taken_bits].eq(mult[:taken_bits] >> digit_bits),
+                mult[:consumed_bits].eq(mult[:consumed_bits] >> digit_bits),
                 remaining.eq(remaining - 1),
                 first.eq(is_open),
             ]
@@ -210,7 +210,7 @@ class Requantizer(wiring.Component):
                     remaining.eq(interval - 1),
                     busy.eq(item.valid),
                 ]
-        return is_open, _Item(finishing, last, operand, mult[taken_bits:], product)
+        return is_open, _Item(finishing, last, operand, mult[consumed_bits:], product)
 
     def _channel_constants(self, m, take):
         """Bias, factor and companion of the channel whose sum comes next, from registers."""

@@ -55,24 +55,24 @@ class Source:
     def __init__(self, stream, payloads, pauses):
         self._stream, self._payloads, self._pauses = stream, payloads, pauses
         self._offered = False
-        self.taken = 0
+        self.sent = 0
 
     @property
     def is_done(self):
-        """All payloads were taken."""
-        return self.taken == len(self._payloads)
+        """All payloads were accepted."""
+        return self.sent == len(self._payloads)
 
     @property
     def progress(self):
         """How far it has come, in words."""
-        return f"{self._stream.name}: {self.taken} beats taken"
+        return f"{self._stream.name}: {self.sent} beats sent"
 
     def drive(self):
         """Set the stream's signals for this cycle."""
         if not self._offered and not self.is_done:
             self._offered = not self._pauses()
             # while nothing is offered another payload shows: nobody may look at it
-            shown = self.taken if self._offered else random.randrange(len(self._payloads))
+            shown = self.sent if self._offered else random.randrange(len(self._payloads))
             self._stream.payload.value = self._payloads[shown]
         self._stream.valid.value = int(self._offered)
 
@@ -80,7 +80,7 @@ class Source:
         """Look at the settled signals; return whether a payload moves."""
         moves = self._offered and bool(self._stream.ready.value)
         if moves:
-            self.taken += 1
+            self.sent += 1
             self._offered = False
         return moves
 
@@ -92,17 +92,17 @@ class Sink:
         self._stream, self._expected, self._pauses = stream, expected, pauses
         self._ready = False
         self._held = None
-        self.given = 0
+        self.received = 0
 
     @property
     def is_done(self):
-        """All expected payloads came."""
-        return self.given == len(self._expected)
+        """All expected payloads were received."""
+        return self.received == len(self._expected)
 
     @property
     def progress(self):
         """How far it has come, in words."""
-        return f"{self._stream.name}: {self.given} given"
+        return f"{self._stream.name}: {self.received} beats received"
 
     def drive(self):
         """Set the stream's signals for this cycle."""
@@ -112,18 +112,20 @@ class Sink:
     def observe(self):
         """Look at the settled signals; return whether a payload moves."""
         name, valid = self._stream.name, bool(self._stream.valid.value)
-        assert valid or self._held is None, f"{name}.valid fell while beat {self.given} was waiting"
+        assert valid or self._held is None, (
+            f"{name}.valid fell while beat {self.received} was waiting"
+        )
         if not valid:
             return False
         payload = int(self._stream.payload.value)
-        assert self._held in {None, payload}, f"{name}.payload of beat {self.given} changed"
-        assert not self.is_done, f"surplus beat of {name} after the {self.given} expected ones"
-        wanted = self._expected[self.given]
+        assert self._held in {None, payload}, f"{name}.payload of beat {self.received} changed"
+        assert not self.is_done, f"surplus beat of {name} after the {self.received} expected ones"
+        wanted = self._expected[self.received]
         assert payload == wanted, (
-            f"beat {self.given} of {name} is {payload:#x}, expected {wanted:#x}"
+            f"beat {self.received} of {name} is {payload:#x}, expected {wanted:#x}"
         )
         self._held = None if self._ready else payload
-        self.given += self._ready
+        self.received += self._ready
         return self._ready
 
 

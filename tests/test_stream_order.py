@@ -72,8 +72,8 @@ def check(shape, *moves):
     reordering = find_reordering(graph, name)
     if reordering is not None:
         image = stream(tensor).reshape(reordering.extents)
-        given = image.transpose(reordering.order).reshape(-1)
-        np.testing.assert_array_equal(given, stream(moved))
+        reordered = image.transpose(reordering.order).reshape(-1)
+        np.testing.assert_array_equal(reordered, stream(moved))
         assert reordering.is_trivial == np.array_equal(stream(tensor), stream(moved))
     return reordering
 

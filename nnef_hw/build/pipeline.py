@@ -100,7 +100,7 @@ def _fastest(
     def search(_: Path) -> float:
         return search_clock(PROBE_FACTOR * target.clock_mhz, available, place)
 
-    with _nothing_left(options.out, missing):
+    with _removed_on_failure(options.out, missing):
         graph, samples = _read(options)
         key = digest(
             _inputs_digest(options, target, graph, samples), repr(options.seeds),
@@ -111,7 +111,7 @@ def _fastest(
 
 
 @contextlib.contextmanager
-def _nothing_left(out: Path, missing: list[Path]) -> Iterator[None]:
+def _removed_on_failure(out: Path, missing: list[Path]) -> Iterator[None]:
     """Remove folders that did not exist before if the block fails."""
     try:
         yield
@@ -130,7 +130,7 @@ def _build(
 ) -> dict[str, Any]:
     begin = time.perf_counter()
     progress("compiling")
-    with _nothing_left(options.out, missing):
+    with _removed_on_failure(options.out, missing):
         seconds = _compile(options, target, progress)
     folder = BuildFolder.open(options.out)
 

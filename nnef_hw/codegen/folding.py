@@ -208,12 +208,12 @@ def _reduced(kind: str, sig: Sig) -> Sig | None:
     """Return all or any of some bits, if that is known; of no bits, all are set and none is."""
     deciding, neutral = ("0", "1") if kind == "$reduce_and" else ("1", "0")
     digits = {digit for part in sig if isinstance(part, Bits) for digit in part.digits}
-    left = tuple(part for part in sig if isinstance(part, Slice))
+    unknown = tuple(part for part in sig if isinstance(part, Slice))
     if deciding in digits:
         return (Bits(deciding),)
-    if not left:
+    if not unknown:
         return (Bits(neutral),)
-    return left if width_of(left) == 1 else None
+    return unknown if width_of(unknown) == 1 else None
 
 
 def _bounded(kind: str, width: int, limit: int) -> Sig | None:

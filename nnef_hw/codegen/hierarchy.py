@@ -190,7 +190,7 @@ def module_names(
     order = list(_from_top(top, found))
     uses = Counter(key for module in order for _, key in module.children)
     names = {top.key: name}
-    taken = {name, *reserved}
+    used = {name, *reserved}
     for module in order:
         for instance, key in module.children:
             if key in names:
@@ -198,10 +198,10 @@ def module_names(
             own = f"{names[module.key]}_{instance}"
             wish = f"{name}_{found[key].kind}" if uses[key] > 1 else own
             unique, number = wish, 1
-            while unique in taken:
+            while unique in used:
                 number += 1
                 unique = f"{wish}_{number}"
-            taken.add(unique)
+            used.add(unique)
             names[key] = unique
     return {module.key: names[module.key] for module in order}
 

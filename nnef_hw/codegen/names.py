@@ -72,11 +72,11 @@ Directions = Mapping[str, Mapping[str, str]]
 
 
 class Names:
-    """The names that are taken in a module, and what its wires and instances are called."""
+    """The names that a module uses, and what its wires and instances are called."""
 
     def __init__(self, module: Module, directions: Directions) -> None:
         self._module = module
-        self._taken: set[str] = set()
+        self._used: set[str] = set()
         self._wires: dict[str, str] = {}
         self.instances: dict[str, str] = {}
         wires = module.wires.values()
@@ -98,10 +98,10 @@ class Names:
         """Take a name: the one wished for, or with a number behind it."""
         base = name = identifier(wish)
         number = 1
-        while name in self._taken:
+        while name in self._used:
             number += 1
             name = f"{base}_{number}"
-        self._taken.add(name)
+        self._used.add(name)
         return name
 
     def of(self, wire: str) -> str:

@@ -257,10 +257,10 @@ class _Parser(Tokens):
             raise ModelError(reason, remedy="print it whole", location=self.location(start))
         value = self.value()
         try:
-            given, array = np.asarray(value), np.asarray(value, dtype)
-            if given.dtype.kind not in "biuf":
+            parsed, array = np.asarray(value), np.asarray(value, dtype)
+            if parsed.dtype.kind not in "biuf":
                 raise ValueError("they are not numbers")
-            if array.dtype.kind != "f" and not np.array_equal(given, array):
+            if array.dtype.kind != "f" and not np.array_equal(parsed, array):
                 raise ValueError(f"{dtype} cannot hold all of them")
             if array.ndim == 0:
                 return np.full(shape, array)

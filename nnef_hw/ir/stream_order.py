@@ -144,21 +144,21 @@ def _exchanged(axes: list[Axis], shape: tuple[int, ...], order: Sequence[int]) -
 
     None if the shape's axes are not made of whole parts of these.
     """
-    left = list(axes)
+    remaining = list(axes)
     parts: list[list[Axis]] = []
     for extent in reversed(shape):
         parts.append([])
         while extent > 1:
-            count, stride = left.pop()
+            count, stride = remaining.pop()
             if extent % count == 0:
-                taken = count
+                length = count
             elif count % extent == 0:
-                taken = extent
-                left.append((count // extent, stride * extent))
+                length = extent
+                remaining.append((count // extent, stride * extent))
             else:
                 return None
-            parts[-1].insert(0, (taken, stride))
-            extent //= taken
+            parts[-1].insert(0, (length, stride))
+            extent //= length
     parts.reverse()
     return [axis for place in order for axis in parts[place]]
 

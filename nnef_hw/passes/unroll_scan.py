@@ -26,13 +26,13 @@ class UnrollScan:
         """Return the rewritten graph."""
         editor = Editor(graph)
         for node in graph.nodes:
-            if node.op == "scan" and self._takes(graph, node):
+            if node.op == "scan" and self._is_short(graph, node):
                 _Loop(editor, node, self(node.attrs["body"])).unroll()
             else:
                 editor.keep(node)
         return editor.finish()
 
-    def _takes(self, graph: Graph, node: Node) -> bool:
+    def _is_short(self, graph: Graph, node: Node) -> bool:
         return self.longest is None or _iterations(graph, node) <= self.longest
 
 

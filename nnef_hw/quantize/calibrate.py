@@ -154,7 +154,7 @@ class _Chooser:
         self._formats.layer_steps[node.name] = layer.step
         target = self._formats.choose(node)
         self._layers[node.name] = layer.finish(target)
-        if not layer.is_given:
+        if not layer.has_source_codes:
             self.other_widths[node.name] = {
                 bits: layer.finish(target, bits) for bits in self.widths
             }

@@ -89,11 +89,11 @@ def _scale_pair(arrays: _Arrays, first: Node, second: Node) -> None:
     groups = second.attributes(WeightsAttributes).groups
     # [groups, rows, channels of a group, taps]: a view, as filters are contiguous
     columns = filters[1].reshape(groups, len(filters[1]) // groups, filters[1].shape[1], -1)
-    reads = np.abs(columns).max(axis=(1, 3)).reshape(-1)
-    gives = np.abs(filters[0].reshape(len(filters[0]), -1)).max(axis=1)
-    used = (reads > 0) & (gives > 0)
-    factor = np.ones_like(gives)
-    factor[used] = np.clip(np.sqrt(gives[used] / reads[used]), 1 / _LIMIT, _LIMIT)
+    read_limits = np.abs(columns).max(axis=(1, 3)).reshape(-1)
+    result_limits = np.abs(filters[0].reshape(len(filters[0]), -1)).max(axis=1)
+    used = (read_limits > 0) & (result_limits > 0)
+    factor = np.ones_like(result_limits)
+    factor[used] = np.clip(np.sqrt(result_limits[used] / read_limits[used]), 1 / _LIMIT, _LIMIT)
     filters[0][...] /= factor.reshape(-1, *[1] * (filters[0].ndim - 1))
     arrays[first.inputs[2]] /= factor
     columns *= factor.reshape(groups, 1, -1, 1)

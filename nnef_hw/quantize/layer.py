@@ -56,31 +56,33 @@ class LayerQuantizer:
             np.asarray(graph.constant(name), np.float64) for name in node.inputs[1:]
         )
         self._groups = node.attributes(WeightsAttributes).groups
-        self._given = source_weights(self._filter)
+        self._source_codes = source_weights(self._filter)
         self._moments: Moments | None = None
-        if self._given is None and simulation is not None:
+        if self._source_codes is None and simulation is not None:
             self._moments = simulation.moments(node, centered=scheme.correct_bias)
         self._wanted = self._fitted()
-        scales = np.asarray(self._given[1].scale) if self._given else self._scales(scheme)
+        scales = (
+            np.asarray(self._source_codes[1].scale) if self._source_codes else self._scales(scheme)
+        )
         self.step = float(scales.max()) * source.scale
 
     @property
-    def is_given(self) -> bool:
+    def has_source_codes(self) -> bool:
         """Whether the model's author chose the codes."""
-        return self._given is not None
+        return self._source_codes is not None
 
     def finish(self, target: QType, weight_bits: int | None = None) -> LayerParams:
         """Return the integers of a layer whose result has this format.
 
-        ``weight_bits`` is another width than the scheme's, of weights that are not given.
+        ``weight_bits`` replaces the scheme's width; codes that the author chose keep theirs.
         """
-        if self._given is None:
+        if self._source_codes is None:
             bits = self._scheme.weight_bits if weight_bits is None else weight_bits
             codes, qtype = self._codes(target, replace(self._scheme, weight_bits=bits))
         else:
-            codes, qtype = self._given
+            codes, qtype = self._source_codes
         scales = np.broadcast_to(self._source_scale * np.asarray(qtype.scale), len(codes))
-        stored = source_bias(self._bias, scales) if self._given is not None else None
+        stored = source_bias(self._bias, scales) if self._source_codes is not None else None
         if stored is not None:
             return LayerParams(codes, stored, qtype)
         bias = self._bias_values

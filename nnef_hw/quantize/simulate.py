@@ -74,7 +74,7 @@ class Simulation:
             for name in graph.inputs
         }
         self._fixed: dict[str, FloatArray] = {}
-        self._left = {name: len(graph.consumers(name)) for name in graph.tensors}
+        self._pending_reads = {name: len(graph.consumers(name)) for name in graph.tensors}
 
     @staticmethod
     def is_possible(graph: Graph) -> bool:
@@ -96,8 +96,8 @@ class Simulation:
             # infinite values have a code, too
             self._real[name] = np.where(np.isfinite(real[name]), real[name], self._fixed[name])
         for name in set(node.inputs):
-            self._left[name] -= 1
-            if not self._left[name]:
+            self._pending_reads[name] -= 1
+            if not self._pending_reads[name]:
                 self._real.pop(name, None)
                 self._fixed.pop(name, None)
 

@@ -249,7 +249,7 @@ def _waits_for_later(fifo: FifoLogs, other: FifoLogs) -> bool:
     return False
 
 
-def _most_inside(entered: ArrayLike, left: ArrayLike) -> int:
+def _most_inside(entered: ArrayLike, departed: ArrayLike) -> int:
     """Most items at a time between where they enter and where they leave, in cycles each."""
-    before = np.searchsorted(left, entered, "left")
+    before = np.searchsorted(departed, entered, "left")
     return int((np.arange(1, len(before) + 1) - before).max())

@@ -34,8 +34,8 @@ def undominated(points: Table) -> list[int]:
     while len(order):
         # None that follows can beat the first.
         kept.append(int(order[0]))
-        left = (points < points[0]).any(axis=1)
-        points, order = points[left], order[left]
+        undecided = (points < points[0]).any(axis=1)
+        points, order = points[undecided], order[undecided]
     return kept
 
 
@@ -164,11 +164,11 @@ class _Reduced:
         luts, choices = self.tabulate()
         if luts[-1, -1, -1] > self.slack[LUT]:
             return None
-        left = np.array(luts.shape) - 1
+        remaining = np.array(luts.shape) - 1
         chosen = []
         for table, choice in zip(reversed(self.tables), reversed(choices), strict=True):
-            chosen.append(int(choice[tuple(left)]))
-            left -= table[chosen[-1], DSP:]
+            chosen.append(int(choice[tuple(remaining)]))
+            remaining -= table[chosen[-1], DSP:]
         return chosen[::-1]
 
     def tabulate(self) -> tuple[NDArray[np.int64], list[NDArray[np.int16]]]:

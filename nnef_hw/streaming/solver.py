@@ -141,7 +141,7 @@ def _design(
 ) -> _Design | None:
     """Return the best design with its FIFOs; None if none fits or takes so few cycles.
 
-    ``simulated`` keeps what simulation gave.
+    ``simulated`` keeps the results of simulations.
     """
     limit = wanted
     while True:
@@ -150,9 +150,11 @@ def _design(
             return None
         sized = _with_fifos(tuple(chosen), ports, device, simulated)
         if sized.interval > max(block.cycles for block in chosen):
-            eased = _with_fifos(_eased(chosen, device), ports, device, simulated)
-            if eased.interval < sized.interval and budget.holds(total_resources(eased.blocks)):
-                sized = eased
+            buffered = _with_fifos(_with_pause_fifos(chosen, device), ports, device, simulated)
+            if buffered.interval < sized.interval and budget.holds(
+                total_resources(buffered.blocks)
+            ):
+                sized = buffered
         used = total_resources(sized.blocks)
         if not budget.holds(used):
             search = search.with_less(
@@ -175,7 +177,7 @@ def _with_fifos(
     return simulated[blocks]
 
 
-def _eased(blocks: Sequence[Block], device: Device) -> tuple[Block, ...]:
+def _with_pause_fifos(blocks: Sequence[Block], device: Device) -> tuple[Block, ...]:
     """Add FIFOs for the beats that come while a block takes none.
 
     Otherwise a layer before it that has no such cycles to lose does lose some.
@@ -183,7 +185,7 @@ def _eased(blocks: Sequence[Block], device: Device) -> tuple[Block, ...]:
     interval = max(block.cycles for block in blocks)
     # Most cycles that a layer takes of those between a stream and the arrays before it.
     cycles_of: dict[str, int] = {}
-    eased = []
+    buffered = []
     for block in blocks:
         before = max(cycles_of.get(source.tensor, 0) for source in block.sources)
         cycles_of[block.tensor] = max(block.cycles, 0 if block.multipliers else before)
@@ -192,5 +194,5 @@ def _eased(blocks: Sequence[Block], device: Device) -> tuple[Block, ...]:
             beats = -(-block.pause * image.beats // interval)
             depth = fifo_depths(block, 0, beats + SLACK_MARGIN, device)[-1]
             block = block.with_fifos([depth])
-        eased.append(block)
-    return tuple(eased)
+        buffered.append(block)
+    return tuple(buffered)

@@ -55,7 +55,7 @@ class SimulatedBoard:
         self.mangle_reply = lambda byte: bytes([byte])
         self.enable = True
         self.pressed = False
-        self.taken = []
+        self.accepted = []
         self.lit = 0
         self.request_starts, self.reply_starts = [], []
         self.outgoing, self.incoming = deque(), deque()
@@ -98,9 +98,9 @@ class SimulatedBoard:
 
     async def _watch(self, ctx):
         while True:
-            await ctx.changed(self.accelerator.taken)
+            await ctx.changed(self.accelerator.parity)
             beat = ctx.get(self.accelerator.beat)
-            self.taken.append(([*beat.data], beat.last))
+            self.accepted.append(([*beat.data], beat.last))
 
     async def _light(self, ctx):
         while True:

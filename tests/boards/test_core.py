@@ -45,7 +45,7 @@ def test_open_refuses_another_build(board, make_host):
 def test_frames_of_every_size(host, board, rng, length):
     frames = [rng.bytes(length) for _ in range(3)]
     assert list(host.infer(frames, length)) == [increment(frame) for frame in frames]
-    lasts = [last for _, last in board.taken]
+    lasts = [last for _, last in board.accepted]
     assert lasts == ([0] * (length - 1) + [1]) * 3
 
 
@@ -55,8 +55,8 @@ def test_beats_span_packets(make_board, make_host, rng):
     host.open()
     frames = [rng.bytes(75) for _ in range(2)]
     assert list(host.infer(frames, 75)) == [increment(frame) for frame in frames]
-    assert [last for _, last in board.taken] == ([0] * 14 + [1]) * 2
-    assert board.taken[0][0] == list(frames[0][:5])
+    assert [last for _, last in board.accepted] == ([0] * 14 + [1]) * 2
+    assert board.accepted[0][0] == list(frames[0][:5])
 
 
 def test_wide_signed_codes_are_two_bytes(make_board, make_host, wide_signed):
@@ -82,9 +82,9 @@ def test_bytes_of_data_packet_flipped_in_turn(board, host):
             return payload[:position] + bytes([payload[position] ^ mask]) + payload[position + 1 :]
 
         board.mangle_request = flip
-        board.taken.clear()
+        board.accepted.clear()
         assert list(host.infer([frame], 3)) == [increment(frame)], (position, mask)
-        assert len(board.taken) == 3
+        assert len(board.accepted) == 3
     assert host.counters().damaged > size
 
 
@@ -102,16 +102,16 @@ def test_bytes_of_data_packet_lost_or_doubled(board, host, count):
             return payload[:position] + middle + payload[position + 1 :]
 
         board.mangle_request = change
-        board.taken.clear()
+        board.accepted.clear()
         assert list(host.infer([frame], 3)) == [increment(frame)], position
-        assert len(board.taken) == 3
+        assert len(board.accepted) == 3
 
 
 def test_repeated_packets_enter_once(board, host, rng):
     board.mangle_request = lambda payload: payload + payload
     frames = [rng.bytes(60) for _ in range(2)]
     assert list(host.infer(frames, 60)) == [increment(frame) for frame in frames]
-    assert len(board.taken) == 120
+    assert len(board.accepted) == 120
 
 
 def test_lost_replies_change_nothing(board, host, rng):
@@ -128,7 +128,7 @@ def test_lost_replies_change_nothing(board, host, rng):
     board.mangle_reply = lambda byte: b"" if state["lost"] else bytes([byte])
     frames = [rng.bytes(70) for _ in range(2)]
     assert list(host.infer(frames, 70)) == [increment(frame) for frame in frames]
-    assert len(board.taken) == 140
+    assert len(board.accepted) == 140
 
 
 def test_damaged_replies_are_asked_for_again(board, host, rng):
@@ -136,7 +136,7 @@ def test_damaged_replies_are_asked_for_again(board, host, rng):
     board.mangle_reply = lambda byte: bytes([byte ^ next(flip)])
     frame = rng.bytes(10)
     assert list(host.infer([frame], 10)) == [increment(frame)]
-    assert len(board.taken) == 10
+    assert len(board.accepted) == 10
 
 
 def test_garbage_between_packets_is_survived(board, host, rng):
@@ -145,7 +145,7 @@ def test_garbage_between_packets_is_survived(board, host, rng):
     )
     frames = [rng.bytes(20) for _ in range(4)]
     assert list(host.infer(frames, 20)) == [increment(frame) for frame in frames]
-    assert len(board.taken) == 80
+    assert len(board.accepted) == 80
 
 
 def test_abort_in_the_middle_of_frame_and_beat(make_board, make_host):
@@ -154,10 +154,10 @@ def test_abort_in_the_middle_of_frame_and_beat(make_board, make_host):
     host.open()
     assert host.send(bytes(range(56)))
     host.abort()
-    board.taken.clear()
+    board.accepted.clear()
     frame = bytes(range(200, 230))
     assert list(host.infer([frame], 30)) == [increment(frame)]
-    assert len(board.taken) == 10
+    assert len(board.accepted) == 10
 
 
 def test_stalled_accelerator_makes_the_board_busy(board, host):
@@ -244,7 +244,7 @@ def test_refusals_name_the_reason(board, host, request_packet, reason):
     request = encode_packet(request_packet)
     assert exchange(board, request) == [Packet(Reply.NAK, 50, reason)]
     board.advance(200)
-    assert board.taken == []
+    assert board.accepted == []
     assert list(host.infer([b"ok"], 2)) == [b"pl"]
 
 
@@ -274,7 +274,7 @@ def test_unfinished_packet_is_forgotten_after_silence(board, host):
         board.advance(40 * size + 300)
         assert list(host.infer([b"q"], 1)) == [b"r"], size
         assert host.counters().damaged == 0
-    assert len(board.taken) == len(packet) - 1
+    assert len(board.accepted) == len(packet) - 1
 
 
 def test_counters_measure_the_accelerator(board, host):
@@ -322,8 +322,8 @@ def test_replay_drops_its_results_and_keeps_data_out(board, host):
     host.wait_for_replay()
     counters = host.counters()
     assert (counters.frames, counters.interval) == (300 % 256, FRAME_BEATS)
-    assert len(board.taken) == 300 * FRAME_BEATS
-    assert board.taken[:FRAME_BEATS] == [([n], n == FRAME_BEATS - 1) for n in range(FRAME_BEATS)]
+    assert len(board.accepted) == 300 * FRAME_BEATS
+    assert board.accepted[:FRAME_BEATS] == [([n], n == FRAME_BEATS - 1) for n in range(FRAME_BEATS)]
     assert host.read() == b""
     assert list(host.infer([b"hello"], 5)) == [b"ifmmp"]
 

@@ -127,7 +127,7 @@ def connect():
 
 @pytest.mark.verilator
 def test_host_runs_frames_of_several_tensors(connect, rng):
-    """Inputs that are taken together, outputs that are given together, frames back to back."""
+    """Inputs that are accepted together, outputs that are sent together, frames back to back."""
     host = connect(FRAME)
     x, y = rng.integers(0, 256, (2, 7, FRAME), np.uint8)
     frames = [a.tobytes() + b.tobytes() for a, b in zip(x, y, strict=True)]
@@ -169,9 +169,9 @@ def test_frames_are_counted_by_their_first_and_last_tensor():
         script = [(0b01, 0), (0b01, 0), (0b10, 0), (0, 0b10), (0b10, 0b10), (0, 0b01), (0, 0b01)]
         ctx.set(counters.input_last, 0b11)
         ctx.set(counters.output_last, 0b11)
-        for taken, given in [*script, (0, 0)]:
-            ctx.set(counters.input_taken, taken)
-            ctx.set(counters.output_taken, given)
+        for accepted, sent in [*script, (0, 0)]:
+            ctx.set(counters.input_taken, accepted)
+            ctx.set(counters.output_taken, sent)
             await ctx.tick()
             busy.append(ctx.get(counters.busy))
             frames.append(ctx.get(counters.counts.frames))

@@ -127,14 +127,14 @@ def test_failure_to_produce_leaves_nothing(tmp_path):
 
 def test_abandoned_folders_are_removed_and_others_kept(tmp_path):
     """Of the wanted folder and of one that nobody locks; not of one that is being made."""
-    left = {}
+    folders = {}
     for name in ("wanted", "abandoned", "living"):
         (tmp_path / f"{name}.lock").touch()
-        left[name] = tmp_path / f".{name}.abc"
-        left[name].mkdir()
-        (left[name] / "half").write_text("1")
+        folders[name] = tmp_path / f".{name}.abc"
+        folders[name].mkdir()
+        (folders[name] / "half").write_text("1")
     with locked(tmp_path / "living.lock"):
         publish_directory(tmp_path / "wanted", produce)
-        assert [name for name, path in left.items() if path.exists()] == ["living"]
+        assert [name for name, path in folders.items() if path.exists()] == ["living"]
     publish_directory(tmp_path / "other", produce)
-    assert not left["living"].exists()
+    assert not folders["living"].exists()

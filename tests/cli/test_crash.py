@@ -150,8 +150,8 @@ def test_full_disk_is_an_error_with_a_place(limit, command, files, tmp_path):
     assert re.fullmatch(
         r"nnef-hw: .*(y\.npz|r\.html|nnef\.tgz).*File too large; .*\n", result.stderr
     ), result.stderr
-    left = sorted(path.name for path in tmp_path.iterdir())
-    assert left == (files or ["q.nnef.tgz", "s.npz"])
+    remaining = sorted(path.name for path in tmp_path.iterdir())
+    assert remaining == (files or ["q.nnef.tgz", "s.npz"])
 
 
 @pytest.mark.verilator

@@ -12,7 +12,7 @@ class Increment(wiring.Component):
     def __init__(self, *, lanes=1, shape=8, depth=8):
         layout = data.StructLayout({"data": data.ArrayLayout(shape, lanes), "last": 1})
         self.layout, self.lanes, self.depth = layout, lanes, depth
-        self.taken = Signal(reset_less=True)
+        self.parity = Signal(reset_less=True)
         self.beat = Signal(layout, reset_less=True)
         super().__init__({
             "i": In(stream.Signature(layout)),
@@ -35,5 +35,5 @@ class Increment(wiring.Component):
             fifo.r_en.eq(self.o.ready & self.enable),
         ]
         with m.If(self.i.valid & self.i.ready):
-            m.d.sync += [self.beat.eq(self.i.payload), self.taken.eq(~self.taken)]
+            m.d.sync += [self.beat.eq(self.i.payload), self.parity.eq(~self.parity)]
         return m

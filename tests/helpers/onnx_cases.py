@@ -70,9 +70,9 @@ def with_constant_shapes(model, inputs):
     """Return a model whose inputs that decide on shapes, or are empty, are initializers."""
     import onnx
 
-    given = {item.name for item in model.graph.initializer}
+    initialized = {item.name for item in model.graph.initializer}
     values = dict(
-        zip((x.name for x in model.graph.input if x.name not in given), inputs, strict=True)
+        zip((x.name for x in model.graph.input if x.name not in initialized), inputs, strict=True)
     )
     reductions = {node.op_type for node in model.graph.node if node.op_type.startswith("Reduce")}
     table = {**SHAPE_INPUTS, **{name: [1] for name in reductions}}

@@ -38,10 +38,10 @@ def compute(op, *args, dtypes=None, **attrs):
     kinds = dtypes or RESULT_DTYPES.get(op) or [tensors[0].dtype]
     results = builder.node(op, tensors, {**defaults(op), **attrs}, "y", kinds)
     graph = builder.build([tensor.name for tensor in results])
-    given = {name: x[np.newaxis].copy() for name, x in arrays.items()}
-    found = run_float(graph, given)
+    samples = {name: x[np.newaxis].copy() for name, x in arrays.items()}
+    found = run_float(graph, samples)
     for name, x in arrays.items():
-        np.testing.assert_array_equal(given[name][0], x, f"{name} was changed")
+        np.testing.assert_array_equal(samples[name][0], x, f"{name} was changed")
     values = [found[tensor.name][0] for tensor in results]
     assert [x.shape for x in values] == [tensor.shape for tensor in results]
     return values if len(values) > 1 else values[0]

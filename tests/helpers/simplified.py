@@ -36,6 +36,6 @@ def canonical_ops(graph, rng):
     canonical = simplify(graph)
     (name,) = graph.inputs
     x = {name: rng.normal(size=(2, *graph.tensor(name).shape[1:]))}
-    wanted, given = (run_float(g, x)[g.outputs[0]] for g in (graph, canonical))
-    np.testing.assert_allclose(given, wanted, rtol=1e-5, atol=1e-6)
+    wanted, found = (run_float(g, x)[g.outputs[0]] for g in (graph, canonical))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
     return [node.op for node in canonical.nodes]

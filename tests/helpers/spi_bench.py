@@ -48,9 +48,9 @@ class SpiHost:
         received = b""
         for _ in range(100):
             received += bytes([await self.transfer(0)])
-            reply, left = decode_packet(received)
+            reply, rest = decode_packet(received)
             if reply is not None:
-                assert left == b""
+                assert rest == b""
                 await self.select(False)
                 return reply
         raise AssertionError(f"no reply to {packet}: {received.hex()}")

@@ -21,10 +21,10 @@ def test_the_same_numbers(network, rng):
         name: rng.normal(size=(3, *sample_extents(graph.tensor(name).shape)))
         for name in graph.inputs
     }
-    wanted, given = run_float(graph, x), run_float(canonical, x)
+    wanted, found = run_float(graph, x), run_float(canonical, x)
     for name in graph.outputs:
-        assert given[name].shape == wanted[name].shape
-        np.testing.assert_allclose(given[name], wanted[name], rtol=1e-5, atol=1e-6)
+        assert found[name].shape == wanted[name].shape
+        np.testing.assert_allclose(found[name], wanted[name], rtol=1e-5, atol=1e-6)
     assert [node.op for node in canonical.nodes if not node.has(Trait.MOVES)] == NETWORKS[network]
     assert not check_streamable(canonical)
 

@@ -110,8 +110,8 @@ def test_loops_in_loops_are_unrolled(rng):
 
 def test_names_that_are_taken_stay_apart(rng):
     graph = network([("after", "full", 1, 1)])
-    taken = Tensor("y0_after_3", (1,), data=np.ones(1))
-    crowded = replace(graph, tensors={**graph.tensors, taken.name: taken})
+    occupied = Tensor("y0_after_3", (1,), data=np.ones(1))
+    crowded = replace(graph, tensors={**graph.tensors, occupied.name: occupied})
     unrolled = UnrollScan()(crowded)
     assert unrolled.tensors.keys() >= {"y0_after_2", "y0_after_4"}
     assert_same_function(graph, unrolled, rng)

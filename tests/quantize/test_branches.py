@@ -168,16 +168,16 @@ def quantized(graph, **formats):
 
 
 @pytest.mark.parametrize("op", ["add", "sub", "mul", "max", "min"])
-@pytest.mark.parametrize("is_given", [True, False], ids=["given", "derived"])
-def test_models_that_their_author_quantized_need_no_samples(op, is_given, rng):
+@pytest.mark.parametrize("has_format", [True, False], ids=["quantized", "derived"])
+def test_models_that_their_author_quantized_need_no_samples(op, has_format, rng):
     builder = GraphBuilder()
     for name in "xy":
         builder.input(name, (1, 4))
     builder.op(op, "x", "y", name="z")
-    formats = {"x": (0.05, 3), "y": (0.1, -20), **({"z": (0.2, 1)} if is_given else {})}
+    formats = {"x": (0.05, 3), "y": (0.1, -20), **({"z": (0.2, 1)} if has_format else {})}
     graph = simplify(quantized(builder.build(), **formats))
     fixed = quantize(graph, None)
-    if is_given:
+    if has_format:
         assert fixed.tensor("z").qtype == QType(8, True, 0.2, 1)
     x = {"x": rng.uniform(-5, 5, (50, 4)), "y": rng.uniform(-9, 9, (50, 4))}
     found = dequantize_outputs(fixed, run_fixed(fixed, quantize_inputs(fixed, x)))["z"]
@@ -227,9 +227,9 @@ def test_formats_have_the_value_that_is_put_around(value, rng):
 def test_values_beyond_a_given_format_are_refused(rng):
     graph = simplify(padded(3.0))
     args = {"scale": 0.01, "zero_point": 0, "bits": 8, "signed": False, "symmetric": False}
-    given = dataclasses.replace(
+    quantized_result = dataclasses.replace(
         graph.tensor("y"), quant=Quantization("zero_point_linear_quantize", args)
     )
-    graph = graph.replaced(tensors={**graph.tensors, "y": given})
+    graph = graph.replaced(tensors={**graph.tensors, "y": quantized_result})
     with pytest.raises(UnsupportedError, match=r"pad 'pad\d': its value 3 lies outside of 0..2.55"):
         quantize(graph, samples(graph, rng))

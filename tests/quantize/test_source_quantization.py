@@ -144,22 +144,22 @@ def test_samples_change_nothing_that_is_given(network, rng):
 
 @pytest.mark.parametrize("omitted", ["b1", "b2", "p1", "flat", "c1"])
 def test_what_follows_from_the_rest_may_be_left_out(network, omitted):
-    given = {key: quant for key, quant in GIVEN.items() if key != omitted}
-    fixed = quantize(simplify(quantized(network, **given)), None)
+    formats = {key: quant for key, quant in GIVEN.items() if key != omitted}
+    fixed = quantize(simplify(quantized(network, **formats)), None)
 
     assert fixed.tensor("r1").qtype == QType(8, signed=False, scale=0.9, zero_point=7)
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("present", "message"),
     [
         ([], "model 'net' is not quantized and no samples were given; give representative"),
         (["x", "w1", "w2", "r1"], "model 'net' does not say how to quantize y_conv and no samples"),
         (["w1"], "does not say how to quantize x, r1, y_conv and"),
     ],
 )
-def test_missing_formats_need_samples(network, given, message):
-    graph = quantized(network, **{key: GIVEN[key] for key in given})
+def test_missing_formats_need_samples(network, present, message):
+    graph = quantized(network, **{key: GIVEN[key] for key in present})
     with pytest.raises(SampleError, match=re.escape(message)):
         fix_model(graph, None)
 
@@ -263,8 +263,8 @@ def test_filters_whose_codes_no_hardware_has_are_quantized_anew(network, quant, 
 
 
 def test_biases_in_other_steps_are_rounded_to_those_of_the_sums(network):
-    given = {**GIVEN, "b1": zero_point(0.01, bits=32)}
-    fixed = quantize(simplify(quantized(network, **given)), None)
+    formats = {**GIVEN, "b1": zero_point(0.01, bits=32)}
+    fixed = quantize(simplify(quantized(network, **formats)), None)
 
     expected = np.floor(network.constant("b1") * 0.01 / (0.05 * STEPS) + 0.5)
     np.testing.assert_array_equal(fixed.constant(fixed.nodes[0].inputs[2]), expected)

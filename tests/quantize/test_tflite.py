@@ -87,7 +87,7 @@ def test_archives_with_tflites_integers_are_quantized_from_the_command_line(
     np.testing.assert_array_equal(found, reference["output_q"][:4])
 
 
-def given(**formats):
+def zero_points(**formats):
     """Quantizations of activations to signed bytes: scale and zero point by tensor."""
     args = {"bits": 8, "signed": True, "symmetric": False}
     return {
@@ -98,7 +98,7 @@ def given(**formats):
     }
 
 
-FORMATS = given(
+FORMATS = zero_points(
     x=(0.02, 3), a=(0.03, -9), b=(0.04, 0), r=(0.05, -128), p=(0.05, -128), l=(0.06, 7)
 )  # fmt: skip
 
@@ -156,7 +156,7 @@ def test_operators_without_tflite_rounding_are_refused(rng, noise):
 
 def test_averages_to_another_format_are_refused(rng, noise):
     graph = small_network(rng)
-    other = dataclasses.replace(graph.tensor("p"), quant=given(p=(0.04, 0))["p"])
+    other = dataclasses.replace(graph.tensor("p"), quant=zero_points(p=(0.04, 0))["p"])
     graph = graph.replaced(tensors={**graph.tensors, "p": other})
     with pytest.raises(UnsupportedError, match="avg_pool 'p' has another format than its input"):
         quantize(graph, noise, Scheme(rounding="tflite"))

@@ -1,4 +1,4 @@
-"""How samples are given to a graph and what comes back."""
+"""In which form samples enter a graph, and in which form its results leave."""
 
 import re
 
@@ -23,7 +23,7 @@ def transposed(*shapes, dtype="scalar"):
 
 
 @pytest.mark.parametrize(
-    ("shape", "given", "result", "constant"),
+    ("shape", "samples", "result", "constant"),
     [
         ((1, 3), (5, 3), (5, 3, 1), (5, 7)),
         ((1, 3), (5, 1, 3), (5, 3, 1), (5, 1, 7)),
@@ -39,8 +39,8 @@ def transposed(*shapes, dtype="scalar"):
     ],
     ids=str,
 )
-def test_results_come_in_the_form_of_the_inputs(shape, given, result, constant, rng):
-    x = rng.standard_normal(given)
+def test_results_come_in_the_form_of_the_inputs(shape, samples, result, constant, rng):
+    x = rng.standard_normal(samples)
     found = run_float(transposed(shape), {"x0": x})
     assert found["y"].shape == result
     assert found["k"].shape == constant
@@ -69,7 +69,7 @@ def test_a_graph_without_inputs_has_results():
 
 
 @pytest.mark.parametrize(
-    ("shape", "dtype", "given", "message"),
+    ("shape", "dtype", "samples", "message"),
     [
         ((2, 3), "scalar", np.zeros((3, 3)), "input 'x0' has shape [3, 3], not [N, 2, 3]"),
         ((1, 3), "scalar", np.zeros((5, 2, 3)), "input 'x0' has shape [5, 2, 3], not [N, 3]"),
@@ -79,9 +79,9 @@ def test_a_graph_without_inputs_has_results():
         ((1, 2), "integer", np.array([[1.0, np.nan]]), "takes integer values, not nan"),
     ],
 )
-def test_what_does_not_fit_is_refused(shape, dtype, given, message):
+def test_what_does_not_fit_is_refused(shape, dtype, samples, message):
     with pytest.raises(SampleError, match=re.escape(message)):
-        run_float(transposed(shape, dtype=dtype), {"x0": given})
+        run_float(transposed(shape, dtype=dtype), {"x0": samples})
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.float32])

@@ -109,10 +109,10 @@ def test_every_beginning_of_the_order_is_spread_evenly(count):
     order = spread_order(count)
     assert sorted(order) == list(range(count))
     assert order[0] == 0
-    for taken in range(1, count + 1):
-        places = np.sort(order[:taken])
+    for used in range(1, count + 1):
+        places = np.sort(order[:used])
         gaps = np.diff([*places, count])
-        assert gaps.max() <= 4 * count / taken
+        assert gaps.max() <= 4 * count / used
 
 
 def test_integer_labels_give_the_accuracy():

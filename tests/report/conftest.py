@@ -289,11 +289,11 @@ def timeline_of():
         sizes = [min(step, interval - first) for first in range(0, interval, step)]
 
         def activity(name, cycles):
-            busy, left = [], cycles
+            busy, remaining = [], cycles
             for size in sizes:
-                busy.append(min(size, left))
-                left -= busy[-1]
-            waiting = [(size - taken) // 4 for size, taken in zip(sizes, busy, strict=True)]
+                busy.append(min(size, remaining))
+                remaining -= busy[-1]
+            waiting = [(size - cycles) // 4 for size, cycles in zip(sizes, busy, strict=True)]
             return Activity(name, tuple(busy), tuple(waiting))
 
         layers = [activity(x["name"], x["cycles"]) for x in report["layers"]]

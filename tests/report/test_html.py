@@ -258,8 +258,8 @@ def test_areas_of_the_timeline_are_cycles(render, any_report, timeline_of):
         assert ("wait" in paths) == bool(waiting and activity not in timeline.inputs)
         if "wait" not in paths:
             continue
-        taken = room * (busy + waiting) / timeline.interval
-        assert filled(paths["wait"]) == pytest.approx(taken, rel=0.02, abs=visible)
+        occupied = room * (busy + waiting) / timeline.interval
+        assert filled(paths["wait"]) == pytest.approx(occupied, rel=0.02, abs=visible)
         said = row.find(f"{SVG}title").text
         starved = timeline.interval - busy - waiting
         assert said.endswith(

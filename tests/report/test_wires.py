@@ -64,7 +64,7 @@ def test_wires_of_any_graph_cross_no_box(seed):
 def test_level_parts_of_two_wires_never_meet(seed):
     grid, edges = random_graph(seed)
     wiring = route(grid, edges)
-    taken = []
+    drawn = []
     for wire, edge in zip(wiring.routes, edges, strict=True):
         level = [part for part in segments(wire.path) if part[0][1] == part[1][1]]
         for (x1, y), (x2, _) in level:
@@ -72,9 +72,9 @@ def test_level_parts_of_two_wires_never_meet(seed):
                 continue  # beside a box: what leaves it may go several ways
             left, right = sorted((x1, x2))
             assert not [
-                other for other in taken if other[0] == y and left < other[2] and other[1] < right
+                other for other in drawn if other[0] == y and left < other[2] and other[1] < right
             ], edge
-            taken.append((y, left, right))
+            drawn.append((y, left, right))
 
 
 def test_rows_move_apart_for_parallel_wires():

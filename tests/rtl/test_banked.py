@@ -131,31 +131,31 @@ def predict(part, frames):
     window = part.window
     needed = needed_beats(window)
     row_words = len(needed) // window.out_height
-    taken, given = [], []
+    in_cycles, out_cycles = [], []
     cycle = read = 0
     while read < frames * len(needed):
         frame, word = divmod(read, len(needed))
         top = max(0, word // row_words * window.stride[0] - window.padding[0][0])
         oldest_row = frame * window.height + top
-        frame_in, beat = divmod(len(taken), window.beats)
+        frame_in, beat = divmod(len(in_cycles), window.beats)
         row = frame_in * window.height + beat // (window.width * window.channel_blocks)
         last = frame * window.beats + needed[word]
-        complete = len(taken) > last and taken[last] < cycle - 1
-        if len(taken) < frames * window.beats and row < oldest_row + part.lines:
-            taken.append(cycle)
+        complete = len(in_cycles) > last and in_cycles[last] < cycle - 1
+        if len(in_cycles) < frames * window.beats and row < oldest_row + part.lines:
+            in_cycles.append(cycle)
         if complete:
-            given.append(cycle + STAGES)
+            out_cycles.append(cycle + STAGES)
             read += 1
         cycle += 1
-    return taken, given
+    return in_cycles, out_cycles
 
 
 @every_window
 def test_cycles(window, drive, ram, rng):
     part, run = check(drive, ram, rng, window)
-    taken, given = predict(part, frames=3)
-    assert run.in_cycles[: len(taken)].tolist() == taken
-    assert run.out_cycles.tolist() == given
+    in_cycles, out_cycles = predict(part, frames=3)
+    assert run.in_cycles[: len(in_cycles)].tolist() == in_cycles
+    assert run.out_cycles.tolist() == out_cycles
 
 
 @every_window
@@ -165,9 +165,9 @@ def test_a_frame_takes_its_beats_or_its_words(window, ram):
         window=window, bits=8, signed=False, lanes=1, pad_code=0, ram=ram,
         lines=enough_lines(window, spare=window.stride[0] + short),
     )  # fmt: skip
-    _, given = predict(part, frames=6)
-    words = len(given) // 6
-    period = np.diff(given[words - 1 :: words])
+    _, out_cycles = predict(part, frames=6)
+    words = len(out_cycles) // 6
+    period = np.diff(out_cycles[words - 1 :: words])
     assert (period[-3:] == max(window.beats, words)).all()
 
 
@@ -175,9 +175,9 @@ def test_a_frame_takes_its_beats_or_its_words(window, ram):
 def test_cycles_with_lines_to_spare(name, drive, ram, rng):
     window = WINDOWS[name]
     part, run = check(drive, ram, rng, window, spare=2 * window.stride[0])
-    taken, given = predict(part, frames=3)
-    assert run.in_cycles[: len(taken)].tolist() == taken
-    assert run.out_cycles.tolist() == given
+    in_cycles, out_cycles = predict(part, frames=3)
+    assert run.in_cycles[: len(in_cycles)].tolist() == in_cycles
+    assert run.out_cycles.tolist() == out_cycles
 
 
 def test_every_multiplier_of_a_depthwise_array_works_in_every_cycle(drive, ram, rng):

@@ -47,9 +47,9 @@ def test_concatenates(runs, stall, rng):
     run = run_streams(concat.build(), inputs, {"o": values.size}, stall=stall, rng=rng)
     assert as_dicts(run.items["o"]) == beats(values)
     if not stall:
-        taken = sorted(cycle for cycles in run.in_cycles.values() for cycle in cycles)
-        assert taken == list(range(values.size))
-        assert run.out_cycles["o"] == [cycle + concat.latency for cycle in taken]
+        in_cycles = sorted(cycle for cycles in run.in_cycles.values() for cycle in cycles)
+        assert in_cycles == list(range(values.size))
+        assert run.out_cycles["o"] == [cycle + concat.latency for cycle in in_cycles]
 
 
 @by_runs

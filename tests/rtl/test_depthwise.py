@@ -137,19 +137,19 @@ def test_wrapping_sums_do_wrap(rng):
 
 def predict(shape, latency, pixels):
     """Cycles in which words are taken and sums are given while nothing else stalls."""
-    taken, given, left = [], [], []
+    in_cycles, out_cycles, ends = [], [], []
     cycle = -1
     for index in range(pixels * shape.blocks):
         for word in range(shape.words):
             cycle += 1
             if word == shape.words - 1 and index >= shape.kept_passes:
-                cycle = max(cycle, left[index - shape.kept_passes] + 1)
-            taken.append(cycle)
+                cycle = max(cycle, ends[index - shape.kept_passes] + 1)
+            in_cycles.append(cycle)
         present = min(shape.lanes, shape.channels - index % shape.blocks * shape.lanes)
-        start = max(cycle + latency, left[-1] + 1 if left else 0)
-        given += range(start, start + present)
-        left.append(given[-1])
-    return taken, given
+        start = max(cycle + latency, ends[-1] + 1 if ends else 0)
+        out_cycles += range(start, start + present)
+        ends.append(out_cycles[-1])
+    return in_cycles, out_cycles
 
 
 @pytest.mark.parametrize("kept_passes", [1, 2, 3, 12])
@@ -157,9 +157,9 @@ def predict(shape, latency, pixels):
 def test_cycles(shape, kept_passes, ram, rng):
     shape = replace(shape, kept_passes=kept_passes)
     array, run = check(shape, ram, rng, pixels=6)
-    taken, given = predict(shape, array.latency, 6)
-    assert run.in_cycles["i"] == taken
-    assert run.out_cycles["o"] == given
+    in_cycles, out_cycles = predict(shape, array.latency, 6)
+    assert run.in_cycles["i"] == in_cycles
+    assert run.out_cycles["o"] == out_cycles
 
 
 @pytest.mark.parametrize(

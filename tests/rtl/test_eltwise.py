@@ -121,9 +121,9 @@ def expected(golden, a, b):
 
 
 def check_cycles(run, latency):
-    taken = run.in_cycles["a"]
-    assert taken == run.in_cycles["b"] == list(range(len(taken)))
-    assert run.out_cycles["o"] == [cycle + latency for cycle in taken]
+    in_cycles = run.in_cycles["a"]
+    assert in_cycles == run.in_cycles["b"] == list(range(len(in_cycles)))
+    assert run.out_cycles["o"] == [cycle + latency for cycle in in_cycles]
 
 
 @pytest.mark.parametrize("lanes", [1, 3])

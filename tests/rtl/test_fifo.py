@@ -77,12 +77,12 @@ def test_moves_a_beat_per_cycle(depth, drive, ram, rng):
 def test_cycles(depth, drive, ram, rng):
     items = beats(rng, 200)
     run = drive(build(depth, ram), items, len(items), stall=0.4)
-    taken, given = run.in_cycles, run.out_cycles
+    in_cycles, out_cycles = run.in_cycles, run.out_cycles
     read, moved = [-1], [-1]
-    for k, (time, before) in enumerate(zip(taken, [-1, *given[:-1]], strict=True)):
+    for k, (time, before) in enumerate(zip(in_cycles, [-1, *out_cycles[:-1]], strict=True)):
         read.append(max(time + 1, moved[-1]))
         moved.append(max(read[-1] + 1, before))
-        assert given[k] > moved[-1]
+        assert out_cycles[k] > moved[-1]
         if k + 2 >= depth:
             assert time > read[k - depth + 3]
 

@@ -22,9 +22,9 @@ def check(drive, rng, padding, *, shape=(3, 4), channels=2, lanes=1, bits=8, sig
         height=shape[0], width=shape[1], channels=channels, padding=padding, pad_code=pad_code,
         bits=bits, signed=signed, lanes=lanes,
     ).build()  # fmt: skip
-    given = beats(expected, lanes)
-    run = drive(pad, beats(images, lanes), len(given), **options)
-    assert [{"data": list(item.data), "last": bool(item.last)} for item in run.items] == given
+    padded = beats(expected, lanes)
+    run = drive(pad, beats(images, lanes), len(padded), **options)
+    assert [{"data": list(item.data), "last": bool(item.last)} for item in run.items] == padded
     return run
 
 

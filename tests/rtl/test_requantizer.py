@@ -148,7 +148,7 @@ def test_cycles(case, drive, rng):
 
 def bench(requantizer, readiness):
     """Cycles in which sums enter and codes leave: sums always wait, ``o`` is ready at times."""
-    entered, left = [], []
+    entered, departed = [], []
 
     async def drive_ports(ctx):
         ctx.set(requantizer.i.valid, 1)
@@ -157,19 +157,19 @@ def bench(requantizer, readiness):
             if ctx.get(requantizer.i.ready):
                 entered.append(cycle)
             if ready and ctx.get(requantizer.o.valid):
-                left.append(cycle)
+                departed.append(cycle)
             await ctx.tick()
 
     simulator = Simulator(requantizer)
     simulator.add_clock(1e-8)
     simulator.add_testbench(drive_ports)
     simulator.run()
-    return entered, left
+    return entered, departed
 
 
 def expected_times(interval, latency, readiness):
     """Count cycles in which the queue of two codes is not full: those in which sums move."""
-    entered, ages, queued, left = [], [], 0, []
+    entered, ages, queued, departed = [], [], 0, []
     for cycle, ready in enumerate(readiness):
         leaves = bool(ready) and queued > 0
         if queued < 2:
@@ -181,8 +181,8 @@ def expected_times(interval, latency, readiness):
                 queued += 1
                 ages.pop(0)
         queued -= leaves
-        left += [cycle] * leaves
-    return entered, left
+        departed += [cycle] * leaves
+    return entered, departed
 
 
 FOLDINGS = [(1, 1), (16, 1), (2, 8), (4, 2), (2, 3), (6, 1), (3, 6)]

@@ -183,8 +183,8 @@ def test_layer_quality(canonical, fixed, samples):
 
     # two bits fewer cost about 12 dB
     coarse = quantize(canonical, samples.inputs, Scheme(activation_bits=6))
-    for fine, rough in zip(layers, _layer_quality(canonical, coarse, samples), strict=True):
-        assert 6 < fine["sqnr_db"] - rough["sqnr_db"] < 18
+    for fine, coarser in zip(layers, _layer_quality(canonical, coarse, samples), strict=True):
+        assert 6 < fine["sqnr_db"] - coarser["sqnr_db"] < 18
 
 
 def test_layer_quality_by_hand():

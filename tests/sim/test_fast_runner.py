@@ -23,8 +23,8 @@ def noise(rng, lanes, frames=20, beats=10):
 
 
 def check(result, codes):
-    got = unpack_frames(result.payloads, codes.shape[2], 8, signed=True, beats=codes.shape[1])
-    np.testing.assert_array_equal(got, (codes + 129) % 256 - 128)
+    received = unpack_frames(result.payloads, codes.shape[2], 8, signed=True, beats=codes.shape[1])
+    np.testing.assert_array_equal(received, (codes + 129) % 256 - 128)
 
 
 @pytest.mark.parametrize("stall", [0.0, 0.5])

@@ -79,13 +79,13 @@ class Adder(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        taken = Signal(2)
+        accepted = Signal(2)
         go = Signal()
         both = self.a.valid & self.b.valid
-        done = [taken[0] | self.total.ready, taken[1] | self.copy.ready]
+        done = [accepted[0] | self.total.ready, accepted[1] | self.copy.ready]
         m.d.comb += [
-            self.total.valid.eq(both & ~taken[0]),
-            self.copy.valid.eq(both & ~taken[1]),
+            self.total.valid.eq(both & ~accepted[0]),
+            self.copy.valid.eq(both & ~accepted[1]),
             self.total.payload.eq(self.a.payload + self.b.payload),
             self.copy.payload.eq(self.a.payload),
             go.eq(both & done[0] & done[1]),
@@ -94,9 +94,9 @@ class Adder(wiring.Component):
         ]
         for k, out in enumerate([self.total, self.copy]):
             with m.If(go):
-                m.d.sync += taken[k].eq(0)
+                m.d.sync += accepted[k].eq(0)
             with m.Elif(out.valid & out.ready):
-                m.d.sync += taken[k].eq(1)
+                m.d.sync += accepted[k].eq(1)
         return m
 
 
@@ -110,15 +110,15 @@ def test_payloads_pass_in_order(stall, rng):
 
 
 def test_cycles_show_latency_and_rate(rng):
-    out, taken, given = run_stream(Register(), range(20), rng=rng, cycles=True)
+    out, accepted, sent = run_stream(Register(), range(20), rng=rng, cycles=True)
     assert out == list(range(20))
-    assert taken == list(range(20))
-    assert given == list(range(1, 21))
+    assert accepted == list(range(20))
+    assert sent == list(range(1, 21))
 
 
 def test_stalls_slow_the_stream_down(rng):
-    _, _, given = run_stream(Register(), range(200), rng=rng, stall=0.5, cycles=True)
-    assert 350 < given[-1] < 900
+    _, _, sent = run_stream(Register(), range(200), rng=rng, stall=0.5, cycles=True)
+    assert 350 < sent[-1] < 900
 
 
 def test_component_without_registers(rng):

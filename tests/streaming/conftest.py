@@ -79,7 +79,7 @@ def force(rng):
 
 @dataclass(frozen=True)
 class Trial:
-    """What an accelerator gave by port, and when, beside what it should have given."""
+    """What an accelerator sent by port, and when, beside what it should have sent."""
 
     codes: dict[str, list[int]]
     expected: dict[str, list[int]]
@@ -110,13 +110,13 @@ class Simulation:
         results = run_fixed(self.graph, codes)
         expected = _streams(self.graph.outputs, self.plan.outputs, results)
         run = self._verilator if self.runner else self._pysim
-        given, in_cycles, out_cycles = run(beats, frames, stall)
+        sent, in_cycles, out_cycles = run(beats, frames, stall)
         firsts = [in_cycles[port.name][:: port.beats] for port in self.plan.inputs]
         lasts = [out_cycles[port.name][port.beats - 1 :: port.beats] for port in self.plan.outputs]
         firsts, lasts = np.min(firsts, axis=0), np.max(lasts, axis=0)
         times = BeatTimes(*(tuple((t - firsts[0]).tolist()) for t in (firsts, lasts)))
         wanted = {name: tensors.reshape(-1).tolist() for name, tensors in expected.items()}
-        return Trial(given, wanted, times)
+        return Trial(sent, wanted, times)
 
     def check(self, frames, stall=0.3):
         """Every code is right, with stalls too, and every border beat comes when it should."""
@@ -145,7 +145,7 @@ class Simulation:
         for port in self.plan.outputs:
             lasts = [item.last for item in run.items[port.name]]
             assert lasts == ([0] * (port.beats - 1) + [1]) * frames
-        codes = {name: [item.data[0] for item in given] for name, given in run.items.items()}
+        codes = {name: [item.data[0] for item in items] for name, items in run.items.items()}
         return codes, run.in_cycles, run.out_cycles
 
     def _verilator(self, beats, frames, stall):

@@ -56,10 +56,10 @@ def test_steps_fill_the_interval_and_no_more(plan):
     count = -(-plan.interval // timeline.step)
     for activity in (*timeline.inputs, *timeline.blocks):
         assert len(activity.busy) == len(activity.waiting) == count
-        taken = np.add(activity.busy, activity.waiting)
-        assert taken.max() <= timeline.step
-        assert taken.sum() <= timeline.interval
-        assert taken[-1] <= plan.interval - timeline.step * (count - 1)
+        occupied = np.add(activity.busy, activity.waiting)
+        assert occupied.max() <= timeline.step
+        assert occupied.sum() <= timeline.interval
+        assert occupied[-1] <= plan.interval - timeline.step * (count - 1)
     assert sum(timeline.inputs[0].busy) == plan.inputs[0].beats
 
 

@@ -24,8 +24,8 @@ def number(text):
 def shortages(error):
     """Return (least, name, excess, left, layers) of every resource that a refusal names."""
     return [
-        (number(needed), name, number(excess), number(left), layers)
-        for needed, name, excess, left, layers in SHORT.findall(error.reason)
+        (number(needed), name, number(excess), number(available), layers)
+        for needed, name, excess, available, layers in SHORT.findall(error.reason)
     ]
 
 
@@ -66,9 +66,9 @@ def test_too_many_weights(fix, perceptron):
     assert error.reason.startswith(
         "model 'perceptron' does not fit icebreaker (up5k): it takes at least "
     )
-    ((needed, name, excess, left, layers),) = shortages(error)
-    assert (name, left) == ("block RAMs", 29)
-    assert excess == needed - left > 0
+    ((needed, name, excess, available, layers),) = shortages(error)
+    assert (name, available) == ("block RAMs", 29)
+    assert excess == needed - available > 0
     # All in block RAM would be 47.
     assert needed >= 40
     amounts = dict(layer.rsplit(" ", 1) for layer in re.split(", | and ", layers))
@@ -131,8 +131,8 @@ def test_fifos_that_do_not_fit(fix, residual):
         r"more than the (\d+) left beside the host link, (\d+) of them for FIFOs",
         error.reason,
     )
-    total, excess, left, fifos = map(int, match.groups())
-    assert (left, total - excess, total - fifos) == (needed, left, needed)
+    total, excess, available, fifos = map(int, match.groups())
+    assert (available, total - excess, total - fifos) == (needed, available, needed)
     plan = schedule(graph, on("ulx3s_25f", bram=total + link))
     assert plan.resources.bram <= total + link
 

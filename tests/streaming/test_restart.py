@@ -57,10 +57,10 @@ def test_restart_at_any_time(board, fix, rng):
     async def sink(ctx):
         while True:
             ctx.set(accelerator.o.ready, int(rng.integers(2)))
-            _, _, taken, payload = await ctx.tick().sample(
+            _, _, was_accepted, payload = await ctx.tick().sample(
                 accelerator.o.valid & accelerator.o.ready, accelerator.o.payload
             )
-            if taken and found:
+            if was_accepted and found:
                 found[-1].append(payload.data[0])
 
     simulator = Simulator(accelerator)

@@ -78,7 +78,7 @@ class _Writer:
     def __init__(self, graph: Graph, labels: Mapping[str, str], names: Mapping[str, str]) -> None:
         self._graph, self._labels, self._names = graph, labels, names
         self._inline = inline_literals(graph)
-        self._taken = set(names.values()) | KEYWORDS
+        self._used_names = set(names.values()) | KEYWORDS
         self._written: set[str] = set(graph.inputs)
 
     def document(self) -> str:
@@ -178,8 +178,8 @@ class _Writer:
         return self._names[name]
 
     def _unused(self, wanted: str) -> str:
-        name = unique(wanted, self._taken)
-        self._taken.add(name)
+        name = unique(wanted, self._used_names)
+        self._used_names.add(name)
         return name
 
 

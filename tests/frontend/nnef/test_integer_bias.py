@@ -30,11 +30,11 @@ def layers(shape, scale, *, without=()):
         builder.constant(f"b{index}", COUNTS.reshape(shape))
         source = builder.op("linear", source, f"w{index}", f"b{index}", name=f"y{index}")
     graph = builder.build()
-    given = {"x": 0.5, "y1": 0.25, "w1": scale, "w2": 0.125}
+    scales = {"x": 0.5, "y1": 0.25, "w1": scale, "w2": 0.125}
     tensors = {
         name: dataclasses.replace(
             tensor,
-            quant=quantization(given[name]) if name in given and name not in without else None,
+            quant=quantization(scales[name]) if name in scales and name not in without else None,
             dtype="integer" if name in {"b1", "b2"} else "scalar",
         )
         for name, tensor in graph.tensors.items()

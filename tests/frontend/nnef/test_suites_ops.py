@@ -49,9 +49,9 @@ def assert_equal(found, expected):
 def test_operators_agree_with_onnxruntime(folder, index, name):
     graph, case = load(folder / name / "nnef"), index[name]
     with np.load(folder / name / "io.npz") as data:
-        given = {f"in_{key}": data[f"in_{key}"] for key in case["inputs"]}
+        samples = {f"in_{key}": data[f"in_{key}"] for key in case["inputs"]}
         expected = [data[f"out_{key}"] for key in case["outputs"]]
-    found = results(graph, dict(zip(graph.inputs, given.values(), strict=True)))
+    found = results(graph, dict(zip(graph.inputs, samples.values(), strict=True)))
     for mine, theirs in zip(found, expected, strict=True):
         assert_equal(mine, theirs)
 

@@ -24,14 +24,14 @@ def type_of(text):
 PRIMITIVES = ("integer", "scalar", "logical", "string")
 
 
-@pytest.mark.parametrize("given", PRIMITIVES)
+@pytest.mark.parametrize("actual", PRIMITIVES)
 @pytest.mark.parametrize("wanted", PRIMITIVES)
-def test_primitives_fit_only_themselves(given, wanted):
-    assert fits(type_of(given), type_of(wanted)) == (given == wanted)
+def test_primitives_fit_only_themselves(actual, wanted):
+    assert fits(type_of(actual), type_of(wanted)) == (actual == wanted)
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted"),
+    ("actual", "wanted"),
     [
         ("scalar", "tensor<scalar>"),
         ("logical", "tensor<logical>"),
@@ -50,15 +50,15 @@ def test_primitives_fit_only_themselves(given, wanted):
         ("(integer, integer)[]", "(integer, ?)[]"),
     ],
 )
-def test_what_stands_for_what_and_never_the_other_way(given, wanted):
-    assert fits(type_of(given), type_of(wanted))
-    assert not fits(type_of(wanted), type_of(given))
-    assert common_type(type_of(given), type_of(wanted)) == type_of(wanted)
-    assert common_type(type_of(wanted), type_of(given)) == type_of(wanted)
+def test_what_stands_for_what_and_never_the_other_way(actual, wanted):
+    assert fits(type_of(actual), type_of(wanted))
+    assert not fits(type_of(wanted), type_of(actual))
+    assert common_type(type_of(actual), type_of(wanted)) == type_of(wanted)
+    assert common_type(type_of(wanted), type_of(actual)) == type_of(wanted)
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted"),
+    ("actual", "wanted"),
     [
         ("integer", "tensor<scalar>"),
         ("string", "tensor<>"),
@@ -72,9 +72,9 @@ def test_what_stands_for_what_and_never_the_other_way(given, wanted):
         ("[]", "integer"),
     ],
 )
-def test_what_does_not_go_together(given, wanted):
-    assert not fits(type_of(given), type_of(wanted))
-    assert not fits(type_of(wanted), type_of(given))
+def test_what_does_not_go_together(actual, wanted):
+    assert not fits(type_of(actual), type_of(wanted))
+    assert not fits(type_of(wanted), type_of(actual))
 
 
 def test_tuples_meet_item_by_item():

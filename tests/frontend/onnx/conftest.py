@@ -51,7 +51,7 @@ def make_node():
         names = [f"x{index}" if x is not None else "" for index, x in enumerate(inputs)]
         results = [f"y{index}" for index in range(outputs)]
         node = onnx.helper.make_node(op, names, results, name="node", **attrs)
-        given = [(n, x) for n, x in zip(names, inputs, strict=True) if n]
+        present = [(n, x) for n, x in zip(names, inputs, strict=True) if n]
         graph = onnx.helper.make_graph(
             [node],
             "net",
@@ -59,11 +59,11 @@ def make_node():
                 onnx.helper.make_tensor_value_info(
                     n, onnx.helper.np_dtype_to_tensor_dtype(x.dtype), x.shape
                 )
-                for n, x in given
+                for n, x in present
                 if int(n[1:]) not in constant
             ],
             [onnx.helper.make_value_info(n, onnx.TypeProto()) for n in results],
-            [onnx.numpy_helper.from_array(x, n) for n, x in given if int(n[1:]) in constant],
+            [onnx.numpy_helper.from_array(x, n) for n, x in present if int(n[1:]) in constant],
         )
         opsets = [onnx.helper.make_opsetid("", opset)]
         return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8)

@@ -108,8 +108,8 @@ def test_layers_compute_the_formulas(kind, form, rng, make_node, read):
         kind, *inputs, outputs=outputs, constant=constant, opset=14, hidden_size=SIZE, **attrs
     )
     graph = read(model)
-    given = {f"x{index}": value for index, value in enumerate(inputs)}
-    found = run_float(graph, {name: given[name] for name in graph.inputs})
+    samples = {f"x{index}": value for index, value in enumerate(inputs)}
+    found = run_float(graph, {name: samples[name] for name in graph.inputs})
     for name, value in zip(graph.outputs, (y, h, c), strict=False):
         np.testing.assert_allclose(found[name].reshape(value.shape), value, rtol=1e-5, atol=1e-6)
 

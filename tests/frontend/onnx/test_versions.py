@@ -171,8 +171,8 @@ def test_upsampling_repeats(make_node, read):
 def test_shapes_broadcast_from_the_last_dimension(shape, constant, make_node, read):
     x, y = array(2, 3, 4), array(*shape)
     graph = read(make_node("Sub", x, y, constant=[1] if constant else []))
-    given = dict(zip(graph.inputs, (x, y), strict=False))
-    found = run_float(graph, given)["y0"]
+    samples = dict(zip(graph.inputs, (x, y), strict=False))
+    found = run_float(graph, samples)["y0"]
     np.testing.assert_allclose(found, x - y)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from nnef_hw.frontend.nnef.invocation import Invoked
 from nnef_hw.frontend.nnef.tract.datum import datum_type
-from nnef_hw.frontend.nnef.tract.values import cast, is_given, tensors
+from nnef_hw.frontend.nnef.tract.values import cast, is_present, tensors
 from nnef_hw.ir import Tensor
 
 __all__ = ["PRODUCTS", "legacy_expression"]
@@ -70,7 +70,7 @@ def _attention(call: Invoked) -> Any:
     if call.values["is_causal"]:
         later = np.triu(np.ones((rows, columns), bool), columns - rows + 1)
         call.values["mask"] = call.evaluator.builder.constant(f"{call.name}_mask", ~later)
-    if is_given(call, "mask"):
+    if is_present(call, "mask"):
         scores = _masked(call, scores)
     weights = call.call("softmax", scores, axes=[rank - 1])
     if not grouped:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.frontend.nnef.invocation import Invoked
-from nnef_hw.frontend.nnef.tract.values import extents, is_given, numbers
+from nnef_hw.frontend.nnef.tract.values import extents, is_present, numbers
 from nnef_hw.ir import Tensor
 
 __all__ = ["SAMPLING"]
@@ -21,8 +21,8 @@ _LETTERS = "abcdefghijklmnop"
 
 def _resize(call: Invoked) -> Any:
     source = call.tensor("input").shape
-    has_scales = is_given(call, "scales")
-    has_sizes = "sizes" in call.values and is_given(call, "sizes")
+    has_scales = is_present(call, "scales")
+    has_sizes = "sizes" in call.values and is_present(call, "sizes")
     if has_scales is has_sizes:
         raise call.error("give either scales or sizes", "one number for each dimension")
     values = numbers(call, "scales" if has_scales else "sizes").ravel()
@@ -122,7 +122,7 @@ def _stft(call: Invoked) -> Any:
 
 def _window(call: Invoked, frame: int) -> NDArray[Any]:
     """Return the factor of each element of a frame; a short window stands in its middle."""
-    if not is_given(call, "window"):
+    if not is_present(call, "window"):
         return np.ones(frame)
     window = numbers(call, "window").ravel()
     if len(window) > frame:

@@ -18,7 +18,7 @@ __all__ = [
     "cast",
     "extents",
     "indices",
-    "is_given",
+    "is_present",
     "number",
     "numbers",
     "promote",
@@ -30,8 +30,8 @@ _PRIMITIVES = {bool: "logical", int: "integer", float: "scalar"}
 _ORDER = ("logical", "integer", "scalar")
 
 
-def is_given(call: Invoked, parameter: str) -> bool:
-    """Whether an optional tensor is there: its default is ``false``."""
+def is_present(call: Invoked, parameter: str) -> bool:
+    """Whether there is an optional tensor: its default is ``false``."""
     return call.values[parameter] is not False
 
 

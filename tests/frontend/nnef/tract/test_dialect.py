@@ -134,12 +134,12 @@ def test_dimensions_of_1_do_not_matter_in_a_bias(load_tract, bias):
     assert y.tolist() == [[[1, 1, 1], [2, 2, 2]]]
 
 
-@pytest.mark.parametrize("given", ["[8, 8]", "[1, 3, 8, 8]", "[]"])
-def test_output_shape_of_deconv_may_be_spatial(load_tract, given):
+@pytest.mark.parametrize("output_shape", ["[8, 8]", "[1, 3, 8, 8]", "[]"])
+def test_output_shape_of_deconv_may_be_spatial(load_tract, output_shape):
     graph = load_tract(
         "graph net(x, k) -> (y) { x = external(shape = [1, 2, 4, 4]);"
         "k = external(shape = [3, 2, 2, 2]); y = deconv(x, k, stride = [2, 2],"
-        f" padding = [(0, 0), (0, 0)], output_shape = {given}); }}"
+        f" padding = [(0, 0), (0, 0)], output_shape = {output_shape}); }}"
     )
 
     assert graph.tensor("y").shape == (1, 3, 8, 8)
