@@ -28,15 +28,16 @@ class Board(Target):
     input_mhz
         Oscillator.
     pins
-        Of the ports ``clk``, ``rx``, ``tx`` and, if there is one, ``led``: a resource of the
-        platform (``clk12``), a subsignal of one (``uart.rx``), or a pin of the package (``@A9``).
+        The place of each of the ports ``clk``, ``rx``, ``tx`` and, if there is one, ``led``: a
+        resource of the platform (``clk12``), a subsignal of one (``uart.rx``), or a pin of the
+        package (``@A9``).
     spi
         Pins of ``cs_n``, ``copi``, ``cipo`` and ``sck`` for the link SPI, if there are any.
     platform
         ``module:class`` of amaranth-boards (or another module) that has the resources; may be
         empty if all pins are of the package.
     attributes
-        Of pins of the package, as the family's constraints name them.
+        Attributes of pins of the package, as the family's constraints name them.
     clock_pad
         The clock's pin is the pad of an iCE40's PLL.
     flash
@@ -47,7 +48,7 @@ class Board(Target):
     Raises
     ------
     TargetError
-        If the oscillator is no frequency, or ports lack pins or do not exist.
+        If ``input_mhz`` is not a frequency, or ports lack pins or do not exist.
     """
 
     part: str

@@ -36,7 +36,7 @@ class PacketBuffer(wiring.Component):
     accept : In(1)
         Hand the received packet of ``length`` bytes over; only while not ``busy``.
     length, end
-        As in :class:`.PacketFeeder`.
+        The same as in :class:`.PacketFeeder`.
     busy : Out(1)
         The packet before is still being handed over.
     o : Out(stream.Signature(layout))

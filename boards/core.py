@@ -59,7 +59,7 @@ class LinkedCore(wiring.Component):
     Members
     -------
     rx, tx, or the pins of another phy
-        From and to the host.
+        Wires from and to the host.
     reset : In(1)
         Start over; the link then restarts the accelerator too.
     led : Out(1)

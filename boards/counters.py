@@ -145,9 +145,9 @@ class LayerCounters(wiring.Component):
     busy, waiting : In(layers)
         Each layer takes a word; one is there for it and is not taken.
     layer : In(range(layers + 1))
-        Whose counts to show; the first is 1.
+        Number of the layer whose counts to show; the first is 1.
     counts : Out(LAYER_COUNTS)
-        They, from the cycle after ``layer`` on.
+        The counts, from the cycle after ``layer`` on.
 
     Attributes
     ----------

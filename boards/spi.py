@@ -20,10 +20,10 @@ class SpiPhy(wiring.Component):
     o, i
         Bytes from and to the host, see :mod:`.phy`.
     sck, copi, cs_n : In(1)
-        From the host, asynchronous; a period of ``sck`` takes at least ``MIN_SCK_CYCLES``. A byte
-        is given up when ``cs_n`` rises.
+        Wires from the host, asynchronous; a period of ``sck`` takes at least ``MIN_SCK_CYCLES``. A
+        byte is given up when ``cs_n`` rises.
     cipo : Out(1)
-        To the host; changes with the falling edge of ``sck``.
+        Wire to the host; changes with the falling edge of ``sck``.
     """
 
     byte_cycles = 8 * MIN_SCK_CYCLES

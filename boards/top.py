@@ -95,7 +95,7 @@ def board_top(
     ----------
     board : Board
     accelerator : wiring.Component
-        As in :class:`.LinkedCore`.
+        The same as in :class:`.LinkedCore`.
     freq_mhz : float or None
         Clock of the accelerator, by default the board's.
     manifest_hash : bytes
@@ -103,7 +103,7 @@ def board_top(
     baud : int
         Rate of the UART.
     frames, queues, layers
-        As in :class:`.LinkedCore`.
+        The same as in :class:`.LinkedCore`.
     link : str
         ``uart`` or ``spi``.
 
@@ -150,7 +150,7 @@ class BoardTop(wiring.Component):
     clk : In(1)
         Oscillator.
     rx, tx, or the pins of another phy
-        From and to the host.
+        Wires from and to the host.
     led : Out(1)
         Status, see :class:`.LinkedCore`.
     """

@@ -34,10 +34,10 @@ class Port:
     Parameters
     ----------
     name
-        Of the accelerator's port: ``i`` or ``o``; with the graph's name behind it if there are
+        Name of the accelerator's port: ``i`` or ``o``; followed by the graph's name if there are
         several.
     tensor
-        Name in the graph of what it carries, behind reshapes that are left to the host.
+        Name in the graph of the tensor that it carries, behind reshapes that are left to the host.
     image
         (height, width, channels) of the stream.
     bits, signed, lanes
@@ -181,7 +181,7 @@ class Activity:
     Parameters
     ----------
     name
-        Of the layer, or of an input.
+        Name of the layer, or of an input.
     busy
         Cycles per step in which it takes a word.
     waiting
@@ -243,7 +243,7 @@ class Architecture(ABC, Generic[P]):
         Raises
         ------
         TargetError
-            With the numbers.
+            If it does not fit; the error has the numbers.
         """
 
     @abstractmethod

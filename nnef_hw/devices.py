@@ -76,7 +76,7 @@ class Device:
 
     @property
     def ram(self) -> BlockRam:
-        """Its block RAM and the shapes of that."""
+        """The block RAM and its shapes."""
         return self.family.ram
 
     @property

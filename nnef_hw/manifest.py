@@ -25,7 +25,7 @@ class TensorStream:
     Parameters
     ----------
     name, shape, qtype
-        Of the graph's input or output.
+        Name, shape and format of the graph's input or output.
     image
         (height, width, channels) in the order of the stream.
     lanes, beats

@@ -164,7 +164,7 @@ class Requant:
     shift
         Right shift in bits, ``1..46``, the same for all channels.
     zero_point, lo, hi
-        Of the output codes.
+        Zero point and limits of the output codes.
     mult_bits
         Width of the hardware's multiplier operand.
     """
@@ -298,7 +298,7 @@ class AddRequant:
     shift
         Right shift in bits, ``1..46``.
     zero_point, lo, hi
-        Of the output codes.
+        Zero point and limits of the output codes.
     mult_bits
         Width of the multipliers' magnitude.
     """

@@ -17,9 +17,9 @@ __all__ = ["THREADS", "run_parallel", "run_process", "start_process"]
 T = TypeVar("T")
 
 THREADS = "nnef-hw-job"
-"""What the names of the threads of :func:`run_parallel` begin with."""
+"""Prefix of the names of the threads of :func:`run_parallel`."""
 GRACE_SECONDS = 1.0
-"""For threads to clean up after their processes were ended."""
+"""Time for threads to clean up after their processes were ended."""
 KEEPER = ("/bin/sh", "-c", "read -r _; kill -s KILL 0")
 """Waits for its standard input to end, then ends its process group."""
 

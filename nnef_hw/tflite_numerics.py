@@ -81,9 +81,9 @@ class TfliteRequant:
     mult
         ``2**30..2**31 - 1``, one for all channels or one per channel.
     shift
-        For each ``mult``: to the left, if positive.
+        A shift for each ``mult``: to the left, if positive.
     zero_point, lo, hi
-        Of the output codes.
+        Zero point and limits of the output codes.
     rounds_once
         The product is rounded by one shift, halves up, as fully connected layers do it; else
         twice.
@@ -144,9 +144,9 @@ class TfliteAddRequant:
     Parameters
     ----------
     mult, shift
-        Of the first operand, of the second, and of the sum.
+        Factors and shifts of the first operand, of the second, and of the sum.
     zero_point, lo, hi
-        Of the output codes.
+        Zero point and limits of the output codes.
     """
 
     mult: tuple[int, int, int]
@@ -195,7 +195,7 @@ class TfliteAverage:
     taps
         How many codes are summed, unless fewer are where the window lies over a border.
     zero_point, lo, hi
-        Of input and output codes.
+        Zero point and limits of input and output codes.
     """
 
     taps: int

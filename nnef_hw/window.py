@@ -21,7 +21,7 @@ def taps_inside(
     Parameters
     ----------
     extent
-        Of the image, in pixels.
+        Extent of the image, in pixels.
     """
     starts = range(-padding[0], extent + padding[1] - (size - 1) * dilation, stride)
     return [

@@ -61,7 +61,7 @@ class BankedLineBuffer(wiring.Component):
     -------
     i : In(stream.Signature(beat_layout))
     o : Out(stream.Signature(window_layout))
-        Of ``taps * lanes`` codes.
+        Windows of ``taps * lanes`` codes.
     """
 
     def __init__(self, part: parts.BankedLineBuffer):

@@ -41,7 +41,7 @@ class DepthwiseArray(wiring.Component):
     Members
     -------
     i : In(stream.Signature(window_layout))
-        Of ``taps * lanes`` codes.
+        Windows of ``taps * lanes`` codes.
     o : Out(stream.Signature(sum_layout))
 
     Raises

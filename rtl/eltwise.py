@@ -52,7 +52,7 @@ class EltwiseSum(wiring.Component):
     Raises
     ------
     ValueError
-        If the limits of ``requant`` are no codes of the output.
+        If the limits of ``requant`` are not codes of the output.
     """
 
     def __init__(self, part: parts.EltwiseSum, *, requant, in_zero_points):
@@ -147,7 +147,7 @@ class EltwiseProduct(wiring.Component):
     -------
     a, b : In(stream.Signature(beat_layout))
     o : Out(stream.Signature(sum_layout))
-        As wide as every product with these zero points needs.
+        Products, as wide as the largest one with these zero points.
     """
 
     def __init__(self, part: parts.EltwiseProduct, *, in_zero_points):

@@ -15,7 +15,7 @@ __all__ = [
 PRIMITIVES = Path(__file__).with_name("primitives.v")
 """Verilog of the modules, behavioural in simulation."""
 PREFIX = "nnef_hw_"
-"""With which the names of the modules begin there; it stands for the design's own prefix."""
+"""Prefix of the names of the modules there; a design puts its own in its place."""
 
 
 def primitives_verilog(prefix=PREFIX):

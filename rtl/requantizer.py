@@ -136,11 +136,11 @@ class Requantizer(wiring.Component):
         return m
 
     def _factors(self):
-        """Per channel, or for all: what sums are multiplied with."""
+        """Return the factors of sums: one per channel, or one for all."""
         return self.requant.mult
 
     def _companions(self):
-        """As :meth:`_factors`: what :meth:`_round` is told of a channel, and its width."""
+        """Return what :meth:`_round` is told of each channel, and its width."""
         return (0,), 0
 
     def _first_shift(self):

@@ -20,24 +20,24 @@ class ExponentialLookup:
     m : Module
         Gets the table.
     part : parts.softmax.SoftmaxPart
-        Which softmax it is of.
+        The softmax that it belongs to.
     table : list[int]
         The exponentials.
     codes : TiledMemory
         The codes; its read address is the user's business.
     code_shape : Shape
-        Of a code.
+        Shape of a code.
 
     Attributes
     ----------
     read : Signal
-        To be set with the address of a code.
+        The user sets it with the address of a code.
     maximum : Signal
-        To be set to the greatest code of the pixel, in the cycle after the address.
+        The user sets it to the greatest code of the pixel, in the cycle after the address.
     exponential, valid : Signal
         The exponential of the code that was read three cycles before, and whether one was.
     idle : Value
-        None is on its way.
+        Whether no exponential is on its way.
     """
 
     def __init__(self, m, part, table, codes, code_shape):
@@ -70,13 +70,13 @@ class PixelSum:
     m : Module
         Gets the memories and registers.
     part : parts.softmax.SerialSoftmax
-        Which softmax it is of.
+        The softmax that it belongs to.
     table : list[int]
         The exponentials.
     i : stream.Interface
         Where the codes come from.
     summand : function
-        What an exponential adds to it.
+        Function that tells what an exponential adds to the sum.
 
     Attributes
     ----------

@@ -28,7 +28,7 @@ IMAGES = ((8, 8, 4), (28, 28, 1), (14, 14, 16), (5, 7, 12), (49, 1, 64))
 
 
 def stream_cases(device: Device) -> Iterator[Case]:
-    """All of them, over their parameters."""
+    """Return all cases, over their parameters."""
     yield from _sums()
     yield from _products()
     for bits in (4, 8, 16):

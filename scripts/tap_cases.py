@@ -16,7 +16,7 @@ __all__ = ["tap_cases"]
 
 
 def tap_cases(device: Device) -> Iterator[Case]:
-    """All of them, over their parameters."""
+    """Return all cases, over their parameters."""
     same = ((1, 1), (1, 1))
     buffers = [
         (1, 4, Window(14, 14, 8, kernel=(3, 3), padding=same, passes=8, by_channel=True)),

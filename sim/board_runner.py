@@ -99,7 +99,7 @@ class BoardTransport:
     cycles : int
         Cycles since power-on.
     seconds : float
-        What they took of real time.
+        Real time that these cycles took.
     """
 
     def __init__(self, verilog, *, clk_hz, baud, top="board_top", cache_dir=None):
@@ -140,7 +140,7 @@ class BoardTransport:
         Raises
         ------
         CheckError, ToolError
-            As :meth:`write`.
+            The same as for :meth:`write`.
         """
         received, self._received = self._received, b""
         return received or self._exchange(b"", round(timeout * self._clk_hz))
@@ -151,7 +151,7 @@ class BoardTransport:
         Raises
         ------
         CheckError, ToolError
-            As :meth:`write`.
+            The same as for :meth:`write`.
         """
         end = self.cycles + cycles
         while self.cycles < end:

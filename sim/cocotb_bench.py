@@ -40,7 +40,7 @@ def run_cocotb(
     defines : Sequence[str]
         Verilog macros.
     seed : int
-        Of the pauses.
+        Seed of the pauses.
     idle_limit : int
         Cycles without a beat on either side that count as a deadlock.
     test_dir : Path, optional
@@ -93,9 +93,9 @@ def run_tests(
     defines : Sequence[str]
         Verilog macros.
     seed : int
-        Of ``random`` in the tests.
+        Seed of ``random`` in the tests.
     environment : Mapping[str, str], optional
-        What the tests find in ``os.environ`` besides.
+        Further variables that the tests find in ``os.environ``.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def write_bench(directory, vectors, *, top="top"):
     directory : Path
         Folder that receives the bench; the Verilog is expected as ``../rtl/top.v``.
     vectors : Mapping[str, ndarray]
-        As for :func:`run_cocotb`.
+        The same as for :func:`run_cocotb`.
     top : str
         Name of the module.
     """

@@ -122,7 +122,7 @@ class FastRunner:
         stall : float
             Probability per cycle that a source offers nothing new, and that a sink is not ready.
         seed : int
-            Of the stalls.
+            Seed of the stalls.
         max_cycles : int, optional
             Give up after so many cycles.
         idle_limit : int
@@ -144,7 +144,7 @@ class FastRunner:
         Returns
         -------
         RunResult
-            Of dicts by stream.
+            Its fields are dicts by stream.
 
         Raises
         ------

@@ -26,7 +26,7 @@ class PtyBoard:
     Parameters
     ----------
     verilog, clk_hz, baud, cache_dir
-        As for :class:`~nnef_hw.sim.board_runner.BoardTransport`.
+        The same as for :class:`~nnef_hw.sim.board_runner.BoardTransport`.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ def package_folders():
 
 
 def data_files(folder):
-    """Yield the files of a package, also of folders in it that are no packages."""
+    """Yield the files of a package, also of folders in it that are not packages."""
     for path in folder.iterdir():
         if path.is_file():
             yield path

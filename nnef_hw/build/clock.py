@@ -11,9 +11,9 @@ __all__ = ["search_clock"]
 MOST_CLOCKS = 6
 """Clocks that are tried before the fastest that was met is taken."""
 NEXT_SHARE = 0.98
-"""Of a clock that was missed: the fastest that is tried after it."""
+"""The fastest clock that is tried after one that was missed, as a share of it."""
 GAIN = 1.01
-"""What a further try has to promise."""
+"""Factor that a further try has to promise over the best clock so far."""
 
 
 def search_clock(

@@ -1,4 +1,4 @@
-"""From a model and its samples to the fixed graph that is built."""
+"""Make the fixed graph that is built from a model and its samples."""
 
 from __future__ import annotations
 

@@ -101,9 +101,9 @@ def check_options(options: BuildOptions) -> Target:
     Raises
     ------
     UsageError
-        For options that make no sense, alone or together, and folders that cannot be used.
+        If options make no sense, alone or together, or a folder cannot be used.
     TargetError
-        For clocks, rates and pins that the board cannot give.
+        If the board does not have a clock, a rate or a pin.
     """
     names = [AUTO, *(architecture.name for architecture in ARCHITECTURES)]
     if options.arch not in names:

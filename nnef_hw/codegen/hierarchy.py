@@ -35,11 +35,11 @@ class Converted:
     key
         Digest of all that it consists of.
     modules
-        The component's own, and further ones if parts of it are no components.
+        The component's own, and further ones if parts of it are not components.
     kind
-        What its class is called.
+        Name of its class.
     ports
-        What its ports hold, in their order; empty of what needs no words.
+        What its ports hold, in their order; those that need no words are empty.
     note
         What it is, in a line.
     children
@@ -78,7 +78,7 @@ class Converter:
         return _instance(component, self.convert_component(component), reset)
 
     def convert_component(self, component: Any) -> Converted:
-        """Return the module of a component that is no top."""
+        """Return the module of a component that is not the top."""
         return self._convert(component, Fragment.get(component, self))
 
     def _convert(

@@ -31,15 +31,15 @@ def module_text(
     Parameters
     ----------
     module
-        As parsed. What reaches no output, instance or memory is left out.
+        The parsed module. What reaches no output, instance or memory is left out.
     name
-        What it is called.
+        Name of the module.
     ports
         What its ports hold, in their order; those that are not among them stand first.
     children
         Names of the modules that it instantiates, where they are not its cells' own.
     directions
-        Of the ports of these modules.
+        Directions of the ports of these modules.
     comment
         Lines above it.
     """

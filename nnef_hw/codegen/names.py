@@ -68,7 +68,7 @@ def identifier(name: str) -> str:
 
 
 Directions = Mapping[str, Mapping[str, str]]
-"""Of the ports of modules, by the modules' names."""
+"""Directions of the ports of modules, by the modules' names."""
 
 
 class Names:

@@ -46,7 +46,7 @@ def to_verilog(
     for key, module_name in names.items():
         found = converter.found[key]
         own, *others = found.modules
-        # Parts that are no components, such as synchronizers.
+        # Parts that are not components, such as synchronizers.
         inner = {x.name: identifier(module_name + x.name.removeprefix(own.name)) for x in others}
         called = names | inner
         note = notes[module_name]

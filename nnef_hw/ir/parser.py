@@ -14,7 +14,7 @@
   Results of a node stand where the node does, unless it is said.
 * A state's line ends in ``<- RESULT label='...' = INITIAL VALUE``; a ``tensor`` line is that of
   one which nothing computes.
-* Names that are no identifiers are quoted. Line ends are like spaces.
+* Names that are not identifiers are quoted. Line ends are like spaces.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def parse_graph(text: str, file: str = "graph", first_line: int = 1) -> Graph:
     Raises
     ------
     ModelError
-        With line and column, if the text is no graph, or names a tensor that is not in it.
+        If the text is not a graph, or names a tensor that is not in it; with line and column.
     """
     parser = _Parser(text, file, first_line)
     graph = parser.graph()

@@ -21,10 +21,10 @@ from nnef_hw.ir.graph import Graph, Node, Quantization, State, Tensor
 __all__ = ["DEFAULT_DTYPES", "KEYWORDS", "format_graph"]
 
 KEYWORDS = frozenset({"constant", "input", "output", "state", "tensor"})
-"""What a line begins with that is no node's; tensors of these names are quoted."""
+"""Words with which lines that are not nodes begin; tensors of these names are quoted."""
 
 DEFAULT_DTYPES = {"scalar": "float64", "integer": "int64", "logical": "bool"}
-"""NumPy's type of constants whose text does not say it, by NNEF's."""
+"""NumPy's type, by NNEF's, of constants whose text does not name one."""
 
 
 def format_graph(graph: Graph, *, most_values: int | None = None) -> str:
@@ -33,8 +33,8 @@ def format_graph(graph: Graph, *, most_values: int | None = None) -> str:
     Parameters
     ----------
     most_values
-        Of larger arrays only the number of elements and a digest is shown. Such a text can be
-        compared, but not be read back.
+        Size of the largest array that is shown whole; of larger ones only the number of elements
+        and a digest are shown. Such a text can be compared, but not read back.
     """
     return "\n".join(_Printer(most_values).graph(graph)) + "\n"
 

@@ -34,7 +34,7 @@ def rearranged(
     Parameters
     ----------
     shape
-        Of ``data``, which arrays of several ranges broadcast to.
+        Shape of ``data``, to which arrays of several ranges broadcast.
     """
     args = dict(quant.args)
     for key, value in args.items():

@@ -88,7 +88,7 @@ class Split(Pipe):
     turns
         Turns of a frame.
     kept
-        Which runs are given.
+        Which runs are passed on.
     bits, signed, lanes
         Format of all beats.
 

@@ -183,7 +183,7 @@ class WindowPart(Part):
     Parameters
     ----------
     window
-        What it gives, of an image of beats of ``lanes`` codes.
+        Windows that it sends, over an image of beats of ``lanes`` codes.
     bits, signed, lanes
         Format of a beat.
     pad_code

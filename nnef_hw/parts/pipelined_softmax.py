@@ -25,7 +25,7 @@ class PipelinedSoftmax(SoftmaxPart):
     Parameters
     ----------
     stages
-        Of the division; each has its own subtractor.
+        Stages of the division; each has its own subtractor.
     """
 
     component = "nnef_hw.rtl.pipelined_softmax:PipelinedSoftmax"

@@ -109,11 +109,11 @@ class Enlargement(Reorder):
     Parameters
     ----------
     height, width
-        Of the image that comes.
+        Extents of the input image.
     channels
         Codes of a pixel of the result.
     factors
-        Rows and columns that each one becomes.
+        Rows and columns that each row and column becomes.
     depth
         Codes of memory.
 

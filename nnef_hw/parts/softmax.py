@@ -15,7 +15,7 @@ from nnef_hw.parts.timing import Process, Stream
 __all__ = ["QUOTIENT_BITS", "SerialSoftmax", "Softmax", "SoftmaxPart"]
 
 QUOTIENT_BITS = 9
-"""Of a probability, whose greatest value is 256."""
+"""Bits of a probability, whose greatest value is 256."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,11 +9,11 @@ from nnef_hw.parts.softmax import SerialSoftmax
 __all__ = ["DROPPED_BITS", "FRACTION_BITS", "PRODUCTS", "TfliteSoftmax"]
 
 FRACTION_BITS = 31
-"""Of exponentials, and of what they are multiplied with."""
+"""Fraction bits of exponentials, and of their factors."""
 DROPPED_BITS = 12
 """Fraction bits of exponentials that their sum does not have."""
 PRODUCTS = 7
-"""For the reciprocal of a sum: of the slope, and two for each of three steps of Newton-Raphson."""
+"""Products for the reciprocal of a sum: the slope, and two in each of three Newton steps."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,9 +21,9 @@ class Transpose(Reorder):
     Parameters
     ----------
     extents
-        Of the image that comes, outermost axis first.
+        Extents of the input image, outermost axis first.
     order
-        Which of its axes the result's axes are.
+        The input's axes in the order of the result's.
 
     Raises
     ------

@@ -19,8 +19,8 @@ class HoistFunctions:
 
     And a ``transpose``, or a ``depth_to_space`` with the ``slice`` behind it.
 
-    Left alone: moves that others read too, those of graph inputs, of what is no image, and of
-    [1, C, L] tensors, where :class:`~nnef_hw.passes.RaiseRank` would put the reshape back.
+    Left alone: moves that others read too, those of graph inputs, of tensors that are not images,
+    and of [1, C, L] tensors, where :class:`~nnef_hw.passes.RaiseRank` would put the reshape back.
     """
 
     def __call__(self, graph: Graph) -> Graph:

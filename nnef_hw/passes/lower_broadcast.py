@@ -20,7 +20,7 @@ class LowerBroadcast:
     * an activation with fewer rows or columns -> ``nearest_upsample``
     * one with a single channel -> ``nearest_upsample`` along an axis that becomes the channels
 
-    Left alone: results that are no images.
+    Left alone: results that are not images.
     """
 
     def __call__(self, graph: Graph) -> Graph:

@@ -23,7 +23,7 @@ class LowerElementwise:
     """Rewrite functions and arithmetic that no layer computes as they are.
 
     * a constant that repeats itself along an axis -> one without
-    * operands that are no images, or a constant that varies within a channel -> the same
+    * operands that are not images, or a constant that varies within a channel -> the same
       operator between reshapes or transposes, on an image whose channels the constant varies along
 
     Left alone: operands of different shapes.

@@ -150,4 +150,4 @@ def next_power_of_two(value: float) -> float:
 LAYER_KEYS = tuple(
     f.name for f in fields(Scheme) if f.name not in {"equalize", "rounding", "layers", "locations"}
 )
-"""What single layers may have their own values of."""
+"""Options for which single layers may have their own values."""

@@ -28,7 +28,7 @@ def read_scheme(path: Path, base: Scheme = _DEFAULT) -> Scheme:
     Raises
     ------
     UsageError, ErrorGroup
-        For everything in the file that is not a valid value of a scheme, with its line.
+        If anything in the file is not a valid value of a scheme; with its line.
     """
     try:
         text = path.read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ class Case:
     varies: tuple[bool, ...]
     """Which arguments depend on the samples."""
     rank: int
-    """Of the first argument."""
+    """Rank of the first argument."""
 
     @property
     def input_varies_alone(self) -> bool:

@@ -113,7 +113,7 @@ def _end(row: Mapping[str, Any]) -> str:
 
 
 def _limits(headroom: Mapping[str, Any]) -> Iterator[tuple[tuple[int, int], list[str]]]:
-    """Yield why layers are no faster, codes that a stream passes or else cycles, with their names.
+    """Yield why layers are not faster: codes that a stream passes, or else cycles, and their names.
 
     What limits most layers comes first.
     """

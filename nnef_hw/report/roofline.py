@@ -125,7 +125,7 @@ def draw_roofline(report: Mapping[str, Any]) -> Roofline | None:
 
 
 def _horizontal(scale: _Scale, roofs: Mapping[str, float], edge: float) -> Iterator[Line]:
-    """Draw the streams; one that is beyond the plot is no bound."""
+    """Draw the streams; one that is beyond the plot is not a bound."""
     for key, title in (("streams", "busiest stream"), ("input", "input stream")):
         if roofs[key] < scale.high and (key == "streams" or roofs[key] != roofs["streams"]):
             y = scale.y(roofs[key])

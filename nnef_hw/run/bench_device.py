@@ -47,7 +47,7 @@ def bench_device(
         If there are too few frames to count what layers do; also as
         :func:`~nnef_hw.run.device.open_device`.
     LinkError
-        As :func:`~nnef_hw.run.device.open_device`.
+        The same as for :func:`~nnef_hw.run.device.open_device`.
     """
     folder = BuildFolder.open(build)
     plan, fixed = folder.plan, folder.fixed
@@ -75,7 +75,8 @@ def bench_device(
     predicted = folder.architecture.predict_spacing(plan, frames)
     if counters.interval != predicted:
         raise CheckError(
-            f"board takes {counters.interval} cycles per inference, not the predicted {predicted}",
+            f"the board takes {counters.interval} cycles per inference, "
+            f"not the predicted {predicted}",
             remedy="please report this with the model: the schedule's timing model is wrong",
         )
     return {

@@ -219,7 +219,7 @@ def _samples(
     if not isinstance(inputs, Mapping):
         if len(sources) > 1:
             names = " and ".join(repr(source.name) for source in sources)
-            raise SampleError(f"network has {len(sources)} inputs", remedy=f"name {names}")
+            raise SampleError(f"the network has {len(sources)} inputs", remedy=f"name {names}")
         inputs = {sources[0].name: inputs}
     samples = {}
     for source in sources:

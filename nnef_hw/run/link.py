@@ -180,7 +180,7 @@ class Host:
     Attributes
     ----------
     repeats
-        How often a request had to be sent again.
+        Number of requests that had to be sent again.
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class Host:
         identity = self.identify()
         if manifest_hash is not None and identity.manifest_hash != manifest_hash:
             raise LinkError(
-                f"board runs build {identity.manifest_hash.hex()[:16]}, "
+                f"the board runs build {identity.manifest_hash.hex()[:16]}, "
                 f"not {manifest_hash.hex()[:16]}",
                 remedy="flash the build first",
             )
@@ -215,11 +215,11 @@ class Host:
         payload = self._request(Request.IDENTIFY, expect={Reply.IDENTITY}).payload
         if not payload or payload[0] != VERSION:
             raise LinkError(
-                f"board speaks link protocol {payload[0] if payload else None}, not {VERSION}",
+                f"the board speaks link protocol {payload[0] if payload else None}, not {VERSION}",
                 remedy="build and flash it again",
             )
         if len(payload) != IDENTITY.size:
-            raise LinkError(f"board's identity has {len(payload)} bytes, not {IDENTITY.size}")
+            raise LinkError(f"the board's identity has {len(payload)} bytes, not {IDENTITY.size}")
         return Identity(*IDENTITY.unpack(payload))
 
     def abort(self) -> None:
@@ -254,7 +254,7 @@ class Host:
         while not self.replay(0):
             if waited > self._timing.stall:
                 raise LinkError(
-                    f"replay has not ended within {self._timing.stall} seconds",
+                    f"the replay has not ended within {self._timing.stall} seconds",
                     remedy="replay fewer frames",
                 )
             self._transport.read(self._timing.pause)
@@ -302,7 +302,7 @@ class Host:
             yield self._take(results, result_bytes)
         if results:
             raise LinkError(
-                f"board gave {len(results)} bytes after the last result",
+                f"the board sent {len(results)} bytes after the last result",
                 remedy="flash the build that belongs to the model",
             )
 
@@ -320,7 +320,7 @@ class Host:
             return 0.0
         if waited > self._timing.stall:
             raise LinkError(
-                f"accelerator gave no result for {self._timing.stall} seconds",
+                f"the accelerator sent no result for {self._timing.stall} seconds",
                 remedy="check the result size and the build, then run again",
             )
         self._transport.read(self._timing.pause)
@@ -332,7 +332,7 @@ class Host:
         for _ in range(_MAX_GARBAGE):
             if not self._transport.read(quiet):
                 return
-        raise LinkError("line is never silent", remedy="check port and baud rate")
+        raise LinkError("the line is never silent", remedy="check the port and the baud rate")
 
     def _request(
         self, kind: Request, payload: bytes = b"", argument: int = 0, *, expect: set[Reply]
@@ -350,7 +350,7 @@ class Host:
                 self._refused(kind, reply.argument)
             self._drain()
         raise LinkError(
-            f"board does not answer {kind.name} after {self._timing.retries + 1} attempts",
+            f"the board does not answer {kind.name} after {self._timing.retries + 1} attempts",
             remedy="check that it is connected, flashed, and the baud rate is right",
         )
 
@@ -376,4 +376,4 @@ class Host:
         nak_reason = {int(reason): reason for reason in Reason}.get(argument)
         reason = nak_reason.name.lower() if nak_reason else f"reason {argument}"
         remedy = _REMEDIES.get(nak_reason) if nak_reason else None
-        raise LinkError(f"board refuses {kind.name}: {reason}", remedy=remedy)
+        raise LinkError(f"the board refuses {kind.name}: {reason}", remedy=remedy)

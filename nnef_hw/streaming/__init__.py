@@ -1,4 +1,4 @@
-"""From a fixed graph to a Plan: cost, folding, beat times."""
+"""The streaming architecture: from a fixed graph to a Plan, with cost, folding and beat times."""
 
 from nnef_hw.boards import find_board
 from nnef_hw.devices import Resources, Target

@@ -34,7 +34,7 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
     Parameters
     ----------
     plan, graph
-        What to build.
+        The design to build, and its fixed graph.
     restartable
         Whether it has a reset of its own, which hops from block to block through registers: wires
         to everything would be the longest of a big device. Nothing may come in until the hops have
@@ -43,10 +43,10 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
     Members
     -------
     i : In(stream.Signature(beat_layout))
-        The input image: row, column, channel. Of several inputs each has a port of its own, with
-        the name in the Plan.
+        The input image: row, column, channel. If there are several inputs, each has a port of its
+        own, with the name in the Plan.
     o : Out(stream.Signature(beat_layout))
-        The output image, or as many. One that is not taken stops the others after a while.
+        The output image; ports as for inputs. One that is not read stops the others after a while.
     restart : In(1)
         Restart, for a cycle or more; only if ``restartable``.
     restarted : Out(1)

@@ -48,12 +48,12 @@ class ArrayLayer(Layer[F]):
     Parameters
     ----------
     window
-        With one channel block per channel and, unless it is read by channel, one pass: folding
-        changes both.
+        The window with one channel block per channel and, unless it is read by channel, one pass:
+        folding changes both.
     weights
         [out channels, taps, in channels] or, by channel, [channels, taps], in window order.
     bias
-        With the input's zero point folded in.
+        Bias with the input's zero point folded in.
     requant, w_bits, acc_bits
         What is done to sums; widths of weights and sums.
     """

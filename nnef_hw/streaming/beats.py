@@ -258,7 +258,7 @@ class Network:
 
     @property
     def times(self) -> BeatTimes:
-        """Of the frames that have passed."""
+        """Beat times of the frames that have passed."""
         firsts = [
             log.times[:: port.beats] for log, port in zip(self.sent, self.inputs, strict=True)
         ]

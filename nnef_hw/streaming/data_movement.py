@@ -71,7 +71,7 @@ class SliceLayer(PlainLayer):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PadLayer(PlainLayer):
-    """One code around an image, which is that of ``window``, as is the padding."""
+    """A border of one code around an image; ``window`` has the image and its padding."""
 
     label = "pad"
 

@@ -39,7 +39,7 @@ class Sized(NamedTuple):
     Attributes
     ----------
     interval
-        With FIFOs without limit.
+        Cycles between frames, with FIFOs without limit.
     settled
         When the beats of these very blocks move, and how many events showed it; None if the
         interval came from other blocks: with FIFOs that they do not have.
@@ -110,7 +110,7 @@ class _Shrinker:
 
     @property
     def settled(self) -> BeatTimes:
-        """Of the design, until its frames' ends are spaced as they will be."""
+        """Beat times of the design, until the spacing of its frames' ends is final."""
         return self.times if self.network is None else self.network.settle()
 
     def shrink(self, place: int, operand: int) -> None:

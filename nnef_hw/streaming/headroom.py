@@ -25,9 +25,9 @@ class Limit:
     Parameters
     ----------
     name
-        Of the layer.
+        Name of the layer.
     cycles
-        Per frame, with the fastest folding.
+        Cycles per frame, with the fastest folding.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A layer that needs another folding; its multipliers as planned, and then."""
+    """A layer that needs another folding; its multipliers as planned, and with that folding."""
 
     name: str
     multipliers: int
@@ -67,9 +67,9 @@ class Headroom:
     changes
         Layers that need another folding for ``cycles``.
     multipliers, resources
-        Of the whole design with them; FIFOs stay as they are.
+        Multipliers and resources of the whole design with these changes; FIFOs stay as they are.
     lacking
-        What the device has not enough of for that.
+        Resources of which the device does not have enough for that.
     """
 
     wanted: int

@@ -45,9 +45,9 @@ def choose(tables: Sequence[Table], limits: Table) -> list[int] | None:
     Parameters
     ----------
     tables
-        For every layer; without options nothing fits.
+        A table for every layer; without options nothing fits.
     limits
-        Of every resource.
+        Limit of every resource.
     """
     small = _Reduced.of(tables, limits)
     if small is None:
@@ -98,11 +98,11 @@ class _Reduced:
     Attributes
     ----------
     rows
-        Which options of every layer are left.
+        Which options of every layer remain.
     tables
-        What they take above the layer's least.
+        What these take above the layer's least.
     least, slack
-        Sum of what every layer takes at least of a resource, and what then is left.
+        Sum of what every layer takes at least of a resource, and the rest of the limit.
     """
 
     def __init__(self, tables: Sequence[Table], limits: Table) -> None:

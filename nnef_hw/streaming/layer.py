@@ -81,7 +81,7 @@ class Layer(ABC, Generic[F]):
     Parameters
     ----------
     name, node
-        Of the model.
+        Name and node of the model.
     sources
         Streams that it reads: of an input, or of another layer, which gives its name to what it
         computes.

@@ -36,21 +36,21 @@ class LayerModule(wiring.Component):  # type: ignore[misc]
     Parameters
     ----------
     block
-        What to build.
+        The layer to build.
     beats
-        Of a frame, per operand.
+        Beats of a frame, per operand.
     counted
         Whether it says when it works.
 
     Members
     -------
     i : In(stream)
-        The operand; of several ``i0``, ``i1``.
+        The operand; ``i0`` and ``i1`` if there are several.
     o : Out(stream)
         The result.
     busy, waiting : Out(1)
-        With ``counted``: whether it takes a word in this cycle; whether one is there and is not
-        taken (:class:`~nnef_hw.streaming.activity.Activity`).
+        With ``counted``: whether it accepts a word in this cycle; whether a word waits to be
+        accepted (:class:`~nnef_hw.streaming.activity.Activity`).
     """
 
     def __init__(self, block: Block, beats: tuple[int, ...], *, counted: bool = False) -> None:
@@ -82,7 +82,7 @@ class LayerModule(wiring.Component):  # type: ignore[misc]
 
     @property
     def components(self) -> list[Any]:
-        """All that are inside."""
+        """All submodules."""
         constants = [] if self.constant is None else [self.constant]
         return [*self.parts, *constants, *self.fifos.values()]
 

@@ -52,9 +52,9 @@ class Misfit:
     network, target, layer_counters
         What was to be built, and where.
     options
-        For every layer, for that device.
+        The options of every layer on that device.
     calibrated
-        Whether ranges are known; LUTs depend on them and are not told before.
+        Whether ranges are known; LUTs depend on them and are not reported before.
     """
 
     model: str

@@ -27,7 +27,7 @@ def useful_options(layer: Layer[Any], device: Device) -> list[Block]:
 
 
 def _amounts(block: Block) -> tuple[int, ...]:
-    """All that another block can be better in."""
+    """All figures in which another block can be better."""
     used = block.resources
     return (
         block.cycles, block.missing_words,

@@ -40,12 +40,12 @@ class Plan:
     inputs, outputs
         Its streams, in the order of the graph.
     blocks
-        In stream order.
+        The blocks in stream order.
     interval, latency
         Predicted cycles per result in steady state, and from the first beat of any input to
         the last one of all outputs, of a frame in an empty pipeline.
     link
-        What the host link takes.
+        Resources of the host link.
     layer_counters
         Whether the board counts what every block does.
     period, settling
@@ -128,7 +128,9 @@ class Plan:
         """
         chosen = value["layers"]
         if chosen.keys() != {layer.name for layer in network.layers}:
-            raise ValueError(f"plan of {sorted(chosen)}, which are not the layers of the model")
+            raise ValueError(
+                f"the plan has layers {sorted(chosen)}, which are not the layers of the model"
+            )
         device = find_device(value["device"])
         return cls(
             model=value["model"],

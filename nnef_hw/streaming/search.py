@@ -46,9 +46,9 @@ class Search:
     Parameters
     ----------
     options
-        Per layer, at least one.
+        Options per layer, at least one.
     budget, device
-        What they may use, and of what.
+        What the layers may use, and of which device.
     steady_words
         Whether a line buffer's words come no faster than a frame per interval. If not, they are
         taken to come as fast as they can be stored, which shallow line buffers need.

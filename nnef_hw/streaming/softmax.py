@@ -20,7 +20,7 @@ from nnef_hw.tflite_numerics import TFLITE_SOFTMAX_QTYPE
 __all__ = ["SoftmaxFolding", "SoftmaxLayer"]
 
 DIVISION_STAGES = (1, 2, 3, 5, 9)
-"""Without those that are no faster than fewer."""
+"""Numbers of stages, without those that are not faster than a smaller one."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -140,7 +140,7 @@ def test_host_runs_frames_of_several_tensors(connect, rng):
 def test_queues_of_less_than_a_frame_would_not_do(connect):
     """What the accelerator holds besides: two beats of results, and the link one of each input."""
     host = connect(FRAME - 6)
-    with pytest.raises(LinkError, match="accelerator gave no result"):
+    with pytest.raises(LinkError, match="accelerator sent no result"):
         list(host.infer([bytes(2 * FRAME)], 2 * FRAME))
 
 

@@ -1,4 +1,4 @@
-"""Networks whose tensors are no images, or whose channels are not the axis behind the batch."""
+"""Networks whose tensors are not images, or whose channels are not the axis behind the batch."""
 
 import numpy as np
 

@@ -14,7 +14,7 @@ POOL = {
 }  # fmt: skip
 """Inputs by name, with their shapes; ``u`` and ``k1`` are positive."""
 TYPES = {"n": "i64", "k": "i64", "q8": "i8", "flag": "bool"}
-"""Those that are no floats, with tract's names of their types."""
+"""Those that are not floats, with tract's names of their types."""
 
 REGISTRIES = ("core", "transformers", "extra", "onnx")
 

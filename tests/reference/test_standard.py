@@ -1,4 +1,4 @@
-"""Operators of the standard that are no windows, against their definition."""
+"""Operators of the standard that are not windows, against their definition."""
 
 import math
 

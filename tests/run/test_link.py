@@ -189,7 +189,7 @@ def test_dead_board_is_reported(board):
 
 def test_noisy_line_is_reported(board):
     board.read = lambda timeout: b"\xa5\xa5"
-    with pytest.raises(LinkError, match="line is never silent; check port and baud rate"):
+    with pytest.raises(LinkError, match="line is never silent; check the port and the baud rate"):
         Host(board, TIMING).open()
 
 
@@ -205,12 +205,12 @@ def test_board_without_session_is_reported(host, board):
 
 
 def test_missing_results_are_reported(host):
-    with pytest.raises(LinkError, match=re.escape("accelerator gave no result for 0.05 seconds")):
+    with pytest.raises(LinkError, match=re.escape("accelerator sent no result for 0.05 seconds")):
         list(host.infer([b"abc"], 4))
 
 
 def test_surplus_results_are_reported(host):
-    with pytest.raises(LinkError, match="board gave 1 bytes after the last result"):
+    with pytest.raises(LinkError, match="board sent 1 bytes after the last result"):
         list(host.infer([b"abc"], 2))
 
 

@@ -31,7 +31,7 @@ _GZIP_WINDOW = 31
 _SUFFIXES = (".tgz", ".tar.gz", ".tar")
 _CHUNK = 1 << 16
 _FREE_BYTES, _MAX_RATIO = 1 << 28, 100
-"""What unpacks to more than the first, and by more than the second, is no trained model."""
+"""An archive that unpacks to more bytes than this, and to so many times its size, is refused."""
 _MAPPED_BYTES = 1 << 23
 """Smaller files are copied: each mapped one costs a file descriptor while its data is used."""
 

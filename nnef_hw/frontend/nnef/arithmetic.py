@@ -38,7 +38,7 @@ def binary(operator: str, left: Any, right: Any, location: Location) -> Any:
     Raises
     ------
     ModelError
-        If the result is no number: an overflow or a division by zero.
+        If the result is not a number: an overflow or a division by zero.
     """
     match operator:
         case "==":
@@ -153,7 +153,7 @@ def cast(function: str, value: Any, location: Location) -> Any:
     Raises
     ------
     ModelError
-        If a string is no literal of the wanted type, or a scalar no 64-bit integer.
+        If a string is not a literal of the wanted type, or a scalar not a 64-bit integer.
     """
     if function == "string":
         return value if isinstance(value, str) else _shown(value)

@@ -105,4 +105,4 @@ BLOCK_FORMATS: Mapping[int, BlockFormat] = MappingProxyType({
     0x3080: _Q8_1,
     0x3081: _Q8_1,
 })  # fmt: skip
-"""By the vendor's item type."""
+"""Block formats by the vendor's item type."""

@@ -285,7 +285,7 @@ def _assigned_twice(item: Identifier, earlier: Location) -> ModelError:
 
 
 def _check_tensors(assignment: Assignment, types: Mapping[str, Type]) -> None:
-    """In the graph every identifier is a tensor."""
+    """Check that every identifier of the graph is a tensor."""
     for item in identifiers(assignment.target):
         kind = types[item.name]
         if kind is UNKNOWN or isinstance(kind, TensorType):

@@ -41,7 +41,7 @@ def conform(graph: Graph) -> Graph:
     Raises
     ------
     UnsupportedError, ErrorGroup
-        For everything that NNEF cannot express: one error each.
+        If NNEF cannot express the graph: one error for each reason.
     """
     raise_all(list(_problems(graph)))
     return _Conforming(graph).graph()

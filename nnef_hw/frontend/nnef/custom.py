@@ -35,7 +35,7 @@ def check_custom(declaration: Declaration, location: Location) -> None:
     extended = load_library("extended").get(name)
     if extended is None:
         raise UnsupportedError(
-            f"the fragment {name!r} has no body: nobody knows what it computes",
+            f"the fragment {name!r} has no body, so it is not known what it computes",
             remedy="define it, or use operators of the standard",
             location=location,
         )

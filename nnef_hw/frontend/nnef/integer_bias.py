@@ -25,7 +25,7 @@ def scale_integer_biases(graph: Graph) -> Graph:
     Raises
     ------
     UnsupportedError, ErrorGroup
-        For each layer whose input or filter has no scale.
+        If the input or filter of a layer has no scale: one error for each layer.
     """
     errors: list[NnefHwError] = []
     tensors = dict(graph.tensors)

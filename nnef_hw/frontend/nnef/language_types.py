@@ -55,7 +55,7 @@ def unary_type(unary: Unary, operand: Type) -> Type:
 
 
 def binary_type(binary: Binary, left: Type, right: Type) -> Type:
-    """Return the type of an operator on two values that are no tensors."""
+    """Return the type of an operator on two values that are not tensors."""
     operator = binary.operator
     result = _primitive_result(operator, left, right) or _joined(operator, left, right)
     if result is None:

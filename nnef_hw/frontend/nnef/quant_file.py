@@ -79,7 +79,7 @@ class QuantizationLine:
         Raises
         ------
         ModelError
-            If the tensor is no scalar, or its shape does not fit.
+            If the tensor is not a scalar, or its shape does not fit.
         """
         args = self.quantization.args
         quantization = self.of_shape(tensor.shape)

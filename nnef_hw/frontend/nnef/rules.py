@@ -115,4 +115,4 @@ LENIENT = replace(
     attribute_results=True,
     shape_of=True,
 )
-"""Also what version 1.0 and its drafts allowed."""
+"""Rules that also allow what version 1.0 and its drafts allowed."""

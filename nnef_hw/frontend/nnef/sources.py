@@ -140,4 +140,4 @@ SOURCES: Mapping[str, Callable[[Invoked], Any]] = {
     "constant": constant,
     "update": update,
 }
-"""Lowerings of the standard's operators that are no nodes."""
+"""Lowerings of the standard's operators that do not become nodes."""

@@ -59,7 +59,7 @@ class TensorFile:
         Read-only; a view of the file's bytes where items are as NumPy has them. float32 or
         float64, bool, or integers: of the stored width if that is 8, 16, 32 or 64, else 64 bits.
     item_type, bits
-        As in the header; ``FLOAT`` for block formats, whose values are decoded.
+        Item type and width as in the header; ``FLOAT`` for block formats, whose values are decoded.
     quant
         How ``array``'s codes become real numbers if the header says so, as before NNEF 1.0.3.
     """

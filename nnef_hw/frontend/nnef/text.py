@@ -64,7 +64,7 @@ def format_document(graph: Graph, labels: Mapping[str, str], names: Mapping[str,
     Parameters
     ----------
     graph
-        Of any stage; a float one is :func:`~nnef_hw.frontend.nnef.conform.conform`'s.
+        A graph of any stage; a float one is :func:`~nnef_hw.frontend.nnef.conform.conform`'s.
     labels
         Labels of the states and of the constants that are stored in tensor files; other constants
         are written out.

@@ -1,4 +1,4 @@
-"""All parts of an expression, all names of a target."""
+"""Walk over all parts of an expression, and over all names of a target."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ class OnnxCall:
         """Return a constant integer, of whatever type, see :meth:`constant_value`."""
         number = self.number(index, what)
         if not math.isfinite(number):
-            raise self.error(f"{what} is {number}")
+            raise self.error(f"{what} is {number}, not an integer")
         return int(number)
 
     def number(self, index: int, what: str) -> Any:

@@ -126,7 +126,7 @@ class _Lowering:
         return Value(self._builder.add(tensor), constant.type)
 
     def _outputs(self, graph: OnnxGraph, scope: Scope) -> list[str]:
-        """Return the results' names; what is no node's own result is copied."""
+        """Return the results' names; a value that is not the result of a node is copied."""
         values = [self.plain(self._argument(scope[name])) for name in graph.outputs]
         own = {name for node in self._builder.nodes for name in node.outputs}
         found: dict[str, str] = {}

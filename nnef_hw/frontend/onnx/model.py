@@ -90,7 +90,7 @@ ELEMENT_TYPES: Mapping[int, ElementType] = MappingProxyType({
     25: ElementType("uint2", "integer", 2, signed=False),
     26: ElementType("int2", "integer", 2),
 })
-"""By the code in ``TensorProto.data_type``; strings, complex numbers and 8-bit floats are not."""
+"""Element types by the code in ``TensorProto.data_type``; no strings, complex or 8-bit floats."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,8 +156,8 @@ class OnnxNode:
 class OnnxInput:
     """A graph's input: extents are numbers, symbols or unknown (None).
 
-    ``type`` is None where it is no tensor of a supported type, or where a subgraph leaves it open;
-    ``kind`` says in words what it is.
+    ``type`` is None where it is not a tensor of a supported type, or where a subgraph leaves it
+    open; ``kind`` says in words what it is.
     """
 
     name: str

@@ -300,7 +300,7 @@ def _function_key(proto: FunctionProto) -> FunctionKey:
 
 
 def _input(proto: ValueInfoProto) -> OnnxInput:
-    """Return a graph's input; a type that is no tensor is said in words."""
+    """Return a graph's input; a type other than a tensor is described in words."""
     kind = proto.type.WhichOneof("value")
     if kind != "tensor_type":
         return OnnxInput(proto.name, kind=(kind or "value without type").removesuffix("_type"))

@@ -123,7 +123,7 @@ def _padded(lowering: Lowering, call: OnnxCall, x: Quantized) -> Value:
 
 
 def _clipped(call: OnnxCall) -> Value | None:
-    """Return codes of fewer bits than their type has; None if they are no codes or not limited."""
+    """Return codes of fewer bits than their type has; None if they are not codes or not limited."""
     x, *limiting = call.arguments
     if x is None or x.type.dtype != "integer" or call.since < 11:
         return None

@@ -70,7 +70,7 @@ class Operator:
     Parameters
     ----------
     name
-        Of NNEF, or of its extension (``library/extended.nnef``).
+        Name in NNEF, or in its extension (``library/extended.nnef``).
     """
 
     name: str
@@ -95,7 +95,7 @@ class CanonicalOperator(Operator):
     requant
         Class of the ``requant`` that a node of the fixed stage has; None if it has none.
     hardware
-        What becomes of it in streaming hardware, as docs/operators.md says it.
+        What becomes of it in streaming hardware, in the words of docs/operators.md.
     borders
         What may be around an image that it pads.
     """

@@ -34,7 +34,7 @@ class _Loop:
     outputs
         Result, ``full`` or ``last``, axis and step.
     attrs
-        Parameters of the fragment that are no tensors.
+        Parameters of the fragment that are not tensors.
     """
 
     fragment: Declaration

@@ -74,7 +74,7 @@ def extents(call: Invoked, parameter: str) -> list[int]:
     Raises
     ------
     ModelError
-        If one depends on an input or is no integer.
+        If one depends on an input or is not an integer.
     """
     result: list[int] = []
     for value in _flat(call, parameter, call.values[parameter]):

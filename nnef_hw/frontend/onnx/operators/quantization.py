@@ -55,7 +55,7 @@ def _check_integers(call: OnnxCall, element: ElementType) -> None:
 def _axis_coding(call: OnnxCall, x: Value, element: ElementType) -> Coding:
     axis, block = call.attr("axis", 1), call.attr("block_size", 0)
     if block < 0:
-        raise call.error(f"block_size is {block}")
+        raise call.error(f"block_size is {block}, not 0 or more")
     return read_coding(call, x.shape, element, 1, 2, axis, block=block)
 
 

@@ -79,7 +79,7 @@ _REDUCTIONS: dict[str, tuple[_Reduction, tuple[int, ...], float]] = {
     "ReduceLogSum": (_log_sum, (*_NORMS, 28), -np.inf),
     "ReduceLogSumExp": (_log_sum_exp, (*_NORMS, 28), -np.inf),
 }
-"""By operator: how it is lowered, in which versions, and what an empty set gives."""
+"""How each operator is lowered, in which versions, and what an empty set gives."""
 
 
 def _lowering(reduction: _Reduction, of_nothing: float) -> Any:

@@ -113,7 +113,7 @@ def conv(call: OnnxCall) -> Value:
 def _groups(call: OnnxCall) -> int:
     groups: int = call.attr("group")
     if groups < 1:
-        raise call.error(f"group is {groups}")
+        raise call.error(f"group is {groups}, not positive")
     return groups
 
 
@@ -244,7 +244,7 @@ def _powers(call: OnnxCall, x: Value) -> tuple[Value, int]:
     """Return ``|x| ** p`` and p."""
     p = call.attr("p")
     if p < 1:
-        raise call.error(f"p is {p}")
+        raise call.error(f"p is {p}, not positive")
     if p == 2:
         return call.emit("sqr", x), p
     x = call.emit("abs", x)
