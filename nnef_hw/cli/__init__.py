@@ -100,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="nnef-hw",
         description="Turn a trained neural network into a bit-exact FPGA accelerator.",
         epilog="Exit status: 0 fine, 1 a check failed, 2 wrong input or arguments, 3 a tool "
-        "is missing or broke.",
+        "is missing or failed.",
     )
     parser.add_argument("--version", action="version", version=f"nnef-hw {nnef_hw.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

@@ -91,7 +91,9 @@ def add_commands(commands: Commands) -> None:
     )
     add_scheme(sub)
     sub.add_argument("--no-bitstream", action="store_true", help="stop before synthesis")
-    sub.add_argument("--out", type=Path, metavar="DIR", help="default: build/MODEL")
+    sub.add_argument(
+        "--out", type=Path, metavar="DIR", help="the build's folder (default: build/MODEL)"
+    )
 
 
 def _frequency(text: str) -> float | str:

@@ -48,7 +48,11 @@ def add_command(
     sub.set_defaults(command=command)
     sub.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     if positional:
-        kinds = "NNEF archive, folder, ONNX file" if positional == "model" else "a build's folder"
+        kinds = (
+            "an NNEF archive or folder, or an ONNX file"
+            if positional == "model"
+            else "a build's folder"
+        )
         sub.add_argument(positional, type=Path, metavar=positional.upper(), help=kinds)
     if positional == "model":
         _add_reading(sub)
@@ -67,7 +71,7 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lenient",
         action="store_true",
-        help="take legacy NNEF: what 1.0 and its drafts allowed and 1.0.5 does not",
+        help="accept legacy NNEF, which 1.0 and its drafts allowed and 1.0.5 does not",
     )
 
 

@@ -14,7 +14,7 @@ def add_commands(commands: Commands) -> None:
     sub = add_command(commands, "flash", _flash, "write a build's bitstream to its board", "build")
     sub.add_argument("--board", metavar="FILE.py", help="the build's board, if it is your own")
     sub.add_argument(
-        "--volatile", action="store_true", help="load the FPGA only, until power is off"
+        "--volatile", action="store_true", help="load the FPGA, but leave its flash as it is"
     )
     sub.add_argument("--dry-run", action="store_true", help="print the command instead")
 

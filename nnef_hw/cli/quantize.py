@@ -80,7 +80,9 @@ def add_scheme(parser: argparse.ArgumentParser) -> None:
         help="file with these and more options, also for single layers",
     )
     group.add_argument(
-        "--bits", choices=("auto",), help="search the cheapest widths of weights for every layer"
+        "--bits",
+        choices=("auto",),
+        help="search for the cheapest widths of weights for every layer",
     )
     group.add_argument(
         "--accuracy-drop",

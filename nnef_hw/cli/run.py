@@ -41,7 +41,9 @@ def add_commands(commands: Commands) -> None:
     sub.add_argument("--output", type=Path, required=True, metavar="Y.npz")
 
     sub = add_command(commands, "sim", _sim, "run samples through a build's Verilog", "build")
-    sub.add_argument("--samples", type=Path, metavar="S.npz", help="default: random frames")
+    sub.add_argument(
+        "--samples", type=Path, metavar="S.npz", help="inputs (default: random frames)"
+    )
     sub.add_argument("--limit", type=int, metavar="N", help="use the first N samples")
     sub.add_argument(
         "--stall",

@@ -36,7 +36,13 @@ from nnef_hw.reference.float import check_inputs
 from nnef_hw.reference.rearrange import depth_to_space, repeat_pixels, take_slice
 from nnef_hw.reference.windows import convolve, gather_taps, pad_border, pool_counts
 from nnef_hw.tables import look_up
-from nnef_hw.tflite_numerics import TFLITE_SOFTMAX_QTYPE, TfliteAverage, tflite_softmax_codes
+from nnef_hw.tflite_numerics import (
+    TFLITE_SOFTMAX_QTYPE,
+    TfliteAddRequant,
+    TfliteAverage,
+    TfliteRequant,
+    tflite_softmax_codes,
+)
 
 __all__ = [
     "compute_node",
@@ -244,7 +250,7 @@ def _linear(call: _Call) -> Codes:
 
 @fixed("add", "sub")
 def _add(call: _Call) -> Codes:
-    requant: AddRequant = call.attr("requant")
+    requant: AddRequant | TfliteAddRequant = call.attr("requant")
     return requant.apply(*call.differences())
 
 
@@ -272,7 +278,7 @@ def _concat(call: _Call) -> Codes:
 
 
 def _requantize(call: _Call, acc: Codes) -> Codes:
-    requant: Requant = call.attr("requant")
+    requant: Requant | TfliteRequant = call.attr("requant")
     return requant.apply(acc)
 
 

@@ -9,7 +9,9 @@ from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteRequant
 __all__ = ["OPERATORS"]
 
 _ARITHMETIC = frozenset({Trait.ARITHMETIC, Trait.ELEMENTWISE, Trait.RAISES, Trait.ALIGNED})
-_HARDWARE = "of two streams, or of one and a constant; what is broadcast is upsampled"
+_HARDWARE = (
+    "element by element, of two streams or of one and a constant; upsamples what is broadcast"
+)
 
 OPERATORS = (
     CanonicalOperator(

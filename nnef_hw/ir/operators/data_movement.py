@@ -93,7 +93,7 @@ OPERATORS = (
         frozenset({Trait.ONE_FORMAT, Trait.RAISES, Trait.ALIGNED}),
         attributes=frozenset({"axis"}),
         requant=None,
-        hardware="of channels, rows or columns; with a constant of one value as pad",
+        hardware="joins channels, rows or columns of streams; a constant of one value is a pad",
     ),
     CanonicalOperator(
         "depth_to_space",
@@ -101,7 +101,7 @@ OPERATORS = (
         attributes=frozenset({"factor"}),
         parsed=FactorAttributes,
         requant=None,
-        hardware="from memory; also the transposes of exporters that express it",
+        hardware="another order read from memory; so are exporters' transposes that express it",
     ),
     CanonicalOperator(
         "nearest_upsample",
@@ -109,7 +109,7 @@ OPERATORS = (
         attributes=frozenset({"factor"}),
         parsed=FactorAttributes,
         requant=None,
-        hardware="rows and columns again from memory",
+        hardware="rows and columns read again from memory",
     ),
     CanonicalOperator(
         "pad",
@@ -118,7 +118,7 @@ OPERATORS = (
         parsed=PadAttributes,
         requant=None,
         borders=("constant",),
-        hardware="a value or parts of the image around it; zeros merge with the window behind it",
+        hardware="a value or parts of the image around it; zeros become padding of the next window",
     ),
     CanonicalOperator(
         "reshape",

@@ -126,7 +126,7 @@ OPERATORS = (
         parsed=ConvAttributes,
         requant=Requant | TfliteRequant,
         borders=("constant",),
-        hardware="systolic array; an array of its own for depthwise",
+        hardware="systolic array; depthwise convolutions have an array of another kind",
     ),
     CanonicalOperator(
         "linear",
