@@ -18,6 +18,12 @@ T = TypeVar("T")
 
 THREADS = "nnef-hw-job"
 """Prefix of the names of the threads of :func:`run_parallel`."""
+SIGNAL_SECONDS = 0.5
+"""Most time until a waiting thread looks for signals.
+
+Python's handlers run in the main thread, which a signal does not wake if it comes just before the
+thread begins to wait, or if the system gives it to another thread.
+"""
 GRACE_SECONDS = 1.0
 """Time for threads to clean up after their processes were ended."""
 KEEPER = ("/bin/sh", "-c", "read -r _; kill -s KILL 0")
@@ -124,7 +130,8 @@ def run_process(command: Sequence[str], **options: Any) -> int:
     group = _groups.current
     process = group.start(command, **options)
     try:
-        status = process.wait()
+        while (status := _status(process)) is None:
+            pass
     except BaseException:
         _groups.end()
         process.kill()
@@ -133,6 +140,14 @@ def run_process(command: Sequence[str], **options: Any) -> int:
     if group.is_ended:
         raise KeyboardInterrupt
     return status
+
+
+def _status(process: subprocess.Popen[bytes]) -> int | None:
+    """Wait a moment for a process to end; return None if it goes on."""
+    try:
+        return process.wait(SIGNAL_SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def run_parallel(jobs: Sequence[Callable[[], T]], workers: int | None = None) -> list[T]:
@@ -158,7 +173,8 @@ def run_parallel(jobs: Sequence[Callable[[], T]], workers: int | None = None) ->
     pool = ThreadPoolExecutor(workers or len(jobs) or 1, thread_name_prefix=THREADS)
     futures = [pool.submit(run, job) for job in jobs]
     try:
-        wait(futures)
+        while wait(futures, SIGNAL_SECONDS).not_done:
+            pass
     except BaseException:
         _groups.end()
         pool.shutdown(wait=False, cancel_futures=True)

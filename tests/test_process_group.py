@@ -132,6 +132,29 @@ def test_interruption_does_not_wait_for_who_computes():
     release.set()
 
 
+@pytest.mark.parametrize(
+    "run", ["run_process(SLEEP)", "run_parallel([lambda: run_process(SLEEP)])"]
+)
+def test_signal_that_another_thread_gets_interrupts_too(run):
+    """A signal does not wake the main thread then, as if it came just before that waits."""
+    script = f"""
+import signal, threading, time
+from nnef_hw.process_group import run_parallel, run_process
+SLEEP = ["sleep", "3600"]
+def interrupt():
+    time.sleep(0.2)
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+threading.Thread(target=interrupt).start()
+try:
+    {run}
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    command = [sys.executable, "-c", script]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert result.stdout == "interrupted\n"
+
+
 def test_parallel_results_and_errors():
     done = []
 

@@ -10,6 +10,7 @@ import io
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -70,6 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     parser = _parser()
     options = parser.parse_args(words, argparse.Namespace(arguments=words))
+    # Amaranth warns of every component that an error keeps from being converted.
+    warnings.filterwarnings("ignore", r"(?s).* created but never used")
     logging.basicConfig(level=logging.WARNING, handlers=[_Warnings()], force=True)
     command: Command = options.command
     return command(options)
