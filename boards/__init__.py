@@ -16,6 +16,8 @@ from nnef_hw.boards.icebreaker import ICEBREAKER
 from nnef_hw.boards.icepi_zero import ICEPI_ZERO
 from nnef_hw.boards.icesugar import ICESUGAR
 from nnef_hw.boards.orangecrab import ORANGECRAB, ORANGECRAB_85F
+from nnef_hw.boards.tang_nano_9k import TANG_NANO_9K
+from nnef_hw.boards.tang_nano_20k import TANG_NANO_20K
 from nnef_hw.boards.tinyfpga_bx import TINYFPGA_BX
 from nnef_hw.boards.ulx3s import ULX3S_12F, ULX3S_25F, ULX3S_45F, ULX3S_85F
 from nnef_hw.boards.upduino_v3 import UPDUINO_V3
@@ -27,6 +29,7 @@ __all__ = ["BOARDS", "Board", "find_board"]
 BOARDS = (
     ICEBREAKER, UPDUINO_V3, ICESUGAR, ICE40_HX8K_B_EVN, TINYFPGA_BX, FOMU_PVT, ULX3S_12F, ULX3S_25F,
     ULX3S_45F, ULX3S_85F, ORANGECRAB, ORANGECRAB_85F, COLORLIGHT_5A_75B, ICEPI_ZERO, VERSA_ECP5,
+    TANG_NANO_9K, TANG_NANO_20K,
 )
 
 

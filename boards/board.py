@@ -10,11 +10,31 @@ from nnef_hw.devices import Target
 from nnef_hw.errors import TargetError
 from nnef_hw.families import Family
 
-__all__ = ["Board"]
+__all__ = ["Board", "Memory"]
 
 FREQUENCY_TOLERANCE = 1e-3
 PORTS = frozenset({"clk", "rx", "tx"})
 SPI_PORTS = frozenset({"cs_n", "copi", "cipo", "sck"})
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Memory beside the FPGA's own: in its package, or on the board.
+
+    Parameters
+    ----------
+    kind
+        ``SDRAM``, ``PSRAM``, ``SPI flash``.
+    megabits, width
+        Its size, and the bits that it takes or gives at a time.
+    resource
+        Of the platform; or the ports, as nextpnr knows them, where the platform has none.
+    """
+
+    kind: str
+    megabits: int
+    width: int
+    resource: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +60,8 @@ class Board(Target):
         Attributes of pins of the package, as the family's constraints name them.
     clock_pad
         The clock's pin is the pad of an iCE40's PLL.
+    memories
+        Beside the FPGA's own. No design uses them yet.
     flash
         Arguments of openFPGALoader, but for the file.
     flash_by_hand
@@ -60,6 +82,7 @@ class Board(Target):
     platform: str = ""
     attributes: Mapping[str, str] = field(default_factory=dict)
     clock_pad: bool = False
+    memories: tuple[Memory, ...] = ()
     flash: tuple[str, ...] = ()
     flash_by_hand: str = ""
 

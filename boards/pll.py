@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-__all__ = ["Ecp5Pll", "Ice40Pll", "Pll"]
+__all__ = ["Ecp5Pll", "GowinPll", "Ice40Pll", "Pll"]
 
 
 class Pll(ABC):
@@ -157,4 +157,64 @@ class Ecp5Pll(Pll):
             i_ENCLKOS=C(0),
             o_CLKOP=feedback,
             o_CLKOS=clk_out,
+            o_LOCK=locked)
+
+
+@dataclass(frozen=True)
+class GowinPll(Pll):
+    """``rPLL`` with internal feedback: ``input * fbdiv / idiv``; ``odiv`` divides the oscillator.
+
+    Within the limits that GW1N-9 (DS117) and GW2A-18 (DS102) have in common at the speed grades of
+    the boards. Faster clocks than 120 MHz are not offered: nextpnr has no times of a DSP block, and
+    what reaches one, or comes from one, is not in the clock that it promises.
+    """
+
+    input_mhz: float
+    idiv: int
+    fbdiv: int
+    odiv: int
+
+    @classmethod
+    def settings(cls, input_mhz, *, pad=False):
+        """All settings within the limits of the data sheets."""
+        del pad  # any pin will do
+        for idiv in range(1, 65):
+            if not 3 <= input_mhz / idiv <= 400:
+                continue
+            for fbdiv in range(1, 65):
+                for odiv in (2, 4, 8, 16, 32, 48, 64, 80, 96, 112, 128):
+                    pll = cls(input_mhz, idiv, fbdiv, odiv)
+                    if 500 <= pll.output_mhz * odiv <= 1200 and 3.90625 <= pll.output_mhz <= 120:
+                        yield pll
+
+    @property
+    def output_mhz(self):
+        """Frequency of the generated clock."""
+        return self.input_mhz / self.idiv * self.fbdiv
+
+    def instance(self, clk_in, clk_out, locked):
+        """Primitive behind the clock pin ``clk_in``."""
+        from amaranth import C, Instance
+
+        return Instance(
+            "rPLL",
+            p_FCLKIN=f"{self.input_mhz:g}",
+            p_DYN_IDIV_SEL="false",
+            p_IDIV_SEL=self.idiv - 1,
+            p_DYN_FBDIV_SEL="false",
+            p_FBDIV_SEL=self.fbdiv - 1,
+            p_DYN_ODIV_SEL="false",
+            p_ODIV_SEL=self.odiv,
+            p_CLKFB_SEL="internal",
+            i_CLKIN=clk_in,
+            i_CLKFB=C(0),
+            i_RESET=C(0),
+            i_RESET_P=C(0),
+            i_FBDSEL=C(0, 6),
+            i_IDSEL=C(0, 6),
+            i_ODSEL=C(0, 6),
+            i_PSDA=C(0, 4),
+            i_DUTYDA=C(0, 4),
+            i_FDLY=C(0, 4),
+            o_CLKOUT=clk_out,
             o_LOCK=locked)

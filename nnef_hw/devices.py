@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 from nnef_hw.blockram import BlockRam
 from nnef_hw.errors import UsageError
-from nnef_hw.families import ECP5, ICE40, Family
+from nnef_hw.families import ECP5, GOWIN, ICE40, Family
 
 __all__ = [
     "DEVICES",
@@ -14,6 +14,8 @@ __all__ = [
     "ECP5_25K",
     "ECP5_45K",
     "ECP5_85K",
+    "GW1NR_9C",
+    "GW2AR_18C",
     "HX8K",
     "LP8K",
     "UP5K",
@@ -55,9 +57,9 @@ class Device:
     Parameters
     ----------
     name, family
-        ``up5k`` of iCE40, ``ecp5-85k`` of ECP5.
+        ``up5k`` of iCE40, ``ecp5-85k`` of ECP5, ``gw2ar-18c`` of Gowin.
     lut
-        Logic cells (one LUT4 and one flip-flop each).
+        Logic cells (one LUT4 each, and of some families a flip-flop).
     dsp, bram, spram
         DSP blocks, block RAMs and single-port RAM blocks.
     """
@@ -72,7 +74,7 @@ class Device:
     @property
     def ff(self) -> int:
         """Flip-flops."""
-        return self.lut
+        return int(self.lut * self.family.flip_flops_per_lut)
 
     @property
     def ram(self) -> BlockRam:
@@ -167,11 +169,13 @@ ECP5_12K = Device("ecp5-12k", ECP5, lut=12144, dsp=28, bram=32, spram=0)
 ECP5_25K = Device("ecp5-25k", ECP5, lut=24288, dsp=28, bram=56, spram=0)
 ECP5_45K = Device("ecp5-45k", ECP5, lut=43848, dsp=72, bram=108, spram=0)
 ECP5_85K = Device("ecp5-85k", ECP5, lut=83640, dsp=156, bram=208, spram=0)
+GW1NR_9C = Device("gw1nr-9c", GOWIN, lut=8640, dsp=40, bram=26, spram=0)
+GW2AR_18C = Device("gw2ar-18c", GOWIN, lut=20736, dsp=96, bram=46, spram=0)
 
 # For IP whose place is not known yet: logic, memories and multipliers as those of an ECP5.
 GENERIC = Device("generic", ECP5, lut=100_000, dsp=200, bram=200, spram=0)
 
-DEVICES = (UP5K, HX8K, LP8K, ECP5_12K, ECP5_25K, ECP5_45K, ECP5_85K, GENERIC)
+DEVICES = (UP5K, HX8K, LP8K, ECP5_12K, ECP5_25K, ECP5_45K, ECP5_85K, GW1NR_9C, GW2AR_18C, GENERIC)
 
 
 def find_device(name: str) -> Device:

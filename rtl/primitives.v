@@ -1,8 +1,8 @@
 // Modules of the accelerator above; all names begin with its prefix.
 
-// Two 8x8 products in one iCE40 SB_MAC16, or in two ECP5 MULT18X18D; registered before and after.
-// NNEF_HW_ICE40 or NNEF_HW_ECP5 selects the device's block at synthesis; without them the same
-// behaviour is simulated.
+// Two 8x8 products in one iCE40 SB_MAC16, in two ECP5 MULT18X18D or in two Gowin MULT9X9; registered
+// before and after. NNEF_HW_ICE40, NNEF_HW_ECP5 or NNEF_HW_GOWIN selects the device's block at
+// synthesis; without them the same behaviour is simulated.
 module nnef_hw_product_pair #(parameter X_SIGNED = 1'b0) (
     input clk,
     input [7:0] x0, x1,
@@ -24,6 +24,9 @@ module nnef_hw_product_pair #(parameter X_SIGNED = 1'b0) (
         .OHOLDTOP(1'b0), .OHOLDBOT(1'b0), .CI(1'b0), .ACCUMCI(1'b0), .SIGNEXTIN(1'b0)
     );
 `elsif NNEF_HW_ECP5
+    nnef_hw_product #(.X_SIGNED(X_SIGNED)) product0 (.clk(clk), .x(x0), .w(w0), .p(p0));
+    nnef_hw_product #(.X_SIGNED(X_SIGNED)) product1 (.clk(clk), .x(x1), .w(w1), .p(p1));
+`elsif NNEF_HW_GOWIN
     nnef_hw_product #(.X_SIGNED(X_SIGNED)) product0 (.clk(clk), .x(x0), .w(w0), .p(p0));
     nnef_hw_product #(.X_SIGNED(X_SIGNED)) product1 (.clk(clk), .x(x1), .w(w1), .p(p1));
 `else
@@ -72,6 +75,25 @@ module nnef_hw_product #(parameter X_SIGNED = 1'b0) (
     );
 endmodule
 `endif
+`ifdef NNEF_HW_GOWIN
+// One 8x8 product in a MULT9X9 with input and output registers; operands are sign-extended.
+module nnef_hw_product #(parameter X_SIGNED = 1'b0) (
+    input clk,
+    input [7:0] x,
+    input [7:0] w,
+    output [15:0] p
+);
+    wire [17:0] product;
+    assign p = product[15:0];
+    MULT9X9 #(
+        .AREG(1'b1), .BREG(1'b1), .OUT_REG(1'b1), .PIPE_REG(1'b0), .ASIGN_REG(1'b0),
+        .BSIGN_REG(1'b0), .SOA_REG(1'b0), .MULT_RESET_MODE("SYNC")
+    ) mult (
+        .CLK(clk), .CE(1'b1), .RESET(1'b0), .ASIGN(1'b1), .BSIGN(1'b1), .ASEL(1'b0), .BSEL(1'b0),
+        .A({X_SIGNED & x[7], x}), .B({w[7], w}), .SIA(9'b0), .SIB(9'b0), .DOUT(product)
+    );
+endmodule
+`endif
 // 16384 words of 16 bits; a word is read or written per cycle, and q is defined after a read only.
 module nnef_hw_single_port_ram (
     input clk, enable, write,
@@ -104,8 +126,13 @@ module nnef_hw_lut_product #(
     input signed [WIDTH-1:0] operand,
     output signed [WIDTH+DIGITS-1:0] product
 );
+`ifdef NNEF_HW_GOWIN
+    localparam LEAF = 4;
+`else
+    localparam LEAF = 2;
+`endif
     generate
-        if (DIGITS > 2) begin : halves
+        if (DIGITS > LEAF) begin : halves
             // the low half has an even number of digits, at least half of them
             localparam LOW = (DIGITS + 3) / 4 * 2;
             wire signed [WIDTH+LOW-1:0] low;
@@ -118,6 +145,26 @@ module nnef_hw_lut_product #(
             wire signed [WIDTH+DIGITS-LOW-1:0] upper = carried + high;
             assign product = {upper, low[LOW-1:0]};
         end else begin : leaf
+`ifdef NNEF_HW_GOWIN
+            // a digit after the other in one cell per bit: its bit of the product, and what is above
+            localparam WIDE = WIDTH + 1;
+            wire [WIDTH:0] single = operand;
+            wire [WIDE*DIGITS-1:0] sums;
+            assign sums[WIDTH:0] = digits[0] ? (SIGNED && DIGITS == 1 ? -single : single) : 0;
+            genvar n;
+            for (n = 1; n < DIGITS; n = n + 1) begin : steps
+                localparam NEGATIVE = SIGNED && n == DIGITS - 1;
+                wire [WIDTH:0] below = sums[WIDE*(n-1) +: WIDE], total;
+                wire [WIDTH:0] above = {below[WIDTH], below[WIDTH:1]};
+                nnef_hw_gated_sum #(.WIDTH(WIDE)) gated (
+                    .enable(digits[n]), .a(single), .b(NEGATIVE ? ~above : above), .sum(total)
+                );
+                // b - a is ~(~b + a)
+                assign sums[WIDE*n +: WIDE] = NEGATIVE ? ~total : total;
+                assign product[n-1] = below[0];
+            end
+            assign product[WIDTH+DIGITS-1:DIGITS-1] = sums[WIDE*(DIGITS-1) +: WIDE];
+`else
             wire signed [WIDTH+1:0] single = operand;
             if (DIGITS == 2) begin : pair
                 wire signed [WIDTH+1:0] twice = single <<< 1;
@@ -128,6 +175,7 @@ module nnef_hw_lut_product #(
             end else begin : bit_product
                 assign product = digits[0] ? (SIGNED ? -single : single) : 0;
             end
+`endif
         end
     endgenerate
 endmodule
@@ -154,6 +202,33 @@ module nnef_hw_multiply_add #(
                 (.a(extended), .select(select), .b(other), .c(base), .sum(sum));
         end else begin : plain
             assign sum = base + extended;
+        end
+    endgenerate
+`elsif NNEF_HW_GOWIN
+    // Two digits take one logic cell per bit each; more are multiplied beside them.
+    localparam LOW = DIGITS > 2 ? 2 : DIGITS;
+    wire [SUM-1:0] start = SELECTED && select ? other : base;
+    wire [SUM-1:0] extended = operand;
+    wire [SUM-1:0] one, low;
+    nnef_hw_gated_sum #(.WIDTH(SUM)) first
+        (.enable(digits[0]), .a(extended), .b(start), .sum(one));
+    generate
+        if (DIGITS == 1) begin : one_digit
+            assign low = one;
+        end else begin : two_digits
+            assign low[0] = one[0];
+            nnef_hw_gated_sum #(.WIDTH(SUM - 1)) second
+                (.enable(digits[1]), .a(extended[SUM-2:0]), .b(one[SUM-1:1]), .sum(low[SUM-1:1]));
+        end
+        if (DIGITS > LOW) begin : high
+            wire signed [WIDTH+DIGITS-LOW-1:0] product;
+            nnef_hw_lut_product #(.DIGITS(DIGITS - LOW), .WIDTH(WIDTH))
+                products (.digits(digits[DIGITS-1:LOW]), .operand(operand), .product(product));
+            wire signed [SUM-1:LOW] above = low[SUM-1:LOW];
+            wire signed [SUM-1:LOW] total = above + product;
+            assign sum = {total, low[LOW-1:0]};
+        end else begin : low_only
+            assign sum = low;
         end
     endgenerate
 `else
@@ -238,11 +313,39 @@ module nnef_hw_masked_sum #(parameter INVERTED = 0, parameter WIDTH = 8) (
             );
         end
     endgenerate
+`elsif NNEF_HW_GOWIN
+    // masked - b is ~(~masked + b)
+    wire [WIDTH-1:0] masked = c ? d : 0;
+    wire [WIDTH-1:0] total;
+    nnef_hw_gated_sum #(.WIDTH(WIDTH)) gated
+        (.enable(a), .a(b), .b(INVERTED ? ~masked : masked), .sum(total));
+    assign sum = INVERTED ? ~total : total;
 `else
     wire [WIDTH-1:0] masked = c ? d : 0;
     assign sum = INVERTED ? (a ? masked - b : masked) : (a ? masked + b : masked);
 `endif
 endmodule
+
+`ifdef NNEF_HW_GOWIN
+// (enable ? a : 0) + b modulo 2**WIDTH, in one cell per bit: the ALU's mode MULT adds I0 & I1 to I3.
+module nnef_hw_gated_sum #(parameter WIDTH = 8) (
+    input enable,
+    input [WIDTH-1:0] a, b,
+    output [WIDTH-1:0] sum
+);
+    localparam MULT = 9;
+    wire [WIDTH:0] carry;
+    assign carry[0] = 1'b0;
+    genvar n;
+    generate
+        for (n = 0; n < WIDTH; n = n + 1) begin : bits
+            ALU #(.ALU_MODE(MULT)) adder (
+                .I0(enable), .I1(a[n]), .I3(b[n]), .CIN(carry[n]), .COUT(carry[n+1]), .SUM(sum[n])
+            );
+        end
+    endgenerate
+endmodule
+`endif
 
 // A register that synthesis does not merge with equal ones on an ECP5: one that is near its users.
 module nnef_hw_register #(parameter WIDTH = 8) (

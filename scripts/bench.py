@@ -42,6 +42,14 @@ LARGE = [
     (name, "ulx3s_85f") for name in ("mlperf_ic_resnet8", "mlperf_kws_dscnn", "mlperf_sww_ds1d")
 ]
 LARGE_CLOCK = 90.0
+TANG = [
+    (name, board)
+    for board in ("tang_nano_20k", "tang_nano_9k")
+    for name in (
+        "digits_cnn", "mnist_tiny_cnn", "digits_mlp", "tflm_hello_world", "jvowels_conv1d_tanh",
+        "mnist_lenet5", "mlperf_sww_ds1d", "mlperf_kws_dscnn",
+    )
+]  # fmt: skip
 
 
 def main() -> None:
@@ -51,16 +59,18 @@ def main() -> None:
     parser.add_argument(
         "--large", action="store_true", help=f"only MLPerf Tiny's, at {LARGE_CLOCK:g} MHz: an hour"
     )
+    parser.add_argument("--tang", action="store_true", help="only the Tang Nanos: two hours")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench")
     parser.add_argument("names", nargs="*", help="only these networks")
     options = parser.parse_args()
 
     rows = []
     clock = LARGE_CLOCK if options.large else None
-    builds = LARGE if options.large else QUICK if options.quick else FULL
+    builds = LARGE if options.large else TANG if options.tang else FULL
+    builds = QUICK if options.quick else builds
     for name, board, fastest in [
         *((*names, False) for names in builds),
-        *((*names, True) for names in FASTEST if not options.large),
+        *((*names, True) for names in FASTEST if not (options.large or options.tang)),
     ]:
         model, samples = _files(name)
         if (options.names and name not in options.names) or not model.exists():

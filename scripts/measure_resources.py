@@ -46,7 +46,10 @@ def measure(component: Any, board: Board, folder: Path) -> Resources:
     family = board.device.family
     source = folder / "top.v"
     source.write_text(to_verilog(component))
-    cells = map_only(source, top="top", family=family, device=board.part, out_dir=folder)
+    ports = family.ports(with_pins=False)
+    cells = map_only(
+        source, top="top", family=family, device=board.part, out_dir=folder, ports=ports
+    )
     device = family.device_options(board.part, board.package, board.speed)
     log = folder / "nextpnr.log"
     command = [*device, "--json", "top.json", "--pack-only"]
@@ -57,6 +60,7 @@ def measure(component: Any, board: Board, folder: Path) -> Resources:
         for name, row in family.cells.items()
         if name != "ff" and (match := re.search(rf"{row}:\s*(\d+)/", text))
     }
+    counts["lut"] += round(family.lone_flip_flops(json.loads((folder / "top.json").read_text())))
     flip_flops = sum(n for cell, n in cells.items() if re.fullmatch(family.flip_flops, cell))
     return Resources(**counts, ff=flip_flops)
 

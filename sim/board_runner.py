@@ -56,6 +56,19 @@ module EHXPLLL (
     nnef_hw_pll_lock lock (.clk(CLKI), .enable(~RST & ~STDBY), .locked(LOCK));
 endmodule
 
+module rPLL (
+    input CLKIN, CLKFB, RESET, RESET_P,
+    input [5:0] FBDSEL, IDSEL, ODSEL,
+    input [3:0] PSDA, DUTYDA, FDLY,
+    output CLKOUT, LOCK
+);
+    parameter FCLKIN = "", CLKFB_SEL = "";
+    parameter DYN_IDIV_SEL = "", DYN_FBDIV_SEL = "", DYN_ODIV_SEL = "";
+    parameter IDIV_SEL = 0, FBDIV_SEL = 0, ODIV_SEL = 8;
+    assign CLKOUT = CLKIN;
+    nnef_hw_pll_lock lock (.clk(CLKIN), .enable(~RESET & ~RESET_P), .locked(LOCK));
+endmodule
+
 module nnef_hw_pll_lock (input clk, enable, output locked);
     reg [6:0] count = 0;
     always @(posedge clk)

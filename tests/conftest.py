@@ -13,7 +13,7 @@ from nnef_hw.tools import find_tool
 
 MARKER_TOOLS = {
     "verilator": ("verilator", "c++"),
-    "synth": ("yosys", "nextpnr-ice40", "nextpnr-ecp5"),
+    "synth": ("yosys", "nextpnr-ice40", "nextpnr-ecp5", "nextpnr-himbaechel"),
 }
 
 

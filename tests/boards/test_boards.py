@@ -15,10 +15,11 @@ from nnef_hw.boards import BOARDS, find_board
 from nnef_hw.boards.beats import beat_bytes, code_bytes
 from nnef_hw.boards.core import LinkedCore
 from nnef_hw.boards.link import PacketLink
-from nnef_hw.boards.pll import Ecp5Pll, Ice40Pll
-from nnef_hw.boards.top import board_constraints, board_top
+from nnef_hw.boards.pll import Ecp5Pll, GowinPll, Ice40Pll
+from nnef_hw.boards.tang_nano_20k_platform import TangNano20kPlatform
+from nnef_hw.boards.top import board_constraints, board_pins, board_top
 from nnef_hw.errors import TargetError, UsageError
-from nnef_hw.families import ICE40
+from nnef_hw.families import GOWIN, ICE40
 
 each_board = pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 LAYOUT = data.StructLayout({"data": data.ArrayLayout(8, 1), "last": 1})
@@ -40,9 +41,12 @@ class Wire(wiring.Component):
 
 @pytest.mark.parametrize(
     ("name", "board"),
-    [("ice40", "icebreaker"), ("ecp5", "ulx3s_85f"), ("ULX3S_45F", "ulx3s_45f")],
-    ids=["ice40", "ecp5", "upper"],
-)
+    [
+        ("ice40", "icebreaker"), ("ecp5", "ulx3s_85f"), ("gowin", "tang_nano_20k"),
+        ("ULX3S_45F", "ulx3s_45f"),
+    ],
+    ids=["ice40", "ecp5", "gowin", "upper"],
+)  # fmt: skip
 def test_boards_are_found_by_alias(name, board):
     assert find_board(name).name == board
 
@@ -64,6 +68,11 @@ def test_facts_agree_with_the_platform(board):
     platform = getattr(importlib.import_module(module), name)
     (clock,) = [item.clock for item in platform.resources if item.name == board.pins["clk"]]
     assert clock.frequency == pytest.approx(board.input_mhz * 1e6)
+    if board.device.family is GOWIN:
+        assert platform.part == board.package + board.speed
+        assert platform.family.lower() == board.device.name
+        assert board.part == re.sub("^(GW..)R-", r"\1-", platform.family)
+        return
     size = re.search(r"\d+k?", board.part)[0].removesuffix("k")
     assert size in platform.device.lower()
     assert size in board.device.name
@@ -95,6 +104,17 @@ def test_ulx3s_clock_keeps_oscillator_within_limits():
     assert 400 <= 25 / pll.clki_div * pll.clkop_div <= 800
 
 
+def test_tang_nano_clock_keeps_oscillator_within_limits():
+    """The settings gowin_pll gives for it, but for an oscillator that both boards can have."""
+    for name in ("tang_nano_9k", "tang_nano_20k"):
+        board = find_board(name)
+        assert board.clock(40.5) == GowinPll(27.0, idiv=2, fbdiv=3, odiv=16)
+        for mhz in board.frequencies:
+            if pll := board.clock(mhz):
+                assert 500 <= mhz * pll.odiv <= 1200
+                assert mhz <= 120
+
+
 @pytest.mark.parametrize(
     ("board", "mhz", "nearest"),
     [
@@ -102,8 +122,10 @@ def test_ulx3s_clock_keeps_oscillator_within_limits():
         ("icebreaker", 3, "12"),
         ("icebreaker", 300, "270"),
         ("ulx3s_85f", 66.5, "66.25 or 66.6667"),
+        ("tang_nano_20k", 61.3, "60.75 or 61.7143"),
+        ("tang_nano_9k", 200, "120"),
     ],
-    ids=["between", "slow", "fast", "ecp5"],
+    ids=["between", "slow", "fast", "ecp5", "gowin", "gowin_fast"],
 )
 def test_impossible_clock_names_the_nearest(board, mhz, nearest):
     message = f"{board} cannot make {mhz} MHz from its"
@@ -152,6 +174,34 @@ def test_ulx3s_constraints():
         assert line in lines
 
 
+@pytest.mark.parametrize(
+    ("board", "clk", "rx", "tx", "led"),
+    [("tang_nano_9k", 52, 18, 17, 10), ("tang_nano_20k", 4, 70, 69, 15)],
+)
+def test_tang_nano_constraints(board, clk, rx, tx, led):
+    board = find_board(board)
+    assert board_constraints(board).splitlines() == [
+        f'IO_LOC "clk" {clk};', 'IO_PORT "clk" IO_TYPE=LVCMOS33;',
+        f'IO_LOC "rx" {rx};', 'IO_PORT "rx" PULL_MODE=UP IO_TYPE=LVCMOS33;',
+        f'IO_LOC "tx" {tx};', 'IO_PORT "tx" PULL_MODE=UP IO_TYPE=LVCMOS33;',
+        f'IO_LOC "led" {led};', 'IO_PORT "led" IO_TYPE=LVCMOS33;',
+    ]  # fmt: skip
+    assert board_pins(board)["led"].invert
+
+
+def test_memories_of_the_tang_nanos():
+    facts = {
+        name: [(memory.kind, memory.megabits, memory.width) for memory in find_board(name).memories]
+        for name in ("tang_nano_9k", "tang_nano_20k")
+    }
+    assert facts == {
+        "tang_nano_9k": [("PSRAM", 64, 16), ("SPI flash", 32, 1)],
+        "tang_nano_20k": [("SDRAM", 64, 32), ("SPI flash", 64, 1)],
+    }
+    names = {resource.name for resource in TangNano20kPlatform.resources}
+    assert {memory.resource for memory in find_board("tang_nano_20k").memories} <= names
+
+
 def test_clock_of_two_pins_takes_the_positive_one():
     lines = board_constraints(find_board("versa_ecp5")).splitlines()
     assert lines[:2] == ['LOCATE COMP "clk" SITE "P3";', 'IOBUF PORT "clk" IO_TYPE=LVDS;']
@@ -168,7 +218,7 @@ def test_top_converts_to_verilog(board):
     assert names == board.pins.keys()
     for name in names:
         assert re.search(rf'\b"?{name}"? ', board_constraints(board))
-    assert re.search("SB_PLL40_PAD|SB_PLL40_CORE|EHXPLLL", text) or (
+    assert re.search("SB_PLL40_PAD|SB_PLL40_CORE|EHXPLLL|rPLL", text) or (
         board.clock_mhz == board.input_mhz
     )
 

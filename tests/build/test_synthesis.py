@@ -1,11 +1,12 @@
 import json
 import os
+import re
 
 import pytest
 
 from nnef_hw.build.synthesis import Resource, SynthesisResult, map_only, synthesize
 from nnef_hw.errors import TargetError, ToolError
-from nnef_hw.families import ECP5, ICE40
+from nnef_hw.families import ECP5, GOWIN, ICE40
 from nnef_hw.tools import find_tool, run_tool
 
 pytestmark = pytest.mark.synth
@@ -13,12 +14,14 @@ pytestmark = pytest.mark.synth
 TARGETS = {
     ICE40: {"device": "up5k", "package": "sg48"},
     ECP5: {"device": "85k", "package": "CABGA381"},
+    GOWIN: {"device": "GW1N-9C", "package": "GW1NR-LV9QN88P", "speed": "C6/I5"},
 }
-# pins of the iCEBreaker and of the ULX3S
+# pins of the iCEBreaker, of the ULX3S and of the Tang Nano 9K
 PINS = {
     ICE40: "set_io clk 35\nset_io led 11\n",
     ECP5: 'LOCATE COMP "clk" SITE "G2";\nIOBUF PORT "clk" IO_TYPE=LVCMOS33;\n'
     'LOCATE COMP "led" SITE "B2";\nIOBUF PORT "led" IO_TYPE=LVCMOS33;\n',
+    GOWIN: 'IO_LOC "clk" 52;\nIO_LOC "led" 10;\n',
 }
 DESIGN = """
 module top(input clk, output led);
@@ -41,6 +44,12 @@ module top(input clk, output led);
         .P0(product[0]), .P1(product[1]), .P2(product[2]));
   assign product[31:3] = word;
 `endif
+`ifdef NNEF_HW_GOWIN
+  MULT9X9 #(.AREG(1'b1), .BREG(1'b1), .OUT_REG(1'b1))
+    mac(.CLK(clk), .CE(1'b1), .RESET(1'b0), .ASIGN(1'b1), .BSIGN(1'b1), .ASEL(1'b0), .BSEL(1'b0),
+        .A(word[8:0]), .B(count[8:0]), .SIA(9'b0), .SIB(9'b0), .DOUT(product[17:0]));
+  assign product[31:18] = word[15:9];
+`endif
   assign led = ^product;
 endmodule
 """
@@ -56,7 +65,8 @@ endmodule
 @pytest.fixture(autouse=True)
 def installed():
     try:
-        find_tool("yosys"), find_tool("nextpnr-ice40"), find_tool("nextpnr-ecp5")
+        for name in ("yosys", *(family.router.name for family in TARGETS)):
+            find_tool(name)
     except ToolError as error:
         if os.environ.get("CI") == "true":
             raise
@@ -88,11 +98,11 @@ def test_design_becomes_a_bitstream(source, family, tmp_path):
     assert result.timing_met
     assert result.fmax_mhz > 12
     assert result.frequency_mhz == 12
-    dsps, brams = {ICE40: (8, 30), ECP5: (156, 208)}[family]
+    dsps, brams = {ICE40: (8, 30), ECP5: (156, 208), GOWIN: (40, 26)}[family]
     assert result.resources["dsp"] == Resource(1, dsps)
     assert result.resources["bram"] == Resource(1, brams)
     assert 16 <= result.resources["ff"].used <= 64
-    assert 16 <= result.resources["lut"].used < 100
+    assert 16 <= result.resources["lut"].used < 120
     assert {name for name in result.files.values() if not (folder / name).is_file()} == set()
     assert (folder / result.files["bitstream"]).stat().st_size > 100_000
     assert SynthesisResult.from_json(json.loads(json.dumps(result.to_json()))) == result
@@ -151,6 +161,39 @@ def test_misfit_has_numbers(tmp_path):
         run(source, ICE40, tmp_path / "build", constraints=None)
 
 
+def test_adders_and_flip_flops_alone_are_logic_cells(source, tmp_path):
+    result = run(source, GOWIN, tmp_path / "build", bitstream=False)
+    counts = json.loads((tmp_path / "build" / "timing.json").read_text())["utilization"]
+    lut = result.resources["lut"]
+    assert lut.used == counts["LUT4"]["used"] + counts["ALU"]["used"]
+    assert counts["ALU"]["used"] >= 16
+    assert lut.available == 8640
+    assert result.resources["ff"].available == 6480
+
+
+def test_design_without_pins_is_placed(source, tmp_path):
+    result = run(source, GOWIN, tmp_path / "build", constraints=None, bitstream=False)
+    assert result.resources["dsp"] == Resource(1, 40)
+    assert result.timing_met
+
+
+@pytest.mark.parametrize(
+    ("family", "wrong", "named"),
+    [
+        (GOWIN, {"package": "GW1NR-LV9QN99P"}, "GW1N-9C GW1NR-LV9QN99PC6/I5 (No package for"),
+        (GOWIN, {"device": "GW1N-10"}, "GW1N-10 GW1NR-LV9QN88PC6/I5 (Unable to read chipdb"),
+        (ICE40, {"package": "sg49"}, "up5k sg49 (Unsupported package 'sg49'"),
+        (ECP5, {"package": "CABGA99"}, "85k CABGA99 (Unsupported package 'CABGA99' for"),
+    ],
+    ids=["package", "device", "ice40", "ecp5"],
+)
+def test_device_that_nextpnr_lacks(family, wrong, named, source, tmp_path):
+    options = {"top": "top", "family": family, "frequency_mhz": 12.0, "constraints": PINS[family]}
+    with pytest.raises(TargetError, match="does not know the device " + re.escape(named)) as error:
+        synthesize(source, out_dir=tmp_path, **options | TARGETS[family] | wrong)
+    assert error.value.remedy == "correct part, package and speed of the board"
+
+
 def test_wrong_pin_is_a_tool_error(source, tmp_path):
     with pytest.raises(ToolError, match="package does not have a pin named '99'"):
         run(source, ICE40, tmp_path, constraints="set_io clk 99\nset_io led 11\n")
@@ -167,7 +210,11 @@ def test_wrong_verilog_is_a_tool_error(tmp_path):
 def test_map_only_counts_cells(source, family, tmp_path):
     part = TARGETS[family]["device"]
     cells = map_only(source, top="top", family=family, device=part, out_dir=tmp_path / "build")
-    dsp, ram = {ICE40: ("SB_MAC16", "SB_RAM40_4K"), ECP5: ("MULT18X18D", "DP16KD")}[family]
+    dsp, ram = {
+        ICE40: ("SB_MAC16", "SB_RAM40_4K"),
+        ECP5: ("MULT18X18D", "DP16KD"),
+        GOWIN: ("MULT9X9", "SDPX9B"),
+    }[family]
     assert (cells[dsp], cells[ram]) == (1, 1)
     assert list(cells) == sorted(cells)
     assert "module top" in (tmp_path / "build" / "top_netlist.v").read_text()

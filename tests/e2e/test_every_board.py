@@ -12,7 +12,7 @@ from nnef_hw.build.options import BuildOptions
 from nnef_hw.build.pipeline import build
 from nnef_hw.codegen.board import DEFAULT_BAUD, design_board
 from nnef_hw.codegen.manifest import link_entry, make_manifest
-from nnef_hw.families import ECP5, ICE40
+from nnef_hw.families import ECP5, GOWIN, ICE40
 from nnef_hw.samples import Samples
 from nnef_hw.streaming import schedule
 
@@ -36,7 +36,7 @@ def test_design_of_every_board(board, fixed):
     design = design_board(plan, fixed, manifest, board)
     assert "\nmodule board_top (" in design.verilog
     assert len(design.constraints.splitlines()) >= len(board.pins)
-    assert design.suffix == {ICE40: "pcf", ECP5: "lpf"}[board.device.family]
+    assert design.suffix == {ICE40: "pcf", ECP5: "lpf", GOWIN: "cst"}[board.device.family]
     assert plan.resources.dsp <= board.device.dsp
     assert plan.multipliers > 0
 

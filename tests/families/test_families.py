@@ -13,7 +13,7 @@ import pytest
 from nnef_hw import parts
 from nnef_hw.boards import BOARDS, find_board
 from nnef_hw.devices import DEVICES
-from nnef_hw.families import ECP5, FAMILIES, ICE40, Family
+from nnef_hw.families import ECP5, FAMILIES, GOWIN, ICE40, Family
 from nnef_hw.tools import TOOLS
 
 ROOT = Path(__file__).parents[2]
@@ -56,7 +56,7 @@ def test_there_is_one_object_of_each(family):
 
 
 def test_a_family_prints_as_its_name():
-    assert [repr(family) for family in FAMILIES] == ["ice40", "ecp5"]
+    assert [repr(family) for family in FAMILIES] == ["ice40", "ecp5", "gowin"]
     assert "family=ice40," in repr(DEVICES[0])
 
 
@@ -70,7 +70,7 @@ def test_its_tools_can_be_found(family):
     for program, purpose in ((family.router, "place and route"), (family.packer, "bitstreams")):
         spec = TOOLS[program.name]
         assert spec.purpose == f"{purpose} for {family.title}"
-        assert spec.remedy == f"pip install {program.module.replace('_', '-')}"
+        assert spec.remedy == f"pip install {program.distribution}"
 
 
 def concrete(part):
@@ -109,19 +109,23 @@ def test_mappings_of_every_kind_of_ice40():
             ["--pcf-allow-unconstrained", "--asc", "c"], ["c", "b"],
         ),
         (
+            GOWIN, ["--device", "x6", "--vopt", "family=85k"],
+            ["--vopt", "cst=p", "--write", "c"], ["--write", "c"], ["-d", "85k", "-o", "b", "c"],
+        ),
+        (
             ECP5, ["--85k", "--package", "x", "--speed", "6"],
             ["--router", "router2", "--lpf", "p", "--textcfg", "c"],
             ["--router", "router2", "--lpf-allow-unconstrained", "--textcfg", "c"],
             ["--compress", "c", "b"],
         ),
     ],
-    ids=["ice40", "ecp5"],
+    ids=["ice40", "gowin", "ecp5"],
 )  # fmt: skip
 def test_options_of_the_tools(family, device, constrained, free, packed):
     assert family.device_options("85k", "x", "6") == device
     assert family.route_options("p", "c") == constrained
     assert family.route_options(None, "c") == free
-    assert family.pack_arguments("c", "b") == packed
+    assert family.pack_arguments("85k", "c", "b") == packed
 
 
 def test_nobody_else_names_a_family():

@@ -9,7 +9,7 @@ from nnef_hw.streaming.accelerator import Accelerator
 
 __all__ = ["BOARDS", "digests"]
 
-BOARDS = ("icebreaker", "ulx3s_25f", "ulx3s_85f")
+BOARDS = ("icebreaker", "ulx3s_25f", "ulx3s_85f", "tang_nano_20k")
 
 
 def digests(network, board):

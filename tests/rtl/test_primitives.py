@@ -10,7 +10,13 @@ import pytest
 from nnef_hw.rtl.primitives import PRIMITIVES
 from nnef_hw.sim.verilator import build_model
 
-ECP5_CELLS = Path(pyosys.__file__).parent / "share" / "ecp5"
+YOSYS_CELLS = Path(pyosys.__file__).parent / "share"
+MACROS = {"behaviour": [], "ecp5": ["NNEF_HW_ECP5", "YOSYS"], "gowin": ["NNEF_HW_GOWIN"]}
+CELLS = {
+    "behaviour": ("", []),
+    "ecp5": ("ecp5/*_sim.vh", ["CCU2C", "LUT2", "LUT4"]),
+    "gowin": ("gowin/cells_sim.v", ["ALU"]),
+}
 TOP = """
 module top (
     input [{digits}-1:0] digits, input [{width}-1:0] operand, input [31:0] base,
@@ -59,9 +65,9 @@ int main() {{
 """
 
 
-def cell_models(*names):
+def cell_models(pattern, names):
     """Return modules of yosys's own models."""
-    text = "".join(path.read_text() for path in sorted(ECP5_CELLS.glob("*_sim.vh")))
+    text = "".join(path.read_text() for path in sorted(YOSYS_CELLS.glob(pattern or "none")))
     return "".join(
         re.search(rf"^ *module {name}\b.*?^endmodule$", text, re.DOTALL | re.MULTILINE)[0] + "\n"
         for name in names
@@ -69,7 +75,7 @@ def cell_models(*names):
 
 
 @pytest.mark.verilator
-@pytest.mark.parametrize("family", ["behaviour", "ecp5"])
+@pytest.mark.parametrize("family", list(CELLS))
 @pytest.mark.parametrize("signed", [0, 1])
 @pytest.mark.parametrize(("digits", "width"), [(8, 8), (7, 5), (4, 3), (3, 8), (1, 6)])
 def test_every_operand(digits, width, signed, family, tmp_path):
@@ -77,12 +83,9 @@ def test_every_operand(digits, width, signed, family, tmp_path):
     harness = tmp_path / "main.cpp"
     harness.write_text(HARNESS.format(**values))
     verilog = TOP.format(**values) + PRIMITIVES.read_text()
-    defines = []
-    if family == "ecp5":
-        verilog += cell_models("CCU2C", "LUT2", "LUT4")
-        defines = ["NNEF_HW_ECP5", "YOSYS"]
+    verilog += cell_models(*CELLS[family])
 
-    model = build_model(verilog, harness=harness, defines=defines)
+    model = build_model(verilog, harness=harness, defines=MACROS[family])
 
     result = subprocess.run([model.executable], capture_output=True, text=True)
     assert (result.stdout, result.returncode) == ("", 0)

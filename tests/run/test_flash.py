@@ -4,7 +4,6 @@ import pytest
 
 from nnef_hw.boards import BOARDS, find_board
 from nnef_hw.errors import ToolError, UsageError
-from nnef_hw.families import ECP5, ICE40
 from nnef_hw.run.flash import flash, plan_flashing
 
 
@@ -18,7 +17,7 @@ def make_flashable(tmp_path):
             "cycles_per_inference": 1, "outputs": [], "link": {"kind": "uart", "baud": 1_000_000},
         }  # fmt: skip
         (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-        suffix = {ICE40: "bin", ECP5: "bit"}[find_board(board).device.family]
+        suffix = find_board(board).device.family.bitstream_suffix
         (tmp_path / "board").mkdir()
         (tmp_path / "board" / f"board_top.{suffix}").write_bytes(b"bits")
         return tmp_path

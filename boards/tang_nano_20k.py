@@ -1,0 +1,32 @@
+"""Sipeed's Tang Nano 20K: GW2AR-18C, 27 MHz, UART behind its USB socket.
+
+amaranth-boards does not have it; its resources are in :mod:`.tang_nano_20k_platform`.
+"""
+
+from nnef_hw.boards.board import Board, Memory
+from nnef_hw.devices import GW2AR_18C
+
+__all__ = ["TANG_NANO_20K"]
+
+TANG_NANO_20K = Board(
+    name="tang_nano_20k",
+    title="Sipeed Tang Nano 20K",
+    aliases=("gowin",),
+    device=GW2AR_18C,
+    part="GW2A-18C",
+    package="GW2AR-LV18QN88",
+    speed="C8/I7",
+    clock_mhz=60.75,
+    input_mhz=27.0,
+    platform="nnef_hw.boards.tang_nano_20k_platform:TangNano20kPlatform",
+    pins={"clk": "clk27", "rx": "uart.rx", "tx": "uart.tx", "led": "led"},
+    # header pins 25 to 28
+    spi={"cs_n": "@25", "copi": "@26", "cipo": "@27", "sck": "@28"},
+    attributes={"IO_TYPE": "LVCMOS33"},
+    memories=(
+        # four banks of 2048 rows and 256 columns, in the FPGA's package
+        Memory("SDRAM", megabits=64, width=32, resource="sdram"),
+        Memory("SPI flash", megabits=64, width=1, resource="spi_flash"),
+    ),
+    flash=("-b", "tangnano20k", "-f"),
+)

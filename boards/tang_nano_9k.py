@@ -1,0 +1,28 @@
+"""Sipeed's Tang Nano 9K: GW1NR-9C, 27 MHz, UART behind its USB socket."""
+
+from nnef_hw.boards.board import Board, Memory
+from nnef_hw.devices import GW1NR_9C
+
+__all__ = ["TANG_NANO_9K"]
+
+TANG_NANO_9K = Board(
+    name="tang_nano_9k",
+    title="Sipeed Tang Nano 9K",
+    device=GW1NR_9C,
+    part="GW1N-9C",
+    package="GW1NR-LV9QN88P",
+    speed="C6/I5",
+    clock_mhz=40.5,
+    input_mhz=27.0,
+    platform="amaranth_boards.tang_nano_9k:TangNano9kPlatform",
+    pins={"clk": "clk27", "rx": "uart.rx", "tx": "uart.tx", "led": "led"},
+    # header pins 25 to 28
+    spi={"cs_n": "@25", "copi": "@26", "cipo": "@27", "sck": "@28"},
+    attributes={"IO_TYPE": "LVCMOS33"},
+    memories=(
+        # two HyperBus dies of 8 bits in the FPGA's package
+        Memory("PSRAM", megabits=64, width=16, resource="O_psram_*"),
+        Memory("SPI flash", megabits=32, width=1, resource="spi_flash"),
+    ),
+    flash=("-b", "tangnano9k", "-f"),
+)
