@@ -166,7 +166,7 @@ def test_board_computes_the_integers_of_the_model(digits, board):
 
 @pytest.mark.nightly
 @pytest.mark.synth
-@pytest.mark.parametrize("name", ["icebreaker", "ulx3s_85f"])
+@pytest.mark.parametrize("name", ["icebreaker", "ulx3s_85f", "tang_nano_9k"])
 def test_mapped_board_computes_the_integers_of_the_model(tiny, name):
     """The cells that nextpnr gets: accelerator, link, reset and PLL, behind the UART's pins."""
     design = Design.of(*tiny, name)
@@ -270,9 +270,10 @@ def test_counters_of_a_busy_accelerator(tiny):
         assert counters.latency == pytest.approx(design.plan.latency, abs=20)
 
 
-def test_ulx3s_top(tiny):
-    """The other device and PLL."""
-    design = Design.of(*tiny, "ulx3s_85f")
+@pytest.mark.parametrize("name", ["ulx3s_85f", "tang_nano_20k"])
+def test_other_tops(tiny, name):
+    """The other devices and PLLs."""
+    design = Design.of(*tiny, name)
     with design.power_on() as board:
         host = Host(board, TIMING)
         assert host.open(design.manifest_hash).clk_hz == design.clk_hz

@@ -83,7 +83,7 @@ def test_reading_ends_with_the_first_byte():
         assert (board.read(0), board.cycles) == (b"c", 500 + 179)
 
 
-@pytest.mark.parametrize("name", ["icebreaker", "ulx3s_85f"])
+@pytest.mark.parametrize("name", ["icebreaker", "ulx3s_85f", "tang_nano_9k"])
 def test_board_starts_behind_its_pll(name):
     settings = find_board(name).clock(find_board(name).clock_mhz)
     clk_hz = settings.output_mhz * MHZ
