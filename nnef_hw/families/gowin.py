@@ -22,8 +22,8 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "fixed": 18.5,
     },
     "array": {
-        "sum bits": 2.38, "kept bits": 1.08, "tree bits": 0.5, "hop bits": 2.71,
-        "address bits": 0.0, "memory rows": 1.47, "table": 1.44, "fixed": 10.5,
+        "sum bits": 2.46, "kept bits": 1.07, "tree bits": 1.14, "hop bits": 1.91,
+        "address bits": 1.97, "memory rows": 1.47, "table": 1.35, "fixed": 7.8,
     },
     "tap array": {
         "sum bits": 2.56, "kept bits": 0.0, "tree bits": 1.13, "hop bits": 0.5,
@@ -49,7 +49,7 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "window bits": 0.0, "written bits": 3.38, "offset bits": 0.6, "counter bits": 2.35,
         "fixed": 28.3,
     },
-    "running pool": {"code bits": 2.63, "fixed": 67.7},
+    "running pool": {"code bits": 0.89, "fixed": 92.1},
     "sum": {"tables": 42.54, "fixed": 0.0},
     "table sum": {"sum bits": 3.73, "fixed": 0.1},
     "extremum": {"code bits": 2.42, "fixed": 7.7},
