@@ -7,9 +7,11 @@ from pathlib import Path
 import pyosys
 import pytest
 
+import nnef_hw.sim
 from nnef_hw.rtl.primitives import PRIMITIVES
 from nnef_hw.sim.verilator import build_model
 
+MODELS = Path(nnef_hw.sim.__file__).parent / "models"
 YOSYS_CELLS = Path(pyosys.__file__).parent / "share"
 MACROS = {"behaviour": [], "ecp5": ["NNEF_HW_ECP5", "YOSYS"], "gowin": ["NNEF_HW_GOWIN"]}
 CELLS = {
@@ -83,6 +85,65 @@ def test_every_operand(digits, width, signed, family, tmp_path):
     harness = tmp_path / "main.cpp"
     harness.write_text(HARNESS.format(**values))
     verilog = TOP.format(**values) + PRIMITIVES.read_text()
+    verilog += cell_models(*CELLS[family])
+
+    model = build_model(verilog, harness=harness, defines=MACROS[family])
+
+    result = subprocess.run([model.executable], capture_output=True, text=True)
+    assert (result.stdout, result.returncode) == ("", 0)
+
+
+PAIR = """
+/* verilator lint_off PINMISSING */
+module top (input clk, input [31:0] operands, output [31:0] plain, signed_x);
+    nnef_hw_product_pair #(.X_SIGNED(1'b0)) a (
+        .clk(clk), .x0(operands[7:0]), .x1(operands[15:8]), .w0(operands[23:16]),
+        .w1(operands[31:24]), .p0(plain[15:0]), .p1(plain[31:16]));
+    nnef_hw_product_pair #(.X_SIGNED(1'b1)) b (
+        .clk(clk), .x0(operands[7:0]), .x1(operands[15:8]), .w0(operands[23:16]),
+        .w1(operands[31:24]), .p0(signed_x[15:0]), .p1(signed_x[31:16]));
+endmodule
+"""
+PAIR_HARNESS = """
+#include "Vtop.h"
+static unsigned pair(unsigned operands, bool is_signed) {
+    unsigned result = 0;
+    for (int k = 0; k < 2; ++k) {
+        unsigned x = operands >> 8 * k & 255, w = operands >> (16 + 8 * k) & 255;
+        int product = (is_signed ? int(static_cast<signed char>(x)) : int(x))
+            * int(static_cast<signed char>(w));
+        result |= (unsigned(product) & 0xffff) << 16 * k;
+    }
+    return result;
+}
+int main() {
+    Vtop top;
+    unsigned seen[3] = {0, 0, 0}, operands = 1;
+    for (int step = 0; step < 70000; ++step) {
+        operands = step < 65536 ? unsigned(step & 255) * 0x101u | unsigned(step >> 8) * 0x1010000u
+            : operands * 1664525u + 1013904223u;
+        top.operands = operands;
+        top.clk = 0; top.eval();
+        top.clk = 1; top.eval();
+        seen[1] = seen[0]; seen[0] = operands;
+        bool right = top.plain == pair(seen[1], false) && top.signed_x == pair(seen[1], true);
+        if (step > 2 && !right) {
+            std::printf("wrong for %08x: %08x, %08x", seen[1], top.plain, top.signed_x);
+            return 1;
+        }
+    }
+}
+"""
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("family", list(CELLS))
+def test_product_pairs(family, tmp_path):
+    """Of the models of DSP blocks that are ours; those of yosys run in the netlists of networks."""
+    harness = tmp_path / "main.cpp"
+    harness.write_text(PAIR_HARNESS)
+    models = MODELS / f"{family}.v"
+    verilog = PAIR + PRIMITIVES.read_text() + (models.read_text() if models.is_file() else "")
     verilog += cell_models(*CELLS[family])
 
     model = build_model(verilog, harness=harness, defines=MACROS[family])
