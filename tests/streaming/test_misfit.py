@@ -77,6 +77,15 @@ def test_too_many_weights(fix, perceptron):
     assert re.search(r"; of the others, [\d,]+ of [\d,]+ LUTs, 0 of 8 DSP blocks, ", error.reason)
 
 
+def test_too_many_weights_for_a_gowin_device(fix, perceptron):
+    error = refuse(fix(perceptron), on("tang_nano_9k", bram=6))
+    assert "does not fit tang_nano_9k (gw1nr-9c): it takes at least " in error.reason
+    ((needed, name, excess, left, _),) = shortages(error)
+    assert (name, left) == ("block RAMs", 5)
+    assert excess == needed - left > 0
+    assert re.search(r"; of the others, [\d,]+ of 7,[\d,]+ LUTs, 0 of 40 DSP blocks ", error.reason)
+
+
 def test_the_named_amount_is_the_least(fix, perceptron):
     graph, link = fix(perceptron), find_board("icebreaker").link_bram
     ((needed, *_),) = shortages(refuse(graph, find_board("icebreaker")))
