@@ -162,17 +162,14 @@ def test_misfit_has_numbers(tmp_path):
 
 
 def test_adders_and_flip_flops_alone_are_logic_cells(source, tmp_path):
-    result = run(source, GOWIN, tmp_path / "build", bitstream=False)
+    """Of a design without pins, too."""
+    result = run(source, GOWIN, tmp_path / "build", constraints=None, bitstream=False)
     counts = json.loads((tmp_path / "build" / "timing.json").read_text())["utilization"]
     lut = result.resources["lut"]
     assert lut.used == counts["LUT4"]["used"] + counts["ALU"]["used"]
     assert counts["ALU"]["used"] >= 16
     assert lut.available == 8640
     assert result.resources["ff"].available == 6480
-
-
-def test_design_without_pins_is_placed(source, tmp_path):
-    result = run(source, GOWIN, tmp_path / "build", constraints=None, bitstream=False)
     assert result.resources["dsp"] == Resource(1, 40)
     assert result.timing_met
 
