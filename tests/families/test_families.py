@@ -128,6 +128,37 @@ def test_options_of_the_tools(family, device, constrained, free, packed):
     assert family.pack_arguments("85k", "c", "b") == packed
 
 
+def test_pads_of_gowin_only_where_pins_are_known():
+    [way] = GOWIN.mappings("GW1N-9C", "net")
+    assert all("-noiopads -family gw1n -top net" in command for command in (way[0], way[-1]))
+    assert all(f"-lib {name}" in way[1] for name in GOWIN.files())
+    assert [command.split()[0] for command in GOWIN.ports(with_pins=True)] == ["iopadmap"]
+    assert GOWIN.ports(with_pins=False) == ["delete -port w:*"]
+    for family in (ICE40, ECP5):
+        assert (family.files(), family.ports(with_pins=False)) == ({}, ())
+
+
+def test_what_a_placed_design_uses_of_gowin():
+    kinds = {"LUT4": 100, "ALU": 30, "RAM16SDP4": 2, "DFF": 50, "MULT9X9": 3, "BSRAM": 1, "IOB": 9}
+    used = GOWIN.utilization({kind: (count, 1000) for kind, count in kinds.items()})
+    assert used == {"lut": (138, 1000), "ff": (50, 1000), "dsp": (3, 1000), "bram": (1, 1000)}
+
+
+def test_flip_flops_that_take_a_cell_of_gowin():
+    cells = {
+        "lut": {"type": "LUT3", "connections": {"F": [1]}},
+        "behind_lut": {"type": "DFFE", "connections": {"D": [1]}},
+        "second": {"type": "DFF", "connections": {"D": [1]}},
+        "behind_pin": {"type": "DFFR", "connections": {"D": [2]}},
+        "alu": {"type": "ALU", "connections": {"SUM": [3], "COUT": [4]}},
+        "behind_alu": {"type": "DFF", "connections": {"D": [3]}},
+    }
+    netlist = {"modules": {"LUT3": {"attributes": {}}, "n": {"attributes": {"top": "1"}}}}
+    netlist["modules"]["n"]["cells"] = cells
+    assert GOWIN.lone_flip_flops(netlist) == pytest.approx(2.29)
+    assert ECP5.lone_flip_flops(netlist) == 0
+
+
 def test_nobody_else_names_a_family():
     """No table by name, no comparison with one; but the name is an alias of its board."""
     names = {name for family in FAMILIES for name in (family.name, family.define, family.title)}
