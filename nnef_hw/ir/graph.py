@@ -171,7 +171,8 @@ class Graph:
     """Nodes in execution order over named tensors; never changed in place.
 
     ``states`` are tensors without a producer and without data: each holds a value that the
-    inference before left, so no pass can take it for a constant.
+    inference before left, so no pass can take it for a constant. ``rounding`` is how the model's
+    author rounds sums (:class:`nnef_hw.quantize.Scheme`); None if nothing is known.
     """
 
     name: str
@@ -181,6 +182,7 @@ class Graph:
     nodes: tuple[Node, ...]
     stage: Stage = Stage.FLOAT
     states: Mapping[str, State] = field(default_factory=dict)
+    rounding: str | None = None
     _producers: dict[str, Node] = field(init=False, repr=False, default_factory=dict)
     _consumers: dict[str, list[Node]] = field(init=False, repr=False, default_factory=dict)
 
@@ -228,8 +230,9 @@ class Graph:
         tensors: Mapping[str, Tensor] | None = None,
         stage: Stage | None = None,
         outputs: tuple[str, ...] | None = None,
+        rounding: str | None = None,
     ) -> Graph:
-        """Copy with new nodes, tensors, outputs or stage; tensors nobody refers to are dropped."""
+        """Copy with what is given replaced; tensors nobody refers to are dropped."""
         new_nodes = self.nodes if nodes is None else nodes
         new_outputs = self.outputs if outputs is None else outputs
         table = self.tensors if tensors is None else tensors
@@ -245,4 +248,5 @@ class Graph:
             nodes=new_nodes,
             stage=self.stage if stage is None else stage,
             states=self.states,
+            rounding=self.rounding if rounding is None else rounding,
         )

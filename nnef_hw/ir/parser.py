@@ -10,6 +10,7 @@
       output y
     }
 
+* Behind a graph's name: ``rounding='tflite'``, if its author has one.
 * Behind a tensor's shape: ``label``, ``qtype`` and ``quant``, if it has them, then its place.
   Results of a node stand where the node does, unless it is said.
 * A state's line ends in ``<- RESULT label='...' = INITIAL VALUE``; a ``tensor`` line is that of
@@ -77,6 +78,7 @@ class _Parser(Tokens):
         stage = Stage(self.take())
         self.expect("graph")
         name = self.name()
+        rounding = self.properties(("rounding",)).get("rounding")
         self.expect("{")
         scope = _Scope()
         while not self.accept("}"):
@@ -87,7 +89,7 @@ class _Parser(Tokens):
                 raise ModelError(reason, location=self.location(start))
         return Graph(
             name, tuple(scope.inputs), tuple(scope.outputs), scope.tensors, tuple(scope.nodes),
-            stage, scope.states,
+            stage, scope.states, rounding,
         )  # fmt: skip
 
     def statement(self, scope: _Scope) -> None:

@@ -45,7 +45,8 @@ class _Printer:
 
     def graph(self, graph: Graph) -> Iterator[str]:
         """Yield the lines of a graph."""
-        yield f"{graph.stage} graph {_name(graph.name)} {{"
+        rounding = "" if graph.rounding is None else f" rounding={graph.rounding!r}"
+        yield f"{graph.stage} graph {_name(graph.name)}{rounding} {{"
         for line in self._statements(graph):
             yield f"  {line}"
         yield "}"

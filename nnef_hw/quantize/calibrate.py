@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,8 @@ def _chooser(
     progress: Progress | None,
 ) -> _Chooser:
     check_layers(scheme, graph)
+    if scheme.rounding == "author":
+        scheme = replace(scheme, rounding=graph.rounding or "half_up")
     if samples is None:
         return _Chooser(graph, scheme, {}, None, None)
     found = observe(graph, samples, progress)

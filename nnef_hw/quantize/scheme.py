@@ -19,7 +19,7 @@ CALIBRATIONS = ("minmax", "percentile", "mse", "entropy")
 _CHOICES = {
     "calibration": CALIBRATIONS,
     "weight_rounding": ("adaptive", "nearest"),
-    "rounding": ("half_up", "tflite"),
+    "rounding": ("author", "half_up", "tflite"),
 }
 _LIMITS: dict[str, tuple[float, float]] = {
     "weight_bits": (1, 8),
@@ -69,7 +69,8 @@ class Scheme:
         (:mod:`nnef_hw.quantize.adaptive`); ``nearest``: each by itself.
     rounding
         How sums become codes: ``half_up``, or ``tflite`` for models that TensorFlow Lite quantized
-        (:mod:`nnef_hw.tflite_numerics`).
+        (:mod:`nnef_hw.tflite_numerics`); ``author``: the one of these that the model was made for,
+        ``half_up`` where nothing is known.
     layers
         Other values of :data:`LAYER_KEYS` for single layers, by name of their result.
     locations
@@ -88,7 +89,7 @@ class Scheme:
     equalize: bool = False
     correct_bias: bool = True
     weight_rounding: str = "adaptive"
-    rounding: str = "half_up"
+    rounding: str = "author"
     layers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     locations: Mapping[str, Location] = field(default_factory=dict, repr=False, compare=False)
 

@@ -134,6 +134,11 @@ def test_every_float_reads_back(bits):
         assert_reads_back(graph)
 
 
+def test_the_authors_rounding_reads_back():
+    graph = parse_graph("float graph net rounding='tflite' { input x: scalar[1, 2] output x }")
+    assert graph.rounding == parse_graph(format_graph(graph)).rounding == "tflite"
+
+
 def test_large_constants_can_be_left_out():
     graph = Graph("net", (), (), {"x": Tensor("x", (3,), data=np.arange(3.0))}, ())
     other = replace(graph, tensors={"x": Tensor("x", (3,), data=np.arange(3.0)[::-1])})

@@ -59,6 +59,8 @@ class _Encoder:
             "tensors": [self._tensor(tensor) for tensor in graph.tensors.values()],
             "nodes": [self._node(node) for node in graph.nodes],
         }
+        if graph.rounding is not None:
+            value["rounding"] = graph.rounding
         if graph.states:
             value["states"] = {
                 name: {
@@ -168,6 +170,7 @@ def decode_graph(value: dict[str, Any], array: Callable[[Any], Array]) -> Graph:
         tensors={tensor.name: tensor for tensor in tensors},
         nodes=nodes,
         stage=Stage(value["stage"]),
+        rounding=value.get("rounding"),
     )
 
 
