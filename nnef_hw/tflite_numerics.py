@@ -25,6 +25,7 @@ __all__ = [
     "TfliteRequant",
     "tflite_add_requant",
     "tflite_exp_table",
+    "tflite_mean_requant",
     "tflite_requant",
     "tflite_softmax_codes",
 ]
@@ -147,6 +148,8 @@ class TfliteAddRequant:
         Factors and shifts of the first operand, of the second, and of the sum.
     zero_point, lo, hi
         Zero point and limits of the output codes.
+    signs
+        1 or -1 for each operand: what is scaled is added or subtracted.
     """
 
     mult: tuple[int, int, int]
@@ -154,11 +157,13 @@ class TfliteAddRequant:
     zero_point: int
     lo: int
     hi: int
+    signs: tuple[int, int] = (1, 1)
 
     def scale_operand(self, position: int, difference: ArrayLike) -> IntArray:
         """Return what an operand's differences ``code - zero_point`` add to the sum."""
         values = np.asarray(difference, np.int64) << _ADD_SHIFT
-        return _scaled(values, self.mult[position], self.shift[position])
+        scaled = _scaled(values, self.mult[position], self.shift[position])
+        return self.signs[position] * scaled
 
     @property
     def of_sum(self) -> TfliteRequant:
@@ -169,7 +174,7 @@ class TfliteAddRequant:
     def swapped(self) -> TfliteAddRequant:
         """The same with its operands in the other order."""
         (m0, m1, m2), (s0, s1, s2) = self.mult, self.shift
-        return replace(self, mult=(m1, m0, m2), shift=(s1, s0, s2))
+        return replace(self, mult=(m1, m0, m2), shift=(s1, s0, s2), signs=self.signs[::-1])
 
     def apply(self, a: ArrayLike, b: ArrayLike) -> IntArray:
         """Return the codes of the sum of two arrays of differences ``code - zero_point``."""
@@ -178,12 +183,16 @@ class TfliteAddRequant:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
-        return {**asdict(self), "mult": list(self.mult), "shift": list(self.shift)}
+        values: dict[str, Any] = asdict(self)
+        return {key: list(x) if isinstance(x, tuple) else x for key, x in values.items()}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> TfliteAddRequant:
         """Inverse of :meth:`to_json`."""
-        return cls(**{**value, "mult": tuple(value["mult"]), "shift": tuple(value["shift"])})
+        items: dict[str, Any] = {
+            key: tuple(x) if isinstance(x, list) else x for key, x in value.items()
+        }
+        return cls(**items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,16 +253,32 @@ def tflite_requant(
     return TfliteRequant(mult, shift, output.zero_point, least, output.hi, rounds_once)
 
 
+def tflite_mean_requant(factor: float, count: int, output: QType) -> TfliteRequant:
+    """Find mult and shift of the mean of ``count`` codes: those of the factor, divided.
+
+    The quotient is rounded down; the shift keeps as many of its bits as there are.
+    """
+    mult, shift = _fraction(factor)
+    more = min(count.bit_length() - 1, 32, _FRACTION_BITS + shift)
+    mult = (mult << more) // count
+    return TfliteRequant((mult,), (shift - more,), output.zero_point, output.lo, output.hi)
+
+
 def tflite_add_requant(
-    scales: tuple[float, float], output: QType, *, lo: int | None = None
+    scales: tuple[float, float],
+    output: QType,
+    *,
+    lo: int | None = None,
+    signs: tuple[int, int] = (1, 1),
 ) -> TfliteAddRequant:
-    """Find the multipliers of a sum of operands with these scales."""
+    """Find the multipliers of a sum or a difference of operands with these scales."""
     assert isinstance(output.scale, float), "activations have one scale"
     twice = 2 * max(scales)
     factors = (*(scale / twice for scale in scales), twice / ((1 << _ADD_SHIFT) * output.scale))
     (m0, s0), (m1, s1), (m2, s2) = map(_fraction, factors)
     least = output.lo if lo is None else lo
-    return TfliteAddRequant((m0, m1, m2), (s0, s1, s2), output.zero_point, least, output.hi)
+    zero, most = output.zero_point, output.hi
+    return TfliteAddRequant((m0, m1, m2), (s0, s1, s2), zero, least, most, signs)
 
 
 def tflite_exp_table(scale: float, entries: int = 256) -> IntArray:

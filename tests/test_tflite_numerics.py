@@ -113,7 +113,7 @@ def test_averages_of_different_counts_have_a_mult_each():
 
 
 def test_swapped_operands_give_the_same_sums(rng):
-    requant = tflite_add_requant((0.05, 0.3), S8)
+    requant = tflite_add_requant((0.05, 0.3), S8, signs=(1, -1))
     a, b = rng.integers(-255, 256, (2, 300))
     np.testing.assert_array_equal(requant.swapped.apply(b, a), requant.apply(a, b))
 
@@ -139,7 +139,7 @@ def test_softmax_is_the_nearest_code_or_the_next(scale, channels, rng):
     "value",
     [
         TfliteRequant((2**30, 2**31 - 1), (0, -9), 3, -128, 127, rounds_once=True),
-        TfliteAddRequant((2**30, 5, 6), (0, -1, -19), 3, -128, 127),
+        TfliteAddRequant((2**30, 5, 6), (0, -1, -19), 3, -128, 127, signs=(1, -1)),
         TfliteAverage(64, -128, -128, 127),
     ],
     ids=lambda value: type(value).__name__,

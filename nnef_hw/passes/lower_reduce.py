@@ -84,6 +84,8 @@ def _pool(editor: Editor, node: Node, op: str, source: str, result: str) -> Node
     }
     if op == "box":
         attrs["normalize"] = False
+    if op == "avg_pool" and editor.graph.rounding == "tflite":
+        attrs["is_reduction"] = True  # which it rounds in another way than a pool
     return Node(op, (source,), (result,), attrs, node.location)
 
 

@@ -24,6 +24,7 @@ from nnef_hw.numerics import (
     signed_bits,
 )
 from nnef_hw.quantize.params import MULT_BITS, FixedParams, index_qtype, softmax_qtype
+from nnef_hw.quantize.tflite_tables import single_quotient, tflite_table
 from nnef_hw.reference import unary_function
 from nnef_hw.reference.windows import pool_counts
 from nnef_hw.tables import TABLE_BITS, unary_table
@@ -32,6 +33,7 @@ from nnef_hw.tflite_numerics import (
     TfliteRequant,
     tflite_add_requant,
     tflite_exp_table,
+    tflite_mean_requant,
     tflite_requant,
 )
 
@@ -82,12 +84,6 @@ class _Builder:
         return self.params.rounding == "tflite"
 
     def convert(self, node: Node) -> None:
-        if self.is_tflite and not node.has(Trait.TFLITE):
-            raise UnsupportedError(
-                f"{node.op} {node.name!r} has no TensorFlow Lite rounding",
-                remedy="use rounding = 'half_up'",
-                location=node.location,
-            )
         self.nodes.append(converts[node.op](self, node))
 
     def take_format(self, node: Node) -> QType:
@@ -104,9 +100,14 @@ class _Builder:
         table = Node("requantize", (name,), (result,), {}, node.location)
         self.tensors[result] = replace(self.tensors[name], name=result, quant=None, label=None)
         self.set_qtype(result, target)
-        entries = unary_table(unary_function(table), self.qtype(name), target)
-        self.nodes.append(table.with_attrs(table=entries))
+        self.nodes.append(table.with_attrs(table=self.table(table, self.qtype(name), target)))
         return result
+
+    def table(self, node: Node, source: QType, target: QType) -> NDArray[np.int64]:
+        """Return the codes of a function at every code of its input."""
+        if self.is_tflite:
+            return tflite_table(node, source, target)
+        return unary_table(unary_function(node), source, target)
 
     def with_operands(self, node: Node) -> Node:
         """Return a node of arithmetic whose constant operands are quantized."""
@@ -187,7 +188,7 @@ def _softmax(builder: _Builder, node: Node) -> Node:
 def _function(builder: _Builder, node: Node) -> Node:
     source, target = builder.qtype(node.inputs[0]), builder.take_format(node)
     _check_table(node, source)
-    return node.with_attrs(table=unary_table(unary_function(node), source, target))
+    return node.with_attrs(table=builder.table(node, source, target))
 
 
 @converts(Trait.ONE_FORMAT)
@@ -215,6 +216,8 @@ def _product(builder: _Builder, node: Node) -> Node:
     corners = [a * b for a in first for b in second]
     bits = signed_bits(min(corners), max(corners))
     factor = prod(builder.scales(node)) / _scale(target)
+    if builder.is_tflite:
+        factor = single_quotient(*builder.scales(node), divisor=_scale(target))
     return node.with_attrs(requant=builder.requant(node, [factor], target, bits))
 
 
@@ -233,7 +236,9 @@ def _weighted_sum(builder: _Builder, node: Node, sign: float) -> Node:
     first, second = builder.scales(node)
     if builder.is_tflite:
         lo = _relu_limit(node, target)
-        return node.with_attrs(requant=tflite_add_requant((first, second), target, lo=lo))
+        signs = (1, int(sign))
+        of_sum = tflite_add_requant((first, second), target, lo=lo, signs=signs)
+        return node.with_attrs(requant=of_sum)
     with _located(node):
         exact = choose_add_requant(
             (first / _scale(target), sign * second / _scale(target)),
@@ -251,6 +256,9 @@ def _average(builder: _Builder, node: Node) -> Node:
     if not builder.is_tflite:
         return _requantized_sum(builder, node, taps)
     source, target = builder.qtype(node.inputs[0]), builder.take_format(node)
+    if node.attrs.get("is_reduction"):
+        mean = tflite_mean_requant(_scale(source) / _scale(target), taps, target)
+        return node.with_attrs(requant=mean)
     if source != target:
         raise UnsupportedError(
             f"avg_pool {node.name!r} has another format than its input, which TensorFlow "
@@ -286,6 +294,9 @@ def _layer(builder: _Builder, node: Node) -> Node:
     layer = builder.params.layers[node.name]
     bias_qtype = layer.bias_qtype(_scale(source))
     factors = (np.atleast_1d(bias_qtype.scale) / _scale(target)).tolist()
+    weight_scale = layer.weight_qtype.scale
+    if builder.is_tflite and isinstance(weight_scale, float) and _is_single(node, source):
+        factors = [single_quotient(_scale(source), weight_scale, divisor=1.0) / _scale(target)]
     bias = np.asarray(layer.bias, np.int64).reshape(1, -1)
     weights = np.asarray(layer.weights, np.int64)
     names = (
@@ -296,6 +307,11 @@ def _layer(builder: _Builder, node: Node) -> Node:
     limits = accumulator_range(weights, folded, source.lo, source.hi)
     requant = builder.requant(node, factors, target, signed_bits(*limits))
     return replace(node, inputs=(node.inputs[0], *names)).with_attrs(requant=requant)
+
+
+def _is_single(node: Node, source: QType) -> bool:
+    """Whether TensorFlow Lite multiplies the scales of input and filter in single precision."""
+    return node.op == "linear" or not source.signed
 
 
 converts.require_all()

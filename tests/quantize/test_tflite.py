@@ -149,11 +149,6 @@ def test_both_roundings_are_one_code_apart_at_most_in_every_layer(rng, noise):
         assert np.abs(difference).max() <= 1, one.name
 
 
-def test_operators_without_tflite_rounding_are_refused(rng, noise):
-    with pytest.raises(UnsupportedError, match="tanh 'y' has no TensorFlow Lite rounding; use"):
-        quantize(small_network(rng, "tanh"), noise, Scheme(rounding="tflite"))
-
-
 def test_averages_to_another_format_are_refused(rng, noise):
     graph = small_network(rng)
     other = dataclasses.replace(graph.tensor("p"), quant=zero_points(p=(0.04, 0))["p"])

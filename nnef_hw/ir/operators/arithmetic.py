@@ -16,7 +16,7 @@ _HARDWARE = (
 OPERATORS = (
     CanonicalOperator(
         "add",
-        _ARITHMETIC | {Trait.FUSES_RELU, Trait.TFLITE},
+        _ARITHMETIC | {Trait.FUSES_RELU},
         attributes=frozenset(),
         requant=AddRequant | TfliteAddRequant,
         hardware=_HARDWARE,

@@ -85,7 +85,7 @@ class SliceAttributes(Attributes):
         return cls(axis=axis, begin=begin, end=end)
 
 
-_ONE_OPERAND = {Trait.KEEPS_FORMAT, Trait.TFLITE}
+_ONE_OPERAND = {Trait.KEEPS_FORMAT}
 
 OPERATORS = (
     CanonicalOperator(

@@ -52,8 +52,6 @@ class Trait(Enum):
     """May compute a ReLU of its result at no cost."""
     LETS_SCALES_THROUGH = auto()
     """A positive factor of a channel of the input is one of the result."""
-    TFLITE = auto()
-    """TensorFlow Lite's reference kernels say what its integers are."""
 
     RAISES = auto()
     """Means the same on [1, C, L] as on [1, C, L, 1]."""

@@ -6,7 +6,7 @@ from nnef_hw.ir.operators.operator import CanonicalOperator, Trait
 
 __all__ = ["OPERATORS"]
 
-_CHANNELS = frozenset({Trait.ALONG_CHANNELS, Trait.FIXED_FORMAT, Trait.TFLITE})
+_CHANNELS = frozenset({Trait.ALONG_CHANNELS, Trait.FIXED_FORMAT})
 
 OPERATORS = (
     CanonicalOperator(

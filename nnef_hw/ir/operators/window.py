@@ -115,7 +115,7 @@ class PoolAttributes(WindowAttributes):
 
 
 _GEOMETRY = frozenset({"stride", "dilation", "padding", "border"})
-_WEIGHTS = {Trait.WEIGHTS, Trait.FUSES_RELU, Trait.TFLITE}
+_WEIGHTS = {Trait.WEIGHTS, Trait.FUSES_RELU}
 _WINDOW = {Trait.WINDOW, Trait.PER_AXIS, Trait.RAISES}
 
 OPERATORS = (
@@ -138,10 +138,10 @@ OPERATORS = (
     ),
     CanonicalOperator(
         "avg_pool",
-        frozenset(_WINDOW | {Trait.POOL, Trait.LETS_SCALES_THROUGH, Trait.TFLITE}),
+        frozenset(_WINDOW | {Trait.POOL, Trait.LETS_SCALES_THROUGH}),
         attributes=_GEOMETRY | {"size"},
         parsed=PoolAttributes,
-        requant=Requant | TfliteAverage,
+        requant=Requant | TfliteAverage | TfliteRequant,
         borders=("constant", "ignore"),
         hardware="window sums and a requantizer, which divides by the pixels that count",
     ),
@@ -150,15 +150,13 @@ OPERATORS = (
         frozenset(_WINDOW | {Trait.POOL, Trait.SUMS}),
         attributes=_GEOMETRY | {"size"},
         parsed=PoolAttributes,
-        requant=Requant,
+        requant=Requant | TfliteRequant,
         borders=("constant",),
         hardware="window sums and a requantizer",
     ),
     CanonicalOperator(
         "max_pool",
-        frozenset(
-            _WINDOW | {Trait.POOL, Trait.KEEPS_FORMAT, Trait.LETS_SCALES_THROUGH, Trait.TFLITE}
-        ),
+        frozenset(_WINDOW | {Trait.POOL, Trait.KEEPS_FORMAT, Trait.LETS_SCALES_THROUGH}),
         attributes=_GEOMETRY | {"size"},
         parsed=PoolAttributes,
         requant=None,
