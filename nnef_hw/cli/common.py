@@ -49,7 +49,7 @@ def add_command(
     sub.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     if positional:
         kinds = (
-            "an NNEF archive or folder, or an ONNX file"
+            "an NNEF archive or folder, an ONNX or a TensorFlow Lite file"
             if positional == "model"
             else "a build's folder"
         )

@@ -10,6 +10,7 @@ from typing import Protocol
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.frontend.nnef import detect_dialect, load_nnef, save_nnef
 from nnef_hw.frontend.onnx import load_onnx
+from nnef_hw.frontend.tflite import load_tflite
 from nnef_hw.ir import Graph
 
 __all__ = ["FORMATS", "Format", "find_format"]
@@ -56,6 +57,10 @@ FORMATS = (
         save=None, rounding="exact halves round up, where ONNX rounds them to even",
     ),
     Format(
+        name="TensorFlow Lite", suffix=".tflite", load=load_tflite,
+        dialect=lambda path, lenient: "TensorFlow Lite", save=None,
+    ),
+    Format(
         name="NNEF", suffix="", load=load_nnef,
         dialect=lambda path, lenient: detect_dialect(path, lenient=lenient),
         save=save_nnef,
@@ -68,7 +73,6 @@ _FOREIGN = {
     ".pb": "TensorFlow",
     ".pt": "PyTorch",
     ".pth": "PyTorch",
-    ".tflite": "TensorFlow Lite",
 }
 """Who writes models by these suffixes, of formats that are not read."""
 

@@ -26,9 +26,9 @@ def test_missing_models_are_the_users_mistake(tmp_path):
     assert info.value.exit_status == 2
 
 
-@pytest.mark.parametrize("suffix", [".tflite", ".h5", ".pt"])
+@pytest.mark.parametrize("suffix", [".keras", ".h5", ".pt"])
 def test_formats_of_others_are_named(tmp_path, suffix):
     path = tmp_path / f"model{suffix}"
-    path.write_bytes(b"\x1c\0\0\0TFL3")
+    path.write_bytes(b"PK")
     with pytest.raises(UnsupportedError, match="not a model format nnef-hw reads; convert it to"):
         load(path)

@@ -1,0 +1,183 @@
+"""Functions of single elements, and of two tensors element by element."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+
+from nnef_hw.frontend.tflite.calls import TfliteCall, activate
+from nnef_hw.frontend.tflite.model import BOOL
+from nnef_hw.frontend.tflite.registry import add_lowering, lowers
+from nnef_hw.frontend.tflite.values import Value
+
+__all__: list[str] = []
+
+
+def _unary(op: str, call: TfliteCall) -> Value:
+    return call.emit(op, call.required(0))
+
+
+for _name, _op in {
+    "ABS": "abs",
+    "CEIL": "ceil",
+    "COS": "cos",
+    "EXP": "exp",
+    "FLOOR": "floor",
+    "LOG": "log",
+    "LOGICAL_NOT": "not",
+    "LOGISTIC": "sigmoid",
+    "NEG": "neg",
+    "ROUND": "round_even",
+    "RSQRT": "rsqrt",
+    "SIGN": "sign",
+    "SIN": "sin",
+    "SQRT": "sqrt",
+    "SQUARE": "sqr",
+    "TANH": "tanh",
+}.items():
+    add_lowering(_name, partial(_unary, _op))
+
+
+def _function(code: int, call: TfliteCall) -> Value:
+    return activate(call, call.required(0), code)
+
+
+for _name, _code in (("RELU", 1), ("RELU_N1_TO_1", 2), ("RELU6", 3)):
+    add_lowering(_name, partial(_function, _code))
+
+
+@lowers("RELU_0_TO_1")
+def relu_0_to_1(call: TfliteCall) -> Value:
+    return call.emit("clamp", call.required(0), 0.0, 1.0)
+
+
+@lowers("ELU")
+def elu(call: TfliteCall) -> Value:
+    return call.emit("elu", call.required(0), alpha=1.0)
+
+
+@lowers("LEAKY_RELU")
+def leaky_relu(call: TfliteCall) -> Value:
+    return call.emit("leaky_relu", call.required(0), alpha=float(call.option("Alpha")))
+
+
+@lowers("PRELU")
+def prelu(call: TfliteCall) -> Value:
+    x, slope = call.required(0), call.required(1)
+    if slope.data is not None and slope.volume == 1:
+        return call.emit("leaky_relu", x, alpha=float(slope.data.item()))
+    return call.spread("prelu", x, slope)
+
+
+@lowers("HARD_SWISH")
+def hard_swish(call: TfliteCall) -> Value:
+    """``x * min(max(x + 3, 0), 6) / 6``."""
+    x = call.required(0)
+    gate = call.emit("clamp", call.emit("add", x, 3.0), 0.0, 6.0)
+    return call.emit("mul", call.emit("mul", x, gate), 1 / 6)
+
+
+@lowers("GELU")
+def gelu(call: TfliteCall) -> Value:
+    """Gelu by erf or tanh; NNEF's ``gelu`` is a third function, an approximation by sigmoid."""
+    x = call.required(0)
+    if call.option("Approximate"):
+        cube = call.emit("mul", call.emit("mul", call.emit("sqr", x), x), 0.044715)
+        inner = call.emit("mul", call.emit("add", x, cube), math.sqrt(2 / math.pi))
+        bell = call.emit("tanh", inner)
+    else:
+        bell = call.emit("erf", call.emit("mul", x, math.sqrt(0.5)))
+    return call.emit("mul", call.emit("mul", x, 0.5), call.emit("add", bell, 1.0))
+
+
+def _binary(op: str, call: TfliteCall) -> Value:
+    return call.activated(call.spread(op, call.required(0), call.required(1)))
+
+
+for _name, _op in {
+    "ADD": "add",
+    "DIV": "div",
+    "MAXIMUM": "max",
+    "MINIMUM": "min",
+    "MUL": "mul",
+    "POW": "pow",
+    "SUB": "sub",
+}.items():
+    add_lowering(_name, partial(_binary, _op))
+
+
+@lowers("SQUARED_DIFFERENCE")
+def squared_difference(call: TfliteCall) -> Value:
+    return call.emit("sqr", call.spread("sub", call.required(0), call.required(1)))
+
+
+@lowers("FLOOR_DIV")
+def floor_div(call: TfliteCall) -> Value:
+    a, b = call.required(0), call.required(1)
+    if a.tensor.dtype == "integer":
+        if a.data is None or b.data is None or not b.data.all():
+            raise call.unsupported("integers are divided when the network runs", "use real numbers")
+        return call.constant(call.plain(a).data // call.plain(b).data, a.type)  # type: ignore[operator]
+    return call.emit("floor", call.spread("div", a, b))
+
+
+@lowers("ADD_N")
+def add_n(call: TfliteCall) -> Value:
+    total, *others = call.inputs
+    for value in others:
+        total = call.spread("add", total, value)
+    return total
+
+
+def _compared(op: str, call: TfliteCall) -> Value:
+    return call.spread(op, call.required(0), call.required(1), element=BOOL)
+
+
+for _name, _op in {
+    "EQUAL": "eq",
+    "GREATER": "gt",
+    "GREATER_EQUAL": "ge",
+    "LESS": "lt",
+    "LESS_EQUAL": "le",
+    "LOGICAL_AND": "and",
+    "LOGICAL_OR": "or",
+    "NOT_EQUAL": "ne",
+}.items():
+    add_lowering(_name, partial(_compared, _op))
+
+
+@lowers("SELECT_V2")
+def select_v2(call: TfliteCall) -> Value:
+    condition, first, second = (call.required(index) for index in range(3))
+    return call.spread("select", condition, first, second, element=first.type)
+
+
+@lowers("CAST")
+def cast(call: TfliteCall) -> Value:
+    x, target = call.required(0), call.target().type
+    if target is None or not target.dtype:
+        raise call.unsupported(f"the result is of {call.target().kind}", "use real numbers")
+    if x.tensor.dtype == target.dtype:
+        return x
+    if x.data is not None:
+        kinds = {"integer": np.int64, "logical": np.bool_, "scalar": np.float32}
+        return call.constant(np.asarray(call.plain(x).data).astype(kinds[target.dtype]), target)
+    return call.emit("cast", x, element=target)
+
+
+@lowers("SOFTMAX")
+def softmax(call: TfliteCall) -> Value:
+    """Softmax along the last axis."""
+    x = call.required(0)
+    beta = float(call.option("Beta", 1.0))
+    if beta != 1.0:
+        x = call.emit("mul", x, beta)
+    return call.emit("softmax", x, axes=[x.stored_axis(x.rank - 1)])
+
+
+@lowers("LOG_SOFTMAX")
+def log_softmax(call: TfliteCall) -> Value:
+    x = call.required(0)
+    return call.emit("log", call.emit("softmax", x, axes=[x.stored_axis(x.rank - 1)]))

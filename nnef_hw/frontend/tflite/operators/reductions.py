@@ -1,0 +1,57 @@
+"""Reductions."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from nnef_hw.frontend.tflite.calls import TfliteCall
+from nnef_hw.frontend.tflite.model import INT64
+from nnef_hw.frontend.tflite.registry import add_lowering
+from nnef_hw.frontend.tflite.values import Value
+
+__all__: list[str] = []
+
+
+def _kept(call: TfliteCall, value: Value, axes: list[int], *, keep: bool) -> Value:
+    """Drop reduced dimensions, which NNEF keeps, unless they are to be kept."""
+    if keep or not axes:
+        return value
+    shape = [extent for axis, extent in enumerate(value.shape) if axis not in axes]
+    return call.reshaped(value, shape)
+
+
+def _reduced(op: str, call: TfliteCall) -> Value:
+    x = call.required(0)
+    axes = sorted({call.axis(axis, x.rank) for axis in call.integers(1, "the axes")})
+    attrs: dict[str, Any] = {"normalize": False} if op == "sum_reduce" else {}
+    if not axes:
+        return x
+    if x.rank > 2 and x.rank - 1 not in axes:
+        x = call.image(x)
+    y = call.emit(op, x, axes=sorted(x.stored_axis(axis) for axis in axes), **attrs)
+    return _kept(call, y, axes, keep=bool(call.option("KeepDims")))
+
+
+for _name, _op in {
+    "MEAN": "mean_reduce",
+    "REDUCE_ALL": "all_reduce",
+    "REDUCE_ANY": "any_reduce",
+    "REDUCE_MAX": "max_reduce",
+    "REDUCE_MIN": "min_reduce",
+    "REDUCE_PROD": "product_reduce",
+    "SUM": "sum_reduce",
+}.items():
+    add_lowering(_name, partial(_reduced, _op))
+
+
+def _index(op: str, call: TfliteCall) -> Value:
+    x = call.required(0)
+    [axis] = call.integers(1, "the axis")
+    axis = call.axis(axis, x.rank)
+    y = call.emit(op, x, element=INT64, axes=[x.stored_axis(axis)])
+    return _kept(call, y, [axis], keep=False)
+
+
+for _name, _op in (("ARG_MAX", "argmax_reduce"), ("ARG_MIN", "argmin_reduce")):
+    add_lowering(_name, partial(_index, _op))

@@ -1,0 +1,139 @@
+"""Convolution and pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from nnef_hw.frontend.tflite.calls import TfliteCall, activate
+from nnef_hw.frontend.tflite.operators.bias import bias_of
+from nnef_hw.frontend.tflite.registry import lowers
+from nnef_hw.frontend.tflite.values import Value
+
+__all__: list[str] = []
+
+_SAME, _VALID = 0, 1
+
+
+def _steps(call: TfliteCall, *names: str) -> list[int]:
+    """Return two options, of rows and of columns."""
+    found = [int(call.option(name, 1)) for name in names]
+    if min(found) < 1:
+        raise call.error(f"{' and '.join(names)} are {found}", "they must be positive")
+    return found
+
+
+def _padding(
+    call: TfliteCall, extents: Sequence[int], reach: Sequence[int], stride: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Return SAME or VALID padding in numbers; an odd one has more behind."""
+    code = call.option("Padding")
+    if code not in {_SAME, _VALID}:
+        raise call.error(f"the padding {code} is neither SAME nor VALID")
+    if code == _VALID:
+        return [(0, 0)] * len(extents)
+    totals = [
+        max((-(-n // s) - 1) * s + r - n, 0) for n, r, s in zip(extents, reach, stride, strict=True)
+    ]
+    return [(total // 2, total - total // 2) for total in totals]
+
+
+def _check_images(call: TfliteCall, *values: Value) -> None:
+    for value in values:
+        if value.rank != 4:
+            raise call.error(f"an argument has shape {list(value.shape)}, not of four dimensions")
+
+
+def _convolved(call: TfliteCall, x: Value, weights: Value, axis: int, groups: int) -> Value:
+    """Convolve an image with a filter [outC, C / groups, rows, columns]."""
+    stride = _steps(call, "StrideH", "StrideW")
+    dilation = _steps(call, "DilationHFactor", "DilationWFactor")
+    size = weights.tensor.shape[2:]
+    reach = [(k - 1) * d + 1 for k, d in zip(size, dilation, strict=True)]
+    result = call.emit(
+        "conv",
+        x,
+        weights,
+        bias_of(call, 2, axis),
+        border="constant",
+        padding=_padding(call, x.tensor.shape[2:], reach, stride),
+        stride=stride,
+        dilation=dilation,
+        groups=groups,
+    )
+    return call.activated(result)
+
+
+@lowers("CONV_2D")
+def conv_2d(call: TfliteCall) -> Value:
+    x, weights = call.required(0), call.required(1)
+    _check_images(call, x, weights)
+    channels, inner = x.shape[3], weights.shape[3]
+    if not inner or channels % inner:
+        raise call.error(f"a filter of {inner} channels does not fit an input of {channels}")
+    return _convolved(call, call.image(x), call.image(weights), 0, channels // inner)
+
+
+@lowers("DEPTHWISE_CONV_2D")
+def depthwise_conv_2d(call: TfliteCall) -> Value:
+    """Convolve each channel with as many filters [1, rows, columns, outC] as the options say."""
+    x, weights = call.required(0), call.required(1)
+    _check_images(call, x, weights)
+    kernel = replace(call.transposed(weights, [3, 0, 1, 2]), is_image=True)
+    return _convolved(call, call.image(x), kernel, 3, x.shape[3])
+
+
+@lowers("TRANSPOSE_CONV")
+def transpose_conv(call: TfliteCall) -> Value:
+    """Transposed convolution; arguments are the result's shape, the filter, input, and bias."""
+    wanted = call.integers(0, "the shape of the result")
+    weights, x = call.required(1), call.required(2)
+    _check_images(call, x, weights)
+    if len(wanted) != 4 or min(wanted) < 1:
+        raise call.error(f"the shape of the result is {wanted}")
+    stride = _steps(call, "StrideH", "StrideW")
+    # [outC, rows, columns, C] becomes [C, outC, rows, columns]
+    kernel = replace(call.transposed(weights, [3, 0, 1, 2]), is_image=True)
+    size = kernel.tensor.shape[2:]
+    result = call.emit(
+        "deconv",
+        call.image(x),
+        kernel,
+        bias_of(call, 3, 0, source=2),
+        border="constant",
+        padding=_padding(call, wanted[1:3], size, stride),
+        stride=stride,
+        dilation=[1, 1],
+        groups=1,
+        output_shape=[wanted[0], wanted[3], wanted[1], wanted[2]],
+    )
+    return call.activated(result)
+
+
+def _pooled(call: TfliteCall, op: str) -> Value:
+    x = call.required(0)
+    _check_images(call, x)
+    image = call.image(x)
+    size = _steps(call, "FilterHeight", "FilterWidth")
+    stride = _steps(call, "StrideH", "StrideW")
+    padding = _padding(call, image.tensor.shape[2:], size, stride)
+    attrs: dict[str, Any] = {
+        "size": [1, 1, *size],
+        "border": "ignore" if any(map(any, padding)) else "constant",
+        "padding": [(0, 0), (0, 0), *padding],
+        "stride": [1, 1, *stride],
+        "dilation": [1, 1, 1, 1],
+    }
+    return activate(call, call.emit(op, image, **attrs), call.option("FusedActivationFunction"))
+
+
+@lowers("MAX_POOL_2D")
+def max_pool_2d(call: TfliteCall) -> Value:
+    return _pooled(call, "max_pool")
+
+
+@lowers("AVERAGE_POOL_2D")
+def average_pool_2d(call: TfliteCall) -> Value:
+    """Mean of windows; padding does not count."""
+    return _pooled(call, "avg_pool")

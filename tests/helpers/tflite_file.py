@@ -1,0 +1,187 @@
+"""TensorFlow Lite models built by hand."""
+
+from __future__ import annotations
+
+import flatbuffers
+import numpy as np
+import tflite
+
+__all__ = ["TfliteFile"]
+
+TYPES = {
+    "float32": "FLOAT32", "float16": "FLOAT16", "int8": "INT8", "uint8": "UINT8",
+    "int16": "INT16", "int32": "INT32", "int64": "INT64", "bool": "BOOL",
+}  # fmt: skip
+
+
+class TfliteFile:
+    """One subgraph, tensor by tensor and operator by operator.
+
+    >>> model = TfliteFile()
+    >>> x = model.input("x", [1, 4])
+    >>> model.output(model.op("RELU", [x], "y", [1, 4]))
+    >>> model.save(path)
+    """
+
+    def __init__(self):
+        self.tensors = []
+        self.buffers = [b""]
+        self.codes = []
+        self.operators = []
+        self.inputs = []
+        self.outputs = []
+
+    def tensor(
+        self, name, shape, dtype="float32", *, data=None, scale=None, zero=0, axis=0, **more
+    ):
+        """Add a tensor; return its index. ``scale`` may be a list, along ``axis``."""
+        buffer = 0
+        if data is not None:
+            self.buffers.append(np.ascontiguousarray(data, dtype).tobytes())
+            buffer = len(self.buffers) - 1
+        scales = [] if scale is None else np.atleast_1d(scale).tolist()
+        zeros = [zero] * len(scales)
+        item = {"name": name, "shape": list(shape), "type": TYPES[dtype], "buffer": buffer,
+                "scale": scales, "zero": zeros, "axis": axis, "dtype": dtype, **more}  # fmt: skip
+        self.tensors.append(item)
+        return len(self.tensors) - 1
+
+    def input(self, name, shape, dtype="float32", **quant):
+        """Add an input; return its index."""
+        self.inputs.append(self.tensor(name, shape, dtype, **quant))
+        return self.inputs[-1]
+
+    def constant(self, name, data, **quant):
+        """Add a constant of the array's own type; return its index."""
+        data = np.asarray(data)
+        return self.tensor(name, data.shape, data.dtype.name, data=data, **quant)
+
+    def op(self, op, inputs, name, shape, dtype="float32", options=(), **quant):
+        """Add an operator with one result; return the result's index.
+
+        ``options`` is the name of their table and a dictionary.
+        """
+        return self.ops(op, inputs, [(name, shape, dtype, quant)], options)[0]
+
+    def ops(self, op, inputs, results, options=()):
+        """Add an operator with several results, each (name, shape, dtype, quantization)."""
+        found = [self.tensor(name, shape, dtype, **q) for name, shape, dtype, q in results]
+        if op not in self.codes:
+            self.codes.append(op)
+        table, values = options or (None, {})
+        self.operators.append([self.codes.index(op), list(inputs), found, table, dict(values)])
+        return found
+
+    def output(self, *indices):
+        """Make tensors the outputs."""
+        self.outputs += indices
+
+    def save(self, path):
+        """Write the file; return its path."""
+        path.write_bytes(self.content())
+        return path
+
+    def content(self):
+        """Return the file's bytes."""
+        b = flatbuffers.Builder(1024)
+        buffers = [self._buffer(b, data) for data in self.buffers]
+        tensors = [self._tensor(b, item) for item in self.tensors]
+        operators = [self._operator(b, *item) for item in self.operators]
+        codes = [self._code(b, op) for op in self.codes]
+        tensors, operators = _vector(b, tensors), _vector(b, operators)
+        inputs, outputs = (_integers(b, x) for x in (self.inputs, self.outputs))
+        name = b.CreateString("main")
+        tflite.SubGraphStart(b)
+        tflite.SubGraphAddTensors(b, tensors)
+        tflite.SubGraphAddInputs(b, inputs)
+        tflite.SubGraphAddOutputs(b, outputs)
+        tflite.SubGraphAddOperators(b, operators)
+        tflite.SubGraphAddName(b, name)
+        subgraphs = _vector(b, [tflite.SubGraphEnd(b)])
+        codes, buffers = _vector(b, codes), _vector(b, buffers)
+        tflite.ModelStart(b)
+        tflite.ModelAddVersion(b, 3)
+        tflite.ModelAddOperatorCodes(b, codes)
+        tflite.ModelAddSubgraphs(b, subgraphs)
+        tflite.ModelAddBuffers(b, buffers)
+        b.Finish(tflite.ModelEnd(b), file_identifier=b"TFL3")
+        return bytes(b.Output())
+
+    @staticmethod
+    def _buffer(b, data):
+        vector = b.CreateByteVector(data) if data else None
+        tflite.BufferStart(b)
+        if vector is not None:
+            tflite.BufferAddData(b, vector)
+        return tflite.BufferEnd(b)
+
+    @staticmethod
+    def _tensor(b, item):
+        name, shape = b.CreateString(item["name"]), _integers(b, item["shape"])
+        signature = item.get("signature")
+        signature = None if signature is None else _integers(b, signature)
+        scale = b.CreateNumpyVector(np.array(item["scale"], np.float32))
+        zero = b.CreateNumpyVector(np.array(item["zero"], np.int64))
+        tflite.QuantizationParametersStart(b)
+        if item["scale"]:
+            tflite.QuantizationParametersAddScale(b, scale)
+            tflite.QuantizationParametersAddZeroPoint(b, zero)
+            tflite.QuantizationParametersAddQuantizedDimension(b, item["axis"])
+        quant = tflite.QuantizationParametersEnd(b)
+        tflite.TensorStart(b)
+        tflite.TensorAddShape(b, shape)
+        if signature is not None:
+            tflite.TensorAddShapeSignature(b, signature)
+        tflite.TensorAddType(b, getattr(tflite.TensorType, item["type"]))
+        tflite.TensorAddBuffer(b, item["buffer"])
+        tflite.TensorAddName(b, name)
+        tflite.TensorAddQuantization(b, quant)
+        tflite.TensorAddIsVariable(b, item.get("is_variable", False))
+        return tflite.TensorEnd(b)
+
+    @staticmethod
+    def _operator(b, code, inputs, outputs, table, values):
+        inputs, outputs = _integers(b, inputs), _integers(b, outputs)
+        options = None
+        if table is not None:
+            values = {
+                key: _integers(b, value) if isinstance(value, list | tuple) else value
+                for key, value in values.items()
+            }
+            getattr(tflite, f"{table}Start")(b)
+            for key, value in values.items():
+                getattr(tflite, f"{table}Add{key}")(b, value)
+            options = getattr(tflite, f"{table}End")(b)
+        tflite.OperatorStart(b)
+        tflite.OperatorAddOpcodeIndex(b, code)
+        tflite.OperatorAddInputs(b, inputs)
+        tflite.OperatorAddOutputs(b, outputs)
+        if options is not None:
+            tflite.OperatorAddBuiltinOptionsType(b, getattr(tflite.BuiltinOptions, table))
+            tflite.OperatorAddBuiltinOptions(b, options)
+        return tflite.OperatorEnd(b)
+
+    @staticmethod
+    def _code(b, op):
+        number = getattr(tflite.BuiltinOperator, op, None)
+        custom = None
+        if number is None:
+            number, custom = tflite.BuiltinOperator.CUSTOM, b.CreateString(op)
+        tflite.OperatorCodeStart(b)
+        tflite.OperatorCodeAddDeprecatedBuiltinCode(b, min(number, 127))
+        tflite.OperatorCodeAddBuiltinCode(b, number)
+        tflite.OperatorCodeAddVersion(b, 1)
+        if custom is not None:
+            tflite.OperatorCodeAddCustomCode(b, custom)
+        return tflite.OperatorCodeEnd(b)
+
+
+def _integers(b, values):
+    return b.CreateNumpyVector(np.array(values, np.int32))
+
+
+def _vector(b, offsets):
+    b.StartVector(4, len(offsets), 4)
+    for offset in reversed(offsets):
+        b.PrependUOffsetTRelative(offset)
+    return b.EndVector()
