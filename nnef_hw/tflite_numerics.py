@@ -37,6 +37,8 @@ TFLITE_SOFTMAX_QTYPE = QType(bits=8, signed=True, scale=1 / 256, zero_point=-128
 _FRACTION_BITS = 31
 _TOP = (1 << 31) - 1
 _ADD_SHIFT = 20
+_WIDE_ADD_SHIFT = 15
+_SHORT_BITS = 8
 _DIFFERENCE_BITS = 5
 """Integer bits of differences that exp is taken of."""
 _SUM_BITS = 12
@@ -150,6 +152,8 @@ class TfliteAddRequant:
         Zero point and limits of the output codes.
     signs
         1 or -1 for each operand: what is scaled is added or subtracted.
+    left_shift
+        Of operands: 20, or 15 if they have 16 bits.
     """
 
     mult: tuple[int, int, int]
@@ -158,10 +162,11 @@ class TfliteAddRequant:
     lo: int
     hi: int
     signs: tuple[int, int] = (1, 1)
+    left_shift: int = _ADD_SHIFT
 
     def scale_operand(self, position: int, difference: ArrayLike) -> IntArray:
         """Return what an operand's differences ``code - zero_point`` add to the sum."""
-        values = np.asarray(difference, np.int64) << _ADD_SHIFT
+        values = np.asarray(difference, np.int64) << self.left_shift
         scaled = _scaled(values, self.mult[position], self.shift[position])
         return self.signs[position] * scaled
 
@@ -244,11 +249,21 @@ class TfliteAverage:
 
 
 def tflite_requant(
-    factors: ArrayLike, output: QType, *, lo: int | None = None, rounds_once: bool = False
+    factors: ArrayLike,
+    output: QType,
+    *,
+    lo: int | None = None,
+    rounds_once: bool = False,
+    is_wide: bool = False,
 ) -> TfliteRequant:
-    """Find mult and shift of real factors ``scale_in * scale_w[c] / scale_out``."""
+    """Find mult and shift of real factors ``scale_in * scale_w[c] / scale_out``.
+
+    ``is_wide`` is for sums of 64 bits, behind activations of 16: mult is rounded to 15 bits.
+    """
     pairs = [_fraction(float(factor)) for factor in np.atleast_1d(factors)]
     mult, shift = zip(*pairs, strict=True)
+    if is_wide:
+        mult = tuple(min((m + (1 << 15)) >> 16, (1 << 15) - 1) << 16 for m in mult)
     least = output.lo if lo is None else lo
     return TfliteRequant(mult, shift, output.zero_point, least, output.hi, rounds_once)
 
@@ -274,11 +289,12 @@ def tflite_add_requant(
     """Find the multipliers of a sum or a difference of operands with these scales."""
     assert isinstance(output.scale, float), "activations have one scale"
     twice = 2 * max(scales)
-    factors = (*(scale / twice for scale in scales), twice / ((1 << _ADD_SHIFT) * output.scale))
+    shift = _ADD_SHIFT if output.bits <= _SHORT_BITS else _WIDE_ADD_SHIFT
+    factors = (*(scale / twice for scale in scales), twice / ((1 << shift) * output.scale))
     (m0, s0), (m1, s1), (m2, s2) = map(_fraction, factors)
     least = output.lo if lo is None else lo
     zero, most = output.zero_point, output.hi
-    return TfliteAddRequant((m0, m1, m2), (s0, s1, s2), zero, least, most, signs)
+    return TfliteAddRequant((m0, m1, m2), (s0, s1, s2), zero, least, most, signs, shift)
 
 
 def tflite_exp_table(scale: float, entries: int = 256) -> IntArray:

@@ -132,8 +132,9 @@ class _Builder:
         self, node: Node, factors: list[float], target: QType, acc_bits: int
     ) -> Requant | TfliteRequant:
         if self.is_tflite:
-            lo, once = _relu_limit(node, target), node.op == "linear"
-            return tflite_requant(factors, target, lo=lo, rounds_once=once)
+            lo, is_wide = _relu_limit(node, target), self._sums_are_wide(node)
+            once = node.op == "linear" or is_wide
+            return tflite_requant(factors, target, lo=lo, rounds_once=once, is_wide=is_wide)
         with _located(node):
             return choose_requant(
                 factors,
@@ -142,6 +143,10 @@ class _Builder:
                 lo=_relu_limit(node, target),
                 acc_bits=acc_bits,
             )
+
+    def _sums_are_wide(self, node: Node) -> bool:
+        """Whether TensorFlow Lite's sums have 64 bits, which it rounds in a third way."""
+        return node.op == "conv" and self.qtype(node.inputs[0]).bits > TABLE_BITS
 
     def constant(self, node: Node, position: int, codes: NDArray[np.int64], qtype: QType) -> str:
         old = self.graph.tensor(node.inputs[position])
@@ -294,9 +299,6 @@ def _layer(builder: _Builder, node: Node) -> Node:
     layer = builder.params.layers[node.name]
     bias_qtype = layer.bias_qtype(_scale(source))
     factors = (np.atleast_1d(bias_qtype.scale) / _scale(target)).tolist()
-    weight_scale = layer.weight_qtype.scale
-    if builder.is_tflite and isinstance(weight_scale, float) and _is_single(node, source):
-        factors = [single_quotient(_scale(source), weight_scale, divisor=1.0) / _scale(target)]
     bias = np.asarray(layer.bias, np.int64).reshape(1, -1)
     weights = np.asarray(layer.weights, np.int64)
     names = (
@@ -307,11 +309,6 @@ def _layer(builder: _Builder, node: Node) -> Node:
     limits = accumulator_range(weights, folded, source.lo, source.hi)
     requant = builder.requant(node, factors, target, signed_bits(*limits))
     return replace(node, inputs=(node.inputs[0], *names)).with_attrs(requant=requant)
-
-
-def _is_single(node: Node, source: QType) -> bool:
-    """Whether TensorFlow Lite multiplies the scales of input and filter in single precision."""
-    return node.op == "linear" or not source.signed
 
 
 converts.require_all()

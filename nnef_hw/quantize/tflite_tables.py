@@ -74,8 +74,51 @@ def _limited(node: Node, source: QType, target: QType, differences: Codes) -> Co
     return np.clip(_scaled(differences, factor, target), *limits)
 
 
+def _hard_swish(node: Node, source: QType, target: QType, differences: Codes) -> Codes:
+    """Return ``x * clamp(x / 6 + 1 / 2, 0, 1)`` in 16 bits, 7 of them below the code's point."""
+    del node
+    fine = differences << _FINE_BITS
+    scale = np.float32(_scale(source)) * np.float32(2.0**-_FINE_BITS)
+    to_output, output_shift = _short_fraction(float(scale / np.float32(_scale(target))))
+    to_gate, gate_shift = _short_fraction(float(scale / np.float32(3.0 / 32768.0)))
+    value = _short_product(fine, to_output)
+    gate = _saturated(fine << max(gate_shift - 1, 0))
+    gate = _short_product(gate, to_gate)
+    gate = _saturated(gate << 1) if gate_shift > 0 else _rounded_shift(gate, -gate_shift)
+    product = ((gate + (1 << 15)) >> 1) * value
+    product = np.sign(product) * (np.abs(product) >> 15)
+    result = _rounded_shift(product, -output_shift) + target.zero_point
+    return np.asarray(result.clip(target.lo, target.hi))
+
+
+_FINE_BITS = 7
+
+
+def _short_fraction(factor: float) -> tuple[int, int]:
+    """Return 16 bits of mult, of 32 rounded, and the shift that belongs to them."""
+    requant = tflite_requant(factor, QType(8, True, 1.0))
+    mult = min((requant.mult[0] + (1 << 15)) >> 16, (1 << 15) - 1)
+    return mult, requant.shift[0]
+
+
+def _short_product(a: Codes, b: int) -> Codes:
+    """Return ``a * b / 2**15`` rounded, halves up; saturated."""
+    return np.asarray(np.minimum((a * b + (1 << 14)) >> 15, (1 << 15) - 1))
+
+
+def _saturated(x: Codes) -> Codes:
+    return np.asarray(x.clip(-(1 << 15), (1 << 15) - 1))
+
+
+def _rounded_shift(x: Codes, exponent: int) -> Codes:
+    """Return ``x / 2**exponent`` rounded, halves away from 0."""
+    half = (1 << exponent) >> 1
+    return np.asarray(np.sign(x) * ((np.abs(x) + half) >> exponent))
+
+
 _TABLES: Mapping[str, _Table] = MappingProxyType({
     "clamp": _limited,
+    "hard_swish": _hard_swish,
     "leaky_relu": _leaky,
     "relu": _limited,
     "requantize": _requantized,

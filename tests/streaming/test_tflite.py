@@ -93,9 +93,32 @@ def probabilities_of_pixels(rng):
     return g.build(g.op("softmax", x, axes=[1]))
 
 
+def product_and_difference(rng):
+    """A gate, and a difference whose first operand is a constant."""
+    g = GraphBuilder()
+    g.op("sigmoid", g.input("x", [1, 3, 4, 4]), name="s")
+    g.op("mul", "x", "s", name="p")
+    return g.build(g.op("sub", rng.normal(size=[1, 3]), "p", name="d"))
+
+
+def mean(rng):
+    """What MEAN is, and no pool: another format, and a quotient for a multiplier."""
+    g = GraphBuilder()
+    g.conv(g.input("x", [1, 2, 5, 3]), rng.normal(size=[3, 2, 1, 1]), name="c")
+    g.op("mean_reduce", "c", name="m", axes=[2, 3])
+    graph = kept_formats(g.build(), c=(0.1, 3), m=(0.03, -9))
+    return graph.replaced(rounding="tflite")
+
+
+def functions(rng):
+    g = GraphBuilder()
+    y = g.op("leaky_relu", g.input("x", [1, 3, 4, 2]), alpha=0.3, name="l")
+    return g.build(g.op("tanh", y))
+
+
 NETWORKS = (
     convolutions, residual, symmetric_operands, constant_operand, averages, averages_at_borders,
-    global_average, classifier, probabilities_of_pixels,
+    global_average, classifier, probabilities_of_pixels, product_and_difference, mean, functions,
 )  # fmt: skip
 EVERY_NETWORK = pytest.mark.parametrize("network", NETWORKS, ids=lambda f: f.__name__)
 

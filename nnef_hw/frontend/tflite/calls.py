@@ -344,19 +344,17 @@ class TfliteCall:
 
 
 _LIMITS = {1: (0.0, np.inf), 2: (-1.0, 1.0), 3: (0.0, 6.0)}
-_FUNCTIONS = {4: "tanh", 5: "sign"}
 """By the code of ``ActivationFunctionType``."""
 
 
 def activate(call: TfliteCall, value: Value, code: int) -> Value:
-    """Apply an activation function: NONE, RELU, RELU_N1_TO_1, RELU6, TANH or SIGN_BIT.
+    """Apply an activation function: NONE, RELU, RELU_N1_TO_1 or RELU6.
 
-    Limits that the codes of a quantized result cannot exceed are left out.
+    The others have no kernel that computes them where they are fused. Limits that codes of a
+    quantized result cannot exceed are left out.
     """
     if not code:
         return value
-    if code in _FUNCTIONS and not call.target().is_quantized:
-        return call.emit(_FUNCTIONS[code], value)
     if code not in _LIMITS:
         raise call.unsupported(
             f"the fused activation {code} is not supported",

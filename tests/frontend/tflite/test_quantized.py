@@ -2,16 +2,39 @@
 
 import numpy as np
 import pytest
+from tflite_cases import RESULTS
 from tflite_file import TfliteFile
 from tflite_kernels import each, multiplied, multiplier, single
+from tflite_quantized_cases import quantized_cases
 
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 
+CASES = quantized_cases()
 CODES = np.arange(-128, 128)
 PAIRS = [(0.05, 3, 0.03, -20, 0.04, 5), (0.02, 0, 0.1, -128, 0.1, -128)]
 """Scale and zero point of both operands and of the result."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_networks_give_the_codes_of_the_reference_kernels(name, codes):
+    case = CASES[name]
+    with np.load(RESULTS) as stored:
+        expected = stored[name].astype(np.int64)
+    if name == "network-uint8":
+        expected = expected - 128  # codes of a softmax are signed in hardware
+    found = codes(case.model, *case.inputs)
+    np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+
+
+def test_sums_of_powers_of_two_are_refused(read):
+    model = CASES["ADD-int16"].model
+    *operator, values = model.operators[0]
+    model.operators[0] = [*operator, {}]
+    with pytest.raises(UnsupportedError, match=r"operator 0, ADD .*: its scales are to be powers"):
+        read(model)
+    model.operators[0] = [*operator, values]
 
 
 def f32(value):
@@ -177,7 +200,7 @@ def test_legacy_convolutions_have_zero_points_of_weights(depthwise, codes, rng):
         "uint8", zero=100, weight_zero=120, depthwise=depthwise
     )
     x = rng.integers(0, 256, (5, 6, 3))
-    factors = [single(0.05, s) / f32(0.2) for s in scale]
+    factors = [f32(0.05) * f32(s) / f32(0.2) for s in scale]
     expected = convolved(x, weights, bias, factors, 100, depthwise, 0, 255)
     np.testing.assert_array_equal(codes(model, x[None])[0], expected)
 
@@ -198,7 +221,7 @@ def linear(weights_dtype=np.int8):
 def test_linear_layers_round_once(codes, rng):
     model, weights, bias = linear()
     x = rng.integers(-128, 128, (50, 40))
-    fixed, exponent = multiplier(single(0.05, 0.013) / f32(0.3))
+    fixed, exponent = multiplier(f32(0.05) * f32(0.013) / f32(0.3))
     sums = (x + 7) @ weights.T + bias
     total = 31 - exponent
     expected = each(lambda s: (s * fixed + (1 << (total - 1))) >> total, sums, zero=4)

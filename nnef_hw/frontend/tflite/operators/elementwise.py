@@ -74,9 +74,7 @@ def prelu(call: TfliteCall) -> Value:
 @lowers("HARD_SWISH")
 def hard_swish(call: TfliteCall) -> Value:
     """``x * min(max(x + 3, 0), 6) / 6``."""
-    x = call.required(0)
-    gate = call.emit("clamp", call.emit("add", x, 3.0), 0.0, 6.0)
-    return call.emit("mul", call.emit("mul", x, gate), 1 / 6)
+    return call.emit("hard_swish", call.required(0))
 
 
 @lowers("GELU")
@@ -93,6 +91,13 @@ def gelu(call: TfliteCall) -> Value:
 
 
 def _binary(op: str, call: TfliteCall) -> Value:
+    target = call.target()
+    is_wide = op in {"add", "sub"} and target.is_quantized and target.kind == "int16"
+    if is_wide and call.option("PotScaleInt16", True):
+        raise call.unsupported(
+            "its scales are to be powers of two, which its sums round in a way of their own",
+            "convert the model with a newer TensorFlow",
+        )
     return call.activated(call.spread(op, call.required(0), call.required(1)))
 
 

@@ -1,0 +1,115 @@
+"""Every operator on real numbers: what TensorFlow Lite's reference kernels give."""
+
+import numpy as np
+import pytest
+from tflite_cases import RESULTS, operator_cases
+from tflite_file import TfliteFile
+
+from nnef_hw.frontend.tflite.registry import known_lowerings
+
+CASES = operator_cases()
+ELSEWHERE = {
+    "BROADCAST_TO", "CAST", "CEIL", "ELU", "FAKE_QUANT", "FILL", "LOGICAL_AND", "LOGICAL_NOT",
+    "LOGICAL_OR", "QUANTIZE", "RANGE", "RANK", "REDUCE_ALL", "REDUCE_ANY", "ROUND",
+}  # fmt: skip
+"""Operators that the reference kernels lack or that the tests below or of codes compare."""
+
+
+@pytest.fixture(scope="module")
+def results():
+    with np.load(RESULTS) as stored:
+        return dict(stored)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operators_give_tensorflow_lites_results(name, read, compute, results):
+    case = CASES[name]
+    found = compute(case.model, *case.inputs)
+    found = found if isinstance(found, list) else [found]
+    for index, values in enumerate(found):
+        expected = results[f"{name}/{index}"]
+        assert values.shape == expected.shape
+        np.testing.assert_allclose(values, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_every_operator_is_compared():
+    compared = {op for case in CASES.values() for op in case.model.codes}
+    assert compared | ELSEWHERE == {*known_lowerings()}
+
+
+def one(op, x, shape, *constants, dtype="float32", options=()):
+    model = TfliteFile()
+    inputs = [model.input("x", x.shape, x.dtype.name)]
+    inputs += [model.constant(f"c{n}", value) for n, value in enumerate(constants)]
+    model.output(model.op(op, inputs, "y", shape, dtype, options))
+    return model
+
+
+NOISE = np.random.default_rng(4).normal(0, 2, (2, 3)).astype(np.float32)
+TRUTH = NOISE > 0
+
+
+@pytest.mark.parametrize(
+    ("op", "function"),
+    [
+        ("CEIL", np.ceil),
+        ("ROUND", np.rint),
+        ("ELU", lambda x: np.where(x > 0, x, np.expm1(x))),
+    ],
+)
+def test_functions_without_a_reference_kernel(op, function, compute):
+    found = compute(one(op, NOISE, [2, 3]), NOISE)
+    np.testing.assert_allclose(found, function(NOISE), rtol=1e-5)
+
+
+def test_casts_cut_fractions_off(compute):
+    model = one("CAST", NOISE, [2, 3], dtype="int32", options=("CastOptions", {"OutDataType": 2}))
+    np.testing.assert_array_equal(compute(model, NOISE), np.trunc(NOISE))
+
+
+def test_training_ranges_limit(compute):
+    options = ("FakeQuantOptions", {"Min": -1.0, "Max": 2.0, "NumBits": 8})
+    found = compute(one("FAKE_QUANT", NOISE, [2, 3], options=options), NOISE)
+    np.testing.assert_allclose(found, np.clip(NOISE, -1, 2), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("op", "function"), [("LOGICAL_AND", np.logical_and),
+                                              ("LOGICAL_OR", np.logical_or)])  # fmt: skip
+def test_pairs_of_truth_values(op, function, compute):
+    other = np.array([True, False, True])
+    found = compute(one(op, TRUTH, [2, 3], other, dtype="bool"), TRUTH)
+    np.testing.assert_array_equal(found, function(TRUTH, other))
+
+
+def test_truth_values_are_negated(compute):
+    found = compute(one("LOGICAL_NOT", TRUTH, [2, 3], dtype="bool"), TRUTH)
+    np.testing.assert_array_equal(found, ~TRUTH)
+
+
+@pytest.mark.parametrize(("op", "function"), [("REDUCE_ALL", np.all), ("REDUCE_ANY", np.any)])
+def test_reductions_of_truth_values(op, function, compute):
+    axis, options = np.array([1], np.int32), ("ReducerOptions", {"KeepDims": False})
+    found = compute(one(op, TRUTH, [2], axis, dtype="bool", options=options), TRUTH)
+    np.testing.assert_array_equal(found, function(TRUTH, axis=1))
+
+
+def test_shapes_are_broadcast_to(compute):
+    found = compute(one("BROADCAST_TO", NOISE, [4, 2, 3], np.array([4, 2, 3], np.int32)), NOISE)
+    np.testing.assert_allclose(found, np.broadcast_to(NOISE, (4, 2, 3)))
+
+
+def test_constants_are_made_of_shapes(compute):
+    """Of rank, range and filling: arange(0, 4, rank) plus five twos."""
+    model = TfliteFile()
+    x = model.input("x", [2, 2])
+    rank = model.op("RANK", [x], "rank", [], "int32")
+    bounds = [model.constant(f"n{n}", np.array(n, np.int32)) for n in (0, 4)]
+    steps = model.op("RANGE", [*bounds, rank], "steps", [2], "int32")
+    shape = model.constant("shape", np.array([2, 2], np.int32))
+    twos = model.op("FILL", [shape, model.constant("two", np.array(2, np.int32))], "f", [2, 2],
+                    "int32")  # fmt: skip
+    total = model.op("ADD", [twos, steps], "total", [2, 2], "int32", ("AddOptions", {}))
+    cast = model.op("CAST", [total], "cast", [2, 2], options=("CastOptions", {"OutDataType": 0}))
+    model.output(model.op("ADD", [x, cast], "y", [2, 2], options=("AddOptions", {})))
+    x = np.array([[1.0, 2.0], [3.0, 4.0]])
+    np.testing.assert_array_equal(compute(model, x), np.add(x, [2, 4]))

@@ -1,0 +1,154 @@
+"""Quantized models with codes for inputs; TensorFlow Lite's codes are in ``tests/cases``."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+from tflite_file import TfliteFile
+
+__all__ = ["quantized_cases"]
+
+LIMITS = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
+ONE_BY_ONE = {"StrideW": 1, "StrideH": 1}
+
+
+class QuantizedCase:
+    """A model of codes under construction; noise depends on its name alone."""
+
+    def __init__(self, name, dtype="int8"):
+        self.name, self.dtype = name, dtype
+        self.model = TfliteFile()
+        self.inputs = []
+        self._rng = np.random.default_rng(zlib.crc32(name.encode()))
+        self._formats = {}
+
+    def input(self, shape, scale=0.05, zero=3):
+        lo, hi = LIMITS[self.dtype]
+        codes = self._rng.integers(lo, hi + 1, (4, *shape[1:]))
+        self.inputs.append(codes.astype(self.dtype))
+        found = self.model.input(f"x{len(self.inputs)}", shape, self.dtype, scale=scale, zero=zero)
+        self._formats[found] = scale, zero
+        return found
+
+    def constant(self, shape, scale, zero=0, axis=0):
+        lo, hi = (0, 255) if self.dtype == "uint8" else (-127, 127)
+        data = self._rng.integers(lo, hi + 1, shape)
+        data = data.astype("uint8" if self.dtype == "uint8" else "int8")
+        name = f"w{len(self.model.tensors)}"
+        return self.model.constant(name, data, scale=scale, zero=zero, axis=axis)
+
+    def bias(self, x, weights, count):
+        """Return a bias in steps of the input's scale times the filter's."""
+        data = self._rng.integers(-2000, 2000, count)
+        data = data.astype(np.int64 if self.dtype == "int16" else np.int32)
+        scale = np.float32(self._formats[x][0]) * np.float32(self.model.tensors[weights]["scale"])
+        return self.model.constant(f"b{len(self.model.tensors)}", data, scale=scale)
+
+    def op(self, op, inputs, shape, scale=None, zero=None, table=None, **values):
+        old = self._formats.get(inputs[0], (0.05, 3))
+        form = old[0] if scale is None else scale, old[1] if zero is None else zero
+        name = f"{op.lower()}_{len(self.model.tensors)}"
+        options = (table, values) if table else ()
+        found = self.model.op(
+            op, inputs, name, list(shape), self.dtype, options, scale=form[0], zero=form[1]
+        )
+        self._formats[found] = form
+        return found
+
+    def conv(self, x, shape, kernel, scale, zero, activation=0):
+        """Convolve with SAME padding, per channel where the type allows it."""
+        count, channels = shape[-1], self.model.tensors[x]["shape"][-1]
+        one = self.dtype == "uint8"
+        scales = 0.01 if one else np.linspace(0.004, 0.02, count).tolist()
+        w = self.constant([count, kernel, kernel, channels], scales, 120 if one else 0)
+        operands = [x, w, self.bias(x, w, count)]
+        return self.op("CONV_2D", operands, shape, scale, zero, "Conv2DOptions",
+                       **ONE_BY_ONE, FusedActivationFunction=activation)  # fmt: skip
+
+    def done(self, *results):
+        self.model.output(*results)
+        return self
+
+
+def network(name="network", dtype="int8"):
+    """Convolutions, a residual, a mean, a linear layer and a softmax."""
+    case = QuantizedCase(name, dtype)
+    middle = 128 if dtype == "uint8" else 0
+    x = case.input([1, 5, 6, 2], 0.05, middle + 3)
+    a = case.conv(x, [1, 5, 6, 4], 3, 0.1, middle - 100, activation=3)
+    scales = 0.02 if dtype == "uint8" else [0.01, 0.02, 0.015, 0.03]
+    w = case.constant([1, 3, 3, 4], scales, middle, 3)
+    b = case.op("DEPTHWISE_CONV_2D", [a, w, case.bias(a, w, 4)], [1, 5, 6, 4], 0.2, middle - 4,
+                "DepthwiseConv2DOptions", **ONE_BY_ONE, DepthMultiplier=1)  # fmt: skip
+    y = case.op("ADD", [a, b], [1, 5, 6, 4], 0.21, middle - 20, "AddOptions",
+                FusedActivationFunction=1)  # fmt: skip
+    axes = case.model.constant("axes", np.array([1, 2], np.int32))
+    y = case.op("MEAN", [y, axes], [1, 4], 0.1, middle - 60, "ReducerOptions", KeepDims=False)
+    w = case.constant([3, 4], 0.02, middle)
+    y = case.op("FULLY_CONNECTED", [y, w, case.bias(y, w, 3)], [1, 3], 0.3, middle + 11,
+                "FullyConnectedOptions")  # fmt: skip
+    low = LIMITS[dtype][0]
+    return case.done(case.op("SOFTMAX", [y], [1, 3], 1 / 256, low, "SoftmaxOptions", Beta=1.0))
+
+
+def _pools(dtype):
+    zero = 130 if dtype == "uint8" else -30
+    for op in ("MAX_POOL_2D", "AVERAGE_POOL_2D"):
+        for padding, shape in ((0, [1, 3, 4, 3]), (1, [1, 2, 3, 3])):
+            case = QuantizedCase(f"{op}-{padding}-{dtype}", dtype)
+            x = case.input([1, 5, 7, 3], 0.05, zero if dtype != "int16" else 0)
+            yield case.done(case.op(
+                op, [x], shape, table="Pool2DOptions", StrideW=2, StrideH=2, FilterWidth=3,
+                FilterHeight=3, Padding=padding,
+            ))  # fmt: skip
+
+
+def _moves():
+    case = QuantizedCase("CONCATENATION-PAD")
+    x = case.input([1, 3, 4, 2])
+    y = case.op("CONCATENATION", [x, case.input([1, 3, 4, 2])], [1, 3, 4, 4],
+                table="ConcatenationOptions", Axis=3)  # fmt: skip
+    pads = case.model.constant("pads", np.array([[0, 0], [1, 0], [2, 1], [0, 0]], np.int32))
+    yield case.done(case.op("PAD", [y, pads], [1, 4, 7, 4]))
+    case = QuantizedCase("MAXIMUM-MINIMUM")
+    x, y = case.input([1, 3, 4, 2]), case.input([1, 3, 4, 2])
+    highest = case.op("MAXIMUM", [x, y], [1, 3, 4, 2])
+    yield case.done(case.op("MINIMUM", [highest, case.input([1, 3, 4, 2])], [1, 3, 4, 2]))
+    case = QuantizedCase("gate")
+    x = case.conv(case.input([1, 3, 4, 2]), [1, 3, 4, 3], 3, 0.2, -5)
+    axes = case.model.constant("axes", np.array([1, 2], np.int32))
+    mean = case.op("MEAN", [x, axes], [1, 1, 1, 3], 0.1, 4, "ReducerOptions", KeepDims=True)
+    gate = case.op("LOGISTIC", [mean], [1, 1, 1, 3], 1 / 256, -128)
+    yield case.done(case.op("MUL", [x, gate], [1, 3, 4, 3], 0.1, -7, "MulOptions"))
+    case = QuantizedCase("HARD_SWISH")
+    x = case.input([1, 16, 16, 1])
+    yield case.done(case.op("HARD_SWISH", [x], [1, 16, 16, 1], 0.04, -110))
+    case = QuantizedCase("RESHAPE-SOFTMAX")
+    x = case.conv(case.input([1, 3, 4, 2]), [1, 3, 4, 6], 1, 0.05, -5)
+    shape = case.model.constant("shape", np.array([1, -1, 2], np.int32))
+    y = case.op("RESHAPE", [x, shape], [1, 36, 2])
+    yield case.done(case.op("SOFTMAX", [y], [1, 36, 2], 1 / 256, -128, "SoftmaxOptions", Beta=1.0))
+
+
+def _wide():
+    case = QuantizedCase("CONV_2D-int16", "int16")
+    x = case.input([1, 4, 5, 2], 0.001, 0)
+    yield case.done(case.conv(x, [1, 4, 5, 3], 3, 0.002, 0, activation=1))
+    case = QuantizedCase("FULLY_CONNECTED-int16", "int16")
+    x, w = case.input([1, 9], 0.001, 0), case.constant([60, 9], 0.01)
+    options = "FullyConnectedOptions"
+    y = case.op("FULLY_CONNECTED", [x, w, case.bias(x, w, 60)], [1, 60], 0.002, 0, options)
+    yield case.done(y)
+    for op, table in (("ADD", "AddOptions"), ("SUB", "SubOptions"), ("MUL", "MulOptions")):
+        case = QuantizedCase(f"{op}-int16", "int16")
+        more = {} if op == "MUL" else {"PotScaleInt16": False}
+        x, y = case.input([1, 50], 0.001, 0), case.input([1, 50], 0.0007, 0)
+        yield case.done(case.op(op, [x, y], [1, 50], 0.0012, 0, table, **more))
+
+
+def quantized_cases():
+    """Return the cases by name: each has ``model`` and ``inputs``, one sample after the other."""
+    cases = [network(), network("network-uint8", "uint8")]
+    cases += [*_pools("int8"), *_pools("uint8"), *_pools("int16"), *_moves(), *_wide()]
+    return {case.name: case for case in cases}
