@@ -59,6 +59,7 @@ FORMATS = (
     Format(
         name="TensorFlow Lite", suffix=".tflite", load=load_tflite,
         dialect=lambda path, lenient: "TensorFlow Lite", save=None,
+        rounding="in fixed point as TensorFlow Lite's reference kernels; real numbers, halves up",
     ),
     Format(
         name="NNEF", suffix="", load=load_nnef,
@@ -89,6 +90,6 @@ def find_format(path: Path | str) -> Format:
     if path.is_file() and (writer := _FOREIGN.get(path.suffix)):
         raise UnsupportedError(
             f"{path} is a model of {writer}, not a model format nnef-hw reads",
-            remedy="convert it to ONNX or NNEF",
+            remedy="convert it to ONNX, TensorFlow Lite or NNEF",
         )
     return next(row for row in FORMATS if row.suffix in {"", path.suffix})

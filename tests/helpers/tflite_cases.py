@@ -305,7 +305,27 @@ def _several():
     yield case.done(case.op("RESHAPE", [x, packed], [1, 60]))
 
 
+def _recurrent():
+    for time_major, clip in ((False, 0.0), (True, 0.7)):
+        case = Case(f"UNIDIRECTIONAL_SEQUENCE_LSTM-{time_major}")
+        steps, size = 3, 5
+        shape = [steps, 1, 4] if time_major else [1, steps, 4]
+        inputs = [case.input(*shape)]
+        inputs += [case.weights(size, 4) for _ in range(4)]
+        inputs += [case.weights(size, size) for _ in range(4)]
+        inputs += [-1] * 3 + [case.weights(size) for _ in range(4)] + [-1] * 2
+        inputs += [
+            case.model.tensor(name, [1, size], is_variable=True) for name in ("hidden", "cell")
+        ]
+        inputs += [-1] * 4
+        yield case.done(case.op(
+            "UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, [*shape[:2], size],
+            "UnidirectionalSequenceLSTMOptions", FusedActivationFunction=4, CellClip=clip,
+            TimeMajor=time_major,
+        ))  # fmt: skip
+
+
 def operator_cases():
     """Return the cases by name: each has ``model`` and ``inputs``."""
-    kinds = (_functions, _pairs, _windows, _matrices, _reductions, _moves, _several)
+    kinds = (_functions, _pairs, _windows, _matrices, _reductions, _moves, _several, _recurrent)
     return {case.name: case for kind in kinds for case in kind()}

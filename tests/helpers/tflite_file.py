@@ -11,6 +11,7 @@ __all__ = ["TfliteFile"]
 TYPES = {
     "float32": "FLOAT32", "float16": "FLOAT16", "int8": "INT8", "uint8": "UINT8",
     "int16": "INT16", "int32": "INT32", "int64": "INT64", "bool": "BOOL",
+    "resource": "RESOURCE",
 }  # fmt: skip
 
 
@@ -30,6 +31,11 @@ class TfliteFile:
         self.operators = []
         self.inputs = []
         self.outputs = []
+        self._initial = []
+
+    def begins_with(self, variable, data):
+        """Assign an array to a variable in a second subgraph."""
+        self._initial.append((variable, data))
 
     def tensor(
         self, name, shape, dtype="float32", *, data=None, scale=None, zero=0, axis=0, **more
@@ -84,20 +90,13 @@ class TfliteFile:
     def content(self):
         """Return the file's bytes."""
         b = flatbuffers.Builder(1024)
+        graphs = [self]
+        if self._initial:
+            graphs.append(self._initializer())
+        subgraphs = [self._subgraph(b, graph) for graph in graphs]
         buffers = [self._buffer(b, data) for data in self.buffers]
-        tensors = [self._tensor(b, item) for item in self.tensors]
-        operators = [self._operator(b, *item) for item in self.operators]
         codes = [self._code(b, op) for op in self.codes]
-        tensors, operators = _vector(b, tensors), _vector(b, operators)
-        inputs, outputs = (_integers(b, x) for x in (self.inputs, self.outputs))
-        name = b.CreateString("main")
-        tflite.SubGraphStart(b)
-        tflite.SubGraphAddTensors(b, tensors)
-        tflite.SubGraphAddInputs(b, inputs)
-        tflite.SubGraphAddOutputs(b, outputs)
-        tflite.SubGraphAddOperators(b, operators)
-        tflite.SubGraphAddName(b, name)
-        subgraphs = _vector(b, [tflite.SubGraphEnd(b)])
+        subgraphs = _vector(b, subgraphs)
         codes, buffers = _vector(b, codes), _vector(b, buffers)
         tflite.ModelStart(b)
         tflite.ModelAddVersion(b, 3)
@@ -106,6 +105,31 @@ class TfliteFile:
         tflite.ModelAddBuffers(b, buffers)
         b.Finish(tflite.ModelEnd(b), file_identifier=b"TFL3")
         return bytes(b.Output())
+
+    def _initializer(self):
+        """Return the second subgraph, which shares buffers and operator codes."""
+        graph = TfliteFile()
+        graph.buffers, graph.codes = self.buffers, self.codes
+        for name, data in self._initial:
+            options = ("VarHandleOptions", {"SharedName": name})
+            handle = graph.op("VAR_HANDLE", [], "handle", [], "resource", options)
+            graph.ops("ASSIGN_VARIABLE", [handle, graph.constant("initial", data)], [])
+        return graph
+
+    @classmethod
+    def _subgraph(cls, b, graph):
+        tensors = [cls._tensor(b, item) for item in graph.tensors]
+        operators = [cls._operator(b, *item) for item in graph.operators]
+        tensors, operators = _vector(b, tensors), _vector(b, operators)
+        inputs, outputs = (_integers(b, x) for x in (graph.inputs, graph.outputs))
+        name = b.CreateString("main")
+        tflite.SubGraphStart(b)
+        tflite.SubGraphAddTensors(b, tensors)
+        tflite.SubGraphAddInputs(b, inputs)
+        tflite.SubGraphAddOutputs(b, outputs)
+        tflite.SubGraphAddOperators(b, operators)
+        tflite.SubGraphAddName(b, name)
+        return tflite.SubGraphEnd(b)
 
     @staticmethod
     def _buffer(b, data):
@@ -144,10 +168,7 @@ class TfliteFile:
         inputs, outputs = _integers(b, inputs), _integers(b, outputs)
         options = None
         if table is not None:
-            values = {
-                key: _integers(b, value) if isinstance(value, list | tuple) else value
-                for key, value in values.items()
-            }
+            values = {key: _option(b, value) for key, value in values.items()}
             getattr(tflite, f"{table}Start")(b)
             for key, value in values.items():
                 getattr(tflite, f"{table}Add{key}")(b, value)
@@ -174,6 +195,13 @@ class TfliteFile:
         if custom is not None:
             tflite.OperatorCodeAddCustomCode(b, custom)
         return tflite.OperatorCodeEnd(b)
+
+
+def _option(b, value):
+    """Return a scalar, or where a vector or a text of an option lies."""
+    if isinstance(value, str):
+        return b.CreateString(value)
+    return _integers(b, value) if isinstance(value, list | tuple) else value
 
 
 def _integers(b, values):

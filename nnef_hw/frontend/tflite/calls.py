@@ -19,6 +19,7 @@ from nnef_hw.frontend.tflite.model import (
     TfliteOperator,
     TfliteTensor,
 )
+from nnef_hw.frontend.tflite.states import Handle, States
 from nnef_hw.frontend.tflite.values import (
     Value,
     channels_first,
@@ -112,6 +113,7 @@ class TfliteCall:
         builder: Builder,
         location: Location,
         conversions: Conversions,
+        states: States,
     ) -> None:
         self.operator = operator
         self.builder = builder
@@ -121,6 +123,7 @@ class TfliteCall:
         self._inputs = tuple(inputs)
         self._tensors = tensors
         self._conversions = conversions
+        self.states = states
         self._base = identifier(operator.name)
 
     @property
@@ -138,6 +141,13 @@ class TfliteCall:
 
     def required(self, index: int) -> Value:
         """Return an argument that must be there."""
+        value = self.handle(index)
+        if isinstance(value, Handle):
+            raise self.error("an argument is a variable, not its value")
+        return value
+
+    def handle(self, index: int) -> Value:
+        """Return an argument that must be there, and may be a variable."""
         value = self.input(index)
         if value is None:
             raise self.error(f"input {index} is missing")
@@ -176,6 +186,26 @@ class TfliteCall:
         if data.dtype.kind == "f":
             raise self.error(f"{what} {self.source(index).name!r} are not integers")
         return [int(item) for item in data.reshape(-1)]
+
+    def state(self, index: int) -> Value:
+        """Return what the last inference left in an argument that is a variable tensor."""
+        tensor = self._variable(index)
+        return self.states.read(tensor.index, f"{identifier(tensor.name)}_state", tensor)
+
+    def keep(self, index: int, value: Value) -> None:
+        """Keep a value in an argument that is a variable tensor, in its format."""
+        kept = self.emit("copy", value)
+        quant = self._variable(index).quantization
+        self.states.assign(
+            self._variable(index).index,
+            replace(kept, tensor=self.builder.add(replace(kept.tensor, quant=quant))),
+        )
+
+    def _variable(self, index: int) -> TfliteTensor:
+        numbers = self.operator.inputs
+        if index >= len(numbers) or numbers[index] < 0:
+            raise self.error(f"input {index}, a state, is missing")
+        return self._tensors[numbers[index]]
 
     def axis(self, axis: int, rank: int) -> int:
         """Return an axis counted from the front."""

@@ -17,6 +17,7 @@ from nnef_hw.frontend.builder import Builder
 from nnef_hw.frontend.tflite.calls import Conversions, TfliteCall, identifier
 from nnef_hw.frontend.tflite.model import TfliteModel, TfliteOperator, TfliteTensor
 from nnef_hw.frontend.tflite.registry import lowering_of
+from nnef_hw.frontend.tflite.states import Handle, States, initial_values
 from nnef_hw.frontend.tflite.values import Value
 from nnef_hw.ir import Graph, Tensor
 from nnef_hw.ir.quantization import same_quantization
@@ -60,6 +61,7 @@ class _Lowering:
         self._errors: list[NnefHwError] = []
         self._builder = Builder(identifier(self._graph.name or "main"), fold=True)
         self._conversions = Conversions(self._builder)
+        self._states = States(self._builder, self._location)
         self._values: dict[int, Value | None] = {}
         self._names: dict[int, str] = {}
         self._renamed: dict[str, str] = {}
@@ -75,6 +77,7 @@ class _Lowering:
             self._values[index] = self._input(graph.tensors[index], dims)
         self._check_dims(dims)
         raise_all(self._errors)
+        self._states.initial = initial_values(self._model)
         for operator in graph.operators:
             self._operator(operator)
         raise_all(self._errors)
@@ -173,10 +176,13 @@ class _Lowering:
                 f"{operator.label}: the operator is not supported",
                 remedy="replace it by operators of docs/tflite.md",
             )
-        inputs = [None if index < 0 else self._argument(index) for index in operator.inputs]
+        inputs = [
+            None if index < 0 or self._is_state(index) else self._argument(index)
+            for index in operator.inputs
+        ]
         call = TfliteCall(
             operator, inputs, self._graph.tensors, self._builder, self._location,
-            self._conversions,
+            self._conversions, self._states,
         )  # fmt: skip
         found = lowering(call)
         results = [found] if isinstance(found, Value) else list(found)
@@ -186,6 +192,11 @@ class _Lowering:
             self._finished(call, value, self._graph.tensors[index])
             for value, index in zip(results, operator.outputs, strict=False)
         ]
+
+    def _is_state(self, index: int) -> bool:
+        """Whether a tensor keeps its value; the operators that have such ones ask for it."""
+        tensor = self._graph.tensors[index]
+        return tensor.is_variable and tensor.data is None and tensor.problem is None
 
     def _argument(self, index: int) -> Value:
         if index not in self._values:
@@ -200,13 +211,11 @@ class _Lowering:
         if not self._is_usable(tensor):
             return None
         if tensor.data is None:
-            if tensor.is_variable:
-                reason, remedy = "is a state of the network", "use one without states"
-            else:
-                reason, remedy = "is read before it is computed", "sort the operators"
             self._errors.append(
                 ModelError(
-                    f"the tensor {tensor.name!r} {reason}", remedy=remedy, location=self._location
+                    f"the tensor {tensor.name!r} is read before it is computed",
+                    remedy="sort the operators",
+                    location=self._location,
                 )
             )
             return None
@@ -222,6 +231,8 @@ class _Lowering:
 
     def _finished(self, call: TfliteCall, value: Value, target: TfliteTensor) -> Value:
         """Give a result that was made for an operator its name and its quantization."""
+        if isinstance(value, Handle):
+            return value
         if target.problem is not None:
             raise target.problem
         if target.type is None:

@@ -11,6 +11,7 @@ CASES = operator_cases()
 ELSEWHERE = {
     "BROADCAST_TO", "CAST", "CEIL", "ELU", "FAKE_QUANT", "FILL", "LOGICAL_AND", "LOGICAL_NOT",
     "LOGICAL_OR", "QUANTIZE", "RANGE", "RANK", "REDUCE_ALL", "REDUCE_ANY", "ROUND",
+    "ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE",
 }  # fmt: skip
 """Operators that the reference kernels lack or that the tests below or of codes compare."""
 

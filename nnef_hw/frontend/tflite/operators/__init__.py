@@ -4,10 +4,12 @@ from nnef_hw.frontend.tflite.operators import (
     elementwise,
     matrix,
     quantization,
+    recurrent,
     reductions,
     resize,
     shapes,
     slicing,
+    states,
     windows,
 )
 
@@ -16,8 +18,10 @@ __all__ = [
     "matrix",
     "quantization",
     "reductions",
+    "recurrent",
     "resize",
     "shapes",
     "slicing",
+    "states",
     "windows",
 ]

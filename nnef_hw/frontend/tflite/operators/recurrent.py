@@ -1,0 +1,106 @@
+"""Recurrent layers, step by step; their states are the network's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nnef_hw.frontend.tflite.calls import TfliteCall
+from nnef_hw.frontend.tflite.registry import lowers
+from nnef_hw.frontend.tflite.values import Value
+
+__all__: list[str] = []
+
+_MOST_STEPS = 256
+_GATES = 4
+_TANH = 4
+_PEEPHOLES, _BIASES, _PROJECTION = (9, 10, 11), 12, (16, 17)
+_OUTPUT_STATE, _CELL_STATE, _NORMS = 18, 19, (20, 21, 22, 23)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lstm:
+    """The parameters of all gates, one behind the other: input, forget, cell, output."""
+
+    call: TfliteCall
+    inputs: Value
+    hidden: Value
+    bias: Value
+
+    def step(self, x: Value, hidden: Value, cell: Value) -> tuple[Value, Value]:
+        """Return the next states from x [N, I] and the states [N, H]."""
+        call = self.call
+        total = call.emit(
+            "add",
+            call.emit("linear", x, self.inputs, self.bias),
+            call.emit("linear", hidden, self.hidden, 0.0),
+        )
+        enter, keep, candidate, leave = call.emit_many(
+            "split", total, count=_GATES, axis=1, ratios=[1] * _GATES
+        )
+        kept = call.emit("mul", call.emit("sigmoid", keep), cell)
+        added = call.emit("mul", call.emit("sigmoid", enter), call.emit("tanh", candidate))
+        cell = call.emit("add", kept, added)
+        clip = float(call.option("CellClip", 0.0))
+        if clip > 0:
+            cell = call.emit("clamp", cell, -clip, clip)
+        return call.emit("mul", call.emit("sigmoid", leave), call.emit("tanh", cell)), cell
+
+
+def _stacked(call: TfliteCall, indices: Sequence[int]) -> Value:
+    """Return the real numbers of constants, one behind the other along their first axis."""
+    found = []
+    for index in indices:
+        data, stored = call.constant_value(index, "the weights"), call.source(index)
+        if stored.type is not None and stored.type.dtype == "integer" and stored.type.bits > 16:
+            if stored.scale is None:
+                raise call.error(f"the bias {stored.name!r} has no scale")
+            data = data * stored.scale
+        found.append(np.asarray(data, np.float64))
+    stacked = np.concatenate(found)
+    return call.constant(stacked if stacked.ndim > 1 else stacked.reshape(1, -1))
+
+
+@lowers("UNIDIRECTIONAL_SEQUENCE_LSTM")
+def unidirectional_sequence_lstm(call: TfliteCall) -> Value:
+    """Unroll an LSTM in real numbers; states and result have the formats of the file.
+
+    The 16-bit codes between them are not those of TensorFlow Lite.
+    """
+    for what, indices in (("peepholes", _PEEPHOLES), ("a projection", _PROJECTION),
+                          ("layer normalization", _NORMS)):  # fmt: skip
+        if any(call.input(index) is not None for index in indices):
+            raise call.unsupported(f"it has {what}", "use a plain LSTM")
+    if call.option("FusedActivationFunction") != _TANH or call.input(1) is None:
+        raise call.unsupported(
+            "its activation is not tanh, or it has no input gate", "use a plain LSTM"
+        )
+    x = call.plain(call.required(0))
+    if x.rank != 3:
+        raise call.error(f"the input has shape {list(x.shape)}, not of three dimensions")
+    axis = 0 if call.option("TimeMajor") else 1
+    steps, batch = x.shape[axis], x.shape[1 - axis]
+    if steps > _MOST_STEPS:
+        raise call.unsupported(
+            f"it has {steps} steps, over {_MOST_STEPS}", "let the network see fewer at a time"
+        )
+    lstm = _Lstm(
+        call,
+        _stacked(call, range(1, 1 + _GATES)),
+        _stacked(call, range(5, 5 + _GATES)),
+        _stacked(call, range(_BIASES, _BIASES + _GATES)),
+    )
+    hidden, cell = (call.state(index) for index in (_OUTPUT_STATE, _CELL_STATE))
+    parts = [x] if steps == 1 else call.emit_many(
+        "split", x, count=steps, axis=axis, ratios=[1] * steps
+    )  # fmt: skip
+    size, results = hidden.shape[1], []
+    for part in parts:
+        row = call.reshaped(part, (batch, x.shape[2]))
+        hidden, cell = lstm.step(row, hidden, cell)
+        results.append(call.reshaped(hidden, (1, *hidden.shape) if axis == 0 else (batch, 1, size)))
+    call.keep(_OUTPUT_STATE, hidden)
+    call.keep(_CELL_STATE, cell)
+    return results[0] if steps == 1 else call.emit("concat", *results, axis=axis)

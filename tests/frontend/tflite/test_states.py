@@ -1,0 +1,74 @@
+"""Variables: what a network keeps from one inference to the next."""
+
+import numpy as np
+import pytest
+from tflite_cases import operator_cases
+from tflite_file import TfliteFile
+
+from nnef_hw.errors import ModelError
+from nnef_hw.passes import rewrite
+from nnef_hw.reference import run_float
+
+
+def window(initial=None):
+    """Return the sum of the last three inputs, kept in a variable [1, 3]."""
+    model = TfliteFile()
+    x = model.input("x", [1, 1])
+    options = ("VarHandleOptions", {"SharedName": "frames"})
+    if initial is not None:
+        model.begins_with("frames", np.asarray(initial, np.float32))
+        model.ops("CALL_ONCE", [], [], ("CallOnceOptions", {"InitSubgraphIndex": 1}))
+    handle = model.op("VAR_HANDLE", [], "handle", [], "resource", options)
+    old = model.op("READ_VARIABLE", [handle], "old", [1, 3])
+    both = model.op("CONCATENATION", [old, x], "both", [1, 4],
+                    options=("ConcatenationOptions", {"Axis": 1}))  # fmt: skip
+    ends = [model.constant(name, np.array([0, n], np.int32)) for name, n in (("b", 1), ("e", 4))]
+    steps = model.constant("s", np.array([1, 1], np.int32))
+    new = model.op("STRIDED_SLICE", [both, *ends, steps], "new", [1, 3],
+                   options=("StridedSliceOptions", {"BeginMask": 1, "EndMask": 1}))  # fmt: skip
+    model.ops("ASSIGN_VARIABLE", [handle, new], [])
+    axis = model.constant("axis", np.array([1], np.int32))
+    total = model.op("SUM", [new, axis], "y", [1, 1], options=("ReducerOptions", {"KeepDims": 1}))
+    model.output(total)
+    return model
+
+
+@pytest.mark.parametrize("initial", [None, [[10, 20, 30]]])
+def test_variables_are_states(initial, read):
+    graph = read(window(initial))
+    x = np.arange(1.0, 7.0).reshape(6, 1)
+    before = np.zeros(3) if initial is None else np.ravel(initial)
+    values = np.concatenate([before, x.ravel()])
+    expected = [values[n + 1 : n + 4].sum() for n in range(6)]
+    assert list(graph.states) == ["frames_state"]
+    np.testing.assert_allclose(run_float(graph, {"x": x})["y"].ravel(), expected)
+
+
+def test_hardware_refuses_states_by_name(read):
+    _, errors = rewrite(read(window()))
+    assert "'frames_state' keeps a value between inferences" in str(errors[0])
+
+
+def test_recurrent_layers_go_on_where_they_were(read):
+    """Two inferences of three steps are one of six."""
+    case = operator_cases()["UNIDIRECTIONAL_SEQUENCE_LSTM-False"]
+    graph = read(case.model)
+    x = np.random.default_rng(1).normal(size=(2, 3, 4))
+    name = graph.outputs[0]
+    both = run_float(graph, {graph.inputs[0]: x})[name]
+    first, second = (run_float(graph, {graph.inputs[0]: part[None]})[name] for part in x)
+    np.testing.assert_allclose(both[0], first[0])
+    assert np.abs(both[1] - second[0]).max() > 0.01
+
+
+def test_handles_are_no_numbers(read):
+    model = TfliteFile()
+    x = model.input("x", [1, 1])
+    handle = model.op("VAR_HANDLE", [], "handle", [], "resource", ("VarHandleOptions", {}))
+    model.output(model.op("ADD", [x, handle], "y", [1, 1], options=("AddOptions", {})))
+    with pytest.raises(ModelError, match="operator 1, ADD 'y': an argument is a variable"):
+        read(model)
+    model = TfliteFile()
+    model.output(model.op("READ_VARIABLE", [model.input("x", [1, 1])], "y", [1, 1]))
+    with pytest.raises(ModelError, match="its first argument is no variable"):
+        read(model)
