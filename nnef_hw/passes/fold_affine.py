@@ -26,7 +26,8 @@ class FoldAffine:
     * such a ``conv`` behind another ``conv`` that nobody else reads: into that one
 
     A layer whose sum, filter or bias the model's author quantized keeps its codes: nothing is
-    folded into it, nor such a ``conv`` into another.
+    folded into it, nor such a ``conv`` into another. Arithmetic that TensorFlow Lite quantized
+    has another rounding than its convolutions: it stays.
     Left alone: constants that vary within a channel or give no finite scale, division by an
     activation, other ranks.
     """
@@ -35,7 +36,7 @@ class FoldAffine:
         """Return the rewritten graph."""
         editor = Editor(graph)
         for node in graph.nodes:
-            found = _affine(editor, node)
+            found = None if _is_rounded(editor, node) else _affine(editor, node)
             if found is None:
                 editor.keep(node)
                 continue
@@ -60,6 +61,12 @@ class FoldAffine:
             else:
                 editor.keep(node)
         return editor.finish()
+
+
+def _is_rounded(editor: Editor, node: Node) -> bool:
+    """Whether arithmetic on codes is rounded in a way of its own."""
+    is_own = editor.graph.rounding == "tflite" and node.has(Trait.ARITHMETIC)
+    return is_own and editor.tensors[node.name].quant is not None
 
 
 def _is_quantized(editor: Editor, layer: Node, node: Node) -> bool:

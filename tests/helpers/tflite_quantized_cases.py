@@ -131,6 +131,19 @@ def _moves():
     yield case.done(case.op("SOFTMAX", [y], [1, 36, 2], 1 / 256, -128, "SoftmaxOptions", Beta=1.0))
 
 
+def _constants():
+    for op, shape in (("ADD", [3]), ("ADD", []), ("MUL", [3]), ("SUB", [3])):
+        case = QuantizedCase(f"{op}-constant-{len(shape)}")
+        x = case.conv(case.input([1, 8, 9, 2]), [1, 8, 9, 3], 1, 0.2, -5)
+        operands = [x, case.constant(shape, 0.07, -11)]
+        options = f"{op.title()}Options"
+        yield case.done(case.op(op, operands, [1, 8, 9, 3], 0.3, 1, options))
+    case = QuantizedCase("constant-SUB")
+    x = case.input([1, 8, 9, 3])
+    first = case.constant([1, 1, 1, 3], 0.07, -11)
+    yield case.done(case.op("SUB", [first, x], [1, 8, 9, 3], 0.1, 1, "SubOptions"))
+
+
 def _wide():
     case = QuantizedCase("CONV_2D-int16", "int16")
     x = case.input([1, 4, 5, 2], 0.001, 0)
@@ -150,5 +163,12 @@ def _wide():
 def quantized_cases():
     """Return the cases by name: each has ``model`` and ``inputs``, one sample after the other."""
     cases = [network(), network("network-uint8", "uint8")]
-    cases += [*_pools("int8"), *_pools("uint8"), *_pools("int16"), *_moves(), *_wide()]
+    cases += [
+        *_pools("int8"),
+        *_pools("uint8"),
+        *_pools("int16"),
+        *_moves(),
+        *_constants(),
+        *_wide(),
+    ]
     return {case.name: case for case in cases}

@@ -153,19 +153,19 @@ def unpack(call: TfliteCall) -> list[Value]:
     axis = call.axis(call.option("Axis"), x.rank)
     if x.shape[axis] != count:
         raise call.error(f"dimension {axis} has {x.shape[axis]} items, not {count}")
-    if count == 1:
-        return [call.reshaped(x, [n for k, n in enumerate(x.shape) if k != axis])]
-    return call.emit_many("unstack", x, count=count, axis=axis)
+    shape = [n for k, n in enumerate(x.shape) if k != axis]
+    return [call.reshaped(part, shape) for part in _split(call, x, axis, [1] * count)]
 
 
 @lowers("PACK")
 def pack(call: TfliteCall) -> Value:
     values = [call.plain(value) for value in call.inputs]
     axis = call.axis(call.option("Axis"), values[0].rank + 1)
-    if len(values) == 1:
-        shape = values[0].shape
-        return call.reshaped(values[0], (*shape[:axis], 1, *shape[axis:]))
-    return call.emit("stack", *values, axis=axis)
+    shape = values[0].shape
+    if any(value.shape != shape for value in values):
+        raise call.error("its arguments have different shapes")
+    rows = [call.reshaped(value, (*shape[:axis], 1, *shape[axis:])) for value in values]
+    return rows[0] if len(rows) == 1 else call.emit("concat", *rows, axis=axis)
 
 
 @lowers("CONCATENATION")
