@@ -14,6 +14,7 @@ from nnef_hw.tflite_numerics import (
     TfliteRequant,
     tflite_add_requant,
     tflite_exp_table,
+    tflite_mean_requant,
     tflite_requant,
     tflite_softmax_codes,
 )
@@ -110,6 +111,14 @@ def test_averages_of_different_counts_have_a_mult_each():
     for taps, mult in zip((4, 6, 9), requant.mult, strict=True):
         found = replace(requant, mult=(mult,)).apply(sums)
         np.testing.assert_array_equal(found, average.apply(sums + 3 * taps, taps))
+
+
+def test_means_divide_multipliers():
+    """Rounded down; the shift keeps as many bits of the quotient as there are."""
+    mean = tflite_mean_requant(0.75, 6, S8)
+    assert mean.mult == ((int(0.75 * 2**31) << 2) // 6,)
+    assert mean.shift == (-2,)
+    assert mean.apply([[6 * 40]]).tolist() == [[30 + S8.zero_point]]
 
 
 def test_swapped_operands_give_the_same_sums(rng):

@@ -194,6 +194,14 @@ def test_convolutions(depthwise, activation, codes, rng):
     np.testing.assert_array_equal(codes(model, x[None])[0], expected)
 
 
+def test_limits_that_codes_cannot_exceed_cost_nothing(read):
+    """RELU6 of a format that ends at 6 is a ReLU, which the convolution does itself."""
+    graph = simplify(read(convolution(activation=3, target=6 / 87)[0]))
+    assert [(node.op, node.attrs.get("activation")) for node in graph.nodes] == [
+        ("transpose", None), ("conv", "relu"), ("transpose", None),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("depthwise", [False, True])
 def test_legacy_convolutions_have_zero_points_of_weights(depthwise, codes, rng):
     model, weights, bias, scale = convolution(
