@@ -104,7 +104,7 @@ def _contents(graph: Graph, node: Node) -> Iterator[Problem]:
 
 _REMEDIES = {
     "batch_normalization": "use constant parameters, one for each channel",
-    "deconv": "use a constant filter that is not quantized, and border = 'constant'",
+    "deconv": "use a constant filter, border = 'constant', and one scale per output channel",
     **dict.fromkeys(
         (
             "linear_quantize",

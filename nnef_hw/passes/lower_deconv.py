@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.ir import Graph, Node
+from nnef_hw.ir import Graph, Node, Quantization
 from nnef_hw.passes.editor import Editor
 
 __all__ = ["LowerDeconv"]
@@ -27,8 +27,10 @@ class LowerDeconv:
     over rows and columns: no weight meets the zeros between the pixels of the input. Of
     ``groups``, there is a convolution for each of these phases, and a ``concat``.
 
-    Left alone: borders that continue the image, computed filters and biases, and filters that the
-    model's author quantized.
+    Scales and zero points of a filter that is quantized, one for all or one per output channel,
+    are those of every phase.
+    Left alone: borders that continue the image, computed filters and biases, other quantizations,
+    and any of a filter with groups.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -49,9 +51,34 @@ def _can_lower(editor: Editor, node: Node) -> bool:
         editor.data(filter_name) is not None
         and bias is not None
         and bias.size in {1, editor.shape(node.name)[1]}
-        and all(editor.tensors[editor.resolve(n)].quant is None for n in node.inputs[1:])
+        and all(_can_repeat(editor, node, name) for name in node.inputs[1:])
         and node.attrs.get("border", "constant") in {"constant", "ignore"}
     )
+
+
+def _can_repeat(editor: Editor, node: Node, name: str) -> bool:
+    """Whether a constant has no quantization, or scales that each phase may have, too."""
+    tensor = editor.tensors[editor.resolve(name)]
+    if tensor.quant is None:
+        return True
+    arrays = [value for value in tensor.quant.args.values() if np.size(value) > 1]
+    channels = editor.shape(node.name)[1]
+    is_linear = tensor.quant.op == "zero_point_linear_quantize"
+    per_channel = all(np.shape(x)[:2] == (1, channels) and np.size(x) == channels for x in arrays)
+    return is_linear and per_channel and node.attrs.get("groups", 1) == 1
+
+
+def _repeated(quant: Quantization | None, count: int, *, of_filter: bool) -> Quantization | None:
+    """Return the quantization [outC, ...] of all phases of a filter, or [1, outC] of its bias."""
+    if quant is None:
+        return None
+    args = dict(quant.args)
+    for key, value in args.items():
+        if np.size(value) > 1:
+            rows = np.tile(np.reshape(value, -1), count)
+            rank = max(np.ndim(value), 2)
+            args[key] = rows.reshape(-1, *[1] * (rank - 1)) if of_filter else rows.reshape(1, -1)
+    return Quantization(quant.op, args)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,10 +217,12 @@ def _emit_conv(
         "groups": groups,
         "activation": node.attrs.get("activation"),
     }
-    inputs = (
-        node.inputs[0],
-        editor.constant(f"{result}_filter", weights, filter_like),
-        editor.constant(f"{result}_bias", bias, bias_like),
-    )
-    editor.emit(Node("conv", inputs, (result,), attrs, node.location))
+    phases = len(weights) // editor.shape(node.name)[1]
+    inputs = [node.inputs[0]]
+    for kind, data, like in (("filter", weights, filter_like), ("bias", bias, bias_like)):
+        constant = editor.constant(f"{result}_{kind}", data, like)
+        quant = _repeated(like.quant, phases, of_filter=kind == "filter")
+        editor.tensors[constant] = replace(editor.tensors[constant], quant=quant)
+        inputs.append(constant)
+    editor.emit(Node("conv", tuple(inputs), (result,), attrs, node.location))
     return result

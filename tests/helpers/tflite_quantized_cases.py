@@ -131,6 +131,18 @@ def _moves():
     yield case.done(case.op("SOFTMAX", [y], [1, 36, 2], 1 / 256, -128, "SoftmaxOptions", Beta=1.0))
 
 
+def _transposed():
+    for name, padding, scale in (("rows", 0, [0.01, 0.02, 0.015]), ("valid", 1, 0.02)):
+        case = QuantizedCase(f"TRANSPOSE_CONV-{name}")
+        shape = [1, 8, 10, 3] if padding == 0 else [1, 9, 11, 3]
+        x, w = case.input([1, 4, 5, 4]), case.constant([3, 3, 3, 4], scale, 0, 0)
+        wanted = case.model.constant("shape", np.array(shape, np.int32))
+        yield case.done(case.op(
+            "TRANSPOSE_CONV", [wanted, w, x, case.bias(x, w, 3)], shape, 0.2, 5,
+            "TransposeConvOptions", StrideW=2, StrideH=2, Padding=padding,
+        ))  # fmt: skip
+
+
 def _constants():
     for op, shape in (("ADD", [3]), ("ADD", []), ("MUL", [3]), ("SUB", [3])):
         case = QuantizedCase(f"{op}-constant-{len(shape)}")
@@ -169,6 +181,7 @@ def quantized_cases():
         *_pools("int16"),
         *_moves(),
         *_constants(),
+        *_transposed(),
         *_wide(),
     ]
     return {case.name: case for case in cases}
