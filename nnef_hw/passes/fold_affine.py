@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.editor import Editor, channel_values, reshape_node
+from nnef_hw.passes.scaled_filter import scaled_filter
 
 __all__ = ["FoldAffine"]
 
@@ -25,9 +26,10 @@ class FoldAffine:
     * elsewhere: a depthwise 1x1 ``conv``, on [1, C, 1, 1] between reshapes if the rank is 2
     * such a ``conv`` behind another ``conv`` that nobody else reads: into that one
 
-    A layer whose sum, filter or bias the model's author quantized keeps its codes: nothing is
-    folded into it, nor such a ``conv`` into another. Arithmetic that TensorFlow Lite quantized
-    has another rounding than its convolutions: it stays.
+    A filter that the model's author quantized keeps its codes, in other steps. Nothing is folded
+    into a layer whose sum or bias is quantized, or whose codes would not fit, nor such a ``conv``
+    into another. Arithmetic that TensorFlow Lite quantized has another rounding than its
+    convolutions: it stays.
     Left alone: constants that vary within a channel or give no finite scale, division by an
     activation, other ranks.
     """
@@ -48,7 +50,7 @@ class FoldAffine:
                 and before.attrs.get("activation") is None
                 and editor.has_one_use(source)
                 and _has_constants(editor, before)
-                and not _is_quantized(editor, before, node)
+                and _can_scale(editor, before, node, scale)
             ):
                 editor.drop(before)
                 editor.emit(_scaled(editor, before, node, scale, offset))
@@ -69,10 +71,15 @@ def _is_rounded(editor: Editor, node: Node) -> bool:
     return is_own and editor.tensors[node.name].quant is not None
 
 
-def _is_quantized(editor: Editor, layer: Node, node: Node) -> bool:
-    """Whether the sum, or codes of a filter or bias, would change."""
-    names = [layer.name, *layer.inputs[1:], *node.inputs[1:]]
-    return any(editor.tensors[editor.resolve(name)].quant is not None for name in names)
+def _can_scale(editor: Editor, layer: Node, node: Node, scale: FloatArray) -> bool:
+    """Whether no code that the author chose would change."""
+    weights = editor.tensors[layer.inputs[1]]
+    names = [layer.name, *layer.inputs[2:], *node.inputs[1:]]
+    if any(editor.tensors[editor.resolve(name)].quant is not None for name in names):
+        return False
+    if weights.quant is None:
+        return True
+    return layer.has(Trait.WEIGHTS) and scaled_filter(weights, scale) is not None
 
 
 def _has_constants(editor: Editor, node: Node) -> bool:
@@ -149,8 +156,12 @@ def _scaled(editor: Editor, layer: Node, node: Node, scale: FloatArray, offset: 
         new_kernel = (columns * scale.reshape(groups, 1, -1, 1)).reshape(kernel.shape)
     else:
         new_kernel = kernel * scale.reshape(-1, *[1] * (kernel.ndim - 1))
+    quant = weights.quant
+    if quant is not None and (found := scaled_filter(weights, scale)) is not None:
+        new_kernel, quant = found
     new_bias = _data(editor, bias.name).reshape(1, -1) * scale + offset
     filter_name = editor.constant(f"{weights.name}_folded", new_kernel, weights)
+    editor.tensors[filter_name] = replace(editor.tensors[filter_name], quant=quant)
     bias_name = editor.constant(f"{bias.name}_folded", new_bias, bias)
     inputs = (layer.inputs[0], filter_name, bias_name)
     layer = layer.with_attrs(activation=node.attrs.get("activation"))

@@ -73,6 +73,7 @@ def source_activation(tensor: Tensor) -> QType | None:
 def source_weights(tensor: Tensor) -> tuple[NDArray[np.int64], QType] | None:
     """Return codes [outC, ...] and format of a filter as its author stored them.
 
+    One bit for a number and its opposite gives -1 and +1.
     None if it has no quantization, or one that the hardware has no codes for (a warning says so):
     logarithmic steps, steps none of which is 0, more than 8 bits, scales that vary within an
     output channel. Its real numbers are then quantized anew. Zero points are taken off the codes,
@@ -86,6 +87,10 @@ def source_weights(tensor: Tensor) -> tuple[NDArray[np.int64], QType] | None:
     quant = tensor.quant
     if quant is None or tensor.data is None:
         return None
+    if quant.op == "linear_quantize" and quant.args["bits"] == 1:
+        signs = _signs(tensor.data, quant)
+        if signs is not None:
+            return signs
     steps = _steps(quant)
     scales = None if steps is None else _per_channel(steps[0], tensor.shape)
     if steps is None or scales is None or quant.args["bits"] > _WEIGHT_BITS:
@@ -106,6 +111,17 @@ def source_weights(tensor: Tensor) -> tuple[NDArray[np.int64], QType] | None:
         )
     narrow = quant.args.get("signed") and quant.args.get("symmetric") and not np.any(steps[1])
     return codes, QType(max(bits, used), True, scales, narrow=bool(narrow) and bits > 1)
+
+
+def _signs(data: NDArray[Any], quant: Quantization) -> tuple[NDArray[np.int64], QType] | None:
+    """Return a filter of one bit as -1 and +1; None if its two numbers are no such pair."""
+    low, high = (
+        _aligned(np.asarray(quant.args[key], np.float64), data.ndim) for key in ("min", "max")
+    )
+    scales = _per_channel(high, data.shape)
+    if scales is None or not np.array_equal(low, -high):
+        return None
+    return 2 * encode(data, quant) - 1, QType(1, True, scales, narrow=True)
 
 
 def source_bias(tensor: Tensor, scale: NDArray[np.float64]) -> NDArray[np.int64] | None:

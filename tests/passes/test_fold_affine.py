@@ -5,7 +5,11 @@ import pytest
 from quantized_graphs import FINE, assert_same_values, with_quants
 from simplified import batch_norm, check
 
+from nnef_hw.ir import Quantization
+from nnef_hw.numerics import QType
 from nnef_hw.passes import simplify
+from nnef_hw.quantize.source_quantization import source_weights
+from nnef_hw.reference.float_quantize import decode, encode
 from nnef_hw.testing import GraphBuilder
 
 
@@ -69,3 +73,60 @@ def test_nothing_is_folded_into_codes(layer, rng, quantized):
     assert len(simplify(layer.build()).nodes) == 1
     assert [node.op for node in result.nodes] == ["linear", "reshape", "conv", "reshape"]
     assert_same_values(graph, result, rng)
+
+
+STEPS = {"zero_point": 0, "scale": 0.5, "bits": 3, "signed": True, "symmetric": True}
+CODES = np.array([[-3, 1], [2, 0], [0, 0], [3, -1]])
+
+
+def fold(rng, quant, scale, codes=CODES):
+    """Return the layer that a quantized filter [4, 2] and ``scale * y + offset`` become."""
+    builder = GraphBuilder()
+    builder.input("x", (1, 2))
+    builder.constant("w", decode(codes, quant))
+    y = builder.op("mul", builder.op("linear", "x", "w", 0.0), np.array([scale]))
+    builder.op("add", y, 1.0, name="y")
+    graph = with_quants(builder.build(), w=quant)
+    simplified = simplify(graph)
+    assert_same_values(graph, simplified, rng)
+    return simplified
+
+
+def test_codes_stay_in_other_steps(rng):
+    quant = Quantization("zero_point_linear_quantize", STEPS)
+    graph = fold(rng, quant, [2.0, -0.5, 3.0, 1e-13])
+    (layer,) = (node for node in graph.nodes if node.op in {"conv", "linear"})
+    weights = graph.tensor(layer.inputs[1])
+    found = encode(weights.data, weights.quant).reshape(4, 2)
+    # without weight, or with steps that a bias cannot count
+    np.testing.assert_array_equal(found, [[-3, 1], [-2, 0], [0, 0], [0, 0]])
+    assert np.ravel(weights.quant.args["scale"]).tolist() == [1.0, 0.25, 1.0, 1.0]
+
+
+def test_signs_stay_of_one_bit(rng):
+    quant = Quantization("linear_quantize", {"min": -0.5, "max": 0.5, "bits": 1})
+    graph = fold(rng, quant, [1.0, -2.0, 1.0, 3.0], (CODES > 0).astype(int))
+    (layer,) = (node for node in graph.nodes if node.op in {"conv", "linear"})
+    codes, qtype = source_weights(graph.tensor(layer.inputs[1]))
+    expected = np.where(CODES > 0, 1, -1) * np.array([[1], [-1], [1], [1]])
+    np.testing.assert_array_equal(codes.reshape(4, 2), expected)
+    assert qtype == QType(1, True, (0.5, 1.0, 0.5, 1.5), narrow=True)
+
+
+@pytest.mark.parametrize("zero_point", [0, 1])
+def test_codes_that_would_not_fit_stay_apart(zero_point, rng):
+    args = {**STEPS, "bits": 8, "symmetric": False, "zero_point": zero_point}
+    codes = np.where(CODES == -3, -128, CODES)
+    graph = fold(
+        rng, Quantization("zero_point_linear_quantize", args), [-1.0, -1.0, 1.0, 1.0], codes
+    )
+    assert sum(node.op in {"conv", "linear"} for node in graph.nodes) == 2
+
+
+def test_the_opposite_of_the_lowest_code_takes_a_bit(rng):
+    quant = Quantization("zero_point_linear_quantize", {**STEPS, "symmetric": False})
+    graph = fold(rng, quant, [-1.0, 1.0, 1.0, 1.0], np.where(CODES == -3, -4, CODES))
+    (layer,) = (node for node in graph.nodes if node.op in {"conv", "linear"})
+    codes, qtype = source_weights(graph.tensor(layer.inputs[1]))
+    assert codes.reshape(4, 2)[0].tolist() == [4, -1]
+    assert qtype.bits == 4
