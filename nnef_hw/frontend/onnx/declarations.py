@@ -1,4 +1,4 @@
-"""Declarations of the operators that onnxruntime adds: the ``onnx`` package has none of them."""
+"""Declarations of the operators that other tools add: the ``onnx`` package has none of them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,60 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from onnx.defs import OpSchema
 
-__all__ = ["MICROSOFT", "microsoft_schema"]
+__all__ = ["CHANNELS_LAST", "MICROSOFT", "PULP", "QONNX", "foreign_schema", "home_domain"]
 
 MICROSOFT = "com.microsoft"
 """Domain of onnxruntime's own operators."""
+
+QONNX = "qonnx.custom_op.general"
+"""Domain of quantization of any width; Brevitas and FINN have names of their own for it."""
+
+CHANNELS_LAST = "qonnx.custom_op.channels_last"
+"""Domain of operators on images with the channels in the last dimension."""
+
+PULP = "PACTOps"
+"""Domain of the integer operators of quantlib and Deeploy, which often leave it out."""
+
+_OTHER_NAMES = {
+    "finn": QONNX,
+    "finn.custom_op.general": QONNX,
+    "onnx.brevitas": QONNX,
+    "qonnx": QONNX,
+    "finn.custom_op.channels_last": CHANNELS_LAST,
+}
 
 _UNARY = "X X_scale X_zero_point? Y_scale Y_zero_point?"
 _BINARY = "A A_scale A_zero_point? B B_scale B_zero_point? C_scale C_zero_point?"
 _OPTIONAL, _REQUIRED = ("INTS", False), ("INTS", True)
 _NUMBER = ("INT", True)
+_TENSOR, _TENSOR_OPTIONAL = ("TENSOR", True), ("TENSOR", False)
+_LEVELS = {"rounding_mode": "ROUND"}
 _WINDOW = {"auto_pad": "NOTSET", "channels_last": 0, "pads": _OPTIONAL, "strides": _OPTIONAL}
 
-_DECLARATIONS: dict[str, tuple[str, dict[str, Any]]] = {
+_ACTIVATION = {"activation": ("STRING", False), "activation_params": ("FLOATS", False)}
+_CONV = {
+    "auto_pad": "NOTSET", "dilations": _OPTIONAL, "group": 1, "kernel_shape": _OPTIONAL,
+    "pads": _OPTIONAL, "strides": _OPTIONAL,
+}  # fmt: skip
+_GEMM = {"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0}
+
+_MICROSOFT: dict[str, tuple[str, dict[str, Any]]] = {
     "DequantizeLinear": ("x x_scale x_zero_point?", {"axis": 1}),
+    "FusedConv": ("X W B? Z?", {**_CONV, **_ACTIVATION}),
+    "FusedGemm": (
+        "A B C?",
+        {
+            **_GEMM,
+            "activation": ("STRING", False),
+            "activation_alpha": ("FLOAT", False),
+            "activation_beta": ("FLOAT", False),
+            "activation_gamma": ("FLOAT", False),
+        },
+    ),
+    "FusedMatMul": (
+        "A B",
+        {"alpha": 1.0, "transA": 0, "transB": 0, "transBatchA": 0, "transBatchB": 0},
+    ),
     "QGemm": (
         "A a_scale a_zero_point B b_scale b_zero_point C? y_scale? y_zero_point?",
         {"alpha": 1.0, "transA": 0, "transB": 0},
@@ -50,17 +91,64 @@ _DECLARATIONS: dict[str, tuple[str, dict[str, Any]]] = {
 """Arguments (``?`` optional, ``*`` any number); attributes: defaults, or type and if required."""
 
 
+_QONNX: dict[str, tuple[str, dict[str, Any]]] = {
+    "BipolarQuant": ("x scale", {}),
+    "IntQuant": ("x scale zeropt bitwidth", {**_LEVELS, "signed": 1, "narrow": 0}),
+    "MultiThreshold": (
+        "x thresholds",
+        {"data_layout": "", "out_bias": 0.0, "out_dtype": "", "out_scale": 1.0},
+    ),
+    "Quant": ("x scale zeropt bitwidth", {**_LEVELS, "signed": 1, "narrow": 0}),
+    "Trunc": (
+        "x scale zeropt in_bitwidth out_scale_or_bitwidth out_bitwidth?",
+        {"rounding_mode": "FLOOR", "signed": 1, "narrow": 0},
+    ),
+}
+
+_CHANNELS_LAST: dict[str, tuple[str, dict[str, Any]]] = {
+    "BatchNormalization": ("X scale B mean var", {"epsilon": 1e-5, "momentum": 0.9}),
+    "Conv": ("X W B?", _CONV),
+    "MaxPool": ("X", {**_CONV, "ceil_mode": 0, "storage_order": 0, "kernel_shape": _REQUIRED}),
+}
+
+_PULP: dict[str, tuple[str, dict[str, Any]]] = {
+    "RequantShift": (
+        "x mul add",
+        {"div": _TENSOR, "n_levels": _TENSOR_OPTIONAL, "n_levels_out": _TENSOR_OPTIONAL,
+         "signed": _TENSOR},
+    ),
+}  # fmt: skip
+
+_DECLARATIONS = {
+    CHANNELS_LAST: _CHANNELS_LAST, MICROSOFT: _MICROSOFT, PULP: _PULP, QONNX: _QONNX,
+}  # fmt: skip
+
+
+def home_domain(op: str, domain: str) -> str:
+    """Return the domain under which an operator is declared here, whatever a file calls it."""
+    domain = _OTHER_NAMES.get(domain, domain)
+    if not domain:
+        return next((home for home in (PULP, QONNX) if op in _DECLARATIONS[home]), domain)
+    return domain
+
+
 @cache
-def microsoft_schema(op: str) -> OpSchema | None:
-    """Return the declaration of an operator of onnxruntime's domain; None if it is not known."""
+def foreign_schema(op: str, domain: str) -> OpSchema | None:
+    """Return the declaration of another tool's operator; None if it is not known.
+
+    Parameters
+    ----------
+    domain
+        As :func:`home_domain` returns it.
+    """
     from onnx import helper
     from onnx.defs import OpSchema
 
-    if op not in _DECLARATIONS:
+    if op not in _DECLARATIONS.get(domain, {}):
         return None
     options, parameter = OpSchema.FormalParameterOption, OpSchema.FormalParameter
     kinds = {"?": options.Optional, "*": options.Variadic}
-    arguments, attrs = _DECLARATIONS[op]
+    arguments, attrs = _DECLARATIONS[domain][op]
     inputs = [
         parameter(
             name.rstrip("?*"),
@@ -78,7 +166,7 @@ def microsoft_schema(op: str) -> OpSchema | None:
     ]
     return OpSchema(
         op,
-        MICROSOFT,
+        domain,
         1,
         inputs=inputs,
         outputs=[parameter("Y", "T")],

@@ -13,6 +13,7 @@ import numpy as np
 from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError, raise_all
 from nnef_hw.frontend.builder import Builder
 from nnef_hw.frontend.onnx.calls import OnnxCall, Value, identifier
+from nnef_hw.frontend.onnx.declarations import home_domain
 from nnef_hw.frontend.onnx.function_bodies import FunctionBodies
 from nnef_hw.frontend.onnx.hoist_quantization import hoist_quantization
 from nnef_hw.frontend.onnx.model import (
@@ -26,6 +27,7 @@ from nnef_hw.frontend.onnx.model import (
 )
 from nnef_hw.frontend.onnx.quantized import Quantized, codes, lower_node
 from nnef_hw.frontend.onnx.registry import lowering_of
+from nnef_hw.frontend.onnx.requantization import follow
 from nnef_hw.frontend.onnx.symbols import Symbols
 from nnef_hw.ir import Graph, Tensor
 
@@ -171,7 +173,7 @@ class _Lowering:
         if node.problem is not None:
             raise node.problem
         function = self._model.functions.get(node.function)
-        lowering = lowering_of(node.op, node.since, node.domain)
+        lowering = lowering_of(node.op, node.since, home_domain(node.op, node.domain))
         if function is None and lowering is None and not self._bodies.exists(node):
             raise self._unsupported(node)
         inputs = [self._argument(scope[name]) if name else None for name in node.inputs]
@@ -187,6 +189,7 @@ class _Lowering:
         call = OnnxCall(node, inputs, self._builder, self._location, _Surroundings(self, scope))
         start = len(self._builder.nodes)
         found = lower_node(lowering, call)
+        found = follow(call, found) or found
         results = [found] if isinstance(found, Value) else list(found)
         missing = [
             name

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nnef_hw.frontend.builder import Builder
 from nnef_hw.frontend.onnx.calls import OnnxCall, Value
@@ -20,7 +21,7 @@ from nnef_hw.frontend.onnx.model import FLOAT32, ElementType
 from nnef_hw.frontend.onnx.registry import Lowering
 from nnef_hw.reference.float_quantize import decode
 
-__all__ = ["Quantized", "codes", "dequantized", "lower_node", "quantized"]
+__all__ = ["Quantized", "codes", "constant_codes", "dequantized", "lower_node", "quantized"]
 
 _KNOWING = {"DequantizeLinear", "QuantizeLinear", "QLinearConv", "QLinearMatMul"}
 """Standard operators that take quantized values as they are."""
@@ -157,13 +158,18 @@ def quantized(call: OnnxCall, value: Value, coding: Coding) -> Value:
         # onnxruntime divides in float32
         steps = np.rint(value.data.astype(np.float32) / scale.astype(np.float32))
         data = np.clip(steps.astype(np.float64) + zero_point, *coding.limits)
-        result = call.constant(data, element, like=value)
-        return _Narrow(result.tensor, element, coding.limits)
+        return constant_codes(call, data, coding, like=value)
     exact = None
     if value.tensor.name not in call.created:
         exact, value = value, call.emit("copy", value)
     tensor = replace(value.tensor, quant=coding.quantization)
     return Quantized(call.builder.add(tensor), element, coding, exact)
+
+
+def constant_codes(call: OnnxCall, data: NDArray[Any], coding: Coding, *, like: Value) -> Value:
+    """Return constant codes within the limits of a coding, made from the value ``like``."""
+    result = call.constant(data, coding.element, like=like)
+    return _Narrow(result.tensor, coding.element, coding.limits)
 
 
 def dequantized(call: OnnxCall, value: Value, coding: Coding, element: ElementType) -> Value:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nnef_hw.errors import Location, ModelError, UnsupportedError
-from nnef_hw.frontend.onnx.declarations import MICROSOFT, microsoft_schema
+from nnef_hw.frontend.onnx.declarations import foreign_schema, home_domain
 from nnef_hw.frontend.onnx.model import AttributeReference, Constant, OnnxGraph, OnnxNode
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ _PYTHON_TYPES: dict[str, type | tuple[type, ...]] = {
     "GRAPH": OnnxGraph,
 }
 _ITEM_TYPES = {"FLOATS": float, "INTS": int, "STRINGS": str}
+
+_WIDTHS = {"add_bits", "bias_bits", "in_bits", "mult_bits", "out_bits", "weight_bits"}
+"""Attributes that DORY's exporter adds to standard operators; they change no result."""
 
 
 def standard_domain(domain: str) -> str:
@@ -59,7 +62,7 @@ class Schemas:
         """
         schema = self._schema(node)
         self._check_arity(node, schema)
-        attrs = dict(node.attrs)
+        attrs = {key: value for key, value in node.attrs.items() if key not in _WIDTHS}
         for name in attrs:
             if name not in schema.attributes:
                 names = ", ".join(sorted(schema.attributes)) or "none"
@@ -79,12 +82,13 @@ class Schemas:
 
     def _schema(self, node: OnnxNode) -> OpSchema:
         domain = node.domain or "ai.onnx"
+        own = foreign_schema(node.op, home_domain(node.op, node.domain))
+        if own is not None:
+            return own
         if not node.opset:
             raise UnsupportedError(
                 f"the domain {domain!r} is not imported", remedy="export the model again"
             )
-        if node.domain == MICROSOFT and (own := microsoft_schema(node.op)) is not None:
-            return own
         try:
             schema = self._defs.get_schema(node.op, node.opset, node.domain)
         except self._defs.SchemaError:
