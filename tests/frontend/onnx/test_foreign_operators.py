@@ -214,6 +214,19 @@ class TestIntegers:
         expected = run_onnxruntime(proto, [x])["y"]
         np.testing.assert_array_equal(run_float(graph, {"x": x})["y"], expected)
 
+    @pytest.mark.parametrize("divisor", [7, 49, 127, 1000, 2**21 - 1])
+    def test_whole_quotients_do_not_fall_below_themselves(self, read, divisor):
+        x = np.arange(256 * 3)[:, None] * divisor
+        attrs = {"div": tensor(divisor), "n_levels_out": tensor(256), "signed": tensor(0)}
+        node = helper.make_node("RequantShift", ["x", "m", "a"], ["y"], **attrs)
+        constants = {"m": np.float32(1), "a": np.float32(-divisor)}
+        found = run_float(read(build([node], [1, 1], constants)), {"x": x})["y"]
+        np.testing.assert_array_equal(found, np.clip(np.arange(256 * 3)[:, None] - 1, 0, 255))
+        node = helper.make_node("RequantShift", ["x", "m", "a"], ["y"], **attrs)
+        constants = {"m": np.float32(3), "a": np.float32(0)}
+        found = run_float(read(build([node], [1, 1], constants)), {"x": x})["y"]
+        np.testing.assert_array_equal(found, np.clip(np.arange(256 * 3)[:, None] * 3, 0, 255))
+
     @pytest.mark.parametrize("proto", [requant_shift(), chain("cast")], ids=["operator", "chain"])
     def test_the_network_has_the_authors_codes(self, read, rng, proto):
         graph = read(proto)

@@ -135,6 +135,13 @@ class TestQuant:
         expected = expected_quant(x, 0.25, 0, 5, rounding_mode=mode.upper())
         np.testing.assert_allclose(run_float(graph, {"x": x})["y"], expected, atol=1e-9)
 
+    @pytest.mark.parametrize("scale", [0.1, 0.3, 0.7, 1.9])
+    def test_codes_that_are_rounded_down_stay(self, read, scale):
+        codes = np.arange(-128, 128)[None]
+        graph = read(model("Quant", [1, 256], scale, 0, 8, rounding_mode="FLOOR"))
+        x = codes * float(np.float32(scale))
+        np.testing.assert_allclose(run_float(graph, {"x": x})["y"], x, rtol=1e-6)
+
     def test_channels_have_scales_of_their_own(self, read, rng):
         scale = np.array([0.5, 0.25, 2.0]).reshape(3, 1)
         x = noise(rng, (3, 8), scale).astype(np.float32)
@@ -199,6 +206,13 @@ class TestTrunc:
         found = run_float(read(proto), {"x": codes * scale})["y"]
         expected = ROUNDING[mode](codes / 4) * np.float32(1.2)
         np.testing.assert_allclose(found[kept], expected[kept], rtol=1e-6)
+
+    @pytest.mark.parametrize("scale", [0.41, 0.37, 0.43, 0.39])
+    def test_whole_codes_stay_in_other_steps(self, read, scale):
+        codes = np.arange(-128, 128, 4)[None]
+        proto = model("Trunc", [1, 64], 0.1, 0, 8, scale, 6, rounding_mode="FLOOR")
+        found = run_float(read(proto), {"x": codes * float(np.float32(0.1))})["y"]
+        np.testing.assert_allclose(found, codes / 4 * np.float32(scale), rtol=1e-6)
 
     def test_older_files_keep_the_scale(self, read):
         codes = np.arange(0, 256)[None]
