@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -61,7 +61,7 @@ class BuildOptions:
         Formats of tensors that the model's author did not quantize.
     accuracy_drop
         Points that may be lost by searching narrower weights; None: no search.
-    dims, lenient
+    dims, lenient, outputs, bind
         How to read the model, see :func:`nnef_hw.frontend.load`.
     command
         Command line that gives this build, for the report.
@@ -87,6 +87,8 @@ class BuildOptions:
     accuracy_drop: float | None = None
     dims: Mapping[str, int] = field(default_factory=dict)
     lenient: bool = False
+    outputs: Sequence[str] = ()
+    bind: Mapping[str, float] = field(default_factory=dict)
     command: str = ""
 
     @property

@@ -151,7 +151,13 @@ def _build(
 
 
 def _read(options: BuildOptions) -> tuple[Graph, Samples | None]:
-    graph = load(options.model, dims=options.dims, lenient=options.lenient)
+    graph = load(
+        options.model,
+        dims=options.dims,
+        lenient=options.lenient,
+        outputs=options.outputs,
+        bind=options.bind,
+    )
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
     return graph, samples
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -69,6 +70,22 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         help="value of a symbol in the model's shapes, e.g. B=1 (repeatable)",
     )
     parser.add_argument(
+        "--bind",
+        type=_bind,
+        action="append",
+        default=[],
+        metavar="NAME=X",
+        help="make an input of an ONNX model a constant, e.g. sr=16000 (repeatable)",
+    )
+    parser.add_argument(
+        "--outputs",
+        type=_names,
+        action="extend",
+        default=[],
+        metavar="NAME,...",
+        help="cut an ONNX model at these values, which become its results",
+    )
+    parser.add_argument(
         "--lenient",
         action="store_true",
         help="accept legacy NNEF, which 1.0 and its drafts allowed and 1.0.5 does not",
@@ -107,13 +124,35 @@ def _dim(text: str) -> tuple[str, int]:
     return name, int(value)
 
 
+def _bind(text: str) -> tuple[str, float]:
+    name, _, value = text.rpartition("=")
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not name or not math.isfinite(number):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=X with a finite number X")
+    return name, number
+
+
+def _names(text: str) -> list[str]:
+    names = text.split(",")
+    if not all(names):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of names like a,b")
+    return names
+
+
 def reading(options: argparse.Namespace) -> dict[str, Any]:
     """Return how to read the model, as :func:`nnef_hw.frontend.load` takes it."""
     dims: dict[str, int] = {}
     for name, value in options.dim:
         if dims.setdefault(name, value) != value:
             raise UsageError(f"--dim {name} is given as {dims[name]} and as {value}")
-    return {"dims": dims, "lenient": options.lenient}
+    bind: dict[str, float] = {}
+    for name, number in options.bind:
+        if bind.setdefault(name, number) != number:
+            raise UsageError(f"--bind {name} is given as {bind[name]:g} and as {number:g}")
+    return {"dims": dims, "lenient": options.lenient, "outputs": options.outputs, "bind": bind}
 
 
 def print_json(value: Any) -> None:

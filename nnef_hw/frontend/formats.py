@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -23,6 +23,19 @@ class _Load(Protocol):
         """Read a model."""
 
 
+class _LoadPart(Protocol):
+    def __call__(
+        self,
+        path: Path | str,
+        *,
+        dims: Mapping[str, int] | None = None,
+        lenient: bool = False,
+        outputs: Sequence[str] = (),
+        bind: Mapping[str, float] | None = None,
+    ) -> Graph:
+        """Read a part of a model."""
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """A file format.
@@ -39,6 +52,9 @@ class Format:
         Returns the dialect of a file: path, whether legacy files are accepted.
     save
         Writes a graph; None if models are not written in this format.
+    load_part
+        Reads a model up to some of its values, or with inputs that are constants; None if its
+        models are read only as they are.
     rounding
         How its float quantization differs from the reference's, for users; empty if it does not.
     """
@@ -49,12 +65,14 @@ class Format:
     dialect: Callable[[Path, bool], str]
     save: Callable[[Graph, Path | str], None] | None
     rounding: str = ""
+    load_part: _LoadPart | None = None
 
 
 FORMATS = (
     Format(
         name="ONNX", suffix=".onnx", load=load_onnx, dialect=lambda path, lenient: "ONNX",
         save=None, rounding="exact halves round up, where ONNX rounds them to even",
+        load_part=load_onnx,
     ),
     Format(
         name="TensorFlow Lite", suffix=".tflite", load=load_tflite,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,12 @@ __all__ = [
 
 
 def check_file(
-    path: Path, *, dims: Mapping[str, int] | None = None, lenient: bool = False
+    path: Path,
+    *,
+    dims: Mapping[str, int] | None = None,
+    lenient: bool = False,
+    outputs: Sequence[str] = (),
+    bind: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """Return what ``check --json`` prints: whether the model is valid and can be built.
 
@@ -38,7 +43,7 @@ def check_file(
 
     Parameters
     ----------
-    dims, lenient
+    dims, lenient, outputs, bind
         How to read the model, see :func:`nnef_hw.frontend.load`.
 
     Raises
@@ -49,7 +54,7 @@ def check_file(
     is_valid: bool | None
     able = dict.fromkeys((architecture.name for architecture in ARCHITECTURES), False)
     try:
-        graph = load(path, dims=dims, lenient=lenient)
+        graph = load(path, dims=dims, lenient=lenient, outputs=outputs, bind=bind)
     except UsageError:
         raise
     except NnefHwError as error:
@@ -98,16 +103,21 @@ def _subject(error: NnefHwError) -> str:
 
 
 def inspect_file(
-    path: Path, *, dims: Mapping[str, int] | None = None, lenient: bool = False
+    path: Path,
+    *,
+    dims: Mapping[str, int] | None = None,
+    lenient: bool = False,
+    outputs: Sequence[str] = (),
+    bind: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """Return what ``inspect --json`` prints: the format of a file and the model in it.
 
     Parameters
     ----------
-    dims, lenient
+    dims, lenient, outputs, bind
         How to read the model, see :func:`nnef_hw.frontend.load`.
     """
-    graph = load(path, dims=dims, lenient=lenient)
+    graph = load(path, dims=dims, lenient=lenient, outputs=outputs, bind=bind)
     described = {"format": detect_format(path, lenient=lenient), **inspect_model(graph)}
     rounding = find_format(path).rounding
     return {**described, "rounding": rounding if described["quantized"] else ""}

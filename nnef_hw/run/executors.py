@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -123,6 +123,8 @@ def make_executor(
     port: str | None = None,
     dims: Mapping[str, int] | None = None,
     lenient: bool = False,
+    outputs: Sequence[str] = (),
+    bind: Mapping[str, float] | None = None,
 ) -> Executor:
     """Return the executor for a model file or a build's folder.
 
@@ -132,7 +134,7 @@ def make_executor(
         ``float``, ``fixed``, ``rtl``, ``netlist`` or ``device``.
     port
         Serial port of the device, or ``sim``.
-    dims, lenient
+    dims, lenient, outputs, bind
         How to read a model file, see :func:`nnef_hw.frontend.load`.
 
     Raises
@@ -141,10 +143,11 @@ def make_executor(
         If that model cannot be run that way.
     """
     build = BuildFolder.open(path) if (path / "manifest.json").is_file() else None
-    if build is not None and (dims or lenient):
+    part: dict[str, Any] = {"dims": dims, "lenient": lenient, "outputs": outputs, "bind": bind}
+    if build is not None and any(part.values()):
         raise UsageError(
             f"{str(path)!r} is a build: its model was read already",
-            remedy="leave --dim and --lenient to nnef-hw build",
+            remedy="leave --dim, --lenient, --outputs and --bind to nnef-hw build",
         )
     if (port is None) == (on == "device"):
         raise UsageError(
@@ -161,12 +164,9 @@ def make_executor(
             return DeviceExecutor(build, port)
         return NetlistExecutor(build) if on == "netlist" else RtlExecutor(build)
     if on == "fixed":
-        graph = build.fixed if build else load(path, dims=dims, lenient=lenient)
+        graph = build.fixed if build else load(path, **part)
         return FixedExecutor(_quantized(graph, path))
-    if build is not None:
-        graph = build.canonical or build.fixed
-    else:
-        graph = load(path, dims=dims, lenient=lenient)
+    graph = load(path, **part) if build is None else build.canonical or build.fixed
     if graph.stage == Stage.FIXED:
         raise UsageError(
             f"{str(path)!r} holds only a quantized model", remedy="run it with --on fixed"

@@ -41,7 +41,7 @@ Scope = ChainMap[str, Value | None]
 
 
 def lower(
-    model: OnnxModel, bodies: FunctionBodies, dims: Mapping[str, int], errors: list[NnefHwError]
+    model: OnnxModel, bodies: FunctionBodies, symbols: Symbols, errors: list[NnefHwError]
 ) -> Graph:
     """Turn a model into a graph.
 
@@ -49,8 +49,8 @@ def lower(
     ----------
     bodies
         Bodies of operators that ONNX defines in terms of others.
-    dims
-        Values of the symbols in the inputs' shapes.
+    symbols
+        Shapes of the inputs.
     errors
         Errors that were found before.
 
@@ -63,7 +63,7 @@ def lower(
     ErrorGroup
         If there are several.
     """
-    return _Lowering(model, bodies, errors).lower(Symbols(model, dims))
+    return _Lowering(model, bodies, errors).lower(symbols)
 
 
 class _UnknownValueError(Exception):

@@ -204,7 +204,11 @@ class OnnxModel:
 
 
 def as_data(values: Any, element: ElementType) -> NDArray[Any]:
-    """Return numbers in the width that tensors of that type are kept in."""
+    """Return numbers in the width that tensors of that type are kept in.
+
+    One number seen as many is not copied.
+    """
     kinds = {"integer": np.int64, "logical": np.bool_}
     float_kind = np.float64 if element.bits == 64 else np.float32
-    return np.asarray(values).astype(kinds.get(element.dtype, float_kind))
+    array = np.asarray(values)
+    return array.astype(kinds.get(element.dtype, float_kind), copy=any(array.strides))

@@ -23,6 +23,8 @@ from nnef_hw.frontend.onnx.model import (
     OnnxModel,
     OnnxNode,
 )
+from nnef_hw.frontend.onnx.oldest import OLDEST, complete_attribute, modernize
+from nnef_hw.frontend.onnx.order import sorted_graph
 from nnef_hw.frontend.onnx.schemas import Schemas, standard_domain
 from nnef_hw.frontend.onnx.tensors import decode_sparse_tensor, decode_tensor, type_name
 
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
 __all__ = ["Decoder", "read_model"]
 
 _MAX_BYTES = 1 << 31
-_MIN_OPSET = 6
 _UNKNOWN = Constant(np.zeros(()), FLOAT32)
 """Stands for a tensor that cannot be read, which was reported."""
 
@@ -134,12 +135,15 @@ class Decoder:
                 location=self._where,
             )
         self._check_unique("metadata key", (item.key for item in proto.metadata_props))
-        opsets = self._opsets(proto.opset_import)
+        opsets = self._opsets(proto.opset_import, oldest=1)
+        if opsets.get("", 1) < OLDEST:
+            modernize(proto.graph)
+            opsets[""] = OLDEST
         keys = [_function_key(function) for function in proto.functions]
         self._check_unique("function", (".".join(key) for key in keys))
         self._functions = set(keys)
         functions = [self.function(function, opsets) for function in proto.functions]
-        graph = self._graph(proto.graph, opsets)
+        graph = sorted_graph(self._graph(proto.graph, opsets))
         return OnnxModel(str(self._path), graph, {item.key: item for item in functions})
 
     def function(self, proto: FunctionProto, opsets: Mapping[str, int]) -> OnnxFunction:
@@ -160,8 +164,8 @@ class Decoder:
             self._nodes(proto.node, own),
         )
 
-    def _opsets(self, imports: Iterable[Any]) -> dict[str, int]:
-        """Return the versions of the imported domains."""
+    def _opsets(self, imports: Iterable[Any], *, oldest: int = OLDEST) -> dict[str, int]:
+        """Return the versions of the imported domains; the first models imported none."""
         result: dict[str, int] = {}
         for item in imports:
             domain = standard_domain(item.domain)
@@ -173,13 +177,13 @@ class Decoder:
                         location=self._where,
                     )
                 )
-        version = result.get("", _MIN_OPSET)
+        version = result.get("", oldest)
         newest = self._schemas.newest
-        if not _MIN_OPSET <= version <= newest:
+        if not oldest <= version <= newest:
             remedy = "convert it with onnx.version_converter"
             raise UnsupportedError(
-                f"the model uses opset {version}, but only {_MIN_OPSET} to {newest} are supported",
-                remedy=remedy if version < _MIN_OPSET else "pip install --upgrade onnx",
+                f"the model uses opset {version}, but only {oldest} to {newest} are supported",
+                remedy=remedy if version < oldest else "pip install --upgrade onnx",
                 location=self._where,
             )
         return result
@@ -256,7 +260,7 @@ class Decoder:
     def _attribute(self, proto: AttributeProto, opsets: Mapping[str, int] | None = None) -> Any:
         if proto.ref_attr_name:
             return AttributeReference(proto.ref_attr_name)
-        kinds = proto.AttributeType
+        proto, kinds = complete_attribute(proto), proto.AttributeType
         if proto.type == kinds.FLOAT:
             return _decimal(proto.f)
         if proto.type == kinds.INT:

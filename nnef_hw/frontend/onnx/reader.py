@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nnef_hw.errors import NnefHwError, raise_all
 from nnef_hw.frontend.onnx import operators
 from nnef_hw.frontend.onnx.checks import check_structure
 from nnef_hw.frontend.onnx.function_bodies import FunctionBodies
+from nnef_hw.frontend.onnx.interface import bind_inputs, cut_at
 from nnef_hw.frontend.onnx.lower import lower
 from nnef_hw.frontend.onnx.protobuf import read_model
+from nnef_hw.frontend.onnx.symbols import Symbols
 from nnef_hw.ir import Graph
 
 __all__ = ["load_onnx"]
@@ -19,7 +21,12 @@ _OPERATOR_MODULES = operators
 
 
 def load_onnx(
-    path: Path | str, *, dims: Mapping[str, int] | None = None, lenient: bool = False
+    path: Path | str,
+    *,
+    dims: Mapping[str, int] | None = None,
+    lenient: bool = False,
+    outputs: Sequence[str] = (),
+    bind: Mapping[str, float] | None = None,
 ) -> Graph:
     """Read an ONNX model.
 
@@ -30,11 +37,16 @@ def load_onnx(
         inputs is the batch, which is 1 if it is not given.
     lenient
         Has no effect for ONNX.
+    outputs
+        Values that the graph returns in place of its own results, by their names in the file.
+    bind
+        Inputs that are constants, filled with one number each.
 
     Raises
     ------
     UsageError
-        If there is no such file, a symbol has no value, or the ``onnx`` package is missing.
+        If there is no such file, input or value, a symbol has no value, or the ``onnx`` package is
+        missing.
     ModelError, UnsupportedError, ErrorGroup
         If the model is invalid or cannot be handled; every problem is listed.
     """
@@ -42,4 +54,9 @@ def load_onnx(
     model, decoder = read_model(Path(path), errors)
     check_structure(model, errors)
     raise_all(errors)
-    return lower(model, FunctionBodies(decoder), dims or {}, errors)
+    symbols = Symbols(model, dims or {})
+    if bind:
+        model = bind_inputs(model, bind, symbols)
+    if outputs:
+        model = cut_at(model, outputs)
+    return lower(model, FunctionBodies(decoder), symbols, errors)

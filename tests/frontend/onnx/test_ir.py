@@ -45,16 +45,15 @@ def test_names_become_identifiers(read, parse):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("{ y = Relu(h)  h = Tanh(x) }", "Relu 'y' reads 'h' before it is computed"),
         ("{ y = Add(x, h)  h = Relu(y) }", "Add 'y' reads 'h' before it is computed"),
         ("{ y = Relu(h) }", "Relu 'y' reads 'h', which nothing defines"),
         ("{ h = Relu(x) }", "the graph returns 'y', which nothing defines"),
         ("{ h = Relu(x)  h = Tanh(x)  y = Relu(h) }", "the value 'h' is defined twice"),
         ("{ x = Relu(x)  y = Relu(x) }", "the value 'x' is defined twice"),
     ],
-    ids=["unsorted", "cyclic", "undefined", "no_result", "assigned_twice", "input_assigned"],
+    ids=["cyclic", "undefined", "no_result", "assigned_twice", "input_assigned"],
 )
-def test_graphs_must_be_sorted_and_single_assignment(read, text, reason):
+def test_graphs_have_no_cycles_and_single_assignment(read, text, reason):
     with pytest.raises(ModelError, match=re.escape(reason)):
         read(f"net (float[1,4] x) => (float[1,4] y) {text}")
 
@@ -85,7 +84,7 @@ def test_a_domain_must_be_imported(read):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"opset": 5}, "the model uses opset 5, but only 6 to"),
+        ({"opset": 0}, "the model uses opset 0, but only 1 to"),
         ({"opset": 999}, "the model uses opset 999"),
         ({"ir": 99}, "the model has IR version 99"),
     ],

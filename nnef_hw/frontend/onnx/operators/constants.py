@@ -8,17 +8,28 @@ from typing import Any
 import numpy as np
 
 from nnef_hw.frontend.onnx.calls import OnnxCall, Value
-from nnef_hw.frontend.onnx.model import ELEMENT_TYPES, FLOAT32, INT64, Constant, ElementType
+from nnef_hw.frontend.onnx.model import (
+    ELEMENT_TYPES,
+    FLOAT32,
+    INT64,
+    Constant,
+    ElementType,
+    as_data,
+)
 from nnef_hw.frontend.onnx.registry import lowers
 from nnef_hw.frontend.onnx.tensors import MAX_GENERATED, is_possible
 
 __all__: list[str] = []
 
 
-def _checked(call: OnnxCall, shape: list[int]) -> list[int]:
-    if not is_possible(shape, MAX_GENERATED):
+_MAX_UNIFORM = 1 << 27
+"""Elements of a constant that are all the same, which takes no memory."""
+
+
+def _checked(call: OnnxCall, shape: list[int], most: int = MAX_GENERATED) -> list[int]:
+    if not is_possible(shape, most):
         raise call.error(
-            f"the shape {shape} is not possible", f"at most {MAX_GENERATED} elements are supported"
+            f"the shape {shape} is not possible", f"at most {most} elements are supported"
         )
     return shape
 
@@ -41,11 +52,12 @@ def constant(call: OnnxCall) -> Value:
 
 @lowers("ConstantOfShape", 9, 20, 21, 23, 24, 25)
 def constant_of_shape(call: OnnxCall) -> Value:
-    shape = _checked(call, call.integers(0, "the shape") or [])
+    shape = _checked(call, call.integers(0, "the shape") or [], _MAX_UNIFORM)
     value: Constant = call.attr("value", Constant(np.zeros(1, np.float32), FLOAT32))
     if value.data.size != 1:
         raise call.error(f"the value has {value.data.size} elements, not 1")
-    return call.constant(np.full(shape, value.data.reshape(-1)[0]), value.type)
+    number = as_data(value.data.reshape(-1)[0], value.type)
+    return call.constant(np.broadcast_to(number, shape), value.type)
 
 
 @lowers("Shape", 1, 13, 15, 19, 21, 23, 24, 25)

@@ -58,7 +58,7 @@ _NUDGE = 2.0**-20
 """Share of a step that is added where numbers which lie on a limit must not fall below it."""
 
 _SHIFTS = {
-    "ROUND": 0.0, "HALF_EVEN": 0.0, "HALF_UP": 0.0, "HALF_DOWN": 0.0, "FLOOR": _NUDGE - 0.5,
+    "ROUND": 0.0, "HALF_EVEN": 0.0, "HALF_UP": 0.0, "HALF_DOWN": 0.0, "FLOOR": -0.5,
 }  # fmt: skip
 """Steps to add before rounding to the nearest, of modes that activations can have."""
 

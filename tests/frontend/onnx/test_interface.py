@@ -1,0 +1,143 @@
+"""Cutting graphs at values, inputs that are constants, and what the command line makes of both."""
+
+import json
+
+import numpy as np
+import pytest
+
+from nnef_hw.cli import main
+from nnef_hw.errors import UsageError
+from nnef_hw.frontend import load
+from nnef_hw.frontend.onnx import load_onnx
+from nnef_hw.reference import run_float
+from nnef_hw.report.models import check_file
+
+onnx = pytest.importorskip("onnx", reason="pip install nnef-hw[onnx]")
+
+CUT = """net (float[1,4] x, float[1,4] z) => (int64[?,?] y, float[1,4] d) {
+  a = Relu(x)
+  b = Neg(a)
+  c = Add(b, z)
+  y = NonMaxSuppression(c, c)
+  d = Sigmoid(c)
+}"""
+
+CHOSEN = """net (float[1,4] x, int64 rate, bool[2] flags, uint8[N,3] n) => (float[1,4] y) {
+  sixteen = Constant <value_int = 16000> ()
+  is_fast = Equal(rate, sixteen)
+  y = If (is_fast) <then_branch = g () => (p) { p = Neg(x) },
+                    else_branch = h () => (p) { p = Abs(x) }>
+}"""
+
+X = np.array([[-1.0, 2.0, -3.0, 4.0]])
+
+
+class TestOutputs:
+    def test_what_the_results_do_not_need_is_left_out(self, write):
+        graph = load(write(CUT, opset=13), outputs=["b"])
+        assert (graph.inputs, graph.outputs) == (("x",), ("b",))
+        assert [node.op for node in graph.nodes] == ["relu", "neg"]
+        assert run_float(graph, {"x": X})["b"].tolist() == [[0.0, -2.0, 0.0, -4.0]]
+
+    def test_several_in_their_order(self, write):
+        graph = load_onnx(write(CUT, opset=13), outputs=["d", "a", "d"])
+        assert graph.outputs == ("d", "a")
+        assert graph.inputs == ("x", "z")
+
+    def test_values_that_subgraphs_read_are_needed(self, write):
+        text = """net (float[1,4] x) => (float[1,4] y) <bool yes = {1}> {
+          a = Neg(x)
+          b = If (yes) <then_branch = g () => (p) { p = Abs(a) },
+                        else_branch = h () => (p) { p = Abs(x) }>
+          y = Exp(b)
+        }"""
+        found = run_float(load(write(text), outputs=["b"]), {"x": X})["b"]
+        assert found.tolist() == [[1.0, 2.0, 3.0, 4.0]]
+
+    def test_unknown_names_are_an_error_with_similar_ones(self, write):
+        text = "net (float[1] x) => (float[1] logits) { logits = Relu(x) }"
+        with pytest.raises(UsageError, match=r"no value 'logit' to cut .*such as 'logits'"):
+            load(write(text), outputs=["logit"])
+
+
+class TestBind:
+    @pytest.mark.parametrize(("rate", "expected"), [(16000, -X), (8000, abs(X))])
+    def test_conditions_on_bound_inputs_are_decided(self, write, rate, expected):
+        path = write(CHOSEN)
+        graph = load(path, bind={"rate": rate, "flags": 1, "n": 255}, dims={"N": 2})
+        assert graph.inputs == ("x",)
+        np.testing.assert_array_equal(run_float(graph, {"x": X})["y"], expected)
+
+    def test_numbers_fill_shapes(self, write):
+        text = "net (float[1,4] x, float[T,4] z) => (float[3,4] y) { y = Add(x, z) }"
+        graph = load(write(text), bind={"z": 0.5}, dims={"T": 3})
+        found = run_float(graph, {"x": X[None]})["y"]
+        assert found[0].tolist() == [[-0.5, 2.5, -2.5, 4.5]] * 3
+        with pytest.raises(UsageError, match="no input's shape has a symbol 'S'"):
+            load(write(text), bind={"z": 0.5}, dims={"T": 3, "S": 3})
+
+    @pytest.mark.parametrize(
+        ("bind", "reason"),
+        [
+            ({"speed": 1}, r"there is no input 'speed' to bind; use one of its names, such as"),
+            ({"rate": 0.5}, "the input 'rate' is int64, which has no 0.5"),
+            ({"n": 256}, "the input 'n' is uint8, which has no 256"),
+            ({"n": -1}, "the input 'n' is uint8, which has no -1"),
+            ({"flags": 2}, "the input 'flags' is bool, which has no 2"),
+        ],
+    )
+    def test_wrong_names_and_numbers(self, write, bind, reason):
+        with pytest.raises(UsageError, match=reason):
+            load(write(CHOSEN), bind=bind, dims={"N": 1})
+
+    def test_an_initializer_is_no_input(self, write):
+        text = "net (float[1,4] x) => (float[1,4] y) <float[1,4] w = {1,2,3,4}> { y = Add(x, w) }"
+        with pytest.raises(UsageError, match="there is no input 'w'"):
+            load(write(text), bind={"w": 1})
+
+
+class TestCommandLine:
+    def test_options_reach_the_model(self, write, capsys):
+        path = write(CHOSEN)
+        options = ["--bind", "rate=16000", "--bind", "flags=1", "--bind", "n=0", "--dim", "N=1"]
+        assert main(["inspect", str(path), "--json", *options]) == 0
+        assert json.loads(capsys.readouterr().out)["inputs"] == {"x": [1, 4]}
+        path = write(CUT, opset=13)
+        assert main(["inspect", str(path), "--json", "--outputs", "d,a"]) == 0
+        assert list(json.loads(capsys.readouterr().out)["outputs"]) == ["d", "a"]
+        assert check_file(path, outputs=["b"])["problems"] == []
+        assert check_file(path)["problems"]
+
+    @pytest.mark.parametrize(
+        ("options", "reason"),
+        [
+            (["--bind", "rate"], "is not NAME=X with a finite number X"),
+            (["--bind", "rate=fast"], "is not NAME=X with a finite number X"),
+            (["--bind", "rate=nan"], "is not NAME=X with a finite number X"),
+            (["--bind", "=1"], "is not NAME=X with a finite number X"),
+            (["--outputs", "a,,b"], "is not a list of names"),
+        ],
+    )
+    def test_malformed_options(self, write, capsys, options, reason):
+        with pytest.raises(SystemExit) as stopped:
+            main(["check", str(write(CHOSEN)), *options])
+        assert stopped.value.code == 2
+        assert reason in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("options", "reason"),
+        [
+            (["--bind", "rate=1", "--bind", "rate=2"], "--bind rate is given as 1 and as 2"),
+            (["--bind", "rat=1"], "there is no input 'rat' to bind"),
+            (["--outputs", "yy"], "there is no value 'yy'"),
+        ],
+    )
+    def test_wrong_options(self, write, capsys, options, reason):
+        assert main(["check", str(write(CHOSEN)), *options]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert reason in line
+
+    def test_nnef_is_read_as_it_is(self, tmp_path, capsys):
+        (tmp_path / "graph.nnef").write_text("version 1.0; graph net(x) -> (y) {}")
+        assert main(["check", str(tmp_path), "--outputs", "y"]) == 2
+        assert "NNEF models are read as they are" in capsys.readouterr().err
