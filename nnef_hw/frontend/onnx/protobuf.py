@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 __all__ = ["Decoder", "read_model"]
 
 _MAX_BYTES = 1 << 31
+_IMPORTING = 3
+"""The first IR version of which files say the opsets that they use."""
 _UNKNOWN = Constant(np.zeros(()), FLOAT32)
 """Stands for a tensor that cannot be read, which was reported."""
 
@@ -136,7 +138,8 @@ class Decoder:
             )
         self._check_unique("metadata key", (item.key for item in proto.metadata_props))
         opsets = self._opsets(proto.opset_import, oldest=1)
-        if opsets.get("", 1) < OLDEST:
+        first = 1 if proto.ir_version < _IMPORTING else OLDEST
+        if opsets.get("", first) < OLDEST:
             modernize(proto.graph)
             opsets[""] = OLDEST
         keys = [_function_key(function) for function in proto.functions]

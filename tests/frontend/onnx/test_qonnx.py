@@ -300,6 +300,42 @@ class TestBuilding:
         np.testing.assert_allclose(run_float(canonical, {"x": x})["y"], real, atol=1e-9)
 
 
+class TestBipolarNetwork:
+    def test_comparisons_are_exact_in_integers(self, read, rng):
+        values = {
+            "s": 0.25, "z": 0.0, "b": 4.0, "one": 0.5,
+            "v": rng.normal(size=(6, 5)), "w": rng.normal(size=(3, 6)),
+            "g": rng.uniform(-2, 2, 6), "o": rng.normal(size=6), "m": rng.normal(size=6),
+            "r": rng.uniform(1, 2, 6), "c": rng.normal(size=3),
+        }  # fmt: skip
+        helper = onnx.helper
+        nodes = [
+            helper.make_node("Quant", ["x", "s", "z", "b"], ["xq"], domain=FINN),
+            helper.make_node("BipolarQuant", ["v", "one"], ["vq"], domain=FINN),
+            helper.make_node("Gemm", ["xq", "vq"], ["h"], transB=1),
+            helper.make_node("BatchNormalization", ["h", "g", "o", "m", "r"], ["n"]),
+            helper.make_node("BipolarQuant", ["n", "one"], ["a"], domain=FINN),
+            helper.make_node("BipolarQuant", ["w", "one"], ["wq"], domain=FINN),
+            helper.make_node("Gemm", ["a", "wq", "c"], ["k"], transB=1),
+            helper.make_node("BipolarQuant", ["k", "s"], ["y"], domain=FINN),
+        ]
+        tensors = [onnx.numpy_helper.from_array(np.float32(v), n) for n, v in values.items()]
+        info = [helper.make_tensor_value_info("x", 1, [1, 5]),
+                helper.make_tensor_value_info("y", 1, [1, 3])]  # fmt: skip
+        graph = helper.make_graph(nodes, "net", info[:1], info[1:], tensors)
+        opsets = [helper.make_opsetid("", 13)]
+        loaded = read(helper.make_model(graph, opset_imports=opsets, ir_version=8))
+        fixed, _ = fix_model(loaded, None)
+        x = rng.normal(size=(500, 5))
+        real = run_float(loaded, {"x": x})["y"]
+        found = dequantize_outputs(fixed, run_fixed(fixed, quantize_inputs(fixed, {"x": x})))["y"]
+        np.testing.assert_array_equal(found, real)
+        assert set(np.unique(real)) == {-0.25, 0.25}
+        filters = [fixed.tensor(node.inputs[1]).qtype for node in fixed.nodes
+                   if node.op == "linear"]  # fmt: skip
+        assert [qtype.is_binary for qtype in filters] == [True, True]
+
+
 @pytest.fixture
 def run_qonnx(tmp_path):
     """Return a function that runs a model in the executor of the ``qonnx`` package."""
