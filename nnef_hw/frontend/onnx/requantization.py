@@ -2,7 +2,8 @@
 
 The exporters of PULP (NEMO, quantlib, DORY, Deeploy) write it as one operator, or as products,
 sums, casts, a quotient and a clip. Both become a product and a sum of real numbers whose result is
-quantized in steps of 1, and the integer filters in front of them keep their codes.
+quantized in steps of 1, and the integer filters in front of them keep their codes. So is
+``clip(round(x))`` a quantization in steps of 1.
 """
 
 from __future__ import annotations
@@ -51,6 +52,13 @@ class _Sum(Value):
     divisor: float = 1.0
     is_whole: bool = False
     is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rounded(Value):
+    """Real numbers rounded to integers, and what they were before."""
+
+    source: Value
 
 
 def follow(call: OnnxCall, results: Value | Sequence[Value | None]) -> Value | None:
@@ -144,29 +152,48 @@ def _floor(call: OnnxCall, result: Value) -> Value | None:
     return replace(x, tensor=result.tensor, is_whole=True)
 
 
+def _round(call: OnnxCall, result: Value) -> Value | None:
+    return _Rounded(result.tensor, result.type, call.required(0))
+
+
 def _clip(call: OnnxCall, result: Value) -> Value | None:
-    x = call.input(0)
-    if not isinstance(x, _Sum) or not x.is_whole:
+    x, limits = call.input(0), _clip_limits(call)
+    if not isinstance(x, _Sum | _Rounded) or limits is None or x.source.type.dtype != "scalar":
         return None
-    if x.type.dtype != "scalar" or x.source.type.dtype != "scalar":
+    if isinstance(x, _Rounded):
+        return _codes(call, x.source, limits)
+    if not x.is_whole or x.type.dtype != "scalar" or (x.is_cut and limits[0] < 0):
         return None
-    if call.since < 11:
-        lo, hi = call.attr("min"), call.attr("max")
-    else:
-        lo, hi = call.optional_number(1, "the minimum"), call.optional_number(2, "the maximum")
-    if lo is None or hi is None or not _is_whole(np.array([lo, hi])) or not lo < hi:
-        return None
-    if x.is_cut and lo < 0:
-        return None
-    limits = (int(lo), int(hi))
-    if _coding(limits).quantization is None or _spread(x.source.shape, x.factor, x.addend) is None:
+    if _spread(x.source.shape, x.factor, x.addend) is None:
         return None
     return requantized(call, x.source, x.factor, x.addend, x.divisor, limits)
 
 
+def _codes(call: OnnxCall, x: Value, limits: tuple[int, int]) -> Value:
+    """Return ``clip(round(x))`` as numbers in steps of 1."""
+    coding = _coding(limits)
+    codes = quantized(call, Value(x.tensor, FLOAT32), coding)
+    return dequantized(call, codes, coding, FLOAT32)
+
+
+def _clip_limits(call: OnnxCall) -> tuple[int, int] | None:
+    """Return the limits of a Clip; None if they are not the range of some number of bits."""
+    if call.since < 11:
+        lo, hi = call.attr("min"), call.attr("max")
+    else:
+        values = [call.input(index) for index in (1, 2)]
+        if any(value is None or value.data is None for value in values):
+            return None
+        lo, hi = call.number(1, "the minimum"), call.number(2, "the maximum")
+    if lo is None or hi is None or not _is_whole(np.array([lo, hi])) or not lo < hi:
+        return None
+    limits = (int(lo), int(hi))
+    return limits if _coding(limits).quantization is not None else None
+
+
 _PARTS = {
     "Add": _addition, "Cast": _cast, "Clip": _clip, "Div": _quotient, "Floor": _floor,
-    "Mul": _product,
+    "Mul": _product, "Round": _round,
 }  # fmt: skip
 
 

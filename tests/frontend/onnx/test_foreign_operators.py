@@ -204,6 +204,30 @@ class TestIntegers:
         wanted = np.floor_divide(numerator * (3 if form == "cast" else 1), 200)
         np.testing.assert_array_equal(run_float(graph, {"x": x})["y"], np.clip(wanted, lo, hi))
 
+    def test_rounded_and_clipped_numbers_are_codes(self, read, rng):
+        constants = {
+            "s": np.float32(0.25), "z": np.float32(3), "u": np.float32(0.125), "lo": np.float32(0),
+            "hi": np.float32(15), "low": np.float32(-8), "high": np.float32(7),
+            "w": rng.normal(size=(4, 3)).astype(np.float32), "t": np.float32(0.03125),
+        }  # fmt: skip
+        steps = [
+            ("Div", "x", "s", "a"), ("Add", "a", "z", "b"), ("Round", "b", "c"),
+            ("Clip", "c", "lo", "hi", "d"), ("Div", "w", "u", "e"), ("Round", "e", "f"),
+            ("Clip", "f", "low", "high", "g"), ("Sub", "d", "z", "h"), ("MatMul", "h", "g", "i"),
+            ("Mul", "i", "t", "y"),
+        ]  # fmt: skip
+        nodes = [helper.make_node(op, names[:-1], names[-1:]) for op, *names in steps]
+        proto = build(nodes, [1, 4], constants)
+        graph = read(proto)
+        quants = {t.quant.args["bits"] for t in graph.tensors.values() if t.quant}
+        assert quants == {4}
+        assert not {"round_even", "clamp"} & {node.op for node in graph.nodes}
+        pytest.importorskip("onnxruntime", reason="pip install nnef-hw[crosscheck]")
+        x = rng.uniform(-3, 6, (40, 1, 4)).astype(np.float32)
+        expected = run_onnxruntime(proto, [x[:, 0]])["y"]
+        found = run_float(graph, {"x": x[:, 0]})["y"]
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+
     @pytest.mark.parametrize("options", UNLIKE.values(), ids=UNLIKE)
     def test_other_chains_stay_as_they_are(self, read, rng, options):
         pytest.importorskip("onnxruntime", reason="pip install nnef-hw[crosscheck]")

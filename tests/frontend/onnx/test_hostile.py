@@ -38,8 +38,19 @@ MODELS = [
       h = Add(t, e)
       y = Einsum <equation = "ij,jk->ik"> (h, m)
     }""",
+    """net (float[1,2] x) => (float[1,3] y)
+    <float[1] s = {0.5}, float[1] z = {0}, float[1] b = {4}, float[1] c = {8},
+     float[3,2] w = {1, 2, -3, 4, -5, 6}, float[3,2] t = {1, 2, 3, 4, 5, 6}> {
+      q = qonnx.custom_op.general.Quant <signed = 1, narrow = 0> (x, s, z, b)
+      v = onnx.brevitas.BipolarQuant (w, s)
+      g = com.microsoft.FusedGemm <transB = 1, activation = "Relu"> (q, v)
+      r = finn.MultiThreshold <out_scale = 0.5, out_bias = -0.5> (g, t)
+      m = qonnx.custom_op.general.Trunc <rounding_mode = "FLOOR"> (r, s, z, c, b)
+      n = RequantShift <div = float {16}, n_levels = float {256}, signed = float {1}> (m, b, c)
+      y = Round (n)
+    }""",
 ]
-"""Convolution and pooling, a recurrent layer, and shape arithmetic."""
+"""Convolution and pooling, a recurrent layer, shape arithmetic, and operators of other tools."""
 
 
 def messages():
