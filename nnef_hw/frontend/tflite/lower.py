@@ -14,7 +14,8 @@ from nnef_hw.errors import (
     raise_all,
 )
 from nnef_hw.frontend.builder import Builder
-from nnef_hw.frontend.tflite.calls import Conversions, TfliteCall, identifier
+from nnef_hw.frontend.tflite.calls import TfliteCall, identifier
+from nnef_hw.frontend.tflite.conversions import Conversions
 from nnef_hw.frontend.tflite.model import TfliteModel, TfliteOperator, TfliteTensor
 from nnef_hw.frontend.tflite.registry import lowering_of
 from nnef_hw.frontend.tflite.states import Handle, States, initial_values
