@@ -92,9 +92,11 @@ def test_full_disk_ends_a_waveform(refused, built, monkeypatch):
     """The file system has less than a waveform may leave; here none has so much."""
     source = Path(fast_runner.__file__).with_suffix(".cpp")
     text = source.read_text().replace("TraceReserve = 16 << 20", "TraceReserve = 1ull << 60")
-    harness = built.parent / "full.cpp"
-    harness.write_text(text)
-    monkeypatch.setattr(fast_runner, "_HARNESS", harness)
+    runner = built.parent / "full.cpp"
+    runner.write_text(text)
+    header = built.parent / "stream_model.h"
+    shutil.copyfile(source.with_name(header.name), header)
+    monkeypatch.setattr(fast_runner, "_RUNNER", (runner, header))
     refused(
         "sim", built, "--trace", "out.vcd",
         match=r"nnef-hw: out\.vcd: cannot be written: No space left on device; free some space",

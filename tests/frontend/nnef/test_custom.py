@@ -56,7 +56,7 @@ def test_another_operator_of_the_same_name_is_refused(fragment, load_with):
     assert caught.value.location.line == 3
 
 
-@pytest.mark.parametrize("name", ["magic", "scan", "hard_swish"])
+@pytest.mark.parametrize("name", ["magic", "scan", "hard_sigmoid"])
 def test_operator_that_nobody_knows_is_refused(name, load_with):
     reason = f"the fragment '{name}' has no body, so it is not known what it computes"
     with pytest.raises(UnsupportedError, match=re.escape(f"7:9: {reason}; define it")):
