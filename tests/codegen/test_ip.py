@@ -134,7 +134,9 @@ def test_names_begin_like_the_model(model, name):
 def test_every_module_carries_the_name(network):
     plan = schedule(network[0], TARGET)
     text = ip_verilog(plan, network[0], "my_net")
-    modules = re.findall(r"^\s*module\s+\\?([^\s(;#]+)", text, re.MULTILINE)
+    # A module of primitives may have a text of its own for this family.
+    others = re.sub(r"`ifdef NNEF_HW_GOWIN.*?`endif", "", text, flags=re.DOTALL)
+    modules = re.findall(r"^\s*module\s+\\?([^\s(;#]+)", others, re.MULTILINE)
     assert len(modules) == len(set(modules)) > 10
     assert {name for name in modules if not re.match(r"my_net($|[._])", name)} == set()
     assert "nnef_hw" not in text

@@ -79,7 +79,9 @@ def test_comment_cannot_be_left(graph):
 
 def test_modules_carry_the_names_of_layers(graph):
     text = to_verilog(Accelerator(schedule(graph, find_board("ice40")), graph), name="net")
-    modules = re.findall(r"^module (\w+)", text, re.MULTILINE)
+    # A module of primitives may have a text of its own for this family.
+    others = re.sub(r"`ifdef NNEF_HW_GOWIN.*?`endif", "", text, flags=re.DOTALL)
+    modules = re.findall(r"^module (\w+)", others, re.MULTILINE)
     assert len(modules) == len(set(modules))
     expected = {
         "net", "net_edges", "net_edges_window", "net_edges_array", "net_edges_requantize",
