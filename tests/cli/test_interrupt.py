@@ -1,5 +1,6 @@
 """Commands that are asked to end while tools run: with programs that stand for slow tools."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -46,16 +47,23 @@ def slow_tools(tmp_path, monkeypatch):
 
 @pytest.fixture
 def start(tiny, tmp_path, slow_tools):
-    """Start a build with synthesis in a copy of the built one; return it when yosys runs."""
+    """Start a build with synthesis in a copy of the built one; give it when only yosys runs."""
 
+    @contextlib.contextmanager
     def start(folder):
         command = [PROGRAM, "build", tiny / "tiny.nnef.tgz", "--board", "icebreaker", "--out"]
         command += [folder, "--calibrate", tiny / "samples.npz"]
-        process = subprocess.Popen(
+        with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
-        )
-        wait_for((slow_tools / "running").exists)
-        return process
+        ) as process:
+            try:
+                wait_for((slow_tools / "running").exists)
+                # The simulation beside it has ended.
+                wait_for(lambda: len(hidden(folder)) == 1)
+                yield process
+            finally:
+                # A test that fails does not wait for it.
+                process.kill()
 
     return start
 
@@ -100,12 +108,12 @@ def test_signal_to_the_process_alone_ends_everything(name, built, start, slow_to
 
 def test_ignored_signal_stays_ignored(built, start, slow_tools, tmp_path):
     out = Path(shutil.copytree(built, tmp_path / "out"))
-    previous = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        process = start(out)
-    finally:
-        signal.signal(signal.SIGHUP, previous)
-    with process:
+    with contextlib.ExitStack() as stack:
+        previous = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            process = stack.enter_context(start(out))
+        finally:
+            signal.signal(signal.SIGHUP, previous)
         process.send_signal(signal.SIGHUP)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.5)
@@ -134,12 +142,13 @@ def test_living_build_keeps_its_files(built, tiny, start, slow_tools, tmp_path):
         (kept,) = hidden(out)
         other = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
         with other:
-            # it waits for the first one to end
-            with pytest.raises(subprocess.TimeoutExpired):
-                other.wait(3)
-            assert hidden(out) == [kept]
-            other.kill()
-            other.communicate()
+            try:
+                # it waits for the first one to end
+                with pytest.raises(subprocess.TimeoutExpired):
+                    other.wait(3)
+                assert hidden(out) == [kept]
+            finally:
+                other.kill()
         living.terminate()
         living.communicate(timeout=PATIENCE)
     assert_gone(slow_tools)
@@ -162,9 +171,12 @@ def test_simulation_ends_with_the_command(built, tmp_path, monkeypatch):
         [PROGRAM, "sim", built], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     with process:
-        wait_for((folder / "running").exists)
-        process.send_signal(signal.SIGINT)
-        printed = process.communicate(timeout=PATIENCE)
+        try:
+            wait_for((folder / "running").exists)
+            process.send_signal(signal.SIGINT)
+            printed = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
     assert (process.returncode, printed) == (130, ("", "nnef-hw: interrupted\n"))
     assert_gone(folder)
     assert not list((tmp_path / "cache").rglob(".*"))
