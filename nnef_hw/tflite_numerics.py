@@ -25,6 +25,7 @@ __all__ = [
     "TfliteRequant",
     "tflite_add_requant",
     "tflite_exp_table",
+    "tflite_limits",
     "tflite_mean_requant",
     "tflite_requant",
     "tflite_softmax_codes",
@@ -295,6 +296,18 @@ def tflite_add_requant(
     least = output.lo if lo is None else lo
     zero, most = output.zero_point, output.hi
     return TfliteAddRequant((m0, m1, m2), (s0, s1, s2), zero, least, most, signs, shift)
+
+
+def tflite_limits(lo: float, hi: float, scale: float, zero_point: int) -> tuple[float, float]:
+    """Return the codes of the limits of a fused activation; one may be infinite.
+
+    They are the nearest ones in single precision, halves away from 0
+    (``CalculateActivationRangeQuantized``).
+    """
+    quotients = np.array([lo, hi], np.float32) / np.float32(scale)
+    away = np.copysign(np.floor(np.abs(quotients, dtype=np.float64) + 0.5), quotients)
+    low, high = (away + zero_point).tolist()
+    return low, high
 
 
 def tflite_exp_table(scale: float, entries: int = 256) -> IntArray:

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from nnef_hw.frontend.model_file import MAX_VOLUME
 from nnef_hw.frontend.nnef.invocation import Invoked
 from nnef_hw.frontend.nnef.variable_data import literal_data
 from nnef_hw.frontend.shapes import Call
 from nnef_hw.ir import State, Tensor
 
 __all__ = ["SOURCES", "positive_shape"]
-
-_MAX_VOLUME = 1 << 28
 
 
 def positive_shape(call: Invoked) -> tuple[int, ...]:
@@ -32,9 +31,9 @@ def positive_shape(call: Invoked) -> tuple[int, ...]:
         raise call.error(
             f"shape {list(shape)} must be positive", "every extent is at least 1", at="shape"
         )
-    if math.prod(shape) > _MAX_VOLUME:
+    if math.prod(shape) > MAX_VOLUME:
         raise call.error(
-            f"shape {list(shape)} has more than {_MAX_VOLUME} elements",
+            f"shape {list(shape)} has more than {MAX_VOLUME} elements",
             "no supported device holds it",
             at="shape",
         )

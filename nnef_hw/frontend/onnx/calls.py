@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.errors import Location, ModelError, UnsupportedError
 from nnef_hw.frontend.builder import Builder
+from nnef_hw.frontend.model_file import MAX_VOLUME
 from nnef_hw.frontend.onnx.model import (
     Constant,
     ElementType,
@@ -20,7 +21,7 @@ from nnef_hw.frontend.onnx.model import (
     OnnxNode,
     as_data,
 )
-from nnef_hw.frontend.onnx.tensors import MAX_VOLUME, is_possible
+from nnef_hw.frontend.onnx.tensors import is_possible
 from nnef_hw.ir import Tensor
 from nnef_hw.ir.quantization import rearranged
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError, UsageError
+from nnef_hw.frontend.model_file import read_model_file
 from nnef_hw.frontend.onnx.model import (
     ELEMENT_TYPES,
     FLOAT32,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Decoder", "read_model"]
 
-_MAX_BYTES = 1 << 31
 _IMPORTING = 3
 """The first IR version of which files say the opsets that they use."""
 _UNKNOWN = Constant(np.zeros(()), FLOAT32)
@@ -73,18 +73,9 @@ def read_model(path: Path, errors: list[NnefHwError]) -> tuple[OnnxModel, Decode
             f"ONNX models such as {str(path)!r} need the onnx package",
             remedy="pip install nnef-hw[onnx]",
         ) from None
-    if not path.exists():
-        raise UsageError(f"there is no model {str(path)!r}")
+    content = read_model_file(path, "export it with external data")
     try:
-        if path.stat().st_size >= _MAX_BYTES:
-            raise ModelError(
-                "the file is larger than 2 GiB, more than protobuf allows",
-                remedy="export it with external data",
-                location=where,
-            )
-        proto = ModelProto.FromString(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+        proto = ModelProto.FromString(content)
     except DecodeError:
         raise ModelError(
             "the file is not an ONNX model, or it is damaged",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nnef_hw.errors import Location, ModelError, UnsupportedError, UsageError
+from nnef_hw.frontend.model_file import MAX_VOLUME
 from nnef_hw.frontend.onnx.model import ElementType, OnnxInput, OnnxModel
-from nnef_hw.frontend.onnx.tensors import MAX_VOLUME, is_possible
+from nnef_hw.frontend.onnx.tensors import is_possible
 
 __all__ = ["Symbols"]
 

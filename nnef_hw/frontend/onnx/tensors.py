@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.errors import ModelError, UnsupportedError
+from nnef_hw.frontend.model_file import MAX_VOLUME
 from nnef_hw.frontend.onnx.model import ELEMENT_TYPES, Constant, ElementType, as_data
 
 if TYPE_CHECKING:
@@ -18,15 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAX_GENERATED",
-    "MAX_VOLUME",
     "decode_sparse_tensor",
     "decode_tensor",
     "is_possible",
     "type_name",
 ]
 
-MAX_VOLUME = 1 << 28
-"""Elements of a tensor; no supported device holds more."""
 
 MAX_GENERATED = 1 << 24
 """Elements of a constant that a few numbers describe."""

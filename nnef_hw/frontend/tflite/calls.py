@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.errors import Location, ModelError, UnsupportedError
 from nnef_hw.frontend.builder import Builder
+from nnef_hw.frontend.model_file import MAX_VOLUME
 from nnef_hw.frontend.tflite.conversions import Conversions, transposed
 from nnef_hw.frontend.tflite.model import (
     FLOAT32,
@@ -23,13 +24,12 @@ from nnef_hw.frontend.tflite.model import (
 from nnef_hw.frontend.tflite.states import Handle, States
 from nnef_hw.frontend.tflite.values import Value, channels_first
 from nnef_hw.ir.quantization import rearranged
+from nnef_hw.tflite_numerics import tflite_limits
 
 __all__ = ["Operand", "TfliteCall", "activate", "identifier"]
 
 Operand = Value | float
 """An argument: a number becomes a constant."""
-
-_MAX_VOLUME = 1 << 28
 
 
 def identifier(name: str) -> str:
@@ -209,9 +209,9 @@ class TfliteCall:
         except (ArithmeticError, LookupError, ValueError) as error:
             raise self.error(f"{op} cannot be computed: {error}") from None
         for tensor in tensors:
-            if tensor.volume > _MAX_VOLUME:
+            if tensor.volume > MAX_VOLUME:
                 raise self.error(
-                    f"the result has shape {list(tensor.shape)}, over {_MAX_VOLUME} elements",
+                    f"the result has shape {list(tensor.shape)}, over {MAX_VOLUME} elements",
                     "no supported device holds it",
                 )
         self.created.update(tensor.name for tensor in tensors)
@@ -341,19 +341,11 @@ def activate(call: TfliteCall, value: Value, code: int) -> Value:
         return call.emit("relu", value) if hi == np.inf else call.emit("clamp", value, lo, hi)
     element = call.target().type
     assert element is not None
-    scale, zero_point = quant.args["scale"], quant.args["zero_point"]
     least, most = element.limits
-    # a limit is the code nearest to it, halves away from 0
-    low, high = (
-        zero_point + _rounded(float(np.float32(limit) / np.float32(scale))) for limit in (lo, hi)
-    )
+    low, high = tflite_limits(lo, hi, quant.args["scale"], quant.args["zero_point"])
     if high >= most:
         return call.emit("relu", value) if lo == 0 else _clamped(call, value, low, most)
     return _clamped(call, value, low, high) if low > least else _clamped(call, value, least, high)
-
-
-def _rounded(value: float) -> float:
-    return float(np.copysign(np.floor(np.abs(np.float64(value)) + 0.5), value))
 
 
 def _clamped(call: TfliteCall, value: Value, low: float, high: float) -> Value:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError, UsageError
+from nnef_hw.frontend.model_file import MAX_VOLUME, read_model_file
 from nnef_hw.frontend.tflite.model import (
     ELEMENT_TYPES,
     ElementType,
@@ -23,12 +24,8 @@ from nnef_hw.frontend.tflite.model import (
     TfliteTensor,
 )
 
-__all__ = ["MAX_VOLUME", "read_model"]
+__all__ = ["read_model"]
 
-MAX_VOLUME = 1 << 28
-"""Elements of a tensor; no supported device holds more."""
-
-_MAX_BYTES = 1 << 31
 _IDENTIFIER = b"TFL3"
 _CUSTOM = 32
 _DAMAGES = (struct.error, IndexError, ValueError, TypeError, OverflowError, AttributeError,
@@ -57,18 +54,7 @@ def read_model(path: Path) -> TfliteModel:
             f"TensorFlow Lite models such as {str(path)!r} need the tflite package",
             remedy="pip install nnef-hw[tflite]",
         ) from None
-    if not path.exists():
-        raise UsageError(f"there is no model {str(path)!r}")
-    try:
-        if path.stat().st_size >= _MAX_BYTES:
-            raise ModelError(
-                "the file is larger than 2 GiB",
-                remedy="no supported device holds such a model",
-                location=where,
-            )
-        content = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+    content = read_model_file(path, "no supported device holds such a model")
     if content[4:8] != _IDENTIFIER:
         raise ModelError(
             "the file is not a TensorFlow Lite model: it has no identifier TFL3",
