@@ -224,6 +224,8 @@ class Misfit:
         found = set()
         for boards in families.values():
             device = largest([board.device for board in boards])
+            if _weight_bits(self.network) > _room(device):
+                continue
             options = [useful_options(layer, device) for layer in self.network.layers]
             tables = _tables(options)
             fifos = None
@@ -243,8 +245,7 @@ class Misfit:
 
     def _weight_bits(self, fifos: Resources) -> int:
         """Return the most bits of weights with which the network would fit; 0 if none would do."""
-        room = 8 * self.device.ram_bytes + BITS_PER_LUT * self.device.lut
-        if _weight_bits(self.network, 1) > room:
+        if _weight_bits(self.network, 1) > _room(self.device):
             return 0
         limits = self.limits - _amounts(fifos)
 
@@ -295,6 +296,11 @@ def _weight_bits(network: LayerGraph, most: int | None = None) -> int:
         layer.weights_of_model * min(layer.weight_bits, most or layer.weight_bits)
         for layer in network.layers
     )
+
+
+def _room(device: Device) -> int:
+    """Return the most bits of weights that a device could hold, if nothing else were in it."""
+    return 8 * device.ram_bytes + BITS_PER_LUT * device.lut
 
 
 def _amounts(used: Resources) -> Table:
