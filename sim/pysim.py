@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from amaranth import ClockDomain, Module
+from amaranth import Cat, ClockDomain, Const, Module, Value
+from amaranth.hdl import ShapeCastable
 from amaranth.sim import Simulator
 
 from nnef_hw.errors import CheckError
 
-__all__ = ["StreamRun", "run_stream", "run_streams"]
+__all__ = ["StreamBench", "StreamRun", "run_stream", "run_streams"]
 
 
 @dataclass(slots=True)
@@ -84,60 +85,87 @@ def run_streams(
     CheckError
         Deadlock, surplus output, or a broken stream rule.
     """
-    sources = [_Source(name, getattr(component, name), list(inputs[name])) for name in inputs]
-    sinks = [_Sink(name, getattr(component, name), expected[name]) for name in expected]
-
-    async def bench(ctx):
-        cycle = idle = watched = 0
-        while watched < quiet:
-            for source in sources:
-                source.drive(ctx, pause=rng.random() < stall)
-            for sink in sinks:
-                sink.check_independence(ctx)
-            for sink in sinks:
-                sink.drive(ctx, pause=rng.random() < stall)
-            signals = [s for source in sources for s in source.sampled]
-            signals += [s for sink in sinks for s in sink.sampled]
-            _, _, *values = await ctx.tick().sample(*signals)
-            values = iter(values)
-            moved = [source.observe(cycle, next(values)) for source in sources]
-            moved += [sink.observe(cycle, next(values), next(values)) for sink in sinks]
-
-            if all(end.is_done for end in (*sources, *sinks)):
-                watched += 1
-            idle = 0 if any(moved) else idle + 1
-            if idle > idle_limit:
-                state = ", ".join(end.progress for end in (*sources, *sinks))
-                raise CheckError(f"nothing moved for {idle_limit} cycles after {state}")
-            cycle += 1
-
-    m = Module()
-    # a component without registers has no clock domain of its own
-    m.domains.sync = ClockDomain()
-    m.submodules.dut = component
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    if vcd is None:
-        simulator.run()
-    else:
-        with simulator.write_vcd(str(vcd)):
-            simulator.run()
-    return StreamRun(
-        items={sink.name: sink.items for sink in sinks},
-        in_cycles={source.name: source.cycles for source in sources},
-        out_cycles={sink.name: sink.cycles for sink in sinks},
+    return StreamBench(component).run(
+        inputs, expected, rng=rng, stall=stall, idle_limit=idle_limit, quiet=quiet, vcd=vcd
     )
+
+
+class StreamBench:
+    """A component that is elaborated once, and run as often as one likes.
+
+    Parameters
+    ----------
+    component : wiring.Component
+        What is tested.
+    """
+
+    def __init__(self, component):
+        self._component = component
+        m = Module()
+        # a component without registers has no clock domain of its own
+        m.domains.sync = ClockDomain()
+        m.submodules.dut = component
+        self._simulator = Simulator(m)
+        self._simulator.add_clock(1e-6)
+        self._simulator.add_testbench(self._run_bench)
+        self._bench = None
+
+    async def _run_bench(self, ctx):
+        await self._bench(ctx)
+
+    def run(self, inputs, expected, *, rng, stall=0.0, idle_limit=10_000, quiet=32, vcd=None):
+        """Run it from reset. See :func:`run_streams`."""
+        sources = [_Source(name, getattr(self._component, name), inputs[name]) for name in inputs]
+        sinks = [_Sink(name, getattr(self._component, name), expected[name]) for name in expected]
+
+        async def bench(ctx):
+            cycle = idle = watched = 0
+            while watched < quiet:
+                for source in sources:
+                    source.drive(ctx, pause=rng.random() < stall)
+                for sink in sinks:
+                    sink.drive(ctx, pause=rng.random() < stall)
+                signals = [s for end in (*sources, *sinks) for s in end.sampled]
+                _, _, *values = await ctx.tick().sample(*signals)
+                values = iter(values)
+                moved = [source.observe(cycle, next(values)) for source in sources]
+                moved += [sink.observe(cycle, next(values), next(values)) for sink in sinks]
+
+                if all(end.is_done for end in (*sources, *sinks)):
+                    watched += 1
+                idle = 0 if any(moved) else idle + 1
+                if idle > idle_limit:
+                    state = ", ".join(end.progress for end in (*sources, *sinks))
+                    raise CheckError(f"nothing moved for {idle_limit} cycles after {state}")
+                cycle += 1
+
+        if self._bench is not None:
+            self._simulator.reset()
+        self._bench = bench
+        if vcd is None:
+            self._simulator.run()
+        else:
+            with self._simulator.write_vcd(str(vcd)):
+                self._simulator.run()
+        return StreamRun(
+            items={sink.name: sink.items for sink in sinks},
+            in_cycles={source.name: source.cycles for source in sources},
+            out_cycles={sink.name: sink.cycles for sink in sinks},
+        )
 
 
 class _Source:
     """Offers payloads in order; an offer stands until it is taken."""
 
     def __init__(self, name, stream, items):
-        self.name, self.stream, self.items = name, stream, items
+        self.name = name
+        shape = stream.payload.shape()
+        self.items = [_bits(shape, item) for item in items]
         self.cycles = []
         self.sampled = (stream.ready,)
+        self._offer = Cat(stream.valid, stream.payload)
         self._offered = False
+        self._driven = None
 
     @property
     def is_done(self):
@@ -150,11 +178,13 @@ class _Source:
     def drive(self, ctx, *, pause):
         if not self._offered and not self.is_done:
             self._offered = not pause
-            # while nothing is offered another payload shows: nobody may look at it
-            position = len(self.cycles)
-            shown = position if self._offered else (position * 7 + 3) % len(self.items)
-            ctx.set(self.stream.payload, self.items[shown])
-        ctx.set(self.stream.valid, self._offered)
+        # while nothing is offered another payload shows: nobody may look at it
+        position = len(self.cycles)
+        shown = position if self._offered else (position * 7 + 3) % max(1, len(self.items))
+        offer = self.items[shown] << 1 | self._offered if self.items else 0
+        if offer != self._driven:
+            ctx.set(self._offer, offer)
+            self._driven = offer
 
     def observe(self, cycle, ready):
         if not (self._offered and ready):
@@ -168,9 +198,11 @@ class _Sink:
     """Takes payloads and checks that the stream keeps its rules."""
 
     def __init__(self, name, stream, expected):
-        self.name, self.stream, self.expected = name, stream, expected
+        self.name, self.expected = name, expected
         self.items, self.cycles = [], []
-        self.sampled = (stream.valid, stream.payload)
+        self.sampled = (stream.valid, Value.cast(stream.payload))
+        self._stream = stream
+        self._shape = stream.payload.shape()
         self._ready = False
         self._held = None
 
@@ -182,17 +214,15 @@ class _Sink:
     def progress(self):
         return f"{self.name} gave {len(self.items)} of {self.expected}"
 
-    def check_independence(self, ctx):
+    def drive(self, ctx, *, pause):
+        """Set ``ready``, after the other value: ``valid`` has to be the same beside both."""
+        self._ready = not pause
         seen = set()
-        for ready in (0, 1):
-            ctx.set(self.stream.ready, ready)
-            seen.add(ctx.get(self.stream.valid))
+        for ready in (pause, not pause):
+            ctx.set(self._stream.ready, ready)
+            seen.add(ctx.get(self._stream.valid))
         if len(seen) > 1:
             raise CheckError(f"{self.name}.valid depends on {self.name}.ready ({self.progress})")
-
-    def drive(self, ctx, *, pause):
-        self._ready = not pause
-        ctx.set(self.stream.ready, self._ready)
 
     def observe(self, cycle, valid, payload):
         where = f"in cycle {cycle} ({self.progress})"
@@ -201,10 +231,24 @@ class _Sink:
         if self._held is not None and payload != self._held:
             raise CheckError(f"{self.name}.payload changed while it was waiting {where}")
         if valid and self.is_done:
-            raise CheckError(f"{self.name} has surplus output {payload!r} {where}")
+            surplus = _value(self._shape, payload)
+            raise CheckError(f"{self.name} has surplus output {surplus!r} {where}")
         self._held = payload if valid and not self._ready else None
         if not (valid and self._ready):
             return False
-        self.items.append(payload)
+        self.items.append(_value(self._shape, payload))
         self.cycles.append(cycle)
         return True
+
+
+def _bits(shape, item):
+    """Return the bits of a payload, as one number."""
+    const = (
+        Const.cast(shape.const(item)) if isinstance(shape, ShapeCastable) else Const(item, shape)
+    )
+    return const.value & ((1 << len(const)) - 1)
+
+
+def _value(shape, payload):
+    """Return a payload as what its shape makes of the bits."""
+    return shape.from_bits(payload) if isinstance(shape, ShapeCastable) else payload

@@ -15,7 +15,7 @@ from nnef_hw.reference import run_fixed
 from nnef_hw.run.streams import to_stream
 from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.frames import pack_frames, unpack_frames
-from nnef_hw.sim.pysim import run_streams
+from nnef_hw.sim.pysim import StreamBench
 from nnef_hw.streaming import lower
 from nnef_hw.streaming.accelerator import Accelerator
 from nnef_hw.streaming.beats import BeatTimes, predict_interval, simulate_beats
@@ -96,7 +96,8 @@ class Simulation:
         if engine == "verilator":
             names = [[port.name for port in ports] for ports in (plan.inputs, plan.outputs)]
             self.runner = FastRunner(to_verilog(accelerator), inputs=names[0], outputs=names[1])
-        self.accelerator = accelerator
+        else:
+            self.bench = StreamBench(accelerator)
 
     def run(self, frames, stall=0.0):
         """Feed frames back to back: the extremes, then noise."""
@@ -141,7 +142,7 @@ class Simulation:
             for name, tensors in beats.items()
         }
         counts = {port.name: port.beats * frames for port in self.plan.outputs}
-        run = run_streams(self.accelerator, items, counts, stall=stall, rng=self.rng)
+        run = self.bench.run(items, counts, stall=stall, rng=self.rng)
         for port in self.plan.outputs:
             lasts = [item.last for item in run.items[port.name]]
             assert lasts == ([0] * (port.beats - 1) + [1]) * frames
