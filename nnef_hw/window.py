@@ -7,7 +7,7 @@ is written once and windows are read without looking at borders.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 __all__ = ["Window", "taps_inside"]
@@ -30,7 +30,7 @@ def taps_inside(
     ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Window:
     """A two-dimensional sliding window over an image of channel blocks.
 
@@ -82,33 +82,33 @@ class Window:
         """Return the window read in so many channel blocks and passes; each is made once."""
         return _folded(self, channel_blocks, passes)
 
-    @property
+    @cached_property
     def padded_height(self) -> int:
         """Rows of the stored image."""
         return self.height + sum(self.padding[0])
 
-    @property
+    @cached_property
     def padded_width(self) -> int:
         """Columns of the stored image."""
         return self.width + sum(self.padding[1])
 
-    @property
+    @cached_property
     def reach(self) -> tuple[int, int]:
         """Rows and columns from a window's first to its last tap, inclusive."""
         (rows, columns), (down, across) = self.kernel, self.dilation
         return (rows - 1) * down + 1, (columns - 1) * across + 1
 
-    @property
+    @cached_property
     def out_height(self) -> int:
         """Window positions down the image."""
         return (self.padded_height - self.reach[0]) // self.stride[0] + 1
 
-    @property
+    @cached_property
     def out_width(self) -> int:
         """Window positions along a row."""
         return (self.padded_width - self.reach[1]) // self.stride[1] + 1
 
-    @property
+    @cached_property
     def out_pixels(self) -> int:
         """Windows per frame."""
         return self.out_height * self.out_width
@@ -118,12 +118,12 @@ class Window:
         """Input beats per frame."""
         return self.height * self.width * self.channel_blocks
 
-    @property
+    @cached_property
     def words(self) -> int:
         """Words written per frame: the padded image."""
         return self.padded_height * self.padded_width * self.channel_blocks
 
-    @property
+    @cached_property
     def taps(self) -> int:
         """Window positions of the kernel."""
         return self.kernel[0] * self.kernel[1]
@@ -140,7 +140,7 @@ class Window:
         )  # fmt: skip
         return tuple(tuple(row * column for column in columns) for row in rows)
 
-    @property
+    @cached_property
     def pass_words(self) -> int:
         """Words read in one pass (T of the design)."""
         return self.taps * (1 if self.by_channel else self.channel_blocks)
@@ -159,7 +159,7 @@ class Window:
         dense = self.reach == self.kernel and self.words == self.beats
         return self.by_channel and side_by_side and dense
 
-    @property
+    @cached_property
     def span(self) -> int:
         """Words from a window's first to its last, inclusive: what must be stored to read it."""
         rows, columns = self.reach

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nnef_hw.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.devices import Device
@@ -75,6 +75,10 @@ class ArrayPart(Pipe):
     @abstractmethod
     def latency(self) -> int:
         """Cycles from the accepted last word of a pass to its first sum."""
+
+    @property
+    def timing(self) -> ArrayPart:
+        return replace(self, in_dsp=False, weight_style="block")
 
     @abstractmethod
     def pass_cycles(self, interval: int) -> int:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from importlib import import_module
 from typing import Any, ClassVar, final
 
 from nnef_hw.blockram import BlockRam, Tiling
 from nnef_hw.devices import Device, Resources
 from nnef_hw.families import FAMILIES
+from nnef_hw.families.family import Family
 from nnef_hw.parts.timing import Kernel, Process, Stream
 from nnef_hw.window import Window
 
@@ -110,14 +111,43 @@ class Part(ABC):
     def flip_flops(self, device: Device) -> int:
         """Estimate the flip-flops."""
 
+    @property
+    def timing(self) -> Part:
+        """One part for all that move their items in the same cycles; this part if unsure."""
+        return self
+
     @abstractmethod
     def start(self, kernel: Kernel, *origins: Stream) -> Stream:
         """Start the processes that move items as the component does; return what it gives."""
 
     @final
     def resources(self, device: Device) -> Resources:
-        """Estimate what it takes of a device; DSP blocks and memories are exact."""
-        return _resources(self, device)
+        """Estimate what it takes of a device; DSP blocks and memories are exact.
+
+        Of the device, only the family matters.
+        """
+        kept = self._resources_by_family
+        if device.family not in kept:
+            kept[device.family] = self._estimate(device)
+        return kept[device.family]
+
+    @cached_property
+    def _resources_by_family(self) -> dict[Family, Resources]:
+        return {}
+
+    def _estimate(self, device: Device) -> Resources:
+        weights = device.family.lut_weights[self.costs]
+        features = {**self.features, "fixed": 1.0}
+        products = features.pop("products", 0.0)
+        assert features.keys() == weights.keys(), (self, features.keys() ^ weights.keys())
+        lut = sum(weights[name] * count for name, count in features.items())
+        return Resources(
+            lut=round(lut + device.lut_multiplier * products),
+            ff=self.flip_flops(device),
+            dsp=self.dsp(device),
+            bram=sum(tiling.count for tiling in self.memories),
+            spram=self.spram,
+        )
 
     def build(self, **contents: Any) -> Any:
         """Return the Amaranth component with these contents."""
@@ -143,22 +173,6 @@ class Part(ABC):
         for operand in operands[1:]:
             valid &= operand.valid
         return valid, operands[0].ready
-
-
-@cache
-def _resources(part: Part, device: Device) -> Resources:
-    weights = device.family.lut_weights[part.costs]
-    features = {**part.features, "fixed": 1.0}
-    products = features.pop("products", 0.0)
-    assert features.keys() == weights.keys(), (part, features.keys() ^ weights.keys())
-    lut = sum(weights[name] * count for name, count in features.items())
-    return Resources(
-        lut=round(lut + device.lut_multiplier * products),
-        ff=part.flip_flops(device),
-        dsp=part.dsp(device),
-        bram=sum(tiling.count for tiling in part.memories),
-        spram=part.spram,
-    )
 
 
 class Pipe(Part):

@@ -14,6 +14,8 @@ from nnef_hw.devices import Device
 from nnef_hw.numerics import QType, Requant, signed_bits
 from nnef_hw.parts import Part
 from nnef_hw.parts.stream import SumQueue
+from nnef_hw.parts.width import Pack
+from nnef_hw.streaming.kept import depends_on
 from nnef_hw.streaming.layer import Layer
 from nnef_hw.streaming.requantize import RequantizerFolding, make_requantizer
 from nnef_hw.tflite_numerics import TfliteRequant
@@ -36,6 +38,16 @@ class ArrayFolding(RequantizerFolding):
     @property
     def multiplies_in_dsp(self) -> bool:
         return self.in_dsp
+
+    @depends_on("digit_bits", "digit_stages")
+    def behind(self, layer: ArrayLayer[Any], device: Device) -> tuple[Part, ...]:
+        """Return the parts that sums pass."""
+        requantizer = make_requantizer(
+            layer.requant, self, channels=layer.out_channels, acc_bits=layer.acc_bits,
+            target=layer.target,
+        )  # fmt: skip
+        queue = (SumQueue(bits=layer.acc_bits + 1),) if device.long_wires else ()
+        return (*queue, requantizer)
 
 
 F = TypeVar("F", bound=ArrayFolding)
@@ -103,15 +115,6 @@ class ArrayLayer(Layer[F]):
         """Codes of the image that comes."""
         return self.window.height * self.window.width * self.window.channel_blocks
 
-    def behind(self, folding: ArrayFolding, device: Device) -> tuple[Part, ...]:
-        """Return the parts that sums pass."""
-        requantizer = make_requantizer(
-            self.requant, folding, channels=self.out_channels, acc_bits=self.acc_bits,
-            target=self.target,
-        )  # fmt: skip
-        queue = (SumQueue(bits=self.acc_bits + 1),) if device.long_wires else ()
-        return (*queue, requantizer)
-
     def array_formats(self, folding: ArrayFolding, device: Device) -> Mapping[str, Any]:
         """Return the fields of an array that follow from formats, device and folding."""
         return {
@@ -120,6 +123,13 @@ class ArrayLayer(Layer[F]):
             "ram": device.ram, "weight_style": folding.weight_style,
             "weight_delay": device.weight_delay,
         }  # fmt: skip
+
+    def packing(self, channels: int, lanes: int) -> tuple[Pack, ...]:
+        """Return the part that makes beats of so many channels of codes, if they are several."""
+        if lanes == 1:
+            return ()
+        bits, signed = self.source.bits, self.source.signed
+        return (Pack(channels=channels, lanes=lanes, bits=bits, signed=signed),)
 
     def buffer_formats(self, device: Device) -> Mapping[str, Any]:
         """Return the fields of a line buffer that follow from the format of codes."""

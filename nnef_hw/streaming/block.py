@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -96,6 +96,11 @@ class Block:
         return self.layer.parts(self.folding, self.device)
 
     @property
+    def timing(self) -> Hashable:
+        """The same for all blocks of a layer that move their items in the same cycles."""
+        return id(self.layer), self.fifos, tuple(part.timing for part in self.parts)
+
+    @property
     def buffer(self) -> WindowPart | None:
         """Its line buffer."""
         return next((part for part in self.parts if isinstance(part, WindowPart)), None)
@@ -181,7 +186,7 @@ class Block:
             for operand, depth in enumerate(self.fifos)
             if depth
         ]
-        return sum((*parts, *fifos), Resources())
+        return Resources.total((*parts, *fifos))
 
     def fifo(self, operand: int, frame: int = 1) -> Fifo | BlockFifo:
         """Return the FIFO in front of an operand, of which a frame has so many codes."""

@@ -93,7 +93,7 @@ def border_resources(
 
 def total_resources(blocks: Sequence[Block]) -> Resources:
     """Return what blocks use together."""
-    return sum((block.resources for block in blocks), Resources())
+    return Resources.total(block.resources for block in blocks)
 
 
 def queue_resources(blocks: Sequence[Block], device: Device) -> Resources:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -95,9 +96,11 @@ class PoolLayer(_Pool, Layer[PoolFolding]):
         foldings: list[PoolFolding] = []
         for digits in digit_choices(self.requant, device):
             folding = PoolFolding(**digits, depth=least_depth(self.window))
+            buffer = self._buffer(folding, device)
             depths = useful_depths(
-                self._buffer(folding, device), self._reading(folding), self.window.beats
-            )
+                partial(_with_depth, buffer),
+                self.window, self._reading(folding), self.window.beats,
+            )  # fmt: skip
             foldings += [replace(folding, depth=depth) for depth in depths]
         return foldings
 
@@ -167,6 +170,10 @@ class RunningPoolLayer(_Pool, Layer[RunningPoolFolding]):
         """Cycles in which the results of a row of windows leave."""
         results = self.window.out_width * self.window.channel_blocks
         return results * max(0, interval_of(self.requant, folding) - 1)
+
+
+def _with_depth(buffer: LineBuffer, depth: int) -> LineBuffer:
+    return replace(buffer, depth=depth)
 
 
 def _requantizer(layer: PoolLayer | RunningPoolLayer, folding: RequantizerFolding) -> Requantizer:

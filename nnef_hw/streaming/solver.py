@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from nnef_hw.devices import Device, Resources, Target
@@ -23,8 +23,8 @@ __all__ = ["schedule"]
 SLACK_MARGIN = 2
 
 
-_Simulated = dict[tuple[Block, ...], Sized]
-"""Blocks with their FIFOs, by the blocks alone."""
+_Simulated = dict[Hashable, Sized]
+"""Blocks with their FIFOs, by what of the blocks alone matters to when items move."""
 
 
 class _Design(NamedTuple):
@@ -172,9 +172,12 @@ def _with_fifos(
     blocks: tuple[Block, ...], ports: Ports, device: Device, simulated: _Simulated
 ) -> Sized:
     """Give blocks their FIFOs, by a simulation that is not repeated."""
-    if blocks not in simulated:
-        simulated[blocks] = give_fifos(blocks, ports, device)
-    return simulated[blocks]
+    key = tuple(block.timing for block in blocks)
+    if key not in simulated:
+        simulated[key] = give_fifos(blocks, ports, device)
+    found = simulated[key]
+    pairs = zip(blocks, found.blocks, strict=True)
+    return found._replace(blocks=tuple(block.with_fifos(sized.fifos) for block, sized in pairs))
 
 
 def _with_pause_fifos(blocks: Sequence[Block], device: Device) -> tuple[Block, ...]:

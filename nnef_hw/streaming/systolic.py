@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -18,6 +19,7 @@ from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.parallel import ParallelLineBuffer
 from nnef_hw.parts.width import Pack
 from nnef_hw.streaming.arrays import ArrayFolding, Convolution, multiplier_choices
+from nnef_hw.streaming.kept import depends_on
 from nnef_hw.streaming.layer import size_steps
 from nnef_hw.streaming.requantize import digit_choices, interval_of
 from nnef_hw.streaming.windows import buffered_cycles, least_depth, useful_depths
@@ -62,6 +64,14 @@ class SystolicFolding(ArrayFolding):
         passes = -(-layer.out_channels // self.rows)
         return layer.window.folded(blocks, passes)
 
+    @depends_on("lanes", "parallel")
+    def packing(self, layer: Convolution[Any], device: Device) -> tuple[Pack, ...]:
+        """Return what makes beats of codes."""
+        del device
+        lanes = layer.in_channels if self.parallel else self.lanes
+        return layer.packing(layer.in_channels, lanes)
+
+    @depends_on("rows", "lanes", "parallel", "depth")
     def buffer(self, layer: Convolution[Any], device: Device) -> WindowPart:
         """Return the line buffer."""
         window, formats = self.window(layer), layer.buffer_formats(device)
@@ -69,6 +79,9 @@ class SystolicFolding(ArrayFolding):
             return ParallelLineBuffer(window=window, lanes=layer.in_channels, **formats)
         return LineBuffer(window=window, lanes=self.lanes, depth=self.depth, **formats)
 
+    @depends_on(
+        "rows", "lanes", "parallel", "group_rows", "kept_passes", "in_dsp", "weight_style"
+    )  # fmt: skip
     def array(self, layer: Convolution[Any], device: Device) -> SystolicArray:
         """Return the array."""
         return SystolicArray(
@@ -80,12 +93,8 @@ class SystolicFolding(ArrayFolding):
 
     def parts(self, layer: Convolution[Any], device: Device) -> tuple[Part, ...]:
         """Return what a layer is made of."""
-        buffer = self.buffer(layer, device)
-        pack = Pack(
-            channels=layer.in_channels, lanes=buffer.lanes, bits=buffer.bits, signed=buffer.signed
-        )
-        array, behind = self.array(layer, device), layer.behind(self, device)
-        return (*((pack,) if buffer.lanes > 1 else ()), buffer, array, *behind)
+        buffer, array = self.buffer(layer, device), self.array(layer, device)
+        return (*self.packing(layer, device), buffer, array, *self.behind(layer, device))
 
     def cycles(self, layer: Convolution[Any], device: Device) -> int:
         """Cycles per frame of a layer that nothing makes wait."""
@@ -195,9 +204,20 @@ def _arithmetic_foldings(
         buffer = folding.buffer(layer, device)
         depths = [folding.depth]
         if isinstance(buffer, LineBuffer):
-            depths = list(useful_depths(buffer, reading, layer.codes))
+            of_depth = partial(_of_depth, folding, layer, device)
+            depths = list(useful_depths(of_depth, buffer.window, reading, layer.codes))
         for kind, depth in product(kinds, depths):
-            yield replace(folding, **kind, depth=depth)
+            choices = {**size, **digits, **kind, "depth": depth}
+            yield SystolicFolding(**choices, kept_passes=kept_passes)
+
+
+def _of_depth(
+    folding: SystolicFolding, layer: Convolution[Any], device: Device, depth: int
+) -> LineBuffer:
+    """Return the line buffer of the folding with another depth."""
+    buffer = replace(folding, depth=depth).buffer(layer, device)
+    assert isinstance(buffer, LineBuffer)
+    return buffer
 
 
 def _group_rows(rows: int, row_bits: int, lanes: int, depth: int, device: Device) -> int:

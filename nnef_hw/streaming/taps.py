@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from nnef_hw.devices import Device
@@ -13,6 +14,7 @@ from nnef_hw.parts.depthwise import DepthwiseArray
 from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.width import Pack
 from nnef_hw.streaming.arrays import ArrayFolding, ArrayLayer, multiplier_choices
+from nnef_hw.streaming.kept import depends_on
 from nnef_hw.streaming.requantize import digit_choices, interval_of
 from nnef_hw.streaming.windows import buffered_cycles, least_depth, useful_depths
 from nnef_hw.window import Window
@@ -56,6 +58,13 @@ class TapFolding(ArrayFolding):
     def shape(self) -> dict[str, int]:
         return {"rows": 1, "lanes": self.lanes, "taps": self.taps, "lines": self.lines}
 
+    @depends_on("lanes")
+    def packing(self, layer: ArrayLayer[Any], view: View, device: Device) -> tuple[Pack, ...]:
+        """Return what makes beats of codes."""
+        del device
+        return layer.packing(view.channels, view.lanes)
+
+    @depends_on("lanes", "lines", "depth")
     def buffer(self, layer: ArrayLayer[Any], view: View, device: Device) -> WindowPart:
         """Return the line buffer."""
         formats = layer.buffer_formats(device)
@@ -65,6 +74,7 @@ class TapFolding(ArrayFolding):
             )
         return LineBuffer(window=view.window, lanes=view.lanes, depth=self.depth, **formats)
 
+    @depends_on("lanes", "taps", "kept_passes", "in_dsp", "weight_style")
     def array(self, layer: ArrayLayer[Any], device: Device) -> DepthwiseArray:
         """Return the array."""
         return DepthwiseArray(
@@ -75,12 +85,8 @@ class TapFolding(ArrayFolding):
 
     def parts(self, layer: ArrayLayer[Any], view: View, device: Device) -> tuple[Part, ...]:
         """Return what a layer is made of."""
-        buffer = self.buffer(layer, view, device)
-        pack = Pack(
-            channels=view.channels, lanes=view.lanes, bits=buffer.bits, signed=buffer.signed
-        )
-        array, behind = self.array(layer, device), layer.behind(self, device)
-        return (*((pack,) if view.lanes > 1 else ()), buffer, array, *behind)
+        buffer, array = self.buffer(layer, view, device), self.array(layer, device)
+        return (*self.packing(layer, view, device), buffer, array, *self.behind(layer, device))
 
     def cycles(self, layer: ArrayLayer[Any], view: View, device: Device) -> int:
         """Cycles per frame of a layer that nothing makes wait."""
@@ -120,8 +126,18 @@ def tap_foldings(size: T, layer: ArrayLayer[Any], view: View, device: Device) ->
                 yield folding
                 continue
             reading = folding.reading(layer, view, device)
-            for words in useful_depths(buffer, reading, layer.codes):
+            of_depth = partial(_of_depth, folding, layer, view, device)
+            for words in useful_depths(of_depth, view.window, reading, layer.codes):
                 yield replace(folding, depth=words)
+
+
+def _of_depth(
+    folding: TapFolding, layer: ArrayLayer[Any], view: View, device: Device, depth: int
+) -> LineBuffer:
+    """Return the line buffer of the folding with another depth."""
+    buffer = replace(folding, depth=depth).buffer(layer, view, device)
+    assert isinstance(buffer, LineBuffer)
+    return buffer
 
 
 def _kept_passes(folding: TapFolding, layer: ArrayLayer[Any], device: Device) -> int:

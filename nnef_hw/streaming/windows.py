@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 
 from nnef_hw.blockram import tile_memory
 from nnef_hw.parts.linebuffer import LineBuffer
@@ -28,10 +27,13 @@ def buffered_cycles(buffer: LineBuffer, reading: int, codes: int) -> int:
     return max(reading + waiting, buffer.window.words, codes)
 
 
-def useful_depths(buffer: LineBuffer, reading: int, codes: int) -> Iterator[int]:
+def useful_depths(
+    of_depth: Callable[[int], LineBuffer], window: Window, reading: int, codes: int
+) -> Iterator[int]:
     """Yield powers of two that fill their block RAMs, as long as a larger one saves cycles."""
+    depth = least_depth(window)
+    buffer = of_depth(depth)
     width = buffer.bits * buffer.lanes
-    depth = least_depth(buffer.window)
     while (
         tile_memory(buffer.ram, 2 * depth, width).count
         == tile_memory(buffer.ram, depth, width).count
@@ -39,7 +41,7 @@ def useful_depths(buffer: LineBuffer, reading: int, codes: int) -> Iterator[int]
         depth *= 2
     fastest = None
     for _ in range(1 + MAX_DEPTH_DOUBLINGS):
-        cycles = buffered_cycles(replace(buffer, depth=depth), reading, codes)
+        cycles = buffered_cycles(of_depth(depth), reading, codes)
         if fastest is not None and cycles >= fastest:
             break
         yield depth

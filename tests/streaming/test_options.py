@@ -2,8 +2,13 @@
 
 import pytest
 
+from nnef_hw.architecture import Port
 from nnef_hw.streaming import find_board, lower
+from nnef_hw.streaming.arrays import ArrayFolding
+from nnef_hw.streaming.beats import simulate_beats
 from nnef_hw.streaming.options import layer_options, useful_options
+from nnef_hw.streaming.systolic import SystolicFolding
+from nnef_hw.streaming.taps import TapFolding
 from nnef_hw.testing import GraphBuilder
 
 
@@ -57,3 +62,35 @@ def test_useful_options_are_those_that_none_beats(board, layers):
             assert not any(
                 p != point and all(a <= b for a, b in zip(p, point, strict=True)) for p in points
             )
+
+
+@pytest.mark.parametrize("board", ["ice40", "ecp5"])
+def test_parts_that_foldings_share_are_those_that_each_would_make(board, layers, monkeypatch):
+    device = find_board(board).device
+    shared = [block.parts for layer in layers for block in layer_options(layer, device)]
+    keeping = {
+        (kind, name): method
+        for kind in (ArrayFolding, SystolicFolding, TapFolding)
+        for name, method in vars(kind).items()
+        if hasattr(method, "__wrapped__")
+    }
+    assert len(keeping) >= 7
+    for (kind, name), method in keeping.items():
+        monkeypatch.setattr(kind, name, method.__wrapped__)
+    assert shared == [block.parts for layer in layers for block in layer_options(layer, device)]
+
+
+def test_where_products_are_made_does_not_matter_to_when(layers):
+    device = find_board("ecp5").device
+    times, sizes = {}, {}
+    for layer in layers[1:3]:
+        codes = layer.window.out_pixels * layer.out_channels
+        ports = (
+            [Port("i", layer.sources[0], (1, 1, layer.codes), 8, signed=True)],
+            [Port("o", layer.node.outputs[0], (1, 1, codes), 8, signed=True)],
+        )
+        for block in layer_options(layer, device)[::5]:
+            times.setdefault(block.timing, set()).add(simulate_beats([block], *ports, 2))
+            sizes.setdefault(block.timing, set()).add(block.resources)
+    assert all(len(found) == 1 for found in times.values())
+    assert any(len(found) > 2 for found in sizes.values())
