@@ -71,7 +71,7 @@ class Format:
 FORMATS = (
     Format(
         name="ONNX", suffix=".onnx", load=load_onnx, dialect=lambda path, lenient: "ONNX",
-        save=None, rounding="exact halves round up, where ONNX rounds them to even",
+        save=None, rounding="exact halves to even, as ONNX says; in fixed point up",
         load_part=load_onnx,
     ),
     Format(

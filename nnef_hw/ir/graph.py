@@ -39,10 +39,14 @@ class Quantization:
     args
         The arguments by name, complete: Python values, or arrays whose shape broadcasts from
         the tensor's first dimension (``scale`` of shape [8]: one per output channel of a filter).
+    ties_to_even
+        Whether numbers halfway between two codes take the even one, as ONNX says; else the upper
+        one, as in hardware.
     """
 
     op: str
     args: Mapping[str, Any]
+    ties_to_even: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -240,7 +240,8 @@ class _Parser(Tokens):
 
         pairs = dict(self.items(pair, ")"))
         if kind not in _RECORDS:
-            return Quantization(kind, pairs)
+            ties_to_even = bool(pairs.pop("ties_to_even", False))
+            return Quantization(kind, pairs, ties_to_even)
         try:
             return _RECORDS[kind](**pairs)
         except (TypeError, ValueError) as error:

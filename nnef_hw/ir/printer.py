@@ -109,7 +109,8 @@ class _Printer:
         if isinstance(value, Graph):
             return "\n".join(self.graph(value))
         if isinstance(value, Quantization):
-            return f"{value.op}({', '.join(self._pairs(value.args))})"
+            ties = {"ties_to_even": True} if value.ties_to_even else {}
+            return f"{value.op}({', '.join(self._pairs({**value.args, **ties}))})"
         if is_dataclass(value):
             pairs = {field.name: getattr(value, field.name) for field in fields(value)}
             return f"{type(value).__name__}({', '.join(self._pairs(pairs))})"

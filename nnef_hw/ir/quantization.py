@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ def same_quantization(one: Quantization | None, other: Quantization | None) -> b
         return one is other
     return (
         one.op == other.op
+        and one.ties_to_even == other.ties_to_even
         and one.args.keys() == other.args.keys()
         and all(np.array_equal(value, other.args[key]) for key, value in one.args.items())
     )
@@ -44,4 +46,4 @@ def rearranged(
             args[key] = function(np.broadcast_to(array, shape))
         elif array.ndim:
             args[key] = array.reshape(-1)[0].item()
-    return Quantization(quant.op, args)
+    return replace(quant, args=args)

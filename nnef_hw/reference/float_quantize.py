@@ -1,6 +1,7 @@
 """Quantization in real numbers, as NNEF defines it: rounding to the nearest value of a code.
 
-Rounding is ``floor(x + 0.5)``, everything is float64. Arguments of fewer dimensions than the
+Rounding is ``floor(x + 0.5)``, or to even codes where the quantization says so; everything is
+float64. Arguments of fewer dimensions than the
 tensor broadcast from its first dimension.
 """
 
@@ -93,7 +94,9 @@ def _aligned(x: ArrayLike, quant: Quantization) -> tuple[FloatArray, dict[str, F
 def _codes(x: FloatArray, args: dict[str, FloatArray], quant: Quantization) -> FloatArray:
     lo, hi = code_range(quant)
     if quant.op == "zero_point_linear_quantize":
-        return np.clip(np.floor(x / args["scale"] + 0.5) + args["zero_point"], lo, hi)
+        steps = x / args["scale"]
+        nearest = np.rint(steps) if quant.ties_to_even else np.floor(steps + 0.5)
+        return np.clip(nearest + args["zero_point"], lo, hi)
     least, greatest = args["min"], args["max"]
     clamped = np.maximum(np.minimum(x, greatest), least)
     return np.floor((clamped - least) / (greatest - least) * (hi - lo) + 0.5) + lo

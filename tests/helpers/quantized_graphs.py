@@ -24,6 +24,19 @@ def with_quants(graph, **quants):
     return graph.replaced(tensors=tensors)
 
 
+def ties_up(graph):
+    """Return a graph whose halves take the upper code, as those of hardware and NNEF do."""
+    tensors = {
+        name: tensor
+        if tensor.quant is None
+        else dataclasses.replace(
+            tensor, quant=dataclasses.replace(tensor.quant, ties_to_even=False)
+        )
+        for name, tensor in graph.tensors.items()
+    }
+    return graph.replaced(tensors=tensors)
+
+
 def quants_of(graph):
     return {
         name: tensor.quant

@@ -12,7 +12,8 @@ from random_graphs import OPERATORS, RandomGraph
 from streamable_graphs import random_networks
 
 from nnef_hw.errors import ErrorGroup, Location, ModelError, UnsupportedError
-from nnef_hw.ir import Graph, Node, Quantization, State, Tensor, format_graph, parse_graph
+from nnef_hw.frontend import load, save
+from nnef_hw.ir import Graph, Node, Quantization, Stage, State, Tensor, format_graph, parse_graph
 from nnef_hw.numerics import QType, Requant
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
@@ -137,6 +138,16 @@ def test_every_float_reads_back(bits):
 def test_the_authors_rounding_reads_back():
     graph = parse_graph("float graph net rounding='tflite' { input x: scalar[1, 2] output x }")
     assert graph.rounding == parse_graph(format_graph(graph)).rounding == "tflite"
+
+
+def test_ties_to_even_read_back(tmp_path):
+    quant = Quantization("zero_point_linear_quantize", {"scale": 0.5, "bits": 8}, True)
+    tensors = {"x": Tensor("x", (2,), quant=quant), "y": Tensor("y", (2,))}
+    graph = Graph("net", ("x",), ("y",), tensors, (Node("relu", ("x",), ("y",)),))
+    assert_reads_back(graph)
+    assert parse_graph(format_graph(graph)).tensor("x").quant.ties_to_even
+    save(graph.replaced(stage=Stage.CANONICAL), tmp_path / "net.nnef.tgz")
+    assert load(tmp_path / "net.nnef.tgz").tensor("x").quant.ties_to_even
 
 
 def test_large_constants_can_be_left_out():

@@ -85,6 +85,8 @@ class _Encoder:
         if tensor.quant is not None:
             args = {key: _plain(arg) for key, arg in tensor.quant.args.items()}
             value["quant"] = {"op": tensor.quant.op, "args": args}
+            if tensor.quant.ties_to_even:
+                value["quant"]["ties_to_even"] = True
         return value
 
     def _node(self, node: Node) -> dict[str, Any]:
@@ -181,7 +183,7 @@ def _quantization(value: dict[str, Any] | None) -> Quantization | None:
         key: np.array(arg["array"], arg["dtype"]) if isinstance(arg, dict) else arg
         for key, arg in value["args"].items()
     }
-    return Quantization(value["op"], args)
+    return Quantization(value["op"], args, value.get("ties_to_even", False))
 
 
 def _unlocation(item: dict[str, Any]) -> Location | None:

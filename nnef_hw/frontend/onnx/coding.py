@@ -28,12 +28,15 @@ class Coding:
         ONNX's type of the codes.
     limits
         Least and greatest code.
+    ties_to_even
+        Whether numbers halfway between two codes take the even one, as ONNX says; else the upper.
     """
 
     scale: NDArray[np.float64]
     zero_point: NDArray[np.int64]
     element: ElementType
     limits: tuple[int, int]
+    ties_to_even: bool = True
 
     @property
     def quantization(self) -> Quantization | None:
@@ -57,6 +60,7 @@ class Coding:
                 "signed": signed,
                 "symmetric": ranges[lo, hi],
             },
+            self.ties_to_even,
         )
 
     def same_steps(self, other: Coding) -> bool:

@@ -202,6 +202,7 @@ def _decoded(call: OnnxCall, value: Value, coding: Coding, element: ElementType)
         for lo, hi in (_limits(value), coding.limits)
     ]
     quant = next(filter(None, (form.quantization for form in forms)))
+    quant = replace(quant, ties_to_even=False)  # its numbers are those of codes
     name = value.tensor.name
     tensor = call.builder.constant(name, decode(data - offset, quant), location=call.location)
     tensor = replace(tensor, label=label or name if data.ndim else None, quant=quant)

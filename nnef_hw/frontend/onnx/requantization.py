@@ -233,7 +233,7 @@ def requantized(
     scaled = call.spread("mul", x, call.constant(factor / divisor, _EXACT))
     offset = (addend + _NUDGE) / divisor - 0.5
     moved = call.spread("add", scaled, call.constant(offset, _EXACT))
-    coding = _coding(limits)
+    coding = replace(_coding(limits), ties_to_even=False)
     return dequantized(call, quantized(call, Value(moved.tensor, FLOAT32), coding), coding, FLOAT32)
 
 

@@ -121,6 +121,12 @@ class TestQuant:
         assert (quant.args["signed"], quant.args["zero_point"]) == (bool(signed), zero)
         assert quant.args["symmetric"] == bool(signed and narrow)
 
+    @pytest.mark.parametrize("mode", ["ROUND", "HALF_EVEN", "FLOOR"])
+    def test_halves_of_activations_round_as_the_mode_says(self, read, mode):
+        x = np.array([[-2.5, -2.0, -1.5, -0.5, 0.5, 1.5, 2.5, 3.0]])
+        graph = read(model("Quant", [1, 8], 1.0, 0, 4, rounding_mode=mode))
+        np.testing.assert_array_equal(run_float(graph, {"x": x})["y"], ROUNDING[mode](x))
+
     @pytest.mark.parametrize("mode", ROUNDING)
     def test_constants_round_in_every_mode(self, read, mode):
         x = np.array([[-2.5, -1.75, -0.5, -0.25], [0.5, 1.5, 1.75, 2.25]])

@@ -62,6 +62,8 @@ _SHIFTS = {
 }  # fmt: skip
 """Steps to add before rounding to the nearest, of modes that activations can have."""
 
+_TO_EVEN = {"ROUND", "HALF_EVEN"}
+
 
 @lowers("IntQuant", 1, domain=QONNX)
 @lowers("Quant", 1, domain=QONNX)
@@ -202,6 +204,7 @@ def _rounded(call: OnnxCall, x: Value, coding: Coding, mode: str) -> Value:
         raise call.unsupported(
             f"activations are rounded in the mode {mode}", f"use one of {', '.join(_SHIFTS)}"
         )
+    coding = replace(coding, ties_to_even=mode in _TO_EVEN)
     if _SHIFTS[mode]:
         x = _affine(call, x, np.float64(1.0), coding.aligned(x.rank)[0] * _SHIFTS[mode])
     if coding.quantization is None:  # an unsigned narrow range
