@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from nnef_hw.errors import UnsupportedError
+from nnef_hw.frontend.foreign import refuse_foreign
 from nnef_hw.frontend.nnef import detect_dialect, load_nnef, save_nnef
 from nnef_hw.frontend.onnx import load_onnx
 from nnef_hw.frontend.tflite import load_tflite
@@ -86,15 +86,6 @@ FORMATS = (
     ),
 )  # fmt: skip
 
-_FOREIGN = {
-    ".h5": "Keras",
-    ".keras": "Keras",
-    ".pb": "TensorFlow",
-    ".pt": "PyTorch",
-    ".pth": "PyTorch",
-}
-"""Who writes models by these suffixes, of formats that are not read."""
-
 
 def find_format(path: Path | str) -> Format:
     """Return the format of a file, by its name.
@@ -105,9 +96,5 @@ def find_format(path: Path | str) -> Format:
         If the name is that of a model of a known other format.
     """
     path = Path(path)
-    if path.is_file() and (writer := _FOREIGN.get(path.suffix)):
-        raise UnsupportedError(
-            f"{path} is a model of {writer}, not a model format nnef-hw reads",
-            remedy="convert it to ONNX, TensorFlow Lite or NNEF",
-        )
+    refuse_foreign(path)
     return next(row for row in FORMATS if row.suffix in {"", path.suffix})

@@ -26,9 +26,21 @@ def test_missing_models_are_the_users_mistake(tmp_path):
     assert info.value.exit_status == 2
 
 
-@pytest.mark.parametrize("suffix", [".keras", ".h5", ".pt"])
-def test_formats_of_others_are_named(tmp_path, suffix):
-    path = tmp_path / f"model{suffix}"
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        ("model.keras", r"model.export\('model.onnx', format='onnx'\)"),
+        ("model.H5", r"model.export\('model.onnx', format='onnx'\)"),
+        ("model.pt", r"torch.onnx.export\("),
+        ("model.pth", r"torch.onnx.export\("),
+        ("model.joblib", "skl2onnx.to_onnx"),
+        ("model/saved_model.pb", "python -m tf2onnx.convert --saved-model"),
+    ],
+)
+def test_formats_of_others_are_answered_with_the_way_in(tmp_path, name, way):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
     path.write_bytes(b"PK")
-    with pytest.raises(UnsupportedError, match="not a model format nnef-hw reads; convert it to"):
-        load(path)
+    model = path.parent if path.parent != tmp_path else path
+    with pytest.raises(UnsupportedError, match=f"not a model format nnef-hw reads; .*{way}"):
+        load(model)

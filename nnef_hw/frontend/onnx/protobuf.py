@@ -15,6 +15,7 @@ from nnef_hw.frontend.model_file import read_model_file
 from nnef_hw.frontend.onnx.model import (
     ELEMENT_TYPES,
     FLOAT32,
+    INT64,
     AttributeReference,
     Constant,
     FunctionKey,
@@ -201,9 +202,10 @@ class Decoder:
             ),
         ]
         self._check_unique("initializer", (name for name, _ in stored))
+        labels = _labels(proto)
         for name, decode in stored:
             try:
-                initializers[name] = decode()
+                initializers[name] = labels[name] if name in labels else decode()
             except NnefHwError as error:
                 initializers[name] = _UNKNOWN
                 self._errors.append(self._located(error))
@@ -277,6 +279,25 @@ class Decoder:
 
     def _located(self, error: NnefHwError) -> NnefHwError:
         return type(error)(error.reason, remedy=error.remedy, location=self._where)
+
+
+def _labels(proto: GraphProto) -> dict[str, Constant]:
+    """Return lists of names of classes, which nothing but a class is taken from: as positions."""
+    read_otherwise = {
+        name
+        for node in proto.node
+        for index, name in enumerate(node.input)
+        if index or node.op_type != "ArrayFeatureExtractor"
+    }
+    read_otherwise.update(item.name for item in proto.output)
+    if any(item.HasField("g") for node in proto.node for item in node.attribute):
+        return {}  # a subgraph may read them
+    return {
+        item.name: Constant(np.arange(len(item.string_data)), INT64)
+        for item in proto.initializer
+        if item.data_type == item.STRING and item.name not in read_otherwise
+        and list(item.dims) == [len(item.string_data)]
+    }  # fmt: skip
 
 
 def _is_text(message: Message) -> bool:

@@ -3,6 +3,7 @@
 from nnef_hw.frontend.onnx.operators import (
     casts,
     channels_last,
+    classical,
     constants,
     contrib,
     control,
@@ -25,6 +26,7 @@ from nnef_hw.frontend.onnx.operators import (
 __all__ = [
     "casts",
     "channels_last",
+    "classical",
     "constants",
     "contrib",
     "control",
