@@ -61,6 +61,12 @@ def exports():
 
 
 @pytest.fixture(scope="session")
+def realworld():
+    """Folder of model files of other people, which tests/cases/real_networks.json names."""
+    return find_shared("realworld") / "models"
+
+
+@pytest.fixture(scope="session")
 def zoo():
     """Folder of the trained networks used end to end."""
     path = Path(os.environ.get("NNEF_HW_ZOO", Path(__file__).parents[2] / "shared" / "zoo"))

@@ -249,6 +249,25 @@ class TestFunctions:
 
 
 class TestSubgraphs:
+    @pytest.mark.parametrize("extent", [1, 2])
+    def test_a_condition_on_a_shape_is_decided(self, read, extent):
+        """Exporters squeeze an axis if it has one element, and branches differ in rank."""
+        text = f"""net (float[1,{extent},2] x) => (float[N] y)
+          <int64[1] one = {{1}}, int64[1] two = {{2}}> {{
+          shape = Shape(x)
+          extent = Gather <axis = 0> (shape, one)
+          single = Equal(extent, one)
+          z = If (single) <then_branch = g () => (p) {{ p = Squeeze(x, one) }},
+                           else_branch = h () => (p) {{ p = Neg(x) }}>
+          y = Relu(z)
+        }}"""
+        graph = read(text)
+        x = np.array([-2.0, 2.0] if extent == 1 else [2.0, -2.0, 2.0, -2.0])
+        found = run_float(graph, {"x": x.reshape(1, 1, extent, 2)})["y"]
+        expected = np.maximum(x if extent == 1 else -x, 0)
+        np.testing.assert_array_equal(found.ravel(), expected)
+        assert graph.tensor("y").shape == ((1, 2) if extent == 1 else (1, 2, 2))
+
     IF = """net (float[1,2] x{inputs}) => (float[1,2] y) <bool c0 = {{1}}> {{
       {before}
       y = If ({condition}) <
