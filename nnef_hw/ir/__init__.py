@@ -5,34 +5,28 @@ from nnef_hw.ir.operators import Trait
 from nnef_hw.ir.parser import parse_graph
 from nnef_hw.ir.printer import format_graph
 from nnef_hw.ir.stream_order import (
+    HostStream,
     Reordering,
-    find_reordering,
+    StreamOrder,
     image_shape,
-    input_stream,
-    output_stream,
-    reordered_streams,
     stream_image,
-    stream_origin,
 )
 from nnef_hw.ir.verify import verify
 
 __all__ = [
     "Graph",
+    "HostStream",
     "Node",
     "Quantization",
     "Reordering",
     "Stage",
     "State",
+    "StreamOrder",
     "Tensor",
     "Trait",
-    "find_reordering",
     "format_graph",
     "image_shape",
-    "input_stream",
-    "output_stream",
     "parse_graph",
-    "reordered_streams",
     "stream_image",
-    "stream_origin",
     "verify",
 ]

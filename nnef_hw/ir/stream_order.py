@@ -6,24 +6,15 @@ channel. Any other tensor, which no layer computes, streams in the order of its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias
 
 from nnef_hw.ir.graph import Graph, Node
 from nnef_hw.ir.operators import Trait
 
-__all__ = [
-    "Reordering",
-    "find_reordering",
-    "image_shape",
-    "input_stream",
-    "output_stream",
-    "reordered_streams",
-    "stream_image",
-    "stream_origin",
-]
+__all__ = ["HostStream", "Reordering", "StreamOrder", "image_shape", "stream_image"]
 
 _AXES = 3
 
@@ -58,8 +49,146 @@ def stream_image(shape: tuple[int, ...]) -> tuple[int, int, int]:
     return image_shape(shape) or (1, 1, prod(shape))
 
 
-def input_stream(graph: Graph, name: str) -> str:
-    """Return the tensor that the host sends for an input: behind reshapes that alone read it."""
+@dataclass(frozen=True, slots=True)
+class HostStream:
+    """How the host sends an input, or takes an output.
+
+    Parameters
+    ----------
+    tensor
+        The tensor that it streams: behind reshapes of an input, before moves of an output.
+    image
+        (height, width, channels) of the stream: the host gives its elements this shape, channels
+        outermost, and sends them pixel by pixel.
+    """
+
+    tensor: str
+    image: tuple[int, int, int]
+
+
+class StreamOrder:
+    """What the reshapes and transposes of a graph do to its streams.
+
+    The host sends inputs, and takes outputs, in any order that is theirs but for an exchange of two
+    axes: it sends an image [1, H, W, C] as it is if that is what the layers want. What it does
+    needs no hardware.
+
+    Attributes
+    ----------
+    inputs, outputs
+        The stream of each input and output of the graph.
+    moved
+        Results of reshapes and transposes whose elements layers or the host read in their order.
+        Those that only others of them read are steps on the way: nothing has to exist for them.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._sources = {
+            source: HostStream(source, stream_image(graph.tensor(source).shape))
+            for source in (_behind_reshapes(graph, name) for name in graph.inputs)
+        }
+        read = {name for node in graph.nodes if not node.has(Trait.MOVES) for name in node.inputs}
+        self._choose_inputs(read)
+        self.inputs = {name: self._sources[_behind_reshapes(graph, name)] for name in graph.inputs}
+        self.outputs = {name: self._output(name) for name in graph.outputs}
+        read.update(stream.tensor for stream in self.outputs.values())
+        self.moved = tuple(
+            node.name
+            for node in graph.nodes
+            if node.has(Trait.MOVES) and node.name in read and node.name not in self._sources
+        )
+
+    def origin(self, name: str) -> tuple[str, list[Node]]:
+        """Return the computed or received tensor that one is made of, and the moves between."""
+        moves: list[Node] = []
+        producer = self._graph.producer(name)
+        while name not in self._sources and producer is not None and producer.has(Trait.MOVES):
+            moves.insert(0, producer)
+            name = producer.inputs[0]
+            producer = self._graph.producer(name)
+        return name, moves
+
+    def reordering(self, name: str) -> Reordering | None:
+        """Return what the reshapes and transposes before a tensor together do to the stream.
+
+        The axes are those that the whole move leaves together, whatever shapes the tensors have on
+        the way. None if there are more than three.
+        """
+        axes = self._as_read(name)
+        if axes is None or len(axes) > _AXES:
+            return None
+        volume = prod(count for count, _ in axes)
+        axes = [(1, volume)] * (_AXES - len(axes)) + axes
+        places = sorted(range(_AXES), key=lambda place: -axes[place][1])
+        first, second, third = (axes[place][0] for place in places)
+        order = tuple(places.index(place) for place in range(_AXES))
+        return Reordering((first, second, third), (order[0], order[1], order[2]))
+
+    def _image(self, origin: str) -> tuple[int, int, int]:
+        """Return (height, width, channels) of the stream of a computed or received tensor."""
+        source = self._sources.get(origin)
+        return stream_image(self._graph.tensor(origin).shape) if source is None else source.image
+
+    def _elements(self, name: str) -> list[Axis] | None:
+        """Return the axes of a tensor's elements, in their order, in the stream that it is from."""
+        origin, moves = self.origin(name)
+        found: list[Axis] | None = _in_order(self._image(origin))
+        for node in moves:
+            if node.op == "transpose" and found is not None:
+                shape = self._graph.tensor(node.inputs[0]).shape
+                found = _exchanged(found, shape, node.attrs["axes"])
+        return found
+
+    def _as_read(self, name: str) -> list[Axis] | None:
+        """Return the same as layers read it: pixel by pixel, if it is an image."""
+        found, shape = self._elements(name), self._graph.tensor(name).shape
+        if found is not None and image_shape(shape) is not None:
+            found = _exchanged(found, shape, [0, *range(2, len(shape)), 1])
+        return None if found is None else _merged(found)
+
+    def _choose_inputs(self, read: Iterable[str]) -> None:
+        """Let the host send each input in the order in which most of its readers want it."""
+        readers: dict[str, list[str]] = {}
+        for name in sorted(read):
+            origin = self.origin(name)[0]
+            if origin in self._sources:
+                readers.setdefault(origin, []).append(name)
+        for source, names in readers.items():
+            usual = self._sources[source]
+            shape = self._graph.tensor(source).shape
+            # As if it came in the order of its elements.
+            self._sources[source] = replace(usual, image=(1, 1, prod(shape)))
+            wanted = [(self._as_read(name), stream_image(self._graph.tensor(name).shape))
+                      for name in names]  # fmt: skip
+            found = (_exchange(axes, image) for axes, image in wanted)
+            images = [usual.image, *(image for image in found if image is not None)]
+
+            def satisfied(image: tuple[int, int, int]) -> int:
+                return sum(axes == _merged(_pixels(image)) for axes, _ in wanted)  # noqa: B023
+
+            self._sources[source] = replace(usual, image=max(images, key=satisfied))
+
+    def _output(self, name: str) -> HostStream:
+        origin, _ = self.origin(name)
+        elements = self._elements(name)
+        image = self._image(origin)
+        axes = None if elements is None else _merged(elements)
+        if axes == _merged(_in_order(image)):
+            return HostStream(origin, image)
+        pixels, channels = prod(image[:2]), image[2]
+        if axes is not None and len(axes) <= 1:
+            return HostStream(origin, (1, 1, pixels * channels))
+        if axes is not None and axes[0][1] == 1 and len(axes) == 2:
+            # The stream's pixels are the second axis, the channels the first one.
+            found = axes[1][0], axes[0][0]
+            return HostStream(origin, image if found == (pixels, channels) else (1, *found))
+        tensor = _before_reshapes(self._graph, name)
+        return HostStream(tensor, stream_image(self._graph.tensor(tensor).shape))
+
+
+def _behind_reshapes(graph: Graph, name: str) -> str:
+    """Return what an input is behind reshapes that alone read it."""
     while name not in graph.outputs:
         readers = graph.consumers(name)
         if len(readers) != 1 or readers[0].op != "reshape":
@@ -70,8 +199,8 @@ def input_stream(graph: Graph, name: str) -> str:
     return name
 
 
-def output_stream(graph: Graph, name: str) -> str:
-    """Return the tensor that the host makes an output of: before reshapes."""
+def _before_reshapes(graph: Graph, name: str) -> str:
+    """Return what an output is before reshapes."""
     producer = graph.producer(name)
     while producer is not None and producer.op == "reshape":
         name = producer.inputs[0]
@@ -79,64 +208,29 @@ def output_stream(graph: Graph, name: str) -> str:
     return name
 
 
-def reordered_streams(graph: Graph) -> tuple[str, ...]:
-    """Return the results of reshapes and transposes whose elements layers or the host read.
+def _exchange(axes: list[Axis] | None, image: tuple[int, int, int]) -> tuple[int, int, int] | None:
+    """Return the image that a host has to send of elements that are read by these axes.
 
-    Those that only others of them read are steps on the way: nothing has to exist for them.
+    None if that is more than an exchange of two axes. ``image`` has the extents of the pixels.
     """
-    sources = {input_stream(graph, name) for name in graph.inputs}
-    read = {output_stream(graph, name) for name in graph.outputs}
-    read.update(name for node in graph.nodes if not node.has(Trait.MOVES) for name in node.inputs)
-    return tuple(
-        node.name
-        for node in graph.nodes
-        if node.has(Trait.MOVES) and node.name in read and node.name not in sources
-    )
-
-
-def stream_origin(graph: Graph, name: str) -> tuple[str, list[Node]]:
-    """Return the computed or received tensor that a tensor is made of, and the moves between."""
-    sources = {input_stream(graph, source) for source in graph.inputs}
-    moves: list[Node] = []
-    producer = graph.producer(name)
-    while name not in sources and producer is not None and producer.has(Trait.MOVES):
-        moves.insert(0, producer)
-        name = producer.inputs[0]
-        producer = graph.producer(name)
-    return name, moves
-
-
-def find_reordering(graph: Graph, name: str) -> Reordering | None:
-    """Return what the reshapes and transposes before a tensor together do to the stream.
-
-    The axes are those that the whole move leaves together, whatever shapes the tensors have on
-    the way. None if there are more than three.
-    """
-    origin, moves = stream_origin(graph, name)
-    shape = graph.tensor(origin).shape
-    found: list[Axis] | None = _in_order(shape)
-    for node in moves:
-        if node.op == "transpose" and found is not None:
-            found = _exchanged(found, graph.tensor(node.inputs[0]).shape, node.attrs["axes"])
-    after = graph.tensor(name).shape
-    if found is not None and image_shape(after) is not None:
-        found = _exchanged(found, after, [0, *range(2, len(after)), 1])
-    axes = None if found is None else _merged(found)
-    if axes is None or len(axes) > _AXES:
+    if axes is None or len(axes) > 2:
         return None
-    axes = [(1, prod(shape))] * (_AXES - len(axes)) + axes
-    places = sorted(range(_AXES), key=lambda place: -axes[place][1])
-    first, second, third = (axes[place][0] for place in places)
-    order = tuple(places.index(place) for place in range(_AXES))
-    return Reordering((first, second, third), (order[0], order[1], order[2]))
+    if len(axes) < 2:
+        return 1, 1, prod(count for count, _ in axes)
+    (pixels, _), (channels, _) = axes
+    return image if (prod(image[:2]), image[2]) == (pixels, channels) else (1, pixels, channels)
 
 
-def _in_order(shape: tuple[int, ...]) -> list[Axis]:
-    """Return the axes of a tensor, and how far apart its elements are in its stream."""
-    if image_shape(shape) is None:
-        return [(prod(shape), 1)]
-    pixels = prod(shape[2:])
-    return [(shape[1], 1), (pixels, shape[1])]
+def _pixels(image: tuple[int, int, int]) -> list[Axis]:
+    """Return the axes of a stream that the host sends, in the order of the tensor's elements."""
+    height, width, channels = image
+    return [(height * width, 1), (channels, height * width)]
+
+
+def _in_order(image: tuple[int, int, int]) -> list[Axis]:
+    """Return the axes of a tensor that streams as an image, and how far apart elements are."""
+    height, width, channels = image
+    return [(channels, 1), (height * width, channels)]
 
 
 def _exchanged(axes: list[Axis], shape: tuple[int, ...], order: Sequence[int]) -> list[Axis] | None:

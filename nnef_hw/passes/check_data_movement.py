@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nnef_hw.errors import NnefHwError, UnsupportedError
-from nnef_hw.ir import Graph, find_reordering, reordered_streams, stream_origin
+from nnef_hw.ir import Graph, StreamOrder
 
 __all__ = ["check_data_movement"]
 
@@ -15,10 +15,11 @@ def check_data_movement(graph: Graph) -> Iterator[NnefHwError]:
 
     Moves in a row are one, named after the last.
     """
-    for name in reordered_streams(graph):
-        node, (origin, _) = graph.producer(name), stream_origin(graph, name)
+    order = StreamOrder(graph)
+    for name in order.moved:
+        node, (origin, _) = graph.producer(name), order.origin(name)
         before, after = graph.tensor(origin).shape, graph.tensor(name).shape
-        if node is not None and find_reordering(graph, name) is None:
+        if node is not None and order.reordering(name) is None:
             what = f"{origin!r} {list(before)} to {list(after)}"
             yield UnsupportedError(
                 f"{node.op} {name!r}: the change from {what} is more than an exchange of three "

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from nnef_hw.devices import Device
-from nnef_hw.ir import Graph, Node, Reordering, find_reordering
 from nnef_hw.ir.operators import FactorAttributes, PadAttributes, SliceAttributes
 from nnef_hw.parts import Part
 from nnef_hw.parts.concat import Concat, Split
@@ -26,7 +25,6 @@ __all__ = [
     "SliceLayer",
     "TransposeLayer",
     "UpsampleLayer",
-    "reordering_of",
 ]
 
 
@@ -208,17 +206,11 @@ def _lower_pad(call: Call) -> PadLayer:
     return PadLayer(**call.common, window=window, pad_code=pad_code)
 
 
-def reordering_of(graph: Graph, node: Node) -> Reordering:
-    """Return what a ``reshape`` or ``transpose`` does to the stream since the last layer."""
-    reordering = find_reordering(graph, node.name)
-    assert reordering is not None, node.name
-    return reordering
-
-
 @lowers("reshape", "transpose")
 def _lower_transpose(call: Call) -> TransposeLayer:
     """Lower a node that changes the order of the stream."""
-    reordering = reordering_of(call.graph, call.node)
+    reordering = call.order.reordering(call.node.name)
+    assert reordering is not None, call.node.name
     window = Window(*reordering.extents)
     return TransposeLayer(**call.common, window=window, order=reordering.order)
 

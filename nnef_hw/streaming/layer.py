@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Generic, TypeVar
 
 from nnef_hw.devices import Device
-from nnef_hw.ir import Graph, Node, image_shape
+from nnef_hw.ir import Graph, Node, StreamOrder, image_shape
 from nnef_hw.ir.operators import PerOperator
 from nnef_hw.numerics import QType
 from nnef_hw.parts import Part
@@ -204,6 +204,7 @@ class Call:
     graph: Graph
     node: Node
     streams: Mapping[str, str]
+    order: StreamOrder
 
     @property
     def attrs(self) -> Mapping[str, Any]:

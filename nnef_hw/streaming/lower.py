@@ -10,17 +10,8 @@ from typing import Any
 
 from nnef_hw.architecture import Port
 from nnef_hw.errors import raise_all
-from nnef_hw.ir import (
-    Graph,
-    Trait,
-    input_stream,
-    output_stream,
-    reordered_streams,
-    stream_image,
-    stream_origin,
-)
+from nnef_hw.ir import Graph, HostStream, StreamOrder, Trait
 from nnef_hw.streaming import argmax, conv, data_movement, eltwise, pool, softmax, table
-from nnef_hw.streaming.data_movement import reordering_of
 from nnef_hw.streaming.layer import Call, Layer, lowers
 from nnef_hw.streaming.plan import LayerGraph
 from nnef_hw.streaming.support import check_streamable
@@ -42,26 +33,29 @@ def lower(graph: Graph) -> LayerGraph:
         If :func:`check_streamable` finds anything.
     """
     raise_all(check_streamable(graph))
-    sources = [input_stream(graph, name) for name in graph.inputs]
-    sinks = [output_stream(graph, name) for name in graph.outputs]
-    streams = dict(zip((*graph.inputs, *sources), sources * 2, strict=True))
-    inputs = _ports("i", graph, graph.inputs, sources, streams)
+    order = StreamOrder(graph)
+    streams = {
+        name: stream.tensor
+        for source, stream in order.inputs.items()
+        for name in (source, stream.tensor)
+    }
+    inputs = _ports("i", graph, graph.inputs, order.inputs, streams)
     layers: list[Layer[Any]] = []
-    reordered = set(reordered_streams(graph))
     for node in graph.nodes:
         if not node.has(Trait.MOVES):
             streams[node.name] = node.name
-            layers.append(lowers[node.op](Call(graph, node, streams)))
-        elif node.name in reordered:
+            layers.append(lowers[node.op](Call(graph, node, streams, order)))
+        elif node.name in order.moved:
             # Moves in a row are one: it stands for all, from what was computed last.
-            origin, _ = stream_origin(graph, node.name)
-            if reordering_of(graph, node).is_trivial:
+            origin, _ = order.origin(node.name)
+            reordering = order.reordering(node.name)
+            if reordering is not None and reordering.is_trivial:
                 streams[node.name] = streams[origin]
             else:
                 streams[node.name] = node.name
                 move = replace(node, inputs=(origin,))
-                layers.append(lowers[node.op](Call(graph, move, streams)))
-    outputs = _ports("o", graph, graph.outputs, sinks, streams)
+                layers.append(lowers[node.op](Call(graph, move, streams, order)))
+    outputs = _ports("o", graph, graph.outputs, order.outputs, streams)
     return LayerGraph(tuple(layers), inputs, outputs)
 
 
@@ -69,16 +63,16 @@ def _ports(
     prefix: str,
     graph: Graph,
     names: Sequence[str],
-    tensors: Sequence[str],
+    sent: Mapping[str, HostStream],
     streams: Mapping[str, str],
 ) -> tuple[Port, ...]:
-    """Return the ports of inputs or outputs, of which these tensors are streamed."""
+    """Return the ports of inputs or outputs, given how they are streamed."""
     ports: list[Port] = []
-    for label, name in zip(_labels(prefix, names), tensors, strict=True):
-        tensor = graph.tensor(name)
-        image = stream_image(tensor.shape)
-        assert tensor.qtype is not None
-        ports.append(Port(label, streams[name], image, tensor.qtype.bits, tensor.qtype.signed))
+    for label, name in zip(_labels(prefix, names), names, strict=True):
+        stream = sent[name]
+        qtype = graph.tensor(stream.tensor).qtype
+        assert qtype is not None
+        ports.append(Port(label, streams[stream.tensor], stream.image, qtype.bits, qtype.signed))
     return tuple(ports)
 
 

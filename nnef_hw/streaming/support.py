@@ -8,11 +8,9 @@ from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.ir import (
     Graph,
     Node,
+    StreamOrder,
     Trait,
-    find_reordering,
     image_shape,
-    input_stream,
-    reordered_streams,
 )
 from nnef_hw.ir.operators import CanonicalOperator
 from nnef_hw.passes.check_data_movement import check_data_movement
@@ -30,8 +28,9 @@ def check_streamable(graph: Graph) -> list[NnefHwError]:
         location = node.location if node else None
         errors.append(UnsupportedError(reason, remedy=remedy, location=location))
 
+    order = StreamOrder(graph)
     for name in graph.inputs:
-        stream = input_stream(graph, name)
+        stream = order.inputs[name].tensor
         if not graph.consumers(stream) and stream not in graph.outputs:
             refuse(f"input {name!r} is never read", "remove it from the model")
     for node in graph.nodes:
@@ -47,14 +46,14 @@ def check_streamable(graph: Graph) -> list[NnefHwError]:
         for reason, remedy in _problems(graph, node):
             refuse(f"{node.op} {node.name!r}: {reason}", remedy, node)
     errors += check_data_movement(graph)
-    if not errors and not _has_layers(graph):
+    if not errors and not _has_layers(graph, order):
         refuse("the model has nothing to compute", "give it a layer")
     return errors
 
 
-def _has_layers(graph: Graph) -> bool:
+def _has_layers(graph: Graph, order: StreamOrder) -> bool:
     """Whether anything is left that the host does not do."""
-    moves = (find_reordering(graph, name) for name in reordered_streams(graph))
+    moves = (order.reordering(name) for name in order.moved)
     return any(not node.has(Trait.MOVES) for node in graph.nodes) or any(
         move is not None and not move.is_trivial for move in moves
     )
