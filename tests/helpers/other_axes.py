@@ -123,6 +123,26 @@ def softmax_of_anchors(rng):
     return g.build(g.op("softmax", g.reshape(x, [1, 40, 2]), axes=[2]))
 
 
+def detector(rng):
+    """An image with the channels last, padded by itself; two scales of classes and boxes."""
+    g = GraphBuilder()
+    padding = [(0, 0), (0, 1), (0, 1), (0, 0)]
+    x = g.op("pad", g.input("x", [1, 4, 4, 2]), padding=padding, border="constant", value=0.0)
+    x = g.op("transpose", x, axes=NCHW)
+    large = g.op("relu", g.conv(x, rng.normal(size=(4, 2, 3, 3)), stride=2))
+    small = g.op("relu", g.conv(large, rng.normal(size=(4, 4, 2, 2)), rng.normal(size=(1, 4))))
+
+    def joined(values):
+        heads = []
+        for feature, anchors, pixels in ((large, 2, 4), (small, 3, 1)):
+            y = g.conv(feature, rng.normal(size=(anchors * values, 4, 1, 1)))
+            y = g.op("transpose", y, axes=NHWC)
+            heads.append(g.reshape(y, [1, anchors * pixels, values]))
+        return g.op("concat", *heads, axis=1, shape=[1, 11, values])
+
+    return g.build(g.op("softmax", joined(2), axes=[2]), g.op("sigmoid", joined(4)))
+
+
 def greatest_along_rows(rng):
     g = GraphBuilder()
     return g.build(g.op("argmax_reduce", g.op("tanh", g.input("x", [1, 2, 5, 3])), axes=[2]))
@@ -207,6 +227,9 @@ NETWORKS = {
     minimum_of_channels: ["tanh", "neg", "max_pool", "neg"],
     softmax_of_a_pixel: ["conv", "avg_pool", "softmax"],
     softmax_of_anchors: ["conv", "softmax"],
+    detector: [
+        "conv", "conv", "conv", "conv", "concat", "softmax", "conv", "conv", "concat", "sigmoid",
+    ],
     greatest_along_rows: ["tanh", "argmax_reduce"],
     padded_channels: ["conv", "pad", "pad"],
     joined_with_one_value: ["sigmoid", "pad"],

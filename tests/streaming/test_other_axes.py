@@ -4,6 +4,7 @@ import pytest
 from other_axes import (
     NETWORKS,
     bias_of_channels_last,
+    detector,
     loop_of_one_step,
     padded_channels,
     softmax_of_anchors,
@@ -22,7 +23,8 @@ def test_codes_and_cycles(network, fix, simulate, rng):
 
 
 @pytest.mark.parametrize(
-    "network", [bias_of_channels_last, loop_of_one_step, padded_channels, softmax_of_anchors]
+    "network",
+    [bias_of_channels_last, detector, loop_of_one_step, padded_channels, softmax_of_anchors],
 )
 def test_what_the_stream_has_already_is_no_hardware(network, fix, rng):
     blocks = schedule(fix(network(rng)), find_board("ecp5")).blocks
