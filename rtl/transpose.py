@@ -17,9 +17,10 @@ __all__ = ["Transpose"]
 class Transpose(wiring.Component):
     """Give the codes of every frame with the axes of their image in another order.
 
-    Golden model: ``numpy.transpose(image, order)`` of images [row, column, channel].
+    Golden model: ``numpy.transpose(image, order)`` of images of any number of axes; the last code
+    of so many ``turns`` of them is the last one of a frame.
 
-    Gives a beat per cycle; one is read in a cycle after it was taken. There is room for two frames;
+    Gives a beat per cycle; one is read in a cycle after it was taken. There is room for two images;
     the codes of one make room in the cycle after the last of them was read.
 
     Members
@@ -34,16 +35,17 @@ class Transpose(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        frame, depth = self.part.frame, self.part.memory_depth
+        image, depth = self.part.image, self.part.memory_depth
         m.submodules.storage = storage = TiledMemory(self.part.memory, writable=True)
         newest = Signal(range(depth))
         room = Signal(range(depth + 1), init=depth)
         # Codes behind the one that is read next; negative if that has not come.
-        lead = Signal(range(-frame, depth), init=-1)
-        offset = Signal(range(frame))
+        lead = Signal(range(-image, depth), init=-1)
+        offset = Signal(range(image))
         is_second = Signal()
         accept, read = Signal(), Signal()
-        step, frame_end = self._following_step(m, read)
+        step, image_end = self._following_step(m, read)
+        frame_end = self._frame_end(m, read, image_end)
         frame_last = Signal()
         present = lead >= 0
         enables, _ = elastic_stages(m, present, self.o, stages=MEMORY_STAGES)
@@ -54,19 +56,19 @@ class Transpose(wiring.Component):
             storage.write_address.eq(newest),
             storage.write_enable.eq(accept),
             storage.write_data.eq(self.i.payload.data),
-            storage.read_address.eq(Mux(is_second, frame, 0) + offset),
+            storage.read_address.eq(Mux(is_second, image, 0) + offset),
             storage.read_enable.eq(read),
         ]
         m.d.sync += [
-            room.eq(room - accept + Mux(read & frame_end, frame, 0)),
+            room.eq(room - accept + Mux(read & image_end, image, 0)),
             lead.eq(lead + accept - Mux(read, step, 0)),
         ]
         with m.If(accept):
             m.d.sync += newest.eq(Mux(newest == depth - 1, 0, newest + 1))
         with m.If(read):
             m.d.sync += [
-                offset.eq(Mux(frame_end, 0, offset + step)),
-                is_second.eq(is_second ^ frame_end),
+                offset.eq(Mux(image_end, 0, offset + step)),
+                is_second.eq(is_second ^ image_end),
                 frame_last.eq(frame_end),
             ]
         with m.If(enables[1]):
@@ -76,13 +78,24 @@ class Transpose(wiring.Component):
             ]
         return m
 
+    def _frame_end(self, m, read, image_end):
+        """Count the images of a frame; return whether its last code is read next."""
+        turns = self.part.turns
+        if turns == 1:
+            return image_end
+        turn = Signal(range(turns))
+        final = turn == turns - 1
+        with m.If(read & image_end):
+            m.d.sync += turn.eq(Mux(final, 0, turn + 1))
+        return image_end & final
+
     def _following_step(self, m, read):
         """Count the axes of the result.
 
         Returns how many codes behind the one that is read the next one comes, and whether it is the
-        last of its frame: then the first of the next frame follows, one behind.
+        last of its image: then the first of the next image follows, one behind.
         """
-        step = Signal(range(-self.part.frame, self.part.frame + 1))
+        step = Signal(range(-self.part.image, self.part.image + 1))
         carry, back = Const(1), 0
         m.d.comb += step.eq(1)
         extents = self.part.extents

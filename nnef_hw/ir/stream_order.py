@@ -17,6 +17,7 @@ from nnef_hw.ir.operators import Trait
 __all__ = ["HostStream", "Reordering", "StreamOrder", "image_shape", "stream_image"]
 
 _AXES = 3
+"""At least so many axes has a reordering."""
 
 Axis: TypeAlias = tuple[int, int]
 """An extent, and the stride between its elements in the stream that comes."""
@@ -24,15 +25,35 @@ Axis: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Reordering:
-    """A stream of ``extents``, outermost first, whose axes are given in another ``order``."""
+    """A stream whose axes, three or more, are given in another ``order``.
 
-    extents: tuple[int, int, int]
-    order: tuple[int, int, int]
+    ``extents`` are those of the stream that comes, outermost first.
+    """
+
+    extents: tuple[int, ...]
+    order: tuple[int, ...]
 
     @property
     def is_trivial(self) -> bool:
         """Whether the stream stays as it is."""
-        return self.order == (0, 1, 2)
+        return self.order == tuple(range(len(self.order)))
+
+    @property
+    def volume(self) -> int:
+        """Elements of the stream."""
+        return prod(self.extents)
+
+    @property
+    def turns(self) -> tuple[int, Reordering]:
+        """How often the axes are exchanged that do not stay outermost, and how.
+
+        Of a stream of rows whose pixels change places, one row after the other.
+        """
+        stay = next((n for n, axis in enumerate(self.order) if axis != n), len(self.order))
+        ones = max(0, _AXES - len(self.order) + stay)
+        extents = (1,) * ones + self.extents[stay:]
+        order = (*range(ones), *(axis - stay + ones for axis in self.order[stay:]))
+        return prod(self.extents[:stay]), Reordering(extents, order)
 
 
 def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
@@ -112,18 +133,17 @@ class StreamOrder:
     def reordering(self, name: str) -> Reordering | None:
         """Return what the reshapes and transposes before a tensor together do to the stream.
 
-        The axes are those that the whole move leaves together, whatever shapes the tensors have on
-        the way. None if there are more than three.
+        The axes, three or more, are those that the whole move leaves together, whatever shapes the
+        tensors have on the way. None if a reshape takes apart what a transpose has put together.
         """
         axes = self._as_read(name)
-        if axes is None or len(axes) > _AXES:
+        if axes is None:
             return None
         volume = prod(count for count, _ in axes)
         axes = [(1, volume)] * (_AXES - len(axes)) + axes
-        places = sorted(range(_AXES), key=lambda place: -axes[place][1])
-        first, second, third = (axes[place][0] for place in places)
-        order = tuple(places.index(place) for place in range(_AXES))
-        return Reordering((first, second, third), (order[0], order[1], order[2]))
+        places = sorted(range(len(axes)), key=lambda place: -axes[place][1])
+        extents = tuple(axes[place][0] for place in places)
+        return Reordering(extents, tuple(map(places.index, range(len(axes)))))
 
     def _image(self, origin: str) -> tuple[int, int, int]:
         """Return (height, width, channels) of the stream of a computed or received tensor."""

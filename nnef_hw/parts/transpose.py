@@ -16,27 +16,30 @@ __all__ = ["Transpose"]
 
 @dataclass(frozen=True, kw_only=True)
 class Transpose(Reorder):
-    """Holds two frames, and gives their axes in another order.
+    """Holds two images, and gives their axes in another order.
 
     Parameters
     ----------
     extents
-        Extents of the input image, outermost axis first.
+        Extents of an input image, outermost axis first.
     order
         The input's axes in the order of the result's.
+    turns
+        Images of a frame.
 
     Raises
     ------
     ValueError
-        If that is no order of the axes.
+        If that is no order of the axes, or a frame has no images.
     """
 
     component = "nnef_hw.rtl.transpose:Transpose"
     label = "transpose"
     costs = "transpose"
 
-    extents: tuple[int, int, int]
-    order: tuple[int, int, int]
+    extents: tuple[int, ...]
+    order: tuple[int, ...]
+    turns: int = 1
 
     def __post_init__(self) -> None:
         axes = list(range(len(self.extents)))
@@ -44,19 +47,21 @@ class Transpose(Reorder):
             raise ValueError(
                 f"Transpose order must be one of the axes 0..{axes[-1]}, not {self.order!r}"
             )
+        if self.turns < 1:
+            raise ValueError(f"Transpose needs at least one image, not {self.turns!r}")
 
     @property
-    def frame(self) -> int:
-        """Codes of a frame."""
+    def image(self) -> int:
+        """Codes of an image."""
         return math.prod(self.extents)
 
     @property
     def memory_depth(self) -> int:
-        return 2 * self.frame
+        return 2 * self.image
 
     @property
     def counters(self) -> int:
-        return place_bits(*self.extents) + 4 * counter_bits(self.memory_depth)
+        return place_bits(*self.extents, self.turns) + 4 * counter_bits(self.memory_depth)
 
     @property
     def reading(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

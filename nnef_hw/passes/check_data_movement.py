@@ -22,8 +22,7 @@ def check_data_movement(graph: Graph) -> Iterator[NnefHwError]:
         if node is not None and order.reordering(name) is None:
             what = f"{origin!r} {list(before)} to {list(after)}"
             yield UnsupportedError(
-                f"{node.op} {name!r}: the change from {what} is more than an exchange of three "
-                "axes",
-                remedy="flatten the image first",
+                f"{node.op} {name!r}: the change from {what} is no exchange of axes",
+                remedy="reshape before axes change places, or by whole axes",
                 location=node.location,
             )

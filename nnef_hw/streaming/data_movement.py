@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nnef_hw.devices import Device
+from nnef_hw.ir import Reordering
 from nnef_hw.ir.operators import FactorAttributes, PadAttributes, SliceAttributes
 from nnef_hw.parts import Part
 from nnef_hw.parts.concat import Concat, Split
@@ -147,28 +148,29 @@ class DepthToSpaceLayer(PlainLayer):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TransposeLayer(PlainLayer):
-    """The stream of the image of ``window`` with its axes in another ``order``.
+    """A stream in another order: the axes of ``reordering``, outermost first.
 
-    The image need not be that of a tensor: a flat one is divided into what it becomes.
+    They need not be those of a tensor: a flat one is divided into what it becomes.
     """
 
     label = "transpose"
 
-    window: Window
-    order: tuple[int, int, int]
+    reordering: Reordering
 
     @property
     def image(self) -> Window:
-        return self.window
+        return Window(1, 1, self.reordering.volume)
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device
-        return self.window.beats
+        return self.reordering.volume
 
     def part(self, device: Device) -> Part:
-        window = self.window
-        extents = (window.height, window.width, window.channel_blocks)
-        return Transpose(extents=extents, order=self.order, ram=device.ram, **self.codes_format)
+        turns, inner = self.reordering.turns
+        return Transpose(
+            extents=inner.extents, order=inner.order, turns=turns, ram=device.ram,
+            **self.codes_format,
+        )  # fmt: skip
 
 
 def _two_rows(window: Window) -> int:
@@ -211,8 +213,7 @@ def _lower_transpose(call: Call) -> TransposeLayer:
     """Lower a node that changes the order of the stream."""
     reordering = call.order.reordering(call.node.name)
     assert reordering is not None, call.node.name
-    window = Window(*reordering.extents)
-    return TransposeLayer(**call.common, window=window, order=reordering.order)
+    return TransposeLayer(**call.common, reordering=reordering)
 
 
 @lowers("nearest_upsample")

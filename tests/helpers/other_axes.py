@@ -168,6 +168,14 @@ def shuffled_channels(rng):
     return g.build(g.op("sigmoid", x))
 
 
+def space_to_depth(rng):
+    """Five axes of the stream change places."""
+    g = GraphBuilder()
+    x = g.reshape(g.op("tanh", g.input("x", [1, 2, 4, 6])), [1, 2, 2, 2, 3, 2])
+    x = g.reshape(g.op("transpose", x, axes=[0, 3, 5, 1, 2, 4]), [1, 8, 2, 3])
+    return g.build(g.op("sigmoid", x))
+
+
 def several_rows(rng):
     """A layer for each step of a sequence."""
     g = GraphBuilder()
@@ -234,6 +242,7 @@ NETWORKS = {
     padded_channels: ["conv", "pad", "pad"],
     joined_with_one_value: ["sigmoid", "pad"],
     shuffled_channels: ["tanh", "sigmoid"],
+    space_to_depth: ["tanh", "sigmoid"],
     several_rows: ["conv", "relu"],
     rows_without_batch: ["conv"],
     loop_of_one_step: ["add", "tanh"],

@@ -10,11 +10,13 @@ EXTENTS = [(2, 3, 4), (1, 4, 3), (3, 1, 2), (1, 1, 1)]
 FRAMES = 4
 
 
-def check(drive, ram, rng, extents, order, *, bits=8, signed=False, **options):
+def check(drive, ram, rng, extents, order, *, turns=1, bits=8, signed=False, **options):
     lo = -(1 << bits - 1) if signed else 0
-    images = rng.integers(lo, lo + (1 << bits), (FRAMES, *extents))
-    part = parts.Transpose(extents=extents, order=order, bits=bits, signed=signed, ram=ram)
-    size = images[0].size
+    images = rng.integers(lo, lo + (1 << bits), (FRAMES * turns, *extents))
+    part = parts.Transpose(
+        extents=extents, order=order, turns=turns, bits=bits, signed=signed, ram=ram
+    )
+    size = images[0].size * turns
     items = [
         {"data": [code], "last": n % size == size - 1}
         for n, code in enumerate(images.reshape(-1).tolist())
@@ -31,6 +33,14 @@ def check(drive, ram, rng, extents, order, *, bits=8, signed=False, **options):
 @pytest.mark.parametrize("extents", EXTENTS, ids=str)
 def test_axes_change_places(extents, order, stall, drive, ram, rng):
     check(drive, ram, rng, extents, order, stall=stall)
+
+
+@pytest.mark.parametrize(("extents", "order", "turns"), [
+    ((1, 2, 3), (0, 2, 1), 5), ((1, 3, 2), (0, 2, 1), 2), ((2, 2, 3, 2), (2, 0, 3, 1), 1),
+    ((2, 3, 2, 2, 2), (0, 3, 1, 4, 2), 3),
+])  # fmt: skip
+def test_turns_and_more_axes(extents, order, turns, stall, drive, ram, rng):
+    check(drive, ram, rng, extents, order, turns=turns, stall=stall)
 
 
 @pytest.mark.parametrize(("bits", "signed"), [(2, False), (16, True)])

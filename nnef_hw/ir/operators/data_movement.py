@@ -128,7 +128,7 @@ OPERATORS = (
         ),
         attributes=frozenset({"shape"}),
         requant=None,
-        hardware="nothing, or a memory of two frames if it exchanges axes of the stream",
+        hardware="nothing, or a memory of twice what is moved",
     ),
     CanonicalOperator(
         "slice",
@@ -143,6 +143,6 @@ OPERATORS = (
         frozenset(_ONE_OPERAND | {Trait.MOVES, Trait.REARRANGES}),
         attributes=frozenset({"axes"}),
         requant=None,
-        hardware="nothing if the stream keeps its order, else a memory of two frames",
+        hardware="nothing if the stream keeps its order, else a memory of twice what is moved",
     ),
 )
