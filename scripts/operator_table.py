@@ -18,6 +18,7 @@ REWRITTEN = {
     "copy": "nothing",
     "deconv": "conv with the channels of every pixel of a step, then depth to space",
     "nearest_downsample": "a max_pool of one pixel",
+    "gather": "by constant indices: a concat of slices",
     "matmul": "systolic array, if the second operand is constant; a pixel for each row",
     "max_reduce": "as max_pool; other axes than rows and columns become these",
     "mean_reduce": "as avg_pool over rows and columns, as conv over channels",
@@ -28,6 +29,7 @@ REWRITTEN = {
     "split": "a slice for each part",
     "squeeze": "as reshape",
     "sum_reduce": "as box over rows and columns, as conv over channels",
+    "tile": "concat of copies; one element is repeated as by nearest_upsample",
     "unsqueeze": "as reshape",
 }
 """What passes make of operators that are not canonical."""

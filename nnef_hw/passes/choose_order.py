@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
-from nnef_hw.ir import Graph, Node, StreamOrder, Trait
+from nnef_hw.ir import Graph, Node, StreamOrder
 from nnef_hw.passes.editor import Editor
-from nnef_hw.passes.views import View
+from nnef_hw.passes.in_order import emit_in_order, outer_axes
 
 __all__ = ["ChooseOrder"]
 
@@ -59,7 +59,7 @@ def _candidates(graph: Graph) -> Iterator[set[str]]:
     groups: dict[str, set[str]] = {}
     order = StreamOrder(graph)
     for node in graph.nodes:
-        if _view(graph, node) is None:
+        if _outer(graph, node) is None:
             continue
         group = {node.name}
         for origin, moves in map(order.origin, node.inputs):
@@ -72,58 +72,24 @@ def _candidates(graph: Graph) -> Iterator[set[str]]:
     yield from ({name} for name in groups)
 
 
-def _view(graph: Graph, node: Node) -> int | None:
-    """Return how many axes are outside of what streams in order; None if it cannot be chosen."""
+def _outer(graph: Graph, node: Node) -> int | None:
+    """Return the outer axes of a node that may be computed in order; None if that is no other."""
+    if any(graph.tensor(name).data is not None for name in node.inputs) or node.op == "pad":
+        return None
     shape = graph.tensor(node.outputs[0]).shape
-    if any(graph.tensor(name).data is not None for name in node.inputs):
+    outer = outer_axes(node, [graph.tensor(name).shape for name in node.inputs], shape)
+    if outer is None or (prod(shape[:outer]) == 1 and prod(shape[1:]) == shape[1]):
         return None
-    outside = None
-    if node.op == "concat":
-        outside = int(node.attrs["axis"])
-    elif node.op == "slice" and len(node.attrs["axes"]) == 1 and node.attrs["stride"] == [1]:
-        outside = int(node.attrs["axes"][0])
-    elif node.has(Trait.TABLE) or node.has(Trait.ARITHMETIC):
-        outside = 0 if {graph.tensor(name).shape for name in node.inputs} == {shape} else None
-    if outside is None or (prod(shape[:outside]) == 1 and prod(shape[1:]) == shape[1]):
-        return None
-    return outside
+    return outer
 
 
 def _reordered(graph: Graph, names: Iterable[str]) -> Graph:
     """Return the graph with these nodes computed on their elements in order."""
     editor = Editor(graph)
     for node in graph.nodes:
-        outside = _view(graph, node) if node.name in names else None
-        if outside is None:
+        outer = _outer(graph, node) if node.name in names else None
+        if outer is None:
             editor.keep(node)
-            continue
-        result = _in_order(editor.shape(node.name), outside)
-        like = editor.tensors[node.name]
-        image = editor.activation(f"{node.name}_in_order", result.shape, like)
-        inputs = tuple(
-            _in_order(editor.shape(name), outside).enter(editor, node, name, f"{node.name}_operand")
-            for name in node.inputs
-        )
-        editor.emit(replace(_moved(editor, node, outside), inputs=inputs, outputs=(image,)))
-        result.leave(editor, node, image, node.name)
+        else:
+            emit_in_order(editor, node, outer)
     return editor.finish()
-
-
-def _in_order(shape: tuple[int, ...], outside: int) -> View:
-    """Return the view whose stream has the elements in their order, the last axes as channels."""
-    pixels = prod(shape[:outside])
-    if pixels == 1:
-        return View(tuple(range(len(shape))), (1, prod(shape)))
-    axes = (*range(outside, len(shape)), *range(outside))
-    return View(axes, (1, prod(shape[outside:]), pixels, 1))
-
-
-def _moved(editor: Editor, node: Node, outside: int) -> Node:
-    """Return a node with the attributes that it has in its view."""
-    if node.op == "concat":
-        return node.with_attrs(axis=1)
-    if node.op == "slice":
-        inner = prod(editor.shape(node.name)[outside + 1 :])
-        begin, end = (node.attrs[key][0] * inner for key in ("begin", "end"))
-        return node.with_attrs(axes=[1], begin=[begin], end=[end])
-    return node

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.editor import Editor
-from nnef_hw.passes.views import channels_first
+from nnef_hw.passes.views import channels_first, is_image
 
 __all__ = ["LowerAxes"]
 
@@ -29,10 +29,10 @@ class LowerAxes:
                 editor.keep(node)
                 continue
             shape, declared = editor.shape(node.inputs[0]), list(node.attrs.get("axes", [1]))
-            axes = [axis for axis in declared if shape[axis] > 1] or [1]
-            if len(shape) < 2 or (len(axes) > 1 and node.has(Trait.INDEX)):
+            axes = [axis for axis in declared if shape[axis] > 1] or declared[:1]
+            if not shape or (len(axes) > 1 and node.has(Trait.INDEX)):
                 editor.keep(node)
-            elif axes == [1] and shape[0] == 1:
+            elif axes == [1] and is_image(shape):
                 new = node.with_attrs(axes=[1])
                 (editor.keep if declared == [1] else editor.emit)(new)
             else:

@@ -17,12 +17,12 @@ _BORDERS = {"reflect", "reflect-even", "replicate"}
 
 @dataclass(frozen=True, slots=True)
 class LowerBorders:
-    """Rewrite borders ``replicate``, ``reflect`` and ``reflect-even`` of rows and columns.
+    """Rewrite borders ``replicate``, ``reflect`` and ``reflect-even``.
 
     * windows with such a border -> a ``pad``, and the window without padding
-    * such a ``pad`` -> a ``concat`` of slices of the image along each axis
+    * such a ``pad`` -> a ``concat`` of slices of the tensor along each axis
 
-    Left alone: padding of batch or channels, cropping.
+    Left alone: windows over batch or channels, cropping.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -30,22 +30,22 @@ class LowerBorders:
         editor = Editor(graph)
         for node in graph.nodes:
             padding = _padding(node)
-            if padding is None or len(editor.shape(node.inputs[0])) not in {3, 4}:
-                editor.keep(node)
-            elif node.op == "pad":
+            if padding is not None and node.op == "pad":
                 _emit_parts(editor, node, padding)
-            else:
+            elif padding is not None and len(editor.shape(node.inputs[0])) in {3, 4}:
                 _emit_padded(editor, node, padding)
+            else:
+                editor.keep(node)
         return editor.finish()
 
 
 def _padding(node: Node) -> list[tuple[int, int]] | None:
-    """Return the padding of rows and columns if its border continues the image."""
+    """Return a pad's padding, or that of a window's rows and columns, if it continues the image."""
     pads = node.has(Trait.WINDOW) or node.op == "pad"
     if not pads or node.attrs.get("border") not in _BORDERS:
         return None
     padding = [(int(p), int(q)) for p, q in node.attrs["padding"]]
-    if node.op != "conv":
+    if node.op not in {"conv", "pad"}:
         padding, outer = padding[2:], padding[:2]
         if not is_trivial(outer, (0, 0)):
             return None
@@ -69,10 +69,10 @@ def _emit_padded(editor: Editor, node: Node, padding: list[tuple[int, int]]) -> 
 
 def _emit_parts(editor: Editor, node: Node, padding: list[tuple[int, int]]) -> None:
     source, like = node.inputs[0], editor.tensors[node.name]
-    axes = [axis for axis, pair in enumerate(padding, 2) if any(pair)]
+    axes = [axis for axis, pair in enumerate(padding) if any(pair)]
     for axis in axes:
         shape = list(editor.shape(source))
-        index = pad_border(np.arange(shape[axis]), [padding[axis - 2]], node.attrs["border"])
+        index = pad_border(np.arange(shape[axis]), [padding[axis]], node.attrs["border"])
         runs = np.split(index, np.flatnonzero(np.diff(index) != 1) + 1)
         parts = []
         for run in runs:

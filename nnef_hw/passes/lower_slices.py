@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.editor import Editor
@@ -14,11 +14,12 @@ _SPATIAL = 2
 
 @dataclass(frozen=True, slots=True)
 class LowerSlices:
-    """Rewrite ``split`` and ``slice``.
+    """Rewrite ``split``, ``slice``, and what a ``pad`` crops.
 
     * ``split`` -> one ``slice`` for each result
     * ``slice`` of several axes -> one after the other
     * a stride over rows or columns -> a ``max_pool`` of one pixel behind the slice
+    * a ``pad`` by less than nothing -> a ``slice`` in front of it
 
     Left alone: negative strides, strides over batch or channels.
     """
@@ -31,6 +32,8 @@ class LowerSlices:
                 _emit_parts(editor, node)
             elif node.op == "slice" and _can_lower(node):
                 _emit_slices(editor, node)
+            elif node.op == "pad" and _crops(node):
+                _emit_cropped(editor, node)
             else:
                 editor.keep(node)
         return editor.finish()
@@ -47,6 +50,25 @@ def _emit_parts(editor: Editor, node: Node) -> None:
         end = begin + editor.shape(result)[axis]
         editor.emit(_slice(node, node.inputs[0], result, axis, begin, end))
         begin = end
+
+
+def _crops(node: Node) -> bool:
+    is_constant = node.attrs.get("border", "constant") == "constant"
+    return is_constant and any(p < 0 for pair in node.attrs["padding"] for p in pair)
+
+
+def _emit_cropped(editor: Editor, node: Node) -> None:
+    like = editor.tensors[editor.resolve(node.inputs[0])]
+    padding = [(int(p), int(q)) for p, q in node.attrs["padding"]]
+    cut = [(max(-p, 0), n - max(-q, 0)) for n, (p, q) in zip(like.shape, padding, strict=True)]
+    axes = [axis for axis, pair in enumerate(padding) if min(pair) < 0]
+    part = editor.activation(f"{node.name}_part", tuple(end - begin for begin, end in cut), like)
+    attrs = {"axes": axes, "begin": [cut[axis][0] for axis in axes],
+             "end": [cut[axis][1] for axis in axes], "stride": [1] * len(axes)}  # fmt: skip
+    pad = node.with_attrs(padding=[(max(p, 0), max(q, 0)) for p, q in padding])
+    editor.emit(
+        Node("slice", node.inputs, (part,), attrs, node.location), replace(pad, inputs=(part,))
+    )
 
 
 def _strides(node: Node) -> dict[int, int]:

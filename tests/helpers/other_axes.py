@@ -143,6 +143,24 @@ def detector(rng):
     return g.build(g.op("softmax", joined(2), axes=[2]), g.op("sigmoid", joined(4)))
 
 
+def anchors_decoded(rng):
+    """Anchors, rows, columns and values are axes; the first two values are scaled."""
+    g = GraphBuilder()
+    x = g.reshape(convolved(g, rng, channels=8), [1, 2, 4, 4, 5])
+    x = g.op("sigmoid", g.op("transpose", x, axes=[0, 1, 3, 4, 2]))
+    parts = [
+        g.op("slice", x, axes=[4], begin=[begin], end=[begin + 2], stride=[1]) for begin in (0, 2)
+    ]
+    x = g.op("concat", g.op("mul", parts[0], parts[0]), parts[1], axis=4, shape=[1, 2, 4, 5, 4])
+    return g.build(g.reshape(x, [1, 40, 4]))
+
+
+def chosen_channels(rng):
+    g = GraphBuilder()
+    x = g.op("gather", g.op("tanh", g.input("x", [1, 5, 2, 3])), np.array([3, 0, 1, 3]), axis=1)
+    return g.build(g.op("sigmoid", x))
+
+
 def greatest_along_rows(rng):
     g = GraphBuilder()
     return g.build(g.op("argmax_reduce", g.op("tanh", g.input("x", [1, 2, 5, 3])), axes=[2]))
@@ -238,6 +256,8 @@ NETWORKS = {
     detector: [
         "conv", "conv", "conv", "conv", "concat", "softmax", "conv", "conv", "concat", "sigmoid",
     ],
+    anchors_decoded: ["conv", "sigmoid", "slice", "slice", "mul", "concat"],
+    chosen_channels: ["tanh", "slice", "slice", "slice", "concat", "sigmoid"],
     greatest_along_rows: ["tanh", "argmax_reduce"],
     padded_channels: ["conv", "pad", "pad"],
     joined_with_one_value: ["sigmoid", "pad"],

@@ -1,0 +1,186 @@
+"""Turn elements chosen by constant indices into slices that are joined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.ir import Graph, Node
+from nnef_hw.passes.editor import Editor, reshape_node
+from nnef_hw.passes.views import is_image
+
+__all__ = ["LowerGather"]
+
+MOST_PARTS = 64
+"""Of a result: each is a part of the hardware."""
+
+
+@dataclass(frozen=True, slots=True)
+class LowerGather:
+    """Rewrite operators that take elements along axes, in an order that is known.
+
+    * ``gather`` with constant indices -> a ``concat`` of slices, one for each run of neighbours
+    * ``slice`` with a negative stride -> likewise
+    * ``slice`` with a stride over channels, or of what is no image -> the first of every group of
+      elements, where whole groups are there; likewise where they are not
+    * ``tile`` of an axis of extent 1 -> ``nearest_upsample``; of other axes -> a ``concat``
+
+    Left alone: results of more than 64 parts.
+    """
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return the rewritten graph."""
+        editor = Editor(graph)
+        for node in graph.nodes:
+            done = editor.data(node.inputs[0]) is None if node.inputs else False
+            if done and node.op == "gather":
+                done = _emit_gather(editor, node)
+            elif done and node.op == "slice":
+                done = _emit_strided(editor, node)
+            elif done and node.op == "tile":
+                done = _emit_tile(editor, node)
+            else:
+                done = False
+            if not done:
+                editor.keep(node)
+        return editor.finish()
+
+
+def _emit_gather(editor: Editor, node: Node) -> bool:
+    indices, axis = editor.data(node.inputs[1]), int(node.attrs.get("axis", 0))
+    shape = editor.shape(node.inputs[0])
+    if indices is None or not indices.size:
+        return False
+    index = indices.astype(np.int64).reshape(-1) % shape[axis]
+    return _emit_parts(editor, node, axis, index)
+
+
+def _emit_strided(editor: Editor, node: Node) -> bool:
+    """Emit a slice of one axis whose stride the hardware has not."""
+    axes = node.attrs["axes"]
+    strides = node.attrs.get("stride") or [1] * len(axes)
+    shape = editor.shape(node.inputs[0])
+    odd = [
+        n
+        for n, (axis, stride) in enumerate(zip(axes, strides, strict=True))
+        if stride < 0 or (stride > 1 and (axis < 2 or not is_image(shape)))
+    ]
+    if not odd:
+        return False
+    if len(axes) > 1:
+        _emit_one_by_one(editor, node)
+        return True
+    [axis], [stride], [begin] = axes, strides, node.attrs["begin"]
+    count = editor.shape(node.name)[axis]
+    if stride > 1 and begin + count * stride <= shape[axis]:
+        _emit_groups(editor, node, axis, begin, count, stride)
+        return True
+    if stride < 0 and begin < 0:
+        begin += shape[axis]
+    return _emit_parts(editor, node, axis, begin + stride * np.arange(count))
+
+
+def _emit_one_by_one(editor: Editor, node: Node) -> None:
+    """Emit a slice for each axis."""
+    source, like = node.inputs[0], editor.tensors[node.name]
+    attrs = {key: list(node.attrs[key]) for key in ("axes", "begin", "end", "stride")}
+    shape = list(editor.shape(source))
+    for n, axis in enumerate(attrs["axes"]):
+        shape[axis] = like.shape[axis]
+        last = n == len(attrs["axes"]) - 1
+        name = node.name if last else editor.activation(f"{node.name}_axis{axis}", (*shape,), like)
+        one = {key: [values[n]] for key, values in attrs.items()}
+        editor.emit(Node("slice", (source,), (name,), one, node.location))
+        source = name
+
+
+def _emit_groups(
+    editor: Editor, node: Node, axis: int, begin: int, count: int, stride: int
+) -> None:
+    """Emit the first of each of so many groups of neighbours."""
+    source, like = node.inputs[0], editor.tensors[node.name]
+    shape = editor.shape(source)
+    whole = (*shape[:axis], count * stride, *shape[axis + 1 :])
+    if whole != shape:
+        source = _slice(editor, node, source, axis, begin, begin + count * stride)
+    groups = (*shape[:axis], count, stride, *shape[axis + 1 :])
+    grouped = editor.activation(f"{node.name}_groups", groups, like)
+    editor.emit(reshape_node(source, grouped, groups, node))
+    first = _slice(editor, node, grouped, axis + 1, 0, 1)
+    editor.emit(reshape_node(first, node.name, like.shape, node))
+
+
+def _emit_parts(editor: Editor, node: Node, axis: int, index: NDArray[np.int64]) -> bool:
+    """Emit the elements of an index; return whether they are few enough parts."""
+    runs = np.split(index, np.flatnonzero(np.diff(index) != 1) + 1)
+    if len(runs) > MOST_PARTS:
+        return False
+    source, like = node.inputs[0], editor.tensors[node.name]
+    shape = editor.shape(source)
+    parts = [_slice(editor, node, source, axis, int(run[0]), int(run[-1]) + 1) for run in runs]
+    joined = parts[0]
+    extents = (*shape[:axis], len(index), *shape[axis + 1 :])
+    if len(parts) > 1:
+        joined = editor.activation(f"{node.name}_joined", extents, like)
+        editor.emit(Node("concat", tuple(parts), (joined,), {"axis": axis}, node.location))
+    editor.emit(reshape_node(joined, node.name, like.shape, node))
+    return True
+
+
+def _slice(editor: Editor, node: Node, source: str, axis: int, begin: int, end: int) -> str:
+    """Emit a part of a tensor and return its name; that of the tensor if it is all of it."""
+    like = editor.tensors[editor.resolve(source)]
+    if (begin, end) == (0, like.shape[axis]):
+        return source
+    shape = (*like.shape[:axis], end - begin, *like.shape[axis + 1 :])
+    name = editor.activation(f"{node.name}_part", shape, like)
+    attrs = {"axes": [axis], "begin": [begin], "end": [end], "stride": [1]}
+    editor.emit(Node("slice", (source,), (name,), attrs, node.location))
+    return name
+
+
+def _emit_tile(editor: Editor, node: Node) -> bool:
+    source, like = node.inputs[0], editor.tensors[node.name]
+    shape = list(editor.shape(source))
+    repeats = [after // before for before, after in zip(shape, like.shape, strict=True)]
+    if any(n > 1 and r > MOST_PARTS for n, r in zip(shape, repeats, strict=True)):
+        return False
+    for axis, repeat in enumerate(repeats):
+        if repeat == 1:
+            continue
+        if shape[axis] > 1:
+            shape[axis] *= repeat
+            name = editor.activation(f"{node.name}_axis{axis}", tuple(shape), like)
+            editor.emit(Node("concat", (source,) * repeat, (name,), {"axis": axis}, node.location))
+        else:
+            name = _emit_repeated(editor, node, source, axis, repeat)
+            shape[axis] = repeat
+        source = name
+    editor.emit(reshape_node(source, node.name, like.shape, node))
+    return True
+
+
+def _emit_repeated(editor: Editor, node: Node, source: str, axis: int, repeat: int) -> str:
+    """Emit an axis of extent 1 that gets longer: columns of pixels that are all axes before it."""
+    like = editor.tensors[editor.resolve(source)]
+    shape = like.shape
+    pixels, inner = prod(shape[:axis]), prod(shape[axis:])
+    steps = [
+        ("reshape", (pixels, inner), {}),
+        ("transpose", (inner, pixels), {"axes": [1, 0]}),
+        ("reshape", (1, inner, pixels, 1), {}),
+        ("nearest_upsample", (1, inner, pixels, repeat), {"factor": [1, repeat]}),
+        ("transpose", (1, pixels, repeat, inner), {"axes": [0, 2, 3, 1]}),
+        ("reshape", (*shape[:axis], repeat, *shape[axis + 1 :]), {}),
+    ]
+    for op, extents, attrs in steps:
+        name = editor.activation(f"{node.name}_repeated", extents, like)
+        if op == "reshape":
+            editor.emit(reshape_node(source, name, extents, node))
+        else:
+            editor.emit(Node(op, (source,), (name,), attrs, node.location))
+        source = name
+    return source
