@@ -8,6 +8,7 @@ import numpy as np
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.editor import Editor
+from nnef_hw.passes.function_body import scalar_value
 
 __all__ = ["LowerClamp"]
 
@@ -39,8 +40,8 @@ class LowerClamp:
 
 
 def _scalar(editor: Editor, name: str) -> float | None:
-    data = editor.data(name)
-    return float(data.reshape(-1)[0]) if data is not None and data.size == 1 else None
+    value = scalar_value(editor.tensors[editor.resolve(name)])
+    return None if value is None else float(value)
 
 
 def _lower(editor: Editor, node: Node) -> Node | None:

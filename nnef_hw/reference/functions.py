@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.ir import Node, Trait
 from nnef_hw.ir.operators import canonical_operators
+from nnef_hw.reference.program import Program
 
 __all__ = ["UNARY", "unary_function"]
 
@@ -38,6 +39,13 @@ def _clamp(x: FloatArray, a: Attrs) -> FloatArray:
     return np.asarray(np.maximum(np.minimum(x, a["b"]), a["a"]))
 
 
+def _composed(x: FloatArray, a: Attrs) -> FloatArray:
+    """Compute the graph of rank-0 tensors that is the function's body, for every element."""
+    body = a["body"]
+    result: FloatArray = Program(body, body.inputs).run({body.inputs[0]: x})[body.outputs[0]]
+    return result
+
+
 UNARY: dict[str, Callable[[FloatArray, Attrs], FloatArray]] = {
     "abs": lambda x, a: np.abs(x),
     "acos": lambda x, a: np.arccos(x),
@@ -60,6 +68,7 @@ UNARY: dict[str, Callable[[FloatArray, Attrs], FloatArray]] = {
     "log": lambda x, a: np.log(x),
     "log2": lambda x, a: np.log2(x),
     "neg": lambda x, a: -x,
+    "pointwise": _composed,
     "rcp": lambda x, a: 1.0 / x,
     "relu": lambda x, a: np.maximum(x, 0.0),
     "requantize": lambda x, a: x,
@@ -75,6 +84,7 @@ UNARY: dict[str, Callable[[FloatArray, Attrs], FloatArray]] = {
     "softplus": lambda x, a: np.logaddexp(x, 0.0),
     "sqr": lambda x, a: x * x,
     "sqrt": lambda x, a: np.sqrt(x),
+    "stepwise": _composed,
     "tan": lambda x, a: np.tan(x),
     "tanh": lambda x, a: np.tanh(x),
 }

@@ -250,7 +250,7 @@ NETWORKS = {
     ],
     maximum_of_channels_last: ["conv", "max_pool"],
     mean_of_channels_last: ["conv", "avg_pool"],
-    minimum_of_channels: ["tanh", "neg", "max_pool", "neg"],
+    minimum_of_channels: ["pointwise", "max_pool", "neg"],
     softmax_of_a_pixel: ["conv", "avg_pool", "softmax"],
     softmax_of_anchors: ["conv", "softmax"],
     detector: [
@@ -266,6 +266,6 @@ NETWORKS = {
     several_rows: ["conv", "relu"],
     rows_without_batch: ["conv"],
     loop_of_one_step: ["add", "tanh"],
-    six_limits: ["conv", "clamp", "clamp", "clamp"],
+    six_limits: ["conv", "pointwise"],
 }  # fmt: skip
 """Operators of each in its canonical form, beside reshapes and transposes."""

@@ -39,15 +39,17 @@ def loop():
 REFUSED = {
     "loop": (loop(), "scan 'scan': it is a loop of 2 steps, which is not supported in hardware"),
     "extended operator": (
-        network(("erf", [], {}, "scalar")),
-        "erf 'erf': this operator is not supported; use convolutions",
+        network(("cumsum", [], {"axis": 1}, "scalar")),
+        "cumsum 'cumsum': this operator is not supported; use convolutions",
     ),
     "integer input": (
         network(("cast", [], {}, "scalar"), dtype="integer"),
         "input 'x' holds integers; hardware computes with quantized real numbers only",
     ),
     "condition": (
-        network(("lt", [0.0], {}, "logical"), ("select", [1.0, 0.0], {}, "scalar")),
+        network(
+            ("lt", [np.array([[0.0, 1.0]])], {}, "logical"), ("select", [1.0, 0.0], {}, "scalar")
+        ),
         "select 'select': this operator is not supported",
     ),
     "function of integers": (

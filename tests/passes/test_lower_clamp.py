@@ -1,17 +1,25 @@
 """Limits become attributes."""
 
 import numpy as np
+import pytest
 from simplified import check
 
 
-def test_bounds_become_attributes(image, rng):
-    y = image.op("clamp", "x", 0.0, 6.0)
-    y = image.op("min", 0.9, y)
-    y = image.op("max", y, -0.5)
-    y = image.op("prelu", y, 0.1)
-    image.op("max", y, 0.0)
-    graph = check(image.build(), rng, ["clamp", "clamp", "clamp", "leaky_relu", "relu"])
-    assert all(len(node.inputs) == 1 for node in graph.nodes)
+@pytest.mark.parametrize(
+    ("op", "operands", "result"),
+    [
+        ("clamp", ("x", 0.0, 6.0), "clamp"),
+        ("min", (0.9, "x"), "clamp"),
+        ("max", ("x", -0.5), "clamp"),
+        ("prelu", ("x", 0.1), "leaky_relu"),
+        ("prelu", ("x", np.full((1, 3), 0.1)), "leaky_relu"),
+        ("max", ("x", 0.0), "relu"),
+    ],
+)
+def test_bounds_become_attributes(op, operands, result, image, rng):
+    image.op(op, *operands)
+    graph = check(image.build(), rng, [result])
+    assert graph.nodes[0].inputs == ("x",)
 
 
 def test_limits_of_channels_stay_constants(image, rng):

@@ -13,7 +13,7 @@ from nnef_hw.testing import GraphBuilder
         ([0.2, -0.5, 1.0], ["conv", "max"]),
         ([1.5, 2.0, 1.0], ["conv", "min"]),
         ([0.2, 3.0, 1.0], ["conv", "max", "conv", "min"]),
-        ([0.3, 0.3, 0.3], ["conv", "max"]),
+        ([0.3, 0.3, 0.3], ["leaky_relu"]),
     ],
 )
 def test_slopes_of_a_prelu(slopes, ops, rng):

@@ -31,9 +31,9 @@ def test_the_same_numbers(network, rng):
 
 def test_a_constant_is_as_small_as_it_can_be(rng):
     g = GraphBuilder()
-    x = g.op("tanh", g.input("x", [1, 3, 4, 5]))
+    x = g.input("x", [1, 3, 4, 5])
     canonical = simplify(g.build(g.op("max", x, np.full((1, 3, 4, 5), 0.25))))
-    assert [node.op for node in canonical.nodes] == ["tanh", "clamp"]
+    assert [node.op for node in canonical.nodes] == ["clamp"]
 
 
 def test_products_of_two_activations_are_refused(rng):

@@ -121,8 +121,16 @@ class _Encoder:
         if isinstance(value, np.ndarray):
             return {"array": self._attr_data(node, key, value)}
         if isinstance(value, Graph):
-            return {"graph": self.graph(value)}
+            return {"graph": self._body(value, node, key)}
         raise TypeError(f"{node.name}: attribute {key} of {type(value).__name__} cannot be saved")
+
+    def _body(self, body: Graph, node: Node, key: str) -> dict[str, Any]:
+        """Return a graph that is an attribute; its constants are stored as attributes are."""
+
+        def data(tensor: Tensor, array: Array) -> Any:
+            return self._attr_data(node, f"{key}.{tensor.name}", array)
+
+        return _Encoder(data, self._attr_data, locations=self._locations).graph(body)
 
 
 def _plain(value: Any) -> Any:
@@ -135,7 +143,7 @@ def _plain(value: Any) -> Any:
 def decode_graph(value: dict[str, Any], array: Callable[[Any], Array]) -> Graph:
     """Inverse of :func:`encode_graph`; ``array`` follows what its callbacks returned.
 
-    States and the bodies of loops, which canonical and fixed graphs have not, do not come back.
+    States, which canonical and fixed graphs have not, do not come back.
 
     Raises
     ------
@@ -204,4 +212,6 @@ def _decode(value: Any, array: Callable[[Any], Array]) -> Any:
         return float(content)
     if kind == "array":
         return array(content)
+    if kind == "graph":
+        return decode_graph(content, array)
     raise ValueError(f"unknown kind of value {kind!r}")

@@ -23,6 +23,7 @@ from nnef_hw.frontend.nnef.quant_codes import quantized_codes
 from nnef_hw.frontend.nnef.tensor_file import write_tensor
 from nnef_hw.frontend.nnef.text import format_document, format_quantization, inline_literals
 from nnef_hw.ir import Graph, Node, Stage, Tensor
+from nnef_hw.ir.bodies import with_bodies_inline
 from nnef_hw.numerics import signed_bits
 
 __all__ = ["save_nnef"]
@@ -58,7 +59,8 @@ class _Packer:
         self._members: dict[str, bytes] = {}
         self._labels: dict[str, str] = {}
         self._spelling: dict[str, str] = {}
-        self._names = identifiers(graph.tensors)
+        self._shown = with_bodies_inline(graph)
+        self._names = identifiers(self._shown.tensors)
 
     def pack(self) -> dict[str, bytes]:
         graph = self._graph
@@ -68,7 +70,7 @@ class _Packer:
                 self._store(tensor, tensor.data)
         for name, state in graph.states.items():
             self._store(replace(graph.tensor(name), label=state.label), state.initial)
-        text = format_document(graph, self._labels, self._names).encode()
+        text = format_document(self._shown, self._labels, self._names).encode()
         self._members[GRAPH_FILE] = text
         quantization = format_quantization(graph, self._names)
         if quantization:

@@ -16,11 +16,11 @@ def _smooth(name: str, *attributes: str) -> CanonicalOperator:
     )
 
 
-def _of_steps(name: str) -> CanonicalOperator:
+def _of_steps(name: str, *attributes: str) -> CanonicalOperator:
     return CanonicalOperator(
         name,
         _FUNCTION | {Trait.EXACT_TABLE},
-        attributes=frozenset(),
+        attributes=frozenset(attributes),
         requant=None,
         hardware=f"{_TABLE}, for at most 8 bits",
     )
@@ -46,4 +46,7 @@ OPERATORS = (
     _smooth("leaky_relu", "alpha"),
     *map(_smooth, _SMOOTH),
     *map(_of_steps, ("ceil", "floor", "round", "sign")),
+    # what other operators compute of one number: their ``body``, a graph with one input and output
+    _smooth("pointwise", "body"),
+    _of_steps("stepwise", "body"),
 )
