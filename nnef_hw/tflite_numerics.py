@@ -254,6 +254,7 @@ def tflite_requant(
     output: QType,
     *,
     lo: int | None = None,
+    hi: int | None = None,
     rounds_once: bool = False,
     is_wide: bool = False,
 ) -> TfliteRequant:
@@ -265,8 +266,8 @@ def tflite_requant(
     mult, shift = zip(*pairs, strict=True)
     if is_wide:
         mult = tuple(min((m + (1 << 15)) >> 16, (1 << 15) - 1) << 16 for m in mult)
-    least = output.lo if lo is None else lo
-    return TfliteRequant(mult, shift, output.zero_point, least, output.hi, rounds_once)
+    least, most = (output.lo if lo is None else lo), (output.hi if hi is None else hi)
+    return TfliteRequant(mult, shift, output.zero_point, least, most, rounds_once)
 
 
 def tflite_mean_requant(factor: float, count: int, output: QType) -> TfliteRequant:
@@ -285,6 +286,7 @@ def tflite_add_requant(
     output: QType,
     *,
     lo: int | None = None,
+    hi: int | None = None,
     signs: tuple[int, int] = (1, 1),
 ) -> TfliteAddRequant:
     """Find the multipliers of a sum or a difference of operands with these scales."""
@@ -293,9 +295,10 @@ def tflite_add_requant(
     shift = _ADD_SHIFT if output.bits <= _SHORT_BITS else _WIDE_ADD_SHIFT
     factors = (*(scale / twice for scale in scales), twice / ((1 << shift) * output.scale))
     (m0, s0), (m1, s1), (m2, s2) = map(_fraction, factors)
-    least = output.lo if lo is None else lo
-    zero, most = output.zero_point, output.hi
-    return TfliteAddRequant((m0, m1, m2), (s0, s1, s2), zero, least, most, signs, shift)
+    least, most = (output.lo if lo is None else lo), (output.hi if hi is None else hi)
+    return TfliteAddRequant(
+        (m0, m1, m2), (s0, s1, s2), output.zero_point, least, most, signs, shift
+    )
 
 
 def tflite_limits(lo: float, hi: float, scale: float, zero_point: int) -> tuple[float, float]:

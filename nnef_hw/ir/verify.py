@@ -4,7 +4,8 @@ Stages and the attributes they add:
 
 * ``float``: any NNEF operator, attributes complete.
 * ``canonical``: operators of :mod:`nnef_hw.ir.operators` only, with the attributes that these
-  name. ``activation`` is None or ``"relu"``; ``add`` and ``sub`` carry it if it is ``"relu"``. A
+  name. ``activation`` is None, ``"relu"`` or ``"clamp"`` (then ``a`` and ``b`` are its limits);
+  ``add`` and ``sub`` carry it if it is not None. A
   ``linear`` behind a flatten is a ``conv`` whose filter covers the whole image, followed by a
   ``reshape`` of a [1, C, 1, 1] tensor. Operands of arithmetic are two activations of one
   shape, or one and a constant with one value, or one for each channel. A ``slice`` is along

@@ -12,7 +12,7 @@ from nnef_hw.passes.function_body import function_body, scalar_value
 __all__ = ["CollapseFunctions"]
 
 _AFFINE = frozenset({"add", "sub", "mul", "div"})
-_ACTIVATIONS = frozenset({"relu"})
+_ACTIVATIONS = frozenset({"clamp", "relu"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +115,13 @@ class _Functions:
             reached.append(name)
         steps = [*reversed(reached), result]
         layer = _layer(graph, steps[0])
+        clips = False
         while layer is not None and len(steps) > 1 and self._is_free(layer, *steps[:2]):
-            del steps[0]
-            if not _is_affine(graph, graph.producer(steps[0])):
+            is_affine = _is_affine(graph, graph.producer(steps[1]))
+            if clips and is_affine:
                 break
+            clips = not is_affine
+            del steps[0]
         return steps[0] if len(steps) > 1 else None
 
     def _is_read_elsewhere(self, name: str, result: str) -> bool:
@@ -132,7 +135,7 @@ class _Functions:
         if len(nodes) > 1 or self._is_read_elsewhere(source, result):
             return False
         if nodes[0].op in _ACTIVATIONS:
-            return layer.has(Trait.FUSES_RELU)
+            return layer.has(Trait.CLIPS)
         return layer.has(Trait.WEIGHTS) and _is_affine(self._graph, nodes[0])
 
     def _between(self, source: str, result: str) -> list[Node]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.ir.activation import activation_attrs
 from nnef_hw.passes.editor import Editor, channel_values, reshape_node
 from nnef_hw.passes.scaled_filter import scaled_filter
 
@@ -164,7 +165,7 @@ def _scaled(editor: Editor, layer: Node, node: Node, scale: FloatArray, offset: 
     editor.tensors[filter_name] = replace(editor.tensors[filter_name], quant=quant)
     bias_name = editor.constant(f"{bias.name}_folded", new_bias, bias)
     inputs = (layer.inputs[0], filter_name, bias_name)
-    layer = layer.with_attrs(activation=node.attrs.get("activation"))
+    layer = layer.with_attrs(**activation_attrs(node))
     return replace(layer, inputs=inputs, outputs=node.outputs)
 
 
@@ -186,7 +187,7 @@ def _emit_depthwise(
         "stride": [1, 1],
         "dilation": [1, 1],
         "groups": channels,
-        "activation": node.attrs.get("activation"),
+        **activation_attrs(node),
     }
     if len(shape) == 4:
         editor.emit(Node("conv", (source, weights, bias), (name,), attrs, node.location))

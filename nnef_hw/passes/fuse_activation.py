@@ -1,10 +1,12 @@
-"""Fuse ReLU into the operator before it, where it costs nothing."""
+"""Fuse ReLU and ``clamp`` into the operator before it, where they cost nothing."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
-from nnef_hw.ir import Graph, Trait
+from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.ir.activation import with_limits
 from nnef_hw.ir.quantization import same_quantization
 from nnef_hw.passes.editor import Editor
 
@@ -13,31 +15,42 @@ __all__ = ["FuseActivation"]
 
 @dataclass(frozen=True, slots=True)
 class FuseActivation:
-    """Give an operator of sums that only a ``relu`` reads ``activation = "relu"``.
+    """Let an operator of sums keep its result in the limits of the function that alone reads it.
 
-    These are ``conv``, ``linear``, ``add`` and ``sub``. The operator computes the ReLU's result
-    under its name and keeps its own location.
+    * ``relu`` behind ``conv``, ``linear``, ``add`` or ``sub`` -> ``activation = "relu"``
+    * ``clamp`` -> ``activation = "clamp"`` and its limits ``a`` and ``b``; several are one
+
+    The operator computes the function's result under its name and keeps its own location.
     Left alone: sums that others read too, or that are a graph output, or are quantized in another
-    way than the ReLU's result.
+    way than the function's result.
     """
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""
         editor = Editor(graph)
         for node in graph.nodes:
-            before = editor.emitted(node.inputs[0]) if node.op == "relu" else None
+            limits = _limits(node)
+            before = None if limits is None else editor.emitted(node.inputs[0])
             if (
-                before is None
-                or not before.has(Trait.FUSES_RELU)
-                or before.attrs.get("activation") is not None
+                limits is None
+                or before is None
+                or not before.has(Trait.CLIPS)
                 or not editor.has_one_use(node.inputs[0])
                 or not _fits(editor, before.name, node.name)
             ):
                 editor.keep(node)
                 continue
             editor.drop(before)
-            editor.emit(replace(before.with_attrs(activation="relu"), outputs=node.outputs))
+            editor.emit(replace(with_limits(before, *limits), outputs=node.outputs))
         return editor.finish()
+
+
+def _limits(node: Node) -> tuple[float, float] | None:
+    if node.op == "relu":
+        return 0.0, math.inf
+    if node.op == "clamp" and len(node.inputs) == 1:
+        return node.attrs["a"], node.attrs["b"]
+    return None
 
 
 def _fits(editor: Editor, total: str, result: str) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Quantization
+from nnef_hw.ir.activation import activation_attrs
 from nnef_hw.passes.editor import Editor
 
 __all__ = ["LowerDeconv"]
@@ -215,7 +216,7 @@ def _emit_conv(
         "stride": [1] * len(axes),
         "dilation": [1] * len(axes),
         "groups": groups,
-        "activation": node.attrs.get("activation"),
+        **activation_attrs(node),
     }
     phases = len(weights) // editor.shape(node.name)[1]
     inputs = [node.inputs[0]]

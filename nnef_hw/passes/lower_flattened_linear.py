@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.ir.activation import activation_attrs
 from nnef_hw.passes.editor import Editor, reshape_node
 
 __all__ = ["LowerFlattenedLinear"]
@@ -49,7 +50,7 @@ class LowerFlattenedLinear:
                 "stride": [1, 1],
                 "dilation": [1, 1],
                 "groups": 1,
-                "activation": node.attrs.get("activation"),
+                **activation_attrs(node),
             }
             like = editor.tensors[node.name]
             result = editor.activation(f"{node.name}_conv", (1, outputs, 1, 1), like)

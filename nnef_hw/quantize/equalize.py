@@ -72,8 +72,8 @@ def _only_reader(graph: Graph, node: Node) -> Node | None:
 
 
 def _is_free(graph: Graph, node: Node) -> bool:
-    """Whether a layer's constants are its own and not quantized."""
-    return all(
+    """Whether a layer's constants are its own and not quantized, its limits not fixed."""
+    return node.attrs.get("activation") != "clamp" and all(
         graph.tensor(name).quant is None and len(graph.consumers(name)) == 1
         for name in node.inputs[1:]
     )

@@ -11,6 +11,7 @@ import numpy as np
 
 from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.ir.activation import activation_limits
 from nnef_hw.ir.operators import PerOperator, PoolAttributes
 from nnef_hw.numerics import QType
 from nnef_hw.quantize.observe import Observation
@@ -124,9 +125,11 @@ class Formats:
             )
         scheme, node = self.scheme_of(name), computing_node(self.graph, name)
         lo, hi = choose_range(self._found[name], scheme)
-        has_headroom = node is not None and rules[node.op].has_headroom
-        if has_headroom and scheme.calibration == "minmax" and not scheme.power_of_two:
-            lo, hi = lo * (1.0 + scheme.headroom), hi * (1.0 + scheme.headroom)
+        is_grown = scheme.calibration == "minmax" and not scheme.power_of_two
+        if node is not None and rules[node.op].has_headroom and is_grown:
+            least, most = activation_limits(node)
+            lo = min(lo, max(lo * (1.0 + scheme.headroom), least))
+            hi = max(hi, min(hi * (1.0 + scheme.headroom), most))
         padded = self._padded.get(name, ())
         return min(lo, *padded, lo), max(hi, *padded, hi)
 

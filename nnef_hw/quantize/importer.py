@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.ir import Graph, Node, Stage, Tensor, Trait, verify
+from nnef_hw.ir.activation import activation_limits
 from nnef_hw.ir.operators import PadAttributes, PerOperator, PoolAttributes
 from nnef_hw.numerics import (
     QType,
@@ -132,15 +133,16 @@ class _Builder:
         self, node: Node, factors: list[float], target: QType, acc_bits: int
     ) -> Requant | TfliteRequant:
         if self.is_tflite:
-            lo, is_wide = _relu_limit(node, target), self._sums_are_wide(node)
+            is_wide = self._sums_are_wide(node)
             once = node.op == "linear" or is_wide
-            return tflite_requant(factors, target, lo=lo, rounds_once=once, is_wide=is_wide)
+            limits = _limits(node, target)
+            return tflite_requant(factors, target, **limits, rounds_once=once, is_wide=is_wide)
         with _located(node):
             return choose_requant(
                 factors,
                 target,
                 mult_bits=self.params.mult_bits.get(node.name, MULT_BITS),
-                lo=_relu_limit(node, target),
+                **_limits(node, target),
                 acc_bits=acc_bits,
             )
 
@@ -240,16 +242,15 @@ def _weighted_sum(builder: _Builder, node: Node, sign: float) -> Node:
     target, node = builder.take_format(node), builder.with_operands(node)
     first, second = builder.scales(node)
     if builder.is_tflite:
-        lo = _relu_limit(node, target)
         signs = (1, int(sign))
-        of_sum = tflite_add_requant((first, second), target, lo=lo, signs=signs)
+        of_sum = tflite_add_requant((first, second), target, **_limits(node, target), signs=signs)
         return node.with_attrs(requant=of_sum)
     with _located(node):
         exact = choose_add_requant(
             (first / _scale(target), sign * second / _scale(target)),
             target,
             mult_bits=builder.params.mult_bits.get(node.name, MULT_BITS),
-            lo=_relu_limit(node, target),
+            **_limits(node, target),
             operand_bits=max(signed_bits(*pair) for pair in builder.limits(node)),
         )
     return node.with_attrs(requant=exact)
@@ -314,11 +315,10 @@ def _layer(builder: _Builder, node: Node) -> Node:
 converts.require_all()
 
 
-def _relu_limit(node: Node, target: QType) -> int | None:
-    """Return the least code of a result behind a fused ReLU, None without one."""
-    if node.attrs.get("activation") != "relu":
-        return None
-    return max(target.lo, target.zero_point)
+def _limits(node: Node, target: QType) -> dict[str, int]:
+    """Return the least and the greatest code of a result, as its activation limits it."""
+    lo, hi = target.quantize(activation_limits(node)).tolist()
+    return {"lo": lo, "hi": hi}
 
 
 @contextmanager

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from nnef_hw.reference.batch_rules import constant_weights
 from nnef_hw.reference.float_attributes import WindowAttributes, down_padding, up_padding
+from nnef_hw.reference.functions import activated
 from nnef_hw.reference.registry import Array, Call, operator
 from nnef_hw.reference.windows import convolve, pad_border, scatter_taps
 
@@ -79,7 +78,7 @@ def conv(call: Call) -> Array:
         x, weights, _window(call, weights), call.attr("groups", 1), call.attr("border", "constant")
     )
     y += _bias(bias, y.ndim)
-    return np.maximum(y, 0.0) if call.attr("activation") == "relu" else y
+    return activated(y, call.node.attrs)
 
 
 @operator("deconv", batch=constant_weights)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nnef_hw.reference.batch_rules import always
-from nnef_hw.reference.functions import UNARY
+from nnef_hw.reference.functions import UNARY, activated
 from nnef_hw.reference.registry import Array, Call, operator
 
 __all__ = ["align"]
@@ -75,7 +75,7 @@ def _number(x: Array) -> Array:
 @operator(*_ARITHMETIC, batch=always)
 def arithmetic(call: Call) -> Array:
     y = np.asarray(_ARITHMETIC[call.node.op](*align(*map(_number, call.args))))
-    return np.maximum(y, 0.0) if call.attr("activation") == "relu" else y
+    return activated(y, call.node.attrs)
 
 
 @operator(*_COMPARISON, batch=always)

@@ -6,6 +6,7 @@ import numpy as np
 
 from nnef_hw.reference.batch_rules import Case, constant_weights
 from nnef_hw.reference.float_elementwise import align
+from nnef_hw.reference.functions import activated
 from nnef_hw.reference.registry import Array, Call, operator
 
 __all__: list[str] = []
@@ -28,4 +29,4 @@ def linear(call: Call) -> Array:
     x, weights, bias = call.args
     y, offset = align(np.asarray(x @ np.swapaxes(weights, -1, -2)), bias)
     y = y + offset
-    return np.maximum(y, 0.0) if call.attr("activation") == "relu" else y
+    return activated(y, call.node.attrs)

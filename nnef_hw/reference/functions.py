@@ -12,7 +12,7 @@ from nnef_hw.ir import Node, Trait
 from nnef_hw.ir.operators import canonical_operators
 from nnef_hw.reference.program import Program
 
-__all__ = ["UNARY", "unary_function"]
+__all__ = ["UNARY", "activated", "unary_function"]
 
 FloatArray = NDArray[np.float64]
 Attrs = Mapping[str, Any]
@@ -89,6 +89,12 @@ UNARY: dict[str, Callable[[FloatArray, Attrs], FloatArray]] = {
     "tanh": lambda x, a: np.tanh(x),
 }
 assert UNARY.keys() == {operator.name for operator in canonical_operators(Trait.TABLE)}
+
+
+def activated(y: FloatArray, attrs: Attrs) -> FloatArray:
+    """Apply the function that an operator of sums has as its ``activation``, if any."""
+    name = attrs.get("activation")
+    return y if name is None else UNARY[name](y, attrs)
 
 
 def unary_function(node: Node) -> Callable[[FloatArray], FloatArray]:

@@ -266,6 +266,6 @@ NETWORKS = {
     several_rows: ["conv", "relu"],
     rows_without_batch: ["conv"],
     loop_of_one_step: ["add", "tanh"],
-    six_limits: ["conv", "pointwise"],
+    six_limits: ["conv"],
 }  # fmt: skip
 """Operators of each in its canonical form, beside reshapes and transposes."""

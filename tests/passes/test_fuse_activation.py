@@ -1,9 +1,10 @@
-"""A ReLU becomes part of the sum that it alone reads."""
+"""A ReLU or a clamp becomes part of the sum that it alone reads."""
 
 import pytest
 from quantized_graphs import COARSE, FINE, assert_same_values, quants_of, with_quants
 from simplified import check
 
+from nnef_hw.ir.activation import activation_limits
 from nnef_hw.passes import simplify
 
 
@@ -38,9 +39,11 @@ def test_relu_does_not_fuse_into_a_product(image, rng):
     check(image.build(), rng, ["mul", "relu"])
 
 
-def test_second_relu_stays_a_no_op_of_the_first(image, rng):
+def test_limits_in_a_row_are_one(image, rng):
     y = image.op("relu", image.op("add", "x", image.input("z", (1, 3, 6, 6))))
-    check(image.build(image.op("relu", y)), rng, ["add", "relu"])
+    y = image.op("clamp", image.op("relu", y), -1.0, 2.0)
+    (node,) = check(image.build(image.op("max", y, 0.25)), rng, ["add"]).nodes
+    assert activation_limits(node) == (0.25, 2.0)
 
 
 @pytest.mark.parametrize(

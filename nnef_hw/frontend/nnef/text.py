@@ -19,6 +19,7 @@ from nnef_hw.frontend.nnef.literals import (
 )
 from nnef_hw.frontend.nnef.syntax import ArrayType, Declaration, Parameter
 from nnef_hw.ir import Graph, Node, Stage, Tensor
+from nnef_hw.ir.activation import activation_limits
 
 __all__ = ["format_document", "format_quantization", "inline_literals"]
 
@@ -159,7 +160,12 @@ class _Writer:
             return
         linear = self._unused(f"{results}_linear")
         yield f"{linear} = {call};"
-        yield f"{results} = {activation}({linear});"
+        limits = "".join(
+            f", {format_value(np.float32(limit))}"
+            for limit in activation_limits(node)
+            if activation == "clamp"
+        )
+        yield f"{results} = {activation}({linear}{limits});"
 
     def _arguments(self, node: Node, declaration: Declaration) -> Iterator[str]:
         inputs = [self._operand(name) for name in node.inputs]

@@ -16,14 +16,14 @@ _HARDWARE = (
 OPERATORS = (
     CanonicalOperator(
         "add",
-        _ARITHMETIC | {Trait.FUSES_RELU},
+        _ARITHMETIC | {Trait.CLIPS},
         attributes=frozenset(),
         requant=AddRequant | TfliteAddRequant,
         hardware=_HARDWARE,
     ),
     CanonicalOperator(
         "sub",
-        _ARITHMETIC | {Trait.FUSES_RELU},
+        _ARITHMETIC | {Trait.CLIPS},
         attributes=frozenset(),
         requant=AddRequant | TfliteAddRequant,
         hardware=_HARDWARE,

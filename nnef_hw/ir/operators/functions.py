@@ -8,11 +8,12 @@ __all__ = ["OPERATORS"]
 
 _FUNCTION = frozenset({Trait.TABLE, Trait.ELEMENTWISE, Trait.RAISES})
 _TABLE = "a table of 256 entries"
+_CLIPPED = "free behind conv, linear, add and sub, else a table"
 
 
-def _smooth(name: str, *attributes: str) -> CanonicalOperator:
+def _smooth(name: str, *attributes: str, hardware: str = _TABLE) -> CanonicalOperator:
     return CanonicalOperator(
-        name, _FUNCTION, attributes=frozenset(attributes), requant=None, hardware=_TABLE
+        name, _FUNCTION, attributes=frozenset(attributes), requant=None, hardware=hardware
     )
 
 
@@ -31,7 +32,7 @@ _RELU = CanonicalOperator(
     _FUNCTION | {Trait.LETS_SCALES_THROUGH},
     attributes=frozenset(),
     requant=None,
-    hardware="free behind conv and linear, else a table",
+    hardware=_CLIPPED,
 )
 _SMOOTH = (
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "elu", "exp",
@@ -42,7 +43,7 @@ _SMOOTH = (
 
 OPERATORS = (
     _RELU,
-    _smooth("clamp", "a", "b"),
+    _smooth("clamp", "a", "b", hardware=_CLIPPED),
     _smooth("leaky_relu", "alpha"),
     *map(_smooth, _SMOOTH),
     *map(_of_steps, ("ceil", "floor", "round", "sign")),

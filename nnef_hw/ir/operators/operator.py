@@ -48,8 +48,8 @@ class Trait(Enum):
     """Hands codes of several operands on: they and the result have one format."""
     FIXED_FORMAT = auto()
     """The format of the result does not depend on its values."""
-    FUSES_RELU = auto()
-    """May compute a ReLU of its result at no cost."""
+    CLIPS = auto()
+    """May keep its result in any limits at no cost, as ReLU does."""
     LETS_SCALES_THROUGH = auto()
     """A positive factor of a channel of the input is one of the result."""
 

@@ -115,7 +115,7 @@ class PoolAttributes(WindowAttributes):
 
 
 _GEOMETRY = frozenset({"stride", "dilation", "padding", "border"})
-_WEIGHTS = {Trait.WEIGHTS, Trait.FUSES_RELU}
+_WEIGHTS = {Trait.WEIGHTS, Trait.CLIPS}
 _WINDOW = {Trait.WINDOW, Trait.PER_AXIS, Trait.RAISES}
 
 OPERATORS = (
