@@ -13,14 +13,26 @@ from nnef_hw.reference.registry import known_operators
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "operators.md"
 REWRITTEN = {
-    "div": "a product if by a constant, else part of a table of one activation",
+    "div": "a product; by an activation with a table of its reciprocal",
+    **dict.fromkeys(
+        (
+            "l1_normalization",
+            "l2_normalization",
+            "local_contrast_normalization",
+            "local_mean_normalization",
+            "local_response_normalization",
+            "local_variance_normalization",
+        ),
+        "sums of squares or of values, a table of these, a product",
+    ),
+    "moments": "means, and squares from a table",
     "area_downsample": "as avg_pool",
-    "batch_normalization": "folded into the layer before or after it",
+    "batch_normalization": "folded into the layer before or after it; of computed moments products",
     "copy": "nothing",
     "deconv": "conv with the channels of every pixel of a step, then depth to space",
     "nearest_downsample": "a max_pool of one pixel",
     "gather": "by constant indices: a concat of slices",
-    "matmul": "systolic array, if the second operand is constant; a pixel for each row",
+    "matmul": "systolic array, if one operand is constant; a pixel for each row or column",
     "max_reduce": "as max_pool; other axes than rows and columns become these",
     "mean_reduce": "as avg_pool over rows and columns, as conv over channels",
     "min_reduce": "as max_reduce of the negative",

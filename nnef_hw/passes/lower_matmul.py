@@ -23,14 +23,18 @@ class LowerMatmul:
     * ``matmul(x, constant)`` with one row -> ``linear`` with the transposed constant
     * ``linear`` on [1, 1, K] -> ``linear`` on [1, K] between reshapes
     * either with several rows -> a 1x1 ``conv`` of an image with a pixel for each row
+    * ``matmul(constant, x)`` -> a 1x1 ``conv`` of an image with a pixel for each column
 
-    Left alone: products of two activations, a constant on the left.
+    Left alone: products of two activations.
     """
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""
         editor = Editor(graph)
         for node in graph.nodes:
+            if node.op == "matmul" and _is_matrix_on_the_left(editor, node):
+                _emit_product_from_the_left(editor, node)
+                continue
             weights = editor.data(node.inputs[1]) if node.op in {"matmul", "linear"} else None
             if weights is None or not _is_matrix(editor, node):
                 editor.keep(node)
@@ -53,7 +57,8 @@ class LowerMatmul:
             if has_one_row:
                 _emit(editor, node, filter_name, bias, weights.shape)
             else:
-                _emit_conv(editor, node, filter_name, bias, weights.shape)
+                last = len(editor.shape(node.inputs[0])) - 1
+                _emit_conv(editor, node, node.inputs[0], last, filter_name, bias)
         return editor.finish()
 
 
@@ -68,6 +73,28 @@ def _is_matrix(editor: Editor, node: Node) -> bool:
     if len(weights) < 2 or any(n != 1 for n in weights[:-2]) or node.attrs.get("transposeA", False):
         return False
     return len(x) >= 2
+
+
+def _is_matrix_on_the_left(editor: Editor, node: Node) -> bool:
+    """Whether every column of the activation is multiplied by the same matrix."""
+    matrix, x = (editor.shape(name) for name in node.inputs)
+    return (
+        editor.data(node.inputs[0]) is not None
+        and editor.data(node.inputs[1]) is None
+        and not node.attrs.get("transposeB", False)
+        and len(x) >= max(len(matrix), 2)
+        and len(matrix) >= 2
+        and all(n == 1 for n in matrix[:-2])
+    )
+
+
+def _emit_product_from_the_left(editor: Editor, node: Node) -> None:
+    like = editor.tensors[editor.resolve(node.inputs[0])]
+    transpose = node.attrs.get("transposeA", False)
+    weights = editor.rearranged(f"{like.name}_matrix", like, partial(_matrix, transpose=transpose))
+    bias = editor.constant(f"{node.name}_bias", np.zeros((1, editor.shape(weights)[0])))
+    axis = len(editor.shape(node.inputs[1])) - 2
+    _emit_conv(editor, node, node.inputs[1], axis, weights, bias)
 
 
 def _emit(editor: Editor, node: Node, weights: str, bias: str, extents: tuple[int, ...]) -> None:
@@ -87,13 +114,11 @@ def _emit(editor: Editor, node: Node, weights: str, bias: str, extents: tuple[in
     )
 
 
-def _emit_conv(
-    editor: Editor, node: Node, weights: str, bias: str, extents: tuple[int, ...]
-) -> None:
-    """Emit a convolution whose channels are the last axis."""
-    source, result = node.inputs[0], node.outputs[0]
-    shape, (outputs, inputs) = editor.shape(source), extents
-    view = channels_first(shape, [len(shape) - 1])
+def _emit_conv(editor: Editor, node: Node, source: str, axis: int, weights: str, bias: str) -> None:
+    """Emit a convolution of ``source`` whose channels are one axis."""
+    result = node.outputs[0]
+    shape, (outputs, inputs) = editor.shape(source), editor.shape(weights)
+    view = channels_first(shape, [axis])
     rank = len(view.shape) - 2
     kernel = editor.rearranged(
         f"{weights}_filter",
