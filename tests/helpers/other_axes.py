@@ -263,7 +263,7 @@ NETWORKS = {
     joined_with_one_value: ["sigmoid", "pad"],
     shuffled_channels: ["tanh", "sigmoid"],
     space_to_depth: ["tanh", "sigmoid"],
-    several_rows: ["conv", "relu"],
+    several_rows: ["conv"],
     rows_without_batch: ["conv"],
     loop_of_one_step: ["add", "tanh"],
     six_limits: ["conv"],
