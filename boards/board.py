@@ -5,36 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
+from nnef_hw.boards.memories import Memory, Psram, Sdram, SpiFlash
 from nnef_hw.boards.pll import Pll
 from nnef_hw.devices import Target
 from nnef_hw.errors import TargetError
 from nnef_hw.families import Family
 
-__all__ = ["Board", "Memory"]
+__all__ = ["Board", "Memory", "Psram", "Sdram", "SpiFlash"]
 
 FREQUENCY_TOLERANCE = 1e-3
 PORTS = frozenset({"clk", "rx", "tx"})
 SPI_PORTS = frozenset({"cs_n", "copi", "cipo", "sck"})
-
-
-@dataclass(frozen=True)
-class Memory:
-    """Memory beside the FPGA's own: in its package, or on the board.
-
-    Parameters
-    ----------
-    kind
-        ``SDRAM``, ``PSRAM``, ``SPI flash``.
-    megabits, width
-        Its size, and the bits that it takes or gives at a time.
-    resource
-        Of the platform; or the ports, as nextpnr knows them, where the platform has none.
-    """
-
-    kind: str
-    megabits: int
-    width: int
-    resource: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +79,16 @@ class Board(Target):
             if unknown:
                 raise TargetError(f"board {self.name!r}: {member} name {', '.join(unknown)}, "
                                   f"of {', '.join(sorted(needed | optional))}")
+
+    @property
+    def spi_flash(self) -> SpiFlash | None:
+        """The flash that designs can read, if there is one."""
+        return next((x for x in self.memories if isinstance(x, SpiFlash)), None)
+
+    @property
+    def sdram(self) -> Sdram | None:
+        """The SDRAM that designs can use, if there is one."""
+        return next((x for x in self.memories if isinstance(x, Sdram)), None)
 
     @property
     def frequencies(self) -> tuple[float, ...]:

@@ -1,7 +1,8 @@
 """The 1BitSquared iCEBreaker: iCE40UP5K, 12 MHz, UART behind its USB socket."""
 
-from nnef_hw.boards.board import Board
+from nnef_hw.boards.board import Board, SpiFlash
 from nnef_hw.devices import UP5K
+from nnef_hw.memories.flash import W25Q128JV_DTR
 
 __all__ = ["ICEBREAKER"]
 
@@ -19,5 +20,7 @@ ICEBREAKER = Board(
     pins={"clk": "clk12", "rx": "uart.rx", "tx": "uart.tx", "led": "led_g"},
     # PMOD 1A
     spi={"cs_n": "@4", "copi": "@2", "cipo": "@47", "sck": "@45"},
+    # W25Q128JVIM
+    memories=(SpiFlash(chips=(W25Q128JV_DTR,), lines=4, resource="spi_flash_4x"),),
     flash=("-b", "ice40_generic", "-f"),
 )

@@ -1,7 +1,8 @@
 """The Muse Lab iCESugar 1.5: iCE40UP5K, 12 MHz, UART through its iCELink."""
 
-from nnef_hw.boards.board import Board
+from nnef_hw.boards.board import Board, SpiFlash
 from nnef_hw.devices import UP5K
+from nnef_hw.memories.flash import W25Q64JV
 
 __all__ = ["ICESUGAR"]
 
@@ -16,5 +17,6 @@ ICESUGAR = Board(
     clock_pad=True,
     platform="amaranth_boards.icesugar:ICESugarPlatform",
     pins={"clk": "clk12", "rx": "uart.rx", "tx": "uart.tx", "led": "led_g"},
+    memories=(SpiFlash(chips=(W25Q64JV,), lines=4, resource="spi_flash_4x"),),
     flash_by_hand="copy {file} onto the drive iCELink",
 )

@@ -3,8 +3,10 @@
 amaranth-boards does not have it; its resources are in :mod:`.tang_nano_20k_platform`.
 """
 
-from nnef_hw.boards.board import Board, Memory
+from nnef_hw.boards.board import Board, Sdram, SpiFlash
 from nnef_hw.devices import GW2AR_18C
+from nnef_hw.memories.flash import W25Q64JV
+from nnef_hw.memories.sdram import GW2AR_SDRAM
 
 __all__ = ["TANG_NANO_20K"]
 
@@ -26,8 +28,9 @@ TANG_NANO_20K = Board(
     attributes={"IO_TYPE": "LVCMOS33"},
     memories=(
         # four banks of 2048 rows and 256 columns, in the FPGA's package
-        Memory("SDRAM", megabits=64, width=32, resource="sdram"),
-        Memory("SPI flash", megabits=64, width=1, resource="spi_flash"),
+        Sdram(chip=GW2AR_SDRAM, resource="sdram"),
+        # of several makers
+        SpiFlash(chips=(W25Q64JV,), any_chip=True, lines=1, resource="spi_flash"),
     ),
     flash=("-b", "tangnano20k", "-f"),
 )

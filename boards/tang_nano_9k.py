@@ -1,7 +1,8 @@
 """Sipeed's Tang Nano 9K: GW1NR-9C, 27 MHz, UART behind its USB socket."""
 
-from nnef_hw.boards.board import Board, Memory
+from nnef_hw.boards.board import Board, Psram, SpiFlash
 from nnef_hw.devices import GW1NR_9C
+from nnef_hw.memories.flash import W25Q32JV
 
 __all__ = ["TANG_NANO_9K"]
 
@@ -22,8 +23,9 @@ TANG_NANO_9K = Board(
     attributes={"IO_TYPE": "LVCMOS33"},
     memories=(
         # two HyperBus dies of 8 bits in the FPGA's package
-        Memory("PSRAM", megabits=64, width=16, resource="O_psram_*"),
-        Memory("SPI flash", megabits=32, width=1, resource="spi_flash"),
+        Psram(megabits=64, width=16, resource="O_psram_*"),
+        # of several makers
+        SpiFlash(chips=(W25Q32JV,), any_chip=True, lines=1, resource="spi_flash_1x"),
     ),
     flash=("-b", "tangnano9k", "-f"),
 )

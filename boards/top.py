@@ -14,7 +14,7 @@ from nnef_hw.boards.uart import uart_divider
 from nnef_hw.errors import TargetError
 from nnef_hw.families import Pin
 
-__all__ = ["BoardTop", "board_constraints", "board_pins", "board_top"]
+__all__ = ["BoardTop", "board_constraints", "board_pins", "board_top", "platform_resources"]
 
 # Longer than block RAMs need after configuration (iCE40: some give zeros for a few microseconds).
 STARTUP_SECONDS = 15e-6
@@ -49,7 +49,7 @@ def _pin(board, place):
     if place.startswith("@"):
         return Pin(place[1:], False, dict(board.attributes))
     name, _, subsignal = place.partition(".")
-    for item in _resources(board):
+    for item in platform_resources(board):
         if (item.name, item.number) == (name, 0):
             holders = [item] + [io for io in item.ios if subsignal and io.name == subsignal]
             pins = [io for io in holders[-1].ios if isinstance(io, (Pins, DiffPairs))]
@@ -68,7 +68,14 @@ def _pin(board, place):
     raise TargetError(f"board {board.name!r}: its platform {board.platform!r} has no pin {place!r}")
 
 
-def _resources(board):
+def platform_resources(board):
+    """Resources of the board's platform, none if it names none.
+
+    Raises
+    ------
+    TargetError
+        When the platform cannot be imported.
+    """
     if not board.platform:
         return []
     module, _, name = board.platform.partition(":")

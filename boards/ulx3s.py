@@ -1,7 +1,8 @@
 """The Radiona ULX3S with each of its devices: ECP5, 25 MHz, UART behind its USB socket."""
 
-from nnef_hw.boards.board import Board
+from nnef_hw.boards.board import Board, Sdram
 from nnef_hw.devices import ECP5_12K, ECP5_25K, ECP5_45K, ECP5_85K
+from nnef_hw.memories.sdram import SDRAM_256_MBIT
 
 __all__ = ["ULX3S_12F", "ULX3S_25F", "ULX3S_45F", "ULX3S_85F"]
 
@@ -22,6 +23,7 @@ def _ulx3s(size, device, aliases=()):
         # GP0, GN0, GP1, GN1
         spi={"cs_n": "@B11", "copi": "@C11", "cipo": "@A10", "sck": "@A11"},
         attributes={"IO_TYPE": "LVCMOS33"},
+        memories=(Sdram(chip=SDRAM_256_MBIT, resource="sdram"),),
         flash=("-b", "ulx3s", "-f"),
     )
 

@@ -3,8 +3,9 @@
 It has no UART: an adapter goes to pins 38 (from the host) and 28 (to the host).
 """
 
-from nnef_hw.boards.board import Board
+from nnef_hw.boards.board import Board, SpiFlash
 from nnef_hw.devices import UP5K
+from nnef_hw.memories.flash import W25Q32JV
 
 __all__ = ["UPDUINO_V3"]
 
@@ -19,5 +20,7 @@ UPDUINO_V3 = Board(
     platform="amaranth_boards.upduino_v3:UpduinoV3Platform",
     pins={"clk": "clk12", "rx": "@38", "tx": "@28", "led": "rgb_led.g"},
     attributes={"PULLUP": 1},
+    # The fourth data line is pin 20, which is the oscillator's while the jumper OSC is closed.
+    memories=(SpiFlash(chips=(W25Q32JV,), lines=1, resource="spi_flash_1x"),),
     flash=("-b", "ice40_generic", "-c", "ft232", "-f"),
 )

@@ -16,7 +16,6 @@ from nnef_hw.boards.beats import beat_bytes, code_bytes
 from nnef_hw.boards.core import LinkedCore
 from nnef_hw.boards.link import PacketLink
 from nnef_hw.boards.pll import Ecp5Pll, GowinPll, Ice40Pll
-from nnef_hw.boards.tang_nano_20k_platform import TangNano20kPlatform
 from nnef_hw.boards.top import board_constraints, board_pins, board_top
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.families import GOWIN, ICE40
@@ -187,19 +186,6 @@ def test_tang_nano_constraints(board, clk, rx, tx, led):
         f'IO_LOC "led" {led};', 'IO_PORT "led" IO_TYPE=LVCMOS33;',
     ]  # fmt: skip
     assert board_pins(board)["led"].invert
-
-
-def test_memories_of_the_tang_nanos():
-    facts = {
-        name: [(memory.kind, memory.megabits, memory.width) for memory in find_board(name).memories]
-        for name in ("tang_nano_9k", "tang_nano_20k")
-    }
-    assert facts == {
-        "tang_nano_9k": [("PSRAM", 64, 16), ("SPI flash", 32, 1)],
-        "tang_nano_20k": [("SDRAM", 64, 32), ("SPI flash", 64, 1)],
-    }
-    names = {resource.name for resource in TangNano20kPlatform.resources}
-    assert {memory.resource for memory in find_board("tang_nano_20k").memories} <= names
 
 
 def test_clock_of_two_pins_takes_the_positive_one():

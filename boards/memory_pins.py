@@ -1,0 +1,40 @@
+"""Pins of the memories beside an FPGA, for the pads of ``rtl/pads.v``."""
+
+from amaranth.build import Pins
+
+from nnef_hw.boards.top import platform_resources
+from nnef_hw.errors import TargetError
+from nnef_hw.families import Pin
+
+__all__ = ["memory_pins"]
+
+
+def memory_pins(board, memory):
+    """Pins of a memory's pads, as :class:`.Pin` by port: ``pin_cs_n``, ``pin_dq[0]``.
+
+    Raises
+    ------
+    TargetError
+        When the board's platform does not have the memory's resource, or one with another set of
+        subsignals than the pads have ports; or there are no pads for the memory.
+    """
+    if not memory.ports:
+        raise TargetError(f"board {board.name!r}: designs cannot use its {memory.kind}")
+    resource = next(
+        (x for x in platform_resources(board) if (x.name, x.number) == (memory.resource, 0)), None)
+    if resource is None:
+        raise TargetError(
+            f"board {board.name!r}: its platform {board.platform!r} has no {memory.resource!r}")
+    pins = {}
+    for signal in resource.ios:
+        if signal.name in memory.unused:
+            continue
+        if signal.name not in memory.ports:
+            raise TargetError(f"board {board.name!r}: {memory.resource}.{signal.name} is unknown")
+        names = [name for io in signal.ios if isinstance(io, Pins) for name in io.names]
+        port = f"pin_{memory.ports[signal.name]}"
+        for n, name in enumerate(names):
+            # the ports have the levels of the memory's own pins
+            pin = Pin(name, False, {**resource.attrs, **signal.attrs})
+            pins[port if len(names) == 1 else f"{port}[{n}]"] = pin
+    return pins
