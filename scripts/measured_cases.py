@@ -26,12 +26,17 @@ FOLDER = Path(__file__).parent / "measured"
 
 
 def describe(case: Case) -> dict[str, Any]:
-    """Return the parameters of a case's part as JSON values, but for its block RAM."""
+    """Return the parameters of a case's part as JSON values, but for its block RAM.
+
+    Chips and their commands are named.
+    """
     parameters = {field.name: getattr(case.part, field.name) for field in fields(case.part)}
     parameters.pop("ram", None)
     if isinstance(window := parameters.get("window"), Window):
         parameters["window"] = window.to_json()
-    described: dict[str, Any] = json.loads(json.dumps({**parameters, **case.note}))
+    described: dict[str, Any] = json.loads(
+        json.dumps({**parameters, **case.note}, default=lambda chip: chip.name)
+    )
     return described
 
 

@@ -14,6 +14,7 @@ from nnef_hw.parts.depthtospace import DepthToSpace
 from nnef_hw.parts.depthwise import DepthwiseArray
 from nnef_hw.parts.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
 from nnef_hw.parts.fifo import BlockFifo
+from nnef_hw.parts.flash_reader import FlashReader, FlashWords
 from nnef_hw.parts.interpolated_table import InterpolatedTable
 from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.pad import Pad
@@ -23,6 +24,7 @@ from nnef_hw.parts.pipelined_softmax import PipelinedSoftmax
 from nnef_hw.parts.pool import MaxPool, SumPool
 from nnef_hw.parts.requantizer import AverageRequantizer, Requantizer, TfliteRequantizer
 from nnef_hw.parts.runningpool import RunningMax, RunningSum
+from nnef_hw.parts.sdram_reader import SdramReader, SdramWords
 from nnef_hw.parts.softmax import Softmax
 from nnef_hw.parts.stream import Fifo, Skid, SumQueue
 from nnef_hw.parts.table import Table
@@ -45,6 +47,8 @@ __all__ = [
     "EltwiseProduct",
     "EltwiseSum",
     "Fifo",
+    "FlashReader",
+    "FlashWords",
     "InterpolatedTable",
     "LineBuffer",
     "MaxPool",
@@ -57,6 +61,8 @@ __all__ = [
     "Requantizer",
     "RunningMax",
     "RunningSum",
+    "SdramReader",
+    "SdramWords",
     "Skid",
     "Softmax",
     "Split",

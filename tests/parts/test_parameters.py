@@ -7,6 +7,8 @@ import pytest
 
 from nnef_hw import parts
 from nnef_hw.blockram import BlockRam
+from nnef_hw.memories.flash import QUAD_IO, QUAD_IO_DDR, W25Q64JV
+from nnef_hw.memories.sdram import SDRAM_256_MBIT
 from nnef_hw.window import Window
 
 RAM = BlockRam("tiny", ((16, 16), (32, 8), (64, 4), (128, 2)))
@@ -42,6 +44,8 @@ DEPTHWISE = parts.DepthwiseArray(
 FOLDING = {"channels": 1, "acc_bits": 20, "digit_bits": 2, "stages": 1, **CODES}
 REQUANTIZER = parts.Requantizer(factor_bits=16, **FOLDING)
 TFLITE = parts.TfliteRequantizer(factor_bits=31, **FOLDING)
+FLASH_READER = parts.FlashReader(chips=(W25Q64JV,), read=QUAD_IO, clock_mhz=36.0, base=0, words=8)
+SDRAM_READER = parts.SdramReader(chip=SDRAM_256_MBIT, clock_mhz=90.0, words=64, ram=RAM)
 
 REFUSED = {
     "InterpolatedTable in_bits must be over 8, not 8": (TABLE, {"in_bits": 8}),
@@ -113,6 +117,17 @@ REFUSED = {
     "Requantizer stages must be in 1..8, not 0": (REQUANTIZER, {"stages": 0}),
     "Requantizer stages must be in 1..8, not 9": (REQUANTIZER, {"stages": 9}),
     "TfliteRequantizer stages must be in 1..16, not 17": (TFLITE, {"stages": 17}),
+    "FlashReader needs a chip": (FLASH_READER, {"chips": ()}),
+    "W25Q64JV has no 'DTR Fast Read Quad I/O'": (FLASH_READER, {"read": QUAD_IO_DDR}),
+    "'Fast Read Quad I/O' takes at most 104 MHz, not 105": (FLASH_READER, {"clock_mhz": 105.0}),
+    "not 0 words at 0x0": (FLASH_READER, {"words": 0}),
+    "not 8 words at 0xfffff2": (FLASH_READER, {"base": 0xFFFFF2}),
+    "a multiple of 16 words, at most 16777216, not 72": (SDRAM_READER, {"words": 72}),
+    "a multiple of 16 words, at most 16777216, not 16777232": (
+        SDRAM_READER, {"words": 16777216 + 16},
+    ),
+    "takes at most 133 MHz, not 134": (SDRAM_READER, {"clock_mhz": 134.0}),
+    "SdramReader: 2 MHz is too slow for refreshes": (SDRAM_READER, {"clock_mhz": 2.0}),
 }  # fmt: skip
 
 

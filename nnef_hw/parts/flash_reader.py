@@ -1,0 +1,314 @@
+"""Reader of an image in SPI flash: its pins in every cycle, and when its words come."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from nnef_hw.blockram import Tiling
+from nnef_hw.devices import Device
+from nnef_hw.memories import FlashChip, FlashRead
+from nnef_hw.parts.part import Part, counter_bits
+from nnef_hw.parts.timing import Kernel, Process, Stream
+
+__all__ = ["PAD_CYCLES", "FlashReader", "FlashWords", "PinState"]
+
+WORD_BITS = 16
+PAD_CYCLES = 2
+"""From a pulse of the clock at the component to what it brings: a register in each direction."""
+READ_ID, RELEASE_POWER_DOWN, VOLATILE_WRITE, WRITE_STATUS_2 = 0x9F, 0xAB, 0x50, 0x31
+QUAD_ENABLE = 0x02
+ID_BITS = 24
+PROGRAM_BITS = 10
+# From the last pulse of a word to its offer: pins, pads, shift register, queue.
+OFFER_CYCLES = PAD_CYCLES + 3
+
+
+class PinState(NamedTuple):
+    """What a cycle shows at the pins.
+
+    Attributes
+    ----------
+    select
+        The chip is selected.
+    sck
+        Level in the first and in the second half of the cycle.
+    dq
+        Data lines, of which ``drive`` are driven.
+    drive
+        A bit per line.
+    keep
+        The bit that this cycle's pulse brings belongs to the ID.
+    """
+
+    select: int = 0
+    sck: tuple[int, int] = (0, 0)
+    dq: int = 0b1100
+    drive: int = 0
+    keep: int = 0
+
+
+PULSE = (0, 1)
+# /WP and /HOLD, which are the upper data lines while QE is 0, stay high.
+SINGLE, QUAD = 0b1101, 0b1111
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlashReader(Part):
+    """Gives the words of an image, of two bytes each, the lower one first.
+
+    Parameters
+    ----------
+    chips
+        Chips that it accepts; the timings are the longest of theirs.
+    any_chip
+        Accept others too: every chip that answers.
+    read
+        Read command.
+    clock_mhz
+        Of the component, and of the flash while it is read.
+    base
+        Byte address of the image.
+    words
+        Its words.
+
+    Raises
+    ------
+    ValueError
+        If there is no chip or one lacks the command, the clock is too fast for it, or the image is
+        empty or not within 24 bits of address.
+    """
+
+    component = "nnef_hw.rtl.flash_reader:FlashReader"
+    label = "flash_reader"
+    costs = "flash reader"
+
+    chips: tuple[FlashChip, ...]
+    read: FlashRead
+    clock_mhz: float
+    base: int
+    words: int
+    any_chip: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.chips:
+            raise ValueError("FlashReader needs a chip")
+        for chip in self.chips:
+            if self.read not in chip.reads:
+                raise ValueError(f"FlashReader: {chip.name} has no {self.read.name!r}")
+        if self.clock_mhz > self.read.max_mhz:
+            raise ValueError(
+                f"FlashReader: {self.read.name!r} takes at most {self.read.max_mhz:g} MHz, "
+                f"not {self.clock_mhz:g}"
+            )
+        if self.words < 1 or self.base < 0 or self.base + 2 * self.words > 1 << 24:
+            raise ValueError(
+                f"FlashReader needs an image within 24 bits of address, not {self.words} words "
+                f"at {self.base:#x}"
+            )
+
+    @property
+    def word_cycles(self) -> int:
+        """Pulses of the clock, and cycles, that a word takes."""
+        return WORD_BITS // self.read.bits_per_clock
+
+    @property
+    def depth(self) -> int:
+        """Words of the queue behind it: as few as never stop a consumer that takes them at once."""
+        return max(2, math.ceil((self.word_cycles + OFFER_CYCLES) / self.word_cycles))
+
+    @property
+    def interval(self) -> int:
+        return self.word_cycles
+
+    def _idle(self, nanoseconds: float) -> list[PinState]:
+        """Deselect the chip for so long or longer."""
+        return [PinState()] * math.ceil(nanoseconds * self.clock_mhz / 1000)
+
+    @cached_property
+    def startup(self) -> tuple[PinState, ...]:
+        """Pins after a reset: wake the chip, read its ID, set QE if four lines are used."""
+        deselect = max(chip.deselect_ns for chip in self.chips)
+        states = [
+            # whatever a reset has interrupted
+            *self._idle(max(chip.write_deselect_ns for chip in self.chips)),
+            *_send(RELEASE_POWER_DOWN, 8),
+            *self._idle(1000 * max(chip.wake_us for chip in self.chips)),
+            *_send(READ_ID, 8),
+            *[PinState(select=1, sck=PULSE, drive=SINGLE, keep=1)] * ID_BITS,
+            *self._idle(deselect),
+        ]
+        if self.read.lines == 4:
+            states += [
+                *_send(VOLATILE_WRITE, 8),
+                *self._idle(deselect),
+                *_send(WRITE_STATUS_2 << 8 | QUAD_ENABLE, 16),
+                *self._idle(max(chip.write_deselect_ns for chip in self.chips)),
+            ]
+        # until the ID has passed the pads and the shift register
+        return (*states, *[PinState()] * (PAD_CYCLES + 1))
+
+    @cached_property
+    def command(self) -> tuple[PinState, ...]:
+        """Pins from the beginning of a read up to the first pulse that brings data."""
+        read = self.read
+        address = self.base << read.mode_bits | (1 << read.mode_bits) - 1
+        bits = 24 + read.mode_bits
+        states = [*_send(read.opcode, 8)]
+        if read.address_lines == 1:
+            states += _send(address, bits)
+        else:
+            nibbles = [address >> shift & 15 for shift in range(bits - 4, -1, -4)]
+            # at both edges a nibble takes a cycle as well: edges in the middle of every cycle
+            edges = [PULSE, (1, 0)] if read.double_rate else [PULSE]
+            states += [
+                PinState(select=1, sck=edges[n % len(edges)], dq=nibble, drive=QUAD)
+                for n, nibble in enumerate(nibbles)
+            ]
+        drive = 0 if read.lines == 4 else SINGLE
+        states += [PinState(select=1, sck=PULSE, drive=drive)] * read.dummy_clocks
+        return tuple(states)
+
+    @property
+    def reading(self) -> PinState:
+        """Pins while words are read, but for the pulses of the clock."""
+        return PinState(select=1, drive=0 if self.read.lines == 4 else SINGLE)
+
+    @cached_property
+    def ending(self) -> tuple[PinState, ...]:
+        """Pins from the end of a read until the next one may begin."""
+        return tuple(self._idle(max(chip.deselect_ns for chip in self.chips)))
+
+    @property
+    def program(self) -> tuple[PinState, ...]:
+        """All states: :attr:`startup`, one to wait in, :attr:`command`, ``reading``, ``ending``."""
+        return (*self.startup, PinState(), *self.command, self.reading, *self.ending)
+
+    @property
+    def tiling(self) -> Tiling:
+        """The program's table, which is in LUTs."""
+        depth = len(self.program)
+        return Tiling(depth, PROGRAM_BITS, depth, PROGRAM_BITS)
+
+    @property
+    def first_word_cycles(self) -> int:
+        """Cycles from ``start`` to the first word's ``valid``."""
+        return 1 + len(self.command) + self.word_cycles - 1 + OFFER_CYCLES
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Rate that is never above that of a whole image."""
+        return 2e6 * self.clock_mhz / self.word_cycles
+
+    def image_cycles(self, words: int | None = None) -> int:
+        """Cycles from ``start`` to the last of so many words, for a consumer that never pauses."""
+        return self.first_word_cycles + ((words or self.words) - 1) * self.word_cycles
+
+    def words_from(self) -> FlashWords:
+        """Return the prediction, from the first cycle after a reset on."""
+        return FlashWords(self)
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        return {
+            "queue bits": self.depth * WORD_BITS,
+            "word bits": counter_bits(self.words + 1),
+        }
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        queue = self.depth * (WORD_BITS + 1)
+        counters = counter_bits(len(self.program)) + counter_bits(self.words + 1)
+        return queue + counters + counter_bits(self.word_cycles) + ID_BITS + 20
+
+    def start(self, kernel: Kernel, *origins: Stream) -> Stream:
+        """Start a process that reads the image over and over, as soon as each time it can."""
+        del origins
+        target = kernel.stream()
+        kernel.start(self._process(target))
+        return target
+
+    def _process(self, target: Stream) -> Process:
+        times = self.words_from()
+        while True:
+            times.begin(times.idle)
+            for _ in range(self.words):
+                taken = yield target, times.offered
+                times.take(taken)
+
+
+def _send(value: int, bits: int) -> list[PinState]:
+    """Shift bits out on one line, the highest one first."""
+    return [
+        PinState(select=1, sck=PULSE, dq=0b1100 | value >> bit & 1, drive=SINGLE)
+        for bit in range(bits - 1, -1, -1)
+    ]
+
+
+class FlashWords:
+    """When the words of a :class:`FlashReader` come: a consumer's cycles in, the reader's out.
+
+    Word k's pulses begin in ``s[k] = max(s[k-1] + word_cycles, x[k-depth] + 1)``, where x are the
+    cycles in which words were taken; it is offered in ``max(s[k] + word_cycles + 4, x[k-1] + 1)``.
+    Cycles count from the first one after a reset.
+
+    Attributes
+    ----------
+    idle : int
+        First cycle in which ``start`` is heeded.
+    offered : int
+        Cycle in which the next word's ``valid`` rises.
+    """
+
+    def __init__(self, reader: FlashReader) -> None:
+        self._reader = reader
+        self._taken: deque[int] = deque([-1] * reader.depth, maxlen=reader.depth)
+        self._pulses = 0
+        self._left = 0
+        self.idle = len(reader.startup)
+        self.offered = -1
+
+    def begin(self, wanted: int) -> int:
+        """Give ``start`` in this cycle, or in the first later one in which it is heeded.
+
+        Raises
+        ------
+        ValueError
+            If words of the last read have not been taken.
+        """
+        if self._left:
+            raise ValueError(f"{self._left} words of the last read were not taken yet")
+        cycle = max(wanted, self.idle)
+        self._left = self._reader.words
+        self._pulses = cycle + 1 + len(self._reader.command) - self._reader.word_cycles
+        self._next()
+        return cycle
+
+    def take(self, wanted: int) -> int:
+        """Take the next word in this cycle, or when it comes; return the cycle.
+
+        Raises
+        ------
+        ValueError
+            If all words have been taken.
+        """
+        if not self._left:
+            raise ValueError("no word is left: begin a read first")
+        cycle = max(wanted, self.offered)
+        self._taken.append(cycle)
+        self._left -= 1
+        if self._left:
+            self._next()
+        else:
+            self.idle = self._pulses + self._reader.word_cycles + len(self._reader.ending) + 1
+        return cycle
+
+    def _next(self) -> None:
+        """Go on with the next word."""
+        word = self._reader.word_cycles
+        self._pulses = max(self._pulses + word, self._taken[0] + 1)
+        self.offered = max(self._pulses + word - 1 + OFFER_CYCLES, self._taken[-1] + 1)

@@ -1,0 +1,119 @@
+"""The reader of SPI flash against the model of the chip: every word, and the cycle of each."""
+
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from memory_bench import MODELS, run_reader
+
+from nnef_hw import parts
+from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.errors import CheckError
+from nnef_hw.memories import find_flash
+from nnef_hw.memories.flash import FAST_READ, QUAD_IO, QUAD_IO_DDR, QUAD_OUTPUT, READ
+
+FLASH = find_flash(0xEF7018)
+OTHER = find_flash(0xEF4018)
+READER = parts.FlashReader(chips=(FLASH,), read=QUAD_IO, clock_mhz=24.0, base=0x120, words=9)
+CASES = {
+    "one line, any chip": replace(READER, any_chip=True, read=READ),
+    "one line, fast": replace(READER, read=FAST_READ),
+    "four lines out": replace(READER, read=QUAD_OUTPUT),
+    "four lines": READER,
+    "both edges": replace(READER, read=QUAD_IO_DDR),
+    "48 MHz": replace(READER, clock_mhz=48.0, base=0),
+}
+BODY = """
+    wire cs_n;
+    wire [1:0] sck;
+    wire [3:0] dq_o, dq_oe, dq_i, dq_i_mid;
+    assign i__ready = idle;
+    reader reader (
+        .clk(clk), .rst(rst), .start(i__valid), .idle(idle), .error(error), .id(id), .cs_n(cs_n),
+        .sck(sck), .dq_o(dq_o), .dq_oe(dq_oe), .dq_i(dq_i), {mid}
+        .o__payload(word), .o__valid(valid), .o__ready(o__ready)
+    );
+    wire pin_cs_n, pin_sck;
+    wire [3:0] pin_dq;
+    nnef_hw_flash_pads #(.LINES({lines})) pads (
+        .clk(clk), .cs_n(cs_n), .sck(sck), .dq_o(dq_o), .dq_oe(dq_oe), .dq_i(dq_i),
+        .dq_i_mid(dq_i_mid), .pin_cs_n(pin_cs_n), .pin_sck(pin_sck), .pin_dq(pin_dq)
+    );
+    nnef_hw_spi_flash #(
+        .PERIOD_PS({period}), .LINES({lines}), .ID(24'h{id:06x}), .BYTES(4096), .IMAGE("{image}")
+    ) flash (.clk(clk), .cs_n(pin_cs_n), .sck(pin_sck), .dq(pin_dq));
+"""
+
+
+@pytest.fixture
+def flash(tmp_path, rng):
+    """Return ``run(part, **options)``, and the bytes of the flash."""
+    contents = rng.integers(0, 256, 4096)
+    image = tmp_path / "image.hex"
+    image.write_text("\n".join(f"{byte:02x}" for byte in contents))
+
+    def run(part, *, starts=2, words=None, jedec_id=FLASH.jedec_id, **options):
+        lines = part.read.lines
+        body = BODY.format(
+            period=math.ceil(1e6 / part.clock_mhz), lines=lines, id=jedec_id, image=image,
+            mid=".dq_i_mid(dq_i_mid)," if part.read.double_rate else "",
+        )  # fmt: skip
+        verilog = to_verilog(part.build(), name="reader")
+        verilog += (MODELS / "spi_flash.v").read_text()
+        words = starts * part.words if words is None else words
+        return run_reader(body, verilog, starts=starts, words=words, **options)
+
+    return run, contents
+
+
+def check(part, result, contents):
+    """Compare words and cycles with the image and the prediction."""
+    image = contents[part.base : part.base + 2 * part.words]
+    expected = image[::2] | image[1::2] << 8
+    starts = len(result.started)
+    assert (result.words.reshape(starts, -1) == expected).all()
+    times = part.words_from()
+    offered = iter(result.offered.tolist())
+    taken = iter(result.taken.tolist())
+    for start in result.started.tolist():
+        assert times.begin(start) == start
+        for _ in range(part.words):
+            assert times.offered == next(offered)
+            cycle = next(taken)
+            assert times.take(cycle) == cycle
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("part", CASES.values(), ids=CASES)
+def test_words_come_when_they_are_predicted(part, flash):
+    run, contents = flash
+    for stall in (0.0, 0.5, 0.9):
+        result = run(part, stall=stall)
+        check(part, result, contents)
+        if stall == 0.0:
+            times = part.words_from()
+            begin = times.begin(0)
+            assert result.started[0] == begin == len(part.startup)
+            assert result.offered[0] == begin + part.first_word_cycles
+            assert result.taken[part.words - 1] == begin + part.image_cycles()
+            assert set(np.diff(result.taken[: part.words])) == {part.word_cycles}
+            for k in range(part.words):
+                assert times.take(0) == result.taken[k]
+            assert times.begin(0) == result.started[1]
+
+
+@pytest.mark.verilator
+def test_a_wrong_chip_is_an_error_and_no_word_comes(flash):
+    run, _ = flash
+    assert run(READER, starts=0, words=1, jedec_id=OTHER.jedec_id, drain=0) == OTHER.jedec_id
+    with pytest.raises(CheckError, match=re.escape("i took 0 of 1")):
+        run(READER, starts=1, words=1, jedec_id=OTHER.jedec_id, idle_limit=2000)
+
+
+@pytest.mark.verilator
+def test_nobody_is_no_chip(flash):
+    run, _ = flash
+    part = replace(READER, any_chip=True, read=READ)
+    assert run(part, starts=0, words=1, jedec_id=0xFFFFFF, drain=0) == 0xFFFFFF

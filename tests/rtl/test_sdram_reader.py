@@ -1,0 +1,138 @@
+"""The reader of SDRAM against the model of the chip: every word, and the cycle of each."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from memory_bench import MODELS, run_reader
+
+from nnef_hw import parts
+from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.memories.sdram import GW2AR_SDRAM, SDRAM_256_MBIT
+from nnef_hw.streaming import find_board
+
+RAM = find_board("ulx3s_85f").device.ram
+# A short power-up, since nothing happens then.
+CHIP = replace(SDRAM_256_MBIT, power_up_us=20.0)
+READER = parts.SdramReader(chip=CHIP, clock_mhz=90.0, words=1680, ram=RAM)
+CASES = {
+    "90 MHz": READER,
+    "CAS latency 3": replace(READER, clock_mhz=125.0, words=528),
+    "short bursts": replace(READER, clock_mhz=25.0, words=416),
+    "32 bits": replace(
+        READER, chip=replace(GW2AR_SDRAM, power_up_us=20.0), clock_mhz=60.75, words=800
+    ),
+}
+# The first item of i loads the image, from a generator of noise; the others read it.
+BODY = """
+    wire [2:0] command;
+    wire [1:0] bank;
+    wire [12:0] address;
+    wire [{width}-1:0] dq_o, dq_i;
+    wire dq_oe, taken;
+    reg loaded = 0;
+    reg [31:0] noise = 1;
+    assign i__ready = idle;
+    assign error = 0;
+    assign id = 0;
+    always @(posedge clk) begin
+        if (i__valid & i__ready) loaded <= 1;
+        if (taken) noise <= noise * 32'd1664525 + 32'd1013904223;
+    end
+    reader reader (
+        .clk(clk), .rst(rst), .start(i__valid & loaded), .load(i__valid & ~loaded), .idle(idle),
+        .i__payload(noise[31 -: {width}]), .i__valid(1'b1), .i__ready(taken),
+        .command(command), .bank(bank), .address(address), .dq_o(dq_o), .dq_oe(dq_oe), .dq_i(dq_i),
+        .o__payload(word), .o__valid(valid), .o__ready(o__ready)
+    );
+    wire pin_clk, pin_cke, pin_cs_n, pin_ras_n, pin_cas_n, pin_we_n;
+    wire [1:0] pin_ba;
+    wire [12:0] pin_a;
+    wire [{width}/8-1:0] pin_dqm;
+    wire [{width}-1:0] pin_dq;
+    nnef_hw_sdram_pads #(.WIDTH({width})) pads (
+        .clk(clk), .command(command), .bank(bank), .address(address), .dq_o(dq_o), .dq_oe(dq_oe),
+        .dq_i(dq_i), .pin_clk(pin_clk), .pin_cke(pin_cke), .pin_cs_n(pin_cs_n),
+        .pin_ras_n(pin_ras_n), .pin_cas_n(pin_cas_n), .pin_we_n(pin_we_n), .pin_ba(pin_ba),
+        .pin_a(pin_a), .pin_dqm(pin_dqm), .pin_dq(pin_dq)
+    );
+    nnef_hw_sdram #({parameters}) sdram (
+        .clk(pin_clk), .cke(pin_cke), .cs_n(pin_cs_n), .ras_n(pin_ras_n), .cas_n(pin_cas_n),
+        .we_n(pin_we_n), .ba(pin_ba), .a(pin_a), .dqm(pin_dqm), .dq(pin_dq)
+    );
+"""
+
+
+def model_parameters(chip, clock_mhz):
+    """The chip's times, in the model's names."""
+    times = {"RCD": chip.t_rcd, "RP": chip.t_rp, "RAS": chip.t_ras, "RC": chip.t_rc,
+             "RFC": chip.t_rfc, "RRD": chip.t_rrd, "WR": chip.t_wr, "MRD": chip.t_mrd,
+             "CAS_2": 1000 / chip.cas_mhz[0], "CAS_3": 1000 / chip.cas_mhz[1],
+             "REFRESH": 1000 * chip.refresh_us, "POWER_UP": 1000 * chip.power_up_us}  # fmt: skip
+    values = {f"{name}_PS": int(1000 * time) for name, time in times.items()}
+    values |= {"PERIOD_PS": round(1e6 / clock_mhz), "WIDTH": chip.width}
+    values |= {"ROW_BITS": chip.row_bits, "COLUMN_BITS": chip.column_bits}
+    return ", ".join(f".{name}({value})" for name, value in values.items())
+
+
+def noise(count, width):
+    """What the bench writes."""
+    values, state = [], 1
+    for _ in range(count):
+        values.append(state >> 32 - width)
+        state = (state * 1664525 + 1013904223) % 2**32
+    return values
+
+
+def run(part, *, reads=2, **options):
+    width = part.chip.width
+    body = BODY.format(width=width, parameters=model_parameters(part.chip, part.clock_mhz))
+    verilog = to_verilog(part.build(), name="reader") + (MODELS / "sdram.v").read_text()
+    return run_reader(
+        body, verilog, starts=1 + reads, words=reads * part.words, width=width, **options
+    )
+
+
+def check(part, result):
+    """Compare words and cycles with what was written and with the prediction."""
+    reads = len(result.started) - 1
+    assert (result.words.reshape(reads, -1) == noise(part.words, part.chip.width)).all()
+    assert result.started[0] == part.setup_cycles
+    times = part.words_from()
+    offered, taken = iter(result.offered.tolist()), iter(result.taken.tolist())
+    for start in result.started[1:].tolist():
+        assert times.begin(start) == start
+        for _ in range(part.words):
+            assert times.offered == next(offered)
+            cycle = next(taken)
+            assert times.take(cycle) == cycle
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("part", CASES.values(), ids=CASES)
+def test_words_come_when_they_are_predicted(part):
+    for stall in (0.0, 0.3, 0.9):
+        result = run(part, stall=stall)
+        check(part, result)
+        if stall == 0.0:
+            assert result.offered[0] - result.started[1] == part.first_word_cycles
+
+
+@pytest.mark.verilator
+def test_reads_begin_at_any_time_between_refreshes():
+    part = replace(READER, clock_mhz=25.0, words=16)
+    result = run(part, reads=200, stall=0.9, seed=4)
+    check(part, result)
+    # in some a refresh is due when the first burst should begin
+    assert ((result.started[1:] + 1) % part.refresh_cycles == 0).sum() > 1
+
+
+def test_rate():
+    """What a consumer gets that takes a word in every cycle."""
+    part = replace(READER, words=1 << 20)
+    times = part.words_from()
+    times.begin(0)
+    taken = [times.take(0) for _ in range(part.words)]
+    rate = (part.words - 1) / (taken[-1] - taken[0])
+    assert rate == pytest.approx(part.words_per_cycle, rel=1e-3)
+    assert np.diff(taken).max() == (part.burst_cycles(0) + part.refresh_command_cycles + 1)
