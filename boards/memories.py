@@ -26,14 +26,16 @@ class Memory(ABC):
     ----------
     kind
         What a user calls it.
+    prefix
+        Of the names of its pins at a board's top.
     ports
-        Ports of its pads in ``rtl/pads.v``, without ``pin_``, by subsignals of the resource; none
-        if there are no pads for it.
+        These pins, without it, by subsignals of the resource; none if there are no pads for it.
     unused
         Further subsignals that the resource may have.
     """
 
     kind: ClassVar[str]
+    prefix: ClassVar[str] = ""
     ports: ClassVar[Mapping[str, str]] = MappingProxyType({})
     unused: ClassVar[Set[str]] = frozenset()
 
@@ -82,6 +84,7 @@ class SpiFlash(Memory):
     """
 
     kind = "SPI flash"
+    prefix = "flash_"
     ports = MappingProxyType({
         "cs": "cs_n", "clk": "sck", "dq": "dq", "copi": "dq[0]", "cipo": "dq[1]",
     })
@@ -130,6 +133,7 @@ class Sdram(Memory):
     """
 
     kind = "SDRAM"
+    prefix = "sdram_"
     ports = MappingProxyType({
         "clk": "clk", "clk_en": "cke", "cs": "cs_n", "ras": "ras_n", "cas": "cas_n", "we": "we_n",
         "ba": "ba", "a": "a", "dq": "dq", "dqm": "dqm",

@@ -1,4 +1,4 @@
-"""Pins of the memories beside an FPGA, for the pads of ``rtl/pads.v``."""
+"""Pins of the memories beside an FPGA, for the pads of :mod:`nnef_hw.rtl.pads`."""
 
 from amaranth.build import Pins
 
@@ -10,7 +10,7 @@ __all__ = ["memory_pins"]
 
 
 def memory_pins(board, memory):
-    """Pins of a memory's pads, as :class:`.Pin` by port: ``pin_cs_n``, ``pin_dq[0]``.
+    """Pins of a memory's pads, as :class:`.Pin` by port: ``flash_cs_n``, ``flash_dq[0]``.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def memory_pins(board, memory):
         if signal.name not in memory.ports:
             raise TargetError(f"board {board.name!r}: {memory.resource}.{signal.name} is unknown")
         names = [name for io in signal.ios if isinstance(io, Pins) for name in io.names]
-        port = f"pin_{memory.ports[signal.name]}"
+        port = memory.prefix + memory.ports[signal.name]
         for n, name in enumerate(names):
             # the ports have the levels of the memory's own pins
             pin = Pin(name, False, {**resource.attrs, **signal.attrs})

@@ -78,14 +78,14 @@ module nnef_hw_data_pad (
 `endif
 endmodule
 
-// The pins of a flash reader; with LINES = 1 the upper two data lines are left open.
+// The pins of a flash reader; with LINES = 1 there are two data lines, one for each direction.
 module nnef_hw_flash_pads #(parameter LINES = 4) (
     input clk, cs_n,
     input [1:0] sck,
     input [3:0] dq_o, dq_oe,
     output [3:0] dq_i, dq_i_mid,
     output pin_cs_n, pin_sck,
-    inout [3:0] pin_dq
+    inout [(LINES == 4 ? 4 : 2)-1:0] pin_dq
 );
     nnef_hw_output_pad #(.INIT(1'b1)) select (.clk(clk), .d(cs_n), .pad(pin_cs_n));
     nnef_hw_clock_pad clock (.clk(clk), .first(sck[0]), .second(sck[1]), .pad(pin_sck));

@@ -18,85 +18,60 @@ from nnef_hw.boards.top import board_pins
 from nnef_hw.build.synthesis import synthesize
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.parts import FlashReader, SdramReader
-from nnef_hw.rtl.pads import pads_verilog
+from nnef_hw.rtl.pads import FlashPads, SdramPads, padded_top, pads_verilog
 from nnef_hw.streaming import find_board
 
 WORDS = 120_000
-FLASH_TOP = """
-module probe (
-    input clk, output led, output pin_cs_n, pin_sck, inout [3:0] pin_dq
+# The reader, and a consumer that pauses now and then.
+CORE = """
+module core (
+    input clk, output led, {ports}
 );
-    wire [15:0] word;
-    wire valid, cs_n, error;
-    wire [1:0] sck;
-    wire [3:0] dq_o, dq_oe, dq_i, dq_i_mid;
-    top reader (
-        .clk(clk), .rst(1'b0), .start(1'b1), .idle(), .error(error), .id(), .cs_n(cs_n), .sck(sck),
-        .dq_o(dq_o), .dq_oe(dq_oe), .dq_i(dq_i), {mid}
-        .o__payload(word), .o__valid(valid), .o__ready(~noise[0])
-    );
-    nnef_hw_flash_pads pads (
-        .clk(clk), .cs_n(cs_n), .sck(sck), .dq_o(dq_o), .dq_oe(dq_oe), .dq_i(dq_i),
-        .dq_i_mid(dq_i_mid), .pin_cs_n(pin_cs_n), .pin_sck(pin_sck), .pin_dq(pin_dq)
-    );
-{consumer}
-endmodule
-"""
-SDRAM_TOP = """
-module probe (
-    input clk, output led,
-    output pin_clk, pin_cke, pin_cs_n, pin_ras_n, pin_cas_n, pin_we_n,
-    output [1:0] pin_ba, output [12:0] pin_a, output [1:0] pin_dqm, inout [15:0] pin_dq
-);
-    wire [15:0] word, dq_o, dq_i;
-    wire valid, dq_oe, taken, error = 0;
-    wire [2:0] command;
-    wire [1:0] bank;
-    wire [12:0] address;
-    top reader (
-        .clk(clk), .rst(1'b0), .start(~led), .load(1'b1), .idle(), .i__payload(noise),
-        .i__valid(noise[1]), .i__ready(taken), .command(command), .bank(bank), .address(address),
-        .dq_o(dq_o), .dq_oe(dq_oe), .dq_i(dq_i),
-        .o__payload(word), .o__valid(valid), .o__ready(~noise[0])
-    );
-    nnef_hw_sdram_pads pads (
-        .clk(clk), .command(command), .bank(bank), .address(address), .dq_o(dq_o), .dq_oe(dq_oe),
-        .dq_i(dq_i), .pin_clk(pin_clk), .pin_cke(pin_cke), .pin_cs_n(pin_cs_n),
-        .pin_ras_n(pin_ras_n), .pin_cas_n(pin_cas_n), .pin_we_n(pin_we_n), .pin_ba(pin_ba),
-        .pin_a(pin_a), .pin_dqm(pin_dqm), .pin_dq(pin_dq)
-    );
-{consumer}
-endmodule
-"""
-CONSUMER = """
     reg [15:0] noise = 1, sum = 0;
+    wire [15:0] word;
+    wire valid;
     always @(posedge clk) begin
-        noise <= {noise[14:0], noise[15] ^ noise[13] ^ error};
-        if (valid & ~noise[0]) sum <= {sum[14:0], sum[15]} ^ word;
+        noise <= {{noise[14:0], noise[15] ^ noise[13]}};
+        if (valid & ~noise[0]) sum <= {{sum[14:0], sum[15]}} ^ word;
     end
     assign led = sum[15];
+    top reader (
+        .clk(clk), .rst(1'b0), .o__payload(word), .o__valid(valid), .o__ready(~noise[0]),
+        {more}, {connections}
+    );
+endmodule
+"""
+READ_ONLY = ".start(1'b1)"
+READ_AND_WRITE = """
+        .start(~led), .load(1'b1), .i__payload(noise), .i__valid(noise[1])
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A reader on a board, and the clock that it is to reach."""
+    """A reader on a board, its pads, and what else the reader is given."""
 
     board: Board
     memory: Any
     part: FlashReader | SdramReader
-    top: str
+    pads: Any
+    more: str
 
     @property
     def verilog(self) -> str:
         """Return all of the design."""
-        mid = ".dq_i_mid(dq_i_mid)," if "flash" in self.part.label and self._is_ddr else ""
-        top = self.top.replace("{mid}", mid).replace("{consumer}", CONSUMER)
-        return top + to_verilog(self.part.build()) + pads_verilog()
-
-    @property
-    def _is_ddr(self) -> bool:
-        return isinstance(self.part, FlashReader) and self.part.read.double_rate
+        signals = [
+            f"{direction} [{width - 1}:0] {self.pads.prefix}{port}"
+            for port, (direction, width) in self.pads.ports.items()
+        ]
+        core = CORE.format(
+            ports=", ".join(signals), more=self.more.strip(),
+            connections=", ".join(f".{x}({self.pads.prefix}{x})" for x in self.pads.ports),
+        )  # fmt: skip
+        top = padded_top(
+            "core", [self.pads], {"clk": ("input", 1), "led": ("output", 1)}, name="probe"
+        )
+        return core + top + to_verilog(self.part.build()) + pads_verilog()
 
     @property
     def constraints(self) -> str:
@@ -117,9 +92,9 @@ def probes() -> dict[str, Probe]:
     double = replace(reader, read=flash.best_read(36.0, ddr=True))
     bursts = SdramReader(chip=sdram.chip, clock_mhz=90.0, words=WORDS, ram=ulx3s.device.ram)
     return {
-        "flash": Probe(icebreaker, flash, reader, FLASH_TOP),
-        "flash_ddr": Probe(icebreaker, flash, double, FLASH_TOP),
-        "sdram": Probe(ulx3s, sdram, bursts, SDRAM_TOP),
+        "flash": Probe(icebreaker, flash, reader, FlashPads(reader), READ_ONLY),
+        "flash_ddr": Probe(icebreaker, flash, double, FlashPads(double), READ_ONLY),
+        "sdram": Probe(ulx3s, sdram, bursts, SdramPads(bursts), READ_AND_WRITE),
     }
 
 
@@ -127,12 +102,12 @@ def main() -> None:
     """Build, print what was reached."""
     available = probes()
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("probes", nargs="*", default=list(available), choices=list(available))
+    parser.add_argument("--only", choices=list(available), help="one of them")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("build/bench_memories"))
     options = parser.parse_args()
     logging.basicConfig(level=logging.WARNING)
-    for name in options.probes:
+    for name in [options.only] if options.only else available:
         probe = available[name]
         folder = options.out / name
         folder.mkdir(parents=True, exist_ok=True)

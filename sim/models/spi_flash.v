@@ -8,14 +8,14 @@ module nnef_hw_spi_flash #(
     parameter DTR = 1,                  // knows EDh
     parameter QUAD_ENABLE = 0,          // QE after power-up
     parameter POWERED_DOWN = 1,         // as an iCE40 leaves it behind configuration
-    parameter LINES = 4,                // of the board; without the upper two /HOLD is tied high
+    parameter LINES = 4,                // of the board; with 1 there are two wires, /HOLD is tied high
     parameter BYTES = 65536,            // what is modelled of its contents
     parameter IMAGE = ""                // file of them for $readmemh
 ) (
     input clk,
     input cs_n,
     input sck,
-    inout [3:0] dq
+    inout [(LINES == 4 ? 4 : 2)-1:0] dq
 );
     localparam RES1_PS = 3000000, SHSL1_PS = 10000, SHSL2_PS = 50000, SLCH_PS = 5000;
     localparam FAST_PS = 9615, READ_PS = 20000, DTR_PS = 15151;    // 104, 50 and 66 MHz
@@ -42,10 +42,19 @@ module nnef_hw_spi_flash #(
     reg [3:0] out = 0;
     reg driving = 0;
 
+    wire [3:0] in;
+    assign in[1:0] = dq[1:0];
     assign dq[0] = driving & quad_data ? out[0] : 1'bz;
     assign dq[1] = driving ? out[1] : 1'bz;
-    assign dq[2] = driving & quad_data ? out[2] : 1'bz;
-    assign dq[3] = driving & quad_data ? out[3] : 1'bz;
+    generate
+        if (LINES == 4) begin : upper
+            assign in[3:2] = dq[3:2];
+            assign dq[2] = driving & quad_data ? out[2] : 1'bz;
+            assign dq[3] = driving & quad_data ? out[3] : 1'bz;
+        end else begin : tied
+            assign in[3:2] = 2'b11;
+        end
+    endgenerate
 
     task violation(input [8*48-1:0] what);
         begin
@@ -93,8 +102,8 @@ module nnef_hw_spi_flash #(
     // The address is sent from the highest bit on, then the mode bits.
     task take_address;
         if (clocks <= address_end)
-            address = quad_address ? {address[19:0], dq} : {address[22:0], dq[0]};
-        else if (clocks <= mode_end) mode = {mode[3:0], dq};
+            address = quad_address ? {address[19:0], in} : {address[22:0], in[0]};
+        else if (clocks <= mode_end) mode = {mode[3:0], in};
     endtask
 
     function [7:0] current(input integer position);
@@ -166,11 +175,11 @@ module nnef_hw_spi_flash #(
                     violation("fC: the clock is too fast for the command");
             risen_at = now;
             clocks = clocks + 1;
-            if (LINES == 4 && !quad_enable && !dq[3]) violation("/HOLD is low");
+            if (LINES == 4 && !quad_enable && !in[3]) violation("/HOLD is low");
             if (clocks <= 8) begin
-                opcode = {opcode[6:0], dq[0]};
+                opcode = {opcode[6:0], in[0]};
                 if (clocks == 8) decode;
-            end else if (opcode == 8'h31) written = {written[6:0], dq[0]};
+            end else if (opcode == 8'h31) written = {written[6:0], in[0]};
             else if (has_data && clocks <= mode_end) begin
                 take_address;
                 if (!double_rate && clocks == mode_end && mode[5:4] == 2'b10)

@@ -23,7 +23,7 @@ from nnef_hw.memories.sdram import SDRAM_256_MBIT
 
 USABLE = ["icebreaker", "icesugar", "upduino_v3", "tang_nano_9k", "tang_nano_20k", "ulx3s_12f",
           "ulx3s_25f", "ulx3s_45f", "ulx3s_85f"]  # fmt: skip
-DQ = ["pin_dq[0]", "pin_dq[1]", "pin_dq[2]", "pin_dq[3]"]
+DQ = ["flash_dq[0]", "flash_dq[1]", "flash_dq[2]", "flash_dq[3]"]
 
 
 def test_facts():
@@ -56,21 +56,21 @@ def test_pins_are_free_and_complete(name):
         assert len(set(sites)) == len(sites)
         assert not used & set(sites)
         assert {port.partition("[")[0] for port in pins} == {
-            f"pin_{port.partition('[')[0]}" for port in memory.ports.values()
+            memory.prefix + port.partition("[")[0] for port in memory.ports.values()
         }
         width = {1: 2}.get(memory.width, memory.width)
-        assert sum(port.startswith("pin_dq[") for port in pins) == width
+        assert sum("_dq[" in port for port in pins) == width
 
 
 def test_pins_of_the_flash():
     board = find_board("icebreaker")
     pins = memory_pins(board, board.spi_flash)
-    assert [pins[port].site for port in ("pin_cs_n", "pin_sck", *DQ)] == [
+    assert [pins[port].site for port in ("flash_cs_n", "flash_sck", *DQ)] == [
         "16", "15", "14", "17", "12", "13",
     ]  # fmt: skip
     board = find_board("tang_nano_9k")
     pins = memory_pins(board, board.spi_flash)
-    assert [pins[port].site for port in ("pin_cs_n", "pin_sck", *DQ[:2])] == [
+    assert [pins[port].site for port in ("flash_cs_n", "flash_sck", *DQ[:2])] == [
         "60",
         "59",
         "61",
@@ -82,8 +82,8 @@ def test_pins_of_the_sdram():
     board = find_board("ulx3s_85f")
     pins = memory_pins(board, board.sdram)
     assert len(pins) == 7 + 2 + 13 + 2 + 16 - 1
-    assert (pins["pin_clk"].site, pins["pin_a[12]"].site) == ("F19", "G19")
-    assert pins["pin_dq[15]"].attributes["IO_TYPE"] == "LVCMOS33"
+    assert (pins["sdram_clk"].site, pins["sdram_a[12]"].site) == ("F19", "G19")
+    assert pins["sdram_dq[15]"].attributes["IO_TYPE"] == "LVCMOS33"
 
 
 def test_pins_that_are_not_there():

@@ -1,15 +1,11 @@
 """Memories and their readers in Verilator: one run, many words, and the cycle of each."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-import nnef_hw.sim
 from nnef_hw.rtl.pads import pads_verilog
 from nnef_hw.sim.fast_runner import FastRunner
-
-MODELS = Path(nnef_hw.sim.__file__).parent / "models"
 
 # Reads begin as the stream i allows; every word comes with the cycle of its first offer.
 STREAMS = """

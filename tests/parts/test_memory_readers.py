@@ -1,6 +1,7 @@
 """Predictions of the readers of memories: used wrongly, and as processes of the simulation."""
 
 from dataclasses import replace
+from itertools import groupby
 
 import pytest
 
@@ -53,6 +54,19 @@ def test_words_are_taken_before_the_next_read(part):
         times.take(0)
     with pytest.raises(ValueError, match="no word is left"):
         times.take(0)
+
+
+@pytest.mark.parametrize("clock_mhz", [12.0, 50.0, 104.0])
+def test_flash_is_deselected_for_long_enough(clock_mhz):
+    part = replace(FLASH, clock_mhz=clock_mhz)
+    gaps = [
+        len(list(states)) * 1000 / clock_mhz
+        for select, states in groupby(part.startup, key=lambda state: state.select)
+        if not select
+    ]
+    # after a reset, ABh, 9Fh, 50h, 31h
+    assert all(gap >= least for gap, least in zip(gaps, (50, 3000, 10, 10, 50), strict=True))
+    assert len(part.ending) * 1000 / clock_mhz >= 10
 
 
 def test_refreshes_of_an_idle_memory():

@@ -1,18 +1,19 @@
 """The reader of SPI flash against the model of the chip: every word, and the cycle of each."""
 
-import math
 import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from memory_bench import MODELS, run_reader
+from memory_bench import run_reader
 
 from nnef_hw import parts
+from nnef_hw.boards.board import SpiFlash
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import CheckError
 from nnef_hw.memories import find_flash
 from nnef_hw.memories.flash import FAST_READ, QUAD_IO, QUAD_IO_DDR, QUAD_OUTPUT, READ
+from nnef_hw.sim.memories import FlashModel
 
 FLASH = find_flash(0xEF7018)
 OTHER = find_flash(0xEF4018)
@@ -36,14 +37,12 @@ BODY = """
         .o__payload(word), .o__valid(valid), .o__ready(o__ready)
     );
     wire pin_cs_n, pin_sck;
-    wire [3:0] pin_dq;
+    wire [{top}:0] pin_dq;
     nnef_hw_flash_pads #(.LINES({lines})) pads (
         .clk(clk), .cs_n(cs_n), .sck(sck), .dq_o(dq_o), .dq_oe(dq_oe), .dq_i(dq_i),
         .dq_i_mid(dq_i_mid), .pin_cs_n(pin_cs_n), .pin_sck(pin_sck), .pin_dq(pin_dq)
     );
-    nnef_hw_spi_flash #(
-        .PERIOD_PS({period}), .LINES({lines}), .ID(24'h{id:06x}), .BYTES(4096), .IMAGE("{image}")
-    ) flash (.clk(clk), .cs_n(pin_cs_n), .sck(pin_sck), .dq(pin_dq));
+{model}
 """
 
 
@@ -56,14 +55,19 @@ def flash(tmp_path, rng):
 
     def run(part, *, starts=2, words=None, jedec_id=FLASH.jedec_id, **options):
         lines = part.read.lines
+        memory = SpiFlash(chips=(FLASH,), lines=lines, resource="")
+        model = FlashModel(
+            memory, part.clock_mhz, image, len(contents), jedec_id=jedec_id, prefix="pin_"
+        )
         body = BODY.format(
-            period=math.ceil(1e6 / part.clock_mhz), lines=lines, id=jedec_id, image=image,
+            model=model.instance(), lines=lines, top=3 if lines == 4 else 1,
             mid=".dq_i_mid(dq_i_mid)," if part.read.double_rate else "",
         )  # fmt: skip
-        verilog = to_verilog(part.build(), name="reader")
-        verilog += (MODELS / "spi_flash.v").read_text()
+        verilog = to_verilog(part.build(), name="reader") + model.source.read_text()
         words = starts * part.words if words is None else words
-        return run_reader(body, verilog, starts=starts, words=words, **options)
+        return run_reader(
+            body, verilog, starts=starts, words=words, **{"idle_limit": 10_000, **options}
+        )
 
     return run, contents
 

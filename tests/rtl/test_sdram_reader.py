@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from memory_bench import MODELS, run_reader
+from memory_bench import run_reader
 
 from nnef_hw import parts
+from nnef_hw.boards.board import Sdram
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.memories.sdram import GW2AR_SDRAM, SDRAM_256_MBIT
+from nnef_hw.sim.memories import SdramModel
 from nnef_hw.streaming import find_board
 
 RAM = find_board("ulx3s_85f").device.ram
@@ -47,32 +49,17 @@ BODY = """
     );
     wire pin_clk, pin_cke, pin_cs_n, pin_ras_n, pin_cas_n, pin_we_n;
     wire [1:0] pin_ba;
-    wire [12:0] pin_a;
+    wire [{rows}-1:0] pin_a;
     wire [{width}/8-1:0] pin_dqm;
     wire [{width}-1:0] pin_dq;
-    nnef_hw_sdram_pads #(.WIDTH({width})) pads (
+    nnef_hw_sdram_pads #(.WIDTH({width}), .ADDRESS({rows})) pads (
         .clk(clk), .command(command), .bank(bank), .address(address), .dq_o(dq_o), .dq_oe(dq_oe),
         .dq_i(dq_i), .pin_clk(pin_clk), .pin_cke(pin_cke), .pin_cs_n(pin_cs_n),
         .pin_ras_n(pin_ras_n), .pin_cas_n(pin_cas_n), .pin_we_n(pin_we_n), .pin_ba(pin_ba),
         .pin_a(pin_a), .pin_dqm(pin_dqm), .pin_dq(pin_dq)
     );
-    nnef_hw_sdram #({parameters}) sdram (
-        .clk(pin_clk), .cke(pin_cke), .cs_n(pin_cs_n), .ras_n(pin_ras_n), .cas_n(pin_cas_n),
-        .we_n(pin_we_n), .ba(pin_ba), .a(pin_a), .dqm(pin_dqm), .dq(pin_dq)
-    );
+{model}
 """
-
-
-def model_parameters(chip, clock_mhz):
-    """The chip's times, in the model's names."""
-    times = {"RCD": chip.t_rcd, "RP": chip.t_rp, "RAS": chip.t_ras, "RC": chip.t_rc,
-             "RFC": chip.t_rfc, "RRD": chip.t_rrd, "WR": chip.t_wr, "MRD": chip.t_mrd,
-             "CAS_2": 1000 / chip.cas_mhz[0], "CAS_3": 1000 / chip.cas_mhz[1],
-             "REFRESH": 1000 * chip.refresh_us, "POWER_UP": 1000 * chip.power_up_us}  # fmt: skip
-    values = {f"{name}_PS": int(1000 * time) for name, time in times.items()}
-    values |= {"PERIOD_PS": round(1e6 / clock_mhz), "WIDTH": chip.width}
-    values |= {"ROW_BITS": chip.row_bits, "COLUMN_BITS": chip.column_bits}
-    return ", ".join(f".{name}({value})" for name, value in values.items())
 
 
 def noise(count, width):
@@ -86,8 +73,10 @@ def noise(count, width):
 
 def run(part, *, reads=2, **options):
     width = part.chip.width
-    body = BODY.format(width=width, parameters=model_parameters(part.chip, part.clock_mhz))
-    verilog = to_verilog(part.build(), name="reader") + (MODELS / "sdram.v").read_text()
+    memory = Sdram(chip=part.chip, resource="")
+    model = SdramModel(memory, part.clock_mhz, words=part.words, prefix="pin_")
+    body = BODY.format(width=width, model=model.instance(), rows=part.chip.row_bits)
+    verilog = to_verilog(part.build(), name="reader") + model.source.read_text()
     return run_reader(
         body, verilog, starts=1 + reads, words=reads * part.words, width=width, **options
     )

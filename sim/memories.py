@@ -1,0 +1,139 @@
+"""Models of memories beside a board's top: what they are given, and the board that has them."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from nnef_hw.boards.board import Sdram, SpiFlash
+
+__all__ = ["FlashModel", "SdramModel", "simulated_board"]
+
+MODELS = Path(__file__).parent / "models"
+
+
+@dataclass(frozen=True)
+class FlashModel:
+    """A board's flash.
+
+    Parameters
+    ----------
+    memory
+        What the board has; of several chips the first one.
+    clock_mhz
+        Clock of the design.
+    image
+        File of its first bytes for Verilog's ``$readmemh``; an absolute path.
+    size
+        How many of its bytes are modelled.
+    jedec_id
+        Another ID than the chip's.
+    prefix
+        Of its pins.
+    """
+
+    memory: SpiFlash
+    clock_mhz: float
+    image: Path
+    size: int
+    jedec_id: int | None = None
+    prefix: str = "flash_"
+
+    source = MODELS / "spi_flash.v"
+
+    def instance(self, clk="clk"):
+        """Verilog of an instance, on wires that are called like the pins."""
+        chip = self.memory.chips[0]
+        values = {
+            "PERIOD_PS": math.ceil(1e6 / self.clock_mhz),
+            "ID": f"24'h{chip.jedec_id if self.jedec_id is None else self.jedec_id:06x}",
+            "DTR": int(chip.knows_ddr),
+            "LINES": self.memory.lines,
+            "BYTES": self.size,
+            "IMAGE": f'"{self.image}"',
+        }
+        pins = {"cs_n": "cs_n", "sck": "sck", "dq": "dq"}
+        return _instance("nnef_hw_spi_flash", self.prefix, values, pins, {"clk": clk})
+
+    @property
+    def wires(self):
+        """Its wires and their widths."""
+        return {"cs_n": 1, "sck": 1, "dq": 4 if self.memory.lines == 4 else 2}
+
+
+@dataclass(frozen=True)
+class SdramModel:
+    """A board's SDRAM.
+
+    Parameters
+    ----------
+    memory
+        What the board has.
+    clock_mhz
+        Clock of the design.
+    words
+        How many of its words are modelled.
+    prefix
+        Of its pins.
+    """
+
+    memory: Sdram
+    clock_mhz: float
+    words: int = 65536
+    prefix: str = "sdram_"
+
+    source = MODELS / "sdram.v"
+
+    def instance(self, clk="clk"):
+        """Verilog of an instance, on wires that are called like the pins."""
+        del clk  # it has one of its own
+        chip = self.memory.chip
+        times = {
+            "RCD": chip.t_rcd, "RP": chip.t_rp, "RAS": chip.t_ras, "RC": chip.t_rc,
+            "RFC": chip.t_rfc, "RRD": chip.t_rrd, "WR": chip.t_wr, "MRD": chip.t_mrd,
+            "CAS_2": 1000 / chip.cas_mhz[0], "CAS_3": 1000 / chip.cas_mhz[1],
+            "REFRESH": 1000 * chip.refresh_us, "POWER_UP": 1000 * chip.power_up_us,
+        }  # fmt: skip
+        values = {f"{name}_PS": int(1000 * time) for name, time in times.items()}
+        values |= {"PERIOD_PS": round(1e6 / self.clock_mhz), "WIDTH": chip.width}
+        values |= {"ROW_BITS": chip.row_bits, "COLUMN_BITS": chip.column_bits}
+        values["WORDS"] = self.words
+        return _instance("nnef_hw_sdram", self.prefix, values, {x: x for x in self.wires}, {})
+
+    @property
+    def wires(self):
+        """Its wires and their widths."""
+        chip = self.memory.chip
+        single = ("clk", "cke", "cs_n", "ras_n", "cas_n", "we_n")
+        return {**dict.fromkeys(single, 1), "ba": 2, "a": chip.row_bits, "dqm": chip.width // 8,
+                "dq": chip.width}  # fmt: skip
+
+
+def _instance(module, prefix, values, pins, others):
+    parameters = ", ".join(f".{name}({value})" for name, value in values.items())
+    ports = {**others, **{port: prefix + pin for port, pin in pins.items()}}
+    connected = ", ".join(f".{port}({wire})" for port, wire in ports.items())
+    return f"    {module} #({parameters}) {prefix}model ({connected});"
+
+
+def simulated_board(verilog, models, *, top="board_top", name="board_sim"):
+    """Verilog of a board with its memories, whose ports are ``clk``, ``rx`` and ``tx`` alone.
+
+    Parameters
+    ----------
+    verilog : str
+        The board's top, with pads that have the models' pins, and all that it is made of.
+    models : Sequence[FlashModel | SdramModel]
+    top, name : str
+        Modules of the top, and of what is returned.
+    """
+    lines = [f"module {name} (input clk, rx, output tx);"]
+    connected = [".clk(clk)", ".rx(rx)", ".tx(tx)"]
+    for model in models:
+        for wire, width in model.wires.items():
+            bits = f"[{width - 1}:0] " if width > 1 else ""
+            lines.append(f"    wire {bits}{model.prefix}{wire};")
+            connected.append(f".{model.prefix}{wire}({model.prefix}{wire})")
+        lines.append(model.instance())
+    lines += [f"    {top} board ({', '.join(connected)});", "endmodule", ""]
+    sources = {model.source: model.source.read_text() for model in models}
+    return "\n".join([verilog, *lines, *sources.values()])
