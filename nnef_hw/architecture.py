@@ -81,7 +81,7 @@ class Station(Protocol):
 
     @property
     def instance(self) -> str:
-        """Name of its instance in the accelerator: a Verilog identifier."""
+        """Name of the instance in the accelerator that runs it: a Verilog identifier."""
 
     def describe(self, graph: Graph) -> str:
         """Say in a line what it runs, and with which hardware."""
@@ -313,5 +313,6 @@ class Architecture(ABC, Generic[P]):
     def report(self, plan: P, graph: Graph, target: Target, timeline: Timeline) -> dict[str, Any]:
         """Return what a report says of the design's insides (docs/design.md, section 9).
 
-        ``layers``, ``headroom``, ``roofs`` and ``boards``, as JSON values.
+        ``layers``, ``headroom``, ``roofs``, ``boards`` and ``in_turn``, as JSON values; where
+        layers share hardware also ``shared``, its resources.
         """

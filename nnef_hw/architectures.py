@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nnef_hw.architecture import Architecture
+from nnef_hw.engine.architecture import SharedArray
 from nnef_hw.ir import Graph
 from nnef_hw.streaming.architecture import Streaming
 
@@ -13,7 +14,7 @@ __all__ = ["ARCHITECTURES", "AUTO", "choose_architecture", "find_architecture"]
 AUTO = "auto"
 """Stands for the first architecture that has hardware for a model."""
 
-ARCHITECTURES: tuple[Architecture[Any], ...] = (Streaming(),)
+ARCHITECTURES: tuple[Architecture[Any], ...] = (Streaming(), SharedArray())
 
 
 def find_architecture(name: str) -> Architecture[Any]:
@@ -33,7 +34,8 @@ def find_architecture(name: str) -> Architecture[Any]:
 def choose_architecture(name: str, graph: Graph) -> Architecture[Any]:
     """Return the one of that name; for :data:`AUTO` the first that can run a canonical graph.
 
-    If none can it is the first one, whose problems are then the model's.
+    If none can it is the first one, whose problems are then the model's. Whether a model fits a
+    board is not looked at: an engine has to be asked for.
     """
     if name != AUTO:
         return find_architecture(name)

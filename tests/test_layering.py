@@ -27,14 +27,15 @@ ALLOWED = {
     "memories": {"memories"},
     "parts": BASE | {"memories", "parts"},
     "architecture": GRAPH,
-    "architectures": GRAPH | {"architecture", "streaming"},
+    "architectures": GRAPH | {"architecture", "engine", "streaming"},
     "streaming": GRAPH | {"passes", "parts", "streaming", "boards", "architecture"},
+    "engine": GRAPH | {"parts", "engine", "boards", "architecture"},
     "boards": BASE | {"boards", "memories", "rtl"},
     "samples": GRAPH,
     "testing": GRAPH | {"reference"},
     "rtl": {"numerics", "tables", "blockram", "parts", "rtl"},
 }
-HARDWARE = {"streaming.accelerator", "streaming.layer_module"}
+HARDWARE = {"engine.accelerator", "streaming.accelerator", "streaming.layer_module"}
 WITHOUT_AMARANTH = {*ALLOWED, "run", "report", "cli"} - {"rtl", "boards"}
 HIGH = {"codegen", "build", "run", "report", "cli"}
 
@@ -112,6 +113,7 @@ def test_every_layer_has_a_rule():
         ("nnef_hw.families", ("amaranth",)),
         ("nnef_hw.parts", ("amaranth",)),
         ("nnef_hw.streaming", ("amaranth",)),
+        ("nnef_hw.engine.architecture", ("amaranth",)),
         ("nnef_hw.quantize", ("amaranth",)),
         ("nnef_hw.frontend", ("amaranth", "onnx")),
     ],

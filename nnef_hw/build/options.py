@@ -47,7 +47,7 @@ class BuildOptions:
     seeds
         How many placements are tried; the fastest is taken.
     arch
-        ``auto`` or ``streaming``.
+        ``auto``, ``streaming`` or ``engine``.
     bitstream
         Synthesize, place and route.
     link, baud

@@ -47,7 +47,9 @@ def add_commands(commands: Commands) -> None:
     )
     sub.add_argument("--calibrate", type=Path, metavar="S.npz", help="representative inputs")
     sub.add_argument(
-        "--arch", default="auto", help="streaming; auto (default): the first that can run the model"
+        "--arch",
+        default="auto",
+        help="streaming, engine; auto (default): the first that can run the model",
     )
     sub.add_argument(
         "--freq",

@@ -18,10 +18,12 @@ def module_comments(plan: Plan, graph: Graph) -> dict[str, str]:
         "": f"{plan.model}: {plan.interval} cycles per frame, latency of {plan.latency} cycles, "
         f"{plan.multipliers} multipliers"
     }
+    comments[""] = "\n".join([printable(comments[""]), *port_lines(plan, graph)])
     for station in plan.stations:
-        comments[station.instance] = f"{station.name}: {station.describe(graph)}"
-    comments = {instance: printable(text) for instance, text in comments.items()}
-    comments[""] = "\n".join([comments[""], *port_lines(plan, graph)])
+        # an instance may run several layers
+        line = printable(f"{station.name}: {station.describe(graph)}")
+        before = comments.get(station.instance)
+        comments[station.instance] = line if before is None else f"{before}\n{line}"
     return comments
 
 

@@ -30,7 +30,9 @@ def explain(report: Mapping[str, Any]) -> Iterator[str]:
     cycles = max(layer["cycles"] for layer in report["layers"])
     verb = "takes" if len(slowest) == 1 else "take"
     text = f"{names(slowest)} {verb} {units.count(cycles)} cycles a frame"
-    if interval > cycles:
+    if report.get("in_turn"):
+        text += f" of {units.count(interval)}: all layers take turns on one array"
+    elif interval > cycles:
         text += f"; waits between layers add {units.count(interval - cycles)}"
     yield f"{text}."
     half = f"Half the interval, {units.count(headroom['wanted'])} cycles,"

@@ -167,7 +167,9 @@ def _results(report: Mapping[str, Any]) -> Iterator[tuple[str, Parts]]:
     others = f" and {len(slowest) - 1} more" if len(slowest) > 1 else ""
     limit = f", set by {slowest[0]}{others}" if slowest else ""
     cycles = max((layer["cycles"] for layer in report["layers"]), default=0)
-    if 0 < cycles < report["cycles_per_inference"]:
+    if report.get("in_turn"):
+        limit = f", of which {slowest[0]}{others} takes {units.count(cycles)}" if slowest else ""
+    elif 0 < cycles < report["cycles_per_inference"]:
         limit += f" at {units.count(cycles)} and waits"
     yield "interval", [
         ("bold", f"{units.count(report['cycles_per_inference'])} cycles"), ("", limit)

@@ -20,6 +20,9 @@ from nnef_hw.streaming.steady import cycles_per_frame
 
 __all__ = ["RtlOutcome", "Trace", "payloads", "run_rtl"]
 
+LEAST_IDLE, IDLE_FRAMES = 2_000_000, 4
+"""Cycles without a beat, and latencies of a frame, after which an accelerator is stuck."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trace:
@@ -96,7 +99,7 @@ def run_rtl(
         limit = {"seconds": seconds, "least_frames": min(least_frames, frames), "frames": frames}
     result = runner.run_streams(
         fed, {port.name: frames * port.beats for port in plan.outputs},
-        stall=stall, seed=seed, **limit,
+        stall=stall, seed=seed, idle_limit=max(LEAST_IDLE, IDLE_FRAMES * plan.latency), **limit,
         **({} if trace is None else asdict(trace)),
     )  # fmt: skip
     outputs = {}

@@ -74,7 +74,8 @@ def layer_scopes(build: BuildFolder, layers: Sequence[str]) -> tuple[str, ...]:
                 remedy=f"--trace-layers takes some of {', '.join(names)}",
             )
     stations = [station for station in build.plan.stations if station.name in layers]
-    return tuple(f"TOP.{build.module}.{identifier(x.instance)}" for x in stations)
+    instances = dict.fromkeys(identifier(x.instance) for x in stations)
+    return tuple(f"TOP.{build.module}.{instance}" for instance in instances)
 
 
 def announce_trace(

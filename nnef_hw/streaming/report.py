@@ -21,7 +21,7 @@ __all__ = ["report_plan"]
 
 
 def report_plan(plan: Plan, graph: Graph, target: Target, timeline: Timeline) -> dict[str, Any]:
-    """Return ``layers``, ``headroom``, ``roofs`` and ``boards`` (keys: design section 9)."""
+    """Return ``layers``, ``headroom``, ``roofs``, ``boards`` and ``in_turn`` (design section 9)."""
     network = lower(graph)
     codes = {
         tensor: graph.tensor(tensor).volume
@@ -38,6 +38,7 @@ def report_plan(plan: Plan, graph: Graph, target: Target, timeline: Timeline) ->
         "headroom": _headroom(plan, network, target, codes),
         "roofs": _roofs(plan, target, codes),
         "boards": _boards(network, plan, target),
+        "in_turn": False,
     }
 
 

@@ -10,9 +10,10 @@ from nnef_hw.testing import GraphBuilder
 
 def test_check(cli, tiny):
     result = cli("check", MODEL)
-    assert result == Result(0, "digits_cnn: valid NNEF; can be built (streaming)\n", "")
+    assert result == Result(0, "digits_cnn: valid NNEF; can be built (streaming, engine)\n", "")
     assert cli("check", tiny / "tiny.nnef.tgz", "--json").json == {
-        "model": "tiny", "valid": True, "architectures": {"streaming": True}, "problems": [],
+        "model": "tiny", "valid": True, "architectures": {"streaming": True, "engine": True},
+        "problems": [],
     }  # fmt: skip
 
 
@@ -108,7 +109,7 @@ def test_check_lists_the_problems(make, match, cli, tmp_path):
         assert (result.out, text.out) == ("", "")
         return
     assert not result.err
-    assert result.json["architectures"] == {"streaming": False}
+    assert result.json["architectures"] == {"streaming": False, "engine": False}
     assert "".join(f"nnef-hw: {each}\n" for each in result.json["problems"]) == text.err
     valid, verdict = False, "not valid NNEF"
     if "conv 'y'" in match or "streamed" in match:

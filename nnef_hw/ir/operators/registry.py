@@ -82,6 +82,10 @@ class PerOperator(Generic[T]):
         """Return the answer for a canonical operator."""
         return self._answers[name]
 
+    def __contains__(self, name: str) -> bool:
+        """Whether an operator has an answer."""
+        return name in self._answers
+
     def require_all(self) -> None:
         """Make sure that nothing was forgotten: to be called where all are registered.
 

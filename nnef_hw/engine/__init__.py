@@ -1,0 +1,1 @@
+"""The engine architecture: one array of multipliers that all layers share (docs/engine.md)."""

@@ -1,0 +1,96 @@
+"""The engine architecture: one array, shared by all layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nnef_hw.architecture import Architecture, Timeline, Work
+from nnef_hw.devices import Resources, Target, find_device
+from nnef_hw.engine.design import Design
+from nnef_hw.engine.layer import Shape
+from nnef_hw.engine.network import lower
+from nnef_hw.engine.plan import SIMULATED, EnginePlan
+from nnef_hw.engine.report import make_timeline, report_plan
+from nnef_hw.engine.solver import check_memory, schedule_engine
+from nnef_hw.engine.support import check_engine
+from nnef_hw.engine.timing import simulate_frames
+from nnef_hw.errors import NnefHwError, UsageError
+from nnef_hw.ir import Graph
+
+__all__ = ["SharedArray"]
+
+
+class SharedArray(Architecture[EnginePlan]):
+    """Layers run one after the other on one array; docs/engine.md."""
+
+    name = "engine"
+
+    def problems(self, graph: Graph) -> list[NnefHwError]:
+        return check_engine(graph)
+
+    def check_weights(self, graph: Graph, target: Target) -> None:
+        check_memory(graph, target)
+
+    def plan(
+        self,
+        graph: Graph,
+        target: Target,
+        *,
+        clock_mhz: float | None = None,
+        target_fps: float | None = None,
+        layer_counters: bool = False,
+    ) -> EnginePlan:
+        if layer_counters:
+            raise UsageError(
+                "--layer-counters count layers that have hardware of their own",
+                remedy="omit them: the layers of an engine take the cycles of the report in turn",
+            )
+        return schedule_engine(graph, target, clock_mhz=clock_mhz, target_fps=target_fps)
+
+    def read_plan(self, value: dict[str, Any], graph: Graph) -> EnginePlan:
+        device = find_device(value["device"])
+        design = Design(lower(graph, device), Shape(value["rows"], value["lanes"]), device)
+        plan = EnginePlan(design, value["board"], value["clock_mhz"], Resources(**value["link"]))
+        if value != plan.to_json():
+            raise ValueError("the plan is not one of this model")
+        return plan
+
+    def component(
+        self,
+        plan: EnginePlan,
+        graph: Graph,
+        *,
+        restartable: bool = False,
+        counted: bool = False,
+    ) -> Any:
+        del graph
+        assert not counted, "no engine is planned with counters of its layers"
+        # Planning alone needs no Amaranth, which takes half a second to import.
+        from nnef_hw.engine.accelerator import EngineAccelerator
+
+        return EngineAccelerator(plan, restartable=restartable)
+
+    def predict_interval(self, plan: EnginePlan, frames: int) -> int | None:
+        return self.predict_spacing(plan, frames) if frames > 1 else None
+
+    def predict_spacing(self, plan: EnginePlan, frames: int) -> int:
+        ends = simulate_frames(plan.design, min(frames, SIMULATED)).last_outputs
+        return ends[-1] - ends[-2]
+
+    def predict_work(self, plan: EnginePlan, begin: int, end: int, frames: int) -> tuple[Work, ...]:
+        """Return what every station does in that many intervals, each of which is like the next."""
+        del frames
+        count = end - begin
+        return tuple(
+            Work(count * busy, count * waiting, count * (plan.interval - busy - waiting))
+            for busy, waiting in plan.work
+        )
+
+    def timeline(self, plan: EnginePlan) -> Timeline:
+        return make_timeline(plan)
+
+    def report(
+        self, plan: EnginePlan, graph: Graph, target: Target, timeline: Timeline
+    ) -> dict[str, Any]:
+        del timeline
+        return report_plan(plan, graph, target)

@@ -1,0 +1,205 @@
+"""What is computed channel by channel with weights: depthwise convolutions and averages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.engine.layer import POOL_SHIFT, Call, Places, Scale, Shape, lowers
+from nnef_hw.engine.nest import Nest, Pass, issue_cycles
+from nnef_hw.engine.windows import WindowLayer
+from nnef_hw.ir.operators import PoolAttributes
+from nnef_hw.numerics import IntArray, accumulator_range
+from nnef_hw.window import Window
+
+__all__ = ["DepthwiseLayer"]
+
+MOST_SLIDING = 4
+"""Most rows between which sums move."""
+
+
+class _Slide(NamedTuple):
+    """A window that slides along one axis while its sums move from row to row.
+
+    Attributes
+    ----------
+    axis
+        0 to slide down, 1 to slide to the right.
+    rows
+        Rows that are at work: windows that overlap.
+    words
+        Words of a step: those between one window and the next.
+    """
+
+    axis: int
+    rows: int
+    words: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DepthwiseLayer(WindowLayer):
+    """A filter of its own for every channel.
+
+    Where windows overlap along an axis, and their taps are neighbours, the image is read once for
+    all of them: row r of the array works at the window that is r steps from its end, and with each
+    step the sums move to the row before. Otherwise the first row works alone.
+
+    Parameters
+    ----------
+    filters
+        Weights [channels, taps].
+    biases
+        One per channel, for codes as the engine has them.
+    is_pool
+        Whether the weights are no parameters of the model.
+    """
+
+    label = "depthwise"
+
+    filters: NDArray[np.int64]
+    biases: IntArray
+    is_pool: bool = False
+
+    @property
+    def _reads_weights(self) -> bool:
+        return True
+
+    @property
+    def weight_bytes(self) -> int:
+        return 0 if self.is_pool else int(self.filters.size)
+
+    @property
+    def macs(self) -> int:
+        return 0 if self.is_pool else self.target.pixels * int(self.filters.size)
+
+    @property
+    def parameters(self) -> int:
+        return 0 if self.is_pool else self.weight_bytes + len(self.biases)
+
+    @property
+    def largest_sum(self) -> tuple[int, int]:
+        return accumulator_range(self.filters, self.biases, 0, self.pad_high)
+
+    def _slides(self, shape: Shape) -> list[_Slide]:
+        """List the ways to slide."""
+        ways = []
+        for axis in (0, 1):
+            size, stride = self.window.kernel[axis], self.window.stride[axis]
+            rows = -(-size // stride)
+            if 1 < rows <= min(MOST_SLIDING, shape.rows) and self.window.dilation[axis] == 1:
+                ways.append(_Slide(axis, rows, stride * self.window.kernel[1 - axis]))
+        return ways
+
+    def _slide(self, shape: Shape) -> _Slide | None:
+        """Return the fastest way, if one is faster than none."""
+
+        def cycles(slide: _Slide) -> int:
+            return issue_cycles(*self._sliding_passes(slide, shape))
+
+        best = min(self._slides(shape), key=cycles, default=None)
+        plain = issue_cycles(*super().passes(shape))
+        return best if best is not None and cycles(best) < plain else None
+
+    def sliding_rows(self, shape: Shape) -> int:
+        slide = self._slide(shape)
+        return 1 if slide is None else slide.rows
+
+    def _sliding_passes(self, slide: _Slide, shape: Shape) -> tuple[list[Pass], int]:
+        steps = (self.target.height, self.target.width)
+        first = Pass(slide.rows * slide.words, shape.lanes)
+        others = [Pass(slide.words, shape.lanes)] * (steps[slide.axis] - 1)
+        return [first, *others], steps[1 - slide.axis] * self.target.blocks(shape.lanes)
+
+    def passes(self, shape: Shape) -> tuple[list[Pass], int]:
+        slide = self._slide(shape)
+        return super().passes(shape) if slide is None else self._sliding_passes(slide, shape)
+
+    def nest(self, shape: Shape, places: Places) -> Nest:
+        plain = super().nest(shape, places)
+        slide = self._slide(shape)
+        if slide is None:
+            return plain
+        # Loops: taps across, pixels of a step, steps, channel blocks, lines.
+        along, across = slide.axis, 1 - slide.axis
+        blocks = self.source.blocks(shape.lanes)
+        target_blocks = self.target.blocks(shape.lanes)
+        pixel = (self.source.width * blocks, blocks)
+        result = (self.target.width * target_blocks, target_blocks)
+        taps, stride = self.window.kernel[across], self.window.stride
+        steps = (self.target.height, self.target.width)
+        tap = self.window.dilation[across]
+        reads = (
+            tap * pixel[across], pixel[along], 0, stride[along] * pixel[along], 1,
+            stride[across] * pixel[across],
+        )  # fmt: skip
+        place = {
+            along: (0, 1, 0, stride[along], 0, 0),
+            across: (tap, 0, 0, 0, 0, stride[across]),
+        }
+        write = (0, 0, 0, result[along], 1, result[across])
+        # The sums of the first windows end with the step `rows - 1`.
+        first = plain.starts["write"] - (slide.rows - 1) * result[along]
+        return Nest(
+            counts=(taps, stride[along], 1, steps[along] + slide.rows - 1, blocks, steps[across]),
+            strides={
+                "read": reads, "y": place[0], "x": place[1],
+                "weight": (1, taps, 0, 0, slide.words, 0),
+                "constant": (0, 0, 0, 0, shape.lanes, 0),
+                "write": write,
+            },
+            starts={**plain.starts, "write": first},
+        )  # fmt: skip
+
+    def weights(self, shape: Shape) -> NDArray[np.int64]:
+        blocks, lanes = self.source.blocks(shape.lanes), shape.lanes
+        channels, taps = self.filters.shape
+        whole = np.zeros((blocks * lanes, taps), np.int64)
+        whole[:channels] = self.filters
+        slide = self._slide(shape)
+        if slide is None:
+            words = np.zeros((blocks, taps, shape.rows, lanes), np.int64)
+            words[:, :, 0] = whole.reshape(blocks, lanes, taps).transpose(0, 2, 1)
+            return words.reshape(-1, shape.rows, lanes)
+        along = slide.axis
+        size, stride = self.window.kernel[along], self.window.stride[along]
+        taps_across = self.window.kernel[1 - along]
+        planes = whole.reshape(blocks, lanes, *self.window.kernel)
+        if along:
+            planes = planes.transpose(0, 1, 3, 2)
+        words = np.zeros((blocks, stride, taps_across, shape.rows, lanes), np.int64)
+        for row in range(slide.rows):
+            for phase in range(stride):
+                place = (slide.rows - 1 - row) * stride + phase
+                if place < size:
+                    words[:, phase, :, row] = planes[:, :, place].transpose(0, 2, 1)
+        return words.reshape(-1, shape.rows, lanes)
+
+    def bias(self, shape: Shape) -> IntArray:
+        bias = np.zeros(self.source.blocks(shape.lanes) * shape.lanes, np.int64)
+        bias[: len(self.biases)] = self.biases
+        return bias
+
+
+@lowers("avg_pool", "box")
+def _lower_average(call: Call) -> DepthwiseLayer:
+    node, image = call.node, call.image(call.node.inputs[0])
+    pool = node.attributes(PoolAttributes)
+    source, target = call.format(node.inputs[0]), call.format(node.name)
+    scale = Scale.of(node.attrs["requant"], target)
+    weight = 1 << POOL_SHIFT
+    window = Window(
+        image.height, image.width, 1, kernel=pool.size, stride=pool.stride,
+        dilation=pool.dilation, padding=pool.padding,
+    )  # fmt: skip
+    bias = -pool.taps * source.zero_point * weight
+    return DepthwiseLayer(
+        **call.common, window=window, pad=source.zero_point,
+        scale=Scale(
+            scale.mult, scale.shift + POOL_SHIFT, scale.zero_point, scale.low, scale.high
+        ),
+        filters=np.full((image.channels, pool.taps), weight, np.int64),
+        biases=np.full(image.channels, bias, np.int64), is_pool=True,
+    )  # fmt: skip

@@ -1,0 +1,269 @@
+"""A network on an engine of some size: program, memories, and the cycles that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from nnef_hw.devices import Device
+from nnef_hw.engine.layer import Layer, Places, Shape
+from nnef_hw.engine.memory_plan import Stay, allocate
+from nnef_hw.engine.nest import Nest
+from nnef_hw.engine.network import Loading, Network
+from nnef_hw.numerics import signed_bits
+from nnef_hw.parts.engine import CODE_BITS, LEVELS, QUANTITIES, Engine, Kind
+
+__all__ = ["Design", "Instruction"]
+
+_LEAST_SUM_BITS = 16
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """A step of the program.
+
+    Parameters
+    ----------
+    kind
+        What it does.
+    fields
+        Its fields by name; others are 0.
+    nest
+        Loops of a layer.
+    """
+
+    kind: Kind
+    fields: Mapping[str, int]
+    nest: Nest | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A network for an array of ``shape`` on a device."""
+
+    network: Network
+    shape: Shape
+    device: Device
+
+    @cached_property
+    def _loaded(self) -> tuple[Loading, tuple[Layer, ...]]:
+        return self.network.loading(self.shape.lanes)
+
+    @property
+    def loading(self) -> Loading:
+        """How the input becomes words."""
+        return self._loaded[0]
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """Layers in the order in which they run."""
+        return self._loaded[1]
+
+    @cached_property
+    def _memory(self) -> tuple[Mapping[str, int], int]:
+        """First word of every tensor, and words in all; instruction 0 loads, layers follow."""
+        sent = len(self.layers) + 1
+        lanes = self.shape.lanes
+
+        def last(tensor: str, first: int) -> int:
+            reads = [n for n, layer in enumerate(self.layers, 1) if tensor in layer.operands]
+            return max([first, *reads, *([sent] if tensor == self.network.result else [])])
+
+        source = self.network.source
+        stays = [Stay(source, self.loading.words, 0, last(source, 0))]
+        for n, layer in enumerate(self.layers, 1):
+            other = None if layer.residual is None else layer.residual.tensor
+            words = layer.target.words(lanes)
+            stays.append(Stay(layer.tensor, words, n, last(layer.tensor, n), other))
+        return allocate(stays)
+
+    @property
+    def places(self) -> Mapping[str, int]:
+        """First word of every tensor."""
+        return self._memory[0]
+
+    @cached_property
+    def weights(self) -> list[int]:
+        """Contents of the weight memory: row 0 and lane 0 lowest."""
+        words: list[int] = []
+        for layer in self.layers:
+            codes = layer.weights(self.shape).reshape(-1, self.shape.rows * self.shape.lanes)
+            data = codes.astype(np.int8)
+            assert (data == codes).all(), f"{layer.name}: weights exceed 8 bits"
+            words += [int.from_bytes(row.tobytes(), "little") for row in data]
+        return words or [0]
+
+    @cached_property
+    def shift(self) -> int:
+        """Shift behind the factors of all layers."""
+        return max(layer.scale.shift for layer in self.layers)
+
+    def _factors(self, layer: Layer) -> list[int]:
+        return [mult << (self.shift - layer.scale.shift) for mult in layer.factors(self.shape)]
+
+    @cached_property
+    def constants(self) -> list[int]:
+        """Contents of the constant memory: a bias in the low bits, a factor above."""
+        bits = self.engine.acc_bits
+        return [
+            factor << bits | int(bias) & ((1 << bits) - 1)
+            for layer in self.layers
+            for bias, factor in zip(layer.bias(self.shape), self._factors(layer), strict=True)
+        ]
+
+    @cached_property
+    def residual_shift(self) -> int:
+        """Shift behind all sums of two codes; 0 if there are none."""
+        return max((layer.residual.shift for layer in self.layers if layer.residual), default=0)
+
+    @cached_property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """The program."""
+        return tuple(self._instructions())
+
+    def _instructions(self) -> Iterator[Instruction]:
+        lanes = self.shape.lanes
+        loading, network = self.loading, self.network
+        yield Instruction(Kind.LOAD, {
+            "write": self.places[network.source], "rows": loading.rows - 1,
+            "length": loading.length - 1, "lead": loading.lead,
+            "real": loading.lead + loading.real, "first_word": loading.window - 1,
+            "word_step": loading.step - 1, "pad": loading.pad,
+        })  # fmt: skip
+        weight = constant = 0
+        for layer in self.layers:
+            write = self.places[layer.tensor]
+            places = Places(self.places[layer.operand], weight, constant, write)
+            scale = layer.scale
+            fields = {
+                **layer.fields(self.shape), "zero_point": scale.zero_point, "low": scale.low,
+                "high": scale.high, **self._residual(layer, write),
+            }  # fmt: skip
+            nest = layer.nest(self.shape, places)
+            yield Instruction(Kind.RUN, {**fields, **nest.starts}, nest)
+            weight += len(layer.weights(self.shape))
+            constant += len(layer.bias(self.shape))
+        image = network.result_image
+        yield Instruction(Kind.SEND, {
+            "read": self.places[network.result], "pixels": image.pixels - 1,
+            "blocks": image.blocks(lanes) - 1, "last_lanes": (image.channels - 1) % lanes,
+        })  # fmt: skip
+
+    def _residual(self, layer: Layer, write: int) -> Mapping[str, int]:
+        residual = layer.residual
+        if residual is None:
+            return {}
+        up = self.residual_shift - residual.shift
+        return {
+            "adds": 1, "other": self.places[residual.tensor] - write,
+            "own_factor": residual.own << up, "other_factor": residual.other << up,
+            "offset": residual.offset << up, "sum_low": residual.low, "sum_high": residual.high,
+        }  # fmt: skip
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The engine, with fields as wide as this program needs them."""
+        layers = self.layers
+        sums = [signed_bits(*layer.largest_sum) for layer in layers]
+        weight_words, constant_words = max(2, len(self.weights)), 0
+        constant_words = max(2, sum(len(layer.bias(self.shape)) for layer in layers))
+        factors = [factor for layer in layers for factor in self._factors(layer)]
+        fields, residual_bits = self._fields(weight_words, constant_words)
+        code_words = max(2, self._memory[1])
+        products = self.shape.rows * self.shape.lanes
+        return Engine(
+            rows=self.shape.rows, lanes=self.shape.lanes,
+            slide_rows=max(layer.sliding_rows(self.shape) for layer in layers),
+            in_dsp=products <= self.device.products, acc_bits=max(_LEAST_SUM_BITS, *sums),
+            factor_bits=max(factors).bit_length(), shift=self.shift,
+            digit_bits=min(self.device.digit_bits, max(factors).bit_length()),
+            residual_bits=residual_bits, residual_shift=self.residual_shift,
+            maximum=any(layer.maximum for layer in layers), code_words=code_words,
+            weight_words=weight_words, constant_words=constant_words,
+            instructions=len(self.instructions), fields=fields, ram=self.device.ram,
+        )  # fmt: skip
+
+    def _fields(self, weight_words: int, constant_words: int) -> tuple[dict[str, int], int]:
+        """Return the widths of all fields, and that of the factors of residuals."""
+        run = [x for x in self.instructions if x.nest is not None]
+        factors = [x.fields.get(f"{name}_factor", 0) for x in run for name in ("own", "other")]
+        residual_bits = 0
+        if self.residual_shift:
+            residual_bits = signed_bits(min(factors), max(factors))
+        widths = {
+            "count": _bits([count - 1 for x in run if x.nest for count in x.nest.counts]),
+            **self._address_bits(run, weight_words, constant_words),
+        }
+        own = {name: width for name, width in widths.items() if name in QUANTITIES}
+        offsets = [x.fields.get("offset", 0) for x in run]
+        signed = {"own_factor": residual_bits, "other_factor": residual_bits,
+                  "offset": signed_bits(min(offsets), max(offsets))}  # fmt: skip
+        steps = {f"{name}_step": width for name, width in own.items()}
+        fields = {
+            "count": widths["count"], **steps, "kind": 2, **own,
+            **dict.fromkeys(("slides", "by_lane", "maximum", "adds"), 1),
+            "results": self.shape.rows.bit_length(), "last_results": self.shape.rows.bit_length(),
+            **dict.fromkeys(("pad", "zero_point", "low", "high"), CODE_BITS),
+        }  # fmt: skip
+        if residual_bits:
+            fields |= {"other": own["write"], "sum_low": CODE_BITS, "sum_high": CODE_BITS, **signed}
+        for name in (
+            "silent", "height", "width", "rows", "length", "lead", "real", "first_word",
+            "word_step", "pixels", "blocks", "last_lanes",
+        ):  # fmt: skip
+            fields[name] = _bits([x.fields.get(name, 0) for x in self.instructions])
+        return fields, residual_bits
+
+    def _address_bits(
+        self, run: Sequence[Instruction], weight_words: int, constant_words: int
+    ) -> dict[str, int]:
+        depths = {"read": self._memory[1], "write": self._memory[1], "weight": weight_words,
+                  "constant": constant_words}  # fmt: skip
+        widths = {name: max(1, (depth - 1).bit_length()) for name, depth in depths.items()}
+        for name in ("y", "x"):
+            extremes = [x.nest.extremes(name) for x in run if x.nest is not None]
+            # what is before an image must not look like being inside of it
+            widths[name] = _bits([max(high, 0) - min(low, 0) for low, high in extremes])
+            extent = "height" if name == "y" else "width"
+            sizes = [
+                x.fields[extent] - min(low, 0) for x, (low, _) in zip(run, extremes, strict=True)
+            ]
+            widths[name] = max(widths[name], _bits(sizes))
+        return widths
+
+    @cached_property
+    def program(self) -> list[int]:
+        """Contents of the program memory."""
+        engine = self.engine
+        rows: list[int] = []
+        for instruction in self.instructions:
+            words = [0] * engine.instruction_stride
+            if instruction.nest is not None:
+                words[:LEVELS] = self._loops(instruction.nest)
+            fields = {"kind": int(instruction.kind), **instruction.fields}
+            assert fields.keys() <= engine.fields.keys() | {"adds"}, fields.keys()
+            for name, (row, bit) in engine.parameters.items():
+                width = engine.fields[name]
+                words[LEVELS + row] |= (fields.get(name, 0) & ((1 << width) - 1)) << bit
+            rows += words
+        return rows
+
+    def _loops(self, nest: Nest) -> Iterator[int]:
+        steps = {name: nest.steps(name) for name in QUANTITIES}
+        for level in range(LEVELS):
+            word = bit = 0
+            for name, width in self.engine.loop_fields.items():
+                if name == "count":
+                    value = nest.counts[level] - 1
+                else:
+                    value = steps[name.removesuffix("_step")][level]
+                word |= (value & ((1 << width) - 1)) << bit
+                bit += width
+            yield word
+
+
+def _bits(values: Sequence[int]) -> int:
+    return max(1, max(values).bit_length())

@@ -1,0 +1,314 @@
+"""What every layer answers on the shared engine: its loops, its memories' contents, its cycles."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.engine.nest import Nest, Pass, issue_cycles
+from nnef_hw.ir import Graph, Node, image_shape
+from nnef_hw.ir.operators import PerOperator
+from nnef_hw.numerics import AddRequant, IntArray, QType, Requant
+
+__all__ = [
+    "POOL_SHIFT",
+    "Call",
+    "Format",
+    "Image",
+    "Layer",
+    "Places",
+    "Residual",
+    "Scale",
+    "Shape",
+    "lowers",
+]
+
+POOL_SHIFT = 6
+"""A weight of one is 2**6, so that factors are small."""
+
+
+class Shape(NamedTuple):
+    """Size of an array: output channels, and codes of a word."""
+
+    rows: int
+    lanes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A tensor in memory: pixel after pixel, each in whole words."""
+
+    height: int
+    width: int
+    channels: int
+
+    @property
+    def pixels(self) -> int:
+        """Pixels in all."""
+        return self.height * self.width
+
+    def blocks(self, lanes: int) -> int:
+        """Words of a pixel."""
+        return -(-self.channels // lanes)
+
+    def words(self, lanes: int) -> int:
+        """Words in all."""
+        return self.pixels * self.blocks(lanes)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """Codes as the engine has them: less the lowest code of their width, so never negative.
+
+    Parameters
+    ----------
+    zero_point, high
+        The code of 0.0, and the highest one.
+    offset
+        What was subtracted.
+    """
+
+    zero_point: int
+    high: int
+    offset: int
+
+    @classmethod
+    def of(cls, qtype: QType) -> Format:
+        """Return the format of a tensor."""
+        offset = -(1 << (qtype.bits - 1)) if qtype.signed else 0
+        return cls(qtype.zero_point - offset, qtype.hi - offset, offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How sums become codes: a factor per channel or one, the shift, zero point and limits."""
+
+    mult: tuple[int, ...]
+    shift: int
+    zero_point: int
+    low: int
+    high: int
+
+    @classmethod
+    def of(cls, requant: Requant, target: Format) -> Scale:
+        """Return that of a fixed node."""
+        low, high = requant.lo - target.offset, requant.hi - target.offset
+        return cls(requant.mult, requant.shift, requant.zero_point - target.offset, low, high)
+
+    @classmethod
+    def identity(cls, target: Format) -> Scale:
+        """Return that of codes with a weight of ``2**POOL_SHIFT``."""
+        return cls((1,), POOL_SHIFT, 0, 0, target.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """A tensor whose codes are added to a layer's.
+
+    Parameters
+    ----------
+    node, tensor
+        The sum's node; name of the other operand.
+    own, other
+        Factors of the layer's codes and of the other's.
+    offset, shift, low, high
+        ``code = clip((own * q + other * r + offset) >> shift, low, high)``.
+    """
+
+    node: Node
+    tensor: str
+    own: int
+    other: int
+    offset: int
+    shift: int
+    low: int
+    high: int
+
+    @classmethod
+    def of(
+        cls,
+        node: Node,
+        requant: AddRequant,
+        own: int,
+        formats: Sequence[Format],
+        target: Format,
+        tensor: str,
+    ) -> Residual:
+        """Return that of a fixed node whose operand ``own`` is the layer's, the other a tensor."""
+        shift = requant.shift
+        offset = (1 << (shift - 1)) + ((requant.zero_point - target.offset) << shift)
+        offset -= sum(m * x.zero_point for m, x in zip(requant.mult, formats, strict=True))
+        low, high = requant.lo - target.offset, requant.hi - target.offset
+        other = 1 - own
+        return cls(
+            node, tensor, requant.mult[own], requant.mult[other], offset, shift, low,
+            high,
+        )  # fmt: skip
+
+
+class Places(NamedTuple):
+    """First words of a layer's operand, weights, constants and result in their memories."""
+
+    read: int
+    weight: int
+    constant: int
+    write: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer(ABC):
+    """A node on the engine, of any size.
+
+    Parameters
+    ----------
+    node
+        Node of the model.
+    tensor, operand
+        Names of what it computes and of what it reads.
+    source, target
+        Images of both.
+    pad
+        Code of the padding.
+    scale
+        How its sums become codes.
+    residual
+        What is added to these.
+    """
+
+    label: ClassVar[str]
+    by_lane: ClassVar[bool] = True
+    maximum: ClassVar[bool] = False
+
+    node: Node
+    tensor: str
+    operand: str
+    source: Image
+    target: Image
+    pad: int
+    scale: Scale
+    residual: Residual | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of what it computes: that of the sum, if something is added."""
+        return self.tensor
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """Names of the tensors that it reads."""
+        others = () if self.residual is None else (self.residual.tensor,)
+        return (self.operand, *others)
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates per frame, padding taps included."""
+        return 0
+
+    @property
+    def kernel(self) -> tuple[int, int]:
+        """Rows and columns of its window."""
+        return (1, 1)
+
+    @property
+    def parameters(self) -> int:
+        """Weights and biases that the model has here."""
+        return 0
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of the model's weights."""
+        return 0
+
+    @property
+    def largest_sum(self) -> tuple[int, int]:
+        """Least and greatest sum, bias included."""
+        return 0, self.pad_high << POOL_SHIFT
+
+    @property
+    def pad_high(self) -> int:
+        """Greatest code that it reads."""
+        return 255
+
+    @abstractmethod
+    def nest(self, shape: Shape, places: Places) -> Nest:
+        """Return its loops."""
+
+    @abstractmethod
+    def passes(self, shape: Shape) -> tuple[list[Pass], int]:
+        """Return passes with results that come over and over, and how often."""
+
+    @abstractmethod
+    def weights(self, shape: Shape) -> NDArray[np.int64]:
+        """Return its weights: [words, rows, lanes]."""
+
+    @abstractmethod
+    def bias(self, shape: Shape) -> IntArray:
+        """Return the bias of every result of a pixel, absent channels included."""
+
+    def sliding_rows(self, shape: Shape) -> int:
+        """Rows between which sums move; 1 if they do not."""
+        del shape
+        return 1
+
+    def fields(self, shape: Shape) -> Mapping[str, int]:
+        """Return what its instruction says besides loops and scale."""
+        rows = self.sliding_rows(shape)
+        results = [step.results for step in self.passes(shape)[0]]
+        return {
+            "silent": rows - 1, "slides": int(rows > 1), "by_lane": int(self.by_lane),
+            "maximum": int(self.maximum), "results": results[0], "last_results": results[-1],
+            "height": self.source.height, "width": self.source.width, "pad": self.pad,
+        }  # fmt: skip
+
+    def cycles(self, shape: Shape) -> int:
+        """Cycles from the issue of its first word to that of its last one."""
+        return issue_cycles(*self.passes(shape))
+
+    def factors(self, shape: Shape) -> list[int]:
+        """Return the factor of every result of a pixel, absent channels included."""
+        count = len(self.bias(shape))
+        mult = self.scale.mult * (self.target.channels if len(self.scale.mult) == 1 else 1)
+        return [*mult, *[1] * (count - len(mult))]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A node of a fixed graph, and the tensors that reshapes only rename."""
+
+    graph: Graph
+    node: Node
+    tensors: Mapping[str, str]
+
+    def qtype(self, name: str) -> QType:
+        """Return the format of a tensor."""
+        qtype = self.graph.tensor(name).qtype
+        assert qtype is not None
+        return qtype
+
+    def format(self, name: str) -> Format:
+        """Return how the engine has a tensor's codes."""
+        return Format.of(self.qtype(name))
+
+    def image(self, name: str) -> Image:
+        """Return the image of a tensor."""
+        shape = image_shape(self.graph.tensor(name).shape)
+        assert shape is not None
+        return Image(*shape)
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """Fields that all layers have, but for the scale and the padding."""
+        node = self.node
+        return {
+            "node": node, "tensor": node.name, "operand": self.tensors[node.inputs[0]],
+            "source": self.image(node.inputs[0]), "target": self.image(node.name),
+        }  # fmt: skip
+
+
+lowers = PerOperator[Callable[[Call], Layer]]("engine layer")
+"""How nodes of an operator become layers of the engine."""

@@ -1,0 +1,85 @@
+"""Loops of a layer, and how many cycles passes take whose results leave one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+from typing import NamedTuple
+
+from nnef_hw.parts.engine import LEVELS, QUANTITIES
+
+__all__ = ["Nest", "Pass", "issue_cycles"]
+
+
+@dataclass(frozen=True)
+class Nest:
+    """Loops around the words of a layer: every address is a sum of what each loop adds to it.
+
+    Parameters
+    ----------
+    counts
+        Iterations of each loop, the innermost first.
+    strides
+        What one iteration of each loop adds, for every quantity (:data:`.QUANTITIES`).
+    starts
+        Where each quantity begins.
+    """
+
+    counts: tuple[int, ...]
+    strides: Mapping[str, tuple[int, ...]]
+    starts: Mapping[str, int]
+
+    def __post_init__(self) -> None:
+        assert len(self.counts) == LEVELS, self.counts
+        assert self.strides.keys() == self.starts.keys() == set(QUANTITIES)
+        assert all(len(strides) == LEVELS for strides in self.strides.values())
+
+    @property
+    def words(self) -> int:
+        """Words that are read."""
+        return prod(self.counts)
+
+    def steps(self, name: str) -> list[int]:
+        """Return what a quantity changes by when a loop goes on and all inside begin again."""
+        steps, inside = [], 0
+        for count, stride in zip(self.counts, self.strides[name], strict=True):
+            steps.append(stride - inside)
+            inside += stride * (count - 1)
+        return steps
+
+    def extremes(self, name: str) -> tuple[int, int]:
+        """Return the least and the greatest value of a quantity."""
+        reaches = [
+            stride * (count - 1)
+            for count, stride in zip(self.counts, self.strides[name], strict=True)
+        ]
+        low, high = (sum(pick(reach, 0) for reach in reaches) for pick in (min, max))
+        return self.starts[name] + low, self.starts[name] + high
+
+
+class Pass(NamedTuple):
+    """Words up to a last one whose sums are results, and how many results."""
+
+    words: int
+    results: int
+
+
+def issue_cycles(passes: Sequence[Pass], repeats: int) -> int:
+    """Return the cycles from the issue of a layer's first word to that of its last one.
+
+    A last word waits until as many cycles as the results of the pass before have gone by since that
+    one's.
+
+    Parameters
+    ----------
+    passes
+        Passes that come over and over, ``repeats`` times.
+    """
+
+    def gap(before: Pass, this: Pass) -> int:
+        return max(this.words, before.results)
+
+    inner = sum(gap(before, this) for before, this in pairwise(passes))
+    return passes[0].words + inner + (repeats - 1) * (gap(passes[-1], passes[0]) + inner)

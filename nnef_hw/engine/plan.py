@@ -1,0 +1,248 @@
+"""The Plan of an engine: its size, and the cycles that follow."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from nnef_hw.architecture import Port
+from nnef_hw.devices import Resources, Target
+from nnef_hw.engine.design import Design
+from nnef_hw.engine.layer import Layer, Shape
+from nnef_hw.engine.resources import border_resources, engine_resources
+from nnef_hw.engine.timing import Span, simulate_frames, spans
+from nnef_hw.ir import Graph, Node, stream_image
+
+__all__ = ["SIMULATED", "EnginePlan", "LayerStation", "TailStation"]
+
+SIMULATED = 4
+"""Frames whose ends tell the interval: with the second one the engine waits as it always will."""
+
+
+def _description(node: Node, graph: Graph, others: str) -> str:
+    shapes = [stream_image(graph.tensor(name).shape) for name in (node.inputs[0], node.name)]
+    parts = [node.op, " -> ".join("x".join(map(str, shape)) for shape in shapes)]
+    if node.location is not None:
+        # The folders of the file are this machine's, not the model's.
+        parts.append(re.sub(r".*[/]", "", str(node.location)))
+    return ", ".join([*parts, others])
+
+
+@dataclass(frozen=True)
+class LayerStation:
+    """A layer that the engine runs."""
+
+    layer: Layer
+    size: Shape
+    span: Span
+
+    @property
+    def name(self) -> str:
+        """Name of the layer."""
+        return self.layer.name
+
+    @property
+    def instance(self) -> str:
+        """Name of the engine's instance, which runs all layers."""
+        return "engine"
+
+    def describe(self, graph: Graph) -> str:
+        """Say in a line what it runs."""
+        return _description(self.layer.node, graph, f"{self.cycles} cycles of the engine")
+
+    @property
+    def shape(self) -> Mapping[str, int]:
+        """The array's multipliers."""
+        return {"rows": self.size.rows, "lanes": self.size.lanes, "taps": 1, "lines": 0}
+
+    @property
+    def cycles(self) -> int:
+        """Cycles per frame."""
+        return self.span.cycles
+
+
+@dataclass(frozen=True)
+class TailStation:
+    """The last node, between the engine and the output."""
+
+    node: Node
+    cycles: int
+
+    @property
+    def name(self) -> str:
+        """Name of the layer."""
+        return self.node.name
+
+    @property
+    def instance(self) -> str:
+        """Name of its instance."""
+        return "tail"
+
+    def describe(self, graph: Graph) -> str:
+        """Say in a line what it runs."""
+        return _description(self.node, graph, "behind the engine")
+
+    @property
+    def shape(self) -> Mapping[str, int]:
+        """It has no multipliers."""
+        return {"rows": 0, "lanes": 1, "taps": 1, "lines": 0}
+
+
+@dataclass(frozen=True, eq=False)
+class EnginePlan:
+    """A network on an engine, for a target.
+
+    Parameters
+    ----------
+    design
+        The network and the engine.
+    board, clock_mhz
+        Where it goes, and the clock that it has there.
+    link
+        Resources of the host link.
+    """
+
+    design: Design
+    board: str
+    clock_mhz: float
+    link: Resources
+    arch: str = "engine"
+
+    @classmethod
+    def of(cls, design: Design, target: Target, clock_mhz: float | None) -> EnginePlan:
+        """Return the plan of a design for a target."""
+        link = border_resources(target)
+        return cls(design, target.name, clock_mhz or target.clock_mhz, link)
+
+    @property
+    def model(self) -> str:
+        """Name of the graph."""
+        return self.design.network.name
+
+    @property
+    def device(self) -> str:
+        """Name of the FPGA."""
+        return self.design.device.name
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        """Its input."""
+        return (self.design.network.input,)
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        """Its output."""
+        return (self.design.network.output,)
+
+    @cached_property
+    def spans(self) -> tuple[Span, ...]:
+        """Load, layers and send."""
+        return spans(self.design)
+
+    @cached_property
+    def stations(self) -> tuple[LayerStation | TailStation, ...]:
+        """Layers, and what stands behind the engine."""
+        _, *middle, _ = self.spans
+        found: list[LayerStation | TailStation] = [
+            LayerStation(layer, self.design.shape, span)
+            for layer, span in zip(self.design.layers, middle, strict=True)
+        ]
+        tail = self.design.network.tail
+        if tail is not None:
+            found.append(TailStation(tail.node, self._after_send))
+        return tuple(found)
+
+    @property
+    def _after_send(self) -> int:
+        """Cycles from the first code that is sent to the last output."""
+        return self.latency - (self.spans[-1].begin - self.first_input)
+
+    @cached_property
+    def first_input(self) -> int:
+        """Cycles from the begin of the load to the first beat of the input."""
+        return simulate_frames(self.design, 1).first_inputs[0]
+
+    @cached_property
+    def _ends(self) -> tuple[int, ...]:
+        return simulate_frames(self.design, SIMULATED).last_outputs
+
+    @property
+    def interval(self) -> int:
+        """Cycles per frame: a frame is taken when the one before has left the engine."""
+        return self._ends[-1] - self._ends[-2]
+
+    @cached_property
+    def latency(self) -> int:
+        """Cycles from the first beat of the input to the last of the output."""
+        return simulate_frames(self.design, 1).latency
+
+    @property
+    def period(self) -> int:
+        """Frames after which the pattern of results repeats."""
+        return 1
+
+    @property
+    def settling(self) -> int | None:
+        """Frames before it does."""
+        return 1
+
+    @property
+    def layer_counters(self) -> bool:
+        """The board counts frames, not layers."""
+        return False
+
+    @cached_property
+    def resources(self) -> Resources:
+        """Estimate of the whole design with its host link."""
+        return engine_resources(self.design) + self.link
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates per frame."""
+        return sum(layer.macs for layer in self.design.layers)
+
+    @property
+    def multipliers(self) -> int:
+        """Multipliers of the array."""
+        return self.design.engine.multipliers
+
+    @property
+    def mac_utilization(self) -> float:
+        """``macs / (interval * multipliers)``."""
+        return self.macs / (self.interval * self.multipliers)
+
+    @property
+    def work(self) -> tuple[tuple[int, int], ...]:
+        """Cycles per frame in which each station takes words, and in which it has to wait."""
+        _, *middle, _ = self.spans
+        found = [(span.busy, span.cycles - span.busy) for span in middle]
+        if self.design.network.tail is not None:
+            codes = self.design.network.result_image
+            found.append((codes.pixels * codes.channels, 0))
+        return tuple(found)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values: size, cycles, and the first word of every tensor in memory."""
+        design = self.design
+        return {
+            "model": self.model,
+            "board": self.board,
+            "device": self.device,
+            "arch": self.arch,
+            "clock_mhz": self.clock_mhz,
+            "rows": design.shape.rows,
+            "lanes": design.shape.lanes,
+            "interval": self.interval,
+            "latency": self.latency,
+            "link": self.link.to_json(),
+            "cycles": {span.name: span.cycles for span in self.spans[:-1]},
+            "words": dict(design.places),
+        }
+
+    def dumps(self) -> str:
+        """Return the text of ``plan.json``."""
+        return json.dumps(self.to_json(), indent=1, sort_keys=True) + "\n"

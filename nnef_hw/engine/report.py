@@ -1,0 +1,141 @@
+"""What a report says of an engine's layers, and of what limits it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from nnef_hw.architecture import Activity, Timeline
+from nnef_hw.boards import BOARDS
+from nnef_hw.devices import Target
+from nnef_hw.engine.plan import EnginePlan, LayerStation, TailStation
+from nnef_hw.engine.resources import array_resources
+from nnef_hw.engine.solver import schedule_engine
+from nnef_hw.engine.timing import Span
+from nnef_hw.errors import TargetError
+from nnef_hw.ir import Graph, stream_image
+
+__all__ = ["make_timeline", "report_plan"]
+
+MOST_STEPS = 220
+
+
+def report_plan(plan: EnginePlan, graph: Graph, target: Target) -> dict[str, Any]:
+    """Return ``layers``, ``headroom``, ``roofs``, ``boards`` and ``in_turn`` (design section 9)."""
+    design = plan.design
+    image = design.network.result_image
+    results = sum(layer.target.words(design.shape.lanes) for layer in design.layers)
+    codes = plan.inputs[0].beats + image.pixels * image.channels
+    return {
+        "layers": [_layer(plan, graph, station) for station in plan.stations],
+        "headroom": {
+            "wanted": -(-plan.interval // 2), "cycles": plan.interval,
+            "multipliers": plan.multipliers, "changes": [], "limits": [], "lacking": [],
+        },
+        "roofs": {
+            "dsp_multipliers": target.device.products, "multipliers": plan.multipliers,
+            "input": plan.macs / codes,
+            "streams": plan.macs / max(1, results * design.shape.lanes),
+        },
+        "boards": list(_boards(plan, graph, target)),
+        "in_turn": True,
+        "shared": array_resources(design).to_json(),
+    }  # fmt: skip
+
+
+def _layer(plan: EnginePlan, graph: Graph, station: LayerStation | TailStation) -> dict[str, Any]:
+    node = station.layer.node if isinstance(station, LayerStation) else station.node
+    result = graph.tensor(station.name)
+    row: dict[str, Any] = {
+        "name": station.name, "op": node.op, "kind": node.op,
+        "location": str(node.location) if node.location else None,
+        "sources": [
+            {"tensor": name, "fifo": 0, "codes": graph.tensor(name).volume}
+            for name in _sources(plan, station)
+        ],
+        "tensor": station.name, "codes": result.volume,
+        "input_image": list(stream_image(graph.tensor(node.inputs[0]).shape)),
+        "output_image": list(stream_image(result.shape)),
+        "kernel": None, "parameters": 0, "macs": 0, "multipliers": 0, **station.shape, "in_dsp": 0,
+        "cycles": station.cycles, "busy_cycles": station.cycles, "waiting_cycles": 0,
+        "utilization": None, "line_buffer_bytes": 0, "weight_bytes": 0, "dsp": 0, "bram": 0,
+        "lut": 0, "overlap": None,
+    }  # fmt: skip
+    if not isinstance(station, LayerStation):
+        tail = plan.design.network.tail
+        assert tail is not None
+        used = tail.part.resources(plan.design.device)
+        return row | {"dsp": used.dsp, "bram": used.bram, "lut": used.lut}
+    layer, span = station.layer, station.span
+    return row | {
+        "kind": layer.label, "kernel": list(layer.kernel), "parameters": layer.parameters,
+        "macs": layer.macs, "multipliers": plan.multipliers,
+        "in_dsp": plan.multipliers * plan.design.engine.in_dsp, "busy_cycles": span.busy,
+        "waiting_cycles": span.cycles - span.busy,
+        "utilization": layer.macs / (span.cycles * plan.multipliers),
+        "weight_bytes": layer.weight_bytes,
+    }  # fmt: skip
+
+
+def _sources(plan: EnginePlan, station: LayerStation | TailStation) -> tuple[str, ...]:
+    if isinstance(station, LayerStation):
+        return station.layer.operands
+    return (plan.design.network.result,)
+
+
+def _boards(plan: EnginePlan, graph: Graph, target: Target) -> Iterator[dict[str, Any]]:
+    """Yield the best engine of every board, the target's own first."""
+    for board in (target, *(board for board in BOARDS if board.name != target.name)):
+        row: dict[str, Any] = {
+            "board": board.name, "device": board.device.name, "clock_mhz": board.clock_mhz,
+            "cycles_per_inference": None, "inferences_per_second": None, "with_twice": {},
+            "floor": None,
+        }  # fmt: skip
+        try:
+            best = plan if board is target else schedule_engine(graph, board)
+        except TargetError:
+            yield row
+            continue
+        yield row | {
+            "cycles_per_inference": best.interval,
+            "inferences_per_second": board.clock_mhz * 1e6 / best.interval,
+        }
+
+
+def make_timeline(plan: EnginePlan) -> Timeline:
+    """Return what input, layers and tail do in a frame: each at its time, evenly within it."""
+    step = -(-plan.interval // MOST_STEPS)
+    load, *layers, send = plan.spans
+    start = plan.first_input
+    blocks = [_activity(span, start, plan.interval, step) for span in layers]
+    tail = plan.design.network.tail
+    if tail is not None:
+        after = plan.stations[-1].cycles
+        span = Span(tail.name, send.begin, min(after, plan.interval), min(after, plan.interval))
+        blocks.append(_activity(span, start, plan.interval, step))
+    return Timeline(
+        interval=plan.interval, step=step,
+        inputs=(_activity(load, start, plan.interval, step),), blocks=tuple(blocks),
+    )  # fmt: skip
+
+
+def _activity(span: Span, start: int, interval: int, step: int) -> Activity:
+    """Spread a span's busy and other cycles over the steps of an interval."""
+    count = -(-interval // step)
+    busy, waiting = [0] * count, [0] * count
+    first = (span.begin - start) % interval
+    done = 0
+    for cycle in range(0, span.cycles, step):
+        length = min(step, span.cycles - cycle)
+        until = span.busy * (cycle + length) // span.cycles
+        works = until - done
+        done = until
+        place = (first + cycle) % interval
+        here = min(length, min(interval, (place // step + 1) * step) - place)
+        here_busy = works * here // length
+        following = ((place + here) % interval) // step
+        busy[place // step] += here_busy
+        waiting[place // step] += here - here_busy
+        busy[following] += works - here_busy
+        waiting[following] += length - here - (works - here_busy)
+    return Activity(span.name, tuple(busy), tuple(waiting))

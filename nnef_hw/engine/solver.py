@@ -1,0 +1,110 @@
+"""The size of the array: the fastest engine that fits a target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nnef_hw.devices import Device, Resources, Target
+from nnef_hw.engine.design import Design
+from nnef_hw.engine.layer import Shape
+from nnef_hw.engine.network import lower
+from nnef_hw.engine.plan import EnginePlan
+from nnef_hw.errors import TargetError
+from nnef_hw.ir import Graph
+
+__all__ = ["SIZES", "check_memory", "schedule_engine"]
+
+SIZES = tuple(Shape(rows, lanes) for lanes in (4, 8, 16) for rows in (4, 8, 16) if rows >= lanes)
+"""Arrays that are tried."""
+_NAMES = {"lut": "LUTs", "dsp": "DSP blocks", "bram": "block RAMs", "spram": "single-port RAMs"}
+LUT_SHARE = 0.95
+"""Share of the device's LUTs that placement can be trusted to use."""
+
+
+def schedule_engine(
+    graph: Graph, target: Target, *, clock_mhz: float | None = None, target_fps: float | None = None
+) -> EnginePlan:
+    """Choose the array with the fewest cycles, or the smallest one for a frame rate.
+
+    Raises
+    ------
+    UnsupportedError, ErrorGroup
+        If the engine does not run the network.
+    TargetError
+        If no array fits, or none is fast enough.
+    """
+    network = lower(graph, target.device)
+    plans = [
+        EnginePlan.of(Design(network, size, target.device), target, clock_mhz) for size in SIZES
+    ]
+    fitting = [plan for plan in plans if not list(_short(plan.resources, target.device))]
+    if not fitting:
+        raise _misfit(plans, target)
+    # A design that fills more of the device than that is slow, but better than none.
+    comfortable = target.device.lut * target.device.lut_share
+    fitting = [plan for plan in fitting if plan.resources.lut <= comfortable] or fitting
+    best = min(fitting, key=lambda plan: (plan.interval, plan.multipliers))
+    if target_fps is None:
+        return best
+    wanted = int(best.clock_mhz * 1e6 / target_fps)
+    enough = [plan for plan in fitting if plan.interval <= wanted]
+    if not enough:
+        rate = best.clock_mhz * 1e6 / best.interval
+        raise TargetError(
+            f"model {graph.name!r} does not reach {target_fps:g} inferences/s on {target.name} at "
+            f"{best.clock_mhz:g} MHz: no engine that fits takes fewer than {best.interval:,} "
+            "cycles each",
+            remedy=f"ask for less; {rate:.0f} is the most it could be",
+        )
+    return min(enough, key=lambda plan: (plan.multipliers, plan.interval))
+
+
+def check_memory(graph: Graph, target: Target) -> None:
+    """Refuse a network whose weights alone have no room in the block RAMs of a target.
+
+    Raises
+    ------
+    TargetError
+        If they have none.
+    """
+    network = lower(graph, target.device)
+    counts = [Design(network, size, target.device).engine.weight_memory.count for size in SIZES]
+    if min(counts) > target.device.bram:
+        raise TargetError(
+            f"model {graph.name!r} does not fit {target.name} ({target.device.name}) with --arch "
+            f"engine: its weights take {min(counts)} of {target.device.bram} block RAMs",
+            remedy="choose a larger board, or give --weight-bits and --arch streaming",
+        )
+
+
+def _short(used: Resources, device: Device) -> Iterator[tuple[str, int, int]]:
+    """Yield the resources that do not suffice: name, wanted and available."""
+    for name in _NAMES:
+        wanted, available = getattr(used, name), getattr(device, name)
+        usable = int(available * LUT_SHARE) if name == "lut" else available
+        if wanted > usable:
+            yield name, wanted, available
+
+
+def _misfit(plans: list[EnginePlan], target: Target) -> TargetError:
+    """Say what the array that lacks least would take."""
+
+    def excess(plan: EnginePlan) -> float:
+        short = _short(plan.resources, target.device)
+        return max(wanted / max(available, 1) for _, wanted, available in short)
+
+    plan = min(plans, key=excess)
+    design = plan.design
+    reasons = [
+        f"{wanted:,} {_NAMES[name]} of {available:,}"
+        for name, wanted, available in _short(plan.resources, target.device)
+    ]
+    codes = design.engine.code_words * design.shape.lanes
+    weights = sum(layer.weight_bytes for layer in design.layers)
+    return TargetError(
+        f"model {plan.model!r} does not fit {target.name} ({target.device.name}) with --arch "
+        f"engine: an array of {design.shape.rows} x {design.shape.lanes} takes "
+        f"{' and '.join(reasons)}; {codes:,} bytes of codes and {weights:,} of weights are kept "
+        "in block RAM",
+        remedy="choose a larger board, or a smaller network",
+    )

@@ -1,0 +1,74 @@
+"""What may be computed of the codes that leave: by parts that take a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nnef_hw.devices import Device
+from nnef_hw.ir import Graph, Node, stream_image
+from nnef_hw.ir.operators import PerOperator
+from nnef_hw.parts.argmax import Argmax
+from nnef_hw.parts.part import Part
+from nnef_hw.parts.softmax import Softmax
+from nnef_hw.parts.tflite_softmax import TfliteSoftmax
+from nnef_hw.tflite_numerics import TFLITE_SOFTMAX_QTYPE
+
+__all__ = ["Tail", "tails"]
+
+
+@dataclass(frozen=True, eq=False)
+class Tail:
+    """The last node, as a part between the engine and the output.
+
+    Parameters
+    ----------
+    node
+        The node.
+    part, contents
+        What computes it, and what that is filled with.
+    """
+
+    node: Node
+    part: Part
+    contents: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, graph: Graph, node: Node, device: Device) -> Tail:
+        """Return that of a fixed node."""
+        source = graph.tensor(node.inputs[0])
+        assert source.qtype is not None
+        fields = {
+            "channels": stream_image(source.shape)[2], "bits": source.qtype.bits,
+            "signed": source.qtype.signed,
+        }  # fmt: skip
+        return tails[node.op](graph, node, device, fields)
+
+    @property
+    def name(self) -> str:
+        """Name of what it computes."""
+        return self.node.name
+
+
+tails = PerOperator[Callable[[Graph, Node, Device, dict[str, Any]], Tail]]("engine tail")
+"""How nodes of an operator are computed of the codes that leave."""
+
+
+@tails("softmax")
+def _softmax(graph: Graph, node: Node, device: Device, fields: dict[str, Any]) -> Tail:
+    kind = TfliteSoftmax if graph.tensor(node.name).qtype == TFLITE_SOFTMAX_QTYPE else Softmax
+    part = kind(**fields, ram=device.ram)
+    return Tail(node, part, {"table": node.attrs["table"].tolist()})
+
+
+@tails("argmax_reduce")
+def _argmax(graph: Graph, node: Node, device: Device, fields: dict[str, Any]) -> Tail:
+    del graph, device
+    return Tail(node, Argmax(**fields), {})
+
+
+@tails("argmin_reduce")
+def _argmin(graph: Graph, node: Node, device: Device, fields: dict[str, Any]) -> Tail:
+    del graph, device
+    return Tail(node, Argmax(**fields, greatest=False), {})

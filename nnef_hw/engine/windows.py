@@ -1,0 +1,65 @@
+"""Layers that read windows of an image."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+from nnef_hw.engine.layer import Layer, Places, Shape
+from nnef_hw.engine.nest import Nest, Pass
+from nnef_hw.window import Window
+
+__all__ = ["WindowLayer"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowLayer(Layer):
+    """A layer with a window over its operand; what is here goes channel block by channel block.
+
+    Every pass reads the window of one pixel and one block of channels, tap after tap, and gives the
+    codes of that block: of the array it is the first row that works.
+
+    Parameters
+    ----------
+    window
+        The window; its channel blocks are not looked at.
+    """
+
+    window: Window
+
+    @property
+    def kernel(self) -> tuple[int, int]:
+        return self.window.kernel
+
+    @property
+    @abstractmethod
+    def _reads_weights(self) -> bool:
+        """Whether every word has weights of its own."""
+
+    def nest(self, shape: Shape, places: Places) -> Nest:
+        blocks, target_blocks = self.source.blocks(shape.lanes), self.target.blocks(shape.lanes)
+        rows, columns = self.window.kernel
+        down, across = self.window.stride
+        row_step, column_step = self.window.dilation
+        line = self.source.width * blocks
+        top, left = self.window.padding[0][0], self.window.padding[1][0]
+        taps = rows * columns if self._reads_weights else 0
+        return Nest(
+            counts=(columns, rows, 1, blocks, self.target.width, self.target.height),
+            strides={
+                "read": (column_step * blocks, row_step * line, 0, 1, across * blocks, down * line),
+                "y": (0, row_step, 0, 0, 0, down),
+                "x": (column_step, 0, 0, 0, across, 0),
+                "weight": (1, columns, 0, taps, 0, 0) if taps else (0,) * 6,
+                "constant": (0, 0, 0, shape.lanes, 0, 0),
+                "write": (0, 0, 0, 1, target_blocks, self.target.width * target_blocks),
+            },
+            starts={
+                "read": places.read - top * line - left * blocks, "y": -top, "x": -left,
+                "weight": places.weight, "constant": places.constant, "write": places.write,
+            },
+        )  # fmt: skip
+
+    def passes(self, shape: Shape) -> tuple[list[Pass], int]:
+        step = Pass(self.window.taps, shape.lanes)
+        return [step], self.target.words(shape.lanes)

@@ -1,0 +1,228 @@
+"""The shared engine: sizes, fields of its program, and how many cycles its pipeline takes.
+
+docs/engine.md describes it. What depends on a network is chosen by :mod:`nnef_hw.engine`; the
+components of ``rtl/`` read every number here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+
+from nnef_hw.blockram import BlockRam, Tiling, tile_memory
+
+__all__ = ["CODE_BITS", "LEVELS", "PASS_LEVEL", "QUANTITIES", "Engine", "Kind"]
+
+CODE_BITS = 8
+"""Bits of an activation code and of a weight."""
+LEVELS = 6
+"""Loops of a layer; level 0 is the innermost."""
+PASS_LEVEL = 3
+"""Levels below this one are the words of a pass; their sums are kept when it ends."""
+QUANTITIES = ("read", "y", "x", "weight", "constant", "write")
+"""What every word has: addresses, and the pixel that it reads."""
+
+_READ_STAGE = 1
+_OPERAND_STAGE = _READ_STAGE + 2
+_SUM_STAGE = _OPERAND_STAGE + 2
+_KEEP_STAGE = _SUM_STAGE + 1
+
+
+class Kind(IntEnum):
+    """What an instruction of the program does."""
+
+    LOAD = 0
+    """Take a tensor from the input."""
+    RUN = 1
+    """Compute a layer."""
+    SEND = 2
+    """Give a tensor to the output."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """An engine of ``rows`` x ``lanes`` multipliers.
+
+    Parameters
+    ----------
+    rows, lanes
+        Output channels, and codes of a word; powers of two, and rows a multiple of lanes.
+    slide_rows
+        Rows between which sums may move, at most ``rows``; 1 if no layer needs it.
+    in_dsp
+        Whether the multipliers are DSP blocks.
+    acc_bits
+        Width of sums, signed.
+    factor_bits, shift
+        Width of the factors that sums are multiplied with, and the shift behind.
+    digit_bits
+        Bits of the factor per stage of the requantizer.
+    residual_bits, residual_shift
+        Width of the signed factors of sums of two codes, and the shift behind; 0 if there are none.
+    maximum
+        Whether it has maxima.
+    code_words, weight_words, constant_words
+        Depths of its memories.
+    instructions
+        Length of the program.
+    fields
+        Width of every field of a program's row.
+    ram
+        The device's block RAM.
+    """
+
+    rows: int
+    lanes: int
+    slide_rows: int
+    in_dsp: bool
+    acc_bits: int
+    factor_bits: int
+    shift: int
+    digit_bits: int
+    residual_bits: int
+    residual_shift: int
+    maximum: bool
+    code_words: int
+    weight_words: int
+    constant_words: int
+    instructions: int
+    fields: Mapping[str, int]
+    ram: BlockRam
+
+    def __post_init__(self) -> None:
+        for name in ("rows", "lanes"):
+            value = getattr(self, name)
+            if value < 2 or value & (value - 1):
+                raise ValueError(f"Engine {name} must be a power of two, at least 2, not {value}")
+        if self.rows % self.lanes:
+            raise ValueError(f"Engine rows must be a multiple of the lanes, not {self.rows}")
+        if not 1 <= self.slide_rows <= self.rows:
+            raise ValueError(f"Engine slide_rows must be in 1..{self.rows}, not {self.slide_rows}")
+
+    @property
+    def multipliers(self) -> int:
+        """Multipliers of the array."""
+        return self.rows * self.lanes
+
+    @property
+    def word_bits(self) -> int:
+        """Bits of a word of codes."""
+        return self.lanes * CODE_BITS
+
+    @property
+    def tree_levels(self) -> int:
+        """Adders in a row between the sums of lanes and their sum."""
+        return (self.lanes - 1).bit_length()
+
+    @property
+    def stages(self) -> int:
+        """Multipliers of the requantizer in a row."""
+        return -(-self.factor_bits // self.digit_bits)
+
+    @property
+    def extra_bits(self) -> int:
+        """Bits by which sums are scaled up, so that there is one to round at."""
+        return max(0, self.stages * self.digit_bits + 1 - self.shift)
+
+    @property
+    def requantizer_delay(self) -> int:
+        """Cycles from a sum to its code: constants, bias, multipliers, rounding, limits."""
+        return 2 + self.stages + 2
+
+    @property
+    def residual_delay(self) -> int:
+        """Cycles from a code to its sum with another one: memory, choice, products, sum, limits."""
+        return 5 if self.residual_bits else 0
+
+    @property
+    def operand_stage(self) -> int:
+        """Cycles from the issue of a word to its codes and weights at the multipliers."""
+        return _OPERAND_STAGE
+
+    @property
+    def sum_stage(self) -> int:
+        """Cycles from the issue of a word until its products are added."""
+        return _SUM_STAGE
+
+    @property
+    def keep_stage(self) -> int:
+        """Cycles from the issue of the last word of a pass until its sums are kept."""
+        return _KEEP_STAGE
+
+    @property
+    def drain(self) -> int:
+        """Cycles after the issue of a layer's last word in which no other instruction begins.
+
+        The first word that one reads two cycles later finds all codes written.
+        """
+        behind = self.tree_levels + self.requantizer_delay + self.residual_delay
+        return self.keep_stage - 1 + self.rows + behind
+
+    @cached_property
+    def loop_fields(self) -> Mapping[str, int]:
+        """Fields of a row that belongs to a loop, and their widths."""
+        names = ("count", *(f"{name}_step" for name in QUANTITIES))
+        return {name: self.fields[name] for name in names}
+
+    @cached_property
+    def row_bits(self) -> int:
+        """Width of the program."""
+        return max(sum(self.loop_fields.values()), *self.fields.values())
+
+    @cached_property
+    def parameters(self) -> Mapping[str, tuple[int, int]]:
+        """Where the other fields are: row behind those of the loops, and lowest bit."""
+        places: dict[str, tuple[int, int]] = {}
+        row = bit = 0
+        for name, width in self.fields.items():
+            if name in self.loop_fields:
+                continue
+            if bit + width > self.row_bits:
+                row, bit = row + 1, 0
+            places[name] = row, bit
+            bit += width
+        return places
+
+    @property
+    def instruction_rows(self) -> int:
+        """Rows of an instruction."""
+        return LEVELS + 1 + max(row for row, _ in self.parameters.values())
+
+    @property
+    def instruction_stride(self) -> int:
+        """Rows from an instruction to the next one, a power of two."""
+        return 1 << (self.instruction_rows - 1).bit_length()
+
+    @property
+    def setup(self) -> int:
+        """Cycles in which an instruction is read: from the first row until its fields are there."""
+        return self.instruction_rows + 1
+
+    @cached_property
+    def code_memory(self) -> Tiling:
+        """Memory of activations."""
+        return tile_memory(self.ram, self.code_words, self.word_bits)
+
+    @cached_property
+    def weight_memory(self) -> Tiling:
+        """Memory of weights."""
+        return tile_memory(self.ram, self.weight_words, self.multipliers * CODE_BITS)
+
+    @cached_property
+    def constant_memory(self) -> Tiling:
+        """Memory of biases and factors."""
+        return tile_memory(self.ram, self.constant_words, self.acc_bits + self.factor_bits)
+
+    @cached_property
+    def program_memory(self) -> Tiling:
+        """Memory of the program."""
+        return tile_memory(self.ram, self.instructions * self.instruction_stride, self.row_bits)
+
+    @property
+    def memories(self) -> tuple[Tiling, ...]:
+        """All memories; activations are there twice if sums of two codes read them, too."""
+        copies = 2 if self.residual_bits else 1
+        others = (self.weight_memory, self.constant_memory, self.program_memory)
+        return (self.code_memory,) * copies + others

@@ -1,0 +1,130 @@
+"""The shared engine: sequencer, memories, array, requantizer and borders."""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.parts.engine import CODE_BITS, Engine
+from nnef_hw.rtl.engine_array import EngineArray
+from nnef_hw.rtl.engine_border import EngineLoader, EngineSender
+from nnef_hw.rtl.engine_results import EngineRequantizer, EngineResidual
+from nnef_hw.rtl.engine_sequencer import EngineSequencer
+from nnef_hw.rtl.memory import TiledMemory
+from nnef_hw.rtl.stream import beat_layout
+
+__all__ = ["SharedEngine"]
+
+
+class SharedEngine(wiring.Component):
+    """Runs a program: takes a tensor, computes layers from memory to memory, gives a tensor.
+
+    Golden model: :func:`nnef_hw.reference.run_fixed`, with codes less the lowest one of their
+    format. A frame is taken when the one before it has left.
+
+    Parameters
+    ----------
+    program, weights, constants : list[int]
+        Contents of the memories.
+    source, target : tuple[int, bool]
+        Bits and signedness of the codes at ``i`` and at ``o``.
+
+    Members
+    -------
+    i, o : stream.Signature(beat_layout)
+        A code per beat.
+    """
+
+    def __init__(self, part: Engine, *, program, weights, constants, source, target):
+        self.part = part
+        self.weights = weights
+        self.source, self.target = source, target
+        self.sequencer = EngineSequencer(part, program=program)
+        self.requantizer = EngineRequantizer(part, constants=constants)
+        layouts = [
+            beat_layout(bits=bits, signed=signed, lanes=1) for bits, signed in (source, target)
+        ]
+        super().__init__({
+            "i": In(stream.Signature(layouts[0])),
+            "o": Out(stream.Signature(layouts[1])),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        part = self.part
+        m.submodules.sequencer = sequencer = self.sequencer
+        m.submodules.requantizer = requantizer = self.requantizer
+        m.submodules.array = array = EngineArray(part)
+        m.submodules.loader = loader = EngineLoader(
+            part, bits=self.source[0], signed=self.source[1]
+        )
+        m.submodules.sender = sender = EngineSender(
+            part, bits=self.target[0], signed=self.target[1]
+        )
+        m.submodules.weights = weights = TiledMemory(part.weight_memory, words=self.weights)
+        m.submodules.codes = codes = TiledMemory(part.code_memory, writable=True)
+        parameters = sequencer.parameters
+        wiring.connect(m, wiring.flipped(self.i), loader.i)
+        wiring.connect(m, sender.o, wiring.flipped(self.o))
+        for component in (loader, sender, requantizer):
+            m.d.comb += component.parameters.eq(parameters)
+        m.d.comb += [
+            loader.begin.eq(sequencer.begin),
+            sender.begin.eq(sequencer.begin),
+            sequencer.done.eq(loader.done | sender.done),
+            sender.word.eq(codes.read_data),
+        ]
+
+        # A word is read, then padded, then stands with its weights before the multipliers.
+        inside = Signal()
+        word, found = (
+            Signal(part.word_bits, reset_less=True),
+            Signal(len(array.weights), reset_less=True),
+        )
+        m.d.comb += [
+            codes.read_enable.eq(1),
+            codes.read_address.eq(Mux(sender.is_active, sender.address, sequencer.word.read)),
+            weights.read_enable.eq(1),
+            weights.read_address.eq(sequencer.word.weight),
+            array.word.eq(sequencer.word),
+            array.by_lane.eq(parameters.by_lane),
+            array.takes_maximum.eq(parameters.maximum),
+            array.codes.eq(word),
+            array.weights.eq(found),
+        ]
+        m.d.sync += [
+            inside.eq(sequencer.word.inside),
+            word.eq(Mux(inside, codes.read_data, parameters.pad.replicate(part.lanes))),
+            found.eq(weights.read_data),
+        ]
+
+        m.d.comb += requantizer.i.eq(array.result)
+        result = requantizer.o
+        if part.residual_bits:
+            m.submodules.residual = residual = EngineResidual(part)
+            m.submodules.others = others = TiledMemory(part.code_memory, writable=True)
+            m.d.comb += [
+                residual.i.eq(result),
+                residual.parameters.eq(parameters),
+                others.read_address.eq(residual.address),
+                others.read_enable.eq(residual.enable),
+                residual.word.eq(others.read_data),
+            ]
+            result = residual.o
+        self._write(m, result, loader, [codes, *([others] if part.residual_bits else [])])
+        return m
+
+    def _write(self, m, result, loader, memories):
+        """Collect codes to words, and write these, or what the loader brings."""
+        part = self.part
+        word = Signal(part.word_bits, reset_less=True)
+        address = Signal(part.fields["write"], reset_less=True)
+        complete = Signal()
+        m.d.sync += [complete.eq(result.valid & result.last), address.eq(result.write)]
+        with m.If(result.valid):
+            m.d.sync += word.eq(Cat(word[CODE_BITS:], result.code))
+        for memory in memories:
+            m.d.comb += [
+                memory.write_enable.eq(loader.enable | complete),
+                memory.write_address.eq(Mux(loader.enable, loader.address, address)),
+                memory.write_data.eq(Mux(loader.enable, loader.word, word)),
+            ]

@@ -1,0 +1,179 @@
+"""The shared engine's borders: tensors come into its memory, and leave it."""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.parts.engine import CODE_BITS, Engine, Kind
+from nnef_hw.rtl.engine_sequencer import parameter_layout
+from nnef_hw.rtl.stream import beat_layout
+
+__all__ = ["EngineLoader", "EngineSender"]
+
+
+class EngineLoader(wiring.Component):
+    """Write the codes of a stream to memory, as words of windows over its rows.
+
+    A row has ``length`` codes, of which ``real`` ones come behind ``lead`` that are padding, and
+    padding follows them. The word of the last ``lanes`` codes is written when ``first_word + 1``
+    codes of a row have come, and then every ``word_step + 1``.
+
+    One code per cycle, padding included; it begins in the cycle after ``begin``, and ``done`` is
+    set in the cycle of its last code.
+
+    Members
+    -------
+    i : In(stream.Signature(beat_layout))
+        A code per beat.
+    begin : In(1)
+    done : Out(1)
+    parameters : In(parameter_layout)
+    address, enable, word : Out
+        What is written.
+    """
+
+    def __init__(self, part: Engine, *, bits, signed):
+        self.part = part
+        self.bits, self.signed = bits, signed
+        beat = beat_layout(bits=bits, signed=signed, lanes=1)
+        super().__init__({
+            "i": In(stream.Signature(beat)),
+            "begin": In(1),
+            "done": Out(1),
+            "parameters": In(parameter_layout(part)),
+            "address": Out(part.fields["write"]),
+            "enable": Out(1),
+            "word": Out(part.word_bits),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        part, parameters = self.part, self.parameters
+        active, starting = Signal(), Signal()
+        row = Signal(part.fields["rows"])
+        place = Signal(part.fields["length"])
+        missing = Signal(part.fields["length"])
+        padding, step, ends = Signal(), Signal(), Signal()
+        m.d.sync += starting.eq(self.begin)
+        with m.If(starting & (parameters.kind == Kind.LOAD)):
+            m.d.sync += active.eq(1)
+        code = Signal(CODE_BITS)
+        offset = 1 << (self.bits - 1) if self.signed else 0
+        m.d.comb += [
+            padding.eq((place < parameters.lead) | (place >= parameters.real)),
+            self.i.ready.eq(active & ~padding),
+            step.eq(active & (padding | self.i.valid)),
+            ends.eq(place == parameters.length),
+            code.eq(Mux(padding, parameters.pad, self.i.payload.data[0] + offset)),
+            self.done.eq(step & ends & (row == parameters.rows)),
+        ]
+        complete = missing == 0
+        with m.If(starting):
+            m.d.sync += [
+                self.address.eq(parameters.write - 1),
+                missing.eq(parameters.first_word),
+                row.eq(0),
+                place.eq(0),
+            ]
+        m.d.sync += self.enable.eq(step & complete)
+        with m.If(step):
+            m.d.sync += [
+                self.word.eq(Cat(self.word[CODE_BITS:], code)),
+                place.eq(Mux(ends, 0, place + 1)),
+                row.eq(row + ends),
+                missing.eq(
+                    Mux(
+                        ends,
+                        parameters.first_word,
+                        Mux(complete, parameters.word_step, missing - 1),
+                    )
+                ),
+                self.address.eq(self.address + complete),
+            ]
+        with m.If(self.done):
+            m.d.sync += active.eq(0)
+        return m
+
+
+class EngineSender(wiring.Component):
+    """Give the codes of a tensor in memory to a stream: a code per cycle, two more for every word.
+
+    It reads its first word two cycles after ``begin``, and offers its first code two cycles later.
+    ``done`` is set in the cycle in which the last one is taken.
+
+    Members
+    -------
+    o : Out(stream.Signature(beat_layout))
+        A code per beat.
+    begin : In(1)
+    done : Out(1)
+    parameters : In(parameter_layout)
+        ``pixels`` of ``blocks + 1`` words, whose last one has ``last_lanes + 1`` codes.
+    address : Out(read bits)
+        The word that is read, while ``is_active``.
+    is_active : Out(1)
+    word : In(lanes * 8)
+        That word, a cycle later.
+    """
+
+    def __init__(self, part: Engine, *, bits, signed):
+        self.part = part
+        self.bits, self.signed = bits, signed
+        beat = beat_layout(bits=bits, signed=signed, lanes=1)
+        super().__init__({
+            "o": Out(stream.Signature(beat)),
+            "begin": In(1),
+            "done": Out(1),
+            "parameters": In(parameter_layout(part)),
+            "is_active": Out(1),
+            "address": Out(part.fields["read"]),
+            "word": In(part.word_bits),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        part, parameters = self.part, self.parameters
+        starting, fetched, taken = Signal(), Signal(), Signal()
+        pixel = Signal(part.fields["pixels"])
+        block = Signal(part.fields["blocks"])
+        lane = Signal(range(part.lanes))
+        codes = Signal(part.word_bits, reset_less=True)
+        last_block, last_lane, ends = Signal(), Signal(), Signal()
+        offset = 1 << (self.bits - 1) if self.signed else 0
+        m.d.comb += [
+            last_block.eq(block == parameters.blocks),
+            last_lane.eq(lane == Mux(last_block, parameters.last_lanes, part.lanes - 1)),
+            ends.eq(last_lane & last_block & (pixel == parameters.pixels)),
+            taken.eq(self.o.valid & self.o.ready),
+            self.done.eq(taken & ends),
+            self.o.payload.data[0].eq(codes[:CODE_BITS] - offset),
+            self.o.payload.last.eq(ends),
+        ]
+        m.d.sync += [starting.eq(self.begin), fetched.eq(0)]
+        reading = Signal()
+        with m.If(starting & (parameters.kind == Kind.SEND)):
+            m.d.sync += [
+                self.is_active.eq(1),
+                reading.eq(1),
+                self.address.eq(parameters.read),
+                pixel.eq(0),
+                block.eq(0),
+                lane.eq(0),
+            ]
+        with m.If(reading):
+            m.d.sync += [reading.eq(0), fetched.eq(1), self.address.eq(self.address + 1)]
+        with m.If(fetched):
+            m.d.sync += [codes.eq(self.word), self.o.valid.eq(1)]
+        with m.If(taken):
+            m.d.sync += [codes.eq(codes >> CODE_BITS), lane.eq(lane + 1)]
+            with m.If(last_lane):
+                m.d.sync += [
+                    self.o.valid.eq(0),
+                    lane.eq(0),
+                    reading.eq(~ends),
+                    block.eq(Mux(last_block, 0, block + 1)),
+                    pixel.eq(pixel + last_block),
+                ]
+        with m.If(self.done):
+            m.d.sync += self.is_active.eq(0)
+        return m

@@ -1,0 +1,172 @@
+"""Behind the shared engine's array: sums become codes, codes of two tensors are added."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.parts.engine import CODE_BITS, Engine
+from nnef_hw.rtl.engine_array import result_layout
+from nnef_hw.rtl.engine_sequencer import parameter_layout
+from nnef_hw.rtl.memory import TiledMemory
+from nnef_hw.rtl.primitives import lut_product, multiply_add
+
+__all__ = ["EngineRequantizer", "EngineResidual", "code_layout"]
+
+
+def code_layout(part: Engine):
+    """Payload of a code: where its word goes, and whether it is that word's first or last."""
+    return result_layout(part, code=CODE_BITS)
+
+
+def _delayed(m, value, cycles, *, name):
+    """Return the value so many cycles later."""
+    for n in range(cycles):
+        later = Signal.like(value, name=f"{name}{n}", reset_less=name != "valid")
+        m.d.sync += later.eq(value)
+        value = later
+    return value
+
+
+def _limited(value, low, high):
+    """Return the nearest number in ``low..high``, unsigned limits."""
+    return Mux(value < low, low, Mux(value > high, high, value))[:CODE_BITS]
+
+
+class EngineRequantizer(wiring.Component):
+    """Add a bias, multiply by a factor, shift, round, clip: a result per cycle, never waiting.
+
+    Golden model: :meth:`nnef_hw.numerics.Requant.apply` of ``acc + bias``, of unsigned codes. The
+    shift is the same for all layers: factors of those that have a smaller one are scaled up.
+
+    Parameters
+    ----------
+    constants : list[int]
+        A word per result of a pixel: bias in the low bits, modulo ``2**acc_bits``, and factor.
+
+    Members
+    -------
+    i : In(result_layout)
+    o : Out(code_layout)
+        ``part.requantizer_delay`` cycles later.
+    parameters : In(parameter_layout)
+        ``zero_point``, ``low`` and ``high``.
+    """
+
+    def __init__(self, part: Engine, *, constants):
+        self.part = part
+        self.constants = constants
+        super().__init__({
+            "i": In(result_layout(part, acc=signed(part.acc_bits))),
+            "o": Out(code_layout(part)),
+            "parameters": In(parameter_layout(part)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        part = self.part
+        m.submodules.constants = constants = TiledMemory(part.constant_memory, words=self.constants)
+        m.d.comb += [constants.read_address.eq(self.i.constant), constants.read_enable.eq(1)]
+        bias = constants.read_data[: part.acc_bits].as_signed()
+        factor = constants.read_data[part.acc_bits :]
+
+        acc = _delayed(m, self.i.acc, 1, name="acc")
+        biased = (acc + bias)[: part.acc_bits].as_signed()
+        operand = Signal(signed(part.acc_bits + part.extra_bits), reset_less=True)
+        digits = Signal(part.stages * part.digit_bits, reset_less=True)
+        m.d.sync += [operand.eq(biased << part.extra_bits), digits.eq(factor)]
+        product = Const(0, signed(len(operand)))
+        for n in range(part.stages):
+            partial = multiply_add(
+                m,
+                platform,
+                product,
+                digits[: part.digit_bits],
+                operand,
+                width=len(operand) + part.digit_bits,
+                name=f"partial{n}",
+            )
+            product = Signal(signed(len(operand)), name=f"product{n}", reset_less=True)
+            m.d.sync += product.eq(partial >> part.digit_bits)
+            if n + 1 < part.stages:
+                operand = _delayed(m, operand, 1, name=f"operand{n}_")
+                digits = _delayed(m, digits[part.digit_bits :], 1, name=f"digits{n}_")
+
+        # Nothing is added below the bit that rounds.
+        final_shift = part.shift + part.extra_bits - part.stages * part.digit_bits
+        halves = product >> (final_shift - 1)
+        rounded = Signal(signed(max(len(halves), CODE_BITS + 1) + 1), reset_less=True)
+        code = Signal(CODE_BITS, reset_less=True)
+        zero_point = self.parameters.zero_point
+        m.d.sync += [
+            rounded.eq((halves + Cat(1, zero_point, 0).as_signed()) >> 1),
+            code.eq(_limited(rounded, self.parameters.low, self.parameters.high)),
+        ]
+        m.d.comb += self.o.code.eq(code)
+        for name in ("valid", "first", "last", "write"):
+            flag = _delayed(m, self.i[name], part.requantizer_delay, name=name)
+            m.d.comb += self.o[name].eq(flag)
+        return m
+
+
+class EngineResidual(wiring.Component):
+    """Add codes of another tensor, at the same places, to those that pass.
+
+    Golden model: :meth:`nnef_hw.numerics.AddRequant.apply`, of unsigned codes; ``offset`` of the
+    parameters stands for both zero points, that of the result and rounding.
+
+    Members
+    -------
+    i, o : In(code_layout), Out(code_layout)
+        ``part.residual_delay`` cycles apart.
+    parameters : In(parameter_layout)
+        ``adds`` tells whether anything is added.
+    address, enable : Out
+        The other tensor's word that is read.
+    word : In(lanes * 8)
+        That word, a cycle later and from then on.
+    """
+
+    def __init__(self, part: Engine):
+        self.part = part
+        super().__init__({
+            "i": In(code_layout(part)),
+            "o": Out(code_layout(part)),
+            "parameters": In(parameter_layout(part)),
+            "address": Out(part.fields["write"]),
+            "enable": Out(1),
+            "word": In(part.word_bits),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        part, parameters = self.part, self.parameters
+        lane = Signal(range(part.lanes))
+        first = self.i.valid & self.i.first
+        with m.If(first):
+            m.d.sync += lane.eq(0)
+        with m.Else():
+            m.d.sync += lane.eq(lane + 1)
+        m.d.comb += [
+            self.enable.eq(first & parameters.adds),
+            self.address.eq(self.i.write + parameters.other),
+        ]
+        own = _delayed(m, self.i.code, 2, name="own")
+        other = Signal(CODE_BITS, reset_less=True)
+        m.d.sync += other.eq(self.word.word_select(lane, CODE_BITS))
+        products = []
+        for name, code in (("own", own), ("other", other)):
+            product = lut_product(
+                m, platform, code, parameters[f"{name}_factor"], name=f"{name}_product"
+            )
+            products.append(_delayed(m, product, 1, name=f"{name}_product"))
+        total_bits = max(len(products[0]) + 1, len(parameters.offset)) + 1
+        total = Signal(signed(total_bits), reset_less=True)
+        code = Signal(CODE_BITS, reset_less=True)
+        m.d.sync += total.eq(products[0] + products[1] + parameters.offset)
+        limited = _limited(total >> part.residual_shift, parameters.sum_low, parameters.sum_high)
+        m.d.sync += code.eq(Mux(parameters.adds, limited, _delayed(m, own, 2, name="alone")))
+        m.d.comb += self.o.code.eq(code)
+        for name in ("valid", "first", "last", "write"):
+            flag = _delayed(m, self.i[name], part.residual_delay, name=name)
+            m.d.comb += self.o[name].eq(flag)
+        return m

@@ -1,0 +1,196 @@
+"""The shared engine's sequencer: reads the program, counts loops, gives words their addresses."""
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.parts.engine import LEVELS, PASS_LEVEL, QUANTITIES, Engine, Kind
+from nnef_hw.rtl.memory import TiledMemory
+
+__all__ = ["EngineSequencer", "parameter_layout", "word_layout"]
+
+_SIGNED = {"own_factor", "other_factor", "offset"}
+
+
+def parameter_layout(part: Engine):
+    """Fields of an instruction besides its loops."""
+    return data.StructLayout({
+        name: Shape(part.fields[name], name in _SIGNED) for name in part.parameters
+    })
+
+
+def word_layout(part: Engine):
+    """Payload of a word as it is read: addresses, and its place in a pass.
+
+    ``fresh`` begins new sums, ``shift`` moves those of every row to the row before; ``keep`` ends a
+    pass whose sums are results, ``results`` of them. A word that is not ``inside`` is padding.
+    """
+    return data.StructLayout({
+        "valid": 1,
+        "fresh": 1,
+        "shift": 1,
+        "keep": 1,
+        "inside": 1,
+        "results": part.fields["results"],
+        **{name: part.fields[name] for name in ("read", "weight", "constant", "write")},
+    })
+
+
+class EngineSequencer(wiring.Component):
+    """Run the instructions of a program one after the other, for ever.
+
+    A layer's word is issued in one cycle and read in the next, with the addresses that the steps
+    of the loops have made so far; one word per cycle. The last word of a pass whose sums are
+    results waits until those of the pass before have left, so that nothing behind ever has to.
+
+    The rows of the next instruction are read while the pipeline drains; it begins
+    ``1 + max(drain, setup)`` cycles after the last word of a layer was issued, ``1 + setup`` after
+    loader or sender have ended, and issues its first word a cycle later.
+
+    Golden model: the cycles of :mod:`nnef_hw.engine.layer`.
+
+    Parameters
+    ----------
+    program : list[int]
+        Rows, ``part.instruction_stride`` per instruction.
+
+    Members
+    -------
+    word : Out(word_layout)
+        The word that is read in this cycle.
+    parameters : Out(parameter_layout)
+        Of the instruction that runs, from the cycle after ``begin`` on.
+    begin : Out(1)
+        An instruction begins.
+    done : In(1)
+        Loader or sender end in this cycle.
+    """
+
+    def __init__(self, part: Engine, *, program):
+        self.part = part
+        self.program = program
+        super().__init__({
+            "word": Out(word_layout(part)),
+            "parameters": Out(parameter_layout(part)),
+            "begin": Out(1),
+            "done": In(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        part = self.part
+        m.submodules.program = program = TiledMemory(part.program_memory, words=self.program)
+        instruction = Signal(range(part.instructions))
+        row = Signal(range(part.instruction_rows + 1))
+        level = Signal(range(LEVELS))
+        reading = Signal(init=1)
+        place = Signal(range(part.instruction_stride))
+        m.d.comb += [
+            place.eq(Mux(reading, row, level)),
+            program.read_enable.eq(1),
+            program.read_address.eq(Cat(place, instruction)),
+        ]
+        limits, staged = self._fetch(m, program.read_data, reading, row)
+
+        waiting, running = Signal(), Signal()
+        remaining = Signal(range(part.drain + 1))
+        issue, is_final, end = Signal(), Signal(), Signal()
+        may_issue = self._words(m, limits, level, is_final, issue)
+        m.d.comb += [
+            issue.eq(running & (self.parameters.kind == Kind.RUN) & may_issue),
+            self.begin.eq(waiting & (remaining == 0)),
+            end.eq((issue & is_final) | (running & self.done)),
+        ]
+        with m.If(remaining != 0):
+            m.d.sync += remaining.eq(remaining - 1)
+        with m.If(issue & is_final):
+            m.d.sync += remaining.eq(part.drain)
+        with m.If(reading):
+            m.d.sync += row.eq(row + 1)
+            with m.If(row == part.instruction_rows):
+                m.d.sync += [reading.eq(0), waiting.eq(1)]
+        with m.If(self.begin):
+            m.d.sync += [waiting.eq(0), running.eq(1), self.parameters.eq(staged)]
+        with m.If(end):
+            m.d.sync += [
+                running.eq(0),
+                reading.eq(1),
+                row.eq(0),
+                instruction.eq(Mux(instruction == part.instructions - 1, 0, instruction + 1)),
+            ]
+        m.d.sync += self.word.valid.eq(issue)
+        self._addresses(m, program.read_data, staged)
+        return m
+
+    def _fetch(self, m, found, reading, row):
+        """Read limits of the loops, and the fields that the instruction is to have."""
+        part = self.part
+        loop = data.StructLayout(dict(part.loop_fields))
+        found_loop = loop(found[: loop.size])
+        limits = [Signal(part.fields["count"], name=f"limit{n}") for n in range(LEVELS)]
+        staged = Signal(parameter_layout(part))
+        with m.If(reading):
+            for n, limit in enumerate(limits):
+                with m.If(row == n + 1):
+                    m.d.sync += limit.eq(found_loop.count)
+            for name, (place, bit) in part.parameters.items():
+                with m.If(row == LEVELS + place + 1):
+                    m.d.sync += staged[name].eq(found[bit : bit + part.fields[name]])
+        return limits, staged
+
+    def _words(self, m, limits, level, is_final, issue):
+        """Count the loops; return whether nothing holds the next word back."""
+        part, parameters = self.part, self.parameters
+        counters = [Signal.like(limit, name=f"counter{n}") for n, limit in enumerate(limits)]
+        ended = [Signal(name=f"ended{n}") for n in range(LEVELS)]
+        moves = [Signal(name=f"moves{n}") for n in range(LEVELS)]
+        lower = Const(1)
+        for n in range(LEVELS):
+            m.d.comb += [ended[n].eq(counters[n] == limits[n]), moves[n].eq(lower)]
+            lower = moves[n] & ended[n]
+            with m.If(moves[n] & ~ended[n]):
+                m.d.comb += level.eq(n)
+            with m.If(issue & moves[n]):
+                m.d.sync += counters[n].eq(Mux(ended[n], 0, counters[n] + 1))
+        m.d.comb += is_final.eq(lower)
+
+        step = counters[PASS_LEVEL]
+        keep, is_first, slides = Signal(), Signal(), Signal()
+        results = Signal(part.fields["results"])
+        hold = Signal(part.fields["results"])
+        m.d.comb += [
+            is_first.eq(Cat(*counters[:PASS_LEVEL]) == 0),
+            slides.eq(parameters.slides & (step != 0)),
+            keep.eq(moves[PASS_LEVEL] & (step >= parameters.silent)),
+            results.eq(Mux(ended[PASS_LEVEL], parameters.last_results, parameters.results)),
+        ]
+        with m.If(issue & keep):
+            m.d.sync += hold.eq(results - 1)
+        with m.Elif(hold != 0):
+            m.d.sync += hold.eq(hold - 1)
+        m.d.sync += [
+            self.word.fresh.eq(is_first & ~slides),
+            self.word.shift.eq(is_first & slides),
+            self.word.keep.eq(keep),
+            self.word.results.eq(results),
+        ]
+        return ~keep | (hold == 0)
+
+    def _addresses(self, m, found, staged):
+        """Step the addresses of the word that is read to those of the next one."""
+        part, parameters = self.part, self.parameters
+        loop = data.StructLayout(dict(part.loop_fields))
+        steps = loop(found[: loop.size])
+        places = {name: Signal(part.fields[name], name=name) for name in QUANTITIES}
+        for name, place in places.items():
+            with m.If(self.begin):
+                m.d.sync += place.eq(staged[name])
+            with m.Elif(self.word.valid):
+                m.d.sync += place.eq(place + steps[f"{name}_step"])
+        m.d.comb += [
+            # A place before the image is a large number.
+            self.word.inside.eq(
+                (places["y"] < parameters.height) & (places["x"] < parameters.width)
+            ),
+            *(self.word[name].eq(places[name]) for name in ("read", "weight", "constant", "write")),
+        ]

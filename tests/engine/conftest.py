@@ -1,0 +1,64 @@
+"""Networks for the shared engine, quantized on noise, and engines run cycle by cycle."""
+
+import numpy as np
+import pytest
+
+from nnef_hw.engine.accelerator import EngineAccelerator
+from nnef_hw.ir.batch import sample_extents
+from nnef_hw.passes import simplify
+from nnef_hw.quantize import Scheme, quantize
+from nnef_hw.reference import run_fixed
+from nnef_hw.run.streams import to_stream
+from nnef_hw.sim.pysim import run_streams
+
+
+@pytest.fixture
+def fix(rng):
+    """Return ``fix(graph, **scheme)``: a float graph quantized on noise."""
+
+    def fix(graph, **scheme):
+        canonical = simplify(graph)
+        samples = {
+            name: rng.normal(size=[8, *sample_extents(canonical.tensor(name).shape)])
+            for name in canonical.inputs
+        }
+        return quantize(canonical, samples, Scheme(**scheme))
+
+    return fix
+
+
+@pytest.fixture
+def run_engine(rng):
+    """Return ``run_engine(plan, graph, frames, stall)``: whether codes and cycles are as they must.
+
+    Random frames run through the hardware in Amaranth's simulator; codes are compared with those of
+    the fixed reference, cycles (without stalls) with the plan's.
+    """
+
+    def run(plan, graph, frames=2, stall=0.0):
+        [name], [output] = graph.inputs, graph.outputs
+        tensor = graph.tensor(name)
+        shape = (frames, *sample_extents(tensor.shape))
+        codes = rng.integers(tensor.qtype.lo, tensor.qtype.hi + 1, shape)
+        [source], [sink] = plan.inputs, plan.outputs
+        beats = to_stream(codes, source).reshape(frames, -1)
+        items = [
+            {"data": [int(code)], "last": n == source.beats - 1}
+            for frame in beats
+            for n, code in enumerate(frame)
+        ]
+        component = EngineAccelerator(plan)
+        done = run_streams(
+            component, {"i": items}, {"o": frames * sink.beats}, rng=rng, stall=stall,
+            idle_limit=4 * plan.latency + 100,
+        )  # fmt: skip
+        found = [item.data[0] for item in done.items["o"]]
+        expected = to_stream(run_fixed(graph, {name: codes})[output], sink).ravel()
+        assert found == expected.tolist()
+        assert [item.last for item in done.items["o"]] == ([*[0] * (sink.beats - 1), 1] * frames)
+        if not stall:
+            ends = np.array(done.out_cycles["o"])[sink.beats - 1 :: sink.beats]
+            assert ends[0] - done.in_cycles["i"][0] == plan.latency
+            assert set(np.diff(ends).tolist()) <= {plan.interval}
+
+    return run

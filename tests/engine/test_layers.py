@@ -1,0 +1,148 @@
+"""Every kind of layer on the engine: codes and cycles, in Amaranth's simulator."""
+
+import numpy as np
+import pytest
+from engine_graphs import EngineNetwork
+
+from nnef_hw.boards import find_board
+from nnef_hw.engine.design import Design
+from nnef_hw.engine.layer import Shape
+from nnef_hw.engine.network import lower
+from nnef_hw.engine.plan import EnginePlan
+from nnef_hw.testing import GraphBuilder
+
+BOARD = find_board("ulx3s_85f")
+
+
+def planned(graph, rows=4, lanes=4):
+    design = Design(lower(graph, BOARD.device), Shape(rows, lanes), BOARD.device)
+    return EnginePlan.of(design, BOARD, None)
+
+
+@pytest.fixture
+def builder(rng):
+    builder = GraphBuilder()
+    builder.rng = rng
+    return builder
+
+
+def filters(builder, *shape):
+    return builder.rng.normal(size=shape)
+
+
+def conv(builder, x, outputs, channels, size=3, **options):
+    weights = filters(builder, outputs, channels, size, size)
+    return builder.conv(x, weights, filters(builder, 1, outputs), **options)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "channels", "options"),
+    [
+        (5, 6, {"padding": 1}),
+        (9, 3, {"stride": 2, "padding": [(0, 1), (1, 0)]}),
+        (4, 8, {"dilation": 2, "padding": 2}),
+        (6, 4, {"groups": 2}),
+    ],
+    ids=["padding", "stride", "dilation", "groups"],
+)
+def test_convolutions(builder, fix, run_engine, outputs, channels, options):
+    x = builder.input("x", (1, channels, 5, 6))
+    conv(builder, x, outputs, channels // options.get("groups", 1), **options)
+    graph = fix(builder.build())
+    run_engine(planned(graph), graph)
+    run_engine(planned(graph, 8, 4), graph, stall=0.3)
+
+
+@pytest.mark.parametrize(
+    ("image", "stride", "rows"),
+    [((9, 4), 1, 3), ((4, 9), 1, 3), ((5, 8), 2, 2), ((6, 6), 3, 1)],
+    ids=["down", "right", "stride", "apart"],
+)
+def test_depthwise_convolutions_slide(builder, fix, run_engine, image, stride, rows):
+    """Windows that overlap share what is read; those that do not are computed one by one."""
+    x = builder.input("x", (1, 6, *image))
+    conv(builder, x, 6, 1, stride=stride, padding=1, groups=6)
+    graph = fix(builder.build())
+    plan = planned(graph)
+    [layer] = plan.design.layers
+    assert layer.sliding_rows(plan.design.shape) == rows
+    run_engine(plan, graph)
+
+
+@pytest.mark.parametrize("lanes", [4, 8])
+def test_few_channels_are_packed(builder, fix, run_engine, lanes):
+    """A row of the window is one word, padding included."""
+    x = builder.input("x", (1, 1, 7, 6))
+    weights = filters(builder, 5, 1, 3, 4)
+    builder.conv(x, weights, padding=[(1, 1), (1, 2)], stride=2)
+    graph = fix(builder.build())
+    plan = planned(graph, 8, lanes)
+    assert plan.design.loading.words == 7 * 3
+    assert plan.spans[1].busy == 4 * 3 * 3 * -(-(-(-5 // lanes) * lanes) // 8)
+    assert plan.macs == 4 * 3 * 5 * 12
+    run_engine(plan, graph)
+
+
+@pytest.mark.parametrize(
+    ("op", "border"),
+    [
+        ("max_pool", "constant"),
+        ("max_pool", "ignore"),
+        ("avg_pool", "constant"),
+        ("box", "constant"),
+    ],
+)
+def test_pools(builder, fix, run_engine, op, border):
+    x = builder.input("x", (1, 5, 6, 7))
+    builder.pool(op, x, 3, stride=2, padding=1, border=border)
+    graph = fix(builder.build(), symmetric=False)
+    run_engine(planned(graph), graph)
+
+
+def test_a_sum_is_computed_by_the_layer_before_it(builder, fix, run_engine):
+    """Its place in memory is that of the other operand."""
+    x = builder.input("x", (1, 4, 4, 4))
+    first = builder.op("relu", conv(builder, x, 4, 4, padding=1))
+    second = conv(builder, first, 4, 4, padding=1)
+    builder.op("relu", builder.op("sub", first, second))
+    graph = fix(builder.build())
+    plan = planned(graph)
+    one, two = plan.design.layers
+    assert two.residual.tensor == one.tensor
+    assert plan.design.places[two.tensor] != plan.design.places[one.tensor]
+    run_engine(plan, graph)
+
+
+def test_a_sum_of_tensors_that_others_read(builder, fix, run_engine):
+    x = builder.input("x", (1, 3, 3, 4))
+    first = builder.op("relu", conv(builder, x, 3, 3, padding=1))
+    second = builder.op("relu", conv(builder, first, 3, 3, padding=1))
+    total = builder.op("add", first, second)
+    builder.op("add", total, second)
+    graph = fix(builder.build())
+    plan = planned(graph)
+    assert [layer.label for layer in plan.design.layers] == ["conv", "conv", *["depthwise"] * 2]
+    run_engine(plan, graph)
+
+
+@pytest.mark.parametrize("end", ["softmax", "argmax_reduce", "argmin_reduce"])
+def test_tails(builder, fix, run_engine, end):
+    x = builder.input("x", (1, 5))
+    scores = builder.op("linear", x, filters(builder, 7, 5), filters(builder, 1, 7))
+    builder.op(end, scores, axes=[1])
+    graph = fix(builder.build())
+    run_engine(planned(graph), graph, frames=3)
+    run_engine(planned(graph, 2, 2), graph, stall=0.4)
+
+
+@pytest.mark.parametrize("seed", [3, 8, 21])
+def test_random_networks(fix, run_engine, seed):
+    rng = np.random.default_rng(seed)
+    network = EngineNetwork(rng)
+    for _ in range(4):
+        network.grow()
+    scheme = {"activation_bits": int(rng.integers(4, 9)), "weight_bits": int(rng.integers(2, 9))}
+    graph = fix(network.finish(), symmetric=bool(rng.integers(2)), calibration="minmax", **scheme)
+    plan = planned(graph, *[(4, 4), (8, 4), (8, 8)][int(rng.integers(3))])
+    assert plan.latency < 10_000
+    run_engine(plan, graph)

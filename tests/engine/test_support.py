@@ -1,0 +1,121 @@
+"""What the engine refuses: the place, the reason, a remedy."""
+
+import numpy as np
+import pytest
+
+from nnef_hw.boards import find_board
+from nnef_hw.engine.architecture import SharedArray
+from nnef_hw.errors import TargetError, UsageError
+from nnef_hw.passes import simplify
+from nnef_hw.testing import GraphBuilder
+
+ENGINE = SharedArray()
+
+
+def refused(builder):
+    return [str(error) for error in ENGINE.problems(simplify(builder.build()))]
+
+
+@pytest.fixture
+def builder():
+    builder = GraphBuilder()
+    builder.input("x", (1, 4, 4, 4))
+    return builder
+
+
+def test_operators(builder, rng):
+    x = builder.op("tanh", "x", name="curve")
+    builder.conv(x, rng.normal(size=(2, 4, 1, 1)))
+    [text] = refused(builder)
+    assert text.startswith("net.nnef:1: tanh 'curve': the engine does not compute it yet")
+    assert "--arch streaming" in text
+
+
+def test_a_softmax_in_the_middle(builder, rng):
+    x = builder.op("softmax", "x", name="soft", axes=[1])
+    builder.conv(x, rng.normal(size=(2, 4, 1, 1)))
+    [text] = refused(builder)
+    assert "softmax 'soft': the engine does not compute it yet but at the end" in text
+
+
+def test_averages_without_padding(builder, rng):
+    x = builder.conv("x", rng.normal(size=(2, 4, 1, 1)))
+    builder.pool("avg_pool", x, 3, stride=1, padding=1, border="ignore", name="mean")
+    [text] = refused(builder)
+    assert "avg_pool 'mean': averages that leave padding out" in text
+
+
+def test_operands_that_are_broadcast_or_constant(builder, rng):
+    x = builder.conv("x", rng.normal(size=(4, 4, 1, 1)))
+    y = builder.pool("avg_pool", x, 4)
+    total = builder.op("add", x, y, name="sum")
+    builder.op("add", total, rng.normal(size=(1, 4, 4, 4)), name="more")
+    broadcast, constant = refused(builder)
+    assert "nearest_upsample 'sum_repeated': the engine does not compute it yet" in broadcast
+    assert constant.startswith("net.nnef:4: ")
+
+
+def test_several_outputs(rng):
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 2, 2, 2))
+    one = builder.conv(x, rng.normal(size=(2, 2, 1, 1)))
+    two = builder.conv(one, rng.normal(size=(2, 2, 1, 1)))
+    [error] = ENGINE.problems(simplify(builder.build(one, two)))
+    assert "the model has 2 outputs; the engine takes one" in str(error)
+
+
+def test_wide_codes(builder, rng, fix):
+    builder.conv("x", rng.normal(size=(4, 4, 1, 1)), name="wide")
+    texts = [str(error) for error in ENGINE.problems(fix(builder.build(), activation_bits=12))]
+    assert len(texts) == 2
+    assert all("has codes of 12 bits" in text for text in texts)
+
+
+def test_what_does_not_fit(rng, fix):
+    builder = GraphBuilder("large")
+    x = builder.input("x", (1, 4096))
+    builder.op("linear", x, rng.normal(size=(40, 4096)), np.zeros((1, 40)))
+    graph = fix(builder.build(), weight_rounding="nearest", correct_bias=False)
+    board = find_board("icebreaker")
+    with pytest.raises(TargetError, match=r"'large' does not fit icebreaker .* block RAMs of 30; "):
+        ENGINE.plan(graph, board)
+    with pytest.raises(TargetError, match=r"its weights take \d+ of 30 block RAMs"):
+        ENGINE.check_weights(graph, board)
+
+
+def test_plans(builder, rng, fix):
+    """The fastest array that fits, the smallest that is fast enough, and back from its text."""
+    builder.conv("x", rng.normal(size=(8, 4, 3, 3)), padding=1)
+    graph = fix(builder.build())
+    board = find_board("ulx3s_85f")
+    plan = ENGINE.plan(graph, board)
+    slow = ENGINE.plan(graph, board, target_fps=1)
+    assert slow.multipliers == 16 < plan.multipliers
+    assert plan.interval < slow.interval
+    assert ENGINE.read_plan(plan.to_json(), graph).dumps() == plan.dumps()
+    with pytest.raises(ValueError, match="not one of this model"):
+        ENGINE.read_plan({**plan.to_json(), "interval": 1}, graph)
+    with pytest.raises(TargetError, match="no engine that fits takes fewer than"):
+        ENGINE.plan(graph, board, target_fps=1e9)
+    with pytest.raises(UsageError, match="--layer-counters"):
+        ENGINE.plan(graph, board, layer_counters=True)
+
+
+def test_report(builder, rng, fix):
+    x = builder.conv("x", rng.normal(size=(8, 4, 3, 3)), padding=1)
+    builder.op("argmax_reduce", x, axes=[1])
+    graph = fix(builder.build())
+    board = find_board("ulx3s_85f")
+    plan = ENGINE.plan(graph, board)
+    timeline = ENGINE.timeline(plan)
+    report = ENGINE.report(plan, graph, board, timeline)
+    layer, tail = report["layers"]
+    assert layer["macs"] == plan.macs == 16 * 8 * 4 * 9
+    assert layer["cycles"] == layer["busy_cycles"] + layer["waiting_cycles"]
+    assert (tail["multipliers"], report["in_turn"]) == (0, True)
+    assert sum(timeline.blocks[0].busy) == layer["busy_cycles"]
+    assert sum(timeline.blocks[0].waiting) == layer["waiting_cycles"]
+    assert sum(timeline.inputs[0].busy) == 64
+    [work, _] = ENGINE.predict_work(plan, 1, 3, 4)
+    assert (work.busy, work.waiting) == (2 * layer["busy_cycles"], 2 * layer["waiting_cycles"])
+    assert work.busy + work.waiting + work.starved == 2 * plan.interval

@@ -1,0 +1,93 @@
+"""Random small networks that the shared engine runs."""
+
+import numpy as np
+
+from nnef_hw.testing import GraphBuilder
+
+
+class EngineNetwork:
+    """A float graph in the making, of random operators; ``rng`` chooses."""
+
+    def __init__(self, rng):
+        self.rng = rng
+        self.builder = GraphBuilder("net")
+        self.shape = (int(rng.integers(1, 7)), int(rng.integers(2, 9)), int(rng.integers(1, 9)))
+        self.name = self.builder.input("x", (1, *self.shape))
+        self.kept = []
+
+    def grow(self):
+        """Add an operator, and remember its result for sums to come."""
+        kinds = [self._conv, self._conv, self._depthwise, self._pool, self._sum]
+        kinds[self.rng.integers(len(kinds))]()
+        self.kept.append((self.name, self.shape))
+
+    def finish(self):
+        """Return the graph, with a linear layer and perhaps an argmax or a softmax at the end."""
+        if self.rng.random() < 0.5:
+            channels = int(np.prod(self.shape))
+            flat = self.builder.reshape(self.name, [1, channels])
+            outputs = int(self.rng.integers(1, 12))
+            weights = self.rng.normal(size=(outputs, channels))
+            bias = self.rng.normal(size=(1, outputs))
+            self.name = self.builder.op("linear", flat, weights, bias)
+            ends = [None, "softmax", "argmax_reduce"]
+            end = ends[self.rng.integers(len(ends))]
+            if end is not None and outputs > 1:
+                self.name = self.builder.op(end, self.name, axes=[1])
+        return self.builder.build(self.name)
+
+    def _window(self):
+        """Kernel, stride, dilation and padding, per axis, that fit the image."""
+        axes = []
+        for extent in self.shape[1:]:
+            size = int(self.rng.integers(1, 5))
+            dilation = int(self.rng.integers(1, 3)) if self.rng.random() < 0.3 else 1
+            padding = [int(self.rng.integers(0, size + 1)) for _ in range(2)]
+            reach = (size - 1) * dilation + 1
+            if reach > extent + sum(padding):
+                padding[1] += reach - extent - sum(padding)
+            stride = int(self.rng.integers(1, 4))
+            count = (extent + sum(padding) - reach) // stride + 1
+            axes.append((size, stride, dilation, tuple(padding), count))
+        return [list(values) for values in zip(*axes, strict=True)]
+
+    def _filter(self, outputs, channels, groups):
+        sizes, strides, dilations, paddings, counts = self._window()
+        weights = self.rng.normal(size=(outputs, channels, *sizes))
+        self.name = self.builder.op(
+            "conv", self.name, weights, self.rng.normal(size=(1, outputs)), border="constant",
+            padding=paddings, stride=strides, dilation=dilations, groups=groups,
+        )  # fmt: skip
+        self.shape = (outputs, *counts)
+        if self.rng.random() < 0.5:
+            self.name = self.builder.op("relu", self.name)
+
+    def _conv(self):
+        self._filter(int(self.rng.integers(1, 12)), self.shape[0], 1)
+
+    def _depthwise(self):
+        self._filter(self.shape[0], 1, self.shape[0])
+
+    def _pool(self):
+        sizes, strides, dilations, paddings, counts = self._window()
+        op = ["max_pool", "max_pool", "avg_pool", "box"][self.rng.integers(4)]
+        border = "ignore" if op == "max_pool" and self.rng.random() < 0.5 else "constant"
+        self.name = self.builder.op(
+            op, self.name, size=[1, 1, *sizes], border=border,
+            padding=[(0, 0), (0, 0), *paddings], stride=[1, 1, *strides],
+            dilation=[1, 1, *dilations],
+        )  # fmt: skip
+        self.shape = (self.shape[0], *counts)
+
+    def _sum(self):
+        others = [name for name, shape in self.kept if shape == self.shape and name != self.name]
+        if not others:
+            self._filter(self.shape[0], self.shape[0], 1)
+            return
+        op = ["add", "sub"][self.rng.integers(2)]
+        operands = [self.name, others[self.rng.integers(len(others))]]
+        if self.rng.random() < 0.5:
+            operands.reverse()
+        self.name = self.builder.op(op, *operands)
+        if self.rng.random() < 0.5:
+            self.name = self.builder.op("relu", self.name)
