@@ -54,7 +54,7 @@ class DepthwiseLayer(WindowLayer):
     biases
         One per channel, for codes as the engine has them.
     is_pool
-        Whether the weights are no parameters of the model.
+        Whether the weights are no parameters of the model, and all the same.
     """
 
     label = "depthwise"
@@ -64,8 +64,9 @@ class DepthwiseLayer(WindowLayer):
     is_pool: bool = False
 
     @property
-    def _reads_weights(self) -> bool:
-        return True
+    def weight_strides(self) -> tuple[int, int, int]:
+        columns = self.window.kernel[1]
+        return (0, 0, 0) if self.is_pool else (1, columns, self.window.taps)
 
     @property
     def weight_bytes(self) -> int:
@@ -146,7 +147,7 @@ class DepthwiseLayer(WindowLayer):
             counts=(taps, stride[along], 1, steps[along] + slide.rows - 1, blocks, steps[across]),
             strides={
                 "read": reads, "y": place[0], "x": place[1],
-                "weight": (1, taps, 0, 0, slide.words, 0),
+                "weight": (1, taps, 0, 0, 0 if self.is_pool else slide.words, 0),
                 "constant": (0, 0, 0, 0, shape.lanes, 0),
                 "write": write,
             },
@@ -159,6 +160,13 @@ class DepthwiseLayer(WindowLayer):
         whole = np.zeros((blocks * lanes, taps), np.int64)
         whole[:channels] = self.filters
         slide = self._slide(shape)
+        if self.is_pool:
+            blocks = 1
+            whole = np.broadcast_to(self.filters[0], (lanes, taps))
+        if self.is_pool and slide is None:
+            words = np.zeros((1, shape.rows, lanes), np.int64)
+            words[0, 0] = self.filters[0, 0]
+            return words
         if slide is None:
             words = np.zeros((blocks, taps, shape.rows, lanes), np.int64)
             words[:, :, 0] = whole.reshape(blocks, lanes, taps).transpose(0, 2, 1)

@@ -25,8 +25,8 @@ class MaximumLayer(WindowLayer):
     maximum = True
 
     @property
-    def _reads_weights(self) -> bool:
-        return False
+    def weight_strides(self) -> tuple[int, int, int]:
+        return 0, 0, 0
 
     def weights(self, shape: Shape) -> NDArray[np.int64]:
         return np.zeros((0, *shape), np.int64)

@@ -33,8 +33,8 @@ class WindowLayer(Layer):
 
     @property
     @abstractmethod
-    def _reads_weights(self) -> bool:
-        """Whether every word has weights of its own."""
+    def weight_strides(self) -> tuple[int, int, int]:
+        """Words of weights from a tap to the next, from a row of taps, from a block of channels."""
 
     def nest(self, shape: Shape, places: Places) -> Nest:
         blocks, target_blocks = self.source.blocks(shape.lanes), self.target.blocks(shape.lanes)
@@ -43,14 +43,14 @@ class WindowLayer(Layer):
         row_step, column_step = self.window.dilation
         line = self.source.width * blocks
         top, left = self.window.padding[0][0], self.window.padding[1][0]
-        taps = rows * columns if self._reads_weights else 0
+        tap_step, row_of_taps, block_step = self.weight_strides
         return Nest(
             counts=(columns, rows, 1, blocks, self.target.width, self.target.height),
             strides={
                 "read": (column_step * blocks, row_step * line, 0, 1, across * blocks, down * line),
                 "y": (0, row_step, 0, 0, 0, down),
                 "x": (column_step, 0, 0, 0, across, 0),
-                "weight": (1, columns, 0, taps, 0, 0) if taps else (0,) * 6,
+                "weight": (tap_step, row_of_taps, 0, block_step, 0, 0),
                 "constant": (0, 0, 0, shape.lanes, 0, 0),
                 "write": (0, 0, 0, 1, target_blocks, self.target.width * target_blocks),
             },
