@@ -4,10 +4,11 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.parts.engine import CODE_BITS, Engine
+from nnef_hw.parts.engine import CODE_BITS, RING_BITS, Engine
 from nnef_hw.rtl.engine_array import EngineArray
 from nnef_hw.rtl.engine_border import EngineLoader, EngineSender
 from nnef_hw.rtl.engine_results import EngineRequantizer, EngineResidual
+from nnef_hw.rtl.engine_ring import EngineRing
 from nnef_hw.rtl.engine_sequencer import EngineSequencer
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.stream import beat_layout
@@ -32,21 +33,26 @@ class SharedEngine(wiring.Component):
     -------
     i, o : stream.Signature(beat_layout)
         A code per beat.
+    weights : In(stream.Signature(16))
+        Only if they pass as a stream: the contents of the memory, two weights per beat, over and
+        over.
+    rewind : Out(1)
+        Only then: all of a frame have come.
     """
 
     def __init__(self, part: Engine, *, program, weights, constants, source, target):
         self.part = part
-        self.weights = weights
+        self.contents = weights
         self.source, self.target = source, target
         self.sequencer = EngineSequencer(part, program=program)
         self.requantizer = EngineRequantizer(part, constants=constants)
         layouts = [
             beat_layout(bits=bits, signed=signed, lanes=1) for bits, signed in (source, target)
         ]
-        super().__init__({
-            "i": In(stream.Signature(layouts[0])),
-            "o": Out(stream.Signature(layouts[1])),
-        })
+        ports = {"i": In(stream.Signature(layouts[0])), "o": Out(stream.Signature(layouts[1]))}
+        if part.ring_words:
+            ports |= {"weights": In(stream.Signature(RING_BITS)), "rewind": Out(1)}
+        super().__init__(ports)
 
     def elaborate(self, platform):
         m = Module()
@@ -60,7 +66,7 @@ class SharedEngine(wiring.Component):
         m.submodules.sender = sender = EngineSender(
             part, bits=self.target[0], signed=self.target[1]
         )
-        m.submodules.weights = weights = TiledMemory(part.weight_memory, words=self.weights)
+        address, weights = self._weights(m, sequencer)
         m.submodules.codes = codes = TiledMemory(part.code_memory, writable=True)
         parameters = sequencer.parameters
         wiring.connect(m, wiring.flipped(self.i), loader.i)
@@ -83,8 +89,7 @@ class SharedEngine(wiring.Component):
         m.d.comb += [
             codes.read_enable.eq(1),
             codes.read_address.eq(Mux(sender.is_active, sender.address, sequencer.word.read)),
-            weights.read_enable.eq(1),
-            weights.read_address.eq(sequencer.word.weight),
+            address.eq(sequencer.word.weight),
             array.word.eq(sequencer.word),
             array.by_lane.eq(parameters.by_lane),
             array.takes_maximum.eq(parameters.maximum),
@@ -94,7 +99,7 @@ class SharedEngine(wiring.Component):
         m.d.sync += [
             inside.eq(sequencer.word.inside),
             word.eq(Mux(inside, codes.read_data, parameters.pad.replicate(part.lanes))),
-            found.eq(weights.read_data),
+            found.eq(weights),
         ]
 
         m.d.comb += requantizer.i.eq(array.result)
@@ -112,6 +117,23 @@ class SharedEngine(wiring.Component):
             result = residual.o
         self._write(m, result, loader, [codes, *([others] if part.residual_bits else [])])
         return m
+
+    def _weights(self, m, sequencer):
+        """Return the address of weights, and what is found there a cycle later."""
+        part = self.part
+        if part.ring_words:
+            m.submodules.ring = ring = EngineRing(part)
+            wiring.connect(m, wiring.flipped(self.weights), ring.i)
+            m.d.comb += [
+                sequencer.filled.eq(ring.filled),
+                ring.freed.eq(sequencer.freed),
+                self.rewind.eq(ring.rewind),
+            ]
+            return ring.address, ring.word
+        [tiling] = part.weight_memories
+        m.submodules.weights = weights = TiledMemory(tiling, words=self.contents)
+        m.d.comb += weights.read_enable.eq(1)
+        return weights.read_address, weights.read_data
 
     def _write(self, m, result, loader, memories):
         """Collect codes to words, and write these, or what the loader brings."""

@@ -64,6 +64,10 @@ class EngineSequencer(wiring.Component):
         An instruction begins.
     done : In(1)
         Loader or sender end in this cycle.
+    filled : In(range(ring_words + 1))
+        Words of weights that are there, if they pass as a stream: an instruction waits for its own.
+    freed : Out(range(ring_words + 1))
+        So many are no longer needed, the oldest ones.
     """
 
     def __init__(self, part: Engine, *, program):
@@ -74,6 +78,8 @@ class EngineSequencer(wiring.Component):
             "parameters": Out(parameter_layout(part)),
             "begin": Out(1),
             "done": In(1),
+            "filled": In(range(part.ring_words + 1)),
+            "freed": Out(range(part.ring_words + 1)),
         })
 
     def elaborate(self, platform):
@@ -95,10 +101,11 @@ class EngineSequencer(wiring.Component):
         waiting, running = Signal(), Signal()
         remaining = Signal(range(part.drain + 1))
         issue, is_final, end = Signal(), Signal(), Signal()
+        ready, first_weight = self._weights(m, staged, remaining, end)
         may_issue = self._words(m, limits, level, is_final, issue)
         m.d.comb += [
             issue.eq(running & (self.parameters.kind == Kind.RUN) & may_issue),
-            self.begin.eq(waiting & (remaining == 0)),
+            self.begin.eq(waiting & ready),
             end.eq((issue & is_final) | (running & self.done)),
         ]
         with m.If(remaining != 0):
@@ -119,8 +126,19 @@ class EngineSequencer(wiring.Component):
                 instruction.eq(Mux(instruction == part.instructions - 1, 0, instruction + 1)),
             ]
         m.d.sync += self.word.valid.eq(issue)
-        self._addresses(m, program.read_data, staged)
+        self._addresses(m, program.read_data, staged, first_weight)
         return m
+
+    def _weights(self, m, staged, remaining, end):
+        """Return whether the next instruction may begin, and where its weights are."""
+        if not self.part.ring_words:
+            return remaining == 0, staged.weight
+        place = Signal(range(self.part.ring_words))
+        m.d.comb += self.freed.eq(Mux(end, self.parameters.weight_words, 0))
+        m.d.sync += place.eq(place + self.freed)
+        # Parts of a layer need not wait for what those before them have computed.
+        is_free = (remaining == 0) | staged.follows
+        return is_free & (self.filled >= staged.weight_words), place
 
     def _fetch(self, m, found, reading, row):
         """Read limits of the loops, and the fields that the instruction is to have."""
@@ -176,7 +194,7 @@ class EngineSequencer(wiring.Component):
         ]
         return ~keep | (hold == 0)
 
-    def _addresses(self, m, found, staged):
+    def _addresses(self, m, found, staged, first_weight):
         """Step the addresses of the word that is read to those of the next one."""
         part, parameters = self.part, self.parameters
         loop = data.StructLayout(dict(part.loop_fields))
@@ -184,7 +202,7 @@ class EngineSequencer(wiring.Component):
         places = {name: Signal(part.fields[name], name=name) for name in QUANTITIES}
         for name, place in places.items():
             with m.If(self.begin):
-                m.d.sync += place.eq(staged[name])
+                m.d.sync += place.eq(first_weight if name == "weight" else staged[name])
             with m.Elif(self.word.valid):
                 m.d.sync += place.eq(place + steps[f"{name}_step"])
         m.d.comb += [

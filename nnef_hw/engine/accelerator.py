@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.devices import find_device
 from nnef_hw.engine.plan import EnginePlan
+from nnef_hw.parts.engine import RING_BITS
 from nnef_hw.rtl.engine import SharedEngine
 from nnef_hw.rtl.reset import WithReset
 from nnef_hw.rtl.stream import beat_layout
@@ -35,6 +36,11 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
         The input image: row, column, channel.
     o : Out(stream.Signature(beat_layout))
         The output image.
+    weights : In(stream.Signature(16))
+        Contents of the weight memory over and over, two weights per beat; only if they pass as a
+        stream.
+    rewind : Out(1)
+        All weights of a frame have come; only then.
     restart : In(1)
         Restart, for a cycle or more; only if ``restartable``.
     restarted : Out(1)
@@ -50,6 +56,8 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
         for flow, port in ((In, plan.inputs[0]), (Out, plan.outputs[0])):
             layout = beat_layout(bits=port.bits, signed=port.signed, lanes=port.lanes)
             ports[port.name] = flow(stream.Signature(layout))
+        if plan.design.ring_words:
+            ports |= {"weights": In(stream.Signature(RING_BITS)), "rewind": Out(1)}
         if restartable:
             ports |= {"restart": In(1), "restarted": Out(1)}
         super().__init__(ports)
@@ -73,6 +81,9 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
         )  # fmt: skip
         m.submodules.engine = WithReset(engine, restart)
         wiring.connect(m, wiring.flipped(self.i), engine.i)
+        if design.ring_words:
+            wiring.connect(m, wiring.flipped(self.weights), engine.weights)
+            m.d.comb += self.rewind.eq(engine.rewind)
         result = engine.o
         if network.tail is not None:
             part = network.tail.part

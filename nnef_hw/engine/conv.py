@@ -13,6 +13,7 @@ from nnef_hw.engine.layer import Call, Image, Layer, Places, Scale, Shape, lower
 from nnef_hw.engine.nest import Nest, Pass
 from nnef_hw.ir.operators import ConvAttributes, WeightsAttributes
 from nnef_hw.numerics import IntArray, accumulator_range, fold_zero_point
+from nnef_hw.parts.engine import PASS_LEVEL
 from nnef_hw.window import Window
 
 __all__ = ["ConvLayer"]
@@ -123,6 +124,14 @@ class ConvLayer(Layer):
             passes.append(Pass(words, min(results, shape.rows)))
             results -= shape.rows
         return passes, self.target.pixels
+
+    def weight_level(self, shape: Shape) -> int | None:
+        del shape
+        return PASS_LEVEL
+
+    def part_passes(self, shape: Shape, first: int, count: int) -> tuple[list[Pass], int]:
+        passes, repeats = self.passes(shape)
+        return passes[first : first + count], repeats
 
     def weights(self, shape: Shape) -> NDArray[np.int64]:
         passes, blocks = len(self.passes(shape)[0]), self.source.blocks(shape.lanes)

@@ -13,6 +13,7 @@ from nnef_hw.engine.nest import Nest, Pass, issue_cycles
 from nnef_hw.engine.windows import WindowLayer
 from nnef_hw.ir.operators import PoolAttributes
 from nnef_hw.numerics import IntArray, accumulator_range
+from nnef_hw.parts.engine import PASS_LEVEL
 from nnef_hw.window import Window
 
 __all__ = ["DepthwiseLayer"]
@@ -153,6 +154,11 @@ class DepthwiseLayer(WindowLayer):
             },
             starts={**plain.starts, "write": first},
         )  # fmt: skip
+
+    def weight_level(self, shape: Shape) -> int | None:
+        if self.is_pool:
+            return None
+        return PASS_LEVEL if self._slide(shape) is None else PASS_LEVEL + 1
 
     def weights(self, shape: Shape) -> NDArray[np.int64]:
         blocks, lanes = self.source.blocks(shape.lanes), shape.lanes

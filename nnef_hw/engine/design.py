@@ -11,7 +11,7 @@ import numpy as np
 from nnef_hw.devices import Device
 from nnef_hw.engine.layer import Layer, Places, Shape
 from nnef_hw.engine.memory_plan import Stay, allocate
-from nnef_hw.engine.nest import Nest
+from nnef_hw.engine.nest import Nest, Part
 from nnef_hw.engine.network import Loading, Network
 from nnef_hw.numerics import signed_bits
 from nnef_hw.parts.engine import CODE_BITS, LEVELS, QUANTITIES, Engine, Kind
@@ -42,11 +42,20 @@ class Instruction:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """A network for an array of ``shape`` on a device."""
+    """A network for an array of ``shape`` on a device.
+
+    Parameters
+    ----------
+    network, shape, device
+        What runs, on which array, where.
+    ring_words
+        Words of the memory that weights pass which come as a stream; 0 if all are in memory.
+    """
 
     network: Network
     shape: Shape
     device: Device
+    ring_words: int = 0
 
     @cached_property
     def _loaded(self) -> tuple[Loading, tuple[Layer, ...]]:
@@ -120,6 +129,21 @@ class Design:
         return max((layer.residual.shift for layer in self.layers if layer.residual), default=0)
 
     @cached_property
+    def parts(self) -> tuple[list[Part], ...]:
+        """What each layer is divided into: with a ring, so that two parts have room in it."""
+        found = []
+        weight = constant = 0
+        most = self.ring_words // 2 or None
+        for layer in self.layers:
+            places = Places(self.places[layer.operand], weight, constant, self.places[layer.tensor])
+            found.append(parts := layer.parts(self.shape, places, most))
+            longest = max(part.weight_words for part in parts)
+            assert most is None or longest <= self.ring_words, f"{layer.name}: {longest} words"
+            weight += len(layer.weights(self.shape))
+            constant += len(layer.bias(self.shape))
+        return tuple(found)
+
+    @cached_property
     def instructions(self) -> tuple[Instruction, ...]:
         """The program."""
         return tuple(self._instructions())
@@ -133,19 +157,18 @@ class Design:
             "real": loading.lead + loading.real, "first_word": loading.window - 1,
             "word_step": loading.step - 1, "pad": loading.pad,
         })  # fmt: skip
-        weight = constant = 0
-        for layer in self.layers:
-            write = self.places[layer.tensor]
-            places = Places(self.places[layer.operand], weight, constant, write)
+        for layer, parts in zip(self.layers, self.parts, strict=True):
             scale = layer.scale
             fields = {
                 **layer.fields(self.shape), "zero_point": scale.zero_point, "low": scale.low,
-                "high": scale.high, **self._residual(layer, write),
+                "high": scale.high, **self._residual(layer, self.places[layer.tensor]),
             }  # fmt: skip
-            nest = layer.nest(self.shape, places)
-            yield Instruction(Kind.RUN, {**fields, **nest.starts}, nest)
-            weight += len(layer.weights(self.shape))
-            constant += len(layer.bias(self.shape))
+            for part in parts:
+                own = {"results": part.passes[0].results, "last_results": part.passes[-1].results}
+                if self.ring_words:
+                    follows = int(part is not parts[0])
+                    own |= {"weight_words": part.weight_words, "follows": follows}
+                yield Instruction(Kind.RUN, {**fields, **own, **part.nest.starts}, part.nest)
         image = network.result_image
         yield Instruction(Kind.SEND, {
             "read": self.places[network.result], "pixels": image.pixels - 1,
@@ -168,10 +191,11 @@ class Design:
         """The engine, with fields as wide as this program needs them."""
         layers = self.layers
         sums = [signed_bits(*layer.largest_sum) for layer in layers]
-        weight_words, constant_words = max(2, len(self.weights)), 0
+        weight_words = max(2, len(self.weights))
         constant_words = max(2, sum(len(layer.bias(self.shape)) for layer in layers))
         factors = [factor for layer in layers for factor in self._factors(layer)]
-        fields, residual_bits = self._fields(weight_words, constant_words)
+        depth = self.ring_words or weight_words
+        fields, residual_bits = self._fields(depth, constant_words)
         code_words = max(2, self._memory[1])
         products = self.shape.rows * self.shape.lanes
         return Engine(
@@ -184,6 +208,7 @@ class Design:
             maximum=any(layer.maximum for layer in layers), code_words=code_words,
             weight_words=weight_words, constant_words=constant_words,
             instructions=len(self.instructions), fields=fields, ram=self.device.ram,
+            ring_words=self.ring_words,
         )  # fmt: skip
 
     def _fields(self, weight_words: int, constant_words: int) -> tuple[dict[str, int], int]:
@@ -210,6 +235,8 @@ class Design:
         }  # fmt: skip
         if residual_bits:
             fields |= {"other": own["write"], "sum_low": CODE_BITS, "sum_high": CODE_BITS, **signed}
+        if self.ring_words:
+            fields |= {"weight_words": self.ring_words.bit_length(), "follows": 1}
         for name in (
             "silent", "height", "width", "rows", "length", "lead", "real", "first_word",
             "word_step", "pixels", "blocks", "last_lanes",

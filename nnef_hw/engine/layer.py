@@ -5,17 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.engine.nest import Nest, Pass, issue_cycles
+from nnef_hw.engine.nest import Nest, Part, Pass
 from nnef_hw.ir import Graph, Node, image_shape
 from nnef_hw.ir.operators import PerOperator
 from nnef_hw.numerics import AddRequant, IntArray, QType, Requant
 
 __all__ = [
+    "ANYWHERE",
     "POOL_SHIFT",
     "Call",
     "Format",
@@ -160,6 +162,10 @@ class Places(NamedTuple):
     write: int
 
 
+ANYWHERE = Places(0, 0, 0, 0)
+"""Places for what depends on none."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Layer(ABC):
     """A node on the engine, of any size.
@@ -250,6 +256,44 @@ class Layer(ABC):
     def bias(self, shape: Shape) -> IntArray:
         """Return the bias of every result of a pixel, absent channels included."""
 
+    def weight_level(self, shape: Shape) -> int | None:
+        """Return the loop whose iterations have weights of their own; None if none has."""
+        del shape
+        return None
+
+    def part_passes(self, shape: Shape, first: int, count: int) -> tuple[list[Pass], int]:
+        """Return the passes of some iterations of that loop, and how often they come."""
+        passes, repeats = self.passes(shape)
+        return passes, repeats * count // self.nest(shape, ANYWHERE).counts[self._level(shape)]
+
+    def _level(self, shape: Shape) -> int:
+        level = self.weight_level(shape)
+        assert level is not None, f"{self.name}: no loop has weights of its own"
+        return level
+
+    def parts(self, shape: Shape, places: Places, most_words: int | None) -> list[Part]:
+        """Divide it into parts whose weights have at most so many words; None: it stays whole.
+
+        A part is at least one iteration, whatever that takes.
+        """
+        nest, words = self.nest(shape, places), len(self.weights(shape))
+        level = self.weight_level(shape)
+        if most_words is None:
+            return [Part(nest, *self.passes(shape), words)]
+        if level is None:
+            return [Part(nest.part(0, 0, nest.counts[0]), *self.passes(shape), words)]
+        step, count = words // nest.counts[level], nest.counts[level]
+        pieces = -(-count // max(1, most_words // step))
+        ends = [count * n // pieces for n in range(pieces + 1)]
+        return [
+            Part(
+                nest.part(level, first, end - first),
+                *self.part_passes(shape, first, end - first),
+                step * (end - first),
+            )
+            for first, end in pairwise(ends)
+        ]
+
     def sliding_rows(self, shape: Shape) -> int:
         """Rows between which sums move; 1 if they do not."""
         del shape
@@ -258,16 +302,11 @@ class Layer(ABC):
     def fields(self, shape: Shape) -> Mapping[str, int]:
         """Return what its instruction says besides loops and scale."""
         rows = self.sliding_rows(shape)
-        results = [step.results for step in self.passes(shape)[0]]
         return {
             "silent": rows - 1, "slides": int(rows > 1), "by_lane": int(self.by_lane),
-            "maximum": int(self.maximum), "results": results[0], "last_results": results[-1],
+            "maximum": int(self.maximum),
             "height": self.source.height, "width": self.source.width, "pad": self.pad,
         }  # fmt: skip
-
-    def cycles(self, shape: Shape) -> int:
-        """Cycles from the issue of its first word to that of its last one."""
-        return issue_cycles(*self.passes(shape))
 
     def factors(self, shape: Shape) -> list[int]:
         """Return the factor of every result of a pixel, absent channels included."""

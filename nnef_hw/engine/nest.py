@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from nnef_hw.parts.engine import LEVELS, QUANTITIES
 
-__all__ = ["Nest", "Pass", "issue_cycles"]
+__all__ = ["Nest", "Part", "Pass", "issue_cycles"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,14 @@ class Nest:
             inside += stride * (count - 1)
         return steps
 
+    def part(self, level: int, first: int, count: int) -> Nest:
+        """Return the loops of some iterations of one of them; its own weights begin at 0."""
+        counts = (*self.counts[:level], count, *self.counts[level + 1 :])
+        starts = {
+            name: start + first * self.strides[name][level] for name, start in self.starts.items()
+        }
+        return Nest(counts, self.strides, {**starts, "weight": 0})
+
     def extremes(self, name: str) -> tuple[int, int]:
         """Return the least and the greatest value of a quantity."""
         reaches = [
@@ -64,6 +72,31 @@ class Pass(NamedTuple):
 
     words: int
     results: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """Loops that run on weights which are there all at once: a layer, or a part of one.
+
+    Parameters
+    ----------
+    nest
+        The loops.
+    passes, repeats
+        Passes with results that come over and over, and how often.
+    weight_words
+        Words of weights.
+    """
+
+    nest: Nest
+    passes: Sequence[Pass]
+    repeats: int
+    weight_words: int
+
+    @property
+    def cycles(self) -> int:
+        """Cycles from the issue of its first word to that of its last one."""
+        return issue_cycles(self.passes, self.repeats)
 
 
 def issue_cycles(passes: Sequence[Pass], repeats: int) -> int:

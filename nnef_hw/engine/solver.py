@@ -68,7 +68,8 @@ def check_memory(graph: Graph, target: Target) -> None:
         If they have none.
     """
     network = lower(graph, target.device)
-    counts = [Design(network, size, target.device).engine.weight_memory.count for size in SIZES]
+    engines = [Design(network, size, target.device).engine for size in SIZES]
+    counts = [engine.weight_memories[0].count for engine in engines]
     if min(counts) > target.device.bram:
         raise TargetError(
             f"model {graph.name!r} does not fit {target.name} ({target.device.name}) with --arch "

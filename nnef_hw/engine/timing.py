@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from nnef_hw.engine.design import Design
-from nnef_hw.engine.layer import Places
+from nnef_hw.parts.engine import Engine
 from nnef_hw.parts.timing import Kernel, Process, Stream
 
 __all__ = ["FrameTimes", "Span", "simulate_frames", "spans"]
@@ -15,9 +15,10 @@ BEFORE_LOAD = 2
 """Cycles from the begin of a load to its first code, padding included."""
 BEFORE_SEND = 4
 """Cycles from the begin of a send until its first code is offered."""
+SETTLING = 2
+"""Frames after which weights come as they will in all that follow."""
 BETWEEN_WORDS = 3
 """Cycles from the last code of a word that is sent to the first one of the next."""
-ANYWHERE = Places(0, 0, 0, 0)
 
 
 class Span(NamedTuple):
@@ -31,12 +32,15 @@ class Span(NamedTuple):
         When, after the begin of the load; how many.
     busy
         Cycles in which it takes a code or reads a word, or gives a code.
+    stalled
+        Cycles in which it waits for weights.
     """
 
     name: str
     begin: int
     cycles: int
     busy: int
+    stalled: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +62,89 @@ class FrameTimes:
         return self.last_outputs[0] - self.first_inputs[0]
 
 
+@dataclass
+class _Ring:
+    """When words of weights come to their ring, from a stream that always has the next beat.
+
+    Parameters
+    ----------
+    words, beats
+        Size of the ring, and beats of a word.
+
+    Attributes
+    ----------
+    last
+        Cycle in which the last word came so far.
+    came, freed
+        Words that came so far; for each that is no longer needed, when it was freed.
+    """
+
+    words: int
+    beats: int
+    last: int = -1
+    came: int = 0
+    freed: list[int] = field(default_factory=list)
+
+    def ready(self, words: int) -> int:
+        """Return the first cycle in which so many more words than were freed are there."""
+        while self.came < len(self.freed) + words:
+            begin = self.last + 1
+            if self.came >= self.words:
+                begin = max(begin, self.freed[self.came - self.words] + 1)
+            self.last = begin + self.beats - 1
+            self.came += 1
+            self._times.append(self.last)
+        return self._times[len(self.freed) + words - 1] + 1 if words else 0
+
+    def free(self, words: int, time: int) -> None:
+        """Free the oldest words at the end of this cycle."""
+        self.freed += [time] * words
+
+    def __post_init__(self) -> None:
+        self._times: list[int] = []
+
+    @classmethod
+    def of(cls, engine: Engine) -> _Ring | None:
+        """Return that of an engine; None if all weights are there for ever."""
+        return cls(engine.ring_words, len(engine.weight_memories)) if engine.ring_words else None
+
+
 def spans(design: Design) -> tuple[Span, ...]:
-    """Return load, layers and send of a frame, if nothing makes it wait."""
+    """Return load, layers and send of a frame like all that follow."""
+    found: tuple[Span, ...] = ()
+    ring, time = _Ring.of(design.engine), design.engine.setup
+    for _ in range(SETTLING + 1):
+        found = _frame(design, ring, time)
+        time += found[-1].begin + found[-1].cycles
+    return found
+
+
+def _frame(design: Design, ring: _Ring | None, start: int) -> tuple[Span, ...]:
+    """Return load, layers and send of a frame that begins at a cycle, if the output is ready."""
     engine, network = design.engine, design.network
-    found: list[Span] = []
-
-    def add(name: str, end: int, after: int, busy: int) -> None:
-        """Add what ends so many cycles after its begin."""
-        begin = found[-1].begin + found[-1].cycles if found else 0
-        found.append(Span(name, begin, end + 1 + after, busy))
-
-    add(network.source, BEFORE_LOAD + design.loading.cycles - 1, engine.setup, network.input.beats)
-    for layer in design.layers:
-        words = layer.nest(design.shape, ANYWHERE).words
-        add(layer.name, layer.cycles(design.shape), max(engine.setup, engine.drain), words)
+    end = start + BEFORE_LOAD + design.loading.cycles - 1
+    found = [Span(network.source, 0, end + 1 + engine.setup - start, network.input.beats)]
+    for layer, parts in zip(design.layers, design.parts, strict=True):
+        begin = end + 1 + engine.setup if len(found) == 1 else end + 1 + engine.between
+        first, stalled, results = begin, 0, 0
+        for part in parts:
+            ready = begin if ring is None else max(begin, ring.ready(part.weight_words))
+            stalled += ready - begin
+            # The results of the part before have to leave, too.
+            kept = max(ready + part.passes[0].words, end + results)
+            end = kept + part.cycles - part.passes[0].words
+            results = part.passes[-1].results
+            if ring is not None:
+                ring.free(part.weight_words, end)
+            begin = end + 1 + engine.setup
+        words = sum(part.nest.words for part in parts)
+        cycles = end + 1 + engine.between - first
+        found.append(Span(layer.name, first - start, cycles, words, stalled))
     words = network.result_image.words(design.shape.lanes)
     codes = network.result_image.pixels * network.result_image.channels
-    add(network.result, BEFORE_SEND + codes - 1 + (words - 1) * (BETWEEN_WORDS - 1), engine.setup,
-        codes)  # fmt: skip
+    until_end = BEFORE_SEND + codes - 1 + (words - 1) * (BETWEEN_WORDS - 1)
+    begin = found[-1].begin + found[-1].cycles
+    found.append(Span(network.result, begin, until_end + 1 + engine.setup, codes))
     return tuple(found)
 
 
@@ -96,19 +165,18 @@ def simulate_frames(design: Design, frames: int) -> FrameTimes:
 
 
 def _engine(design: Design, target: Stream, begins: list[int], frames: int) -> Process:
-    """Load, compute and send frame after frame."""
-    sending = spans(design)[-1]
+    """Load, compute and send frame after frame, from the cycle after the reset on."""
     image, lanes = design.network.result_image, design.shape.lanes
-    time = 0
+    ring, start = _Ring.of(design.engine), design.engine.setup
     for _ in range(frames):
-        begins.append(time + BEFORE_LOAD + design.loading.lead)
-        time = sent = time + sending.begin + BEFORE_SEND
+        begins.append(start + BEFORE_LOAD + design.loading.lead)
+        time = sent = start + _frame(design, ring, start)[-1].begin + BEFORE_SEND
         for _ in range(image.pixels):
             for channel in range(image.channels):
                 is_last = channel % lanes == lanes - 1 or channel == image.channels - 1
                 sent = yield target, time
                 time = sent + (BETWEEN_WORDS if is_last else 1)
-        time = sent + 1 + design.engine.setup
+        start = sent + 1 + design.engine.setup
     yield None
 
 

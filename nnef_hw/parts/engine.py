@@ -13,10 +13,12 @@ from functools import cached_property
 
 from nnef_hw.blockram import BlockRam, Tiling, tile_memory
 
-__all__ = ["CODE_BITS", "LEVELS", "PASS_LEVEL", "QUANTITIES", "Engine", "Kind"]
+__all__ = ["CODE_BITS", "LEVELS", "PASS_LEVEL", "QUANTITIES", "RING_BITS", "Engine", "Kind"]
 
 CODE_BITS = 8
 """Bits of an activation code and of a weight."""
+RING_BITS = 16
+"""Bits of a beat of weights, where these come as a stream."""
 LEVELS = 6
 """Loops of a layer; level 0 is the innermost."""
 PASS_LEVEL = 3
@@ -63,8 +65,12 @@ class Engine:
         Width of the signed factors of sums of two codes, and the shift behind; 0 if there are none.
     maximum
         Whether it has maxima.
-    code_words, weight_words, constant_words
-        Depths of its memories.
+    code_words, constant_words
+        Depths of its memories of codes and of constants.
+    weight_words
+        Words of weights of a frame.
+    ring_words
+        Words of the memory that they pass, a power of two; 0 if it holds all of them for ever.
     instructions
         Length of the program.
     fields
@@ -90,6 +96,7 @@ class Engine:
     instructions: int
     fields: Mapping[str, int]
     ram: BlockRam
+    ring_words: int = 0
 
     def __post_init__(self) -> None:
         for name in ("rows", "lanes"):
@@ -98,6 +105,8 @@ class Engine:
                 raise ValueError(f"Engine {name} must be a power of two, at least 2, not {value}")
         if self.rows % self.lanes:
             raise ValueError(f"Engine rows must be a multiple of the lanes, not {self.rows}")
+        if self.ring_words & (self.ring_words - 1):
+            raise ValueError(f"Engine ring_words must be a power of two, not {self.ring_words}")
         if not 1 <= self.slide_rows <= self.rows:
             raise ValueError(f"Engine slide_rows must be in 1..{self.rows}, not {self.slide_rows}")
 
@@ -200,15 +209,23 @@ class Engine:
         """Cycles in which an instruction is read: from the first row until its fields are there."""
         return self.instruction_rows + 1
 
+    @property
+    def between(self) -> int:
+        """Cycles after a layer's last word in which the next one does not begin."""
+        return max(self.setup, self.drain)
+
     @cached_property
     def code_memory(self) -> Tiling:
         """Memory of activations."""
         return tile_memory(self.ram, self.code_words, self.word_bits)
 
     @cached_property
-    def weight_memory(self) -> Tiling:
-        """Memory of weights."""
-        return tile_memory(self.ram, self.weight_words, self.multipliers * CODE_BITS)
+    def weight_memories(self) -> tuple[Tiling, ...]:
+        """Memory of weights; if they pass as a stream, one for each of a word's beats."""
+        bits = self.multipliers * CODE_BITS
+        if not self.ring_words:
+            return (tile_memory(self.ram, self.weight_words, bits),)
+        return (tile_memory(self.ram, self.ring_words, RING_BITS),) * (bits // RING_BITS)
 
     @cached_property
     def constant_memory(self) -> Tiling:
@@ -224,5 +241,5 @@ class Engine:
     def memories(self) -> tuple[Tiling, ...]:
         """All memories; activations are there twice if sums of two codes read them, too."""
         copies = 2 if self.residual_bits else 1
-        others = (self.weight_memory, self.constant_memory, self.program_memory)
+        others = (*self.weight_memories, self.constant_memory, self.program_memory)
         return (self.code_memory,) * copies + others

@@ -48,8 +48,15 @@ def run_engine(rng):
             for n, code in enumerate(frame)
         ]
         component = EngineAccelerator(plan)
+        design = plan.design
+        fed = {"i": items}
+        if design.ring_words:
+            places = range(0, 8 * plan.multipliers, 16)
+            fed["weights"] = [
+                word >> place & 0xFFFF for word in design.weights for place in places
+            ] * frames
         done = run_streams(
-            component, {"i": items}, {"o": frames * sink.beats}, rng=rng, stall=stall,
+            component, fed, {"o": frames * sink.beats}, rng=rng, stall=stall,
             idle_limit=4 * plan.latency + 100,
         )  # fmt: skip
         found = [item.data[0] for item in done.items["o"]]

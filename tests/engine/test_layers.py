@@ -14,8 +14,8 @@ from nnef_hw.testing import GraphBuilder
 BOARD = find_board("ulx3s_85f")
 
 
-def planned(graph, rows=4, lanes=4):
-    design = Design(lower(graph, BOARD.device), Shape(rows, lanes), BOARD.device)
+def planned(graph, rows=4, lanes=4, ring_words=0):
+    design = Design(lower(graph, BOARD.device), Shape(rows, lanes), BOARD.device, ring_words)
     return EnginePlan.of(design, BOARD, None)
 
 
@@ -133,6 +133,36 @@ def test_tails(builder, fix, run_engine, end):
     graph = fix(builder.build())
     run_engine(planned(graph), graph, frames=3)
     run_engine(planned(graph, 2, 2), graph, stall=0.4)
+
+
+@pytest.mark.parametrize("stall", [0.0, 0.3])
+def test_weights_pass_as_a_stream(builder, fix, run_engine, stall):
+    """Parts of layers run on what is there, and the next ones come while they do."""
+    x = builder.input("x", (1, 6, 5, 4))
+    x = builder.op("relu", conv(builder, x, 9, 6, size=2))
+    x = conv(builder, x, 9, 1, groups=9, padding=1)
+    x = builder.pool("max_pool", x, 2)
+    x = builder.pool("avg_pool", x, 2, stride=1, padding=1)
+    builder.conv(x, filters(builder, 5, 9, 1, 1))
+    graph = fix(builder.build())
+    plan = planned(graph, ring_words=16)
+    assert len(plan.design.instructions) > 2 + len(plan.design.layers)
+    assert max(part.weight_words for parts in plan.design.parts for part in parts) <= 8
+    run_engine(plan, graph, frames=3, stall=stall)
+
+
+@pytest.mark.parametrize("rows", [4, 8])
+def test_an_engine_waits_for_weights(builder, fix, run_engine, rows):
+    """Of linear layers every weight is used once: the stream sets the interval."""
+    x = builder.input("x", (1, 11))
+    for outputs, inputs in ((24, 11), (9, 24)):
+        x = builder.op("linear", x, filters(builder, outputs, inputs), filters(builder, 1, outputs))
+    graph = fix(builder.build())
+    plan = planned(graph, rows=rows, ring_words=32)
+    beats = len(plan.design.weights) * rows * 4 // 2
+    assert sum(span.stalled for span in plan.spans) > 0
+    assert beats <= plan.interval < beats + 100
+    run_engine(plan, graph, frames=3)
 
 
 @pytest.mark.parametrize("seed", [3, 8, 21])
