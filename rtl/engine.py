@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw.parts.engine import CODE_BITS, RING_BITS, Engine
 from nnef_hw.rtl.engine_array import EngineArray
 from nnef_hw.rtl.engine_border import EngineLoader, EngineSender
-from nnef_hw.rtl.engine_results import EngineRequantizer, EngineResidual
+from nnef_hw.rtl.engine_results import EngineRequantizer, EngineResidual, EngineTables
 from nnef_hw.rtl.engine_ring import EngineRing
 from nnef_hw.rtl.engine_sequencer import EngineSequencer
 from nnef_hw.rtl.memory import TiledMemory
@@ -26,6 +26,8 @@ class SharedEngine(wiring.Component):
     ----------
     program, weights, constants : list[int]
         Contents of the memories.
+    entries : list[int]
+        Those of all tables.
     source, target : tuple[int, bool]
         Bits and signedness of the codes at ``i`` and at ``o``.
 
@@ -40,9 +42,11 @@ class SharedEngine(wiring.Component):
         Only then: all of a frame have come.
     """
 
-    def __init__(self, part: Engine, *, program, weights, constants, source, target):
+    def __init__(
+        self, part: Engine, *, program, weights, constants, source, target, entries=()
+    ):
         self.part = part
-        self.contents = weights
+        self.contents, self.entries = weights, entries
         self.source, self.target = source, target
         self.sequencer = EngineSequencer(part, program=program)
         self.requantizer = EngineRequantizer(part, constants=constants)
@@ -115,6 +119,10 @@ class SharedEngine(wiring.Component):
                 residual.word.eq(others.read_data),
             ]
             result = residual.o
+        if part.tables:
+            m.submodules.tables = tables = EngineTables(part, entries=self.entries)
+            m.d.comb += [tables.i.eq(result), tables.parameters.eq(parameters)]
+            result = tables.o
         self._write(m, result, loader, [codes, *([others] if part.residual_bits else [])])
         return m
 

@@ -1,4 +1,4 @@
-"""Behind the shared engine's array: sums become codes, codes of two tensors are added."""
+"""Behind the shared engine's array: sums become codes, two tensors are added, functions applied."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -10,7 +10,7 @@ from nnef_hw.rtl.engine_sequencer import parameter_layout
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.primitives import lut_product, multiply_add
 
-__all__ = ["EngineRequantizer", "EngineResidual", "code_layout"]
+__all__ = ["EngineRequantizer", "EngineResidual", "EngineTables", "code_layout"]
 
 
 def code_layout(part: Engine):
@@ -168,5 +168,47 @@ class EngineResidual(wiring.Component):
         m.d.comb += self.o.code.eq(code)
         for name in ("valid", "first", "last", "write"):
             flag = _delayed(m, self.i[name], part.residual_delay, name=name)
+            m.d.comb += self.o[name].eq(flag)
+        return m
+
+
+class EngineTables(wiring.Component):
+    """Functions of codes, looked up: each has 256 entries.
+
+    Golden model: :func:`nnef_hw.tables.look_up`, of unsigned codes.
+
+    Parameters
+    ----------
+    entries : list[int]
+        Those of all tables.
+
+    Members
+    -------
+    i, o : In(code_layout), Out(code_layout)
+        ``part.table_delay`` cycles apart.
+    parameters : In(parameter_layout)
+        ``looks_up`` tells whether a function is applied, ``table`` which.
+    """
+
+    def __init__(self, part: Engine, *, entries):
+        self.part = part
+        self.entries = entries
+        super().__init__({
+            "i": In(code_layout(part)),
+            "o": Out(code_layout(part)),
+            "parameters": In(parameter_layout(part)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.tables = tables = TiledMemory(self.part.table_memory, words=self.entries)
+        m.d.comb += [
+            tables.read_enable.eq(1),
+            tables.read_address.eq(Cat(self.i.code, self.parameters.table)),
+            self.o.code.eq(Mux(self.parameters.looks_up, tables.read_data,
+                               _delayed(m, self.i.code, 1, name="code"))),
+        ]
+        for name in ("valid", "first", "last", "write"):
+            flag = _delayed(m, self.i[name], self.part.table_delay, name=name)
             m.d.comb += self.o[name].eq(flag)
         return m

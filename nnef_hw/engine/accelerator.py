@@ -77,7 +77,7 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
         engine = SharedEngine(
             design.engine, program=design.program, weights=design.weights,
             constants=design.constants, source=(network.input.bits, network.input.signed),
-            target=(network.result_bits, network.result_signed),
+            target=(network.result_bits, network.result_signed), entries=design.entries,
         )  # fmt: skip
         m.submodules.engine = WithReset(engine, restart)
         wiring.connect(m, wiring.flipped(self.i), engine.i)

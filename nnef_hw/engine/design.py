@@ -124,6 +124,20 @@ class Design:
         ]
 
     @cached_property
+    def entries(self) -> list[int]:
+        """Contents of the memory of tables, 256 entries each."""
+        return [
+            entry
+            for table in self._tables
+            for entry in (*table, *[0] * ((1 << CODE_BITS) - len(table)))
+        ]
+
+    @cached_property
+    def _tables(self) -> list[tuple[int, ...]]:
+        """The different tables."""
+        return list(dict.fromkeys(layer.table for layer in self.layers if layer.table))
+
+    @cached_property
     def residual_shift(self) -> int:
         """Shift behind all sums of two codes; 0 if there are none."""
         return max((layer.residual.shift for layer in self.layers if layer.residual), default=0)
@@ -162,6 +176,7 @@ class Design:
             fields = {
                 **layer.fields(self.shape), "zero_point": scale.zero_point, "low": scale.low,
                 "high": scale.high, **self._residual(layer, self.places[layer.tensor]),
+                **self._function(layer),
             }  # fmt: skip
             for part in parts:
                 own = {"results": part.passes[0].results, "last_results": part.passes[-1].results}
@@ -174,6 +189,11 @@ class Design:
             "read": self.places[network.result], "pixels": image.pixels - 1,
             "blocks": image.blocks(lanes) - 1, "last_lanes": (image.channels - 1) % lanes,
         })  # fmt: skip
+
+    def _function(self, layer: Layer) -> Mapping[str, int]:
+        if layer.table is None:
+            return {}
+        return {"looks_up": 1, "table": self._tables.index(layer.table)}
 
     def _residual(self, layer: Layer, write: int) -> Mapping[str, int]:
         residual = layer.residual
@@ -208,7 +228,7 @@ class Design:
             maximum=any(layer.maximum for layer in layers), code_words=code_words,
             weight_words=weight_words, constant_words=constant_words,
             instructions=len(self.instructions), fields=fields, ram=self.device.ram,
-            ring_words=self.ring_words,
+            ring_words=self.ring_words, tables=len(self._tables),
         )  # fmt: skip
 
     def _fields(self, weight_words: int, constant_words: int) -> tuple[dict[str, int], int]:
@@ -235,6 +255,8 @@ class Design:
         }  # fmt: skip
         if residual_bits:
             fields |= {"other": own["write"], "sum_low": CODE_BITS, "sum_high": CODE_BITS, **signed}
+        if self._tables:
+            fields |= {"looks_up": 1, "table": _bits([len(self._tables) - 1])}
         if self.ring_words:
             fields |= {"weight_words": self.ring_words.bit_length(), "follows": 1}
         for name in (

@@ -184,6 +184,8 @@ class Layer(ABC):
         How its sums become codes.
     residual
         What is added to these.
+    table
+        The function that is applied at last: an entry for every code of the engine.
     """
 
     label: ClassVar[str]
@@ -198,10 +200,11 @@ class Layer(ABC):
     pad: int
     scale: Scale
     residual: Residual | None = None
+    table: tuple[int, ...] | None = None
 
     @property
     def name(self) -> str:
-        """Name of what it computes: that of the sum, if something is added."""
+        """Name of what it computes: that of the sum, or of the function, that it ends with."""
         return self.tensor
 
     @property

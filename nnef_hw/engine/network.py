@@ -10,6 +10,7 @@ from nnef_hw.devices import Device
 from nnef_hw.engine import conv, depthwise, pool
 from nnef_hw.engine.conv import ConvLayer
 from nnef_hw.engine.layer import Call, Format, Image, Layer, Residual, lowers
+from nnef_hw.engine.pool import engine_table
 from nnef_hw.engine.support import check_engine, is_tail, tail_of
 from nnef_hw.engine.tail import Tail
 from nnef_hw.errors import raise_all
@@ -157,7 +158,11 @@ def lower(graph: Graph, device: Device) -> Network:
             continue
         tensors[node.name] = node.name
         call = Call(graph, node, tensors)
-        if node.op in ("add", "sub") and (place := _addend(call, layers)) is not None:
+        place = _last_reader(call, layers)
+        if place is not None and node.has(Trait.TABLE) and layers[place].table is None:
+            changed: dict[str, Any] = {"tensor": node.name, "table": engine_table(call)}
+            layers[place] = replace(layers[place], **changed)
+        elif place is not None and node.has(Trait.ARITHMETIC) and _may_add(call, layers[place]):
             layers[place] = _fused(call, layers[place])
         else:
             layers.append(lowers[node.op](call))
@@ -184,16 +189,17 @@ def _port(name: str, graph: Graph, tensor: str, stream: str) -> Port:
     return Port(name, stream, stream_image(found.shape), found.qtype.bits, found.qtype.signed)
 
 
-def _addend(call: Call, layers: list[Layer]) -> int | None:
-    """Return the place of the layer that can add the other operand to its own result, if any.
+def _may_add(call: Call, layer: Layer) -> bool:
+    """Whether a layer has nothing behind its sums yet, and the operands are two tensors."""
+    names = {call.tensors[name] for name in call.node.inputs}
+    return len(names) > 1 and layer.residual is None and layer.table is None
 
-    It must be the later one of both operands, and nobody else may read its result.
-    """
-    names = [call.tensors[name] for name in call.node.inputs]
-    if names[0] == names[1]:
-        return None
+
+def _last_reader(call: Call, layers: list[Layer]) -> int | None:
+    """Return the place of the later layer of a node's operands, if nobody else reads its result."""
+    names = [call.tensors.get(name) for name in call.node.inputs]
     later = max((n for n, layer in enumerate(layers) if layer.tensor in names), default=None)
-    if later is None or layers[later].residual is not None:
+    if later is None:
         return None
     graph, tensor = call.graph, layers[later].tensor
     aliases = [name for name, stands in call.tensors.items() if stands == tensor]

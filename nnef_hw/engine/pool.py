@@ -1,8 +1,9 @@
-"""Maxima over windows, and tensors that pass as they are."""
+"""Maxima over windows; tensors that pass as they are, to be added or looked up."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +11,12 @@ from numpy.typing import NDArray
 from nnef_hw.engine.depthwise import DepthwiseLayer
 from nnef_hw.engine.layer import POOL_SHIFT, Call, Layer, Residual, Scale, Shape, lowers
 from nnef_hw.engine.windows import WindowLayer
+from nnef_hw.ir import Trait
 from nnef_hw.ir.operators import PoolAttributes
 from nnef_hw.numerics import AddRequant, IntArray
 from nnef_hw.window import Window
 
-__all__ = ["MaximumLayer"]
+__all__ = ["MaximumLayer", "engine_table"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -48,18 +50,36 @@ def _lower_maximum(call: Call) -> MaximumLayer:
     return MaximumLayer(**call.common, window=window, pad=pad, scale=Scale.identity(source))
 
 
+def _passing(call: Call, **fields: Any) -> DepthwiseLayer:
+    """Return a layer that lets the first operand pass as it is."""
+    image = call.image(call.node.inputs[0])
+    return DepthwiseLayer(
+        **call.common, window=Window(image.height, image.width, 1), pad=0,
+        scale=Scale.identity(call.format(call.node.inputs[0])),
+        filters=np.full((image.channels, 1), 1 << POOL_SHIFT, np.int64),
+        biases=np.zeros(image.channels, np.int64), is_pool=True, **fields,
+    )  # fmt: skip
+
+
+def engine_table(call: Call) -> tuple[int, ...]:
+    """Return the table of a node's function, of codes as the engine has them."""
+    source, target = call.format(call.node.inputs[0]), call.format(call.node.name)
+    entries = np.asarray(call.node.attrs["table"], np.int64)[: source.high + 1]
+    return tuple((entries - target.offset).tolist())
+
+
+@lowers(Trait.TABLE)
+def _lower_function(call: Call) -> Layer:
+    return _passing(call, table=engine_table(call))
+
+
 @lowers("add", "sub")
 def _lower_sum(call: Call) -> Layer:
     """Let the first operand pass as it is, and add the other one to its codes."""
-    node, image = call.node, call.image(call.node.inputs[0])
+    node = call.node
     requant: AddRequant = node.attrs["requant"]
     formats = [call.format(name) for name in node.inputs]
     residual = Residual.of(
         node, requant, 0, formats, call.format(node.name), call.tensors[node.inputs[1]]
     )
-    return DepthwiseLayer(
-        **call.common, window=Window(image.height, image.width, 1), pad=0,
-        scale=Scale.identity(formats[0]), residual=residual,
-        filters=np.full((image.channels, 1), 1 << POOL_SHIFT, np.int64),
-        biases=np.zeros(image.channels, np.int64), is_pool=True,
-    )  # fmt: skip
+    return _passing(call, residual=residual)

@@ -65,6 +65,8 @@ class Engine:
         Width of the signed factors of sums of two codes, and the shift behind; 0 if there are none.
     maximum
         Whether it has maxima.
+    tables
+        Functions by table, of codes of 8 bits.
     code_words, constant_words
         Depths of its memories of codes and of constants.
     weight_words
@@ -97,6 +99,7 @@ class Engine:
     fields: Mapping[str, int]
     ram: BlockRam
     ring_words: int = 0
+    tables: int = 0
 
     def __post_init__(self) -> None:
         for name in ("rows", "lanes"):
@@ -146,6 +149,11 @@ class Engine:
         return 5 if self.residual_bits else 0
 
     @property
+    def table_delay(self) -> int:
+        """Cycles from a code to its function."""
+        return 1 if self.tables else 0
+
+    @property
     def operand_stage(self) -> int:
         """Cycles from the issue of a word to its codes and weights at the multipliers."""
         return _OPERAND_STAGE
@@ -166,7 +174,7 @@ class Engine:
 
         The first word that one reads two cycles later finds all codes written.
         """
-        behind = self.tree_levels + self.requantizer_delay + self.residual_delay
+        behind = self.tree_levels + self.requantizer_delay + self.residual_delay + self.table_delay
         return self.keep_stage - 1 + self.rows + behind
 
     @cached_property
@@ -237,9 +245,15 @@ class Engine:
         """Memory of the program."""
         return tile_memory(self.ram, self.instructions * self.instruction_stride, self.row_bits)
 
+    @cached_property
+    def table_memory(self) -> Tiling:
+        """Memory of all tables."""
+        return tile_memory(self.ram, self.tables << CODE_BITS, CODE_BITS)
+
     @property
     def memories(self) -> tuple[Tiling, ...]:
         """All memories; activations are there twice if sums of two codes read them, too."""
         copies = 2 if self.residual_bits else 1
         others = (*self.weight_memories, self.constant_memory, self.program_memory)
-        return (self.code_memory,) * copies + others
+        tables = (self.table_memory,) if self.tables else ()
+        return (self.code_memory,) * copies + others + tables

@@ -125,6 +125,21 @@ def test_a_sum_of_tensors_that_others_read(builder, fix, run_engine):
     run_engine(plan, graph)
 
 
+def test_functions_are_looked_up(builder, fix, run_engine):
+    """Behind sums of the layer that computes their operand, or alone; equal ones share a table."""
+    x = builder.input("x", (1, 3, 3, 3))
+    first = builder.op("tanh", conv(builder, x, 5, 3, padding=1))
+    second = conv(builder, first, 5, 5, padding=1)
+    total = builder.op("sigmoid", builder.op("add", first, second))
+    builder.op("add", builder.op("abs", first), total)
+    graph = fix(builder.build(), activation_bits=7)
+    plan = planned(graph)
+    labels = [(layer.label, layer.table is not None) for layer in plan.design.layers]
+    assert labels[:3] == [("conv", True), ("conv", True), ("depthwise", True)]
+    assert plan.design.layers[1].residual is not None
+    run_engine(plan, graph)
+
+
 @pytest.mark.parametrize("end", ["softmax", "argmax_reduce", "argmin_reduce"])
 def test_tails(builder, fix, run_engine, end):
     x = builder.input("x", (1, 5))

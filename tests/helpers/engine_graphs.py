@@ -17,7 +17,9 @@ class EngineNetwork:
 
     def grow(self):
         """Add an operator, and remember its result for sums to come."""
-        kinds = [self._conv, self._conv, self._depthwise, self._pool, self._sum]
+        kinds = [
+            self._conv, self._conv, self._depthwise, self._pool, self._sum, self._function,
+        ]  # fmt: skip
         kinds[self.rng.integers(len(kinds))]()
         self.kept.append((self.name, self.shape))
 
@@ -78,6 +80,10 @@ class EngineNetwork:
             dilation=[1, 1, *dilations],
         )  # fmt: skip
         self.shape = (self.shape[0], *counts)
+
+    def _function(self):
+        functions = ["tanh", "sigmoid", "abs", "neg"]
+        self.name = self.builder.op(functions[self.rng.integers(4)], self.name)
 
     def _sum(self):
         others = [name for name, shape in self.kept if shape == self.shape and name != self.name]
