@@ -14,7 +14,7 @@ from nnef_hw.engine.pool import engine_table
 from nnef_hw.engine.support import check_engine, is_tail, tail_of
 from nnef_hw.engine.tail import Tail
 from nnef_hw.errors import raise_all
-from nnef_hw.ir import Graph, Node, Trait, input_stream, output_stream, stream_image
+from nnef_hw.ir import Graph, HostStream, Node, StreamOrder, Trait
 
 __all__ = ["Loading", "Network", "lower"]
 
@@ -146,7 +146,9 @@ def lower(graph: Graph, device: Device) -> Network:
     """
     raise_all(check_engine(graph))
     [name] = graph.inputs
-    source = input_stream(graph, name)
+    order = StreamOrder(graph)
+    sent, received = order.inputs[name], order.outputs[graph.outputs[0]]
+    source = sent.tensor
     tensors = {name: source, source: source}
     tail = tail_of(graph)
     layers: list[Layer] = []
@@ -166,15 +168,14 @@ def lower(graph: Graph, device: Device) -> Network:
             layers[place] = _fused(call, layers[place])
         else:
             layers.append(lowers[node.op](call))
-    sent = output_stream(graph, graph.outputs[0])
-    result = tensors[sent if tail is None else tail.inputs[0]]
+    result = tensors[received.tensor if tail is None else tail.inputs[0]]
     qtype = graph.tensor(result).qtype
     assert qtype is not None
     return Network(
         name=graph.name,
         layers=tuple(layers),
-        input=_port("i", graph, source, source),
-        output=_port("o", graph, sent, result if tail is None else tail.name),
+        input=_port("i", graph, sent, source),
+        output=_port("o", graph, received, result if tail is None else tail.name),
         source=source,
         result=result,
         result_bits=qtype.bits,
@@ -183,10 +184,10 @@ def lower(graph: Graph, device: Device) -> Network:
     )
 
 
-def _port(name: str, graph: Graph, tensor: str, stream: str) -> Port:
-    found = graph.tensor(tensor)
-    assert found.qtype is not None
-    return Port(name, stream, stream_image(found.shape), found.qtype.bits, found.qtype.signed)
+def _port(name: str, graph: Graph, stream: HostStream, tensor: str) -> Port:
+    qtype = graph.tensor(stream.tensor).qtype
+    assert qtype is not None
+    return Port(name, tensor, stream.image, qtype.bits, qtype.signed)
 
 
 def _may_add(call: Call, layer: Layer) -> bool:

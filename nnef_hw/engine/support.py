@@ -8,7 +8,7 @@ from typing import Any
 from nnef_hw.engine.layer import lowers
 from nnef_hw.engine.tail import tails
 from nnef_hw.errors import NnefHwError, UnsupportedError
-from nnef_hw.ir import Graph, Node, Trait, image_shape, input_stream, output_stream
+from nnef_hw.ir import Graph, Node, StreamOrder, Trait, image_shape
 from nnef_hw.ir.operators import ConvAttributes, PoolAttributes, WindowAttributes
 from nnef_hw.numerics import AddRequant, Requant
 from nnef_hw.parts.engine import CODE_BITS
@@ -34,12 +34,10 @@ def check_engine(graph: Graph) -> list[NnefHwError]:
             refuse(f"the model has {len(names)} {what}s; the engine takes one", STREAM)
     if errors:
         return errors
-    source = input_stream(graph, graph.inputs[0])
-    if image_shape(graph.tensor(source).shape) is None:
-        shape = list(graph.tensor(source).shape)
-        refuse(f"input {source!r} of shape {shape} is no image", "use shapes [1, C], [1, C, H, W]")
+    order = StreamOrder(graph)
+    source = order.inputs[graph.inputs[0]].tensor
     for node in graph.nodes:
-        for reason, remedy in _problems(graph, node):
+        for reason, remedy in _problems(graph, node, order):
             refuse(f"{node.op} {node.name!r}: {reason}", remedy, node)
     for name in dict.fromkeys((source, *(node.name for node in graph.nodes))):
         qtype = graph.tensor(name).qtype
@@ -57,7 +55,7 @@ def check_engine(graph: Graph) -> list[NnefHwError]:
 
 def tail_of(graph: Graph) -> Node | None:
     """Return the last node if it is computed of the codes that leave, not in the array."""
-    name = output_stream(graph, graph.outputs[0])
+    name = StreamOrder(graph).outputs[graph.outputs[0]].tensor
     node = graph.producer(name)
     if (
         node is None
@@ -77,13 +75,13 @@ def is_tail(graph: Graph, node: Node) -> bool:
 def _is_result(graph: Graph, name: str) -> bool:
     """Whether a tensor is the result of the last node, which is never in the engine's memory."""
     tail = tail_of(graph)
-    return tail is not None and tail.name in (name, output_stream(graph, name))
+    return tail is not None and tail.name in (name, StreamOrder(graph).origin(name)[0])
 
 
-def _problems(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+def _problems(graph: Graph, node: Node, order: StreamOrder) -> Iterator[tuple[str, str]]:
     """Yield reasons and remedies."""
     if node.has(Trait.MOVES):
-        yield from _moves(graph, node)
+        yield from _moves(graph, node, order)
         return
     if is_tail(graph, node):
         if node.has(Trait.ALONG_CHANNELS) and list(node.attrs["axes"]) != [1]:
@@ -120,29 +118,15 @@ def _problems(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
                 yield "its weights less their zero point exceed 8 bits", STREAM
 
 
-def _moves(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
-    """Only a change of the shape that leaves the image as it is costs nothing."""
-    shapes = [graph.tensor(name).shape for name in (node.inputs[0], node.name)]
-    images = [image_shape(shape) for shape in shapes]
-    behind = node.name in _border(graph)
-    if not behind and (None in images or images[0] != images[1] or not node.has(Trait.RESHAPES)):
+def _moves(graph: Graph, node: Node, order: StreamOrder) -> Iterator[tuple[str, str]]:
+    """Only what leaves the image as it is costs nothing; steps on the way need not exist."""
+    if node.name not in order.moved:
+        return
+    origin, _ = order.origin(node.name)
+    reordering = order.reordering(node.name)
+    stays = reordering is not None and reordering.is_trivial
+    if not stays or order.image(origin) != image_shape(graph.tensor(node.name).shape):
         yield "the engine does not reorder codes yet", STREAM
-
-
-def _border(graph: Graph) -> set[str]:
-    """Return the results of reshapes that are left to the host."""
-    names = set()
-    for ends, stop in (
-        (graph.outputs, output_stream(graph, graph.outputs[0])),
-        ((input_stream(graph, graph.inputs[0]),), graph.inputs[0]),
-    ):
-        name = ends[0]
-        while name != stop:
-            names.add(name)
-            producer = graph.producer(name)
-            assert producer is not None
-            name = producer.inputs[0]
-    return names
 
 
 def _windows(node: Node) -> Iterator[tuple[str, str]]:

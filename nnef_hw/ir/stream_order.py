@@ -145,7 +145,7 @@ class StreamOrder:
         extents = tuple(axes[place][0] for place in places)
         return Reordering(extents, tuple(map(places.index, range(len(axes)))))
 
-    def _image(self, origin: str) -> tuple[int, int, int]:
+    def image(self, origin: str) -> tuple[int, int, int]:
         """Return (height, width, channels) of the stream of a computed or received tensor."""
         source = self._sources.get(origin)
         return stream_image(self._graph.tensor(origin).shape) if source is None else source.image
@@ -153,7 +153,7 @@ class StreamOrder:
     def _elements(self, name: str) -> list[Axis] | None:
         """Return the axes of a tensor's elements, in their order, in the stream that it is from."""
         origin, moves = self.origin(name)
-        found: list[Axis] | None = _in_order(self._image(origin))
+        found: list[Axis] | None = _in_order(self.image(origin))
         for node in moves:
             if node.op == "transpose" and found is not None:
                 shape = self._graph.tensor(node.inputs[0]).shape
@@ -192,7 +192,7 @@ class StreamOrder:
     def _output(self, name: str) -> HostStream:
         origin, _ = self.origin(name)
         elements = self._elements(name)
-        image = self._image(origin)
+        image = self.image(origin)
         axes = None if elements is None else _merged(elements)
         if axes == _merged(_in_order(image)):
             return HostStream(origin, image)

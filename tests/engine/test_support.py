@@ -24,10 +24,11 @@ def builder():
 
 
 def test_operators(builder, rng):
-    x = builder.op("mul", "x", "x", name="square")
+    y = builder.conv("x", rng.normal(size=(4, 4, 1, 1)))
+    x = builder.op("mul", "x", y, name="product")
     builder.conv(x, rng.normal(size=(2, 4, 1, 1)))
     [text] = refused(builder)
-    assert text.startswith("net.nnef:1: mul 'square': the engine does not compute it yet")
+    assert text.startswith("net.nnef:2: mul 'product': the engine does not compute it yet")
     assert "--arch streaming" in text
 
 
