@@ -1,6 +1,7 @@
 """Networks with branches, and convolutions in groups: codes and cycles of whole accelerators."""
 
 from dataclasses import replace
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -106,9 +107,13 @@ NETWORKS = (
 EVERY_NETWORK = pytest.mark.parametrize("network", NETWORKS, ids=lambda f: f.__name__)
 
 
-@EVERY_NETWORK
-@pytest.mark.parametrize("board", ["ice40", "ecp5"])
-def test_plan_of_the_solver(board, network, fix, simulate, rng):
+@pytest.mark.parametrize(
+    ("network", "board"),
+    list(zip(NETWORKS, cycle(["ice40", "ecp5", "gowin"]), strict=False)),
+    ids=lambda choice: getattr(choice, "__name__", choice),
+)
+def test_plan_of_the_solver(network, board, fix, simulate, rng):
+    """On families in turn: parts and their primitives are tested on each by themselves."""
     graph = fix(network(rng))
     plan = schedule(graph, find_board(board))
     simulate(plan, graph).check(FRAMES)
