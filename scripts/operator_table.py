@@ -38,7 +38,7 @@ REWRITTEN = {
     "min_reduce": "as max_reduce of the negative",
     "multilinear_upsample": "a depthwise deconv; method 'aligned' a conv along each axis",
     "prelu": "max or min of the input and its product with the slopes; a table for one slope",
-    "resize": "by whole factors as the operator of the standard that computes the same",
+    "resize": "as an operator of the standard that computes the same, gather, or conv along axes",
     "split": "a slice for each part",
     "squeeze": "as reshape",
     "sum_reduce": "as box over rows and columns, as conv over channels",

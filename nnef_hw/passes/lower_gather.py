@@ -12,7 +12,7 @@ from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.editor import Editor, reshape_node
 from nnef_hw.passes.views import is_image
 
-__all__ = ["LowerGather"]
+__all__ = ["MOST_PARTS", "LowerGather"]
 
 MOST_PARTS = 64
 """Of a result: each is a part of the hardware."""

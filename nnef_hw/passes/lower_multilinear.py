@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node
+from nnef_hw.passes.along_axis import emit_along_axis
 from nnef_hw.passes.editor import Editor
 from nnef_hw.reference.registry import Call, evaluate
 
@@ -42,41 +43,11 @@ class LowerMultilinear:
 
 def _lower_aligned(editor: Editor, node: Node) -> None:
     factor, source = list(node.attrs["factor"]), node.inputs[0]
-    like, rank = editor.tensors[node.name], len(factor)
     axes = [axis for axis, count in enumerate(factor, start=2) if count > 1]
     for axis in axes:
-        extent, count = editor.shape(source)[axis], factor[axis - 2]
-        swap = list(range(rank + 2))
-        swap[1], swap[axis] = axis, 1
-        before = [editor.shape(source)[n] for n in swap]
-        after = [before[0], extent * count, *before[2:]]
-        inner, outer = (
-            editor.activation(f"{node.name}_axis{axis}_{what}", tuple(shape), like)
-            for what, shape in (("places", before), ("results", after))
-        )
-        result = node.name
-        if axis != axes[-1]:
-            shape = tuple(after[n] for n in swap)
-            result = editor.activation(f"{node.name}_axis{axis}", shape, like)
-        weights = _aligned_weights(node, extent, count).reshape(-1, extent, *[1] * rank)
-        inputs = (
-            inner,
-            editor.constant(f"{node.name}_axis{axis}_filter", weights),
-            editor.constant(f"{node.name}_axis{axis}_bias", np.zeros((1, extent * count))),
-        )
-        attrs = {
-            "border": "constant",
-            "padding": [(0, 0)] * rank,
-            "stride": [1] * rank,
-            "dilation": [1] * rank,
-            "groups": 1,
-        }
-        editor.emit(
-            Node("transpose", (source,), (inner,), {"axes": swap}, node.location),
-            Node("conv", inputs, (outer,), attrs, node.location),
-            Node("transpose", (outer,), (result,), {"axes": swap}, node.location),
-        )
-        source = result
+        weights = _aligned_weights(node, editor.shape(source)[axis], factor[axis - 2])
+        result = node.name if axis == axes[-1] else ""
+        source = emit_along_axis(editor, node, source, axis, weights, result)
     if not axes:
         editor.emit(Node("copy", (source,), node.outputs, {}, node.location))
 

@@ -1,16 +1,19 @@
-"""Turn resizing by whole factors into the operators of the standard that do the same."""
+"""Turn resizing into operators of the standard that do the same."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node
+from nnef_hw.passes.along_axis import emit_along_axis
 from nnef_hw.passes.editor import Editor
+from nnef_hw.passes.lower_gather import MOST_PARTS
+from nnef_hw.passes.views import is_image
 from nnef_hw.reference.registry import Call, evaluate
 
 __all__ = ["LowerResize"]
@@ -18,31 +21,83 @@ __all__ = ["LowerResize"]
 
 @dataclass(frozen=True, slots=True)
 class LowerResize:
-    """Rewrite ``resize`` of rows and columns by whole factors.
+    """Rewrite ``resize`` of rows and columns.
 
-    It becomes a ``nearest_upsample``, ``nearest_downsample``, ``area_downsample`` or
-    ``multilinear_upsample`` that computes the same from noise, whatever its coordinates and
-    rounding are called.
+    * by whole factors -> a ``nearest_upsample``, ``nearest_downsample``, ``area_downsample`` or
+      ``multilinear_upsample`` that computes the same from noise, whatever its coordinates and
+      rounding are called
+    * that takes elements as they are -> a ``gather`` along each axis, if that has few parts
+    * others -> a ``conv`` of 1x1 along each axis, whose channels are the places on it
 
-    Left alone: other factors, cubic interpolation, other ways to treat the border.
+    Left alone: batch and channels.
     """
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""
         editor = Editor(graph)
         for node in graph.nodes:
-            new = _equivalent(editor, node) if node.op == "resize" else None
-            if new is None:
+            if node.op != "resize" or not _is_spatial(editor, node):
                 editor.keep(node)
-            else:
+            elif (new := _equivalent(editor, node)) is not None:
                 editor.emit(new)
+            else:
+                _emit_axes(editor, node)
         return editor.finish()
+
+
+def _is_spatial(editor: Editor, node: Node) -> bool:
+    source, result = editor.shape(node.inputs[0]), editor.shape(node.name)
+    scale = node.attrs["scale"]
+    return (
+        is_image(source)
+        and len(source) > 2
+        and source[:2] == result[:2]
+        and list(scale[:2]) == [1, 1]
+        and editor.data(node.inputs[0]) is None
+    )
+
+
+def _emit_axes(editor: Editor, node: Node) -> None:
+    """Emit what happens along each axis."""
+    source, like = node.inputs[0], editor.tensors[node.name]
+    shape = list(editor.shape(source))
+    changed = [
+        (axis, weights)
+        for axis in range(2, len(shape))
+        if not np.array_equal(weights := _weights(node, axis, shape[axis]), np.eye(shape[axis]))
+    ]
+    for axis, weights in changed:
+        shape[axis] = len(weights)
+        result = node.name if axis == changed[-1][0] else ""
+        index = weights.argmax(axis=1)
+        is_chosen = np.array_equal(weights, np.eye(weights.shape[1])[index])
+        if is_chosen and np.count_nonzero(np.diff(index) != 1) < MOST_PARTS:
+            result = result or editor.activation(f"{node.name}_axis{axis}", tuple(shape), like)
+            places = editor.constant(f"{result}_places", index)
+            editor.tensors[places] = replace(editor.tensors[places], dtype="integer")
+            inputs = (source, places)
+            editor.emit(Node("gather", inputs, (result,), {"axis": axis}, node.location))
+            source = result
+        else:
+            source = emit_along_axis(editor, node, source, axis, weights, result)
+    if not changed:
+        editor.emit(Node("copy", (source,), node.outputs, {}, node.location))
+
+
+def _weights(node: Node, axis: int, extent: int) -> NDArray[np.float64]:
+    """Return the weight of each element in each result along an axis: [results, elements]."""
+    rank = len(node.attrs["size"])
+    size = [extent, *[1] * (rank - 1)]
+    unit = np.eye(extent).reshape(extent, *(extent if n == axis else 1 for n in range(1, rank)))
+    size[axis] = node.attrs["size"][axis]
+    scale = [node.attrs["scale"][n] if n == axis else 1.0 for n in range(rank)]
+    found = _evaluate(node.with_attrs(size=size, scale=scale), unit, size)
+    weights: NDArray[np.float64] = found.reshape(extent, -1).T
+    return weights
 
 
 def _equivalent(editor: Editor, node: Node) -> Node | None:
     source, result = editor.shape(node.inputs[0]), editor.shape(node.name)
-    if len(source) < 3 or source[:2] != result[:2] or editor.data(node.inputs[0]) is not None:
-        return None
     probe = np.random.default_rng(0).normal(size=(1, 1, *source[2:]))
     size = [1, 1, *result[2:]]
     wanted = _evaluate(node.with_attrs(size=size), probe, size)

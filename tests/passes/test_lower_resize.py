@@ -1,4 +1,4 @@
-"""Resizing by whole factors."""
+"""Resizing."""
 
 import pytest
 from simplified import canonical_ops
@@ -39,12 +39,18 @@ def test_resizing_to_less(rng):
 
 
 @pytest.mark.parametrize(
-    ("size", "how"),
+    ("size", "how", "op"),
     [
-        ([1, 2, 8, 18], ("half_pixel", "cubic")),
-        ([1, 2, 6, 12], ("asymmetric", "nearest")),
+        ([1, 2, 8, 18], ("half_pixel", "cubic"), "conv"),
+        ([1, 2, 3, 4], ("align_corners", "linear"), "conv"),
+        ([1, 2, 6, 12], ("asymmetric", "nearest"), "concat"),
+        ([1, 2, 3, 5], ("half_pixel", "nearest"), "concat"),
     ],
 )
-def test_other_resizing_is_refused(size, how):
+def test_other_factors(size, how, op, rng):
+    assert op in canonical_ops(resized(size, *how), rng)
+
+
+def test_channels_are_not_resized():
     with pytest.raises(Exception, match="resize 'resize1': this operator is not supported"):
-        simplify(resized(size, *how))
+        simplify(resized([1, 4, 4, 6], "asymmetric", "nearest"))
