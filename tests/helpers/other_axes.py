@@ -161,6 +161,13 @@ def chosen_channels(rng):
     return g.build(g.op("sigmoid", x))
 
 
+def joined_with_numbers(rng):
+    g = GraphBuilder()
+    x = g.op("tanh", g.input("x", [1, 2, 2, 3]))
+    y = g.op("concat", rng.normal(size=(1, 1, 2, 3)), x, x, axis=1, shape=[1, 5, 2, 3])
+    return g.build(g.op("sigmoid", y))
+
+
 def greatest_along_rows(rng):
     g = GraphBuilder()
     return g.build(g.op("argmax_reduce", g.op("tanh", g.input("x", [1, 2, 5, 3])), axes=[2]))
@@ -258,6 +265,7 @@ NETWORKS = {
     ],
     anchors_decoded: ["conv", "sigmoid", "slice", "slice", "mul", "concat"],
     chosen_channels: ["tanh", "slice", "slice", "slice", "concat", "sigmoid"],
+    joined_with_numbers: ["tanh", "pad", "concat", "conv", "sigmoid"],
     greatest_along_rows: ["tanh", "argmax_reduce"],
     padded_channels: ["conv", "pad", "pad"],
     joined_with_one_value: ["sigmoid", "pad"],
