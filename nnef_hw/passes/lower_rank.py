@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 
-from nnef_hw.ir import Graph, Node
+from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.passes.editor import Editor
 from nnef_hw.passes.in_order import emit_in_order, outer_axes
-from nnef_hw.passes.views import is_image
+from nnef_hw.passes.views import View, is_image, reshaped
 
 __all__ = ["LowerRank"]
+
+Shape = tuple[int, ...]
+
+_RANK = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +25,8 @@ class LowerRank:
     * ``concat``, ``slice``, ``pad`` along any axis -> the same along channels, which are this axis
       and those behind it; what is outside are pixels
     * functions, and arithmetic of activations of equal shapes -> the same of one pixel
+    * arithmetic of activations of other shapes -> the same of images, whose axes are those in a row
+      along which the same operands are repeated
 
     Left alone: constant operands, and borders that continue the tensor.
     """
@@ -37,10 +44,13 @@ class LowerRank:
             else:
                 is_computed = all(editor.data(name) is None for name in node.inputs)
                 outer = outer_axes(node, shapes, result) if is_computed else None
-                if outer is None:
-                    editor.keep(node)
-                else:
+                groups = _repeated_groups(node, shapes, result) if is_computed else None
+                if outer is not None:
                     emit_in_order(editor, node, outer)
+                elif groups is not None:
+                    _emit_groups(editor, node, groups)
+                else:
+                    editor.keep(node)
         return editor.finish()
 
 
@@ -59,3 +69,41 @@ def _emit_axes(editor: Editor, node: Node) -> None:
             Node("pad", (source,), (name,), {**node.attrs, "padding": pairs}, node.location)
         )
         source = name
+
+
+def _repeated_groups(node: Node, operands: list[Shape], result: Shape) -> list[int] | None:
+    """Return where groups of axes begin along which the same operands are repeated.
+
+    None if it is no arithmetic, or of more groups than images have axes.
+    """
+    if not node.has(Trait.ARITHMETIC):
+        return None
+    extents = [(*shape, *[1] * (len(result) - len(shape))) for shape in operands]
+    patterns = [
+        tuple(shape[axis] != extent for shape in extents)
+        for axis, extent in enumerate(result)
+        if extent > 1
+    ]
+    axes = [axis for axis, extent in enumerate(result) if extent > 1]
+    begins = [axis for n, axis in enumerate(axes) if n == 0 or patterns[n] != patterns[n - 1]]
+    return begins if 0 < len(begins) < _RANK else None
+
+
+def _emit_groups(editor: Editor, node: Node, begins: list[int]) -> None:
+    """Emit arithmetic whose axes are the products of each group's."""
+    like = editor.tensors[node.name]
+    ends = [*begins[1:], len(like.shape)]
+
+    def view(name: str) -> View:
+        shape = editor.shape(name)
+        shape = (*shape, *[1] * (len(like.shape) - len(shape)))
+        return reshaped(editor.shape(name), (1, *map(prod, map(shape.__getitem__, spans))))
+
+    spans = [slice(begin, end) for begin, end in zip(begins, ends, strict=True)]
+    result = view(node.name)
+    image = editor.activation(f"{node.name}_image", result.shape, like)
+    inputs = tuple(
+        view(name).enter(editor, node, name, f"{node.name}_operand") for name in node.inputs
+    )
+    editor.emit(replace(node, inputs=inputs, outputs=(image,)))
+    result.leave(editor, node, image, node.name)
