@@ -3,14 +3,13 @@
 Stages and the attributes they add:
 
 * ``float``: any NNEF operator, attributes complete.
-* ``canonical``: operators of :mod:`nnef_hw.ir.operators` only, with the attributes that these
-  name. ``activation`` is None, ``"relu"`` or ``"clamp"`` (then ``a`` and ``b`` are its limits);
-  ``add`` and ``sub`` carry it if it is not None. A
-  ``linear`` behind a flatten is a ``conv`` whose filter covers the whole image, followed by a
-  ``reshape`` of a [1, C, 1, 1] tensor. Operands of arithmetic are two activations of one
-  shape, or one and a constant with one value, or one for each channel. A ``slice`` is along
-  one axis, with ``0 <= begin < end``; a ``pad`` is one of rows and columns with one value;
-  a ``transpose`` is one of an image.
+* ``canonical``: operators of :mod:`nnef_hw.ir.operators` only, with the attributes that these name.
+  ``activation`` is None, ``"relu"`` or ``"clamp"`` (then ``a`` and ``b`` are its limits); ``add``
+  and ``sub`` carry it if it is not None. A ``linear`` behind a flatten is a ``conv`` whose filter
+  covers the whole image, followed by a ``reshape`` of a [1, C, 1, 1] tensor. Operands of arithmetic
+  are two activations of one shape, or one and a constant with one value, or one for each channel or
+  each element. A ``slice`` is along one axis, with ``0 <= begin < end``; a ``pad`` is one of rows
+  and columns with one value; a ``transpose`` is one of an image.
 * ``fixed``: every activation has a QType; constants are integer codes. ``conv``, ``linear``,
   ``avg_pool``, ``box`` and ``mul`` carry ``requant`` (:class:`~nnef_hw.numerics.Requant`), ``add``
   and ``sub`` an :class:`~nnef_hw.numerics.AddRequant` under that name, or their counterparts of

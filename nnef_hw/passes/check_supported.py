@@ -192,10 +192,14 @@ def _arithmetic(graph: Graph, node: Node) -> Iterator[Problem]:
                 f"its input {name!r} has shape {list(tensor.shape)}, its result {list(result)}",
                 "use activations of equal shapes",
             )
-        elif tensor.data is not None and channel_values(tensor.data, result) is None:
+        elif (
+            tensor.data is not None
+            and tensor.shape != result
+            and channel_values(tensor.data, result) is None
+        ):
             yield (
                 f"its constant {name!r} of shape {list(tensor.shape)} varies within a channel",
-                "use one number, or one for each channel",
+                "use one number, or one for each channel or element",
             )
 
 

@@ -23,8 +23,10 @@ class LowerElementwise:
     """Rewrite functions and arithmetic that no layer computes as they are.
 
     * a constant that repeats itself along an axis -> one without
-    * operands that are not images, or a constant that varies within a channel -> the same
-      operator between reshapes or transposes, on an image whose channels the constant varies along
+    * arithmetic of the image that a layer computes and a constant that varies within a channel ->
+      the same with a constant for each element; a quotient becomes a product
+    * other operands that are not images, or such a constant -> the same operator between reshapes
+      or transposes, on an image whose channels the constant varies along
 
     Left alone: operands of different shapes.
     """
@@ -35,6 +37,9 @@ class LowerElementwise:
         for node in graph.nodes:
             if not node.has(Trait.ELEMENTWISE) or not _has_one_shape(editor, node):
                 editor.keep(node)
+                continue
+            if _is_of_a_layer(editor, node):
+                _emit_whole(editor, node)
                 continue
             node = _compacted(editor, node)
             view = next(_views(editor, node), None)
@@ -48,6 +53,62 @@ class LowerElementwise:
 def _has_one_shape(editor: Editor, node: Node) -> bool:
     shapes = {editor.shape(name) for name in node.inputs if editor.data(name) is None}
     return shapes == {editor.shape(node.name)}
+
+
+def _is_of_a_layer(editor: Editor, node: Node) -> bool:
+    """Whether a constant varies within the channels of an image that comes from a layer."""
+    shape = editor.shape(node.name)
+    sources = [name for name in node.inputs if editor.data(name) is None]
+    arrays = [_compact(data) for name in node.inputs if (data := editor.data(name)) is not None]
+    is_divided = node.op == "div" and sources[0] == node.inputs[0]
+    return (
+        (node.has(Trait.ARITHMETIC) or is_divided)
+        and len(sources) == len(arrays) == 1
+        and is_image(shape)
+        and channel_values(arrays[0], shape) is None
+        and _comes_from_a_layer(editor, sources[0])
+    )
+
+
+def _comes_from_a_layer(editor: Editor, source: str) -> bool:
+    """Whether layers alone compute a tensor, and functions and arithmetic of what they do.
+
+    Behind a move, the same operator on what was moved takes less: moves that undo each other
+    cost nothing.
+    """
+    if editor.emitted(editor.resolve(source)) is None:
+        return False
+    pending, seen = [source], {source}
+    while pending:
+        node = editor.emitted(editor.resolve(pending.pop()))
+        if node is not None and node.has(Trait.MOVES):
+            return False
+        if node is not None and node.has(Trait.ELEMENTWISE):
+            new = {name for name in node.inputs if editor.data(name) is None} - seen
+            pending += sorted(new)
+            seen |= new
+    return True
+
+
+def _emit_whole(editor: Editor, node: Node) -> None:
+    """Emit arithmetic with a constant of the shape of the image."""
+    shape, inputs = editor.shape(node.name), []
+    is_whole = node.op != "div"
+    for name in node.inputs:
+        tensor = editor.tensors[editor.resolve(name)]
+        if tensor.data is not None and node.op == "div":
+            with np.errstate(divide="ignore"):
+                inverse = 1.0 / _whole(tensor.data.astype(np.float64), shape)
+            name = editor.constant(f"{tensor.name}_inverse", inverse)
+        elif tensor.data is not None and tensor.shape != shape:
+            name = editor.rearranged(f"{tensor.name}_whole", tensor, partial(_whole, shape=shape))
+            is_whole = False
+        inputs.append(name)
+    if is_whole:
+        editor.keep(node)
+    else:
+        op = "mul" if node.op == "div" else node.op
+        editor.emit(replace(node, op=op, inputs=tuple(inputs)))
 
 
 def _whole(data: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:

@@ -39,7 +39,8 @@ LOGIC_CODES = 128
 class EltwiseLayer(Layer[F]):
     """A function of two operands, code by code.
 
-    ``codes`` of the constant, one for all channels or one each, stand for the second operand.
+    ``codes`` of the constant, one for all channels, one each or those of a whole frame, stand for
+    the second operand.
     """
 
     pixels: int
@@ -209,11 +210,17 @@ def _operands(call: Call) -> tuple[bool, dict[str, Any]]:
         first, second = second, first
     codes: tuple[int, ...] = ()
     if second not in call.streams:
-        codes = tuple(call.graph.constant(second).reshape(-1).tolist())
+        codes = _in_stream_order(call.graph.constant(second), call.extents["channels"])
     return swapped, {
         **call.names, **call.extents, "source": call.format(first),
         "second": call.format(second), "target": call.target, "codes": codes,
     }  # fmt: skip
+
+
+def _in_stream_order(constant: NDArray[Any], channels: int) -> tuple[int, ...]:
+    """Return the codes of a constant, one or [1, C, ...]: pixel by pixel, channels innermost."""
+    columns = constant.reshape(channels if constant.size > 1 else 1, -1)
+    return tuple(columns.T.reshape(-1).tolist())
 
 
 @lowers("add", "sub")

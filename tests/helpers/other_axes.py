@@ -66,6 +66,18 @@ def constant_for_each_element(rng):
                         rng.normal(size=(1, 2, 3, 4))))  # fmt: skip
 
 
+def mask_of_pixels(rng):
+    g = GraphBuilder()
+    x = g.op("mul", convolved(g, rng), rng.normal(size=(1, 1, 4, 5)))
+    return g.build(g.op("max", x, rng.normal(size=(1, 4, 1, 5))))
+
+
+def divided_columns(rng):
+    g = GraphBuilder()
+    x = g.op("div", convolved(g, rng), rng.uniform(1, 2, size=(1, 1, 1, 5)))
+    return g.build(g.op("sub", rng.normal(size=(1, 1, 4, 1)), x))
+
+
 def slopes_in_full(rng):
     g = GraphBuilder()
     slopes = np.broadcast_to(rng.uniform(0.1, 0.9, size=(1, 4, 1, 1)), (1, 4, 4, 5))
@@ -247,7 +259,9 @@ NETWORKS = {
     bias_along_the_last_axis: ["linear"],
     offset_of_a_flat_image: ["conv", "linear"],
     bias_of_channels_last: ["conv", "conv"],
-    constant_for_each_element: ["tanh", "conv"],
+    constant_for_each_element: ["tanh", "add"],
+    mask_of_pixels: ["conv", "mul", "max"],
+    divided_columns: ["conv", "mul", "sub"],
     slopes_in_full: ["conv", "conv", "max"],
     squeeze_and_excitation: ["conv", "avg_pool", "sigmoid", "nearest_upsample", "mul"],
     one_channel_for_all: ["tanh", "sigmoid", "nearest_upsample", "nearest_upsample", "add"],
