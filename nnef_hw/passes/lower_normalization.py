@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nnef_hw.ir import Graph, Node
+from nnef_hw.ir import Graph, Node, Tensor
 from nnef_hw.passes.editor import Editor
 from nnef_hw.passes.views import View, is_image
 
@@ -63,21 +63,25 @@ class _Emitter:
         editor.emit(Node(op, names, (to,), attrs, node.location))
         return to
 
-    def _like(self, name: str) -> Any:
+    def _like(self, name: str) -> Tensor:
         tensor = self.editor.tensors[self.editor.resolve(name)]
         return replace(tensor, quant=None, data=None)
 
-    def mean(self, source: str, size: list[int]) -> str | None:
-        """Emit the mean of the window around every element; None if it is of several sorts."""
+    @property
+    def has_a_window(self) -> bool:
+        """Whether windows of the node's ``size`` are of an image's channels, or of its pixels."""
+        axes = [axis for axis, n in enumerate(self.node.attrs["size"]) if n > 1]
+        is_of_one_sort = axes in ([], [1]) or min(axes) > 1
+        return is_of_one_sort and is_image(self.editor.shape(self.node.inputs[0]))
+
+    def mean(self, source: str) -> str:
+        """Emit the mean of the window around every element."""
         editor, node = self.editor, self.node
-        shape = editor.shape(source)
-        axes = [axis for axis, n in enumerate(size) if n > 1]
-        if not is_image(shape) or (axes not in ([], [1]) and min(axes) < 2):
-            return None
+        shape, size = editor.shape(source), node.attrs["size"]
         attrs: dict[str, Any] = {
             "border": "constant", "padding": [], "stride": [], "dilation": [], "normalize": True,
         }  # fmt: skip
-        if axes != [1]:
+        if size[1] == 1:
             return self("box", source, size=size, **attrs)
         # [1, C, H, W] -> [1, 1, H * W, C], which is the order of the stream
         pixels = int(np.prod(shape[2:]))
@@ -120,9 +124,9 @@ def _power(source: str, exponent: float, emit: _Emitter) -> str:
 def _local_response(emit: _Emitter) -> bool:
     """Write out ``x / (bias + alpha * mean(x^2)) ^ beta``."""
     attrs, (source,) = emit.node.attrs, emit.node.inputs
-    mean = emit.mean(emit("sqr", source), attrs["size"])
-    if mean is None:
+    if not emit.has_a_window:
         return False
+    mean = emit.mean(emit("sqr", source))
     sigma = emit("add", emit("mul", mean, float(attrs["alpha"])), float(attrs["bias"]))
     emit("mul", source, _power(sigma, -float(attrs["beta"]), emit), to=emit.node.name)
     return True
@@ -152,27 +156,25 @@ def _l2(emit: _Emitter) -> bool:
 
 def _local_mean(emit: _Emitter) -> bool:
     (source,) = emit.node.inputs
-    mean = emit.mean(source, emit.node.attrs["size"])
-    if mean is None:
+    if not emit.has_a_window:
         return False
-    emit("sub", source, mean, to=emit.node.name)
+    emit("sub", source, emit.mean(source), to=emit.node.name)
     return True
 
 
 def _local_variance(emit: _Emitter) -> bool:
     (source,) = emit.node.inputs
-    mean = emit.mean(emit("sqr", source), emit.node.attrs["size"])
-    return mean is not None and _divided(emit, source, emit("sqrt", mean))
+    if not emit.has_a_window:
+        return False
+    return _divided(emit, source, emit("sqrt", emit.mean(emit("sqr", source))))
 
 
 def _local_contrast(emit: _Emitter) -> bool:
-    (source,), size = emit.node.inputs, emit.node.attrs["size"]
-    mean = emit.mean(source, size)
-    if mean is None:
+    (source,) = emit.node.inputs
+    if not emit.has_a_window:
         return False
-    beside = emit("sub", source, mean)
-    square = emit.mean(emit("sqr", beside), size)
-    return square is not None and _divided(emit, beside, emit("sqrt", square))
+    beside = emit("sub", source, emit.mean(source))
+    return _divided(emit, beside, emit("sqrt", emit.mean(emit("sqr", beside))))
 
 
 _LOWERED: dict[str, Callable[[_Emitter], bool]] = {
