@@ -81,13 +81,20 @@ def _comes_from_a_layer(editor: Editor, source: str) -> bool:
     pending, seen = [source], {source}
     while pending:
         node = editor.emitted(editor.resolve(pending.pop()))
-        if node is not None and node.has(Trait.MOVES):
+        if node is not None and node.has(Trait.MOVES) and not _keeps_extents(editor, node):
             return False
-        if node is not None and node.has(Trait.ELEMENTWISE):
+        if node is not None and (node.has(Trait.ELEMENTWISE) or node.has(Trait.MOVES)):
             new = {name for name in node.inputs if editor.data(name) is None} - seen
             pending += sorted(new)
             seen |= new
     return True
+
+
+def _keeps_extents(editor: Editor, node: Node) -> bool:
+    """Whether a move only adds or takes away axes of extent 1 behind the channels."""
+    before, after = (editor.shape(name) for name in (node.inputs[0], node.name))
+    rows, columns = ([n for n in shape[2:] if n > 1] for shape in (before, after))
+    return node.has(Trait.RESHAPES) and before[:2] == after[:2] and rows == columns
 
 
 def _emit_whole(editor: Editor, node: Node) -> None:
