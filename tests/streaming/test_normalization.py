@@ -38,6 +38,16 @@ def layer_norm(rng):
     return g.build(g.op("mul", x, rng.normal(size=(1, 1, 5))))
 
 
+def channels_last(rng):
+    """Of channels that an exporter has put last, and back: the image is not moved at all."""
+    g = GraphBuilder()
+    x = g.op("transpose", convolved(g, rng, channels=6), axes=[0, 2, 3, 1])
+    mean, variance = moments(g, x, [3])
+    factor = g.op("rsqrt", g.op("add", variance, 0.1))
+    x = g.op("mul", g.op("mul", g.op("sub", x, mean), factor), rng.normal(size=(1, 1, 1, 6)))
+    return g.build(g.op("transpose", x, axes=[0, 3, 1, 2]))
+
+
 def rms_norm(rng):
     g = GraphBuilder()
     x = g.op("linear", g.input("x", [1, 4]), rng.normal(size=(6, 4)), 0.0)
@@ -71,7 +81,8 @@ def quotient(rng):
 
 NETWORKS = {
     instance_norm: ["conv", "avg_pool", "sub", "sqr", "avg_pool", "pointwise", "mul", "conv"],
-    layer_norm: ["conv", "avg_pool", "sub", "sqr", "avg_pool", "pointwise", "mul", "conv"],
+    layer_norm: ["conv", "conv", "sub", "sqr", "conv", "rsqrt", "mul", "conv"],
+    channels_last: ["conv", "conv", "sub", "sqr", "conv", "rsqrt", "mul", "conv"],
     rms_norm: ["linear", "sqr", "avg_pool", "pointwise", "mul"],
     local_response: ["conv", "sqr", "avg_pool", "pointwise", "mul"],
     unit_vectors: ["conv", "sqr", "conv", "pointwise", "mul"],
