@@ -63,7 +63,9 @@ class FlashReader(wiring.Component):
         step = Signal(range(len(states)))
         known = Signal()
         finished = Signal()
-        at_wait, at_words = Signal(), Signal()
+        at_wait = Signal()
+        at_words = Signal()
+        pulsed = Signal()
         m.d.comb += [
             at_wait.eq(step == waiting),
             at_words.eq(step == reading),
@@ -75,8 +77,9 @@ class FlashReader(wiring.Component):
             m.d.sync += step.eq(step + 1)
 
         pulse, last = self._words(m, at_wait, at_words, finished)
-        keep = self._pins(m, states, step, pulse)
-        shifted = self._shift(m, keep, pulse)
+        m.d.sync += pulsed.eq(pulse)
+        keep = self._pins(m, states, step, pulsed)
+        shifted = self._shift(m, keep, pulsed)
 
         m.submodules.queue = queue = Fifo(WORD_BITS, depth=part.depth)
         complete = last
@@ -126,15 +129,13 @@ class FlashReader(wiring.Component):
             m.d.sync += left.eq(left - 1)
         return pulse, last
 
-    def _pins(self, m, states, step, pulse):
+    def _pins(self, m, states, step, pulsed):
         """Show the states of the program; return whether the shown pulse brings a bit of the ID."""
         program = [
             state.select | state.sck[0] << 1 | state.sck[1] << 2 | (state.drive & 1) << 3
             | (state.drive >> 1 & 1) << 4 | state.keep << 5 | state.dq << 6
             for state in states
         ]
-        data = Signal()
-        m.d.sync += data.eq(pulse)
         m.submodules.program = rom = TiledMemory(self.part.tiling, words=program, style="logic")
         select, first, second, drive, drive_1, keep, dq = (
             rom.read_data[0], rom.read_data[1], rom.read_data[2], rom.read_data[3],
@@ -143,21 +144,20 @@ class FlashReader(wiring.Component):
             rom.read_address.eq(step),
             rom.read_enable.eq(1),
             self.cs_n.eq(~select),
-            self.sck.eq(Cat(first, second | data)),
+            self.sck.eq(Cat(first, second | pulsed)),
             self.dq_o.eq(dq),
             self.dq_oe.eq(Cat(drive, drive_1, drive, drive)),
         ]
         return keep
 
-    def _shift(self, m, keep, pulse):
+    def _shift(self, m, keep, pulsed):
         """Take what pulses bring; return the register."""
         read = self.part.read
         shifted = Signal(ID_BITS)
-        data = Signal()
-        m.d.sync += data.eq(pulse)
-        one, several = keep, data
+        one, several = keep, pulsed
         for stage in range(PAD_CYCLES):
-            later_one, later_several = Signal(name=f"one{stage}"), Signal(name=f"several{stage}")
+            later_one = Signal(name=f"one{stage}")
+            later_several = Signal(name=f"several{stage}")
             m.d.sync += [later_one.eq(one), later_several.eq(several)]
             one, several = later_one, later_several
         if read.double_rate:

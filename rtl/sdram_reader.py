@@ -64,8 +64,10 @@ class SdramReader(wiring.Component):
         column = place[:chip.column_bits]
         row = place[chip.column_bits + BANK_BITS:]
         left = Signal(range(part.words // GRANULE + 1))
-        reading, loading = Signal(), Signal()
-        is_read, has_room = Signal(), Signal()
+        reading = Signal()
+        loading = Signal()
+        is_read = Signal()
+        has_room = Signal()
         refreshed = Signal()
         due = self._refreshes(m, refreshed)
         delay = Signal(range(max(part.refresh_command_cycles, part.write_cycles,

@@ -64,7 +64,7 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "skid": {"payload bits": 2.0, "fixed": 4.0},
     "fifo": {"register bits": 1.07, "pointer bits": 2.97, "fixed": 0.0},
     "block fifo": {"pointer bits": 8.92, "code bits": 1.28, "fixed": 12.1},
-    "flash reader": {"queue bits": 0.79, "word bits": 0.0, "fixed": 211.0},
+    "flash reader": {"queue bits": 2.02, "word bits": 5.11, "fixed": 61.1},
     "sdram reader": {"word bits": 8.66, "data bits": 1.62, "fixed": 229.9},
 })  # fmt: skip
 

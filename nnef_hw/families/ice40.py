@@ -64,7 +64,7 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "skid": {"payload bits": 2.0, "fixed": 9.0},
     "fifo": {"register bits": 1.07, "pointer bits": 4.03, "fixed": 3.3},
     "block fifo": {"pointer bits": 8.8, "code bits": 1.7, "fixed": 0.0},
-    "flash reader": {"queue bits": 1.77, "word bits": 1.59, "fixed": 102.0},
+    "flash reader": {"queue bits": 2.0, "word bits": 2.57, "fixed": 76.3},
     "sdram reader": {"word bits": 4.91, "data bits": 0.9, "fixed": 202.9},
 })  # fmt: skip
 

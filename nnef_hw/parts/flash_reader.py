@@ -132,12 +132,13 @@ class FlashReader(Part):
     @cached_property
     def startup(self) -> tuple[PinState, ...]:
         """Pins after a reset: wake the chip, read its ID, set QE if four lines are used."""
+        wake = 1000 * max(chip.wake_us for chip in self.chips)
         deselect = max(chip.deselect_ns for chip in self.chips)
         states = [
-            # whatever a reset has interrupted
-            *self._idle(max(chip.write_deselect_ns for chip in self.chips)),
+            # a reset may have interrupted the same: the longest wait
+            *self._idle(wake),
             *_send(RELEASE_POWER_DOWN, 8),
-            *self._idle(1000 * max(chip.wake_us for chip in self.chips)),
+            *self._idle(wake),
             *_send(READ_ID, 8),
             *[PinState(select=1, sck=PULSE, drive=SINGLE, keep=1)] * ID_BITS,
             *self._idle(deselect),

@@ -64,8 +64,8 @@ def test_flash_is_deselected_for_long_enough(clock_mhz):
         for select, states in groupby(part.startup, key=lambda state: state.select)
         if not select
     ]
-    # after a reset, ABh, 9Fh, 50h, 31h
-    assert all(gap >= least for gap, least in zip(gaps, (50, 3000, 10, 10, 50), strict=True))
+    # a reset, ABh, 9Fh, 50h, 31h
+    assert all(gap >= least for gap, least in zip(gaps, (3000, 3000, 10, 10, 50), strict=True))
     assert len(part.ending) * 1000 / clock_mhz >= 10
 
 

@@ -30,11 +30,15 @@ BODY = """
     wire cs_n;
     wire [1:0] sck;
     wire [3:0] dq_o, dq_oe, dq_i, dq_i_mid;
-    assign i__ready = idle;
+    wire word_valid;
+    assign valid = word_valid & settled;
+    wire restart = {restart};
+    wire settled = cycle >= {settled};
+    assign i__ready = idle & settled;
     reader reader (
-        .clk(clk), .rst(rst), .start(i__valid), .idle(idle), .error(error), .id(id), .cs_n(cs_n),
-        .sck(sck), .dq_o(dq_o), .dq_oe(dq_oe), .dq_i(dq_i), {mid}
-        .o__payload(word), .o__valid(valid), .o__ready(o__ready)
+        .clk(clk), .rst(rst | restart), .start(i__valid | ~settled), .idle(idle), .error(error),
+        .id(id), .cs_n(cs_n), .sck(sck), .dq_o(dq_o), .dq_oe(dq_oe), .dq_i(dq_i), {mid}
+        .o__payload(word), .o__valid(word_valid), .o__ready(o__ready | ~settled)
     );
     wire pin_cs_n, pin_sck;
     wire [{top}:0] pin_dq;
@@ -53,14 +57,16 @@ def flash(tmp_path, rng):
     image = tmp_path / "image.hex"
     image.write_text("\n".join(f"{byte:02x}" for byte in contents))
 
-    def run(part, *, starts=2, words=None, jedec_id=FLASH.jedec_id, **options):
+    def run(part, *, starts=2, words=None, jedec_id=FLASH.jedec_id, resets=(), **options):
         lines = part.read.lines
         memory = SpiFlash(chips=(FLASH,), lines=lines, resource="")
         model = FlashModel(
             memory, part.clock_mhz, image, len(contents), jedec_id=jedec_id, prefix="pin_"
         )
         body = BODY.format(
-            model=model.instance(), lines=lines, top=3 if lines == 4 else 1,
+            restart=" | ".join(["0", *(f"cycle == {reset}" for reset in resets)]),
+            settled=max(resets, default=-1) + 1, model=model.instance(), lines=lines,
+            top=3 if lines == 4 else 1,
             mid=".dq_i_mid(dq_i_mid)," if part.read.double_rate else "",
         )  # fmt: skip
         verilog = to_verilog(part.build(), name="reader") + model.source.read_text()
@@ -72,16 +78,19 @@ def flash(tmp_path, rng):
     return run, contents
 
 
-def check(part, result, contents):
-    """Compare words and cycles with the image and the prediction."""
+def check(part, result, contents, first=0):
+    """Compare words and cycles with the image and the prediction.
+
+    ``first`` is the first cycle after the last reset.
+    """
     image = contents[part.base : part.base + 2 * part.words]
     expected = image[::2] | image[1::2] << 8
     starts = len(result.started)
     assert (result.words.reshape(starts, -1) == expected).all()
     times = part.words_from()
-    offered = iter(result.offered.tolist())
-    taken = iter(result.taken.tolist())
-    for start in result.started.tolist():
+    offered = iter((result.offered - first).tolist())
+    taken = iter((result.taken - first).tolist())
+    for start in (result.started - first).tolist():
         assert times.begin(start) == start
         for _ in range(part.words):
             assert times.offered == next(offered)
@@ -106,6 +115,16 @@ def test_words_come_when_they_are_predicted(part, flash):
             for k in range(part.words):
                 assert times.take(0) == result.taken[k]
             assert times.begin(0) == result.started[1]
+
+
+@pytest.mark.verilator
+def test_a_reset_may_come_at_any_time(flash):
+    """Within the first opcode, in tRES1, in the ID, in 31h, in the read command, between words."""
+    run, contents = flash
+    stages = len(READER.startup)
+    resets = np.cumsum([76, 110, 180, stages - 10, stages + 12, stages + 40, stages + 60]).tolist()
+    result = run(READER, resets=resets)
+    check(READER, result, contents, first=resets[-1] + 1)
 
 
 @pytest.mark.verilator

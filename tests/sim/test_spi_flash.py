@@ -173,6 +173,13 @@ def test_both_edges(play):
     assert as_bytes(run(pins), 4) == contents[3:8]
 
 
+def test_a_command_that_is_cut_off_is_not_executed(play):
+    run, _ = play
+    pins = Pins().awake().clock(0b1101).end().send(0x50).end().send(0x31).clock(0b1101).end()
+    pins.send(0x35).read(8, SINGLE).end()
+    assert as_bytes(run(pins), 1) == [0]
+
+
 READ = (0x03, 0, 0, 0)
 VIOLATIONS = {
     "a command in power-down": Pins().wait(8).send(0x9F),
@@ -196,9 +203,7 @@ VIOLATIONS = {
     "a quad command while QE is 0 (opcode ebh": Pins().awake().send(0xEB).quad(0),
     "a quad command while QE is 0 (opcode 6bh": Pins().awake().send(0x6B, 0),
     "31h without 50h before it": Pins().awake().send(0x31, 2).end(),
-    "31h without a byte": Pins().awake().send(0x50).end().send(0x31).end(),
     "unknown command (opcode d8h": Pins().awake().send(0xD8),
-    "deselected within an opcode": Pins().awake().clock(0b1101).end(),
     "continuous read mode has no model": (
         Pins().quad_enabled().send(0xEB).quad(0, 0, 0, 0xA5).clock(0)
     ),
