@@ -13,7 +13,9 @@ from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import CheckError
 from nnef_hw.memories import find_flash
 from nnef_hw.memories.flash import FAST_READ, QUAD_IO, QUAD_IO_DDR, QUAD_OUTPUT, READ
+from nnef_hw.run.netlist import mapped_verilog
 from nnef_hw.sim.memories import FlashModel
+from nnef_hw.streaming import find_board
 
 FLASH = find_flash(0xEF7018)
 OTHER = find_flash(0xEF4018)
@@ -57,7 +59,9 @@ def flash(tmp_path, rng):
     image = tmp_path / "image.hex"
     image.write_text("\n".join(f"{byte:02x}" for byte in contents))
 
-    def run(part, *, starts=2, words=None, jedec_id=FLASH.jedec_id, resets=(), **options):
+    def run(
+        part, *, starts=2, words=None, jedec_id=FLASH.jedec_id, resets=(), device=None, **options
+    ):
         lines = part.read.lines
         memory = SpiFlash(chips=(FLASH,), lines=lines, resource="")
         model = FlashModel(
@@ -69,7 +73,10 @@ def flash(tmp_path, rng):
             top=3 if lines == 4 else 1,
             mid=".dq_i_mid(dq_i_mid)," if part.read.double_rate else "",
         )  # fmt: skip
-        verilog = to_verilog(part.build(), name="reader") + model.source.read_text()
+        verilog = to_verilog(part.build(), name="reader")
+        if device is not None:
+            verilog = mapped_verilog(verilog, device, top="reader")
+        verilog += model.source.read_text()
         words = starts * part.words if words is None else words
         return run_reader(
             body, verilog, starts=starts, words=words, **{"idle_limit": 10_000, **options}
@@ -140,3 +147,14 @@ def test_nobody_is_no_chip(flash):
     run, _ = flash
     part = replace(READER, any_chip=True, read=READ)
     assert run(part, starts=0, words=1, jedec_id=0xFFFFFF, drain=0) == 0xFFFFFF
+
+
+@pytest.mark.nightly
+@pytest.mark.synth
+@pytest.mark.verilator
+@pytest.mark.parametrize("name", ["four lines", "both edges"])
+@pytest.mark.parametrize("board", ["icebreaker", "tang_nano_20k"])
+def test_netlist_has_the_same_cycles(name, board, flash):
+    run, contents = flash
+    result = run(CASES[name], stall=0.5, device=find_board(board).device)
+    check(CASES[name], result, contents)

@@ -10,10 +10,12 @@ from nnef_hw import parts
 from nnef_hw.boards.board import Sdram
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.memories.sdram import GW2AR_SDRAM, SDRAM_256_MBIT
+from nnef_hw.run.netlist import mapped_verilog
 from nnef_hw.sim.memories import SdramModel
 from nnef_hw.streaming import find_board
 
-RAM = find_board("ulx3s_85f").device.ram
+DEVICE = find_board("ulx3s_85f").device
+RAM = DEVICE.ram
 # A short power-up, since nothing happens then.
 CHIP = replace(SDRAM_256_MBIT, power_up_us=20.0)
 READER = parts.SdramReader(chip=CHIP, clock_mhz=90.0, words=1680, ram=RAM)
@@ -71,12 +73,15 @@ def noise(count, width):
     return values
 
 
-def run(part, *, reads=2, **options):
+def run(part, *, reads=2, device=None, **options):
     width = part.chip.width
     memory = Sdram(chip=part.chip, resource="")
     model = SdramModel(memory, part.clock_mhz, words=part.words, prefix="pin_")
     body = BODY.format(width=width, model=model.instance(), rows=part.chip.row_bits)
-    verilog = to_verilog(part.build(), name="reader") + model.source.read_text()
+    verilog = to_verilog(part.build(), name="reader")
+    if device is not None:
+        verilog = mapped_verilog(verilog, device, top="reader")
+    verilog += model.source.read_text()
     return run_reader(
         body, verilog, starts=1 + reads, words=reads * part.words, width=width, **options
     )
@@ -114,6 +119,13 @@ def test_reads_begin_at_any_time_between_refreshes():
     check(part, result)
     # in some a refresh is due when the first burst should begin
     assert ((result.started[1:] + 1) % part.refresh_cycles == 0).sum() > 1
+
+
+@pytest.mark.nightly
+@pytest.mark.synth
+@pytest.mark.verilator
+def test_netlist_has_the_same_cycles():
+    check(READER, run(READER, stall=0.3, device=DEVICE))
 
 
 def test_rate():
