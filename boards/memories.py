@@ -21,6 +21,8 @@ class Memory(ABC):
     ----------
     resource
         Of the platform; or the ports, as nextpnr knows them, where the platform has none.
+    in_package
+        It is in the FPGA's package: nextpnr knows its pins by the names of ports, not by places.
 
     Attributes
     ----------
@@ -40,6 +42,7 @@ class Memory(ABC):
     unused: ClassVar[Set[str]] = frozenset()
 
     resource: str
+    in_package: bool = False
 
     @property
     @abstractmethod

@@ -6,11 +6,13 @@ from nnef_hw.boards.top import platform_resources
 from nnef_hw.errors import TargetError
 from nnef_hw.families import Pin
 
-__all__ = ["memory_pins"]
+__all__ = ["memory_pins", "package_ports"]
 
 
 def memory_pins(board, memory):
     """Pins of a memory's pads, as :class:`.Pin` by port: ``flash_cs_n``, ``flash_dq[0]``.
+
+    Those of a memory in the FPGA's package have no places; see :func:`package_ports`.
 
     Raises
     ------
@@ -18,6 +20,26 @@ def memory_pins(board, memory):
         When the board's platform does not have the memory's resource, or one with another set of
         subsignals than the pads have ports; or there are no pads for the memory.
     """
+    return {} if memory.in_package else _pins(board, memory)
+
+
+def package_ports(board, memory):
+    """Names that the pins of a memory in the FPGA's package must have at the top, by their own.
+
+    ``sdram_dq`` is ``IO_sdram_dq`` of a GW2AR. Other memories' pins keep their names.
+
+    Raises
+    ------
+    TargetError
+        The same as for :func:`memory_pins`.
+    """
+    if not memory.in_package:
+        return {}
+    return {port.partition("[")[0]: pin.site.partition("[")[0]
+            for port, pin in _pins(board, memory).items()}
+
+
+def _pins(board, memory):
     if not memory.ports:
         raise TargetError(f"board {board.name!r}: designs cannot use its {memory.kind}")
     resource = next(

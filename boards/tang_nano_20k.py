@@ -28,7 +28,7 @@ TANG_NANO_20K = Board(
     attributes={"IO_TYPE": "LVCMOS33"},
     memories=(
         # four banks of 2048 rows and 256 columns, in the FPGA's package
-        Sdram(chip=GW2AR_SDRAM, resource="sdram"),
+        Sdram(chip=GW2AR_SDRAM, in_package=True, resource="sdram"),
         # of several makers
         SpiFlash(chips=(W25Q64JV,), any_chip=True, lines=1, resource="spi_flash"),
     ),

@@ -23,7 +23,7 @@ TANG_NANO_9K = Board(
     attributes={"IO_TYPE": "LVCMOS33"},
     memories=(
         # two HyperBus dies of 8 bits in the FPGA's package
-        Psram(megabits=64, width=16, resource="O_psram_*"),
+        Psram(megabits=64, width=16, in_package=True, resource="O_psram_*"),
         # of several makers
         SpiFlash(chips=(W25Q32JV,), any_chip=True, lines=1, resource="spi_flash_1x"),
     ),

@@ -110,7 +110,7 @@ class SdramPads(Pads):
                 "dq": ("inout", self.chip.width)}
 
 
-def padded_top(core, pads, ports, *, name="board_top", clock="clk"):
+def padded_top(core, pads, ports, *, name="board_top", clock="clk", names=None):
     """Verilog of a module that has a core and the pads of its memories.
 
     Parameters
@@ -124,7 +124,10 @@ def padded_top(core, pads, ports, *, name="board_top", clock="clk"):
         Of the module.
     clock : str
         Clock of the readers: one of ``ports``, or else an output of the core.
+    names : Mapping[str, str], optional
+        Other names of pins, where a placer asks for them.
     """
+    names = names or {}
     lines, connections, wires = [], [], []
     for port, (direction, width) in ports.items():
         lines.append(f"    {direction} {_range(width)}{port}")
@@ -136,8 +139,9 @@ def padded_top(core, pads, ports, *, name="board_top", clock="clk"):
     for group in pads:
         inner = [f".clk({clock})"]
         for pin, (direction, width) in group.pins.items():
-            lines.append(f"    {direction} {_range(width)}{group.prefix}{pin}")
-            inner.append(f".pin_{pin}({group.prefix}{pin})")
+            called = names.get(group.prefix + pin, group.prefix + pin)
+            lines.append(f"    {direction} {_range(width)}{called}")
+            inner.append(f".pin_{pin}({called})")
         for port, (_, width) in group.ports.items():
             wire = f"core_{group.prefix}{port}"
             wires.append(f"    wire {_range(width)}{wire};")

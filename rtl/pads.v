@@ -65,16 +65,22 @@ module nnef_hw_data_pad (
     );
 `else
     reg given = 0, enabled = 0, end_register = 0, middle = 0, middle_register = 0;
+    wire level;
     always @(posedge clk) begin
         given <= d;
         enabled <= enable;
-        end_register <= pad;
+        end_register <= level;
         middle_register <= middle;
     end
-    always @(negedge clk) middle <= pad;
     assign q = end_register;
     assign q_mid = middle_register;
+    always @(negedge clk) middle <= level;
+`ifdef NNEF_HW_GOWIN
+    IOBUF io (.I(given), .O(level), .OEN(~enabled), .IO(pad));
+`else
+    assign level = pad;
     assign pad = enabled ? given : 1'bz;
+`endif
 `endif
 endmodule
 

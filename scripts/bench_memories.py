@@ -1,19 +1,19 @@
 """Place and route the readers of memories alone, on the pins of boards, and print their clocks.
 
-The quad reader of an iCEBreaker's flash and the SDRAM reader of a ULX3S-85F, each with its pads and
-a consumer that folds all words into the LED.
+Readers of flash on four lines (iCEBreaker) and on one (Tang Nano 9K), and of SDRAM (ULX3S-85F, Tang
+Nano 20K), each with its pads and a consumer that folds all words into the LED.
 """
 
 from __future__ import annotations
 
 import argparse
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nnef_hw.boards import Board
-from nnef_hw.boards.memory_pins import memory_pins
+from nnef_hw.boards.memory_pins import memory_pins, package_ports
 from nnef_hw.boards.top import board_pins
 from nnef_hw.build.synthesis import synthesize
 from nnef_hw.codegen.verilog import to_verilog
@@ -27,14 +27,15 @@ CORE = """
 module core (
     input clk, output led, {ports}
 );
-    reg [15:0] noise = 1, sum = 0;
-    wire [15:0] word;
+    reg [15:0] noise = 1;
+    reg [{width}-1:0] sum = 0;
+    wire [{width}-1:0] word;
     wire valid;
     always @(posedge clk) begin
         noise <= {{noise[14:0], noise[15] ^ noise[13]}};
-        if (valid & ~noise[0]) sum <= {{sum[14:0], sum[15]}} ^ word;
+        if (valid & ~noise[0]) sum <= {{sum[{width}-2:0], sum[{width}-1]}} ^ word;
     end
-    assign led = sum[15];
+    assign led = sum[{width}-1];
     top reader (
         .clk(clk), .rst(1'b0), .o__payload(word), .o__valid(valid), .o__ready(~noise[0]),
         {more}, {connections}
@@ -43,7 +44,7 @@ endmodule
 """
 READ_ONLY = ".start(1'b1)"
 READ_AND_WRITE = """
-        .start(~led), .load(1'b1), .i__payload(noise), .i__valid(noise[1])
+        .start(~led), .load(1'b1), .i__payload({noise, noise}), .i__valid(noise[1])
 """
 
 
@@ -65,13 +66,18 @@ class Probe:
             for port, (direction, width) in self.pads.ports.items()
         ]
         core = CORE.format(
-            ports=", ".join(signals), more=self.more.strip(),
+            ports=", ".join(signals), more=self.more.strip(), width=self.width,
             connections=", ".join(f".{x}({self.pads.prefix}{x})" for x in self.pads.ports),
         )  # fmt: skip
-        top = padded_top(
-            "core", [self.pads], {"clk": ("input", 1), "led": ("output", 1)}, name="probe"
-        )
+        ports = {"clk": ("input", 1), "led": ("output", 1)}
+        names = package_ports(self.board, self.memory)
+        top = padded_top("core", [self.pads], ports, name="probe", names=names)
         return core + top + to_verilog(self.part.build()) + pads_verilog()
+
+    @property
+    def width(self) -> int:
+        """Return the bits of a word."""
+        return 16 if isinstance(self.part, FlashReader) else self.part.chip.width
 
     @property
     def constraints(self) -> str:
@@ -83,19 +89,31 @@ class Probe:
 
 def probes() -> dict[str, Probe]:
     """Return them by name."""
-    icebreaker, ulx3s = find_board("icebreaker"), find_board("ulx3s_85f")
-    flash, sdram = icebreaker.spi_flash, ulx3s.sdram
-    reader = FlashReader(
-        chips=flash.chips, read=flash.best_read(36.0), clock_mhz=36.0, base=flash.image_address,
-        words=WORDS,
-    )  # fmt: skip
-    double = replace(reader, read=flash.best_read(36.0, ddr=True))
-    bursts = SdramReader(chip=sdram.chip, clock_mhz=90.0, words=WORDS, ram=ulx3s.device.ram)
     return {
-        "flash": Probe(icebreaker, flash, reader, FlashPads(reader), READ_ONLY),
-        "flash_ddr": Probe(icebreaker, flash, double, FlashPads(double), READ_ONLY),
-        "sdram": Probe(ulx3s, sdram, bursts, SdramPads(bursts), READ_AND_WRITE),
+        "flash": _flash("icebreaker", 36.0),
+        "flash_ddr": _flash("icebreaker", 36.0, ddr=True),
+        "flash_one_line": _flash("tang_nano_9k", 40.5),
+        "sdram": _sdram("ulx3s_85f", 90.0),
+        "sdram_in_package": _sdram("tang_nano_20k", 60.75),
     }
+
+
+def _flash(name: str, clock_mhz: float, *, ddr: bool = False) -> Probe:
+    board = find_board(name)
+    flash = board.spi_flash
+    part = FlashReader(
+        chips=flash.chips, any_chip=flash.any_chip, read=flash.best_read(clock_mhz, ddr=ddr),
+        clock_mhz=clock_mhz, base=flash.image_address, words=WORDS,
+    )  # fmt: skip
+    return Probe(board, flash, part, FlashPads(part), READ_ONLY)
+
+
+def _sdram(name: str, clock_mhz: float) -> Probe:
+    board = find_board(name)
+    part = SdramReader(
+        chip=board.sdram.chip, clock_mhz=clock_mhz, words=WORDS, ram=board.device.ram
+    )
+    return Probe(board, board.sdram, part, SdramPads(part), READ_AND_WRITE)
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from nnef_hw.boards import find_board
 from nnef_hw.boards.board import Psram, Sdram, SpiFlash
-from nnef_hw.boards.memory_pins import memory_pins
+from nnef_hw.boards.memory_pins import memory_pins, package_ports
 from nnef_hw.boards.top import board_pins
 from nnef_hw.errors import TargetError
 from nnef_hw.memories import FLASH_CHIPS, find_flash
@@ -49,8 +49,9 @@ def test_pins_are_free_and_complete(name):
     board = find_board(name)
     used = {pin.site for pin in board_pins(board).values()}
     for memory in (board.spi_flash, board.sdram):
-        if memory is None:
+        if memory is None or memory.in_package:
             continue
+        assert package_ports(board, memory) == {}
         pins = memory_pins(board, memory)
         sites = [pin.site for pin in pins.values()]
         assert len(set(sites)) == len(sites)
@@ -84,6 +85,15 @@ def test_pins_of_the_sdram():
     assert len(pins) == 7 + 2 + 13 + 2 + 16 - 1
     assert (pins["sdram_clk"].site, pins["sdram_a[12]"].site) == ("F19", "G19")
     assert pins["sdram_dq[15]"].attributes["IO_TYPE"] == "LVCMOS33"
+
+
+def test_pins_within_the_package_have_names():
+    board = find_board("tang_nano_20k")
+    names = package_ports(board, board.sdram)
+    assert memory_pins(board, board.sdram) == {}
+    assert names.keys() == {f"sdram_{port}" for port in board.sdram.ports.values()}
+    assert (names["sdram_clk"], names["sdram_a"]) == ("O_sdram_clk", "O_sdram_addr")
+    assert names["sdram_dq"] == "IO_sdram_dq"
 
 
 def test_pins_that_are_not_there():
