@@ -74,7 +74,7 @@ def check_memory(graph: Graph, target: Target) -> None:
         raise TargetError(
             f"model {graph.name!r} does not fit {target.name} ({target.device.name}) with --arch "
             f"engine: its weights take {min(counts)} of {target.device.bram} block RAMs",
-            remedy="choose a larger board, or give --weight-bits and --arch streaming",
+            remedy="choose a larger board",
         )
 
 

@@ -1,5 +1,7 @@
 """Every kind of layer on the engine: codes and cycles, in Amaranth's simulator."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from engine_graphs import EngineNetwork
@@ -96,6 +98,21 @@ def test_pools(builder, fix, run_engine, op, border):
     x = builder.input("x", (1, 5, 6, 7))
     builder.pool(op, x, 3, stride=2, padding=1, border=border)
     graph = fix(builder.build(), symmetric=False)
+    run_engine(planned(graph), graph)
+
+
+def test_limits_of_codes(builder, fix, run_engine):
+    """Those of a layer's own codes and those of a sum, inside of what a code can hold."""
+    x = builder.input("x", (1, 4, 3, 3))
+    first = builder.op("relu", conv(builder, x, 4, 4, padding=1))
+    builder.op("add", first, conv(builder, first, 4, 4, padding=1))
+    graph = fix(builder.build())
+
+    def narrowed(node):
+        requant = node.attrs.get("requant")
+        return node.with_attrs(requant=replace(requant, lo=requant.lo + 90, hi=requant.hi - 60))
+
+    graph = graph.replaced(nodes=tuple(map(narrowed, graph.nodes)))
     run_engine(planned(graph), graph)
 
 
