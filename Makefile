@@ -6,7 +6,7 @@ JOBS ?= auto
 # EXTRAS=dev,crosscheck also compares with other projects' parsers and engines.
 EXTRAS ?= dev
 
-.PHONY: demo test nightly golden passes lint types bench bench-frontend bench-tools clean
+.PHONY: demo test nightly golden passes lint types bench bench-engine bench-frontend bench-tools clean
 
 demo: $(VENV)/.installed
 	$(BIN)/nnef-hw build examples/digits_cnn/digits_cnn.nnef.tgz --board icebreaker \
@@ -37,6 +37,10 @@ types: $(VENV)/.installed-dev
 # About five minutes. ARGS="--quick" leaves out place and route of the ECP5-85F.
 bench: $(VENV)/.installed
 	$(BIN)/python scripts/bench.py $(ARGS)
+
+# Cycles of the shared engine, by simulation of MLPerf Tiny's networks.
+bench-engine: $(VENV)/.installed
+	$(BIN)/python scripts/bench_engine.py $(ARGS)
 
 # How fast models are read. ARGS="--fuzz 10000" loads that many damaged models instead.
 bench-frontend: $(VENV)/.installed

@@ -13,6 +13,7 @@ from nnef_hw.engine.layer import Layer, Places, Shape
 from nnef_hw.engine.memory_plan import Stay, allocate
 from nnef_hw.engine.nest import Nest, Part
 from nnef_hw.engine.network import Loading, Network
+from nnef_hw.errors import TargetError
 from nnef_hw.numerics import signed_bits
 from nnef_hw.parts.engine import CODE_BITS, LEVELS, QUANTITIES, Engine, Kind
 
@@ -152,7 +153,12 @@ class Design:
             places = Places(self.places[layer.operand], weight, constant, self.places[layer.tensor])
             found.append(parts := layer.parts(self.shape, places, most))
             longest = max(part.weight_words for part in parts)
-            assert most is None or longest <= self.ring_words, f"{layer.name}: {longest} words"
+            if most is not None and longest > self.ring_words:
+                raise TargetError(
+                    f"layer {layer.name!r}: a pass takes {longest:,} words of weights, and the "
+                    f"ring has {self.ring_words:,}",
+                    remedy="take a larger array, or a larger ring",
+                )
             weight += len(layer.weights(self.shape))
             constant += len(layer.bias(self.shape))
         return tuple(found)
@@ -274,12 +280,12 @@ class Design:
         widths = {name: max(1, (depth - 1).bit_length()) for name, depth in depths.items()}
         for name in ("y", "x"):
             extremes = [x.nest.extremes(name) for x in run if x.nest is not None]
-            # what is before an image must not look like being inside of it
-            widths[name] = _bits([max(high, 0) - min(low, 0) for low, high in extremes])
+            widths[name] = _bits([max(high, 0) for _, high in extremes])
             extent = "height" if name == "y" else "width"
             sizes = [
                 x.fields[extent] - min(low, 0) for x, (low, _) in zip(run, extremes, strict=True)
             ]
+            # what is before an image must not look like being inside of it
             widths[name] = max(widths[name], _bits(sizes))
         return widths
 

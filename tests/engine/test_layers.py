@@ -11,6 +11,7 @@ from nnef_hw.engine.design import Design
 from nnef_hw.engine.layer import Shape
 from nnef_hw.engine.network import lower
 from nnef_hw.engine.plan import EnginePlan
+from nnef_hw.errors import TargetError
 from nnef_hw.testing import GraphBuilder
 
 BOARD = find_board("ulx3s_85f")
@@ -99,6 +100,14 @@ def test_pools(builder, fix, run_engine, op, border):
     builder.pool(op, x, 3, stride=2, padding=1, border=border)
     graph = fix(builder.build(), symmetric=False)
     run_engine(planned(graph), graph)
+
+
+def test_a_ring_that_is_too_small(builder, fix):
+    x = builder.input("x", (1, 9, 4, 4))
+    conv(builder, x, 5, 9)
+    plan = planned(fix(builder.build()), ring_words=16)
+    with pytest.raises(TargetError, match=r"a pass takes 27 words of weights, and the ring has 16"):
+        plan.design.parts  # noqa: B018
 
 
 def test_limits_of_codes(builder, fix, run_engine):

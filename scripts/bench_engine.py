@@ -1,0 +1,100 @@
+"""Measure the shared engine: cycles and use of its multipliers, by simulation.
+
+The trained networks are read from NNEF_HW_ZOO (or a folder ``shared/zoo`` beside the repository);
+those that are absent are left out. Arrays are not chosen for a board: docs/engine.md compares
+sizes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from nnef_hw.boards import find_board
+from nnef_hw.build.fixed import fix_model
+from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.engine.accelerator import EngineAccelerator
+from nnef_hw.engine.design import Design
+from nnef_hw.engine.layer import Shape
+from nnef_hw.engine.network import lower
+from nnef_hw.engine.plan import EnginePlan
+from nnef_hw.errors import TargetError
+from nnef_hw.frontend import load, save
+from nnef_hw.ir import Graph
+from nnef_hw.reference import quantize_inputs, run_fixed
+from nnef_hw.run.rtl import run_rtl
+from nnef_hw.samples import Samples, load_samples
+
+ROOT = Path(__file__).resolve().parent.parent
+ZOO = Path(os.environ.get("NNEF_HW_ZOO", ROOT.parent / "shared" / "zoo"))
+NETWORKS = (
+    "mlperf_ic_resnet8", "mlperf_kws_dscnn", "mlperf_sww_ds1d", "mlperf_vww_mobilenetv1",
+    "mlperf_ad_fcae", "mnist_lenet5",
+)  # fmt: skip
+SIZES = (Shape(4, 4), Shape(8, 8))
+TARGET = find_board("ulx3s_85f")
+RING_WORDS = 512
+
+
+def main() -> None:
+    """Quantize, simulate, print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--frames", type=int, default=2, help="frames of each simulation")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench")
+    parser.add_argument("names", nargs="*", help="only these networks")
+    options = parser.parse_args()
+
+    table = Table(title="Shared engine", title_justify="left")
+    for heading in (
+        "network", "array", "cycles", "use", "frames", "bit exact", "cycles predicted = simulated",
+        f"cycles, weights through {RING_WORDS} words",
+    ):  # fmt: skip
+        table.add_column(heading)
+    for name in options.names or NETWORKS:
+        if not (ZOO / name / "model.nnef.tgz").exists():
+            continue
+        graph, samples = _fixed(name, options.out)
+        for size in SIZES:
+            print(f"{name}, {size.rows} x {size.lanes}...", flush=True)
+            table.add_row(name, f"{size.rows} x {size.lanes}",
+                          *_measure(graph, samples[: options.frames], size))  # fmt: skip
+    Console(width=160).print(table)
+
+
+def _fixed(name: str, folder: Path) -> tuple[Graph, Samples]:
+    """Return a network's fixed graph, quantized once, and its samples."""
+    model = load(ZOO / name / "model.nnef.tgz")
+    samples = load_samples(ZOO / name / "samples.npz", model)
+    path = folder / f"{name}-fixed.nnef.tgz"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        save(fix_model(model, samples)[0], path)
+    return load(path), samples
+
+
+def _measure(graph: Graph, samples: Samples, size: Shape) -> list[Any]:
+    network = lower(graph, TARGET.device)
+    plan = EnginePlan.of(Design(network, size, TARGET.device), TARGET, None)
+    codes = quantize_inputs(graph, samples.inputs)
+    run = run_rtl(to_verilog(EngineAccelerator(plan)), plan, graph, codes)
+    expected = run_fixed(graph, codes)
+    is_exact = all((run.codes[name] == found).all() for name, found in expected.items())
+    is_predicted = (run.interval or plan.interval, run.latency) == (plan.interval, plan.latency)
+    try:
+        ring = Design(network, size, TARGET.device, RING_WORDS)
+        streamed = f"{EnginePlan.of(ring, TARGET, None).interval:,}"
+    except TargetError as error:
+        streamed = error.reason
+    return [
+        f"{plan.interval:,}", f"{plan.mac_utilization:.1%}", str(len(samples)),
+        "yes" if is_exact else "NO", "equal" if is_predicted else "DIFFERENT", streamed,
+    ]  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
