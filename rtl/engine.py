@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw.parts.engine import CODE_BITS, RING_BITS, Engine
 from nnef_hw.rtl.engine_array import EngineArray
 from nnef_hw.rtl.engine_border import EngineLoader, EngineSender
+from nnef_hw.rtl.engine_codes import EngineCodes
 from nnef_hw.rtl.engine_results import EngineRequantizer, EngineResidual, EngineTables
 from nnef_hw.rtl.engine_ring import EngineRing
 from nnef_hw.rtl.engine_sequencer import EngineSequencer
@@ -71,7 +72,7 @@ class SharedEngine(wiring.Component):
             part, bits=self.target[0], signed=self.target[1]
         )
         address, weights = self._weights(m, sequencer)
-        m.submodules.codes = codes = TiledMemory(part.code_memory, writable=True)
+        m.submodules.codes = codes = EngineCodes(part)
         parameters = sequencer.parameters
         wiring.connect(m, wiring.flipped(self.i), loader.i)
         wiring.connect(m, sender.o, wiring.flipped(self.o))
@@ -91,7 +92,6 @@ class SharedEngine(wiring.Component):
             Signal(len(array.weights), reset_less=True),
         )
         m.d.comb += [
-            codes.read_enable.eq(1),
             codes.read_address.eq(Mux(sender.is_active, sender.address, sequencer.word.read)),
             address.eq(sequencer.word.weight),
             array.word.eq(sequencer.word),
@@ -110,20 +110,19 @@ class SharedEngine(wiring.Component):
         result = requantizer.o
         if part.residual_bits:
             m.submodules.residual = residual = EngineResidual(part)
-            m.submodules.others = others = TiledMemory(part.code_memory, writable=True)
             m.d.comb += [
                 residual.i.eq(result),
                 residual.parameters.eq(parameters),
-                others.read_address.eq(residual.address),
-                others.read_enable.eq(residual.enable),
-                residual.word.eq(others.read_data),
+                codes.other_address.eq(residual.address),
+                codes.other_enable.eq(residual.enable),
+                residual.word.eq(codes.other_data),
             ]
             result = residual.o
         if part.tables:
             m.submodules.tables = tables = EngineTables(part, entries=self.entries)
             m.d.comb += [tables.i.eq(result), tables.parameters.eq(parameters)]
             result = tables.o
-        self._write(m, result, loader, [codes, *([others] if part.residual_bits else [])])
+        self._write(m, result, loader, codes)
         return m
 
     def _weights(self, m, sequencer):
@@ -143,7 +142,7 @@ class SharedEngine(wiring.Component):
         m.d.comb += weights.read_enable.eq(1)
         return weights.read_address, weights.read_data
 
-    def _write(self, m, result, loader, memories):
+    def _write(self, m, result, loader, codes):
         """Collect codes to words, and write these, or what the loader brings."""
         part = self.part
         word = Signal(part.word_bits, reset_less=True)
@@ -152,9 +151,8 @@ class SharedEngine(wiring.Component):
         m.d.sync += [complete.eq(result.valid & result.last), address.eq(result.write)]
         with m.If(result.valid):
             m.d.sync += word.eq(Cat(word[CODE_BITS:], result.code))
-        for memory in memories:
-            m.d.comb += [
-                memory.write_enable.eq(loader.enable | complete),
-                memory.write_address.eq(Mux(loader.enable, loader.address, address)),
-                memory.write_data.eq(Mux(loader.enable, loader.word, word)),
-            ]
+        m.d.comb += [
+            codes.write_enable.eq(loader.enable | complete),
+            codes.write_address.eq(Mux(loader.enable, loader.address, address)),
+            codes.write_data.eq(Mux(loader.enable, loader.word, word)),
+        ]

@@ -8,9 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
+from nnef_hw.blockram import SPRAM_SHAPE
 from nnef_hw.devices import Device
 from nnef_hw.engine.layer import Layer, Places, Shape
-from nnef_hw.engine.memory_plan import Stay, allocate
+from nnef_hw.engine.memory_plan import Stay, allocate, allocate_banks
 from nnef_hw.engine.nest import Nest, Part
 from nnef_hw.engine.network import Loading, Network
 from nnef_hw.errors import TargetError
@@ -73,8 +74,8 @@ class Design:
         return self._loaded[1]
 
     @cached_property
-    def _memory(self) -> tuple[Mapping[str, int], int]:
-        """First word of every tensor, and words in all; instruction 0 loads, layers follow."""
+    def _stays(self) -> list[Stay]:
+        """From when to when tensors are in memory: instruction 0 loads, layers follow."""
         sent = len(self.layers) + 1
         lanes = self.shape.lanes
 
@@ -88,7 +89,23 @@ class Design:
             other = None if layer.residual is None else layer.residual.tensor
             words = layer.target.words(lanes)
             stays.append(Stay(layer.tensor, words, n, last(layer.tensor, n), other))
-        return allocate(stays)
+        return stays
+
+    @cached_property
+    def _banks(self) -> Mapping[str, int] | None:
+        """First word of every tensor in two banks of single-port RAM; None if that cannot be."""
+        depth, width = SPRAM_SHAPE
+        if 2 * self.shape.lanes * CODE_BITS // width > self.device.spram:
+            return None
+        apart = [(layer.operand, layer.tensor) for layer in self.layers]
+        return allocate_banks(self._stays, apart, depth)
+
+    @cached_property
+    def _memory(self) -> tuple[Mapping[str, int], int]:
+        """First word of every tensor, and words in all."""
+        if self._banks is not None:
+            return self._banks, 2 * SPRAM_SHAPE[0]
+        return allocate(self._stays)
 
     @property
     def places(self) -> Mapping[str, int]:
@@ -235,6 +252,7 @@ class Design:
             weight_words=weight_words, constant_words=constant_words,
             instructions=len(self.instructions), fields=fields, ram=self.device.ram,
             ring_words=self.ring_words, tables=len(self._tables),
+            single_port=self._banks is not None,
         )  # fmt: skip
 
     def _fields(self, weight_words: int, constant_words: int) -> tuple[dict[str, int], int]:

@@ -32,6 +32,7 @@ def array_resources(design: Design) -> Resources:
         ff=round(_flip_flops(engine)),
         dsp=dsp,
         bram=sum(memory.count for memory in engine.memories),
+        spram=engine.spram,
     )
 
 

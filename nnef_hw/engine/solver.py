@@ -100,12 +100,12 @@ def _misfit(plans: list[EnginePlan], target: Target) -> TargetError:
         f"{wanted:,} {_NAMES[name]} of {available:,}"
         for name, wanted, available in _short(plan.resources, target.device)
     ]
-    codes = design.engine.code_words * design.shape.lanes
-    weights = sum(layer.weight_bytes for layer in design.layers)
+    kept = f"{sum(layer.weight_bytes for layer in design.layers):,} bytes of weights"
+    if not design.engine.single_port:
+        kept += f" and {design.engine.code_words * design.shape.lanes:,} of codes"
     return TargetError(
         f"model {plan.model!r} does not fit {target.name} ({target.device.name}) with --arch "
         f"engine: an array of {design.shape.rows} x {design.shape.lanes} takes "
-        f"{' and '.join(reasons)}; {codes:,} bytes of codes and {weights:,} of weights are kept "
-        "in block RAM",
+        f"{' and '.join(reasons)}; {kept} are kept in block RAM",
         remedy="choose a larger board, or a smaller network",
     )

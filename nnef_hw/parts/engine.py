@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
-from nnef_hw.blockram import BlockRam, Tiling, tile_memory
+from nnef_hw.blockram import SPRAM_SHAPE, BlockRam, Tiling, tile_memory
 
 __all__ = ["CODE_BITS", "LEVELS", "PASS_LEVEL", "QUANTITIES", "RING_BITS", "Engine", "Kind"]
 
@@ -69,6 +69,8 @@ class Engine:
         Functions by table, of codes of 8 bits.
     code_words, constant_words
         Depths of its memories of codes and of constants.
+    single_port
+        Whether the codes are in two banks of single-port RAM, each of half the words.
     weight_words
         Words of weights of a frame.
     ring_words
@@ -100,6 +102,7 @@ class Engine:
     ram: BlockRam
     ring_words: int = 0
     tables: int = 0
+    single_port: bool = False
 
     def __post_init__(self) -> None:
         for name in ("rows", "lanes"):
@@ -175,7 +178,9 @@ class Engine:
         The first word that one reads two cycles later finds all codes written.
         """
         behind = self.tree_levels + self.requantizer_delay + self.residual_delay + self.table_delay
-        return self.keep_stage - 1 + self.rows + behind
+        # a write to single-port RAM may wait for a cycle
+        waits = int(self.single_port and self.residual_bits > 0)
+        return self.keep_stage - 1 + self.rows + behind + waits
 
     @cached_property
     def loop_fields(self) -> Mapping[str, int]:
@@ -251,9 +256,14 @@ class Engine:
         return tile_memory(self.ram, self.tables << CODE_BITS, CODE_BITS)
 
     @property
+    def spram(self) -> int:
+        """Single-port RAMs."""
+        return 2 * self.word_bits // SPRAM_SHAPE[1] if self.single_port else 0
+
+    @property
     def memories(self) -> tuple[Tiling, ...]:
-        """All memories; activations are there twice if sums of two codes read them, too."""
-        copies = 2 if self.residual_bits else 1
+        """All memories of block RAM: of codes twice if sums of two tensors read them, too."""
+        copies = 0 if self.single_port else 2 if self.residual_bits else 1
         others = (*self.weight_memories, self.constant_memory, self.program_memory)
         tables = (self.table_memory,) if self.tables else ()
         return (self.code_memory,) * copies + others + tables

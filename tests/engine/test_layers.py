@@ -17,9 +17,9 @@ from nnef_hw.testing import GraphBuilder
 BOARD = find_board("ulx3s_85f")
 
 
-def planned(graph, rows=4, lanes=4, ring_words=0):
-    design = Design(lower(graph, BOARD.device), Shape(rows, lanes), BOARD.device, ring_words)
-    return EnginePlan.of(design, BOARD, None)
+def planned(graph, rows=4, lanes=4, ring_words=0, board=BOARD):
+    design = Design(lower(graph, board.device), Shape(rows, lanes), board.device, ring_words)
+    return EnginePlan.of(design, board, None)
 
 
 @pytest.fixture
@@ -100,6 +100,36 @@ def test_pools(builder, fix, run_engine, op, border):
     builder.pool(op, x, 3, stride=2, padding=1, border=border)
     graph = fix(builder.build(), symmetric=False)
     run_engine(planned(graph), graph)
+
+
+@pytest.mark.parametrize(("size", "outputs"), [(1, 5), (2, 4), (3, 5)])
+def test_codes_in_single_port_ram(builder, fix, run_engine, size, outputs):
+    """Read in one bank while the other one is written, and read where a tensor is added.
+
+    With 9 words per pass a write comes in the cycle in which another word is read.
+    """
+    x = builder.input("x", (1, 4, 4, 3))
+    options = {"padding": [(size // 2, (size - 1) // 2)] * 2}
+    first = builder.op("relu", conv(builder, x, outputs, 4, size, **options))
+    second = builder.op("relu", conv(builder, first, 4, outputs, size, **options))
+    third = conv(builder, second, outputs, 4, size, **options)
+    builder.pool("max_pool", builder.op("add", first, third), 2)
+    graph = fix(builder.build())
+    plan = planned(graph, board=find_board("icebreaker"))
+    assert plan.design.engine.single_port
+    assert plan.resources.spram == 4
+    assert plan.design.layers[2].residual is not None
+    run_engine(plan, graph)
+
+
+def test_codes_that_two_banks_cannot_hold(builder, fix):
+    """What is added to a layer's result must not be in the bank that it reads."""
+    x = builder.input("x", (1, 4, 3, 3))
+    first = builder.op("relu", conv(builder, x, 4, 4, padding=1))
+    builder.op("add", first, conv(builder, first, 4, 4, padding=1))
+    plan = planned(fix(builder.build()), board=find_board("icebreaker"))
+    assert not plan.design.engine.single_port
+    assert plan.resources.spram == 0
 
 
 def test_a_ring_that_is_too_small(builder, fix):

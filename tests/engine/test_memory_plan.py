@@ -1,6 +1,6 @@
 """Where tensors are put."""
 
-from nnef_hw.engine.memory_plan import Stay, allocate
+from nnef_hw.engine.memory_plan import Stay, allocate, allocate_banks
 
 
 def test_tensors_that_never_meet_share_a_place():
@@ -25,3 +25,13 @@ def test_other_sizes_do_not_share():
     places, words = allocate([Stay("x", 4, 0, 2), Stay("sum", 5, 2, 3, replaces="x")])
     assert words == 9
     assert places == {"sum": 0, "x": 5}
+
+
+def test_banks():
+    """A tensor that is read and one that is written meanwhile are apart, a sum is with its term."""
+    stays = [Stay("x", 4, 0, 1), Stay("y", 6, 1, 3), Stay("z", 4, 2, 3), Stay("s", 6, 3, 4, "y")]
+    apart = [("x", "y"), ("y", "z"), ("z", "s")]
+    places = allocate_banks(stays, apart, 8)
+    assert places == {"x": 0, "z": 0, "y": 8, "s": 8}
+    assert allocate_banks(stays, apart, 5) is None
+    assert allocate_banks(stays, [*apart, ("y", "s")], 8) is None

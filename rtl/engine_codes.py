@@ -1,0 +1,128 @@
+"""The shared engine's memory of activations: in block RAM, or in two banks of single-port RAM."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from nnef_hw.blockram import SPRAM_SHAPE
+from nnef_hw.parts.engine import Engine
+from nnef_hw.rtl.memory import SinglePortMemory, TiledMemory
+
+__all__ = ["EngineCodes"]
+
+
+class EngineCodes(wiring.Component):
+    """Words that are read and written in every cycle; and others, where tensors are added.
+
+    In single-port RAM the upper half of the addresses is a bank of its own: what is read is never
+    in the bank of what is written or of the others. A write waits for the cycle in which another
+    word is read there; the next one comes later than that.
+
+    Golden model: an array of words.
+
+    Members
+    -------
+    read_address : In
+    read_data : Out(lanes * 8)
+        The word, a cycle later.
+    write_address, write_data, write_enable : In
+        What is written.
+    other_address, other_enable : In
+    other_data : Out(lanes * 8)
+        The other word, a cycle later and from then on; only where tensors are added.
+    """
+
+    def __init__(self, part: Engine):
+        self.part = part
+        address = range(part.code_words)
+        members = {
+            "read_address": In(address), "read_data": Out(part.word_bits),
+            "write_address": In(address), "write_data": In(part.word_bits),
+            "write_enable": In(1),
+        }  # fmt: skip
+        if part.residual_bits:
+            members |= {
+                "other_address": In(address), "other_enable": In(1),
+                "other_data": Out(part.word_bits),
+            }  # fmt: skip
+        super().__init__(members)
+
+    def elaborate(self, platform):
+        m = Module()
+        if self.part.single_port:
+            self._banks(m)
+        else:
+            self._block_rams(m)
+        return m
+
+    def _block_rams(self, m):
+        """Keep a copy for each of the words that are read."""
+        copies = [("codes", self.read_address, 1, self.read_data)]
+        if self.part.residual_bits:
+            copies.append(("others", self.other_address, self.other_enable, self.other_data))
+        for name, address, enable, found in copies:
+            m.submodules[name] = memory = TiledMemory(self.part.code_memory, writable=True)
+            m.d.comb += [
+                memory.read_address.eq(address),
+                memory.read_enable.eq(enable),
+                found.eq(memory.read_data),
+                memory.write_address.eq(self.write_address),
+                memory.write_data.eq(self.write_data),
+                memory.write_enable.eq(self.write_enable),
+            ]
+
+    def _banks(self, m):
+        depth, width = SPRAM_SHAPE
+        writing = Signal()
+        write_address, write_data = self.write_address, self.write_data
+        others, other_address = Const(0), Const(0, len(self.write_address))
+        m.d.comb += writing.eq(self.write_enable)
+        if self.part.residual_bits:
+            # The other word is in the bank that is written.
+            others, other_address = self.other_enable, self.other_address
+            waiting = Signal()
+            saved_address = Signal.like(write_address, reset_less=True)
+            saved_data = Signal.like(write_data, reset_less=True)
+            m.d.comb += writing.eq((self.write_enable & ~others) | waiting)
+            m.d.sync += [
+                waiting.eq(self.write_enable & others),
+                saved_address.eq(write_address),
+                saved_data.eq(write_data),
+            ]
+            write_address = Mux(waiting, saved_address, write_address)
+            write_data = Mux(waiting, saved_data, write_data)
+        found = []
+        for bank in range(2):
+            here = Signal(name=f"writes{bank}")
+            other = Signal(name=f"other{bank}")
+            m.d.comb += [
+                here.eq(writing & (write_address[-1] == bank)),
+                other.eq(others & (other_address[-1] == bank)),
+            ]
+            parts = []
+            for column in range(self.part.word_bits // width):
+                memory = SinglePortMemory(depth=depth, width=width)
+                m.submodules[f"bank{bank}_{column}"] = memory
+                m.d.comb += [
+                    memory.address.eq(Mux(here, write_address,
+                                          Mux(other, other_address, self.read_address))),
+                    memory.write_enable.eq(here),
+                    memory.read_enable.eq(~here),
+                    memory.write_data.eq(write_data.word_select(column, width)),
+                ]
+                parts.append(memory.read_data)
+            found.append(Cat(parts))
+
+        def chosen(address, name):
+            bank = Signal(name=name)
+            m.d.sync += bank.eq(address[-1])
+            return Mux(bank, found[1], found[0])
+
+        m.d.comb += self.read_data.eq(chosen(self.read_address, "read_bank"))
+        if self.part.residual_bits:
+            fresh = Signal()
+            held = Signal(self.part.word_bits, reset_less=True)
+            m.d.sync += fresh.eq(others)
+            word = Mux(fresh, chosen(other_address, "other_bank"), held)
+            m.d.sync += held.eq(word)
+            m.d.comb += self.other_data.eq(word)
