@@ -222,6 +222,15 @@ def test_weights_pass_as_a_stream(builder, fix, run_engine, stall):
     run_engine(plan, graph, frames=3, stall=stall)
 
 
+def test_a_pass_may_fill_the_ring(builder, fix, run_engine):
+    x = builder.input("x", (1, 15, 2, 3))
+    conv(builder, x, 5, 15, size=2)
+    graph = fix(builder.build())
+    plan = planned(graph, ring_words=16)
+    assert [part.weight_words for part in plan.design.parts[0]] == [16, 16]
+    run_engine(plan, graph)
+
+
 @pytest.mark.parametrize("rows", [4, 8])
 def test_an_engine_waits_for_weights(builder, fix, run_engine, rows):
     """Of linear layers every weight is used once: the stream sets the interval."""
