@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.ir import Graph, StreamOrder
+from nnef_hw.passes.names import authors_name
 
 __all__ = ["check_data_movement"]
 
@@ -20,9 +21,10 @@ def check_data_movement(graph: Graph) -> Iterator[NnefHwError]:
         node, (origin, _) = graph.producer(name), order.origin(name)
         before, after = graph.tensor(origin).shape, graph.tensor(name).shape
         if node is not None and order.reordering(name) is None:
-            what = f"{origin!r} {list(before)} to {list(after)}"
+            what = f"{authors_name(graph, origin)!r} {list(before)} to {list(after)}"
             yield UnsupportedError(
-                f"{node.op} {name!r}: the change from {what} is no exchange of axes",
+                f"{node.op} {authors_name(graph, name)!r}: the change from {what} is no exchange "
+                "of axes",
                 remedy="reshape before axes change places, or by whole axes",
                 location=node.location,
             )

@@ -11,6 +11,7 @@ from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.ir.operators import CanonicalOperator, PerOperator, PoolAttributes
 from nnef_hw.passes.check_data_movement import check_data_movement
 from nnef_hw.passes.editor import channel_values, is_trivial
+from nnef_hw.passes.names import authors_name
 from nnef_hw.reference.windows import pool_counts
 
 __all__ = ["find_unsupported", "refuse_states"]
@@ -42,7 +43,9 @@ def find_unsupported(graph: Graph) -> list[NnefHwError]:
     for node in graph.nodes:
         for reason, remedy in _problems(graph, node):
             error = UnsupportedError(
-                f"{node.op} {node.name!r}: {reason}", remedy=remedy, location=node.location
+                f"{node.op} {authors_name(graph, node.name)!r}: {reason}",
+                remedy=remedy,
+                location=node.location,
             )
             errors.append(error)
     errors += check_data_movement(graph)
@@ -91,7 +94,7 @@ def _contents(graph: Graph, node: Node) -> Iterator[Problem]:
         tensor = graph.tensor(name)
         if tensor.dtype != "scalar":
             yield (
-                f"its input {name!r} holds {_CONTENTS[tensor.dtype]}",
+                f"its input {authors_name(graph, name)!r} holds {_CONTENTS[tensor.dtype]}",
                 "hardware computes with quantized real numbers only",
             )
         elif tensor.data is not None and not (finite := np.isfinite(tensor.data)).all():
@@ -188,8 +191,9 @@ def _arithmetic(graph: Graph, node: Node) -> Iterator[Problem]:
     for name in node.inputs:
         tensor = graph.tensor(name)
         if tensor.data is None and tensor.shape != result:
+            shown = authors_name(graph, name)
             yield (
-                f"its input {name!r} has shape {list(tensor.shape)}, its result {list(result)}",
+                f"its input {shown!r} has shape {list(tensor.shape)}, its result {list(result)}",
                 "use activations of equal shapes",
             )
         elif (

