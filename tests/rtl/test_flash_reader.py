@@ -23,10 +23,9 @@ READER = parts.FlashReader(chips=(FLASH,), read=QUAD_IO, clock_mhz=24.0, base=0x
 CASES = {
     "one line, any chip": replace(READER, any_chip=True, read=READ),
     "one line, fast": replace(READER, read=FAST_READ),
-    "four lines out": replace(READER, read=QUAD_OUTPUT),
+    "four lines out, 48 MHz": replace(READER, read=QUAD_OUTPUT, clock_mhz=48.0, base=0),
     "four lines": READER,
     "both edges": replace(READER, read=QUAD_IO_DDR),
-    "48 MHz": replace(READER, clock_mhz=48.0, base=0),
 }
 BODY = """
     wire cs_n;
@@ -98,7 +97,8 @@ def check(part, result, contents, first=0):
     offered = iter((result.offered - first).tolist())
     taken = iter((result.taken - first).tolist())
     for start in (result.started - first).tolist():
-        assert times.begin(start) == start
+        # its request was there long before
+        assert times.begin(0) == start
         for _ in range(part.words):
             assert times.offered == next(offered)
             cycle = next(taken)

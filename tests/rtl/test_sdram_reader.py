@@ -87,15 +87,18 @@ def run(part, *, reads=2, device=None, **options):
     )
 
 
-def check(part, result):
-    """Compare words and cycles with what was written and with the prediction."""
+def check(part, result, *, waited=True):
+    """Compare words and cycles with what was written and with the prediction.
+
+    ``waited``: all reads but the first were asked for before they could begin.
+    """
     reads = len(result.started) - 1
     assert (result.words.reshape(reads, -1) == noise(part.words, part.chip.width)).all()
     assert result.started[0] == part.setup_cycles
     times = part.words_from()
     offered, taken = iter(result.offered.tolist()), iter(result.taken.tolist())
-    for start in result.started[1:].tolist():
-        assert times.begin(start) == start
+    for n, start in enumerate(result.started[1:].tolist()):
+        assert times.begin(0 if waited and n else start) == start
         for _ in range(part.words):
             assert times.offered == next(offered)
             cycle = next(taken)
@@ -116,7 +119,7 @@ def test_words_come_when_they_are_predicted(part):
 def test_reads_begin_at_any_time_between_refreshes():
     part = replace(READER, clock_mhz=25.0, words=16)
     result = run(part, reads=200, stall=0.9, seed=4)
-    check(part, result)
+    check(part, result, waited=False)
     # in some a refresh is due when the first burst should begin
     assert ((result.started[1:] + 1) % part.refresh_cycles == 0).sum() > 1
 
@@ -130,10 +133,10 @@ def test_netlist_has_the_same_cycles():
 
 def test_rate():
     """What a consumer gets that takes a word in every cycle."""
-    part = replace(READER, words=1 << 20)
+    part = replace(READER, words=1 << 17)
     times = part.words_from()
     times.begin(0)
     taken = [times.take(0) for _ in range(part.words)]
     rate = (part.words - 1) / (taken[-1] - taken[0])
-    assert rate == pytest.approx(part.words_per_cycle, rel=1e-3)
+    assert rate == pytest.approx(part.words_per_cycle, rel=2e-3)
     assert np.diff(taken).max() == (part.burst_cycles(0) + part.refresh_command_cycles + 1)
