@@ -14,14 +14,12 @@ from nnef_hw.passes.views import is_image
 
 __all__ = ["SinkTransposes"]
 
-_REDUCTIONS = {"max_reduce", "mean_reduce", "min_reduce", "sum_reduce"}
-
 
 @dataclass(frozen=True, slots=True)
 class SinkTransposes:
     """Swap an operator and the equal ``transpose`` of each of its operands.
 
-    Of arithmetic, functions, ``concat`` and reductions.
+    Of arithmetic, functions and ``concat``; :class:`.HoistArithmetic` is for what has reductions.
 
     Exporters of networks whose channels come last turn the image back behind every layer. Constants
     are turned, too. The result is transposed in place of the operands.
@@ -45,8 +43,6 @@ class SinkTransposes:
             new = replace(node, inputs=tuple(inputs), outputs=(inner,))
             if node.op == "concat":
                 new = new.with_attrs(axis=axes[node.attrs["axis"]])
-            elif node.op in _REDUCTIONS:
-                new = new.with_attrs(axes=[axes[axis] for axis in node.attrs["axes"]])
             turn = Node("transpose", (inner,), (node.name,), {"axes": axes}, node.location)
             editor.emit(new, turn)
         return editor.finish()
@@ -73,7 +69,7 @@ def _common_axes(editor: Editor, node: Node) -> list[int] | None:
 
 def _is_movable(node: Node) -> bool:
     traits = (Trait.ARITHMETIC, Trait.TABLE)
-    return any(map(node.has, traits)) or node.op == "concat" or node.op in _REDUCTIONS
+    return any(map(node.has, traits)) or node.op == "concat"
 
 
 def _is_free(editor: Editor, name: str) -> bool:

@@ -277,9 +277,9 @@ NETWORKS = {
     detector: [
         "conv", "conv", "conv", "conv", "concat", "softmax", "conv", "conv", "concat", "sigmoid",
     ],
-    anchors_decoded: ["conv", "sigmoid", "slice", "slice", "mul", "concat"],
-    chosen_channels: ["tanh", "slice", "slice", "slice", "concat", "sigmoid"],
-    joined_with_numbers: ["tanh", "pad", "concat", "conv", "sigmoid"],
+    anchors_decoded: ["conv", "sigmoid", "slice", "slice", "pointwise", "concat"],
+    chosen_channels: ["tanh", "slice", "slice", "concat", "sigmoid"],
+    joined_with_numbers: ["tanh", "pad", "concat", "add", "sigmoid"],
     greatest_along_rows: ["tanh", "argmax_reduce"],
     padded_channels: ["conv", "pad", "pad"],
     joined_with_one_value: ["sigmoid", "pad"],
