@@ -111,6 +111,8 @@ def _end(row: Mapping[str, Any]) -> str:
     if interval == row["floor"]:
         return "no folding is faster"
     ends = [f"{_UNITS[name]} ({units.count(n)})" for name, n in row["with_twice"].items()]
+    if not ends and row["floor"] is None:
+        return "not known"
     return " or ".join(ends) or "several resources at once"
 
 

@@ -39,6 +39,7 @@ def test_build(tmp_path, rng):
     page = (options.out / "report.html").read_text()
     assert "all layers take turns on one array" in page
     assert "shared engine" in page
+    assert "several resources at once" not in page
 
     folder = BuildFolder.open(options.out)
     assert folder.plan.dumps() == (options.out / "plan.json").read_text()
