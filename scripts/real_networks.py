@@ -158,7 +158,7 @@ _STANDS = {
     "refused": "not read",
     "read": "read; results differ",
     "equal": "float results",
-    "buildable": "hardware; no board has room",
+    "buildable": "hardware; not built",
 }
 
 
