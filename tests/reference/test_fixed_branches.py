@@ -150,7 +150,8 @@ def test_a_constant_may_be_joined():
     node = Node("concat", ("k", "x", "x"), ("z",), {"axis": 1})
     graph = replace(builder.build(), tensors=tensors, nodes=(node,), outputs=("z",))
     qtype = QType(8, False, 0.1, zero_point=3)
-    fixed = build_fixed(simplify(graph), FixedParams({"x": qtype, "z": qtype}, {}))
+    graph = graph.replaced(stage=Stage.CANONICAL)
+    fixed = build_fixed(graph, FixedParams({"x": qtype, "z": qtype}, {}))
     found = run_fixed(fixed, {"x": np.array([[1, 2], [3, 4], [5, 6]])})["z"]
     assert found.tolist() == [[8, 1, 2, 1, 2], [8, 3, 4, 3, 4], [8, 5, 6, 5, 6]]
 
