@@ -93,6 +93,8 @@ def _moves(device: Device) -> Iterator[Case]:
             yield Case(DepthToSpace(**inner, factors=factors, depth=depth, **memory))
         for order in ((2, 0, 1), (1, 0, 2)):
             yield Case(Transpose(extents=(height, width, channels), order=order, **memory))
+        # Groups of channels that change places in each of so many pixels.
+        yield Case(Transpose(extents=(1, 2, 8), order=(0, 2, 1), turns=height * width, **memory))
 
 
 def _queues(device: Device) -> Iterator[Case]:

@@ -59,7 +59,7 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "pad": {"counter bits": 2.54, "compared bits": 1.83, "fixed": 4.6},
     "upsample": {"counter bits": 2.29, "memory rows": 0.4, "fixed": 47.5},
     "depth to space": {"counter bits": 1.42, "memory rows": 0.4, "fixed": 59.3},
-    "transpose": {"counter bits": 3.24, "memory rows": 0.4, "fixed": 0.0},
+    "transpose": {"counter bits": 2.74, "memory rows": 0.94, "fixed": 18.6},
     "skid": {"payload bits": 1.0, "fixed": 5.0},
     "fifo": {"register bits": 0.82, "pointer bits": 2.45, "fixed": 0.0},
     "block fifo": {"pointer bits": 10.05, "code bits": 0.1, "fixed": 14.2},

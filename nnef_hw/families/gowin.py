@@ -60,7 +60,7 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "pad": {"counter bits": 5.72, "compared bits": 0.0, "fixed": 0.0},
     "upsample": {"counter bits": 0.98, "memory rows": 0.0, "fixed": 137.8},
     "depth to space": {"counter bits": 0.16, "memory rows": 0.0, "fixed": 127.3},
-    "transpose": {"counter bits": 3.37, "memory rows": 0.31, "fixed": 0.0},
+    "transpose": {"counter bits": 1.96, "memory rows": 1.14, "fixed": 70.5},
     "skid": {"payload bits": 2.0, "fixed": 4.0},
     "fifo": {"register bits": 1.07, "pointer bits": 2.97, "fixed": 0.0},
     "block fifo": {"pointer bits": 8.92, "code bits": 1.28, "fixed": 12.1},

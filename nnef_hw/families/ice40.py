@@ -60,7 +60,7 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "pad": {"counter bits": 1.95, "compared bits": 0.7, "fixed": 15.7},
     "upsample": {"counter bits": 2.43, "memory rows": 0.91, "fixed": 0.0},
     "depth to space": {"counter bits": 1.77, "memory rows": 0.91, "fixed": 21.6},
-    "transpose": {"counter bits": 2.47, "memory rows": 0.91, "fixed": 0.0},
+    "transpose": {"counter bits": 2.16, "memory rows": 0.97, "fixed": 16.5},
     "skid": {"payload bits": 2.0, "fixed": 9.0},
     "fifo": {"register bits": 1.07, "pointer bits": 4.03, "fixed": 3.3},
     "block fifo": {"pointer bits": 8.8, "code bits": 1.7, "fixed": 0.0},
