@@ -201,6 +201,7 @@ class Network:
             self._begin_group()
             result = SKID.start(self.kernel, self._take(port.tensor))
             self.kernel.start(sink(result, times))
+        self.slowest = max(block.cycles for block in blocks)
         delay = max(part.interval for block in blocks for part in block.parts)
         self.advances = Advances(self.groups, max(LEAST_DELAY, delay))
 
@@ -240,7 +241,9 @@ class Network:
         if not self.passed:
             return None
         times = self.times
-        steady = find_steady(self.advances, times.last_outputs, times.latency, enough)
+        steady = find_steady(
+            self.advances, times.last_outputs, times.latency, enough, slowest=self.slowest
+        )
         if steady is None and self.passed > MOST_FRAMES and self.events > MOST_EVENTS:
             return self.advances.least()
         return steady

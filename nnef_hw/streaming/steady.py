@@ -8,8 +8,12 @@ But everything in an accelerator happens as soon as some earlier events allow, e
 after. So if no event of the last frames came more than some cycles after the same event of the
 frame before, none ever will: what waits for it is late by no more (:class:`Advances`). This bound
 holds though buffers are still filling. Where frames end as far apart as it allows, it is their
-interval. (Stages of a Requantizer that stand still, which all do at a time, are the one exception:
-there an earlier code may make the next one later. Tests compare long runs with the interval.)
+interval, unless they do so only because the first frame was late somewhere: a wave that passes
+the layers in as many frames as are between, and behind which events follow each other sooner.
+Frames are not final while there is one, unless they end as soon as the slowest layer can.
+
+Stages of a Requantizer that stand still, which all do at a time, are the one exception: there an
+earlier code may make the next one later. Tests compare long runs with the interval.
 """
 
 from __future__ import annotations
@@ -161,6 +165,16 @@ class Advances:
                 return int(most)
         return None
 
+    def has_wave(self, period: int, cycles: int, frames: int) -> bool:
+        """Whether any series has come to move by fewer cycles than these, in so many last frames.
+
+        Where buffers fill, layers come to move by more cycles, not by fewer.
+        """
+        largest = self._largest(period)
+        recent = largest[max(period, len(largest) - frames - 1) :]
+        before, after = recent[:-1], recent[1:]
+        return bool(((before >= cycles) & (after < cycles) & (after > 0)).any())
+
     def least(self) -> Steady | None:
         """Return the least interval that is proved to be enough; None if none is."""
         proved = []
@@ -202,7 +216,12 @@ class Advances:
 
 
 def find_steady(
-    advances: Advances, ends: Sequence[int], latency: int, enough: Steady | None = None
+    advances: Advances,
+    ends: Sequence[int],
+    latency: int,
+    enough: Steady | None = None,
+    *,
+    slowest: int = 0,
 ) -> Steady | None:
     """Return how frames leave in the long run; None if more have to be simulated.
 
@@ -214,6 +233,8 @@ def find_steady(
         Cycles of the first frame.
     enough
         If frames are proved to leave like that, or sooner, their ends need not show it.
+    slowest
+        Cycles per frame of the slowest layer: no frames leave sooner for long.
     """
     cycles_of_ends = np.array(ends)
     for period in range(1, min(MOST_PERIOD, (len(ends) - 1) // 2) + 1):
@@ -223,9 +244,12 @@ def find_steady(
         settling = int(unlike[-1]) + 1 if len(unlike) else 0
         inside = -(-latency * period // cycles)
         if len(spacings) - settling >= inside:
-            multiples = (span for span in SPANS if span % period == 0)
-            if any(advances.bound(span) == cycles * (span // period) for span in multiples):
-                return Steady(cycles, period, settling)
+            for span in (span for span in SPANS if span % period == 0):
+                wanted = cycles * (span // period)
+                if advances.bound(span) == wanted and (
+                    cycles <= slowest * period or not advances.has_wave(span, wanted, inside + 1)
+                ):
+                    return Steady(cycles, period, settling)
             break
     if enough is not None:
         proved = advances.bound(enough.period)

@@ -260,6 +260,27 @@ def test_ends_have_to_attain_what_is_proved():
     assert find_steady(advances, ends[:6], 11, enough=Steady(9, 1, None)) is None
 
 
+@pytest.mark.parametrize("slowest", [0, 12])
+def test_a_late_first_frame_is_no_steady_state(slowest):
+    """It passes a layer per frame; behind it frames are 10 cycles apart, in front of it 12."""
+    layers = 4
+
+    def end(layer, n):
+        return 2 * layer + 10 * n + 2 * min(n, layer + 1)
+
+    series = [Events([]) for _ in range(layers)]
+    advances, found, ends = Advances([[events] for events in series], 1), [], []
+    for n in range(16):
+        for layer, events in enumerate(series):
+            events.times.append(end(layer, n))
+        advances.add_frame()
+        ends.append(end(layers - 1, n))
+        found.append(find_steady(advances, ends, 14, slowest=slowest))
+    assert found[-1] == Steady(10, 1, layers)
+    wrong = [steady for steady in found if steady is not None and steady.cycles == 12]
+    assert bool(wrong) == (slowest == 12)
+
+
 def test_the_mean_is_rounded_up():
     assert Steady(9, 2, 0).mean == Fraction(9, 2)
     assert Steady(9, 2, 0).interval == 5
