@@ -42,11 +42,14 @@ def test_check_lists_states_layers_and_streams_at_once(cli, tmp_path):
     model = write_model(
         tmp_path / "m",
         "h = variable<scalar>(shape = [1, 2, 4, 4], label = 'h');",
-        "e = lt(h, 0.0);",
+        "k = variable<scalar>(shape = [1, 2, 4, 4], label = 'k');",
+        "e = lt(h, k);",
         "s = select(e, 0.5, h);",
         "y = tanh(s);",
         "n = update(h, s);",
+        "m = update(k, s);",
         h=np.zeros((1, 2, 4, 4)),
+        k=np.zeros((1, 2, 4, 4)),
     )
     result = cli("check", model)
     assert result.status == 2
