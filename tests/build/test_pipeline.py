@@ -382,8 +382,8 @@ def test_refusals(options, tmp_path):
         build(options(out, board="none", device="up5k", fastest=True, bitstream=True))
     with pytest.raises(UsageError, match="--freq auto takes the clock from place and route; omit"):
         build(options(out, fastest=True))
-    with pytest.raises(UsageError, match="there is no architecture 'engine'"):
-        build(options(out, arch="engine"))
+    with pytest.raises(UsageError, match="there is no architecture 'overlay'"):
+        build(options(out, arch="overlay"))
     with pytest.raises(SampleError, match="no samples were given; give representative inputs"):
         build(options(out, calibrate=None))
     assert not out.exists()
