@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Node
-from nnef_hw.passes.editor import Editor
+from nnef_hw.passes.editor import Editor, pixel_conv_node
 
 __all__ = ["emit_along_axis"]
 
@@ -43,16 +43,9 @@ def emit_along_axis(
         editor.constant(f"{hint}_filter", weights.reshape(count, extent, *[1] * rank)),
         editor.constant(f"{hint}_bias", np.zeros((1, count))),
     )
-    attrs = {
-        "border": "constant",
-        "padding": [(0, 0)] * rank,
-        "stride": [1] * rank,
-        "dilation": [1] * rank,
-        "groups": 1,
-    }
     editor.emit(
         Node("transpose", (source,), (inner,), {"axes": swap}, node.location),
-        Node("conv", inputs, (outer,), attrs, node.location),
+        pixel_conv_node(inputs, outer, rank, node),
         Node("transpose", (outer,), (result,), {"axes": swap}, node.location),
     )
     return result

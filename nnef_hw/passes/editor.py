@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from nnef_hw.ir import Graph, Node, Tensor
 from nnef_hw.ir.quantization import rearranged
 
-__all__ = ["Editor", "channel_values", "is_trivial", "reshape_node"]
+__all__ = [
+    "Editor",
+    "channel_values",
+    "emit_part",
+    "is_trivial",
+    "pixel_conv_node",
+    "reshape_node",
+    "slice_node",
+]
 
 
 class Editor:
@@ -176,6 +184,35 @@ def reshape_node(source: str, result: str, shape: Sequence[int], like: Node) -> 
     """Build a ``reshape`` in its canonical form: the whole shape is given."""
     attrs = {"shape": list(shape), "axis_start": 0, "axis_count": -1}
     return Node("reshape", (source,), (result,), attrs, like.location)
+
+
+def slice_node(source: str, result: str, axis: int, begin: int, end: int, like: Node) -> Node:
+    """Build a ``slice`` of one axis in its canonical form."""
+    attrs = {"axes": [axis], "begin": [begin], "end": [end], "stride": [1]}
+    return Node("slice", (source,), (result,), attrs, like.location)
+
+
+def emit_part(editor: Editor, node: Node, source: str, axis: int, begin: int, end: int) -> str:
+    """Emit a part of a tensor for a node; return its name, the tensor's own if it is all of it."""
+    like = editor.tensors[editor.resolve(source)]
+    if (begin, end) == (0, like.shape[axis]):
+        return source
+    shape = (*like.shape[:axis], end - begin, *like.shape[axis + 1 :])
+    name = editor.activation(f"{node.name}_part", shape, like)
+    editor.emit(slice_node(source, name, axis, begin, end, node))
+    return name
+
+
+def pixel_conv_node(inputs: Sequence[str], result: str, rank: int, like: Node) -> Node:
+    """Build a ``conv`` of an image of ``rank`` spatial axes whose filters are one pixel."""
+    attrs = {
+        "border": "constant",
+        "padding": [(0, 0)] * rank,
+        "stride": [1] * rank,
+        "dilation": [1] * rank,
+        "groups": 1,
+    }
+    return Node("conv", tuple(inputs), (result,), attrs, like.location)
 
 
 def is_trivial(values: Sequence[Any], trivial: Any) -> bool:

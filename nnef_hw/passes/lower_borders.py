@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nnef_hw.ir import Graph, Node, Trait
-from nnef_hw.passes.editor import Editor, is_trivial
+from nnef_hw.passes.editor import Editor, emit_part, is_trivial
 from nnef_hw.reference.windows import pad_border
 
 __all__ = ["LowerBorders"]
@@ -74,16 +74,9 @@ def _emit_parts(editor: Editor, node: Node, padding: list[tuple[int, int]]) -> N
         shape = list(editor.shape(source))
         index = pad_border(np.arange(shape[axis]), [padding[axis]], node.attrs["border"])
         runs = np.split(index, np.flatnonzero(np.diff(index) != 1) + 1)
-        parts = []
-        for run in runs:
-            begin, end = int(run[0]), int(run[-1]) + 1
-            if end - begin == shape[axis]:
-                parts.append(source)
-                continue
-            extents = (*shape[:axis], end - begin, *shape[axis + 1 :])
-            parts.append(editor.activation(f"{node.name}_part", extents, like))
-            attrs = {"axes": [axis], "begin": [begin], "end": [end], "stride": [1]}
-            editor.emit(Node("slice", (source,), (parts[-1],), attrs, node.location))
+        parts = [
+            emit_part(editor, node, source, axis, int(run[0]), int(run[-1]) + 1) for run in runs
+        ]
         result = node.name
         if axis != axes[-1]:
             shape[axis] = len(index)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node, Quantization
 from nnef_hw.ir.activation import activation_attrs
-from nnef_hw.passes.editor import Editor
+from nnef_hw.passes.editor import Editor, slice_node
 
 __all__ = ["LowerDeconv"]
 
@@ -175,9 +175,7 @@ def _lower(editor: Editor, node: Node) -> None:
     editor.emit(Node("depth_to_space", (source,), (result,), {"factor": factor}, node.location))
     for axis in cropped:
         begin, source, result = axes[axis - 2].crop, result, names.pop()
-        attrs = {"axes": [axis], "begin": [begin], "end": [begin + like.shape[axis]],
-                 "stride": [1]}  # fmt: skip
-        editor.emit(Node("slice", (source,), (result,), attrs, node.location))
+        editor.emit(slice_node(source, result, axis, begin, begin + like.shape[axis], node))
 
 
 def _phase_filters(

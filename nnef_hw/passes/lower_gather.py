@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node
-from nnef_hw.passes.editor import Editor, reshape_node
+from nnef_hw.passes.editor import Editor, emit_part, reshape_node
 from nnef_hw.passes.views import is_image
 
 __all__ = ["MOST_PARTS", "LowerGather"]
@@ -105,11 +105,11 @@ def _emit_groups(
     shape = editor.shape(source)
     whole = (*shape[:axis], count * stride, *shape[axis + 1 :])
     if whole != shape:
-        source = _slice(editor, node, source, axis, begin, begin + count * stride)
+        source = emit_part(editor, node, source, axis, begin, begin + count * stride)
     groups = (*shape[:axis], count, stride, *shape[axis + 1 :])
     grouped = editor.activation(f"{node.name}_groups", groups, like)
     editor.emit(reshape_node(source, grouped, groups, node))
-    first = _slice(editor, node, grouped, axis + 1, 0, 1)
+    first = emit_part(editor, node, grouped, axis + 1, 0, 1)
     editor.emit(reshape_node(first, node.name, like.shape, node))
 
 
@@ -120,7 +120,7 @@ def _emit_parts(editor: Editor, node: Node, axis: int, index: NDArray[np.int64])
         return False
     source, like = node.inputs[0], editor.tensors[node.name]
     shape = editor.shape(source)
-    parts = [_slice(editor, node, source, axis, int(run[0]), int(run[-1]) + 1) for run in runs]
+    parts = [emit_part(editor, node, source, axis, int(run[0]), int(run[-1]) + 1) for run in runs]
     joined = parts[0]
     extents = (*shape[:axis], len(index), *shape[axis + 1 :])
     if len(parts) > 1:
@@ -128,18 +128,6 @@ def _emit_parts(editor: Editor, node: Node, axis: int, index: NDArray[np.int64])
         editor.emit(Node("concat", tuple(parts), (joined,), {"axis": axis}, node.location))
     editor.emit(reshape_node(joined, node.name, like.shape, node))
     return True
-
-
-def _slice(editor: Editor, node: Node, source: str, axis: int, begin: int, end: int) -> str:
-    """Emit a part of a tensor and return its name; that of the tensor if it is all of it."""
-    like = editor.tensors[editor.resolve(source)]
-    if (begin, end) == (0, like.shape[axis]):
-        return source
-    shape = (*like.shape[:axis], end - begin, *like.shape[axis + 1 :])
-    name = editor.activation(f"{node.name}_part", shape, like)
-    attrs = {"axes": [axis], "begin": [begin], "end": [end], "stride": [1]}
-    editor.emit(Node("slice", (source,), (name,), attrs, node.location))
-    return name
 
 
 def _emit_tile(editor: Editor, node: Node) -> bool:

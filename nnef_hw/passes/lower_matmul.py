@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node
-from nnef_hw.passes.editor import Editor, reshape_node
+from nnef_hw.passes.editor import Editor, pixel_conv_node, reshape_node
 from nnef_hw.passes.views import channels_first
 
 __all__ = ["LowerMatmul"]
@@ -128,12 +128,5 @@ def _emit_conv(editor: Editor, node: Node, source: str, axis: int, weights: str,
     image = view.enter(editor, node, source, f"{result}_image")
     extents = (1, outputs, *view.shape[2:])
     sums = editor.activation(f"{result}_result", extents, editor.tensors[result])
-    attrs = {
-        "border": "constant",
-        "padding": [(0, 0)] * rank,
-        "stride": [1] * rank,
-        "dilation": [1] * rank,
-        "groups": 1,
-    }
-    editor.emit(Node("conv", (image, kernel, bias), (sums,), attrs, node.location))
+    editor.emit(pixel_conv_node((image, kernel, bias), sums, rank, node))
     replace(view, shape=extents).leave(editor, node, sums, result)

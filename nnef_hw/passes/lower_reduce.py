@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nnef_hw.ir import Graph, Node
-from nnef_hw.passes.editor import Editor, reshape_node
+from nnef_hw.passes.editor import Editor, pixel_conv_node, reshape_node
 from nnef_hw.passes.views import View, channels_first
 
 __all__ = ["LowerReduce"]
@@ -119,11 +119,4 @@ def _emit_pools(editor: Editor, node: Node, op: str) -> None:
         editor.constant(f"{node.name}_filter", np.full((1, channels, *[1] * rank), value)),
         editor.constant(f"{node.name}_bias", np.zeros((1, 1))),
     )
-    attrs = {
-        "border": "constant",
-        "padding": [(0, 0)] * rank,
-        "stride": [1] * rank,
-        "dilation": [1] * rank,
-        "groups": 1,
-    }
-    editor.emit(Node("conv", inputs, node.outputs, attrs, node.location))
+    editor.emit(pixel_conv_node(inputs, node.name, rank, node))

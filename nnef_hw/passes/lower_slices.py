@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nnef_hw.ir import Graph, Node
-from nnef_hw.passes.editor import Editor
+from nnef_hw.passes.editor import Editor, slice_node
 
 __all__ = ["LowerSlices"]
 
@@ -39,16 +39,11 @@ class LowerSlices:
         return editor.finish()
 
 
-def _slice(like: Node, source: str, result: str, axis: int, begin: int, end: int) -> Node:
-    attrs = {"axes": [axis], "begin": [begin], "end": [end], "stride": [1]}
-    return Node("slice", (source,), (result,), attrs, like.location)
-
-
 def _emit_parts(editor: Editor, node: Node) -> None:
     axis, begin = node.attrs["axis"], 0
     for result in node.outputs:
         end = begin + editor.shape(result)[axis]
-        editor.emit(_slice(node, node.inputs[0], result, axis, begin, end))
+        editor.emit(slice_node(node.inputs[0], result, axis, begin, end, node))
         begin = end
 
 
@@ -94,7 +89,7 @@ def _emit_slices(editor: Editor, node: Node) -> None:
         result = node.name
         if strides or n < len(ranges):
             result = editor.activation(f"{node.name}_axis{axis}", tuple(shape), like)
-        editor.emit(_slice(node, source, result, axis, begin, end))
+        editor.emit(slice_node(source, result, axis, begin, end, node))
         source = result
     if strides:
         attrs = {
