@@ -124,6 +124,12 @@ class Kernel:
         self.logs: list[Log] = []
         self.series: list[Stream | Log] = []
         self._stream_class = stream_class
+        self._processes: list[Process] = []
+
+    def __del__(self) -> None:
+        """End the processes: they and their streams hold each other, and much memory so."""
+        for process in self._processes:
+            process.close()
 
     def stream(self) -> Stream:
         """Return a new stream."""
@@ -144,6 +150,7 @@ class Kernel:
 
     def start(self, process: Process) -> None:
         """Let a process run."""
+        self._processes.append(process)
         self.ready.append((process.send, None))
 
     def run(self) -> None:

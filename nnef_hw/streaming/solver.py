@@ -148,13 +148,9 @@ def _design(
         chosen = search.best() if limit is None else search.within(limit)
         if chosen is None:
             return None
-        sized = _with_fifos(tuple(chosen), ports, device, simulated)
-        if sized.interval > max(block.cycles for block in chosen):
-            buffered = _with_fifos(_with_pause_fifos(chosen, device), ports, device, simulated)
-            if buffered.interval < sized.interval and budget.holds(
-                total_resources(buffered.blocks)
-            ):
-                sized = buffered
+        sized = _with_fifos(_with_pause_fifos(chosen, device), ports, device, simulated)
+        if not budget.holds(total_resources(sized.blocks)):
+            sized = _with_fifos(tuple(chosen), ports, device, simulated)
         used = total_resources(sized.blocks)
         if not budget.holds(used):
             search = search.with_less(
