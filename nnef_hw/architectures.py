@@ -1,4 +1,4 @@
-"""The architectures there are, in the order in which a build tries them."""
+"""The architectures there are; of equally good ones a build takes the first."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Any
 
 from nnef_hw.architecture import Architecture
 from nnef_hw.engine.architecture import SharedArray
+from nnef_hw.errors import raise_all
 from nnef_hw.ir import Graph
 from nnef_hw.streaming.architecture import Streaming
 
-__all__ = ["ARCHITECTURES", "AUTO", "choose_architecture", "find_architecture"]
+__all__ = ["ARCHITECTURES", "AUTO", "able_architectures", "find_architecture"]
 
 AUTO = "auto"
-"""Stands for the first architecture that has hardware for a model."""
+"""Stands for the architecture whose plan is best, of those that have hardware for a model."""
 
 ARCHITECTURES: tuple[Architecture[Any], ...] = (Streaming(), SharedArray())
 
@@ -31,13 +32,18 @@ def find_architecture(name: str) -> Architecture[Any]:
     raise LookupError(f"no architecture is called {name!r}")
 
 
-def choose_architecture(name: str, graph: Graph) -> Architecture[Any]:
-    """Return the one of that name; for :data:`AUTO` the first that can run a canonical graph.
+def able_architectures(name: str, graph: Graph) -> list[Architecture[Any]]:
+    """List those that can run a canonical graph: all of them for :data:`AUTO`, or the one named.
 
-    If none can it is the first one, whose problems are then the model's. Whether a model fits a
-    board is not looked at: an engine has to be asked for.
+    Whether a model fits a board is not looked at.
+
+    Raises
+    ------
+    UnsupportedError, ErrorGroup
+        If none can: what the first of them lacks.
     """
-    if name != AUTO:
-        return find_architecture(name)
-    able = (architecture for architecture in ARCHITECTURES if not architecture.problems(graph))
-    return next(able, ARCHITECTURES[0])
+    asked = ARCHITECTURES if name == AUTO else (find_architecture(name),)
+    problems = {architecture.name: architecture.problems(graph) for architecture in asked}
+    if all(problems.values()):
+        raise_all(problems[asked[0].name])
+    return [architecture for architecture in asked if not problems[architecture.name]]

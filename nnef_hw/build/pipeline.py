@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from nnef_hw.architectures import choose_architecture
+from nnef_hw.architectures import able_architectures
 from nnef_hw.boards import Board
 from nnef_hw.build.cache import cached_step, discard_steps, remove_leftovers
+from nnef_hw.build.choice import Candidates
 from nnef_hw.build.clock import search_clock
 from nnef_hw.build.emit import emit
 from nnef_hw.build.fixed import check_weights, device_budget, fix_model
@@ -27,7 +28,7 @@ from nnef_hw.build.summary import make_report, spi_rate
 from nnef_hw.build.synthesis import SynthesisResult, synthesize, tool_identities
 from nnef_hw.codegen.board import fastest_clock
 from nnef_hw.devices import Target
-from nnef_hw.errors import NnefHwError, raise_all
+from nnef_hw.errors import NnefHwError
 from nnef_hw.files import digest, locked, writing
 from nnef_hw.frontend import graph_hash, load
 from nnef_hw.ir import Graph, Stage
@@ -131,7 +132,7 @@ def _build(
     begin = time.perf_counter()
     progress("compiling")
     with _removed_on_failure(options.out, missing):
-        seconds = _compile(options, target, progress)
+        compiled = _compile(options, target, progress)
     folder = BuildFolder.open(options.out)
 
     progress("simulating and synthesizing" if options.bitstream else "simulating")
@@ -140,12 +141,12 @@ def _build(
         # A bitstream of wrong hardware is worth nothing.
         discard_steps(options.out, ("synthesize",))
         placed = None
-    seconds = {**seconds, **verified["seconds"]}
+    seconds = {**compiled["seconds"], **verified["seconds"]}
     if placed is not None:
         seconds |= {name: round(value, 2) for name, value in placed.seconds.items()}
     seconds["total"] = round(time.perf_counter() - begin, 2)
 
-    report = _report(options, folder, target, verified, placed, seconds)
+    report = _report(options, folder, target, compiled["others"], verified, placed, seconds)
     require_exact(report["simulation"])
     return report
 
@@ -176,19 +177,20 @@ def _inputs_digest(
 
 def _compile(
     options: BuildOptions, target: Target, progress: Callable[[str], None]
-) -> dict[str, float]:
-    """Quantize, schedule and emit; return the seconds it took, as recorded."""
+) -> dict[str, Any]:
+    """Quantize, schedule and emit; return the seconds it took, and the plans not taken."""
     begin = time.perf_counter()
     graph, samples = _read(options)
     key = _inputs_digest(options, target, graph, samples)
 
-    def produce(folder: Path) -> dict[str, float]:
+    def produce(folder: Path) -> dict[str, Any]:
         simple = simplify(graph) if graph.stage == Stage.FLOAT else graph
-        architecture = choose_architecture(options.arch, simple)
-        raise_all(architecture.problems(simple))
+        candidates = Candidates(able_architectures(options.arch, simple))
         drop = options.accuracy_drop
-        check_weights(
-            simple, samples, options.scheme, target, architecture, searched=drop is not None
+        candidates.each(
+            lambda architecture: check_weights(
+                simple, samples, options.scheme, target, architecture, searched=drop is not None
+            )
         )
         fixed, canonical = fix_model(
             simple,
@@ -197,20 +199,22 @@ def _compile(
             budget=None if drop is None else device_budget(drop, target.device),
             progress=lambda what, done, total: progress(f"{what}, {done} of {total}"),
         )
-        plan = architecture.plan(
-            fixed,
-            target,
-            clock_mhz=options.clock_mhz,
-            target_fps=options.target_fps,
-            layer_counters=options.layer_counters,
+        plan, others = candidates.plan(
+            lambda architecture: architecture.plan(
+                fixed,
+                target,
+                clock_mhz=options.clock_mhz,
+                target_fps=options.target_fps,
+                layer_counters=options.layer_counters,
+            ),
+            smallest=options.target_fps is not None,
         )
         emit(folder, fixed, canonical, plan, samples, target, options)
         # Before the new Verilog is in place: an interruption in between costs time, not trust.
         discard_steps(options.out, LATER_STEPS)
-        return {"compile": round(time.perf_counter() - begin, 2)}
+        return {"seconds": {"compile": round(time.perf_counter() - begin, 2)}, "others": others}
 
-    seconds, _ = cached_step(options.out, "compile", key, produce)
-    return dict(seconds)
+    return dict(cached_step(options.out, "compile", key, produce)[0])
 
 
 def _simulate_and_synthesize(
@@ -326,6 +330,7 @@ def _report(
     options: BuildOptions,
     folder: BuildFolder,
     target: Target,
+    others: list[dict[str, Any]],
     verified: dict[str, Any],
     placed: SynthesisResult | None,
     seconds: dict[str, float],
@@ -342,13 +347,17 @@ def _report(
     if options.calibrate is not None:
         commands.append(shlex.join(["nnef-hw", "compare", *again]))
     placement = None if placed is None else placed.to_json()
-    key = digest(package_digest(), folder.plan.dumps(), json.dumps([verified, placement, commands]))
+    key = digest(
+        package_digest(), folder.plan.dumps(),
+        json.dumps([others, verified, placement, commands]),
+    )  # fmt: skip
 
     def produce(scratch: Path) -> dict[str, Any]:
         architecture, plan = folder.architecture, folder.plan
         timeline = architecture.timeline(plan)
         report = make_report(
             plan=plan, insides=architecture.report(plan, folder.fixed, target, timeline),
+            others=others,
             target=target, synthesis=placed, simulation=verified["simulation"],
             accuracy=verified["accuracy"], bitstream=bitstream, seconds=seconds, commands=commands,
             baud=options.uart_baud or spi_rate(plan.clock_mhz),

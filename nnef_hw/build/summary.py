@@ -20,6 +20,7 @@ def make_report(
     *,
     plan: Plan,
     insides: dict[str, Any],
+    others: list[dict[str, Any]],
     target: Target,
     baud: int,
     synthesis: SynthesisResult | None,
@@ -31,7 +32,8 @@ def make_report(
 ) -> dict[str, Any]:
     """Gather everything that is known of a build (keys: design section 9).
 
-    ``insides`` are the architecture's: :meth:`nnef_hw.architecture.Architecture.report`.
+    ``insides`` are the architecture's: :meth:`nnef_hw.architecture.Architecture.report`, and
+    ``others`` the architectures that were not taken: :meth:`nnef_hw.build.choice.Candidates.plan`.
     """
     core = plan.clock_mhz * 1e6 / plan.interval
     return {
@@ -39,6 +41,7 @@ def make_report(
         "board": plan.board,
         "device": plan.device,
         "arch": plan.arch,
+        "other_architectures": others,
         "macs": plan.macs,
         "multipliers": plan.multipliers,
         "cycles_per_inference": plan.interval,

@@ -49,7 +49,7 @@ def add_commands(commands: Commands) -> None:
     sub.add_argument(
         "--arch",
         default="auto",
-        help="streaming, engine; auto (default): the first that can run the model",
+        help="streaming, engine; auto (default): the fastest that fits",
     )
     sub.add_argument(
         "--freq",

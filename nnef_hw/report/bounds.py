@@ -55,10 +55,14 @@ def explain(report: Mapping[str, Any]) -> Iterator[str]:
         yield "No folding of these layers is faster, whatever the device."
     for layer, text in _overlaps(report):
         yield f"{layer} computes several frames at once, {text}."
+    for arch, text, _ in _others(report):
+        yield f"With --arch {arch}: {text}."
 
 
 def summary(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the explanation in one or two lines, each with its title."""
+    for arch, text, is_refusal in _others(report):
+        yield "otherwise", f"--arch {arch}: {'refused, see the report' if is_refusal else text}"
     for layer, text in _overlaps(report):
         yield "overlap", f"{units.middle(layer, 40)}: {text}"
     headroom = report["headroom"]
@@ -76,6 +80,16 @@ def summary(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "halved", f"{wanted} cycles: not with {units.middle(count, 14)}, {reason}"
     if headroom["changes"]:
         yield "at best", f"{units.count(headroom['cycles'])} cycles: {cost}"
+
+
+def _others(report: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
+    """Yield the architectures that were not taken: what they would give, or why they cannot."""
+    for other in report["other_architectures"]:
+        text = other["refused"]
+        if text is None:
+            cycles, luts = units.count(other["cycles_per_inference"]), units.count(other["lut"])
+            text = f"{cycles} cycles, an estimate of {luts} LUTs"
+        yield other["arch"], text, other["refused"] is not None
 
 
 def _overlaps(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -165,7 +165,7 @@ def test_progress(options, copy):
 def test_identical_build_does_nothing_again(finished, options, copy, monkeypatch):
     build(options(copy))
     before = files(copy)
-    for name in ("fix_model", "choose_architecture", "emit", "run_rtl", "make_report"):
+    for name in ("fix_model", "able_architectures", "emit", "run_rtl", "make_report"):
         monkeypatch.setattr(pipeline, name, None)
     report = build(options(copy))
     assert files(copy) == before
@@ -263,7 +263,7 @@ def test_interruption_leaves_nothing_new(
         with pytest.raises(KeyboardInterrupt):
             build(options(copy, clock_mhz=12.0))
     assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
-    for name in ("choose_architecture", "emit", "run_rtl"):
+    for name in ("able_architectures", "emit", "run_rtl"):
         monkeypatch.setattr(pipeline, name, None)
     assert build(options(copy))["simulation"] == finished[1]["simulation"]
 
@@ -456,6 +456,6 @@ def test_example_with_bitstream(tmp_path, monkeypatch):
 
     for path in (wanted.out / "board").iterdir():
         assert str(tmp_path).encode() not in path.read_bytes(), path.name
-    for name in ("choose_architecture", "run_rtl", "synthesize", "make_report"):
+    for name in ("able_architectures", "run_rtl", "synthesize", "make_report"):
         monkeypatch.setattr(pipeline, name, None)
     assert build(wanted) == report

@@ -40,7 +40,7 @@ def report(fixed, plan):
 
     def report(**changes):
         known = {"synthesis": None, "simulation": None, "accuracy": None, "bitstream": None}
-        known |= {"seconds": {}, "commands": [], "baud": 1_000_000, "target": TARGET}
+        known |= {"seconds": {}, "commands": [], "baud": 1_000_000, "target": TARGET, "others": []}
         timeline = Streaming().timeline(plan)
         known |= {"insides": Streaming().report(plan, fixed, TARGET, timeline)}
         return make_report(plan=plan, **known | changes)
@@ -139,7 +139,7 @@ def branching():
     return plan, timeline, make_report(
         plan=plan, insides=Streaming().report(plan, fixed, target, timeline), target=target,
         baud=1_000_000, synthesis=None, simulation=None, accuracy=None, bitstream=None,
-        seconds={}, commands=[],
+        seconds={}, commands=[], others=[],
     )  # fmt: skip
 
 

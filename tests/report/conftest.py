@@ -101,6 +101,7 @@ def _tiny():
         "board": "icebreaker",
         "device": "up5k",
         "arch": "streaming",
+        "other_architectures": [],
         "macs": 510912,
         "multipliers": 19,
         "cycles_per_inference": interval,

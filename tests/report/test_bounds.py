@@ -80,6 +80,25 @@ def test_full_stream_at_the_interval_ends_the_matter(tiny):
     ]
 
 
+def test_architectures_that_were_not_taken_are_told(tiny):
+    other = {"arch": "engine", "cycles_per_inference": 44100, "lut": 3445, "refused": None}
+    reason = "model 'm' does not fit, by far; use another board"
+    tiny["other_architectures"] = [
+        other,
+        {"arch": "third", "cycles_per_inference": None, "lut": None, "refused": reason},
+    ]
+    *_, first, second = bounds.explain(tiny)
+    assert first == "With --arch engine: 44,100 cycles, an estimate of 3,445 LUTs."
+    assert second == f"With --arch third: {reason}."
+    lines = dict(
+        text.split(": ", 1) for title, text in bounds.summary(tiny) if title == "otherwise"
+    )
+    assert lines == {
+        "--arch engine": "44,100 cycles, an estimate of 3,445 LUTs",
+        "--arch third": "refused, see the report",
+    }
+
+
 def test_lines_fit_a_narrow_terminal(any_report):
     assert all(len(f"{title:<12} {text}") <= 80 for title, text in bounds.summary(any_report))
 
