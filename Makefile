@@ -15,7 +15,8 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n $(JOBS)
 
-# What takes minutes each: exhaustive link faults, netlists and bitstreams for every board.
+# What takes minutes each: exhaustive link faults, netlists and bitstreams for every board; and what
+# make test leaves out of sweeps.
 nightly: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n $(JOBS) -m nightly
 

@@ -55,9 +55,9 @@ endmodule
 """
 BIG = """
 module top(input clk, input d, output q);
-  reg [5999:0] shift;
-  always @(posedge clk) shift <= {shift[5998:0], d ^ shift[5999]};
-  assign q = shift[5999];
+  reg [1499:0] shift;
+  always @(posedge clk) shift <= {shift[1498:0], d ^ shift[1499]};
+  assign q = shift[1499];
 endmodule
 """
 
@@ -87,9 +87,7 @@ def family(request):
 
 def run(source, family, folder, **options):
     options = {"constraints": PINS[family], "frequency_mhz": 12.0} | options
-    return synthesize(
-        source, top="top", family=family, out_dir=folder, **TARGETS[family], **options
-    )
+    return synthesize(source, top="top", family=family, out_dir=folder, **TARGETS[family] | options)
 
 
 def test_design_becomes_a_bitstream(source, family, tmp_path):
@@ -156,9 +154,10 @@ def test_assertion_of_yosys_is_tried_around(source, tmp_path, monkeypatch, caplo
 def test_misfit_has_numbers(tmp_path):
     source = tmp_path / "big.v"
     source.write_text(BIG)
-    message = r"does not fit into up5k-sg48: it needs 60\d\d logic cells of 5280"
+    message = r"does not fit into hx1k-tq144: it needs 15\d\d logic cells of 1280"
+    small = {"device": "hx1k", "package": "tq144"}
     with pytest.raises(TargetError, match=message):
-        run(source, ICE40, tmp_path / "build", constraints=None)
+        run(source, ICE40, tmp_path / "build", constraints=None, **small)
 
 
 def test_adders_and_flip_flops_alone_are_logic_cells(source, tmp_path):

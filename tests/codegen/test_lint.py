@@ -2,9 +2,12 @@
 
 import re
 import subprocess
+from functools import cache
 
 import pytest
+from golden_digests import fixed_graph
 from golden_networks import NETWORKS
+from sweeps import covering
 
 from nnef_hw.codegen.ip import axi_wrapper
 from nnef_hw.codegen.lint import WAIVERS
@@ -20,15 +23,17 @@ TARGETS = {
     "ulx3s_85f": find_board("ulx3s_85f"),
     "ip": PLAIN,
 }
-CASES = [(network, target) for network in NETWORKS[::3] for target in TARGETS]
-IDS = [f"{network.__name__}-{target}" for network, target in CASES]
+designs = pytest.mark.parametrize(
+    ("network", "target"),
+    covering(NETWORKS[::3], list(TARGETS)),
+    ids=lambda value: getattr(value, "__name__", value),
+)
 
 
-@pytest.fixture(params=CASES, ids=IDS)
-def design(request):
+@cache
+def design(network, target):
     """Return the Verilog of a golden network for a target, and its top module."""
-    network, target = request.param
-    graph = network().fixed()
+    graph = fixed_graph(network)
     plan = schedule(graph, TARGETS[target])
     name = "net" if target == "ip" else "top"
     text = to_verilog(Accelerator(plan, graph), name=name, prefix=f"{name}_")
@@ -38,8 +43,9 @@ def design(request):
 
 
 @pytest.mark.verilator
-def test_verilator_warns_of_nothing_that_is_not_meant(design, tmp_path):
-    text, top = design
+@designs
+def test_verilator_warns_of_nothing_that_is_not_meant(network, target, tmp_path):
+    text, top = design(network, target)
     source = tmp_path / "top.v"
     source.write_text(text)
     tool = find_tool("verilator")
@@ -52,8 +58,9 @@ def test_verilator_warns_of_nothing_that_is_not_meant(design, tmp_path):
 
 
 @pytest.mark.icarus
-def test_icarus_warns_of_nothing(design, tmp_path):
-    text, top = design
+@designs
+def test_icarus_warns_of_nothing(network, target, tmp_path):
+    text, top = design(network, target)
     source = tmp_path / "top.v"
     source.write_text(text)
     run = subprocess.run(
@@ -69,8 +76,9 @@ DECLARATION = re.compile(
 )
 
 
-def test_everything_has_a_name(design):
-    text, _ = design
+@designs
+def test_everything_has_a_name(network, target):
+    text, _ = design(network, target)
     names = DECLARATION.findall(text)
     assert len(names) > 100
     assert not [name for name in names if not re.fullmatch(r"[A-Za-z_]\w*", name)]

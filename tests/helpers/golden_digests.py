@@ -1,23 +1,39 @@
 """Digests of what the compiler makes of the golden networks."""
 
 import hashlib
+from functools import cache
 
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.streaming import find_board, schedule
 from nnef_hw.streaming.accelerator import Accelerator
 
-__all__ = ["BOARDS", "digests"]
+__all__ = ["BOARDS", "digests", "fixed_graph", "plan_digest", "verilog_digest"]
 
 BOARDS = ("icebreaker", "ulx3s_25f", "ulx3s_85f", "tang_nano_20k")
 
 
 def digests(network, board):
     """Return the digests of what a plan says, and of ``top.v``."""
-    graph = network().fixed()
+    graph = fixed_graph(network)
     plan = schedule(graph, find_board(board))
-    verilog = to_verilog(Accelerator(plan, graph), comments=module_comments(plan, graph))
-    return {"plan": _digest(repr(_facts(plan))), "top.v": _digest(verilog)}
+    return {"plan": plan_digest(plan), "top.v": verilog_digest(plan, graph)}
+
+
+@cache
+def fixed_graph(network):
+    """Quantize a golden network, once for all boards."""
+    return network().fixed()
+
+
+def plan_digest(plan):
+    """Return the digest of what a plan says."""
+    return _digest(repr(_facts(plan)))
+
+
+def verilog_digest(plan, graph):
+    """Return the digest of ``top.v``."""
+    return _digest(to_verilog(Accelerator(plan, graph), comments=module_comments(plan, graph)))
 
 
 def _facts(plan):

@@ -52,7 +52,7 @@ def require(real, fixed, count, loss):
     [
         ("digits_mlp", 0.97),
         ("jvowels_conv1d_tanh", 0.97),
-        ("mlperf_ic_resnet8", 0.85),
+        pytest.param("mlperf_ic_resnet8", 0.85, marks=pytest.mark.nightly),
         ("mlperf_kws_dscnn_savedmodel", 0.90),
         ("mlperf_sww_ds1d", 0.85),
         ("mnist_lenet5", 0.99),
@@ -69,7 +69,13 @@ def test_eight_bits_lose_less_than_a_third_of_a_point(name, least, zoo):
 
 @pytest.mark.zoo
 @pytest.mark.parametrize(
-    "name", ["mlperf_ic_resnet8", "mlperf_kws_dscnn_savedmodel", "mnist_lenet5", "mnist_tiny_cnn"]
+    "name",
+    [
+        pytest.param("mlperf_ic_resnet8", marks=pytest.mark.nightly),
+        "mlperf_kws_dscnn_savedmodel",
+        "mnist_lenet5",
+        "mnist_tiny_cnn",
+    ],
 )
 def test_four_bit_weights_lose_less_than_one_point_and_a_half(name, zoo):
     graph, samples, real = opened(zoo / name)
@@ -84,6 +90,7 @@ SEARCHED = {
 
 
 @pytest.mark.zoo
+@pytest.mark.nightly
 def test_searched_widths_of_keyword_spotting_need_less_than_16_kilobytes(zoo):
     """What --bits auto --accuracy-drop 1.0 finds; it takes a minute to find."""
     graph, samples, real = opened(zoo / "mlperf_kws_dscnn_savedmodel")

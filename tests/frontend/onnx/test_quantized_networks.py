@@ -124,7 +124,9 @@ def test_fixed_networks_need_no_samples(name, style, mult_bits, share, open_netw
         ("mnist_tiny_cnn", "qdq-int8-channels", None, "icebreaker", None),
         # The first layers of each kind, as small designs, which are simulated soon.
         ("mlperf_kws_dscnn", "qdq", "dwconv2_relu", "ulx3s_85f", 1000),
-        ("mlperf_ic_resnet8", "qdq", "add1_relu", "ulx3s_85f", 500),
+        pytest.param(
+            "mlperf_ic_resnet8", "qdq", "add1_relu", "ulx3s_85f", 500, marks=pytest.mark.nightly
+        ),
     ],
 )
 def test_hardware_is_the_quantized_network(name, style, last, board, target_fps, open_network):
