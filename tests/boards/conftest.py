@@ -71,9 +71,12 @@ class SimulatedBoard:
         self.advance(0)
 
     async def _drive(self, ctx):
+        driven = None
         while True:
-            ctx.set(self.accelerator.enable, self.enable)
-            ctx.set(self.top.pressed, self.pressed)
+            if driven != (self.enable, self.pressed):
+                driven = self.enable, self.pressed
+                ctx.set(self.accelerator.enable, self.enable)
+                ctx.set(self.top.pressed, self.pressed)
             if not self.outgoing:
                 await ctx.delay(CYCLE)
                 continue
