@@ -27,7 +27,9 @@ def built(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("on", ["float", "fixed", "rtl", "netlist", "device"])
+@pytest.mark.parametrize(
+    "on", ["float", "fixed", "rtl", pytest.param("netlist", marks=pytest.mark.nightly), "device"]
+)
 def test_every_executor_reads_the_digits(on, built):
     with np.load(EXAMPLE / "samples.npz") as file:
         inputs, labels = file["inputs"][:COUNT], file["labels"][:COUNT]

@@ -33,7 +33,7 @@ def open_network(folder):
         ("tflm_hello_world", "icebreaker", 100),
         ("jvowels_conv1d_tanh", "icebreaker", 100),
         ("mnist_tiny_cnn", "icebreaker", 50),
-        pytest.param("mnist_lenet5", "ulx3s_85f", 20, marks=pytest.mark.slow),
+        pytest.param("mnist_lenet5", "ulx3s_85f", 20, marks=pytest.mark.nightly),
     ],
 )
 def test_hardware_is_the_network(name, board, frames, zoo):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyosys
 import pytest
+from sweeps import covering
 
 import nnef_hw.sim
 from nnef_hw.rtl.primitives import PRIMITIVES
@@ -78,15 +79,11 @@ def cell_models(pattern, names):
 
 
 @pytest.mark.verilator
-@pytest.mark.parametrize("signed", [0, 1])
 @pytest.mark.parametrize(
-    ("digits", "width", "family"),
-    [
-        *((*shape, family) for shape in SHAPES for family in ("behaviour", "ecp5")),
-        *((*shape, "gowin") for shape in SHAPES[::2]),
-    ],
+    ("digits", "width", "family", "signed"),
+    covering(SHAPES, [(family, signed) for family in MACROS for signed in (0, 1)]),
 )
-def test_every_operand(digits, width, signed, family, tmp_path):
+def test_every_operand(digits, width, family, signed, tmp_path):
     values = {"digits": digits, "width": width, "signed": signed}
     harness = tmp_path / "main.cpp"
     harness.write_text(HARNESS.format(**values))

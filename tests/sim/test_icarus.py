@@ -54,8 +54,13 @@ def two_by_two(rng):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("network", "target"),
-    [(rows, "ecp5"), (rows, "ice40"), (image, "ice40"), (image, PLAIN), (two_by_two, PLAIN)],
-    ids=["row_ecp5", "row_ice40", "image_ice40", "image_ip", "two_by_two_ip"],
+    [
+        pytest.param(rows, "ecp5", id="row_ecp5"),
+        pytest.param(rows, "ice40", id="row_ice40", marks=pytest.mark.nightly),
+        pytest.param(image, "ice40", id="image_ice40"),
+        pytest.param(image, PLAIN, id="image_ip", marks=pytest.mark.nightly),
+        pytest.param(two_by_two, PLAIN, id="two_by_two_ip"),
+    ],
 )
 def test_shipped_bench_runs_under_icarus(network, target, rng, tmp_path):
     canonical = simplify(network(rng))
