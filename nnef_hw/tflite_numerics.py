@@ -24,6 +24,7 @@ __all__ = [
     "TfliteAverage",
     "TfliteRequant",
     "tflite_add_requant",
+    "tflite_difference_scale",
     "tflite_exp_table",
     "tflite_limits",
     "tflite_mean_requant",
@@ -39,6 +40,7 @@ _FRACTION_BITS = 31
 _TOP = (1 << 31) - 1
 _ADD_SHIFT = 20
 _WIDE_ADD_SHIFT = 15
+_DIFFERENCE_SHIFT = 7
 _SHORT_BITS = 8
 _DIFFERENCE_BITS = 5
 """Integer bits of differences that exp is taken of."""
@@ -154,7 +156,7 @@ class TfliteAddRequant:
     signs
         1 or -1 for each operand: what is scaled is added or subtracted.
     left_shift
-        Of operands: 20, or 15 if they have 16 bits.
+        Of operands: 20, or 15 if they have 16 bits; 7 of a difference that is squared.
     """
 
     mult: tuple[int, int, int]
@@ -281,6 +283,16 @@ def tflite_mean_requant(factor: float, count: int, output: QType) -> TfliteRequa
     return TfliteRequant((mult,), (shift - more,), output.zero_point, output.lo, output.hi)
 
 
+def tflite_difference_scale(first: float, second: float) -> float:
+    """Return the step of the difference of two 8-bit operands that is squared.
+
+    Operands are scaled to half the larger step over ``2**7``, and their difference is taken as it
+    is: with this step and 16 bits, :func:`tflite_add_requant` leaves it alone
+    (``SquaredDifference``).
+    """
+    return 2 * max(first, second) / (1 << _DIFFERENCE_SHIFT)
+
+
 def tflite_add_requant(
     scales: tuple[float, float],
     output: QType,
@@ -288,11 +300,17 @@ def tflite_add_requant(
     lo: int | None = None,
     hi: int | None = None,
     signs: tuple[int, int] = (1, 1),
+    operand_bits: int = _SHORT_BITS,
 ) -> TfliteAddRequant:
-    """Find the multipliers of a sum or a difference of operands with these scales."""
+    """Find the multipliers of a sum or a difference of operands with these scales.
+
+    Of operands of 8 bits, a result of more is one that is squared.
+    """
     assert isinstance(output.scale, float), "activations have one scale"
     twice = 2 * max(scales)
-    shift = _ADD_SHIFT if output.bits <= _SHORT_BITS else _WIDE_ADD_SHIFT
+    shift = _ADD_SHIFT
+    if output.bits > _SHORT_BITS:
+        shift = _WIDE_ADD_SHIFT if operand_bits > _SHORT_BITS else _DIFFERENCE_SHIFT
     factors = (*(scale / twice for scale in scales), twice / ((1 << shift) * output.scale))
     (m0, s0), (m1, s1), (m2, s2) = map(_fraction, factors)
     least, most = (output.lo if lo is None else lo), (output.hi if hi is None else hi)

@@ -105,7 +105,9 @@ def _contents(graph: Graph, node: Node) -> Iterator[Problem]:
             )
 
 
+_BY_HOST = "end the network before it, and let the host compute it"
 _REMEDIES = {
+    "l2_normalization": _BY_HOST,
     "batch_normalization": "use constant parameters, one for each channel",
     "deconv": "use a constant filter, border = 'constant', and one scale per output channel",
     **dict.fromkeys(
@@ -127,6 +129,13 @@ def _function(graph: Graph, node: Node) -> Iterator[Problem]:
             "its arguments are not exactly one activation",
             "use scalar constants for its parameters",
         )
+    elif node.op == "log" and graph.rounding == "tflite":
+        before = graph.producer(node.inputs[0])
+        if before is not None and before.op == "softmax":
+            yield (
+                "TensorFlow Lite's log-softmax of codes has no hardware",
+                _BY_HOST,
+            )
 
 
 def _layer(graph: Graph, node: Node) -> Iterator[Problem]:

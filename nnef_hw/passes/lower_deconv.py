@@ -31,7 +31,7 @@ class LowerDeconv:
     Scales and zero points of a filter that is quantized, one for all or one per output channel,
     are those of every phase.
     Left alone: borders that continue the image, computed filters and biases, other quantizations,
-    and any of a filter with groups.
+    and scales per channel of a filter with groups.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -66,7 +66,7 @@ def _can_repeat(editor: Editor, node: Node, name: str) -> bool:
     channels = editor.shape(node.name)[1]
     is_linear = tensor.quant.op == "zero_point_linear_quantize"
     per_channel = all(np.shape(x)[:2] == (1, channels) and np.size(x) == channels for x in arrays)
-    return is_linear and per_channel and node.attrs.get("groups", 1) == 1
+    return is_linear and per_channel and (not arrays or node.attrs.get("groups", 1) == 1)
 
 
 def _repeated(quant: Quantization | None, count: int, *, of_filter: bool) -> Quantization | None:
@@ -216,6 +216,8 @@ def _emit_conv(
         "groups": groups,
         **activation_attrs(node),
     }
+    if node.attrs.get("is_interpolation"):
+        attrs["is_interpolation"] = True
     phases = len(weights) // editor.shape(node.name)[1]
     inputs = [node.inputs[0]]
     for kind, data, like in (("filter", weights, filter_like), ("bias", bias, bias_like)):

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.ir import Graph, Node
+from nnef_hw.ir import Graph, Node, Quantization
 from nnef_hw.passes.along_axis import emit_along_axis
 from nnef_hw.passes.editor import Editor
 from nnef_hw.reference.registry import Call, evaluate
 
 __all__ = ["LowerMultilinear"]
 
+_WEIGHT_BITS = 8
 _CONTINUED = {"reflect", "reflect-even", "replicate"}
 
 
@@ -26,6 +28,9 @@ class LowerMultilinear:
       border that continues the image, a ``pad`` of one element is in front of it
     * method ``aligned``, whose weights differ from place to place -> for each axis a ``conv`` of
       1x1 whose channels are the places on the axis, between two ``transpose``
+
+    Of codes that TensorFlow Lite interpolates, the weights are integers over a power of two where
+    its 10 bits hold them, which is so for factors of 2, 4 and 8.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -83,6 +88,11 @@ def _lower(editor: Editor, node: Node) -> None:
         editor.constant(f"{node.name}_filter", weights),
         editor.constant(f"{node.name}_bias", np.zeros((1, channels))),
     )
+    exact: dict[str, Any] = {}
+    quant = _integer_weights(kernel) if _is_of_codes(editor, node) else None
+    if quant is not None:
+        editor.tensors[inputs[1]] = replace(editor.tensors[inputs[1]], quant=quant)
+        exact = {"is_interpolation": True}  # which it rounds in another way than a convolution
     attrs = {
         "border": "constant",
         "padding": [
@@ -92,8 +102,28 @@ def _lower(editor: Editor, node: Node) -> None:
         "dilation": [1] * rank,
         "output_shape": list(editor.shape(node.name)),
         "groups": channels,
+        **exact,
     }
     editor.emit(Node("deconv", inputs, node.outputs, attrs, node.location))
+
+
+def _is_of_codes(editor: Editor, node: Node) -> bool:
+    """Whether TensorFlow Lite computes codes from codes of the same format."""
+    result = editor.tensors[node.name].quant
+    source = editor.tensors[editor.resolve(node.inputs[0])].quant
+    is_tflite = editor.graph.rounding == "tflite"
+    return is_tflite and result is not None and (source is None or source.args == result.args)
+
+
+def _integer_weights(kernel: NDArray[np.float64]) -> Quantization | None:
+    """Return the quantization of weights that are integers over a power of two, at most 8 bits."""
+    for bits in range(_WEIGHT_BITS + 1):
+        codes = kernel * (1 << bits)
+        if np.array_equal(codes, np.round(codes)):
+            args = {"zero_point": 0, "scale": 1.0 / (1 << bits), "bits": _WEIGHT_BITS,
+                    "signed": False, "symmetric": False}  # fmt: skip
+            return Quantization("zero_point_linear_quantize", args)
+    return None
 
 
 def _triangle(factor: int, is_symmetric: bool) -> tuple[NDArray[np.float64], int]:

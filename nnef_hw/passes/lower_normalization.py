@@ -25,7 +25,8 @@ class LowerNormalization:
     * ``local_*_normalization`` -> the same of window sums; along channels, these are the columns
       of a view that is the same stream
 
-    Left alone: windows over several of batch, channels and pixels at once.
+    Left alone: windows over several of batch, channels and pixels at once; an
+    ``l2_normalization`` of codes that TensorFlow Lite computes from their squares alone.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -62,6 +63,12 @@ class _Emitter:
             to = editor.activation(f"{node.name}_{op}", shape, self._like(names[0]))
         editor.emit(Node(op, names, (to,), attrs, node.location))
         return to
+
+    @property
+    def keeps_codes(self) -> bool:
+        """Whether the result's codes are those of a kernel of TensorFlow Lite."""
+        is_quantized = self.editor.tensors[self.node.name].quant is not None
+        return is_quantized and self.editor.graph.rounding == "tflite"
 
     def _like(self, name: str) -> Tensor:
         tensor = self.editor.tensors[self.editor.resolve(name)]
@@ -150,6 +157,8 @@ def _l1(emit: _Emitter) -> bool:
 
 def _l2(emit: _Emitter) -> bool:
     (source,), axes = emit.node.inputs, emit.node.attrs["axes"]
+    if emit.keeps_codes:
+        return False
     total = emit("sum_reduce", emit("sqr", source), axes=axes, normalize=False)
     return _divided(emit, source, emit("sqrt", total))
 

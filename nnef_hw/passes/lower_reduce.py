@@ -50,6 +50,8 @@ def _is_of_images(editor: Editor, node: Node, op: str) -> bool:
     shape, axes = editor.shape(node.inputs[0]), node.attrs["axes"]
     if len(shape) not in {3, 4} or shape[0] != 1 or not axes:
         return False
+    if editor.graph.rounding == "tflite" and 1 in axes and max(axes) > 1:
+        return False  # it rounds once
     before = editor.emitted(editor.resolve(node.inputs[0]))
     is_moved = before is not None and before.op == "transpose"
     is_sum = op in _SUMS and (list(axes) == [1] or not is_moved)

@@ -223,7 +223,8 @@ def _product(builder: _Builder, node: Node) -> Node:
     corners = [a * b for a in first for b in second]
     bits = signed_bits(min(corners), max(corners))
     factor = prod(builder.scales(node)) / _scale(target)
-    if builder.is_tflite:
+    is_squared_difference = target.bits < builder.qtype(node.inputs[0]).bits
+    if builder.is_tflite and not is_squared_difference:  # which has its factor in double precision
         factor = single_quotient(*builder.scales(node), divisor=_scale(target))
     return node.with_attrs(requant=builder.requant(node, [factor], target, bits))
 
@@ -242,8 +243,13 @@ def _weighted_sum(builder: _Builder, node: Node, sign: float) -> Node:
     target, node = builder.take_format(node), builder.with_operands(node)
     first, second = builder.scales(node)
     if builder.is_tflite:
-        signs = (1, int(sign))
-        of_sum = tflite_add_requant((first, second), target, **_limits(node, target), signs=signs)
+        of_sum = tflite_add_requant(
+            (first, second),
+            target,
+            **_limits(node, target),
+            signs=(1, int(sign)),
+            operand_bits=max(builder.qtype(name).bits for name in node.inputs),
+        )
         return node.with_attrs(requant=of_sum)
     with _located(node):
         exact = choose_add_requant(
@@ -302,14 +308,26 @@ def _layer(builder: _Builder, node: Node) -> Node:
     factors = (np.atleast_1d(bias_qtype.scale) / _scale(target)).tolist()
     bias = np.asarray(layer.bias, np.int64).reshape(1, -1)
     weights = np.asarray(layer.weights, np.int64)
+    average = None
+    if builder.is_tflite and node.attrs.get("is_interpolation"):
+        average = _weighted_average(layer.weight_qtype, target)
+        bias = bias + average.taps * source.zero_point
     names = (
         builder.constant(node, 1, weights, layer.weight_qtype),
         builder.constant(node, 2, bias, bias_qtype),
     )
+    node = replace(node, inputs=(node.inputs[0], *names))
+    if average is not None:
+        return node.with_attrs(requant=average.as_requant())
     folded = fold_zero_point(bias, weights, source.zero_point)
     limits = accumulator_range(weights, folded, source.lo, source.hi)
     requant = builder.requant(node, factors, target, signed_bits(*limits))
-    return replace(node, inputs=(node.inputs[0], *names)).with_attrs(requant=requant)
+    return node.with_attrs(requant=requant)
+
+
+def _weighted_average(weights: QType, target: QType) -> TfliteAverage:
+    """Return how an interpolated sum of codes is divided: its weights add up to the divisor."""
+    return TfliteAverage(round(1 / _scale(weights)), target.zero_point, target.lo, target.hi)
 
 
 converts.require_all()

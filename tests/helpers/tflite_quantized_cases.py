@@ -66,6 +66,14 @@ class QuantizedCase:
         return self.op("CONV_2D", operands, shape, scale, zero, "Conv2DOptions",
                        **ONE_BY_ONE, FusedActivationFunction=activation)  # fmt: skip
 
+    def resized(self, x, shape, factor, half):
+        """Interpolate rows and columns by a whole factor."""
+        n, rows, columns, channels = shape
+        extents = [rows * factor, columns * factor]
+        size = self.model.constant("size", np.array(extents, np.int32))
+        return self.op("RESIZE_BILINEAR", [x, size], [n, *extents, channels],
+                       table="ResizeBilinearOptions", HalfPixelCenters=half)  # fmt: skip
+
     def done(self, *results):
         self.model.output(*results)
         return self
@@ -156,6 +164,23 @@ def _constants():
     yield case.done(case.op("SUB", [first, x], [1, 8, 9, 3], 0.1, 1, "SubOptions"))
 
 
+def _resized():
+    for name, factor, half in (("half", 2, True), ("corner", 2, False), ("eighths", 8, True)):
+        case = QuantizedCase(f"RESIZE_BILINEAR-{name}")
+        x = case.input([1, 2, 3, 2], 0.05, 7)
+        yield case.done(case.resized(x, [1, 2, 3, 2], factor, half))
+    for first, second in (((0.1, -5), (0.04, 2)), ((0.04, 2), (0.1, -5))):
+        case = QuantizedCase(f"SQUARED_DIFFERENCE-{first[0]}")
+        x, y = case.input([1, 4, 5, 3], *first), case.input([1, 4, 5, 3], *second)
+        yield case.done(case.op("SQUARED_DIFFERENCE", [x, y], [1, 4, 5, 3], 0.3, -100))
+    case = QuantizedCase("resized-variance")
+    x = case.input([1, 2, 3, 4], 0.05, 7)
+    axes = case.model.constant("axes", np.array([3], np.int32))
+    mean = case.op("MEAN", [x, axes], [1, 2, 3, 1], 0.03, -9, "ReducerOptions", KeepDims=True)
+    y = case.op("SQUARED_DIFFERENCE", [x, mean], [1, 2, 3, 4], 0.2, -128)
+    yield case.done(case.resized(y, [1, 2, 3, 4], 2, True))
+
+
 def _wide():
     case = QuantizedCase("CONV_2D-int16", "int16")
     x = case.input([1, 4, 5, 2], 0.001, 0)
@@ -182,6 +207,7 @@ def quantized_cases():
         *_moves(),
         *_constants(),
         *_transposed(),
+        *_resized(),
         *_wide(),
     ]
     return {case.name: case for case in cases}

@@ -14,7 +14,7 @@ from nnef_hw.streaming import find_board, schedule
 FRAMES = 4
 
 
-@pytest.mark.parametrize("name", ["network", "gate", "HARD_SWISH"])
+@pytest.mark.parametrize("name", ["network", "gate", "HARD_SWISH", "resized-variance"])
 def test_hardware_gives_the_codes_of_the_reference_kernels(name, tmp_path, simulate):
     case = quantized_cases()[name]
     graph = quantize(simplify(load(case.model.save(tmp_path / "model.tflite"))), None)

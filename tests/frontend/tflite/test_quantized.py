@@ -1,5 +1,7 @@
 """Operators on codes: those that TensorFlow Lite's reference kernels give."""
 
+import math
+
 import numpy as np
 import pytest
 from tflite_cases import RESULTS
@@ -87,23 +89,66 @@ def test_sums_and_differences(op, sign, formats, codes, rng):
     np.testing.assert_array_equal(found, each(kernel, a, b, zero=zo))
 
 
-@pytest.mark.parametrize("target", [(0.03, -20), (0.05, 3), (0.02, -128)])
-@pytest.mark.parametrize("shape", [[1, 7, 5, 16], [1, 4, 4, 16]])
-def test_means(target, shape, codes, rng):
-    """Its multiplier is divided by the number of codes, and rounded down: no average pool."""
+def reduced(op, shape, axes, target):
+    """Return a reduction of rows, columns or channels, and the shape of its result."""
     model = TfliteFile()
+    left = [extent for axis, extent in enumerate(shape) if axis not in axes]
     x = model.input("x", shape, "int8", scale=0.05, zero=3)
-    axes = model.constant("axes", np.array([1, 2], np.int32))
-    y = model.op("MEAN", [x, axes], "y", [1, 16], "int8", scale=target[0], zero=target[1])
-    model.output(y)
-    count = shape[1] * shape[2]
+    numbers = model.constant("axes", np.array(axes, np.int32))
+    model.output(model.op(op, [x, numbers], "y", left, "int8", scale=target[0], zero=target[1]))
+    return model
+
+
+AXES = [[1, 2], [3], [1, 3], [1, 2, 3]]
+
+
+@pytest.mark.parametrize("target", [(0.03, -20), (0.05, 3), (0.02, -128)])
+@pytest.mark.parametrize("axes", AXES)
+@pytest.mark.parametrize("shape", [[1, 7, 5, 16], [1, 4, 4, 16]])
+def test_means(target, axes, shape, codes, rng):
+    """Its multiplier is divided by the number of codes, and rounded down: no average pool."""
+    count = math.prod(shape[axis] for axis in axes)
     fixed, exponent = multiplier(f32(0.05) / f32(target[0]))
     shift = min(count.bit_length() - 1, 32, 31 + exponent)
     fixed, exponent = (fixed << shift) // count, exponent - shift
-    inputs = rng.integers(-128, 128, (40, *shape[1:]))
-    sums = (inputs - 3).sum(axis=(1, 2))
+    inputs = rng.integers(-128, 128, (10, *shape[1:]))
+    sums = (inputs - 3).sum(axis=tuple(axes))
     expected = each(lambda total: multiplied(total, fixed, exponent), sums, zero=target[1])
-    np.testing.assert_array_equal(codes(model, inputs), expected)
+    found = codes(reduced("MEAN", shape, axes, target), inputs)
+    np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+
+
+@pytest.mark.parametrize("target", [(0.3, -9), (0.05, 3), (1.3, 5)])
+@pytest.mark.parametrize("axes", AXES)
+def test_sums(target, axes, codes, rng):
+    """As ``QuantizedMeanOrSum`` says; the interpreter of 2.3.0 gives it wrong arguments."""
+    scale = scaled(f32(0.05) / f32(target[0]))
+    inputs = rng.integers(-128, 128, (10, 4, 5, 6))
+    expected = each(scale, (inputs - 3).sum(axis=tuple(axes)), zero=target[1])
+    found = codes(reduced("SUM", [1, 4, 5, 6], axes, target), inputs)
+    np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+
+
+def test_factors_of_products_are_of_single_precision_and_those_of_squares_of_double(read):
+    """Few codes tell them from each other."""
+    s1, so = 0.05, 0.13
+    square = of_pair("MUL", s1, 3, s1, 3, so, -100)
+    difference = of_pair("SQUARED_DIFFERENCE", s1, 3, 0.04, 3, so, -100)
+    *_, product = quantize(simplify(read(square)), None).nodes
+    assert product.attrs["requant"].mult == multiplier(single(s1, s1, divisor=so))[:1]
+    *_, product = quantize(simplify(read(difference)), None).nodes
+    factor = (2 * f32(s1)) ** 2 / (2**14 * f32(so))
+    assert product.attrs["requant"].mult == multiplier(factor)[:1]
+
+
+@pytest.mark.parametrize(
+    ("op", "target", "table"),
+    [("L2_NORMALIZATION", (1 / 128, 0), "L2NormOptions"), ("LOG_SOFTMAX", (1 / 16, 127), None)],
+)
+def test_kernels_of_32_bits_are_refused(op, target, table, read):
+    model = of_function(op, (0.05, 3), target, (table, {}) if table else ())
+    with pytest.raises(UnsupportedError, match="end the network before it"):
+        simplify(read(model))
 
 
 @pytest.mark.parametrize(("source", "target"), [((0.04, 5), (0.037, -3)), ((0.04, -20), (0.1, 9))])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,6 +12,8 @@ from nnef_hw.frontend.tflite.calls import TfliteCall, activate
 from nnef_hw.frontend.tflite.model import BOOL
 from nnef_hw.frontend.tflite.registry import add_lowering, lowers
 from nnef_hw.frontend.tflite.values import Value
+from nnef_hw.ir import Quantization
+from nnef_hw.tflite_numerics import tflite_difference_scale
 
 __all__: list[str] = []
 
@@ -115,7 +118,17 @@ for _name, _op in {
 
 @lowers("SQUARED_DIFFERENCE")
 def squared_difference(call: TfliteCall) -> Value:
-    return call.emit("sqr", call.spread("sub", call.required(0), call.required(1)))
+    """Square a difference; of codes, it has the 16 bits that the kernel computes with."""
+    difference = call.spread("sub", call.required(0), call.required(1))
+    first, second = call.source(0), call.source(1)
+    if call.target().kind != "int8" or first.scale is None or second.scale is None:
+        return call.emit("sqr", difference)
+    scale = tflite_difference_scale(float(first.scale[0]), float(second.scale[0]))
+    args = {"zero_point": 0, "scale": scale, "bits": 16, "signed": True, "symmetric": False}
+    quant = Quantization("zero_point_linear_quantize", args)
+    tensor = call.builder.add(replace(difference.tensor, quant=quant))
+    difference = replace(difference, tensor=tensor)
+    return call.emit("mul", difference, difference)
 
 
 @lowers("FLOOR_DIV")

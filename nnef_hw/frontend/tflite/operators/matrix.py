@@ -55,9 +55,7 @@ def l2_normalization(call: TfliteCall) -> Value:
     """Divide by the norm of the last axis; the square of a norm is at least 1e-6."""
     x = call.required(0)
     axis = x.stored_axis(x.rank - 1)
-    total = call.emit("sum_reduce", call.emit("sqr", x), axes=[axis], normalize=False)
-    inverse = call.emit("rsqrt", call.emit("max", total, 1e-6))
-    return call.activated(call.emit("mul", x, inverse))
+    return call.activated(call.emit("l2_normalization", x, axes=[axis], bias=0.0, epsilon=1e-3))
 
 
 @lowers("CUMSUM")
