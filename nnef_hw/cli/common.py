@@ -67,7 +67,8 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=N",
-        help="value of a symbol in the model's shapes, e.g. B=1 (repeatable)",
+        help="value of a symbol in the model's shapes, e.g. B=1, or of an extent of an ONNX "
+        "model's input, e.g. x.2=160 (repeatable)",
     )
     parser.add_argument(
         "--bind",

@@ -13,10 +13,11 @@ __all__ = ["Symbols"]
 
 
 class Symbols:
-    """The extents that the shapes of a model's inputs leave open.
+    """The extents that the shapes of a model's inputs leave open, or that a user wants otherwise.
 
     A symbol, or an unnamed extent, that is nothing but the first of inputs is the batch: 1 if
     nothing else is said. Unnamed ones are called after their input: ``x.2`` is dimension 2 of x.
+    So are those that the file fixes, which another number may replace.
 
     Raises
     ------
@@ -37,13 +38,19 @@ class Symbols:
             for axis, extent in enumerate(item.shape or ()):
                 if not isinstance(extent, int):
                     places.setdefault(_symbol(item, axis), set()).add(axis)
-        for name in dims:
-            if name not in places:
-                names = ", ".join(sorted(places)) or "none"
-                raise UsageError(
-                    f"{model.path}: no input's shape has a symbol {name!r}",
-                    remedy=f"the symbols are {names}",
-                )
+        fixed = [
+            f"{item.name}.{axis}"
+            for item in self._inputs.values()
+            for axis, extent in enumerate(item.shape or ())
+            if isinstance(extent, int)
+        ]
+        for name in sorted(dims.keys() - places.keys() - set(fixed)):
+            names = ", ".join(sorted(places)) or "none"
+            raise UsageError(
+                f"{model.path}: no input's shape has a symbol {name!r}",
+                remedy=f"the symbols are {names}; extents that are numbers are "
+                f"{', '.join(fixed) or 'none'}",
+            )
         for name, axes in places.items():
             if axes == {0}:
                 self._values.setdefault(name, 1)
@@ -82,7 +89,9 @@ class Symbols:
                 remedy=f"give it, as in {options}",
             )
         shape = tuple(
-            extent if isinstance(extent, int) else self._values[_symbol(item, axis)]
+            self._values.get(f"{name}.{axis}", extent)
+            if isinstance(extent, int)
+            else self._values[_symbol(item, axis)]
             for axis, extent in enumerate(item.shape)
         )
         if not is_possible(shape):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nnef_hw.cli import main
-from nnef_hw.errors import UsageError
+from nnef_hw.errors import ModelError, UsageError
 from nnef_hw.frontend import load
 from nnef_hw.frontend.onnx import load_onnx
 from nnef_hw.reference import run_float
@@ -94,6 +94,33 @@ class TestBind:
         text = "net (float[1,4] x) => (float[1,4] y) <float[1,4] w = {1,2,3,4}> { y = Add(x, w) }"
         with pytest.raises(UsageError, match="there is no input 'w'"):
             load(write(text), bind={"w": 1})
+
+
+SIZED = """net (float[1,1,4,6] x, float[N,2] z) => (float[1,3,?,?] y, float[N,2] d) <
+  float[3,1,3,3] w = {1,0,1,2,0,2,1,0,1, 1,0,1,2,0,2,1,0,1, 1,0,1,2,0,2,1,0,1}>
+{
+  y = Conv <pads = [1,1,1,1], strides = [2,2]> (x, w)
+  d = Neg(z)
+}"""
+
+
+class TestExtents:
+    def test_numbers_in_the_file_are_replaced(self, write):
+        graph = load(write(SIZED), dims={"x.2": 8, "N": 3})
+        assert graph.tensor("x").shape == (1, 1, 8, 6)
+        assert graph.tensor("y").shape == (1, 3, 4, 3)
+        assert graph.tensor("d").shape == (3, 2)
+        assert load(write(SIZED)).tensor("y").shape == (1, 3, 2, 3)
+
+    @pytest.mark.parametrize("name", ["x.4", "y.2", "x", "z.0", "w.0"])
+    def test_others_are_an_error_that_names_them(self, name, write):
+        named = r"the symbols are N; extents that are numbers are x\.0, x\.1, x\.2, x\.3, z\.1"
+        with pytest.raises(UsageError, match=f"no input's shape has a symbol '{name}'; {named}"):
+            load(write(SIZED), dims={name: 2})
+
+    def test_impossible_ones_are_refused(self, write):
+        with pytest.raises(ModelError, match=r"the input 'x' has shape \[1, 1, -2, 6\]"):
+            load(write(SIZED), dims={"x.2": -2})
 
 
 class TestCommandLine:
