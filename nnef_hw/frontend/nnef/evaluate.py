@@ -11,6 +11,7 @@ from nnef_hw.frontend.nnef.binding import match
 from nnef_hw.frontend.nnef.coercion import MismatchError, coerced
 from nnef_hw.frontend.nnef.custom import check_custom
 from nnef_hw.frontend.nnef.evaluation import DTYPES, Evaluation
+from nnef_hw.frontend.nnef.exporters import numbers_of_tensors
 from nnef_hw.frontend.nnef.expressions import METHODS, unpack
 from nnef_hw.frontend.nnef.invocation import Invoked
 from nnef_hw.frontend.nnef.library import load_library
@@ -121,6 +122,8 @@ class Evaluator(Evaluation):
         call = Invoked(self, declaration, values, dtype, names, places, location, scope)
         if not self.typed:
             _coerce_arguments(call)
+        elif self._rules.constant_attributes:
+            numbers_of_tensors(call)
         if declaration.generic and (dtype is None or not self.typed):
             call.dtype = self._deduced(call)
         is_own = self.fragments.get(declaration.name) is declaration

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from nnef_hw.errors import Location, ModelError, UnsupportedError
 from nnef_hw.frontend.nnef.binding import match
+from nnef_hw.frontend.nnef.exporters import is_constant_number
 from nnef_hw.frontend.nnef.expressions import BINARY_OPERATORS, UNARY_OPERATORS
 from nnef_hw.frontend.nnef.language_types import (
     binary_type,
@@ -346,6 +347,8 @@ class Inference:
                 wanted = substituted(wanted, dtype)
             value, kind = arguments[parameter.name]
             agrees = fits_inside if dtype == "?" else fits
+            if self._rules.constant_attributes and is_constant_number(kind, wanted):
+                continue
             if not agrees(kind, wanted):
                 what = shown.get(parameter.name, repr(parameter.name))
                 raise mismatch(title, what, value, kind, wanted)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from nnef_hw.errors import UsageError
+from nnef_hw.frontend.nnef.exporters import batch_normalization
 from nnef_hw.frontend.nnef.invocation import Invoked
 from nnef_hw.frontend.nnef.sources import SOURCES
 from nnef_hw.frontend.nnef.syntax import Document
@@ -60,6 +61,8 @@ class Rules:
         Whether fragments may result in attributes, and tuples may hold tensors and attributes.
     shape_of
         Whether ``shape_of`` may be used.
+    constant_attributes
+        Whether a constant tensor of one element may stand for an attribute that is a number.
     fold
         Whether nodes of small constants are computed at once: dialects do shape arithmetic with
         tensors.
@@ -86,6 +89,7 @@ class Rules:
     variables_in_fragments: bool = False
     attribute_results: bool = False
     shape_of: bool = False
+    constant_attributes: bool = False
     fold: bool = False
     tract_data: bool = False
     symbols: Callable[[Document, Mapping[str, int]], Mapping[str, Any]] = _no_symbols
@@ -114,5 +118,7 @@ LENIENT = replace(
     variables_in_fragments=True,
     attribute_results=True,
     shape_of=True,
+    constant_attributes=True,
+    lowerings={**SOURCES, "batch_normalization": batch_normalization},
 )
-"""Rules that also allow what version 1.0 and its drafts allowed."""
+"""Rules that also allow what version 1.0 and its drafts allowed, and exporters still write."""

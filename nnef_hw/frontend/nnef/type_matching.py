@@ -189,7 +189,9 @@ def conversion(actual: Type, wanted: Type, value: Expression | None = None) -> s
     if isinstance(actual, TensorType) and isinstance(wanted, TensorType):
         return f"convert it: cast<{wanted.item}>(...)"
     if isinstance(actual, TensorType) and not has_tensor(wanted):
-        return "attributes are known before the graph runs, tensors are not"
+        remedy = "attributes are known before the graph runs, tensors are not"
+        is_number = isinstance(wanted, PrimitiveType) and actual.item == wanted.name
+        return f"{remedy}; constants are read with --lenient" if is_number else remedy
     if isinstance(wanted, ArrayType) and fits(actual, wanted.item):
         return "write it in brackets: [...]"
     return None
