@@ -24,6 +24,7 @@ class LowerMatmul:
     * ``linear`` on [1, 1, K] -> ``linear`` on [1, K] between reshapes
     * either with several rows -> a 1x1 ``conv`` of an image with a pixel for each row
     * ``matmul(constant, x)`` -> a 1x1 ``conv`` of an image with a pixel for each column
+    * either with an activation that is transposed -> a ``transpose`` in front of it
 
     Left alone: products of two activations.
     """
@@ -32,6 +33,8 @@ class LowerMatmul:
         """Return the rewritten graph."""
         editor = Editor(graph)
         for node in graph.nodes:
+            if node.op == "matmul":
+                node = _with_plain_activation(editor, node)
             if node.op == "matmul" and _is_matrix_on_the_left(editor, node):
                 _emit_product_from_the_left(editor, node)
                 continue
@@ -60,6 +63,25 @@ class LowerMatmul:
                 last = len(editor.shape(node.inputs[0])) - 1
                 _emit_conv(editor, node, node.inputs[0], last, filter_name, bias)
         return editor.finish()
+
+
+def _with_plain_activation(editor: Editor, node: Node) -> Node:
+    """Emit a transpose of the activation that a product with a constant takes transposed."""
+    is_constant = [editor.data(name) is not None for name in node.inputs]
+    if sum(is_constant) != 1:
+        return node
+    place = is_constant.index(False)
+    key = ("transposeA", "transposeB")[place]
+    name = node.inputs[place]
+    shape = editor.shape(name)
+    if not node.attrs.get(key, False) or len(shape) < 2:
+        return node
+    axes = [*range(len(shape) - 2), len(shape) - 1, len(shape) - 2]
+    like = editor.tensors[editor.resolve(name)]
+    turned = editor.activation(f"{node.name}_transposed", tuple(shape[axis] for axis in axes), like)
+    editor.emit(Node("transpose", (name,), (turned,), {"axes": axes}, node.location))
+    inputs = tuple(turned if n == place else other for n, other in enumerate(node.inputs))
+    return replace(node.with_attrs(**{key: False}), inputs=inputs)
 
 
 def _matrix(array: NDArray[Any], *, transpose: bool) -> NDArray[Any]:

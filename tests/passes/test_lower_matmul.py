@@ -1,6 +1,7 @@
 """Products with a constant matrix are linear layers."""
 
-from simplified import check
+import pytest
+from simplified import canonical_ops, check
 
 from nnef_hw.testing import GraphBuilder
 
@@ -20,3 +21,35 @@ def test_linear_of_rank_three(rng):
     builder.input("x", (1, 1, 5))
     builder.op("linear", "x", rng.standard_normal((1, 4, 5)), 0.0)
     check(builder.build(), rng, ["reshape", "linear", "reshape"])
+
+
+def layers(graph, rng):
+    """Simplify; the results must be the same; return the operators that move nothing."""
+    return [op for op in canonical_ops(graph, rng) if op not in {"reshape", "transpose"}]
+
+
+@pytest.mark.parametrize(
+    ("shape", "ops"),
+    [
+        ((1, 5, 3), ["conv"]),
+        ((1, 1, 5, 3), ["conv"]),
+        ((1, 5, 1), ["linear"]),
+        ((1, 1, 5, 1), ["conv"]),
+    ],
+)
+def test_a_transposed_activation_on_the_left(shape, ops, rng):
+    """As tract writes convolutions of one pixel, whose images have the channels first."""
+    builder = GraphBuilder()
+    builder.input("x", shape)
+    matrix = rng.standard_normal((*[1] * (len(shape) - 2), 4, 5))
+    builder.op("matmul", "x", matrix, transposeA=True, transposeB=True)
+    assert layers(builder.build(), rng) == ops
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 5), (1, 1, 3, 5), (1, 1, 5)])
+def test_a_transposed_activation_on_the_right(shape, rng):
+    builder = GraphBuilder()
+    builder.input("x", shape)
+    matrix = rng.standard_normal((*[1] * (len(shape) - 2), 4, 5))
+    builder.op("matmul", matrix, "x", transposeA=False, transposeB=True)
+    assert layers(builder.build(), rng) == ["conv"]
