@@ -3,8 +3,9 @@
 ``python scripts/real_networks.py FOLDER`` takes the files of the record that FOLDER has (found
 by name, and known by their hashes) through the commands: it records what became better, and
 names what became worse, which is a failure. ``--new MANIFEST.json`` adds files; ``--table`` writes
-the page alone; ``--only NAME,...`` takes some. Needs onnxruntime and ai-edge-litert
-(``pip install nnef-hw[crosscheck]``).
+the page alone; ``--only NAME,...`` takes some; ``--bitstream BUILD --only NAME`` records what the
+report of a build says of its bitstream, and with what options it was made (``--with``). Needs
+onnxruntime and ai-edge-litert (``pip install nnef-hw[crosscheck]``).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from real_networks import (  # noqa: E402  the folder is put on the path above
     BOARDS,
     RECORD,
     STAGES,
+    Bitstream,
     Network,
     Verdict,
     known_networks,
@@ -44,6 +46,8 @@ def main() -> int:
     parser.add_argument("--only", type=lambda text: text.split(","), default=[])
     parser.add_argument("--new", type=Path, metavar="MANIFEST.json")
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--bitstream", type=Path, metavar="BUILD")
+    parser.add_argument("--with", dest="options", type=str.split, default=[], metavar="OPTIONS")
     parser.add_argument("--any", action="store_true", help="record what became worse, too")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -63,6 +67,12 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             print(json.dumps(asdict(survey(network, path, Path(folder)))))
         return 0
+    if options.bitstream is not None:
+        (name,) = options.only
+        report = json.loads((options.bitstream / "report.json").read_text())
+        made = Bitstream.of(report, tuple(options.options))
+        networks[name] = replace(networks[name], bitstream=made)
+        _write(networks)
     worse = 0
     if options.folder is not None and not options.table:
         for name in options.only or list(networks):
@@ -115,7 +125,8 @@ def make_page(networks: list[Network]) -> str:
         for n in others
     )
     summary = textwrap.fill(f"Of {len(networks)} files, {', '.join(read)}.", WIDTH)
-    return f"{HEAD}{summary}\n" + BUILT + rows + LEFT + left
+    made = "".join(f"| {' | '.join(_bitstream_row(n))} |\n" for n in networks if n.bitstream)
+    return f"{HEAD}{summary}\n" + BITSTREAMS + made + BUILT + rows + LEFT + left
 
 
 HEAD = """# Networks of other people
@@ -136,6 +147,19 @@ _COUNTED = (
     "have nothing in the way of hardware",
     "are built, and simulated bit-exact with latency and interval as predicted",
 )
+BITSTREAMS = """
+## With bitstreams
+
+Placed and routed at the board's default clock, by
+
+    nnef-hw build FILE --board BOARD --calibrate samples.npz
+
+(without samples where the author quantized the network) and the options in the table. The clock
+that place and route reached is in brackets.
+
+| network | options | board | interval | clock | inferences/s | LUTs | DSP blocks | block RAMs |
+|---|---|---|---|---|---|---|---|---|
+"""
 BUILT = """
 ## Built
 
@@ -170,8 +194,23 @@ def _row(network: Network) -> list[str]:
     verdict = network.verdict
     sqnr = "" if verdict.sqnr_db is None else f"{verdict.sqnr_db:.1f} dB"
     options = f"`{' '.join(network.options)}`" if network.options else ""
-    rate = f"{verdict.rate:,.0f}" if verdict.rate >= 100 else f"{verdict.rate:.3g}"
-    return [_link(network), options, verdict.board, f"{verdict.interval:,}", rate, sqnr]
+    interval = f"{verdict.interval:,}"
+    return [_link(network), options, verdict.board, interval, _rate(verdict.rate), sqnr]
+
+
+def _bitstream_row(network: Network) -> list[str]:
+    made = network.bitstream
+    assert made is not None
+    words = " ".join((*network.options, *made.options))
+    return [
+        _link(network), f"`{words}`" if words else "", made.board, f"{made.interval:,}",
+        f"{made.clock_mhz:g} MHz ({made.fmax_mhz:g})", _rate(made.rate), f"{made.lut:,}",
+        f"{made.dsp}", f"{made.bram}",
+    ]  # fmt: skip
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
 
 
 def _link(network: Network) -> str:

@@ -24,7 +24,16 @@ from nnef_hw.ir.batch import sample_extents
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
 from nnef_hw.run.artifacts import BuildFolder
 
-__all__ = ["BOARDS", "RECORD", "STAGES", "Network", "Verdict", "known_networks", "survey"]
+__all__ = [
+    "BOARDS",
+    "RECORD",
+    "STAGES",
+    "Bitstream",
+    "Network",
+    "Verdict",
+    "known_networks",
+    "survey",
+]
 
 RECORD = Path(__file__).parents[1] / "cases" / "real_networks.json"
 STAGES = ("refused", "read", "equal", "buildable", "built")
@@ -78,6 +87,47 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class Bitstream:
+    """A bitstream that was made for a network, and what its report says.
+
+    Parameters
+    ----------
+    options
+        Command line options of ``build``, beside those that the network is read with.
+    interval
+        Cycles per inference.
+    clock_mhz, fmax_mhz
+        The clock that it runs at, and the one that place and route reached.
+    lut, dsp, bram
+        What of the device it takes, after place and route.
+    """
+
+    board: str
+    options: tuple[str, ...]
+    interval: int
+    clock_mhz: float
+    fmax_mhz: float
+    rate: float
+    lut: int
+    dsp: int
+    bram: int
+
+    @classmethod
+    def of(cls, report: Mapping[str, Any], options: tuple[str, ...]) -> Bitstream:
+        """Read a build's report; the simulation must agree with its predictions."""
+        _check_simulation(report["simulation"])
+        assert report["bitstream"], "the build has no bitstream"
+        assert report["timing_met"], "timing is not met"
+        used = {name: item["used"] for name, item in report["resources"].items()}
+        return cls(
+            board=report["board"], options=options, interval=report["cycles_per_inference"],
+            clock_mhz=report["clock_mhz"], fmax_mhz=round(report["fmax_mhz"], 1),
+            rate=float(f"{report['inferences_per_second']:.4g}"), lut=used["lut"],
+            dsp=used["dsp"], bram=used["bram"],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
 class Network:
     """A model file of a public project.
 
@@ -87,6 +137,8 @@ class Network:
         Repository, and where the file lies in it.
     options
         Command line options that it is read with.
+    bitstream
+        One that was made; None if none was.
     """
 
     name: str
@@ -97,16 +149,20 @@ class Network:
     sha256: str
     options: tuple[str, ...] = ()
     verdict: Verdict = Verdict("refused")
+    bitstream: Bitstream | None = None
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Network:
         """Read an entry of the record."""
-        verdict = Verdict(**value["verdict"])
-        return cls(**{**value, "options": tuple(value["options"]), "verdict": verdict})
+        fields = {**value, "options": tuple(value["options"])}
+        fields["verdict"] = Verdict(**value["verdict"])
+        if made := value.get("bitstream"):
+            fields["bitstream"] = Bitstream(**{**made, "options": tuple(made["options"])})
+        return cls(**fields)
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry of the record."""
-        return asdict(self)
+        return {key: value for key, value in asdict(self).items() if value is not None}
 
     def find(self, folder: Path) -> Path | None:
         """Return the file in a folder; None if it is not there, or another one."""
@@ -332,10 +388,7 @@ _RUNTIMES = {".onnx": _Onnx, ".tflite": _Tflite}
 
 
 def _built(verdict: Verdict, report: Mapping[str, Any], build: Path, samples: Path) -> Verdict:
-    simulated = report["simulation"]
-    assert simulated["bit_exact"]
-    for key in ("cycles_per_inference", "latency_cycles"):
-        assert simulated[key] == simulated[f"predicted_{key}"], simulated
+    _check_simulation(report["simulation"])
     return replace(
         verdict,
         stage="built",
@@ -346,6 +399,12 @@ def _built(verdict: Verdict, report: Mapping[str, Any], build: Path, samples: Pa
         rate=float(f"{report['inferences_per_second']:.4g}"),
         sqnr_db=_sqnr(BuildFolder.open(build), samples),
     )
+
+
+def _check_simulation(simulated: Mapping[str, Any]) -> None:
+    assert simulated["bit_exact"]
+    for key in ("cycles_per_inference", "latency_cycles"):
+        assert simulated[key] == simulated[f"predicted_{key}"], simulated
 
 
 def _sqnr(build: BuildFolder, path: Path) -> float | None:
