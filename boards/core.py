@@ -15,6 +15,7 @@ from nnef_hw.boards.phy import MIN_BYTE_CYCLES, UartPhy, phy_pins
 from nnef_hw.boards.replay import Replayer
 from nnef_hw.boards.uart import uart_divider
 from nnef_hw.protocol import identity_payload
+from nnef_hw.rtl.pads import connect_pads, pad_ports
 from nnef_hw.rtl.reset import WithReset
 
 __all__ = ["DEFAULT_BAUD", "LinkedCore"]
@@ -64,6 +65,8 @@ class LinkedCore(wiring.Component):
         Start over; the link then restarts the accelerator too.
     led : Out(1)
         High while a frame is inside the accelerator.
+    flash_cs_n, ...
+        What goes to the pads of memories, if the accelerator has ``pads``.
 
     Attributes
     ----------
@@ -99,7 +102,9 @@ class LinkedCore(wiring.Component):
             raise ValueError(f"idle_cycles of {idle_cycles} is no more than two bytes on the line")
         self.idle_cycles = idle_cycles
         self.latency = self.phy.latency + PacketLink.latency + 1
-        super().__init__({"reset": In(1), **phy_pins(self.phy), "led": Out(1)})
+        self.pads = getattr(accelerator, "pads", ())
+        super().__init__({"reset": In(1), **phy_pins(self.phy), "led": Out(1),
+                          **pad_ports(self.pads)})
 
     def elaborate(self, platform):
         m = Module()
@@ -107,7 +112,8 @@ class LinkedCore(wiring.Component):
         several = len(self.inputs) > 1
         link = PacketLink(
             BYTE_LAYOUT if several else self.layouts["i"], identity=self.identity,
-            idle_cycles=self.idle_cycles, with_replay=self.with_replay, layers=self.layers)
+            idle_cycles=self.idle_cycles, with_replay=self.with_replay, layers=self.layers,
+            with_memory=bool(self.pads))
         start = partial(WithReset, reset=self.reset)
         m.submodules.phy = start(phy)
         m.submodules.link = start(link)
@@ -118,6 +124,9 @@ class LinkedCore(wiring.Component):
         wiring.connect(m, link.o_tx, phy.i)
 
         accelerator = self.accelerator
+        connect_pads(m, self.pads, accelerator, self)
+        if self.pads:
+            m.d.comb += link.memory_error.eq(accelerator.memory_error)
         if "restart" in accelerator.signature.members:
             m.submodules.accelerator = accelerator
             m.d.comb += [

@@ -41,6 +41,8 @@ class PacketLink(wiring.Component):
         Serve ``REPLAY``; otherwise it is an unknown type.
     layers : int
         Layers that ``COUNTERS`` can be asked for, at most 255.
+    with_memory : bool
+        The accelerator needs a memory beside the FPGA.
 
     Members
     -------
@@ -68,6 +70,8 @@ class PacketLink(wiring.Component):
         A frame is inside the accelerator, or a replay is running: no replay may begin.
     replaying : In(1)
         A replay is running: data has to wait.
+    memory_error : In(1)
+        Only ``with_memory``: that is not there, and frames are refused.
 
     Attributes
     ----------
@@ -77,7 +81,9 @@ class PacketLink(wiring.Component):
 
     latency = 13
 
-    def __init__(self, layout, *, identity, idle_cycles, with_replay=False, layers=0):
+    def __init__(
+        self, layout, *, identity, idle_cycles, with_replay=False, layers=0, with_memory=False
+    ):
         if idle_cycles < 2 or idle_cycles & (idle_cycles - 1):
             raise ValueError(f"idle_cycles must be a power of two, not {idle_cycles!r}")
         self.layout = layout
@@ -85,6 +91,7 @@ class PacketLink(wiring.Component):
         self.idle_cycles = idle_cycles
         self.with_replay = with_replay
         self.layers = layers
+        self.with_memory = with_memory
         super().__init__({
             "i_rx": In(stream.Signature(8)),
             "o_tx": Out(stream.Signature(8)),
@@ -99,6 +106,7 @@ class PacketLink(wiring.Component):
             "replay_count": Out(16),
             "working": In(1),
             "replaying": In(1),
+            **({"memory_error": In(1)} if with_memory else {}),
         })
 
     def elaborate(self, platform):
@@ -267,6 +275,8 @@ class PacketLink(wiring.Component):
                     refuse(Reason.TENSOR)
                 with m.Elif(is_ordered & ~session):
                     refuse(Reason.SESSION)
+                with m.Elif(is_ordered & (self.memory_error if self.with_memory else 0)):
+                    refuse(Reason.MEMORY)
                 with m.Else():
                     with m.Switch(kind):
                         with m.Case(Request.IDENTIFY):

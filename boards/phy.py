@@ -24,9 +24,9 @@ MIN_BYTE_CYCLES = 16
 
 
 def phy_pins(phy):
-    """Members of a phy, or of a core behind one, that are pins of the board."""
+    """Members of a phy that are pins of the board."""
     return {name: member for name, member in phy.signature.members.items()
-            if name not in {"i", "o", "led", "reset"}}
+            if name not in {"i", "o"}}
 
 
 class UartPhy(wiring.Component):

@@ -13,6 +13,7 @@ from nnef_hw.boards.spi import SpiPhy
 from nnef_hw.boards.uart import uart_divider
 from nnef_hw.errors import TargetError
 from nnef_hw.families import Pin
+from nnef_hw.rtl.pads import connect_pads, pad_ports
 
 __all__ = ["BoardTop", "board_constraints", "board_pins", "board_top", "platform_resources"]
 
@@ -87,9 +88,13 @@ def platform_resources(board):
             remedy="write module:class") from error
 
 
-def board_constraints(board, link="uart"):
-    """Pins and input clock in the language of the family's nextpnr."""
-    return board.device.family.constraints(board_pins(board, link), board.input_mhz)
+def board_constraints(board, link="uart", memories=None):
+    """Pins and input clock in the language of the family's nextpnr.
+
+    ``memories`` are the pins of memories that are used, as :class:`.Pin` by port.
+    """
+    pins = {**board_pins(board, link), **(memories or {})}
+    return board.device.family.constraints(pins, board.input_mhz)
 
 
 def board_top(
@@ -119,7 +124,7 @@ def board_top(
     top : BoardTop
         For ``verilog.convert(top, name="board_top", ports=ports, platform=...)``.
     ports : list of Signal
-        ``clk``, the link's pins and, if the board has one, ``led``.
+        ``clk``, the link's pins, if the board has one ``led``, and what goes to memories' pads.
     """
     led = board_pins(board, link).get("led")
     pll = board.clock(freq_mhz or board.clock_mhz)
@@ -132,8 +137,11 @@ def board_top(
         accelerator, clk_hz=clk_hz, phy=phy, manifest_hash=manifest_hash, frames=frames,
         queues=queues, layers=layers)
     top = BoardTop(core, pll=pll, clk_hz=clk_hz, led_invert=led is not None and led.invert)
-    pins = [getattr(top, name) for name in phy_pins(core)]
-    return top, [top.clk, *pins, *([top.led] if led else [])]
+    pins = [getattr(top, name) for name in phy_pins(core.phy)]
+    memories = [getattr(top, name) for name in pad_ports(core.pads)]
+    if memories:
+        memories.append(top.core_clk)
+    return top, [top.clk, *pins, *([top.led] if led else []), *memories]
 
 
 class BoardTop(wiring.Component):
@@ -160,6 +168,8 @@ class BoardTop(wiring.Component):
         Wires from and to the host.
     led : Out(1)
         Status, see :class:`.LinkedCore`.
+    core_clk : Out(1)
+        The core's clock, for the pads of memories; only if there are some, as their ports are.
     """
 
     def __init__(self, core, *, pll, clk_hz, led_invert=False):
@@ -168,12 +178,15 @@ class BoardTop(wiring.Component):
         self.startup_cycles = 1 << (round(clk_hz * STARTUP_SECONDS) - 1).bit_length()
         self.led_invert = led_invert
         self.latency = core.latency
-        super().__init__({"clk": In(1), **phy_pins(core), "led": Out(1)})
+        ports = pad_ports(core.pads)
+        if ports:
+            ports["core_clk"] = Out(1)
+        super().__init__({"clk": In(1), **phy_pins(core.phy), "led": Out(1), **ports})
 
     def elaborate(self, platform):
         m = Module()
         m.domains.sync = sync = ClockDomain(reset_less=True)
-        core_clk = Signal()
+        core_clk = self.core_clk if self.core.pads else Signal()
         pll_locked = Signal()
         sync.clk = core_clk
         if self.pll is None:
@@ -193,8 +206,9 @@ class BoardTop(wiring.Component):
             m.d.sync += timer.eq(timer + 1)
 
         m.submodules.core = core = self.core
-        for name, member in phy_pins(core).items():
+        for name, member in phy_pins(core.phy).items():
             inner, outer = getattr(core, name), getattr(self, name)
             m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
+        connect_pads(m, core.pads, core, self)
         m.d.comb += [core.reset.eq(~started), self.led.eq(core.led ^ self.led_invert)]
         return m

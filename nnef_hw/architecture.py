@@ -14,6 +14,8 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from nnef_hw.devices import Resources, Target
 from nnef_hw.errors import NnefHwError
 from nnef_hw.ir import Graph
+from nnef_hw.memories import FlashChip
+from nnef_hw.parts.flash_reader import FlashReader
 
 __all__ = [
     "Activity",
@@ -21,6 +23,7 @@ __all__ = [
     "Plan",
     "Port",
     "Station",
+    "StoredImage",
     "Timeline",
     "Work",
     "queued_ports",
@@ -70,6 +73,50 @@ def queued_ports(inputs: Sequence[Port], outputs: Sequence[Port]) -> tuple[Port,
     link carries ahead of others, or behind them, have to wait (docs/protocol.md, section 7).
     """
     return (*inputs[:-1], *outputs[1:])
+
+
+class StoredImage(Protocol):
+    """What a memory beside the FPGA holds for a design, and how the design reads it."""
+
+    @property
+    def kind(self) -> str:
+        """What a user calls the memory."""
+
+    @property
+    def address(self) -> int:
+        """First byte of the image."""
+
+    @property
+    def read(self) -> str:
+        """Command that reads it."""
+
+    @property
+    def data(self) -> bytes:
+        """The image."""
+
+    @property
+    def words(self) -> int:
+        """Words of 16 bits that it has."""
+
+    @property
+    def part(self) -> FlashReader:
+        """What reads it."""
+
+    @property
+    def memory(self) -> FlashFacts:
+        """What the memory is."""
+
+
+class FlashFacts(Protocol):
+    """SPI flash, as its model in simulation has it."""
+
+    @property
+    def chips(self) -> tuple[FlashChip, ...]:
+        """Chips that it may be."""
+
+    @property
+    def lines(self) -> int:
+        """Data lines."""
 
 
 class Station(Protocol):
@@ -149,6 +196,10 @@ class Plan(Protocol):
     @property
     def layer_counters(self) -> bool:
         """Whether the board counts what every station does."""
+
+    @property
+    def images(self) -> Sequence[StoredImage]:
+        """What memories beside the FPGA hold for it."""
 
     @property
     def link(self) -> Resources:

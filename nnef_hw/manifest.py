@@ -11,11 +11,18 @@ from typing import Any
 from nnef_hw.errors import UsageError
 from nnef_hw.numerics import QType
 
-__all__ = ["FORMAT_VERSION", "MODULE", "Manifest", "TensorStream", "manifest_hash", "read_manifest"]
+__all__ = [
+    "FORMAT_VERSION", "HEX_IMAGE", "IMAGE", "MODULE", "Manifest", "MemoryEntry", "TensorStream",
+    "manifest_hash", "read_manifest",
+]  # fmt: skip
 
 FORMAT_VERSION = 1
 MODULE = "top"
 """Name of the accelerator's module in a build for a board."""
+IMAGE = "board/weights.bin"
+"""File of what the board's flash has to hold besides the bitstream."""
+HEX_IMAGE = "sim/memory.hex"
+"""The same as text, which the model of the flash reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +72,61 @@ class TensorStream:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryEntry:
+    """What the board's memory has to hold besides the bitstream.
+
+    Parameters
+    ----------
+    kind
+        What a user calls the memory.
+    file, address
+        File in the build's folder, and where its first byte goes.
+    size, sha256
+        Its bytes, and their hash.
+    """
+
+    kind: str
+    file: str
+    address: int
+    size: int
+    sha256: str
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any] | None) -> MemoryEntry | None:
+        """Read the entry ``memory``."""
+        if value is None:
+            return None
+        return cls(value["kind"], value["file"], value["address"], value["bytes"], value["sha256"])
+
+    def read(self, build: Path) -> bytes:
+        """Return the contents of the file.
+
+        Raises
+        ------
+        UsageError
+            If it is missing, or not the one that belongs to the bitstream.
+        """
+        path = build / self.file
+        if not path.is_file():
+            raise UsageError(f"{str(build)!r} has no {self.file}", remedy="run nnef-hw build again")
+        data = path.read_bytes()
+        if hashlib.sha256(data).hexdigest() != self.sha256:
+            raise UsageError(
+                f"{str(path)!r} is not the image of this build's weights: its SHA-256 is not that "
+                "of the manifest",
+                remedy="run nnef-hw build again",
+            )
+        return data
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """What a host has to know of a build.
 
     ``hash`` are the 32 bytes by which the board identifies the build; ``cycles_per_inference`` is
     the interval that the schedule predicts, at ``clock_mhz``. ``baud`` is 0 unless the link is a
-    UART, ``counted_layers`` unless the board counts what they do.
+    UART, ``counted_layers`` unless the board counts what they do; ``memory`` is None unless the
+    board's memory has to hold an image.
     """
 
     model: str
@@ -82,6 +138,7 @@ class Manifest:
     link: str
     baud: int
     counted_layers: int
+    memory: MemoryEntry | None
     hash: bytes
 
 
@@ -116,6 +173,7 @@ def read_manifest(build: Path) -> Manifest:
                 link=value["link"]["kind"],
                 baud=value["link"].get("baud", 0),
                 counted_layers=value["link"].get("counted_layers", 0),
+                memory=MemoryEntry.from_json(value.get("memory")),
                 hash=manifest_hash(value),
             )
     except (OSError, ValueError, LookupError, TypeError) as error:

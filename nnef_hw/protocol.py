@@ -76,6 +76,7 @@ class Reason(IntEnum):
     TENSOR = 3
     LENGTH = 4
     SESSION = 5
+    MEMORY = 6
 
 
 def identity_payload(

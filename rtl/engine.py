@@ -4,12 +4,12 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.parts.engine import CODE_BITS, RING_BITS, Engine
+from nnef_hw.parts.engine import BEAT_BITS, CODE_BITS, Engine
 from nnef_hw.rtl.engine_array import EngineArray
 from nnef_hw.rtl.engine_border import EngineLoader, EngineSender
 from nnef_hw.rtl.engine_codes import EngineCodes
+from nnef_hw.rtl.engine_feed import EngineFeed
 from nnef_hw.rtl.engine_results import EngineRequantizer, EngineResidual, EngineTables
-from nnef_hw.rtl.engine_ring import EngineRing
 from nnef_hw.rtl.engine_sequencer import EngineSequencer
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.stream import beat_layout
@@ -26,7 +26,7 @@ class SharedEngine(wiring.Component):
     Parameters
     ----------
     program, weights, constants : list[int]
-        Contents of the memories.
+        Contents of the memories; not needed if the program comes as a stream.
     entries : list[int]
         Those of all tables.
     source, target : tuple[int, bool]
@@ -36,34 +36,31 @@ class SharedEngine(wiring.Component):
     -------
     i, o : stream.Signature(beat_layout)
         A code per beat.
-    weights : In(stream.Signature(16))
-        Only if they pass as a stream: the contents of the memory, two weights per beat, over and
-        over.
-    rewind : Out(1)
-        Only then: all of a frame have come.
+    feed : In(stream.Signature(16))
+        Only if the program comes as a stream: the beats of :class:`.EngineFeed`, all instructions
+        of a frame over and over.
     """
 
     def __init__(
-        self, part: Engine, *, program, weights, constants, source, target, entries=()
+        self, part: Engine, *, source, target, program=(), weights=(), constants=(), entries=()
     ):
         self.part = part
-        self.contents, self.entries = weights, entries
+        self.contents = {"row": program, "constant": constants, "weight": weights}
+        self.entries = entries
         self.source, self.target = source, target
-        self.sequencer = EngineSequencer(part, program=program)
-        self.requantizer = EngineRequantizer(part, constants=constants)
         layouts = [
             beat_layout(bits=bits, signed=signed, lanes=1) for bits, signed in (source, target)
         ]
         ports = {"i": In(stream.Signature(layouts[0])), "o": Out(stream.Signature(layouts[1]))}
-        if part.ring_words:
-            ports |= {"weights": In(stream.Signature(RING_BITS)), "rewind": Out(1)}
+        if part.streamed:
+            ports["feed"] = In(stream.Signature(BEAT_BITS))
         super().__init__(ports)
 
     def elaborate(self, platform):
         m = Module()
         part = self.part
-        m.submodules.sequencer = sequencer = self.sequencer
-        m.submodules.requantizer = requantizer = self.requantizer
+        m.submodules.sequencer = sequencer = EngineSequencer(part)
+        m.submodules.requantizer = requantizer = EngineRequantizer(part)
         m.submodules.array = array = EngineArray(part)
         m.submodules.loader = loader = EngineLoader(
             part, bits=self.source[0], signed=self.source[1]
@@ -71,7 +68,7 @@ class SharedEngine(wiring.Component):
         m.submodules.sender = sender = EngineSender(
             part, bits=self.target[0], signed=self.target[1]
         )
-        address, weights = self._weights(m, sequencer)
+        places, words = (self._feed if part.streamed else self._memories)(m, sequencer)
         m.submodules.codes = codes = EngineCodes(part)
         parameters = sequencer.parameters
         wiring.connect(m, wiring.flipped(self.i), loader.i)
@@ -93,7 +90,11 @@ class SharedEngine(wiring.Component):
         )
         m.d.comb += [
             codes.read_address.eq(Mux(sender.is_active, sender.address, sequencer.word.read)),
-            address.eq(sequencer.word.weight),
+            places["row"].eq(sequencer.row_address),
+            sequencer.row.eq(words["row"]),
+            places["constant"].eq(requantizer.constant_address),
+            requantizer.constant.eq(words["constant"]),
+            places["weight"].eq(sequencer.word.weight),
             array.word.eq(sequencer.word),
             array.by_lane.eq(parameters.by_lane),
             array.takes_maximum.eq(parameters.maximum),
@@ -103,7 +104,7 @@ class SharedEngine(wiring.Component):
         m.d.sync += [
             inside.eq(sequencer.word.inside),
             word.eq(Mux(inside, codes.read_data, parameters.pad.replicate(part.lanes))),
-            found.eq(weights),
+            found.eq(words["weight"]),
         ]
 
         m.d.comb += requantizer.i.eq(array.result)
@@ -125,22 +126,36 @@ class SharedEngine(wiring.Component):
         self._write(m, result, loader, codes)
         return m
 
-    def _weights(self, m, sequencer):
-        """Return the address of weights, and what is found there a cycle later."""
+    def _feed(self, m, sequencer):
+        """Return the addresses of rows, constants and weights, and what is found there."""
+        m.submodules.feed = feed = EngineFeed(self.part)
+        wiring.connect(m, wiring.flipped(self.feed), feed.i)
+        m.d.comb += [
+            sequencer.has_rows.eq(feed.has_rows),
+            sequencer.has_all.eq(feed.has_all),
+            feed.end.eq(sequencer.end),
+            feed.constants.eq(sequencer.parameters.constants),
+            feed.weights.eq(sequencer.parameters.weights),
+        ]
+        names = self.contents
+        return {name: getattr(feed, f"{name}_address") for name in names}, {
+            name: getattr(feed, name) for name in names
+        }
+
+    def _memories(self, m, sequencer):
+        """Return the same, where memories hold all there is."""
         part = self.part
-        if part.ring_words:
-            m.submodules.ring = ring = EngineRing(part)
-            wiring.connect(m, wiring.flipped(self.weights), ring.i)
-            m.d.comb += [
-                sequencer.filled.eq(ring.filled),
-                ring.freed.eq(sequencer.freed),
-                self.rewind.eq(ring.rewind),
-            ]
-            return ring.address, ring.word
-        [tiling] = part.weight_memories
-        m.submodules.weights = weights = TiledMemory(tiling, words=self.contents)
-        m.d.comb += weights.read_enable.eq(1)
-        return weights.read_address, weights.read_data
+        m.d.comb += [sequencer.has_rows.eq(1), sequencer.has_all.eq(1)]
+        places, words = {}, {}
+        for name, [tiling] in (
+            ("row", part.program_memories), ("constant", part.constant_memories),
+            ("weight", part.weight_memories),
+        ):
+            memory = TiledMemory(tiling, words=self.contents[name])
+            m.submodules[{"row": "program"}.get(name, f"{name}s")] = memory
+            m.d.comb += memory.read_enable.eq(1)
+            places[name], words[name] = memory.read_address, memory.read_data
+        return places, words
 
     def _write(self, m, result, loader, codes):
         """Collect codes to words, and write these, or what the loader brings."""

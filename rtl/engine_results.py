@@ -38,11 +38,6 @@ class EngineRequantizer(wiring.Component):
     Golden model: :meth:`nnef_hw.numerics.Requant.apply` of ``acc + bias``, of unsigned codes. The
     shift is the same for all layers: factors of those that have a smaller one are scaled up.
 
-    Parameters
-    ----------
-    constants : list[int]
-        A word per result of a pixel: bias in the low bits, modulo ``2**acc_bits``, and factor.
-
     Members
     -------
     i : In(result_layout)
@@ -50,24 +45,28 @@ class EngineRequantizer(wiring.Component):
         ``part.requantizer_delay`` cycles later.
     parameters : In(parameter_layout)
         ``zero_point``, ``low`` and ``high``.
+    constant_address : Out
+    constant : In
+        A word per result of a pixel, a cycle later: bias in the low bits, modulo ``2**acc_bits``,
+        and factor.
     """
 
-    def __init__(self, part: Engine, *, constants):
+    def __init__(self, part: Engine):
         self.part = part
-        self.constants = constants
         super().__init__({
             "i": In(result_layout(part, acc=signed(part.acc_bits))),
             "o": Out(code_layout(part)),
             "parameters": In(parameter_layout(part)),
+            "constant_address": Out(part.fields["constant"]),
+            "constant": In(part.acc_bits + part.factor_bits),
         })
 
     def elaborate(self, platform):
         m = Module()
         part = self.part
-        m.submodules.constants = constants = TiledMemory(part.constant_memory, words=self.constants)
-        m.d.comb += [constants.read_address.eq(self.i.constant), constants.read_enable.eq(1)]
-        bias = constants.read_data[: part.acc_bits].as_signed()
-        factor = constants.read_data[part.acc_bits :]
+        m.d.comb += self.constant_address.eq(self.i.constant)
+        bias = self.constant[: part.acc_bits].as_signed()
+        factor = self.constant[part.acc_bits :]
 
         acc = _delayed(m, self.i.acc, 1, name="acc")
         biased = (acc + bias)[: part.acc_bits].as_signed()

@@ -5,7 +5,6 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.parts.engine import LEVELS, PASS_LEVEL, QUANTITIES, Engine, Kind
-from nnef_hw.rtl.memory import TiledMemory
 
 __all__ = ["EngineSequencer", "parameter_layout", "word_layout"]
 
@@ -49,13 +48,12 @@ class EngineSequencer(wiring.Component):
 
     Golden model: the cycles of :mod:`nnef_hw.engine.layer`.
 
-    Parameters
-    ----------
-    program : list[int]
-        Rows, ``part.instruction_stride`` per instruction.
-
     Members
     -------
+    row_address : Out
+        Row of the program that is read, ``part.instruction_stride`` per instruction.
+    row : In(row_bits)
+        That row, a cycle later.
     word : Out(word_layout)
         The word that is read in this cycle.
     parameters : Out(parameter_layout)
@@ -64,55 +62,61 @@ class EngineSequencer(wiring.Component):
         An instruction begins.
     done : In(1)
         Loader or sender end in this cycle.
-    filled : In(range(ring_words + 1))
-        Words of weights that are there, if they pass as a stream: an instruction waits for its own.
-    freed : Out(range(ring_words + 1))
-        So many are no longer needed, the oldest ones.
+    has_rows, has_all : In(1)
+        The rows of the next instruction are there, and its constants and weights: it waits for
+        them if the program comes as a stream.
+    end : Out(1)
+        An instruction ends: nothing of it is issued any more.
     """
 
-    def __init__(self, part: Engine, *, program):
+    def __init__(self, part: Engine):
         self.part = part
-        self.program = program
         super().__init__({
+            "row_address": Out(range(part.slots * part.instruction_stride)),
+            "row": In(part.row_bits),
             "word": Out(word_layout(part)),
             "parameters": Out(parameter_layout(part)),
             "begin": Out(1),
             "done": In(1),
-            "filled": In(range(part.ring_words + 1)),
-            "freed": Out(range(part.ring_words + 1)),
+            "has_rows": In(1),
+            "has_all": In(1),
+            "end": Out(1),
         })
 
     def elaborate(self, platform):
         m = Module()
         part = self.part
-        m.submodules.program = program = TiledMemory(part.program_memory, words=self.program)
-        instruction = Signal(range(part.instructions))
+        instruction = Signal(range(part.slots))
         row = Signal(range(part.instruction_rows + 1))
         level = Signal(range(LEVELS))
         reading = Signal(init=1)
         place = Signal(range(part.instruction_stride))
         m.d.comb += [
             place.eq(Mux(reading, row, level)),
-            program.read_enable.eq(1),
-            program.read_address.eq(Cat(place, instruction)),
+            self.row_address.eq(Cat(place, instruction)),
         ]
-        limits, staged = self._fetch(m, program.read_data, reading, row)
+        limits, staged = self._fetch(m, self.row, reading, row)
 
         waiting, running = Signal(), Signal()
         remaining = Signal(range(part.drain + 1))
-        issue, is_final, end = Signal(), Signal(), Signal()
-        ready, first_weight = self._weights(m, staged, remaining, end)
+        issue, is_final = Signal(), Signal()
+        end = self.end
+        starts = self._starts(m, staged, end)
+        is_free = remaining == 0
+        if part.streamed:
+            # Parts of a layer need not wait for what those before them have computed.
+            is_free |= staged.follows
         may_issue = self._words(m, limits, level, is_final, issue)
         m.d.comb += [
             issue.eq(running & (self.parameters.kind == Kind.RUN) & may_issue),
-            self.begin.eq(waiting & ready),
+            self.begin.eq(waiting & is_free & self.has_all),
             end.eq((issue & is_final) | (running & self.done)),
         ]
         with m.If(remaining != 0):
             m.d.sync += remaining.eq(remaining - 1)
         with m.If(issue & is_final):
             m.d.sync += remaining.eq(part.drain)
-        with m.If(reading):
+        with m.If(reading & (self.has_rows | (row != 0))):
             m.d.sync += row.eq(row + 1)
             with m.If(row == part.instruction_rows):
                 m.d.sync += [reading.eq(0), waiting.eq(1)]
@@ -123,22 +127,21 @@ class EngineSequencer(wiring.Component):
                 running.eq(0),
                 reading.eq(1),
                 row.eq(0),
-                instruction.eq(Mux(instruction == part.instructions - 1, 0, instruction + 1)),
+                instruction.eq(Mux(instruction == part.slots - 1, 0, instruction + 1)),
             ]
         m.d.sync += self.word.valid.eq(issue)
-        self._addresses(m, program.read_data, staged, first_weight)
+        self._addresses(m, self.row, starts)
         return m
 
-    def _weights(self, m, staged, remaining, end):
-        """Return whether the next instruction may begin, and where its weights are."""
-        if not self.part.ring_words:
-            return remaining == 0, staged.weight
-        place = Signal(range(self.part.ring_words))
-        m.d.comb += self.freed.eq(Mux(end, self.parameters.weight_words, 0))
-        m.d.sync += place.eq(place + self.freed)
-        # Parts of a layer need not wait for what those before them have computed.
-        is_free = (remaining == 0) | staged.follows
-        return is_free & (self.filled >= staged.weight_words), place
+    def _starts(self, m, staged, end):
+        """Return where every quantity begins: weights and constants where they came to."""
+        starts = {name: staged[name] for name in QUANTITIES}
+        if self.part.streamed:
+            for name in ("weight", "constant"):
+                starts[name] = place = Signal.like(staged[name], name=f"first_{name}")
+                with m.If(end):
+                    m.d.sync += place.eq(place + self.parameters[f"{name}s"])
+        return starts
 
     def _fetch(self, m, found, reading, row):
         """Read limits of the loops, and the fields that the instruction is to have."""
@@ -194,7 +197,7 @@ class EngineSequencer(wiring.Component):
         ]
         return ~keep | (hold == 0)
 
-    def _addresses(self, m, found, staged, first_weight):
+    def _addresses(self, m, found, starts):
         """Step the addresses of the word that is read to those of the next one."""
         part, parameters = self.part, self.parameters
         loop = data.StructLayout(dict(part.loop_fields))
@@ -202,7 +205,7 @@ class EngineSequencer(wiring.Component):
         places = {name: Signal(part.fields[name], name=name) for name in QUANTITIES}
         for name, place in places.items():
             with m.If(self.begin):
-                m.d.sync += place.eq(first_weight if name == "weight" else staged[name])
+                m.d.sync += place.eq(starts[name])
             with m.Elif(self.word.valid):
                 m.d.sync += place.eq(place + steps[f"{name}_step"])
         m.d.comb += [

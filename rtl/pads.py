@@ -7,7 +7,12 @@ the pads, which only that module's text describes.
 from abc import ABC, abstractmethod
 from pathlib import Path
 
-__all__ = ["PADS", "FlashPads", "Pads", "SdramPads", "pads_verilog", "padded_top"]
+from amaranth.lib.wiring import In, Out
+
+__all__ = [
+    "PADS", "FlashPads", "Pads", "SdramPads", "connect_pads", "pad_ports", "padded_top",
+    "pads_verilog",
+]  # fmt: skip
 
 PADS = Path(__file__).with_name("pads.v")
 """Modules whose names begin with ``nnef_hw_``, behavioural in simulation."""
@@ -28,6 +33,8 @@ class Pads(ABC):
     """
 
     module: str
+    open_ports: tuple[str, ...] = ()
+    """Ports of the module that the reader has no use for."""
 
     def __init__(self, prefix):
         self.prefix = prefix
@@ -61,6 +68,7 @@ class FlashPads(Pads):
     def __init__(self, part, prefix="flash_"):
         super().__init__(prefix)
         self.read = part.read
+        self.open_ports = () if part.read.double_rate else ("dq_i_mid",)
 
     @property
     def parameters(self):
@@ -110,6 +118,28 @@ class SdramPads(Pads):
                 "dq": ("inout", self.chip.width)}
 
 
+def pad_ports(pads):
+    """Members of a component that passes on what goes to pads."""
+    flows = {"input": In, "output": Out}
+    return {
+        group.prefix + name: flows[direction](width)
+        for group in pads
+        for name, (direction, width) in group.ports.items()
+    }
+
+
+def connect_pads(m, pads, inner, outer, *, is_reader=False):
+    """Connect the ports to pads of what is inside to those of what contains it.
+
+    Those of a reader have no prefix.
+    """
+    for group in pads:
+        for name, (direction, _) in group.ports.items():
+            one = getattr(inner, name if is_reader else group.prefix + name)
+            other = getattr(outer, group.prefix + name)
+            m.d.comb += one.eq(other) if direction == "input" else other.eq(one)
+
+
 def padded_top(core, pads, ports, *, name="board_top", clock="clk", names=None):
     """Verilog of a module that has a core and the pads of its memories.
 
@@ -147,6 +177,7 @@ def padded_top(core, pads, ports, *, name="board_top", clock="clk", names=None):
             wires.append(f"    wire {_range(width)}{wire};")
             connections.append(f".{group.prefix}{port}({wire})")
             inner.append(f".{port}({wire})")
+        inner += [f".{port}()" for port in group.open_ports]
         parameters = ", ".join(f".{key}({value})" for key, value in group.parameters.items())
         instances.append(
             f"    {group.module} #({parameters}) {group.prefix}pads (\n{_listed(inner)}\n    );")

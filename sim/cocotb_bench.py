@@ -147,23 +147,25 @@ def run_tests(
     return tests
 
 
-def write_bench(directory, vectors, *, top="top"):
+def write_bench(directory, vectors, *, top="top", verilog="../rtl/top.v"):
     """Write a bench that runs without this package: ``python run.py``.
 
     Parameters
     ----------
     directory : Path
-        Folder that receives the bench; the Verilog is expected as ``../rtl/top.v``.
+        Folder that receives the bench.
     vectors : Mapping[str, ndarray]
         The same as for :func:`run_cocotb`.
     top : str
         Name of the module.
+    verilog : str
+        Where its Verilog is, from the folder.
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(_FOLDER / "stream_bench.py", directory / "test_accelerator.py")
     shutil.copyfile(_FOLDER / "run_bench.py", directory / "run.py")
-    bench = {"top": top, "verilog": "../rtl/top.v"}
+    bench = {"top": top, "verilog": verilog}
     write_atomic(directory / "bench.json", json.dumps(bench, indent=1) + "\n")
     _write_vectors(directory, vectors)
 

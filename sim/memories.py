@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nnef_hw.boards.board import Sdram, SpiFlash
 
-__all__ = ["FlashModel", "SdramModel", "simulated_board"]
+__all__ = ["FlashModel", "SdramModel", "hex_image", "simulated_board"]
 
 MODELS = Path(__file__).parent / "models"
 
@@ -115,8 +115,8 @@ def _instance(module, prefix, values, pins, others):
     return f"    {module} #({parameters}) {prefix}model ({connected});"
 
 
-def simulated_board(verilog, models, *, top="board_top", name="board_sim"):
-    """Verilog of a board with its memories, whose ports are ``clk``, ``rx`` and ``tx`` alone.
+def simulated_board(verilog, models, *, top="board_top", name="board_sim", ports=None):
+    """Verilog of a board with its memories, whose ports are those of the top without their pins.
 
     Parameters
     ----------
@@ -125,15 +125,29 @@ def simulated_board(verilog, models, *, top="board_top", name="board_sim"):
     models : Sequence[FlashModel | SdramModel]
     top, name : str
         Modules of the top, and of what is returned.
+    ports : Mapping[str, tuple[str, int]], optional
+        Ports with their directions and widths; ``clk``, ``rx`` and ``tx`` by default.
     """
-    lines = [f"module {name} (input clk, rx, output tx);"]
-    connected = [".clk(clk)", ".rx(rx)", ".tx(tx)"]
+    if ports is None:
+        ports = {"clk": ("input", 1), "rx": ("input", 1), "tx": ("output", 1)}
+    listed = [f"{direction} {_bits(width)}{port}" for port, (direction, width) in ports.items()]
+    lines = [f"module {name} ({', '.join(listed)});"]
+    connected = [f".{port}({port})" for port in ports]
     for model in models:
         for wire, width in model.wires.items():
-            bits = f"[{width - 1}:0] " if width > 1 else ""
-            lines.append(f"    wire {bits}{model.prefix}{wire};")
+            lines.append(f"    wire {_bits(width)}{model.prefix}{wire};")
             connected.append(f".{model.prefix}{wire}({model.prefix}{wire})")
         lines.append(model.instance())
     lines += [f"    {top} board ({', '.join(connected)});", "endmodule", ""]
     sources = {model.source: model.source.read_text() for model in models}
     return "\n".join([verilog, *lines, *sources.values()])
+
+
+def _bits(width):
+    return f"[{width - 1}:0] " if width > 1 else ""
+
+
+def hex_image(data, address):
+    """Text for ``$readmemh`` of bytes at an address."""
+    rows = (data[n : n + 16] for n in range(0, len(data), 16))
+    return "".join([f"@{address:x}\n", *(row.hex(" ") + "\n" for row in rows)])

@@ -25,7 +25,7 @@ class PtyBoard:
 
     Parameters
     ----------
-    verilog, clk_hz, baud, cache_dir
+    verilog, clk_hz, baud, top, cache_dir
         The same as for :class:`~nnef_hw.sim.board_runner.BoardTransport`.
 
     Attributes
@@ -41,10 +41,12 @@ class PtyBoard:
         If this system has no pseudo-terminals, or Verilator is missing.
     """
 
-    def __init__(self, verilog, *, clk_hz, baud, cache_dir=None):
+    def __init__(self, verilog, *, clk_hz, baud, top="board_top", cache_dir=None):
         if not hasattr(os, "openpty"):
             raise ToolError("this system has no pseudo-terminals", remedy="use Linux or macOS")
-        self._board = BoardTransport(verilog, clk_hz=clk_hz, baud=baud, cache_dir=cache_dir)
+        self._board = BoardTransport(
+            verilog, clk_hz=clk_hz, baud=baud, top=top, cache_dir=cache_dir
+        )
         begin = time.perf_counter()
         self._board.advance(_WARM_UP_CYCLES)
         # twice, because the machine may be busier later

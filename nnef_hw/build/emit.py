@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 import nnef_hw
 from nnef_hw.architecture import Plan
@@ -20,14 +23,16 @@ from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.devices import Target
 from nnef_hw.frontend import save
 from nnef_hw.ir import Graph
-from nnef_hw.manifest import MODULE
+from nnef_hw.manifest import HEX_IMAGE, IMAGE, MODULE
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.rtl.primitives import PREFIX
 from nnef_hw.run.artifacts import FIXED_MODEL, FLOAT_MODEL
+from nnef_hw.run.memories import with_memories
 from nnef_hw.run.rtl import payloads
 from nnef_hw.run.simulate import random_codes
 from nnef_hw.samples import Samples
 from nnef_hw.sim.cocotb_bench import write_bench
+from nnef_hw.sim.memories import hex_image
 
 __all__ = ["emit"]
 
@@ -74,7 +79,13 @@ def emit(
     fed = payloads(fixed.inputs, plan.inputs, codes)
     expected = payloads(fixed.outputs, plan.outputs, run_fixed(fixed, codes))
     vectors = {**fed, **expected}
-    write_bench(folder / "sim", vectors, top=module)
+    for stored in plan.images:
+        (folder / IMAGE).parent.mkdir(exist_ok=True)
+        (folder / IMAGE).write_bytes(stored.data)
+    if plan.images:
+        _write_memory_bench(folder, plan, vectors, verilog, module)
+    else:
+        write_bench(folder / "sim", vectors, top=module)
 
     if not isinstance(target, Board):
         (folder / "ip").mkdir()
@@ -87,6 +98,19 @@ def emit(
         (folder / f"{module}.core").write_text(fusesoc_core(plan, module))
         return
     board = design_board(plan, fixed, manifest, target)
-    (folder / "board").mkdir()
+    (folder / "board").mkdir(exist_ok=True)
     (folder / "board" / "board_top.v").write_text(board.verilog)
     (folder / "board" / f"board_top.{board.suffix}").write_text(board.constraints)
+
+
+def _write_memory_bench(
+    folder: Path, plan: Plan, vectors: dict[str, NDArray[Any]], verilog: str, module: str
+) -> None:
+    """Write the bench of an accelerator with its memory, which runs beside the image."""
+    path = folder / HEX_IMAGE
+    path.parent.mkdir(exist_ok=True)
+    for stored in plan.images:
+        path.write_text(hex_image(stored.data, stored.address))
+    text, top = with_memories(verilog, plan, module, Path(path.name))
+    path.with_name("simulated.v").write_text(text)
+    write_bench(path.parent, vectors, top=top, verilog="simulated.v")

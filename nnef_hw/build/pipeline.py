@@ -247,8 +247,10 @@ def _simulate(options: BuildOptions, folder: BuildFolder) -> dict[str, Any]:
     fixed = folder.fixed
     samples = None if options.calibrate is None else load_samples(options.calibrate, fixed)
     tools = [find_tool(name).identity for name in ("verilator", "c++")]
+    verilog, top = folder.simulated
+    images = [stored.data for stored in folder.plan.images]
     key = digest(
-        package_digest(), folder.verilog, _samples_digest(samples), repr(options.frames), *tools,
+        package_digest(), verilog, *images, _samples_digest(samples), repr(options.frames), *tools,
         *_versions(),
     )  # fmt: skip
 
@@ -263,7 +265,7 @@ def _simulate(options: BuildOptions, folder: BuildFolder) -> dict[str, Any]:
         elif options.frames != "all":
             order = order[: options.frames]
         fed = {name: values[order] for name, values in codes.items()}
-        outcome = run_rtl(folder.verilog, folder.plan, fixed, fed, top=folder.module, **limit)
+        outcome = run_rtl(verilog, folder.plan, fixed, fed, top=top, **limit)
         order = order[: len(outcome.codes[fixed.outputs[0]])]
         expected = run_fixed(fixed, {name: values[order] for name, values in codes.items()})
         accuracy = None

@@ -11,12 +11,18 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Commands) -> None:
     """Declare the commands of this module."""
-    sub = add_command(commands, "flash", _flash, "write a build's bitstream to its board", "build")
+    sub = add_command(
+        commands,
+        "flash",
+        _flash,
+        "write a build's bitstream, and weights in flash, to its board",
+        "build",
+    )
     sub.add_argument("--board", metavar="FILE.py", help="the build's board, if it is your own")
     sub.add_argument(
         "--volatile", action="store_true", help="load the FPGA, but leave its flash as it is"
     )
-    sub.add_argument("--dry-run", action="store_true", help="print the command instead")
+    sub.add_argument("--dry-run", action="store_true", help="print the commands instead")
 
     sub = add_command(
         commands, "bench-device", _bench_device, "measure a board's core and link", "build"
@@ -49,9 +55,11 @@ def _flash(options: argparse.Namespace) -> int:
         print_json({
             "board": flashing.board.name,
             "bitstream": str(flashing.bitstream),
-            "command": flashing.command,
+            "command": flashing.commands[-1],
+            "commands": list(flashing.commands),
+            "image": None if flashing.image is None else str(flashing.image),
             "seconds": seconds,
         })
     elif options.dry_run:
-        print(flashing.command)
+        print("\n".join(flashing.commands))
     return 0

@@ -10,6 +10,7 @@ from nnef_hw.architecture import Plan, queued_ports
 from nnef_hw.architectures import find_architecture
 from nnef_hw.boards import Board
 from nnef_hw.boards.core import DEFAULT_BAUD
+from nnef_hw.boards.memory_pins import memory_pins, package_ports
 from nnef_hw.boards.top import board_constraints, board_top
 from nnef_hw.boards.uart import uart_divider
 from nnef_hw.codegen.verilog import to_verilog
@@ -17,6 +18,7 @@ from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph
 from nnef_hw.manifest import manifest_hash
 from nnef_hw.parts.stream import make_fifo
+from nnef_hw.rtl.pads import pad_ports, padded_top, pads_verilog
 
 __all__ = ["DEFAULT_BAUD", "BoardDesign", "check_clock", "design_board", "fastest_clock"]
 
@@ -93,8 +95,23 @@ def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any], board: Boar
         frames={port.name: port.beats for port in (*plan.inputs, *plan.outputs)}, queues=queues,
         layers=len(plan.stations) if plan.layer_counters else 0,
     )  # fmt: skip
+    pads = top.core.pads
+    verilog = to_verilog(top, name="board_core" if pads else "board_top", ports=ports)
+    pins: dict[str, Any] = {}
+    if pads:
+        [memory] = [x for x in board.memories if x.prefix == pads[0].prefix]
+        pins = memory_pins(board, memory)
+        inner = {*pad_ports(pads), "core_clk"}
+        outer = {
+            signal.name: ("output" if signal.name in {"tx", "cipo", "led"} else "input", 1)
+            for signal in ports if signal.name not in inner
+        }  # fmt: skip
+        padded = padded_top(
+            "board_core", pads, outer, clock="core_clk", names=package_ports(board, memory)
+        )
+        verilog = "\n".join([verilog, padded, pads_verilog()])
     return BoardDesign(
-        verilog=to_verilog(top, name="board_top", ports=ports),
-        constraints=board_constraints(board, manifest["link"]["kind"]),
+        verilog=verilog,
+        constraints=board_constraints(board, manifest["link"]["kind"], pins),
         suffix=board.device.family.constraints_suffix,
     )

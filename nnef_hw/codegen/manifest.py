@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from nnef_hw.architecture import Plan, Port
 from nnef_hw.frontend import graph_hash
 from nnef_hw.ir import Graph
-from nnef_hw.manifest import FORMAT_VERSION, MODULE
+from nnef_hw.manifest import FORMAT_VERSION, IMAGE, MODULE
 
 __all__ = ["link_entry", "make_manifest"]
 
@@ -51,6 +52,7 @@ def make_manifest(
         "cycles_per_inference": plan.interval,
         "latency_cycles": plan.latency,
         "link": {**link, "counted_layers": len(plan.stations)} if plan.layer_counters else link,
+        **_memories(plan),
         "files": {
             "model": "model.nnef.tgz",
             "plan": "plan.json",
@@ -63,6 +65,18 @@ def make_manifest(
             ),
         },
     }
+
+
+def _memories(plan: Plan) -> dict[str, Any]:
+    """Return what the board's memory has to hold, if anything: it belongs to the bitstream."""
+    for stored in plan.images:
+        entry = {
+            "kind": stored.kind, "file": IMAGE, "address": stored.address,
+            "bytes": len(stored.data), "read": stored.read,
+            "sha256": hashlib.sha256(stored.data).hexdigest(),
+        }  # fmt: skip
+        return {"memory": entry}
+    return {}
 
 
 def link_entry(kind: str, baud: int) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.devices import find_device
 from nnef_hw.engine.plan import EnginePlan
-from nnef_hw.parts.engine import RING_BITS
+from nnef_hw.parts.engine import BEAT_BITS
 from nnef_hw.rtl.engine import SharedEngine
+from nnef_hw.rtl.pads import FlashPads, connect_pads, pad_ports
 from nnef_hw.rtl.reset import WithReset
 from nnef_hw.rtl.stream import beat_layout
 
@@ -36,11 +37,13 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
         The input image: row, column, channel.
     o : Out(stream.Signature(beat_layout))
         The output image.
-    weights : In(stream.Signature(16))
-        Contents of the weight memory over and over, two weights per beat; only if they pass as a
-        stream.
-    rewind : Out(1)
-        All weights of a frame have come; only then.
+    feed : In(stream.Signature(16))
+        The program as a stream (:mod:`nnef_hw.engine.image`), over and over; only if it comes as
+        one that no memory of the board brings.
+    flash_cs_n, flash_sck, flash_dq_o, flash_dq_oe, flash_dq_i, ...
+        What goes to the pads of the flash, if that brings it: the ports of :class:`.FlashReader`.
+    memory_error : Out(1)
+        No chip answers that may: there will be no results.
     restart : In(1)
         Restart, for a cycle or more; only if ``restartable``.
     restarted : Out(1)
@@ -48,6 +51,7 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
     """
 
     layers: tuple[Any, ...] = ()
+    pads: tuple[FlashPads, ...] = ()
 
     def __init__(self, plan: EnginePlan, *, restartable: bool = False) -> None:
         self.plan = plan
@@ -56,8 +60,12 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
         for flow, port in ((In, plan.inputs[0]), (Out, plan.outputs[0])):
             layout = beat_layout(bits=port.bits, signed=port.signed, lanes=port.lanes)
             ports[port.name] = flow(stream.Signature(layout))
-        if plan.design.ring_words:
-            ports |= {"weights": In(stream.Signature(RING_BITS)), "rewind": Out(1)}
+        self.reader: Any = None if plan.design.reader is None else plan.design.reader.build()
+        if self.reader is not None:
+            self.pads = (FlashPads(self.reader.part),)
+            ports |= {**pad_ports(self.pads), "memory_error": Out(1)}
+        elif plan.design.ring_words:
+            ports["feed"] = In(stream.Signature(BEAT_BITS))
         if restartable:
             ports |= {"restart": In(1), "restarted": Out(1)}
         super().__init__(ports)
@@ -74,16 +82,20 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
                 restart = Signal(name="restart_hop", init=1, reset_less=True)
                 m.d.sync += restart.eq(self.restart)
             m.d.comb += self.restarted.eq(restart)
+        resident: dict[str, Any] = {}
+        if not design.ring_words:
+            resident = {"program": design.program, "weights": design.weights,
+                        "constants": design.constants}  # fmt: skip
         engine = SharedEngine(
-            design.engine, program=design.program, weights=design.weights,
-            constants=design.constants, source=(network.input.bits, network.input.signed),
+            design.engine, **resident, source=(network.input.bits, network.input.signed),
             target=(network.result_bits, network.result_signed), entries=design.entries,
         )  # fmt: skip
         m.submodules.engine = WithReset(engine, restart)
         wiring.connect(m, wiring.flipped(self.i), engine.i)
-        if design.ring_words:
-            wiring.connect(m, wiring.flipped(self.weights), engine.weights)
-            m.d.comb += self.rewind.eq(engine.rewind)
+        if self.reader is not None:
+            self._read(m, engine, restart)
+        elif design.ring_words:
+            wiring.connect(m, wiring.flipped(self.feed), engine.feed)
         result = engine.o
         if network.tail is not None:
             part = network.tail.part
@@ -94,3 +106,11 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
             result = part.result(component)
         wiring.connect(m, result, wiring.flipped(self.o))
         return m
+
+    def _read(self, m: Module, engine: SharedEngine, restart: Any) -> None:
+        """Let the memory's image come over and over."""
+        reader = self.reader
+        m.submodules.reader = WithReset(reader, restart)
+        wiring.connect(m, reader.o, engine.feed)
+        m.d.comb += [reader.start.eq(1), self.memory_error.eq(reader.error)]
+        connect_pads(m, self.pads, reader, self, is_reader=True)

@@ -12,6 +12,7 @@ from nnef_hw.engine.network import lower
 from nnef_hw.engine.plan import SIMULATED, EnginePlan
 from nnef_hw.engine.report import make_timeline, report_plan
 from nnef_hw.engine.solver import check_memory, schedule_engine
+from nnef_hw.engine.store import FlashStore
 from nnef_hw.engine.support import check_engine
 from nnef_hw.engine.timing import simulate_frames
 from nnef_hw.errors import NnefHwError, UsageError
@@ -49,7 +50,12 @@ class SharedArray(Architecture[EnginePlan]):
 
     def read_plan(self, value: dict[str, Any], graph: Graph) -> EnginePlan:
         device = find_device(value["device"])
-        design = Design(lower(graph, device), Shape(value["rows"], value["lanes"]), device)
+        memory = value.get("memory")
+        design = Design(
+            lower(graph, device), Shape(value["rows"], value["lanes"]), device,
+            0 if memory is None else memory["ring"],
+            None if memory is None else FlashStore.from_json(memory),
+        )  # fmt: skip
         plan = EnginePlan(design, value["board"], value["clock_mhz"], Resources(**value["link"]))
         if value != plan.to_json():
             raise ValueError("the plan is not one of this model")

@@ -125,7 +125,7 @@ class ConvLayer(Layer):
             results -= shape.rows
         return passes, self.target.pixels
 
-    def weight_level(self, shape: Shape) -> int | None:
+    def part_level(self, shape: Shape) -> int:
         del shape
         return PASS_LEVEL
 

@@ -155,9 +155,7 @@ class DepthwiseLayer(WindowLayer):
             starts={**plain.starts, "write": first},
         )  # fmt: skip
 
-    def weight_level(self, shape: Shape) -> int | None:
-        if self.is_pool:
-            return None
+    def part_level(self, shape: Shape) -> int:
         return PASS_LEVEL if self._slide(shape) is None else PASS_LEVEL + 1
 
     def weights(self, shape: Shape) -> NDArray[np.int64]:

@@ -10,13 +10,15 @@ import numpy as np
 
 from nnef_hw.blockram import SPRAM_SHAPE
 from nnef_hw.devices import Device
-from nnef_hw.engine.layer import Layer, Places, Shape
+from nnef_hw.engine.layer import Layer, Most, Places, Shape
 from nnef_hw.engine.memory_plan import Stay, allocate, allocate_banks
 from nnef_hw.engine.nest import Nest, Part
 from nnef_hw.engine.network import Loading, Network
+from nnef_hw.engine.store import FlashStore
 from nnef_hw.errors import TargetError
 from nnef_hw.numerics import signed_bits
-from nnef_hw.parts.engine import CODE_BITS, LEVELS, QUANTITIES, Engine, Kind
+from nnef_hw.parts.engine import CODE_BITS, LEVELS, QUANTITIES, RING_CONSTANTS, Engine, Kind
+from nnef_hw.parts.flash_reader import FlashReader
 
 __all__ = ["Design", "Instruction"]
 
@@ -35,11 +37,15 @@ class Instruction:
         Its fields by name; others are 0.
     nest
         Loops of a layer.
+    weights, constants
+        Which words of all weights, and which of all constants, it needs.
     """
 
     kind: Kind
     fields: Mapping[str, int]
     nest: Nest | None = None
+    weights: range = range(0)
+    constants: range = range(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +57,48 @@ class Design:
     network, shape, device
         What runs, on which array, where.
     ring_words
-        Words of the memory that weights pass which come as a stream; 0 if all are in memory.
+        Words of the memory that weights pass, if the program comes as a stream with its weights and
+        constants; 0 if all are in memory.
+    store
+        Where it comes from then; None if from anywhere, whenever it is wanted.
     """
 
     network: Network
     shape: Shape
     device: Device
     ring_words: int = 0
+    store: FlashStore | None = None
+
+    @cached_property
+    def reader(self) -> FlashReader | None:
+        """What brings the program, if it comes as a stream from a memory of the board."""
+        return None if self.store is None else self.store.reader(self.image_words)
+
+    @cached_property
+    def image_words(self) -> int:
+        """Beats of the program as a stream (:mod:`nnef_hw.engine.image`)."""
+        return sum(map(self.packet_words, self.instructions))
+
+    def packet_words(self, instruction: Instruction) -> int:
+        """Return the beats of an instruction and of what it needs."""
+        engine = self.engine
+        return (
+            2
+            + engine.instruction_rows * len(engine.program_memories)
+            + len(instruction.constants) * len(engine.constant_memories)
+            + len(instruction.weights) * len(engine.weight_memories)
+        )
+
+    @property
+    def memory_bytes(self) -> Mapping[str, int]:
+        """Bytes of the stream per frame by the name of the layer; nothing if there is none."""
+        if not self.ring_words:
+            return {}
+        instructions = iter(self.instructions[1:-1])
+        return {
+            layer.name: 2 * sum(self.packet_words(next(instructions)) for _ in parts)
+            for layer, parts in zip(self.layers, self.parts, strict=True)
+        }
 
     @cached_property
     def _loaded(self) -> tuple[Loading, tuple[Layer, ...]]:
@@ -165,19 +206,19 @@ class Design:
         """What each layer is divided into: with a ring, so that two parts have room in it."""
         found = []
         weight = constant = 0
-        most = self.ring_words // 2 or None
+        most = Most(self.ring_words // 2, RING_CONSTANTS // 4) if self.ring_words else None
         for layer in self.layers:
             places = Places(self.places[layer.operand], weight, constant, self.places[layer.tensor])
             found.append(parts := layer.parts(self.shape, places, most))
-            longest = max(part.weight_words for part in parts)
+            longest = max(len(part.weights) for part in parts)
             if most is not None and longest > self.ring_words:
                 raise TargetError(
                     f"layer {layer.name!r}: a pass takes {longest:,} words of weights, and the "
                     f"ring has {self.ring_words:,}",
                     remedy="take a larger array, or a larger ring",
                 )
-            weight += len(layer.weights(self.shape))
-            constant += len(layer.bias(self.shape))
+            weight += parts[-1].weights.stop
+            constant += parts[-1].constants.stop
         return tuple(found)
 
     @cached_property
@@ -194,6 +235,7 @@ class Design:
             "real": loading.lead + loading.real, "first_word": loading.window - 1,
             "word_step": loading.step - 1, "pad": loading.pad,
         })  # fmt: skip
+        weight = constant = 0
         for layer, parts in zip(self.layers, self.parts, strict=True):
             scale = layer.scale
             fields = {
@@ -205,8 +247,14 @@ class Design:
                 own = {"results": part.passes[0].results, "last_results": part.passes[-1].results}
                 if self.ring_words:
                     follows = int(part is not parts[0])
-                    own |= {"weight_words": part.weight_words, "follows": follows}
-                yield Instruction(Kind.RUN, {**fields, **own, **part.nest.starts}, part.nest)
+                    own |= {"weights": len(part.weights), "constants": len(part.constants),
+                            "follows": follows}  # fmt: skip
+                yield Instruction(
+                    Kind.RUN, {**fields, **own, **part.nest.starts}, part.nest,
+                    _moved(part.weights, weight), _moved(part.constants, constant),
+                )  # fmt: skip
+            weight += parts[-1].weights.stop
+            constant += parts[-1].constants.stop
         image = network.result_image
         yield Instruction(Kind.SEND, {
             "read": self.places[network.result], "pixels": image.pixels - 1,
@@ -235,7 +283,9 @@ class Design:
         layers = self.layers
         sums = [signed_bits(*layer.largest_sum) for layer in layers]
         weight_words = max(2, len(self.weights))
-        constant_words = max(2, sum(len(layer.bias(self.shape)) for layer in layers))
+        constant_words = max(2, sum(parts[-1].constants.stop for parts in self.parts))
+        if self.ring_words:
+            constant_words = RING_CONSTANTS
         factors = [factor for layer in layers for factor in self._factors(layer)]
         depth = self.ring_words or weight_words
         fields, residual_bits = self._fields(depth, constant_words)
@@ -282,7 +332,8 @@ class Design:
         if self._tables:
             fields |= {"looks_up": 1, "table": _bits([len(self._tables) - 1])}
         if self.ring_words:
-            fields |= {"weight_words": self.ring_words.bit_length(), "follows": 1}
+            fields |= {"weights": self.ring_words.bit_length(),
+                       "constants": RING_CONSTANTS.bit_length(), "follows": 1}  # fmt: skip
         for name in (
             "silent", "height", "width", "rows", "length", "lead", "real", "first_word",
             "word_step", "pixels", "blocks", "last_lanes",
@@ -310,18 +361,24 @@ class Design:
     @cached_property
     def program(self) -> list[int]:
         """Contents of the program memory."""
-        engine = self.engine
-        rows: list[int] = []
+        stride = self.engine.instruction_stride
+        found: list[int] = []
         for instruction in self.instructions:
-            words = [0] * engine.instruction_stride
-            if instruction.nest is not None:
-                words[:LEVELS] = self._loops(instruction.nest)
-            fields = {"kind": int(instruction.kind), **instruction.fields}
-            assert fields.keys() <= engine.fields.keys() | {"adds"}, fields.keys()
-            for name, (row, bit) in engine.parameters.items():
-                width = engine.fields[name]
-                words[LEVELS + row] |= (fields.get(name, 0) & ((1 << width) - 1)) << bit
-            rows += words
+            rows = self.rows(instruction)
+            found += [*rows, *[0] * (stride - len(rows))]
+        return found
+
+    def rows(self, instruction: Instruction) -> list[int]:
+        """Return the rows of an instruction."""
+        engine = self.engine
+        rows = [0] * engine.instruction_rows
+        if instruction.nest is not None:
+            rows[:LEVELS] = self._loops(instruction.nest)
+        fields = {"kind": int(instruction.kind), **instruction.fields}
+        assert fields.keys() <= engine.fields.keys() | {"adds"}, fields.keys()
+        for name, (row, bit) in engine.parameters.items():
+            width = engine.fields[name]
+            rows[LEVELS + row] |= (fields.get(name, 0) & ((1 << width) - 1)) << bit
         return rows
 
     def _loops(self, nest: Nest) -> Iterator[int]:
@@ -340,3 +397,7 @@ class Design:
 
 def _bits(values: Sequence[int]) -> int:
     return max(1, max(values).bit_length())
+
+
+def _moved(places: range, by: int) -> range:
+    return range(places.start + by, places.stop + by)

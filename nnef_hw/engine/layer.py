@@ -23,6 +23,7 @@ __all__ = [
     "Format",
     "Image",
     "Layer",
+    "Most",
     "Places",
     "Residual",
     "Scale",
@@ -162,6 +163,13 @@ class Places(NamedTuple):
     write: int
 
 
+class Most(NamedTuple):
+    """Words of weights and constants that an instruction may take."""
+
+    weights: int
+    constants: int
+
+
 ANYWHERE = Places(0, 0, 0, 0)
 """Places for what depends on none."""
 
@@ -259,40 +267,39 @@ class Layer(ABC):
     def bias(self, shape: Shape) -> IntArray:
         """Return the bias of every result of a pixel, absent channels included."""
 
-    def weight_level(self, shape: Shape) -> int | None:
-        """Return the loop whose iterations have weights of their own; None if none has."""
-        del shape
-        return None
+    @abstractmethod
+    def part_level(self, shape: Shape) -> int:
+        """Return the loop whose iterations have constants of their own, and weights if any have."""
 
     def part_passes(self, shape: Shape, first: int, count: int) -> tuple[list[Pass], int]:
         """Return the passes of some iterations of that loop, and how often they come."""
         passes, repeats = self.passes(shape)
-        return passes, repeats * count // self.nest(shape, ANYWHERE).counts[self._level(shape)]
+        counts = self.nest(shape, ANYWHERE).counts
+        return passes, repeats * count // counts[self.part_level(shape)]
 
-    def _level(self, shape: Shape) -> int:
-        level = self.weight_level(shape)
-        assert level is not None, f"{self.name}: no loop has weights of its own"
-        return level
-
-    def parts(self, shape: Shape, places: Places, most_words: int | None) -> list[Part]:
-        """Divide it into parts whose weights have at most so many words; None: it stays whole.
+    def parts(self, shape: Shape, places: Places, most: Most | None) -> list[Part]:
+        """Divide it into parts that take no more weights and constants; None: it stays whole.
 
         A part is at least one iteration, whatever that takes.
         """
-        nest, words = self.nest(shape, places), len(self.weights(shape))
-        level = self.weight_level(shape)
-        if most_words is None:
-            return [Part(nest, *self.passes(shape), words)]
-        if level is None:
-            return [Part(nest.part(0, 0, nest.counts[0]), *self.passes(shape), words)]
-        step, count = words // nest.counts[level], nest.counts[level]
-        pieces = -(-count // max(1, most_words // step))
+        nest = self.nest(shape, places)
+        weights, constants = range(len(self.weights(shape))), range(len(self.bias(shape)))
+        if most is None:
+            return [Part(nest, *self.passes(shape), weights, constants)]
+        level = self.part_level(shape)
+        count = nest.counts[level]
+        words, results = (nest.strides[name][level] for name in ("weight", "constant"))
+        fitting = most.constants // results
+        if words:
+            fitting = min(fitting, most.weights // words)
+        pieces = -(-count // max(1, fitting))
         ends = [count * n // pieces for n in range(pieces + 1)]
         return [
             Part(
                 nest.part(level, first, end - first),
                 *self.part_passes(shape, first, end - first),
-                step * (end - first),
+                weights[first * words : end * words] if words else weights,
+                constants[first * results : end * results],
             )
             for first, end in pairwise(ends)
         ]

@@ -50,12 +50,12 @@ class Nest:
         return steps
 
     def part(self, level: int, first: int, count: int) -> Nest:
-        """Return the loops of some iterations of one of them; its own weights begin at 0."""
+        """Return the loops of some iterations of one of them; its own memories begin at 0."""
         counts = (*self.counts[:level], count, *self.counts[level + 1 :])
         starts = {
             name: start + first * self.strides[name][level] for name, start in self.starts.items()
         }
-        return Nest(counts, self.strides, {**starts, "weight": 0})
+        return Nest(counts, self.strides, {**starts, "weight": 0, "constant": 0})
 
     def extremes(self, name: str) -> tuple[int, int]:
         """Return the least and the greatest value of a quantity."""
@@ -76,7 +76,7 @@ class Pass(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """Loops that run on weights which are there all at once: a layer, or a part of one.
+    """Loops that run on what is there all at once: a layer, or a part of one.
 
     Parameters
     ----------
@@ -84,14 +84,15 @@ class Part:
         The loops.
     passes, repeats
         Passes with results that come over and over, and how often.
-    weight_words
-        Words of weights.
+    weights, constants
+        Which of the layer's words of weights, and of its constants, it takes.
     """
 
     nest: Nest
     passes: Sequence[Pass]
     repeats: int
-    weight_words: int
+    weights: range
+    constants: range
 
     @property
     def cycles(self) -> int:

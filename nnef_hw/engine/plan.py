@@ -12,9 +12,10 @@ from typing import Any
 from nnef_hw.architecture import Port
 from nnef_hw.devices import Resources, Target
 from nnef_hw.engine.design import Design
+from nnef_hw.engine.image import ProgramImage
 from nnef_hw.engine.layer import Layer, Shape
 from nnef_hw.engine.resources import border_resources, engine_resources
-from nnef_hw.engine.timing import Span, simulate_frames, spans
+from nnef_hw.engine.timing import BEFORE_LOAD, FrameTimes, Span, simulate_frames, spans
 from nnef_hw.ir import Graph, Node, stream_image
 
 __all__ = ["SIMULATED", "EnginePlan", "LayerStation", "TailStation"]
@@ -159,26 +160,26 @@ class EnginePlan:
     @property
     def _after_send(self) -> int:
         """Cycles from the first code that is sent to the last output."""
-        return self.latency - (self.spans[-1].begin - self.first_input)
+        return self._times.last_outputs[0] - self._times.sends[0]
 
-    @cached_property
+    @property
     def first_input(self) -> int:
         """Cycles from the begin of the load to the first beat of the input."""
-        return simulate_frames(self.design, 1).first_inputs[0]
+        return BEFORE_LOAD + self.design.loading.lead
 
     @cached_property
-    def _ends(self) -> tuple[int, ...]:
-        return simulate_frames(self.design, SIMULATED).last_outputs
+    def _times(self) -> FrameTimes:
+        return simulate_frames(self.design, SIMULATED)
 
     @property
     def interval(self) -> int:
         """Cycles per frame: a frame is taken when the one before has left the engine."""
-        return self._ends[-1] - self._ends[-2]
+        return self._times.last_outputs[-1] - self._times.last_outputs[-2]
 
-    @cached_property
+    @property
     def latency(self) -> int:
-        """Cycles from the first beat of the input to the last of the output."""
-        return simulate_frames(self.design, 1).latency
+        """Cycles from the first beat of the input to the last of the output, after a reset."""
+        return self._times.latency
 
     @property
     def period(self) -> int:
@@ -189,6 +190,11 @@ class EnginePlan:
     def settling(self) -> int | None:
         """Frames before it does."""
         return 1
+
+    @property
+    def images(self) -> tuple[ProgramImage, ...]:
+        """The program, if it comes from a memory of the board."""
+        return () if self.design.store is None else (ProgramImage(self.design),)
 
     @property
     def layer_counters(self) -> bool:
@@ -239,9 +245,19 @@ class EnginePlan:
             "interval": self.interval,
             "latency": self.latency,
             "link": self.link.to_json(),
+            **self._memory,
             "cycles": {span.name: span.cycles for span in self.spans[:-1]},
             "words": dict(design.places),
         }
+
+    @property
+    def _memory(self) -> dict[str, Any]:
+        """Where the program comes from, if it comes as a stream."""
+        design = self.design
+        if design.store is None:
+            return {}
+        size = 2 * design.image_words
+        return {"memory": {**design.store.to_json(), "bytes": size, "ring": design.ring_words}}
 
     def dumps(self) -> str:
         """Return the text of ``plan.json``."""

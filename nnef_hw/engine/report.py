@@ -21,7 +21,7 @@ MOST_STEPS = 220
 
 
 def report_plan(plan: EnginePlan, graph: Graph, target: Target) -> dict[str, Any]:
-    """Return ``layers``, ``headroom``, ``roofs``, ``boards`` and ``in_turn`` (design section 9)."""
+    """Return what :meth:`.Architecture.report` asks for (design section 9)."""
     design = plan.design
     image = design.network.result_image
     results = sum(layer.target.words(design.shape.lanes) for layer in design.layers)
@@ -39,8 +39,18 @@ def report_plan(plan: EnginePlan, graph: Graph, target: Target) -> dict[str, Any
         },
         "boards": list(_boards(plan, graph, target)),
         "in_turn": True,
+        "memory": _memory(plan),
         "shared": array_resources(design).to_json(),
     }  # fmt: skip
+
+
+def _memory(plan: EnginePlan) -> dict[str, Any] | None:
+    """Return what comes from a memory beside the FPGA per frame, and what the engine waits for."""
+    for stored in plan.images:
+        stalled = sum(span.stalled for span in plan.spans)
+        return {"kind": stored.kind, "read": stored.read, "bytes": 2 * stored.words,
+                "address": stored.address, "stall_cycles": stalled}  # fmt: skip
+    return None
 
 
 def _layer(plan: EnginePlan, graph: Graph, station: LayerStation | TailStation) -> dict[str, Any]:
@@ -59,7 +69,7 @@ def _layer(plan: EnginePlan, graph: Graph, station: LayerStation | TailStation) 
         "kernel": None, "parameters": 0, "macs": 0, "multipliers": 0, **station.shape, "in_dsp": 0,
         "cycles": station.cycles, "busy_cycles": station.cycles, "waiting_cycles": 0,
         "utilization": None, "line_buffer_bytes": 0, "weight_bytes": 0, "dsp": 0, "bram": 0,
-        "lut": 0, "overlap": None,
+        "lut": 0, "overlap": None, "stall_cycles": 0, "memory_bytes": 0,
     }  # fmt: skip
     if not isinstance(station, LayerStation):
         tail = plan.design.network.tail
@@ -73,7 +83,8 @@ def _layer(plan: EnginePlan, graph: Graph, station: LayerStation | TailStation) 
         "in_dsp": plan.multipliers * plan.design.engine.in_dsp, "busy_cycles": span.busy,
         "waiting_cycles": span.cycles - span.busy,
         "utilization": layer.macs / (span.cycles * plan.multipliers),
-        "weight_bytes": layer.weight_bytes,
+        "weight_bytes": layer.weight_bytes, "stall_cycles": span.stalled,
+        "memory_bytes": plan.design.memory_bytes.get(layer.name, 0),
     }  # fmt: skip
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from nnef_hw.devices import Device, Resources, Target
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.layer import Shape
-from nnef_hw.engine.network import lower
+from nnef_hw.engine.network import Network, lower
 from nnef_hw.engine.plan import EnginePlan
+from nnef_hw.engine.store import FlashStore
 from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph
 
@@ -16,6 +17,8 @@ __all__ = ["SIZES", "check_memory", "schedule_engine"]
 
 SIZES = tuple(Shape(rows, lanes) for lanes in (4, 8, 16) for rows in (4, 8, 16) if rows >= lanes)
 """Arrays that are tried."""
+RINGS = (1024, 512, 256, 128)
+"""Words of weights that may come ahead, where they come from flash."""
 _NAMES = {"lut": "LUTs", "dsp": "DSP blocks", "bram": "block RAMs", "spram": "single-port RAMs"}
 LUT_SHARE = 0.95
 """Share of the device's LUTs that placement can be trusted to use."""
@@ -34,9 +37,7 @@ def schedule_engine(
         If no array fits, or none is fast enough.
     """
     network = lower(graph, target.device)
-    plans = [
-        EnginePlan.of(Design(network, size, target.device), target, clock_mhz) for size in SIZES
-    ]
+    plans = list(_plans(network, target, clock_mhz))
     fitting = [plan for plan in plans if not list(_short(plan.resources, target.device))]
     if not fitting:
         raise _misfit(plans, target)
@@ -59,6 +60,25 @@ def schedule_engine(
     return min(enough, key=lambda plan: (plan.multipliers, plan.interval))
 
 
+def _plans(network: Network, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:
+    """Yield engines of every size: all in block RAM; or from flash, with the deepest ring."""
+    device = target.device
+    for size in SIZES:
+        yield EnginePlan.of(Design(network, size, device), target, clock_mhz)
+        for store in FlashStore.ways(target, clock_mhz or target.clock_mhz):
+            for words in RINGS:
+                design = Design(network, size, device, words, store)
+                try:
+                    plan = EnginePlan.of(design, target, clock_mhz)
+                    is_last = not list(_short(plan.resources, device)) or words == RINGS[-1]
+                except TargetError:
+                    break
+                if is_last and store.fits(design.image_words):
+                    yield plan
+                if is_last:
+                    break
+
+
 def check_memory(graph: Graph, target: Target) -> None:
     """Refuse a network whose weights alone have no room in the block RAMs of a target.
 
@@ -68,6 +88,8 @@ def check_memory(graph: Graph, target: Target) -> None:
         If they have none.
     """
     network = lower(graph, target.device)
+    if any(FlashStore.ways(target, target.clock_mhz)):
+        return
     engines = [Design(network, size, target.device).engine for size in SIZES]
     counts = [engine.weight_memories[0].count for engine in engines]
     if min(counts) > target.device.bram:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from nnef_hw.engine.design import Design
-from nnef_hw.parts.engine import Engine
+from nnef_hw.engine.feed import Feed
 from nnef_hw.parts.timing import Kernel, Process, Stream
 
-__all__ = ["FrameTimes", "Span", "simulate_frames", "spans"]
+__all__ = ["BEFORE_LOAD", "FrameTimes", "Span", "simulate_frames", "spans"]
 
 BEFORE_LOAD = 2
 """Cycles from the begin of a load to its first code, padding included."""
@@ -49,11 +49,13 @@ class FrameTimes:
 
     Attributes
     ----------
-    first_inputs, last_outputs
-        Cycle of each frame's first beat at the input, and of its last one at the output.
+    first_inputs, sends, last_outputs
+        Cycle of each frame's first beat at the input, of the first one that leaves the engine, and
+        of its last one at the output.
     """
 
     first_inputs: tuple[int, ...]
+    sends: tuple[int, ...]
     last_outputs: tuple[int, ...]
 
     @property
@@ -62,98 +64,102 @@ class FrameTimes:
         return self.last_outputs[0] - self.first_inputs[0]
 
 
-@dataclass
-class _Ring:
-    """When words of weights come to their ring, from a stream that always has the next beat.
-
-    Parameters
-    ----------
-    words, beats
-        Size of the ring, and beats of a word.
-
-    Attributes
-    ----------
-    last
-        Cycle in which the last word came so far.
-    came, freed
-        Words that came so far; for each that is no longer needed, when it was freed.
-    """
-
-    words: int
-    beats: int
-    last: int = -1
-    came: int = 0
-    freed: list[int] = field(default_factory=list)
-
-    def ready(self, words: int) -> int:
-        """Return the first cycle in which so many more words than were freed are there."""
-        while self.came < len(self.freed) + words:
-            begin = self.last + 1
-            if self.came >= self.words:
-                begin = max(begin, self.freed[self.came - self.words] + 1)
-            self.last = begin + self.beats - 1
-            self.came += 1
-            self._times.append(self.last)
-        return self._times[len(self.freed) + words - 1] + 1 if words else 0
-
-    def free(self, words: int, time: int) -> None:
-        """Free the oldest words at the end of this cycle."""
-        self.freed += [time] * words
-
-    def __post_init__(self) -> None:
-        self._times: list[int] = []
-
-    @classmethod
-    def of(cls, engine: Engine) -> _Ring | None:
-        """Return that of an engine; None if all weights are there for ever."""
-        return cls(engine.ring_words, len(engine.weight_memories)) if engine.ring_words else None
-
-
 def spans(design: Design) -> tuple[Span, ...]:
     """Return load, layers and send of a frame like all that follow."""
+    frames, end = _Frames(design), -1
     found: tuple[Span, ...] = ()
-    ring, time = _Ring.of(design.engine), design.engine.setup
     for _ in range(SETTLING + 1):
-        found = _frame(design, ring, time)
-        time += found[-1].begin + found[-1].cycles
+        found = frames.run(end)
+        end = frames.start + found[-1].begin + found[-1].cycles - 1 - design.engine.setup
+        frames.sent(end)
     return found
 
 
-def _frame(design: Design, ring: _Ring | None, start: int) -> tuple[Span, ...]:
-    """Return load, layers and send of a frame that begins at a cycle, if the output is ready."""
-    engine, network = design.engine, design.network
-    end = start + BEFORE_LOAD + design.loading.cycles - 1
-    found = [Span(network.source, 0, end + 1 + engine.setup - start, network.input.beats)]
-    for layer, parts in zip(design.layers, design.parts, strict=True):
-        begin = end + 1 + engine.setup if len(found) == 1 else end + 1 + engine.between
-        first, stalled, results = begin, 0, 0
-        for part in parts:
-            ready = begin if ring is None else max(begin, ring.ready(part.weight_words))
-            stalled += ready - begin
-            # The results of the part before have to leave, too.
-            kept = max(ready + part.passes[0].words, end + results)
-            end = kept + part.cycles - part.passes[0].words
-            results = part.passes[-1].results
-            if ring is not None:
-                ring.free(part.weight_words, end)
-            begin = end + 1 + engine.setup
-        words = sum(part.nest.words for part in parts)
-        cycles = end + 1 + engine.between - first
-        found.append(Span(layer.name, first - start, cycles, words, stalled))
-    words = network.result_image.words(design.shape.lanes)
-    codes = network.result_image.pixels * network.result_image.channels
-    until_end = BEFORE_SEND + codes - 1 + (words - 1) * (BETWEEN_WORDS - 1)
-    begin = found[-1].begin + found[-1].cycles
-    found.append(Span(network.result, begin, until_end + 1 + engine.setup, codes))
-    return tuple(found)
+class _Frames:
+    """Frame after frame on an engine, from the first cycle on.
+
+    Attributes
+    ----------
+    start
+        Cycle in which the load of the last frame would have begun if it had been there.
+    loads, sends
+        Cycles in which its load and its send began.
+    """
+
+    def __init__(self, design: Design) -> None:
+        self._design = design
+        self._feed = Feed(design)
+        self.start = self.loads = self.sends = 0
+
+    def _begin(self, end: int, least: int) -> tuple[int, int]:
+        """Return when an instruction begins, and when it did if nothing of it had to come.
+
+        Parameters
+        ----------
+        end
+            Cycle in which the one before ended.
+        least
+            Cycles that have to go by until it begins.
+        """
+        setup = self._design.engine.setup
+        rows, everything = self._feed.packet()
+        alone = end + 1 + max(setup, least)
+        return max(alone, rows + setup, everything), alone
+
+    def run(self, end: int) -> tuple[Span, ...]:
+        """Return load, layers and send of the next frame, if input and output are ready.
+
+        Parameters
+        ----------
+        end
+            Cycle in which the frame before was sent.
+        """
+        design, feed = self._design, self._feed
+        engine, network = design.engine, design.network
+        self.loads, self.start = self._begin(end, 0)
+        end = self.loads + BEFORE_LOAD + design.loading.cycles - 1
+        feed.end(end)
+        times = [(network.source, self.start, network.input.beats, self.loads - self.start)]
+        before = 0
+        for layer, parts in zip(design.layers, design.parts, strict=True):
+            stalled, results, first = 0, 0, None
+            for part in parts:
+                begin, alone = self._begin(end, before if first is None else 0)
+                first = alone if first is None else first
+                stalled += begin - alone
+                # The results of the part before have to leave, too.
+                kept = max(begin + part.passes[0].words, end + results)
+                end = kept + part.cycles - part.passes[0].words
+                results = part.passes[-1].results
+                feed.end(end)
+            before = engine.drain
+            assert first is not None
+            words = sum(part.nest.words for part in parts)
+            times.append((layer.name, first, words, stalled))
+        begin, alone = self._begin(end, before)
+        words = network.result_image.words(design.shape.lanes)
+        codes = network.result_image.pixels * network.result_image.channels
+        end = begin + BEFORE_SEND + codes - 1 + (words - 1) * (BETWEEN_WORDS - 1)
+        times.append((network.result, alone, codes, begin - alone))
+        self.sends = begin
+        ends = [*(begin for _, begin, _, _ in times[1:]), end + 1 + engine.setup]
+        return tuple(
+            Span(name, begin - self.start, stop - begin, busy, stalled)
+            for (name, begin, busy, stalled), stop in zip(times, ends, strict=True)
+        )
+
+    def sent(self, end: int) -> None:
+        """Tell when the frame was sent."""
+        self._feed.end(end)
 
 
 def simulate_frames(design: Design, frames: int) -> FrameTimes:
     """Run frames back to back, the input always valid and the output always ready."""
     kernel = Kernel()
     begins: list[int] = []
+    sends: list[int] = []
     stream = kernel.stream()
-    kernel.start(_engine(design, stream, begins, frames))
+    kernel.start(_engine(design, stream, begins, sends, frames))
     tail = design.network.tail
     if tail is not None:
         stream = tail.part.start(kernel, stream)
@@ -161,22 +167,26 @@ def simulate_frames(design: Design, frames: int) -> FrameTimes:
     kernel.start(_sink(stream, times))
     kernel.run()
     beats = design.network.output.beats
-    return FrameTimes(tuple(begins), tuple(times[beats - 1 :: beats]))
+    return FrameTimes(tuple(begins), tuple(sends), tuple(times[beats - 1 :: beats]))
 
 
-def _engine(design: Design, target: Stream, begins: list[int], frames: int) -> Process:
+def _engine(
+    design: Design, target: Stream, begins: list[int], sends: list[int], frames: int
+) -> Process:
     """Load, compute and send frame after frame, from the cycle after the reset on."""
     image, lanes = design.network.result_image, design.shape.lanes
-    ring, start = _Ring.of(design.engine), design.engine.setup
+    run, end = _Frames(design), -1
     for _ in range(frames):
-        begins.append(start + BEFORE_LOAD + design.loading.lead)
-        time = sent = start + _frame(design, ring, start)[-1].begin + BEFORE_SEND
+        run.run(end)
+        begins.append(run.loads + BEFORE_LOAD + design.loading.lead)
+        time = end = run.sends + BEFORE_SEND
+        sends.append(time)
         for _ in range(image.pixels):
             for channel in range(image.channels):
                 is_last = channel % lanes == lanes - 1 or channel == image.channels - 1
-                sent = yield target, time
-                time = sent + (BETWEEN_WORDS if is_last else 1)
-        start = sent + 1 + design.engine.setup
+                end = yield target, time
+                time = end + (BETWEEN_WORDS if is_last else 1)
+        run.sent(end)
     yield None
 
 

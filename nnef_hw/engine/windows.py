@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from nnef_hw.engine.layer import Layer, Places, Shape
 from nnef_hw.engine.nest import Nest, Pass
+from nnef_hw.parts.engine import PASS_LEVEL
 from nnef_hw.window import Window
 
 __all__ = ["WindowLayer"]
@@ -63,3 +64,7 @@ class WindowLayer(Layer):
     def passes(self, shape: Shape) -> tuple[list[Pass], int]:
         step = Pass(self.window.taps, shape.lanes)
         return [step], self.target.words(shape.lanes)
+
+    def part_level(self, shape: Shape) -> int:
+        del shape
+        return PASS_LEVEL

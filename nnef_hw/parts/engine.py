@@ -13,12 +13,24 @@ from functools import cached_property
 
 from nnef_hw.blockram import SPRAM_SHAPE, BlockRam, Tiling, tile_memory
 
-__all__ = ["CODE_BITS", "LEVELS", "PASS_LEVEL", "QUANTITIES", "RING_BITS", "Engine", "Kind"]
+__all__ = [
+    "BEAT_BITS",
+    "CODE_BITS",
+    "LEVELS",
+    "PASS_LEVEL",
+    "QUANTITIES",
+    "RING_CONSTANTS",
+    "Engine",
+    "Kind",
+]
 
 CODE_BITS = 8
 """Bits of an activation code and of a weight."""
-RING_BITS = 16
-"""Bits of a beat of weights, where these come as a stream."""
+BEAT_BITS = 16
+"""Bits of a beat of the program, where it comes as a stream."""
+RING_CONSTANTS = 256
+"""Constants in the ring that they pass then: half may come ahead, an instruction has a quarter."""
+_RING_ROWS = 256
 LEVELS = 6
 """Loops of a layer; level 0 is the innermost."""
 PASS_LEVEL = 3
@@ -68,13 +80,15 @@ class Engine:
     tables
         Functions by table, of codes of 8 bits.
     code_words, constant_words
-        Depths of its memories of codes and of constants.
+        Depths of its memories of codes and of constants; the latter is the ring of those that
+        pass, if the program comes as a stream.
     single_port
         Whether the codes are in two banks of single-port RAM, each of half the words.
     weight_words
         Words of weights of a frame.
     ring_words
-        Words of the memory that they pass, a power of two; 0 if it holds all of them for ever.
+        Words of the memory that weights pass, a power of two, if the program comes as a stream with
+        its weights and constants; 0 if memories hold all of it for ever.
     instructions
         Length of the program.
     fields
@@ -115,6 +129,11 @@ class Engine:
             raise ValueError(f"Engine ring_words must be a power of two, not {self.ring_words}")
         if not 1 <= self.slide_rows <= self.rows:
             raise ValueError(f"Engine slide_rows must be in 1..{self.rows}, not {self.slide_rows}")
+
+    @property
+    def streamed(self) -> bool:
+        """Whether the program comes as a stream, with its weights and constants."""
+        return self.ring_words > 0
 
     @property
     def multipliers(self) -> int:
@@ -232,23 +251,38 @@ class Engine:
         """Memory of activations."""
         return tile_memory(self.ram, self.code_words, self.word_bits)
 
+    @property
+    def slots(self) -> int:
+        """Instructions that the memory of the program holds."""
+        if not self.streamed:
+            return self.instructions
+        return max(2, _RING_ROWS // self.instruction_stride)
+
+    @property
+    def constants_ahead(self) -> int:
+        """Constants that may come before those of instructions that run are freed."""
+        return self.constant_words // 2
+
     @cached_property
     def weight_memories(self) -> tuple[Tiling, ...]:
-        """Memory of weights; if they pass as a stream, one for each of a word's beats."""
-        bits = self.multipliers * CODE_BITS
-        if not self.ring_words:
-            return (tile_memory(self.ram, self.weight_words, bits),)
-        return (tile_memory(self.ram, self.ring_words, RING_BITS),) * (bits // RING_BITS)
+        """Memory of weights; if they come as a stream, one for each of a word's beats."""
+        depth = self.ring_words or self.weight_words
+        return self._filled(depth, self.multipliers * CODE_BITS)
 
     @cached_property
-    def constant_memory(self) -> Tiling:
-        """Memory of biases and factors."""
-        return tile_memory(self.ram, self.constant_words, self.acc_bits + self.factor_bits)
+    def constant_memories(self) -> tuple[Tiling, ...]:
+        """Memory of biases and factors, in the same way."""
+        return self._filled(self.constant_words, self.acc_bits + self.factor_bits)
 
     @cached_property
-    def program_memory(self) -> Tiling:
-        """Memory of the program."""
-        return tile_memory(self.ram, self.instructions * self.instruction_stride, self.row_bits)
+    def program_memories(self) -> tuple[Tiling, ...]:
+        """Memory of the program, in the same way."""
+        return self._filled(self.slots * self.instruction_stride, self.row_bits)
+
+    def _filled(self, depth: int, bits: int) -> tuple[Tiling, ...]:
+        if not self.streamed:
+            return (tile_memory(self.ram, depth, bits),)
+        return (tile_memory(self.ram, depth, BEAT_BITS),) * -(-bits // BEAT_BITS)
 
     @cached_property
     def table_memory(self) -> Tiling:
@@ -264,6 +298,6 @@ class Engine:
     def memories(self) -> tuple[Tiling, ...]:
         """All memories of block RAM: of codes twice if sums of two tensors read them, too."""
         copies = 0 if self.single_port else 2 if self.residual_bits else 1
-        others = (*self.weight_memories, self.constant_memory, self.program_memory)
+        filled = (*self.weight_memories, *self.constant_memories, *self.program_memories)
         tables = (self.table_memory,) if self.tables else ()
-        return (self.code_memory,) * copies + others + tables
+        return (self.code_memory,) * copies + filled + tables

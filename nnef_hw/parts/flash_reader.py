@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from nnef_hw.blockram import Tiling
@@ -263,13 +264,15 @@ class FlashWords:
         First cycle in which ``start`` is heeded.
     offered : int
         Cycle in which the next word's ``valid`` rises.
+    left : int
+        Words of the read that have not been taken.
     """
 
     def __init__(self, reader: FlashReader) -> None:
         self._reader = reader
         self._taken: deque[int] = deque([-1] * reader.depth, maxlen=reader.depth)
         self._pulses = 0
-        self._left = 0
+        self.left = 0
         self.idle = len(reader.startup)
         self.offered = -1
 
@@ -281,10 +284,10 @@ class FlashWords:
         ValueError
             If words of the last read have not been taken.
         """
-        if self._left:
-            raise ValueError(f"{self._left} words of the last read were not taken yet")
+        if self.left:
+            raise ValueError(f"{self.left} words of the last read were not taken yet")
         cycle = max(wanted, self.idle)
-        self._left = self._reader.words
+        self.left = self._reader.words
         self._pulses = cycle + 1 + len(self._reader.command) - self._reader.word_cycles
         self._next()
         return cycle
@@ -297,16 +300,41 @@ class FlashWords:
         ValueError
             If all words have been taken.
         """
-        if not self._left:
+        if not self.left:
             raise ValueError("no word is left: begin a read first")
         cycle = max(wanted, self.offered)
         self._taken.append(cycle)
-        self._left -= 1
-        if self._left:
+        self.left -= 1
+        if self.left:
             self._next()
         else:
             self.idle = self._pulses + self._reader.word_cycles + len(self._reader.ending) + 1
         return cycle
+
+    def take_all(self, count: int, wanted: int) -> int:
+        """Take so many words as they come, none before a cycle; return the cycle of the last one.
+
+        Raises
+        ------
+        ValueError
+            If there are not so many.
+        """
+        period, last = self._reader.word_cycles, -1
+        while count:
+            taken = [*self._taken, self.offered]
+            spacings = {after - before for before, after in pairwise(taken)}
+            # Once a queue's words have come evenly, all others do, but for the end of the read.
+            steady = min(count, self.left - 1)
+            if self.offered >= wanted and spacings == {period} and steady > 0:
+                passed = steady * period
+                self._taken = deque([x + passed for x in self._taken], self._taken.maxlen)
+                self._pulses += passed
+                self.offered += passed
+                self.left -= steady
+                last, count = self._taken[-1], count - steady
+            else:
+                last, count = self.take(wanted), count - 1
+        return last
 
     def _next(self) -> None:
         """Go on with the next word."""

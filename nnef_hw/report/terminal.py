@@ -178,6 +178,13 @@ def _results(report: Mapping[str, Any]) -> Iterator[tuple[str, Parts]]:
     for title, text in bounds.summary(report):
         yield title, [("dim", text)]
 
+    memory = report.get("memory")
+    if memory is not None:
+        waits = f"{units.count(memory['stall_cycles'])} cycles of waiting for them"
+        yield memory["kind"], [
+            ("", f"{units.count(memory['bytes'])} bytes per inference, {waits}")
+        ]  # fmt: skip
+
     latency = report["latency_cycles"]
     time = units.duration(units.share(latency, clock * 1e6 if clock else None))
     yield "latency", [("", f"{units.count(latency)} cycles, {time}")]

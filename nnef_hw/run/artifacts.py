@@ -14,7 +14,7 @@ from nnef_hw.architectures import find_architecture
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load
 from nnef_hw.ir import Graph
-from nnef_hw.manifest import MODULE
+from nnef_hw.manifest import HEX_IMAGE, MODULE, read_manifest
 
 __all__ = ["BuildFolder"]
 
@@ -79,6 +79,32 @@ class BuildFolder:
     def verilog(self) -> str:
         """The accelerator."""
         return (self.path / "rtl" / "top.v").read_text()
+
+    @property
+    def simulated(self) -> tuple[str, str]:
+        """Verilog of the accelerator with the memories that it needs, and the module's name."""
+        return self.with_memories(self.verilog)
+
+    def with_memories(self, verilog: str) -> tuple[str, str]:
+        """Return the same with another text of the accelerator."""
+        if not self.plan.images:
+            return verilog, self.module
+        # Pads need Amaranth, which takes half a second to import.
+        from nnef_hw.run.memories import with_memories
+
+        return with_memories(verilog, self.plan, self.module, (self.path / HEX_IMAGE).resolve())
+
+    def check_images(self) -> None:
+        """Check that what a memory has to hold is that of the bitstream.
+
+        Raises
+        ------
+        UsageError
+            If a file is missing, or another one.
+        """
+        memory = read_manifest(self.path).memory
+        if memory is not None:
+            memory.read(self.path)
 
     @property
     def module(self) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.errors import SampleError, UsageError
 from nnef_hw.ir.batch import join_batch, samples_shape, split_samples
-from nnef_hw.manifest import Manifest, TensorStream, read_manifest
+from nnef_hw.manifest import HEX_IMAGE, Manifest, TensorStream, read_manifest
 from nnef_hw.run.link import Counters, Host, LayerCounts, Timing, Transport
 from nnef_hw.run.serial_port import SerialTransport
 from nnef_hw.run.streams import from_stream, to_stream
@@ -198,9 +198,8 @@ def open_device(
             if not verilog.is_file():
                 raise UsageError(f"{str(build)!r} has no board", remedy="build with --board")
             clk_hz = round(manifest.clock_mhz * 1e6)
-            board = stack.enter_context(
-                PtyBoard(verilog.read_text(), clk_hz=clk_hz, baud=manifest.baud)
-            )
+            text, top = _with_memories(build, verilog.read_text())
+            board = stack.enter_context(PtyBoard(text, clk_hz=clk_hz, baud=manifest.baud, top=top))
             port, timing = board.port, (timing or Timing()).scaled(board.slowness)
         transport = stack.enter_context(SerialTransport(port, manifest.baud))
         device = Device(manifest, transport, timing, progress=progress)
@@ -210,6 +209,18 @@ def open_device(
                 "%s: %d packets were repeated because the line had damaged or lost them",
                 port, device.host.repeats,
             )  # fmt: skip
+
+
+def _with_memories(build: Path, verilog: str) -> tuple[str, str]:
+    """Return Verilog of a build's board with its memories, and the name of the module."""
+    if read_manifest(build).memory is None:
+        return verilog, "board_top"
+    from nnef_hw.run.artifacts import BuildFolder
+    from nnef_hw.run.memories import board_with_memories
+
+    folder = BuildFolder.open(build)
+    folder.check_images()
+    return board_with_memories(verilog, folder.plan, (build / HEX_IMAGE).resolve())
 
 
 def _samples(

@@ -76,15 +76,15 @@ class RtlExecutor:
 
     @property
     def verilog(self) -> str:
-        """The Verilog that is simulated."""
+        """The Verilog that is simulated, without memories beside it."""
         return self._build.verilog
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Simulate every sample, back to back."""
 
         def simulate(codes: dict[str, NDArray[np.int64]]) -> dict[str, NDArray[np.int64]]:
-            top = self._build.module
-            return run_rtl(self.verilog, self._build.plan, self.graph, codes, top=top).codes
+            verilog, top = self._build.with_memories(self.verilog)
+            return run_rtl(verilog, self._build.plan, self.graph, codes, top=top).codes
 
         return _in_real_numbers(self.graph, inputs, simulate)
 
@@ -94,7 +94,7 @@ class NetlistExecutor(RtlExecutor):
 
     @property
     def verilog(self) -> str:
-        """The Verilog that is simulated."""
+        """The Verilog that is simulated, without memories beside it."""
         device = find_device(self._build.plan.device)
         verilog, top = self._build.verilog, self._build.module
         return mapped_verilog(verilog, device, top=top)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from nnef_hw.boards import Board, find_board
 from nnef_hw.doctor import library_error
 from nnef_hw.errors import ToolError, UsageError
 from nnef_hw.manifest import read_manifest
-from nnef_hw.tools import find_tool, run_tool
+from nnef_hw.tools import Tool, find_tool, run_tool
 
 __all__ = ["Flashing", "flash", "plan_flashing"]
 
@@ -41,16 +42,39 @@ CAUSES = (
 
 @dataclass(frozen=True, slots=True)
 class Flashing:
-    """How a bitstream gets onto a board: arguments of openFPGALoader, the file being the last."""
+    """How a build gets onto a board: arguments of openFPGALoader, the file being the last.
+
+    Parameters
+    ----------
+    board, bitstream, arguments
+        The board, its bitstream, and what openFPGALoader is told.
+    image, image_arguments
+        What its flash has to hold besides, and what openFPGALoader is told of that; None and
+        nothing if the build has no such image.
+    """
 
     board: Board
     bitstream: Path
     arguments: tuple[str, ...]
+    image: Path | None = None
+    image_arguments: tuple[str, ...] = ()
 
     @property
-    def command(self) -> str:
-        """The command line for a shell."""
-        return shlex.join(("openFPGALoader", *self.arguments, str(self.bitstream)))
+    def runs(self) -> tuple[tuple[str, ...], ...]:
+        """Arguments of every run of openFPGALoader, files included; the bitstream is last."""
+        runs = ((*self.arguments, str(self.bitstream.resolve())),)
+        if self.image is None:
+            return runs
+        return ((*self.image_arguments, str(self.image.resolve())), *runs)
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The command lines for a shell."""
+        files = [path for path in (self.image, self.bitstream) if path is not None]
+        return tuple(
+            shlex.join(("openFPGALoader", *arguments, str(path)))
+            for (*arguments, _), path in zip(self.runs, files, strict=True)
+        )
 
 
 def plan_flashing(build: Path, board: str | None = None, *, volatile: bool = False) -> Flashing:
@@ -66,9 +90,13 @@ def plan_flashing(build: Path, board: str | None = None, *, volatile: bool = Fal
     Raises
     ------
     UsageError
-        If the build is for another board or has no bitstream, or the board is not flashed this way.
+        If the build is for another board or has no bitstream, or the board is not flashed this way;
+        or the image of its weights is missing, or that of another build.
     """
-    built = read_manifest(build).board
+    manifest = read_manifest(build)
+    built, memory = manifest.board, manifest.memory
+    if memory is not None:
+        memory.read(build)
     target = find_board(board or built)
     if target.name != built:
         raise UsageError(
@@ -83,6 +111,11 @@ def plan_flashing(build: Path, board: str | None = None, *, volatile: bool = Fal
         )
     if not target.flash:
         how = target.flash_by_hand.format(file=bitstream)
+        if memory is not None:
+            how += (
+                f"; write {build / memory.file} to the flash, from byte {memory.address:#x} on, "
+                "with a programmer"
+            )
         raise UsageError(
             f"board {target.name!r} is not flashed by openFPGALoader",
             remedy=how or "use the tool of its maker",
@@ -91,11 +124,15 @@ def plan_flashing(build: Path, board: str | None = None, *, volatile: bool = Fal
     if volatile and not writes:
         raise UsageError(f"board {target.name!r} always writes its flash", remedy="omit --volatile")
     arguments = tuple(item for item in target.flash if not (volatile and item == "-f"))
-    return Flashing(target, bitstream, arguments)
+    if memory is None:
+        return Flashing(target, bitstream, arguments)
+    # A raw file, which does not begin where bitstreams do.
+    raw = (*target.flash, "--file-type", "raw", "-o", f"{memory.address:#x}")
+    return Flashing(target, bitstream, arguments, build / memory.file, raw)
 
 
 def flash(flashing: Flashing) -> float:
-    """Write the bitstream; return the seconds it took.
+    """Write image and bitstream; return the seconds it took.
 
     Raises
     ------
@@ -103,11 +140,14 @@ def flash(flashing: Flashing) -> float:
         If openFPGALoader is missing, or fails: no board, no permission, ...
     """
     tool = find_tool("openfpgaloader")
-    arguments = [*flashing.arguments, str(flashing.bitstream.resolve())]
+    return sum(_run(tool, *run) for run in zip(flashing.runs, flashing.commands, strict=True))
+
+
+def _run(tool: Tool, arguments: Sequence[str], command: str) -> float:
     with tempfile.TemporaryDirectory(prefix="nnef-hw-") as scratch:
         log = Path(scratch) / "openfpgaloader.log"
         try:
-            return run_tool(tool, arguments, cwd=Path(scratch), log=log)
+            return run_tool(tool, list(arguments), cwd=Path(scratch), log=log)
         except ToolError as error:
             text = log.read_text(errors="replace")
             if lacking := library_error(tool, text):
@@ -117,5 +157,5 @@ def flash(flashing: Flashing) -> float:
                 if any(sign.lower() in text for sign in signs):
                     raise ToolError(reason, remedy=remedy) from error
             raise ToolError(
-                f"openFPGALoader failed:\n{text.strip()[-1000:]}", remedy=f"try {flashing.command}"
+                f"openFPGALoader failed:\n{text.strip()[-1000:]}", remedy=f"try {command}"
             ) from error

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from nnef_hw.errors import ToolError
+from nnef_hw.errors import TargetError, ToolError
 from nnef_hw.protocol import (
     COUNTS,
     CRC_BYTES,
@@ -373,6 +373,13 @@ class Host:
         return None
 
     def _refused(self, kind: Request, argument: int) -> None:
+        if argument == Reason.MEMORY:
+            raise TargetError(
+                f"the board refuses {kind.name}: its flash does not answer as a chip that the "
+                "build reads weights from",
+                remedy="check that the board is the one that was built for, power it off and on, "
+                "and run again",
+            )
         nak_reason = {int(reason): reason for reason in Reason}.get(argument)
         reason = nak_reason.name.lower() if nak_reason else f"reason {argument}"
         remedy = _REMEDIES.get(nak_reason) if nak_reason else None

@@ -165,8 +165,9 @@ def simulate(
     else:
         samples = load_samples(samples_path, graph)
         codes = quantize_inputs(graph, samples[: limit or len(samples)].inputs)
+    verilog, top = build.simulated
     if trace is None:
-        outcome = run_rtl(build.verilog, build.plan, graph, codes, top=build.module, stall=stall)
+        outcome = run_rtl(verilog, build.plan, graph, codes, top=top, stall=stall)
         return simulation_row(build.plan, outcome, run_fixed(graph, codes), stall=stall)
     frames = min(trace_frames or TRACED_FRAMES, len(codes[graph.inputs[0]]))
     scopes = layer_scopes(build, trace_layers)
@@ -174,9 +175,7 @@ def simulate(
         wanted = Trace(partial, frames, scopes)
         if frames > TRACED_FRAMES:
             announce_trace(build, codes, wanted, trace)
-        outcome = run_rtl(
-            build.verilog, build.plan, graph, codes, top=build.module, stall=stall, trace=wanted
-        )
+        outcome = run_rtl(verilog, build.plan, graph, codes, top=top, stall=stall, trace=wanted)
     row = simulation_row(build.plan, outcome, run_fixed(graph, codes), stall=stall)
     return row | {"trace": str(trace), "trace_frames": frames, "trace_bytes": trace.stat().st_size}
 
@@ -225,7 +224,8 @@ def compare(build: BuildFolder, samples_path: Path) -> dict[str, Any]:
     fixed, canonical = build.fixed, build.canonical
     samples = load_samples(samples_path, fixed)
     codes = quantize_inputs(fixed, samples.inputs)
-    outcome = run_rtl(build.verilog, build.plan, fixed, codes, top=build.module)
+    verilog, top = build.simulated
+    outcome = run_rtl(verilog, build.plan, fixed, codes, top=top)
     row = simulation_row(build.plan, outcome, run_fixed(fixed, codes))
     mask = samples.evaluation_mask() if canonical is not None else np.ones(len(samples), bool)
     scored = accuracies(

@@ -75,7 +75,10 @@ def layer_scopes(build: BuildFolder, layers: Sequence[str]) -> tuple[str, ...]:
             )
     stations = [station for station in build.plan.stations if station.name in layers]
     instances = dict.fromkeys(identifier(x.instance) for x in stations)
-    return tuple(f"TOP.{build.module}.{instance}" for instance in instances)
+    path = f"TOP.{build.module}"
+    if build.plan.images:
+        path = f"TOP.{build.simulated[1]}.board.core"
+    return tuple(f"{path}.{instance}" for instance in instances)
 
 
 def announce_trace(
@@ -89,12 +92,13 @@ def announce_trace(
         If the disk has less space than that.
     """
     one = {name: values[:1] for name, values in codes.items()}
+    verilog, top = build.simulated
     run_rtl(
-        build.verilog,
+        verilog,
         build.plan,
         build.fixed,
         one,
-        top=build.module,
+        top=top,
         trace=replace(trace, trace_frames=1),
     )
     plan = build.plan

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from nnef_hw.architecture import Port
+from nnef_hw.architecture import Port, StoredImage
 from nnef_hw.devices import Device, Resources, find_device
 from nnef_hw.streaming.block import Block
 from nnef_hw.streaming.layer import Folding, Layer
@@ -64,6 +64,9 @@ class Plan:
     latency: int
     link: Resources
     layer_counters: bool = False
+
+    images: ClassVar[tuple[StoredImage, ...]] = ()
+    """What memories beside the FPGA hold for it: nothing."""
     period: int = 1
     settling: int | None = 0
     arch: str = "streaming"

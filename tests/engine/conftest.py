@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from nnef_hw.engine.accelerator import EngineAccelerator
+from nnef_hw.engine.image import image_beats
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
@@ -51,10 +52,8 @@ def run_engine(rng):
         design = plan.design
         fed = {"i": items}
         if design.ring_words:
-            places = range(0, 8 * plan.multipliers, 16)
-            fed["weights"] = [
-                word >> place & 0xFFFF for word in design.weights for place in places
-            ] * frames
+            fed["feed"] = [*image_beats(design)] * frames
+            assert len(fed["feed"]) == frames * design.image_words
         done = run_streams(
             component, fed, {"o": frames * sink.beats}, rng=rng, stall=stall,
             idle_limit=4 * plan.latency + 100,

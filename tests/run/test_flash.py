@@ -48,7 +48,8 @@ def test_bitstream_goes_to_the_board(board, make_flashable, loader):
     flashing = plan_flashing(build)
     flash(flashing)
     assert seen.read_text().split() == [*board.flash, str(flashing.bitstream)]
-    assert flashing.command == " ".join(["openFPGALoader", *board.flash, str(flashing.bitstream)])
+    [command] = flashing.commands
+    assert command == " ".join(["openFPGALoader", *board.flash, str(flashing.bitstream)])
 
 
 def test_volatile_leaves_the_flash_alone(make_flashable):

@@ -1,0 +1,81 @@
+"""The program of a frame as a stream of beats: instructions with what they need, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from nnef_hw.engine.design import Design
+from nnef_hw.engine.store import FlashStore
+from nnef_hw.parts.engine import BEAT_BITS
+from nnef_hw.parts.flash_reader import FlashReader
+
+__all__ = ["ProgramImage", "image_beats", "image_bytes"]
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramImage:
+    """The program of a design in the memory that it comes from."""
+
+    design: Design
+
+    kind = "SPI flash"
+
+    @property
+    def memory(self) -> FlashStore:
+        """What the memory is."""
+        assert self.design.store is not None
+        return self.design.store
+
+    @property
+    def part(self) -> FlashReader:
+        """What reads it."""
+        assert self.design.reader is not None
+        return self.design.reader
+
+    @property
+    def address(self) -> int:
+        """First byte of the image."""
+        return self.memory.address
+
+    @property
+    def read(self) -> str:
+        """Command that reads it."""
+        return self.memory.read.name
+
+    @property
+    def words(self) -> int:
+        """Words of 16 bits that it has."""
+        return self.design.image_words
+
+    @property
+    def data(self) -> bytes:
+        """The image."""
+        return image_bytes(self.design)
+
+
+def image_beats(design: Design) -> Iterator[int]:
+    """Yield the beats of 16 bits that a streamed engine takes per frame.
+
+    A packet per instruction: how many constants it needs and how many words of weights, its rows,
+    the constants, the words. Each of these is as many beats as it needs, the lowest bits first.
+    """
+    engine, weights = design.engine, design.weights
+    for instruction in design.instructions:
+        yield len(instruction.constants)
+        yield len(instruction.weights)
+        yield from _split(design.rows(instruction), len(engine.program_memories))
+        constants = [design.constants[n] for n in instruction.constants]
+        yield from _split(constants, len(engine.constant_memories))
+        yield from _split([weights[n] for n in instruction.weights], len(engine.weight_memories))
+
+
+def image_bytes(design: Design) -> bytes:
+    """Return the image of a memory: the beats, the lower byte of each first."""
+    return b"".join(beat.to_bytes(BEAT_BITS // 8, "little") for beat in image_beats(design))
+
+
+def _split(words: Sequence[int], beats: int) -> Iterator[int]:
+    for word in words:
+        for beat in range(beats):
+            yield word >> BEAT_BITS * beat & (1 << BEAT_BITS) - 1

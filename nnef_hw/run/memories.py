@@ -1,0 +1,58 @@
+"""A build's Verilog with models of the memories beside the FPGA."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from nnef_hw.architecture import Plan, Port
+from nnef_hw.rtl.pads import FlashPads, padded_top, pads_verilog
+from nnef_hw.sim.memories import FlashModel, simulated_board
+
+__all__ = ["board_with_memories", "with_memories"]
+
+
+def with_memories(verilog: str, plan: Plan, top: str, image: Path) -> tuple[str, str]:
+    """Return Verilog of an accelerator with its memories, and the name of the module.
+
+    ``image`` is the file with their contents.
+    """
+    ports = {"clk": ("input", 1), "rst": ("input", 1), "memory_error": ("output", 1)}
+    ports |= _ports(plan.inputs, "input", "output") | _ports(plan.outputs, "output", "input")
+    pads = [FlashPads(stored.part) for stored in plan.images]
+    padded = padded_top(top, pads, ports, name=f"{top}_padded")
+    text = "\n".join([verilog, padded, pads_verilog()])
+    name = f"{top}_simulated"
+    return simulated_board(
+        text, _models(plan, image), top=f"{top}_padded", name=name, ports=ports
+    ), name
+
+
+def board_with_memories(verilog: str, plan: Plan, image: Path) -> tuple[str, str]:
+    """Return the same of a board's top."""
+    ports = {"clk": ("input", 1), "rx": ("input", 1), "tx": ("output", 1)}
+    [head] = re.findall(r"^module board_top \(.*?^\);", verilog, re.MULTILINE | re.DOTALL)
+    if "output led" in head:
+        ports["led"] = ("output", 1)
+    return simulated_board(verilog, _models(plan, image), ports=ports), "board_sim"
+
+
+def _models(plan: Plan, image: Path) -> list[FlashModel]:
+    # The chip shows the bit behind the last one, too.
+    return [
+        FlashModel(
+            stored.memory, plan.clock_mhz, image, stored.address + 2 * stored.words + 1
+        )
+        for stored in plan.images
+    ]  # fmt: skip
+
+
+def _ports(ports: Sequence[Port], forth: str, back: str) -> dict[str, tuple[str, int]]:
+    found: dict[str, tuple[str, int]] = {}
+    for port in ports:
+        found |= {
+            f"{port.name}__payload": (forth, port.lanes * port.bits + 1),
+            f"{port.name}__valid": (forth, 1), f"{port.name}__ready": (back, 1),
+        }  # fmt: skip
+    return found
