@@ -111,6 +111,8 @@ class SharedEngine(wiring.Component):
         result = requantizer.o
         if part.residual_bits:
             m.submodules.residual = residual = EngineResidual(part)
+            if part.shares:
+                m.d.comb += sequencer.other_soon.eq(requantizer.soon)
             m.d.comb += [
                 residual.i.eq(result),
                 residual.parameters.eq(parameters),

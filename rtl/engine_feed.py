@@ -17,8 +17,8 @@ class EngineFeed(wiring.Component):
     then its rows, the constants and the words, each of as many beats as it needs, the lowest bits
     first. A beat is taken per cycle as long as there is room for the row, constant or word that it
     belongs to. Constants and weights are freed when their instruction ends, one cycle late: by then
-    the word that was read last has been. Results still need its constants; so no more than half of
-    their memory is filled ahead.
+    the word that was read last has been. Results still need its constants; so not all of their
+    memory is filled ahead.
 
     Golden model: :func:`nnef_hw.engine.image.image_beats`.
 

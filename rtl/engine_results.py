@@ -45,6 +45,8 @@ class EngineRequantizer(wiring.Component):
         ``part.requantizer_delay`` cycles later.
     parameters : In(parameter_layout)
         ``zero_point``, ``low`` and ``high``.
+    soon : Out(1)
+        The first code of a word comes in the next cycle.
     constant_address : Out
     constant : In
         A word per result of a pixel, a cycle later: bias in the low bits, modulo ``2**acc_bits``,
@@ -57,6 +59,7 @@ class EngineRequantizer(wiring.Component):
             "i": In(result_layout(part, acc=signed(part.acc_bits))),
             "o": Out(code_layout(part)),
             "parameters": In(parameter_layout(part)),
+            "soon": Out(1),
             "constant_address": Out(part.fields["constant"]),
             "constant": In(part.acc_bits + part.factor_bits),
         })
@@ -101,9 +104,11 @@ class EngineRequantizer(wiring.Component):
             code.eq(_limited(rounded, self.parameters.low, self.parameters.high)),
         ]
         m.d.comb += self.o.code.eq(code)
+        before = {}
         for name in ("valid", "first", "last", "write"):
-            flag = _delayed(m, self.i[name], part.requantizer_delay, name=name)
-            m.d.comb += self.o[name].eq(flag)
+            before[name] = _delayed(m, self.i[name], part.requantizer_delay - 1, name=name)
+            m.d.comb += self.o[name].eq(_delayed(m, before[name], 1, name=f"{name}_o"))
+        m.d.comb += self.soon.eq(before["valid"] & before["first"])
         return m
 
 

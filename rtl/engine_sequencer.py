@@ -65,6 +65,9 @@ class EngineSequencer(wiring.Component):
     has_rows, has_all : In(1)
         The rows of the next instruction are there, and its constants and weights: it waits for
         them if the program comes as a stream.
+    other_soon : In(1)
+        In the next cycle a word is read that is added to a result; only if these may be in the bank
+        that is read (``part.shares``).
     end : Out(1)
         An instruction ends: nothing of it is issued any more.
     """
@@ -81,6 +84,7 @@ class EngineSequencer(wiring.Component):
             "has_rows": In(1),
             "has_all": In(1),
             "end": Out(1),
+            **({"other_soon": In(1)} if part.shares else {}),
         })
 
     def elaborate(self, platform):
@@ -107,6 +111,8 @@ class EngineSequencer(wiring.Component):
             # Parts of a layer need not wait for what those before them have computed.
             is_free |= staged.follows
         may_issue = self._words(m, limits, level, is_final, issue)
+        if part.shares:
+            may_issue &= ~(self.other_soon & self.parameters.shares)
         m.d.comb += [
             issue.eq(running & (self.parameters.kind == Kind.RUN) & may_issue),
             self.begin.eq(waiting & is_free & self.has_all),

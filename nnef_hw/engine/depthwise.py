@@ -65,6 +65,10 @@ class DepthwiseLayer(WindowLayer):
     is_pool: bool = False
 
     @property
+    def is_uniform(self) -> bool:
+        return self.is_pool and len(self.scale.mult) == 1
+
+    @property
     def weight_strides(self) -> tuple[int, int, int]:
         columns = self.window.kernel[1]
         return (0, 0, 0) if self.is_pool else (1, columns, self.window.taps)
@@ -149,7 +153,7 @@ class DepthwiseLayer(WindowLayer):
             strides={
                 "read": reads, "y": place[0], "x": place[1],
                 "weight": (1, taps, 0, 0, 0 if self.is_pool else slide.words, 0),
-                "constant": (0, 0, 0, 0, shape.lanes, 0),
+                "constant": (0, 0, 0, 0, 0 if self.is_uniform else shape.lanes, 0),
                 "write": write,
             },
             starts={**plain.starts, "write": first},
@@ -190,6 +194,8 @@ class DepthwiseLayer(WindowLayer):
         return words.reshape(-1, shape.rows, lanes)
 
     def bias(self, shape: Shape) -> IntArray:
+        if self.is_uniform:
+            return np.full(shape.lanes, self.biases[0], np.int64)
         bias = np.zeros(self.source.blocks(shape.lanes) * shape.lanes, np.int64)
         bias[: len(self.biases)] = self.biases
         return bias

@@ -148,6 +148,13 @@ class Design:
             return self._banks, 2 * SPRAM_SHAPE[0]
         return allocate(self._stays)
 
+    def shares(self, layer: Layer) -> bool:
+        """Whether what is added to its result is in the bank that it reads."""
+        if self._banks is None or layer.residual is None:
+            return False
+        depth, _ = SPRAM_SHAPE
+        return self._banks[layer.residual.tensor] // depth != self._banks[layer.tensor] // depth
+
     @property
     def places(self) -> Mapping[str, int]:
         """First word of every tensor."""
@@ -272,6 +279,7 @@ class Design:
             return {}
         up = self.residual_shift - residual.shift
         return {
+            **({"shares": 1} if self.shares(layer) else {}),
             "adds": 1, "other": self.places[residual.tensor] - write,
             "own_factor": residual.own << up, "other_factor": residual.other << up,
             "offset": residual.offset << up, "sum_low": residual.low, "sum_high": residual.high,
@@ -329,6 +337,8 @@ class Design:
         }  # fmt: skip
         if residual_bits:
             fields |= {"other": own["write"], "sum_low": CODE_BITS, "sum_high": CODE_BITS, **signed}
+        if any(map(self.shares, self.layers)):
+            fields["shares"] = 1
         if self._tables:
             fields |= {"looks_up": 1, "table": _bits([len(self._tables) - 1])}
         if self.ring_words:

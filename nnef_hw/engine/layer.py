@@ -265,7 +265,10 @@ class Layer(ABC):
 
     @abstractmethod
     def bias(self, shape: Shape) -> IntArray:
-        """Return the bias of every result of a pixel, absent channels included."""
+        """Return the bias of every result of a pixel, absent channels included.
+
+        Where all channels have the same one, and the same factor, those of a word.
+        """
 
     @abstractmethod
     def part_level(self, shape: Shape) -> int:
@@ -289,7 +292,9 @@ class Layer(ABC):
         level = self.part_level(shape)
         count = nest.counts[level]
         words, results = (nest.strides[name][level] for name in ("weight", "constant"))
-        fitting = most.constants // results
+        fitting = count
+        if results:
+            fitting = min(fitting, most.constants // results)
         if words:
             fitting = min(fitting, most.weights // words)
         pieces = -(-count // max(1, fitting))
@@ -299,7 +304,7 @@ class Layer(ABC):
                 nest.part(level, first, end - first),
                 *self.part_passes(shape, first, end - first),
                 weights[first * words : end * words] if words else weights,
-                constants[first * results : end * results],
+                constants[first * results : end * results] if results else constants,
             )
             for first, end in pairwise(ends)
         ]
@@ -319,10 +324,10 @@ class Layer(ABC):
         }  # fmt: skip
 
     def factors(self, shape: Shape) -> list[int]:
-        """Return the factor of every result of a pixel, absent channels included."""
+        """Return the factor of everything that has a bias."""
         count = len(self.bias(shape))
         mult = self.scale.mult * (self.target.channels if len(self.scale.mult) == 1 else 1)
-        return [*mult, *[1] * (count - len(mult))]
+        return [*mult, *[1] * (count - len(mult))][:count]
 
 
 @dataclass(frozen=True, slots=True)

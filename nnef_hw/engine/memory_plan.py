@@ -67,7 +67,8 @@ def allocate_banks(
     Parameters
     ----------
     apart
-        Pairs of tensors that must not be in one bank; a tensor and what it replaces are in one.
+        Pairs of tensors that must not be in one bank. A tensor and what it replaces are in one if
+        that can be, the largest such tensors first.
     words
         Words of a bank; the second one begins there.
 
@@ -75,24 +76,26 @@ def allocate_banks(
     -------
     First words by name; None if there is no way, or not enough room.
     """
-    banks: dict[str, int] = {}
-    neighbours: dict[str, list[tuple[str, int]]] = {stay.tensor: [] for stay in stays}
-    together = [(stay.tensor, stay.replaces) for stay in stays if stay.replaces is not None]
-    for pairs, differs in ((apart, 1), (together, 0)):
-        for one, other in pairs:
-            neighbours[one].append((other, differs))
-            neighbours[other].append((one, differs))
-    for stay in stays:
-        waiting = [] if stay.tensor in banks else [stay.tensor]
-        banks.setdefault(stay.tensor, 0)
-        while waiting:
-            tensor = waiting.pop()
-            for other, differs in neighbours[tensor]:
-                bank = banks[tensor] ^ differs
-                if other not in banks:
-                    waiting.append(other)
-                if banks.setdefault(other, bank) != bank:
-                    return None
+    # The bank of every tensor, from that of the one that stands for all it is bound to.
+    bound = {stay.tensor: (stay.tensor, 0) for stay in stays}
+
+    def bind(one: str, other: str, differs: int) -> bool:
+        """Bind two tensors' banks; tell whether they are as they should."""
+        (head, bank), (tail, flip) = bound[one], bound[other]
+        if head == tail:
+            return bank ^ flip == differs
+        for tensor, (stands, own) in bound.items():
+            if stands == tail:
+                bound[tensor] = head, own ^ bank ^ flip ^ differs
+        return True
+
+    for one, other in apart:
+        if not bind(one, other, 1):
+            return None
+    for stay in sorted(stays, key=lambda stay: -stay.words):
+        if stay.replaces is not None:
+            bind(stay.replaces, stay.tensor, 0)
+    banks = {tensor: bank for tensor, (_, bank) in bound.items()}
     places: dict[str, int] = {}
     for bank in (0, 1):
         inside = [stay for stay in stays if banks[stay.tensor] == bank]

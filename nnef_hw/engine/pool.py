@@ -27,6 +27,10 @@ class MaximumLayer(WindowLayer):
     maximum = True
 
     @property
+    def is_uniform(self) -> bool:
+        return True
+
+    @property
     def weight_strides(self) -> tuple[int, int, int]:
         return 0, 0, 0
 
@@ -34,7 +38,7 @@ class MaximumLayer(WindowLayer):
         return np.zeros((0, *shape), np.int64)
 
     def bias(self, shape: Shape) -> IntArray:
-        return np.zeros(self.source.blocks(shape.lanes) * shape.lanes, np.int64)
+        return np.zeros(shape.lanes, np.int64)
 
 
 @lowers("max_pool")

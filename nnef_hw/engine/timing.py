@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.feed import Feed
+from nnef_hw.engine.issue import Issue
 from nnef_hw.parts.timing import Kernel, Process, Stream
 
 __all__ = ["BEFORE_LOAD", "FrameTimes", "Span", "simulate_frames", "spans"]
@@ -122,15 +123,13 @@ class _Frames:
         times = [(network.source, self.start, network.input.beats, self.loads - self.start)]
         before = 0
         for layer, parts in zip(design.layers, design.parts, strict=True):
-            stalled, results, first = 0, 0, None
+            stalled, first = 0, None
+            issue = Issue(engine, shares=design.shares(layer))
             for part in parts:
                 begin, alone = self._begin(end, before if first is None else 0)
                 first = alone if first is None else first
                 stalled += begin - alone
-                # The results of the part before have to leave, too.
-                kept = max(begin + part.passes[0].words, end + results)
-                end = kept + part.cycles - part.passes[0].words
-                results = part.passes[-1].results
+                end = issue.run(part, begin, end)
                 feed.end(end)
             before = engine.drain
             assert first is not None

@@ -34,6 +34,11 @@ class WindowLayer(Layer):
 
     @property
     @abstractmethod
+    def is_uniform(self) -> bool:
+        """Whether all channels have the same bias and factor."""
+
+    @property
+    @abstractmethod
     def weight_strides(self) -> tuple[int, int, int]:
         """Words of weights from a tap to the next, from a row of taps, from a block of channels."""
 
@@ -52,7 +57,7 @@ class WindowLayer(Layer):
                 "y": (0, row_step, 0, 0, 0, down),
                 "x": (column_step, 0, 0, 0, across, 0),
                 "weight": (tap_step, row_of_taps, 0, block_step, 0, 0),
-                "constant": (0, 0, 0, shape.lanes, 0, 0),
+                "constant": (0, 0, 0, 0 if self.is_uniform else shape.lanes, 0, 0),
                 "write": (0, 0, 0, 1, target_blocks, self.target.width * target_blocks),
             },
             starts={

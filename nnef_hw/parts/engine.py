@@ -29,7 +29,7 @@ CODE_BITS = 8
 BEAT_BITS = 16
 """Bits of a beat of the program, where it comes as a stream."""
 RING_CONSTANTS = 256
-"""Constants in the ring that they pass then: half may come ahead, an instruction has a quarter."""
+"""Constants in the ring that they pass then; an instruction has a quarter at most."""
 _RING_ROWS = 256
 LEVELS = 6
 """Loops of a layer; level 0 is the innermost."""
@@ -176,6 +176,20 @@ class Engine:
         return 1 if self.tables else 0
 
     @property
+    def shares(self) -> bool:
+        """Whether what is added may be in the bank that is read, for which no word is issued."""
+        return "shares" in self.fields
+
+    @property
+    def other_stage(self) -> int:
+        """Cycles from the issue of a pass's last word to that in which none is issued, then.
+
+        A word is read in the cycle after its issue, and what is added to the first result in that
+        in which this comes from the requantizer.
+        """
+        return self.keep_stage + self.tree_levels + self.requantizer_delay
+
+    @property
     def operand_stage(self) -> int:
         """Cycles from the issue of a word to its codes and weights at the multipliers."""
         return _OPERAND_STAGE
@@ -260,8 +274,14 @@ class Engine:
 
     @property
     def constants_ahead(self) -> int:
-        """Constants that may come before those of instructions that run are freed."""
-        return self.constant_words // 2
+        """Constants that may come before those of instructions that run are freed.
+
+        Results on their way still need those of the instruction that has ended last, and, if the
+        next one ends before they have left, of the one before.
+        """
+        needed = self.keep_stage + self.rows + self.tree_levels + 1
+        ended = 1 if self.setup + 3 >= needed else 2
+        return self.constant_words - ended * self.constant_words // 4
 
     @cached_property
     def weight_memories(self) -> tuple[Tiling, ...]:

@@ -173,16 +173,16 @@ def test_ways_to_read(board, clock, reads):
         assert FlashStore.from_json(store.to_json()) == store
 
 
-def test_pools_are_divided_where_constants_do_not_fit(fix, rng, run_engine):
-    """Channel blocks of a pool, plain and sliding, are parts with the same weights."""
+def test_layers_are_divided_where_constants_do_not_fit(fix, rng, run_engine):
+    """Channel blocks of a sliding window are parts; all channels of a pool have equal constants."""
     builder = GraphBuilder("pools")
     x = builder.input("x", (1, 68, 3, 3))
-    x = builder.pool("avg_pool", x, 2, stride=1)
+    x = builder.conv(x, rng.normal(size=(68, 1, 2, 2)), groups=68)
     builder.pool("max_pool", x, 2)
     graph = fix(builder.build())
     network = lower(graph, BOARD.device)
-    plan = EnginePlan.of(Design(network, Shape(4, 4), BOARD.device, 16), BOARD, None)
+    plan = EnginePlan.of(Design(network, Shape(4, 4), BOARD.device, 128), BOARD, None)
     assert [[len(part.constants) for part in parts] for parts in plan.design.parts] == [
-        [32, 36], [32, 36],
+        [32, 36], [4],
     ]  # fmt: skip
     run_engine(plan, graph)

@@ -122,14 +122,20 @@ def test_codes_in_single_port_ram(builder, fix, run_engine, size, outputs):
     run_engine(plan, graph)
 
 
-def test_codes_that_two_banks_cannot_hold(builder, fix):
-    """What is added to a layer's result must not be in the bank that it reads."""
+@pytest.mark.parametrize(("size", "ring_words"), [(1, 0), (2, 16)])
+def test_a_sum_of_what_is_read(builder, fix, run_engine, size, ring_words):
+    """What is added is in the bank that the array reads: it has a cycle of its own."""
     x = builder.input("x", (1, 4, 3, 3))
-    first = builder.op("relu", conv(builder, x, 4, 4, padding=1))
-    builder.op("add", first, conv(builder, first, 4, 4, padding=1))
-    plan = planned(fix(builder.build()), board=find_board("icebreaker"))
-    assert not plan.design.engine.single_port
-    assert plan.resources.spram == 0
+    options = {"padding": [(size // 2, (size - 1) // 2)] * 2}
+    first = builder.op("relu", conv(builder, x, 6, 4, size, **options))
+    second = conv(builder, first, 6, 6, size, **options)
+    builder.op("relu", builder.op("add", first, second))
+    graph = fix(builder.build())
+    board = find_board("icebreaker")
+    plan = planned(graph, rows=8 // size, board=board, ring_words=ring_words)
+    assert plan.design.engine.single_port
+    assert [plan.design.shares(layer) for layer in plan.design.layers] == [False, True]
+    run_engine(plan, graph)
 
 
 def test_a_ring_that_is_too_small(builder, fix):

@@ -34,4 +34,6 @@ def test_banks():
     places = allocate_banks(stays, apart, 8)
     assert places == {"x": 0, "z": 0, "y": 8, "s": 8}
     assert allocate_banks(stays, apart, 5) is None
-    assert allocate_banks(stays, [*apart, ("y", "s")], 8) is None
+    assert allocate_banks(stays, [*apart, ("y", "z"), ("x", "z")], 8) is None
+    parted = allocate_banks(stays, [*apart[:2], ("y", "s")], 10)
+    assert parted == {"x": 0, "z": 6, "y": 10, "s": 0}
