@@ -13,8 +13,8 @@ from typing import NamedTuple
 from nnef_hw.blockram import Tiling
 from nnef_hw.devices import Device
 from nnef_hw.memories import FlashChip, FlashRead
-from nnef_hw.parts.part import Part, counter_bits
-from nnef_hw.parts.timing import Kernel, Process, Stream
+from nnef_hw.parts.part import counter_bits
+from nnef_hw.parts.reader import Reader
 
 __all__ = ["PAD_CYCLES", "FlashReader", "FlashWords", "PinState"]
 
@@ -59,7 +59,7 @@ SINGLE, QUAD = 0b1101, 0b1111
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlashReader(Part):
+class FlashReader(Reader):
     """Gives the words of an image, of two bytes each, the lower one first.
 
     Parameters
@@ -90,9 +90,7 @@ class FlashReader(Part):
 
     chips: tuple[FlashChip, ...]
     read: FlashRead
-    clock_mhz: float
     base: int
-    words: int
     any_chip: bool = False
 
     def __post_init__(self) -> None:
@@ -226,21 +224,6 @@ class FlashReader(Part):
         queue = self.depth * (WORD_BITS + 1)
         counters = counter_bits(len(self.program)) + counter_bits(self.words + 1)
         return queue + counters + counter_bits(self.word_cycles) + ID_BITS + 20
-
-    def start(self, kernel: Kernel, *origins: Stream) -> Stream:
-        """Start a process that reads the image over and over, as soon as each time it can."""
-        del origins
-        target = kernel.stream()
-        kernel.start(self._process(target))
-        return target
-
-    def _process(self, target: Stream) -> Process:
-        times = self.words_from()
-        while True:
-            times.begin(times.idle)
-            for _ in range(self.words):
-                taken = yield target, times.offered
-                times.take(taken)
 
 
 def _send(value: int, bits: int) -> list[PinState]:

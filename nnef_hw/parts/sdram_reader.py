@@ -11,8 +11,8 @@ from nnef_hw.blockram import BlockRam, Tiling
 from nnef_hw.devices import Device
 from nnef_hw.memories import SdramChip
 from nnef_hw.parts.fifo import FIFO_REGISTERS, BlockFifo
-from nnef_hw.parts.part import Part, counter_bits
-from nnef_hw.parts.timing import Kernel, Process, Stream
+from nnef_hw.parts.part import counter_bits
+from nnef_hw.parts.reader import Reader
 
 __all__ = ["SdramReader", "SdramWords"]
 
@@ -24,7 +24,7 @@ GRANULE = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class SdramReader(Part):
+class SdramReader(Reader):
     """Gives the words of an image, from address 0 on, a burst after the other into a queue.
 
     A burst is a row, or a power of two of its words; it begins when the queue has room for all of
@@ -53,8 +53,6 @@ class SdramReader(Part):
     costs = "sdram reader"
 
     chip: SdramChip
-    clock_mhz: float
-    words: int
     ram: BlockRam
 
     def __post_init__(self) -> None:
@@ -183,21 +181,6 @@ class SdramReader(Part):
         counters = counter_bits(self.words // GRANULE) + counter_bits(self.chip.words)
         counters += counter_bits(self.depth) + counter_bits(self.refresh_cycles)
         return self.queue.flip_flops(device) + 2 * self.chip.width + counters + 40
-
-    def start(self, kernel: Kernel, *origins: Stream) -> Stream:
-        """Start a process that reads the image over and over, as soon as each time it can."""
-        del origins
-        target = kernel.stream()
-        kernel.start(self._process(target))
-        return target
-
-    def _process(self, target: Stream) -> Process:
-        times = self.words_from()
-        while True:
-            times.begin(0)
-            for _ in range(self.words):
-                taken = yield target, times.offered
-                times.take(taken)
 
 
 class SdramWords:

@@ -1,0 +1,75 @@
+"""What readers of memories beside the FPGA have in common: an image, word after word."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Protocol
+
+from nnef_hw.parts.part import Part
+from nnef_hw.parts.timing import Kernel, Process, Stream
+
+__all__ = ["Reader", "ReaderWords"]
+
+
+class ReaderWords(Protocol):
+    """When the words of a :class:`Reader` come: a consumer's cycles in, the reader's out.
+
+    Cycles count from the first one after a reset.
+    """
+
+    offered: int
+    """Cycle in which the next word's ``valid`` rises."""
+
+    def begin(self, wanted: int) -> int:
+        """Give ``start`` in this cycle, or in the first later one in which it is heeded.
+
+        Raises
+        ------
+        ValueError
+            If words of the last read have not been taken.
+        """
+
+    def take(self, wanted: int) -> int:
+        """Take the next word in this cycle, or when it comes; return the cycle.
+
+        Raises
+        ------
+        ValueError
+            If all words have been taken.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reader(Part):
+    """Gives the words of an image, from its first one on, whenever it is started.
+
+    Parameters
+    ----------
+    clock_mhz
+        Of the component, and of the memory.
+    words
+        Words of the image.
+    """
+
+    clock_mhz: float
+    words: int
+
+    @abstractmethod
+    def words_from(self) -> ReaderWords:
+        """Return the prediction, from the first cycle after a reset on."""
+
+    def start(self, kernel: Kernel, *origins: Stream) -> Stream:
+        """Start a process that reads the image over and over, as soon as each time it can."""
+        del origins
+        target = kernel.stream()
+        kernel.start(self._process(target))
+        return target
+
+    def _process(self, target: Stream) -> Process:
+        times = self.words_from()
+        while True:
+            times.begin(0)
+            for _ in range(self.words):
+                taken = yield target, times.offered
+                times.take(taken)
