@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -15,13 +15,17 @@ from nnef_hw.ir.quantization import rearranged
 
 __all__ = [
     "Editor",
+    "Step",
     "channel_values",
     "emit_part",
+    "emit_steps",
     "is_trivial",
     "pixel_conv_node",
     "reshape_node",
     "slice_node",
 ]
+
+Step = tuple[str, tuple[int, ...], Mapping[str, Any]]
 
 
 class Editor:
@@ -201,6 +205,22 @@ def emit_part(editor: Editor, node: Node, source: str, axis: int, begin: int, en
     name = editor.activation(f"{node.name}_part", shape, like)
     editor.emit(slice_node(source, name, axis, begin, end, node))
     return name
+
+
+def emit_steps(editor: Editor, node: Node, source: str, hint: str, steps: Sequence[Step]) -> str:
+    """Emit operators that follow each other for a node; return the name of the last result.
+
+    A step is an operator, its result's shape and its attributes; a ``reshape`` has the shape alone.
+    """
+    like = editor.tensors[editor.resolve(source)]
+    for op, shape, attrs in steps:
+        name = editor.activation(hint, shape, like)
+        if op == "reshape":
+            editor.emit(reshape_node(source, name, shape, node))
+        else:
+            editor.emit(Node(op, (source,), (name,), dict(attrs), node.location))
+        source = name
+    return source
 
 
 def pixel_conv_node(inputs: Sequence[str], result: str, rank: int, like: Node) -> Node:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nnef_hw.ir import Graph, Node, Trait
-from nnef_hw.passes.editor import Editor, reshape_node
+from nnef_hw.passes.editor import Editor, Step, emit_steps
 from nnef_hw.passes.views import is_image
 
 __all__ = ["LowerBroadcast"]
@@ -45,29 +45,22 @@ def _repeated(editor: Editor, node: Node, source: str) -> str:
     """Emit an operand with the shape of the result."""
     target = editor.shape(node.name)
     like = editor.tensors[editor.resolve(source)]
-
-    def emit(op: str, shape: tuple[int, ...], **attrs: list[int]) -> None:
-        nonlocal source
-        name = editor.activation(f"{node.name}_repeated", shape, like)
-        if op == "reshape":
-            editor.emit(reshape_node(source, name, shape, node))
-        else:
-            editor.emit(Node(op, (source,), (name,), attrs, node.location))
-        source = name
-
+    steps: list[Step] = []
     _, channels, rows, columns = (*like.shape, 1, 1, 1, 1)[:_RANK]
     _, depth, height, width = (*target, 1, 1)[:_RANK]
     if len(like.shape) != _RANK:
-        emit("reshape", (1, channels, rows, columns))
+        steps.append(("reshape", (1, channels, rows, columns), {}))
     if channels != depth:
         pixels = rows * columns
-        emit("reshape", (1, 1, pixels, 1))
-        emit("nearest_upsample", (1, 1, pixels, depth), factor=[1, depth])
-        emit("transpose", (1, depth, pixels, 1), axes=[0, 3, 2, 1])
-        emit("reshape", (1, depth, rows, columns))
+        steps += [
+            ("reshape", (1, 1, pixels, 1), {}),
+            ("nearest_upsample", (1, 1, pixels, depth), {"factor": [1, depth]}),
+            ("transpose", (1, depth, pixels, 1), {"axes": [0, 3, 2, 1]}),
+            ("reshape", (1, depth, rows, columns), {}),
+        ]
     if (rows, columns) != (height, width):
         factor = [height // rows, width // columns]
-        emit("nearest_upsample", (1, depth, height, width), factor=factor)
+        steps.append(("nearest_upsample", (1, depth, height, width), {"factor": factor}))
     if len(target) != _RANK:
-        emit("reshape", target)
-    return source
+        steps.append(("reshape", target, {}))
+    return emit_steps(editor, node, source, f"{node.name}_repeated", steps)

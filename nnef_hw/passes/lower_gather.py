@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node
-from nnef_hw.passes.editor import Editor, emit_part, reshape_node
+from nnef_hw.passes.editor import Editor, Step, emit_part, emit_steps, reshape_node
 from nnef_hw.passes.views import is_image
 
 __all__ = ["MOST_PARTS", "LowerGather"]
@@ -156,7 +156,7 @@ def _emit_repeated(editor: Editor, node: Node, source: str, axis: int, repeat: i
     like = editor.tensors[editor.resolve(source)]
     shape = like.shape
     pixels, inner = prod(shape[:axis]), prod(shape[axis:])
-    steps = [
+    steps: list[Step] = [
         ("reshape", (pixels, inner), {}),
         ("transpose", (inner, pixels), {"axes": [1, 0]}),
         ("reshape", (1, inner, pixels, 1), {}),
@@ -164,11 +164,4 @@ def _emit_repeated(editor: Editor, node: Node, source: str, axis: int, repeat: i
         ("transpose", (1, pixels, repeat, inner), {"axes": [0, 2, 3, 1]}),
         ("reshape", (*shape[:axis], repeat, *shape[axis + 1 :]), {}),
     ]
-    for op, extents, attrs in steps:
-        name = editor.activation(f"{node.name}_repeated", extents, like)
-        if op == "reshape":
-            editor.emit(reshape_node(source, name, extents, node))
-        else:
-            editor.emit(Node(op, (source,), (name,), attrs, node.location))
-        source = name
-    return source
+    return emit_steps(editor, node, source, f"{node.name}_repeated", steps)
