@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 from nnef_hw.errors import ToolError
+from nnef_hw.ir.batch import sample_extents
+from nnef_hw.passes import simplify
+from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.tools import find_tool
 
 MARKER_TOOLS = {
@@ -38,6 +41,21 @@ def pytest_runtest_setup(item):
 def rng(request):
     """Seeded by the test's id, so that one failure replays alone."""
     return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
+
+
+@pytest.fixture
+def fix(rng):
+    """Return ``fix(graph, **scheme)``: a float graph quantized on noise."""
+
+    def fix(graph, **scheme):
+        canonical = simplify(graph)
+        samples = {
+            name: rng.normal(size=[16, *sample_extents(canonical.tensor(name).shape)])
+            for name in canonical.inputs
+        }
+        return quantize(canonical, samples, Scheme(**scheme))
+
+    return fix
 
 
 def find_shared(name):

@@ -1,4 +1,4 @@
-"""Networks for the shared engine, quantized on noise, and engines run cycle by cycle."""
+"""Engines run cycle by cycle."""
 
 import numpy as np
 import pytest
@@ -6,26 +6,9 @@ import pytest
 from nnef_hw.engine.accelerator import EngineAccelerator
 from nnef_hw.engine.image import image_beats
 from nnef_hw.ir.batch import sample_extents
-from nnef_hw.passes import simplify
-from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.streams import to_stream
 from nnef_hw.sim.pysim import run_streams
-
-
-@pytest.fixture
-def fix(rng):
-    """Return ``fix(graph, **scheme)``: a float graph quantized on noise."""
-
-    def fix(graph, **scheme):
-        canonical = simplify(graph)
-        samples = {
-            name: rng.normal(size=[8, *sample_extents(canonical.tensor(name).shape)])
-            for name in canonical.inputs
-        }
-        return quantize(canonical, samples, Scheme(**scheme))
-
-    return fix
 
 
 @pytest.fixture

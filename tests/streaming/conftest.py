@@ -1,4 +1,4 @@
-"""Fixed graphs, foldings by force, and accelerators run cycle by cycle."""
+"""Foldings by force, and accelerators run cycle by cycle."""
 
 from dataclasses import dataclass, replace
 
@@ -9,8 +9,6 @@ from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.requantizer import Requantizer
-from nnef_hw.passes import simplify
-from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.streams import to_stream
 from nnef_hw.sim.fast_runner import FastRunner
@@ -23,21 +21,6 @@ from nnef_hw.streaming.fifos import give_fifos, shrink_fifos
 from nnef_hw.streaming.options import layer_options
 from nnef_hw.streaming.steady import cycles_per_frame
 from nnef_hw.streaming.systolic import SystolicFolding
-
-
-@pytest.fixture
-def fix(rng):
-    """Return ``fix(graph, **scheme)``: a float graph quantized on noise."""
-
-    def fix(graph, **scheme):
-        canonical = simplify(graph)
-        samples = {
-            name: rng.normal(size=[16, *sample_extents(canonical.tensor(name).shape)])
-            for name in canonical.inputs
-        }
-        return quantize(canonical, samples, Scheme(**scheme))
-
-    return fix
 
 
 @pytest.fixture
