@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sweeps import covering
 
 from nnef_hw.frontend import load
 from nnef_hw.numerics import argmin_codes
@@ -35,9 +36,11 @@ def read_onnx(folder):
     return load(folder / "net.onnx")
 
 
-@pytest.mark.parametrize("bits", [2, 8])
-@pytest.mark.parametrize("symmetric", [True, False])
-@pytest.mark.parametrize("read", [read_nnef, read_onnx])
+@pytest.mark.parametrize(
+    ("read", "symmetric", "bits"),
+    covering([read_nnef, read_onnx], [True, False], [2, 8]),
+    ids=lambda value: getattr(value, "__name__", value),
+)
 def test_from_a_file_to_hardware(read, symmetric, bits, tmp_path, fix, simulate):
     """Codes of two bits are full of ties; symmetric ones are signed."""
     graph = fix(read(tmp_path), activation_bits=bits, symmetric=symmetric)

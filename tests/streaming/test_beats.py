@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sweeps import alternate
 
 from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.parallel import ParallelLineBuffer
@@ -15,7 +16,7 @@ from nnef_hw.streaming.options import layer_options
 from nnef_hw.streaming.systolic import SystolicFolding
 from nnef_hw.testing import GraphBuilder
 
-FRAMES = 5
+FRAMES = 4
 
 
 def conv(g, x, channels, kernel, rng, *, padding=None, stride=None):
@@ -157,7 +158,7 @@ def check_cycles(plan, graph, simulation, frames=FRAMES):
     assert trial.times.latency == plan.latency
 
 
-@EVERY_NETWORK
+@pytest.mark.parametrize("network", alternate(NETWORKS), ids=lambda f: f.__name__)
 def test_plan_of_the_solver(network, fix, simulate, rng):
     graph = fix(network(rng))
     plan = schedule(graph, find_board("ice40"))
@@ -174,7 +175,7 @@ def test_measured_interval(network, fix, rng):
     assert set(np.diff(times.last_outputs)[-6:].tolist()) == {plan.interval}
 
 
-@EVERY_NETWORK
+@pytest.mark.parametrize("network", alternate(NETWORKS, start=1), ids=lambda f: f.__name__)
 def test_foldings_by_force(network, fix, force, simulate, rng):
     target = find_board("ecp5")
     graph = fix(network(rng))

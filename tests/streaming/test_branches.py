@@ -5,6 +5,7 @@ from itertools import cycle
 
 import numpy as np
 import pytest
+from sweeps import alternate
 
 from nnef_hw.streaming import find_board, schedule
 from nnef_hw.streaming.beats import DeadlockError, simulate_beats
@@ -104,12 +105,11 @@ NETWORKS = (
     *(with_constant(op) for op in ("add", "max", "mul", "sub")),
     with_constant("sub", first=True),
 )  # fmt: skip
-EVERY_NETWORK = pytest.mark.parametrize("network", NETWORKS, ids=lambda f: f.__name__)
 
 
 @pytest.mark.parametrize(
     ("network", "board"),
-    list(zip(NETWORKS, cycle(["ice40", "ecp5", "gowin"]), strict=False)),
+    alternate(list(zip(NETWORKS, cycle(["ice40", "ecp5", "gowin"]), strict=False))),
     ids=lambda choice: getattr(choice, "__name__", choice),
 )
 def test_plan_of_the_solver(network, board, fix, simulate, rng):
@@ -119,7 +119,7 @@ def test_plan_of_the_solver(network, board, fix, simulate, rng):
     simulate(plan, graph).check(FRAMES)
 
 
-@EVERY_NETWORK
+@pytest.mark.parametrize("network", alternate(NETWORKS, 1), ids=lambda f: f.__name__)
 def test_foldings_by_force(network, fix, force, simulate, rng):
     target = find_board("ecp5")
     graph = fix(network(rng))
@@ -143,7 +143,7 @@ def two_convolutions(rng):
     return g.build(g.conv(x, weights(rng, 4, 4, 3, 3), padding=1))
 
 
-@pytest.mark.parametrize("depth", [2, 5, 16, 17, 40])
+@pytest.mark.parametrize("depth", alternate([2, 5, 16, 40, 17]))
 def test_fifo_between_layers(depth, fix, simulate, rng):
     graph = fix(two_convolutions(rng))
     plan = schedule(graph, find_board("ecp5"))

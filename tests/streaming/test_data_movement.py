@@ -222,30 +222,33 @@ def padded_first(rng):
 
 
 NETWORKS = (
-    *(sliced(1, *part) for part in ((0, 1), (1, 2), (2, 3))),
-    sliced(2, 1, 3), sliced(3, 0, 4), sliced(3, 2, 5),
-    padded((1, 1), (1, 1)), padded((0, 2), (0, 0), -0.7), padded((0, 0), (3, 0)),
-    upsampled(2, 2), upsampled(3, 1), upsampled(1, 3),
-    transposed(0, 2, 3, 1), transposed(0, 3, 1, 2), transposed(0, 2, 1, shape=[1, 4, 5]),
+    sliced(1, 1, 2), sliced(2, 1, 3), sliced(3, 2, 5), strided_slice,
+    padded((1, 1), (1, 1)), padded((0, 2), (0, 0), -0.7), upsampled(2, 2), upsampled(1, 3),
+    transposed(0, 2, 3, 1), transposed(0, 2, 1, shape=[1, 4, 5]),
     transposed_borders, flattened_and_back, order_kept,
-    *(split_and_joined(axis) for axis in (1, 2, 3)),
-    depth_to_space(2, 2), depth_to_space(3, 1), depth_to_space(1, 2),
-    deconv((4, 4), 2, (1, 1)), deconv((3, 3), 2, (1, 0)), deconv((2, 2), 2, (0, 0)),
-    deconv((3, 2), 1, (0, 0)), deconv((5, 4), 3, (2, 1)), deconv((1, 2), 4, (0, 0)),
-    deconv((3, 3), 2, (1, 1), dilation=2), deconv((2, 2), 2, None, (6, 8), groups=2),
+    split_and_joined(1), split_and_joined(2), depth_to_space(2, 2), depth_to_space(3, 1),
+    deconv((3, 3), 2, (1, 0)), deconv((1, 2), 4, (0, 0)), deconv((2, 2), 2, None, (6, 8), groups=2),
+    deconv((3, 3), 2, (1, 1), dilation=2),
     aligned, interpolated, reflected, slopes_for_each_channel, sum_pool,
-    reduced("sum_reduce", [2, 3]), reduced("min_reduce", [2, 3]), reduced("mean_reduce", [1, 3]),
-    one_after_itself, swapped("concat"), swapped("sub"), strided_slice, of_a_signal,
-    encoder_and_decoder, padded_first,
+    reduced("min_reduce", [2, 3]), reduced("mean_reduce", [1, 3]),
+    one_after_itself, swapped("concat"), swapped("sub"), encoder_and_decoder, padded_first,
 )  # fmt: skip
-
-
-CASES = [("ecp5", network) for network in NETWORKS]
-CASES += [("ice40", network) for network in (of_a_signal, strided_slice, upsampled(2, 2))]
+# The same parts at other extents.
+MORE_NETWORKS = (
+    sliced(1, 0, 1), sliced(1, 2, 3), sliced(3, 0, 4), padded((0, 0), (3, 0)), upsampled(3, 1),
+    transposed(0, 3, 1, 2), split_and_joined(3), depth_to_space(1, 2),
+    deconv((4, 4), 2, (1, 1)), deconv((2, 2), 2, (0, 0)), deconv((3, 2), 1, (0, 0)),
+    deconv((5, 4), 3, (2, 1)), reduced("sum_reduce", [2, 3]),
+)  # fmt: skip
+CASES = [("ecp5", network) for network in NETWORKS] + [("ice40", of_a_signal)]
+MORE_CASES = [("ecp5", network) for network in (*MORE_NETWORKS, of_a_signal)]
+MORE_CASES += [("ice40", network) for network in (strided_slice, upsampled(2, 2))]
 
 
 @pytest.mark.parametrize(
-    ("board", "network"), CASES, ids=[f"{board}-{network.__name__}" for board, network in CASES]
+    ("board", "network"),
+    [*CASES, *(pytest.param(*case, marks=pytest.mark.nightly) for case in MORE_CASES)],
+    ids=lambda value: getattr(value, "__name__", value),
 )
 def test_codes_and_cycles(board, network, fix, simulate, rng):
     graph = fix(network(rng))

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from sweeps import covering
 
 from nnef_hw.frontend import load, save
 from nnef_hw.ir import Quantization
@@ -39,8 +40,11 @@ def operands_of_other_formats(rng):
 NETWORKS = (functions_of_layers, gate, operands_of_other_formats)
 
 
-@pytest.mark.parametrize("bits", [9, 16])
-@pytest.mark.parametrize("network", NETWORKS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    ("network", "bits"),
+    covering(NETWORKS, [9, 16]),
+    ids=lambda value: getattr(value, "__name__", value),
+)
 def test_codes_and_cycles(network, bits, fix, simulate, rng):
     graph = fix(network(rng), activation_bits=bits)
     plan = schedule(graph, find_board("ecp5"))

@@ -1,6 +1,7 @@
 """Normalizations and divisions in hardware: the fixed model's codes, in the cycles of the Plan."""
 
 import pytest
+from sweeps import alternate
 
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
@@ -92,7 +93,7 @@ NETWORKS = {
 """Operators of each, beside those that move and repeat."""
 
 
-@pytest.mark.parametrize("network", NETWORKS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("network", alternate(NETWORKS), ids=lambda f: f.__name__)
 def test_codes_and_cycles(network, fix, simulate, rng):
     graph = fix(network(rng))
     moving = {"reshape", "transpose", "nearest_upsample"}

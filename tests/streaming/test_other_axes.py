@@ -9,13 +9,14 @@ from other_axes import (
     padded_channels,
     softmax_of_anchors,
 )
+from sweeps import alternate
 
 from nnef_hw.streaming import find_board, schedule
 
 FRAMES = 3
 
 
-@pytest.mark.parametrize("network", NETWORKS, ids=lambda network: network.__name__)
+@pytest.mark.parametrize("network", alternate(NETWORKS), ids=lambda network: network.__name__)
 def test_codes_and_cycles(network, fix, simulate, rng):
     graph = fix(network(rng))
     plan = schedule(graph, find_board("ecp5"))

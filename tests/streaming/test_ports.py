@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sweeps import alternate
 
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.streaming import check_streamable, find_board, lower, schedule
@@ -106,7 +107,6 @@ NETWORKS = (
     inner_tensor, same_twice, input_as_output, nothing_in_common, reshaped_at_the_borders,
     output_read_in_another_order,
 )  # fmt: skip
-EVERY_NETWORK = pytest.mark.parametrize("network", NETWORKS, ids=lambda f: f.__name__)
 
 
 @pytest.fixture
@@ -120,13 +120,13 @@ def make(fix, rng):
     return make
 
 
-@EVERY_NETWORK
+@pytest.mark.parametrize("network", alternate(NETWORKS), ids=lambda f: f.__name__)
 def test_plan_of_the_solver(network, make, simulate):
     graph = make(network)
     simulate(schedule(graph, find_board("ecp5")), graph).check(FRAMES)
 
 
-@EVERY_NETWORK
+@pytest.mark.parametrize("network", alternate(NETWORKS, 1), ids=lambda f: f.__name__)
 def test_foldings_by_force(network, make, force, simulate):
     graph, target = make(network), find_board("ecp5")
     plan = force(schedule(graph, target), graph, target)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sweeps import covering
 
 from nnef_hw.streaming import find_board, schedule
 from nnef_hw.streaming.beats import simulate_beats
@@ -60,9 +61,10 @@ def with_softmax(plan, target, stages):
     return replace(plan, blocks=tuple(blocks), interval=times.interval, latency=times.latency)
 
 
-@pytest.mark.parametrize("stages", [0, *DIVISION_STAGES])
 @pytest.mark.parametrize(
-    "network", [alone, one_class, of_pixels, scaled], ids=lambda network: network.__name__
+    ("network", "stages"),
+    covering([alone, one_class, of_pixels, scaled], [0, *DIVISION_STAGES]),
+    ids=lambda value: getattr(value, "__name__", value),
 )
 def test_cycles_are_those_of_the_hardware(network, stages, fix, simulate, rng):
     target = find_board("ice40")

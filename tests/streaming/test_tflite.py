@@ -4,13 +4,14 @@ import dataclasses
 
 import numpy as np
 import pytest
+from sweeps import alternate
 
 from nnef_hw.errors import UnsupportedError
 from nnef_hw.ir import Quantization
 from nnef_hw.streaming import find_board, schedule
 from nnef_hw.testing import GraphBuilder
 
-FRAMES = 4
+FRAMES = 3
 
 
 def kept_formats(graph, **formats):
@@ -122,17 +123,16 @@ NETWORKS = (
     convolutions, residual, symmetric_operands, constant_operand, averages, averages_at_borders,
     global_average, classifier, probabilities_of_pixels, product_and_difference, mean, functions,
 )  # fmt: skip
-EVERY_NETWORK = pytest.mark.parametrize("network", NETWORKS, ids=lambda f: f.__name__)
 
 
-@EVERY_NETWORK
+@pytest.mark.parametrize("network", alternate(NETWORKS), ids=lambda f: f.__name__)
 def test_plan_of_the_solver(network, fix, simulate, rng):
     graph = fix(network(rng), rounding="tflite")
     plan = schedule(graph, find_board("ice40"))
     simulate(plan, graph).check(FRAMES)
 
 
-@EVERY_NETWORK
+@pytest.mark.parametrize("network", alternate(NETWORKS, 1), ids=lambda f: f.__name__)
 def test_foldings_by_force(network, fix, force, simulate, rng):
     target = find_board("ecp5")
     graph = fix(network(rng), rounding="tflite")
