@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sweeps import covering
 
 from nnef_hw import parts
 from nnef_hw.numerics import argmax_codes, argmin_codes
@@ -16,9 +17,10 @@ def pixels(rng, channels, bits, signed):
     return np.concatenate([equal, single, hi + lo - single, double, hi + lo - double, noise, ties])
 
 
-@pytest.mark.parametrize("greatest", [True, False])
-@pytest.mark.parametrize("channels", [1, 2, 7, 16])
-@pytest.mark.parametrize(("bits", "signed"), [(2, False), (8, True), (8, False), (16, True)])
+@pytest.mark.parametrize(
+    ("bits", "signed", "channels", "greatest"),
+    covering([(2, False), (8, True), (8, False), (16, True)], [16, 1, 2, 7], [True, False]),
+)
 def test_lowest_index_of_the_extremum(bits, signed, channels, greatest, stall, drive, rng):
     codes = pixels(rng, channels, bits, signed)
     items = [

@@ -92,8 +92,8 @@ def check(drive, ram, rng, shape, *, in_dsp=False, pixels=4, frame=2, **options)
 
 @pytest.mark.parametrize("kept_passes", [1, 2])
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_sums_of_products(shape, kept_passes, stall, drive, ram, rng):
-    check(drive, ram, rng, replace(shape, kept_passes=kept_passes), stall=stall)
+def test_sums_of_products_under_stalls(shape, kept_passes, drive, ram, rng):
+    check(drive, ram, rng, replace(shape, kept_passes=kept_passes), stall=0.5)
 
 
 def test_wrapping_sums_do_wrap(rng):
@@ -119,7 +119,7 @@ def test_verilog(name, in_dsp, kept_passes, engine, drive, ram, rng):
 
 @pytest.mark.parametrize("kept_passes", [1, 2])
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_cycles(shape, kept_passes, drive, ram, rng):
+def test_sums_and_cycles(shape, kept_passes, drive, ram, rng):
     shape = replace(shape, kept_passes=kept_passes)
     array, run = check(drive, ram, rng, shape)
     words, rows = shape.words, shape.rows

@@ -3,6 +3,7 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from sweeps import covering
 
 from nnef_hw import parts
 from nnef_hw.parts.banked import STAGES
@@ -86,9 +87,9 @@ def test_gives_every_window_with_the_fewest_lines(window, drive, ram, rng):
     check(drive, ram, rng, window, stall=0.5)
 
 
-@pytest.mark.parametrize("lanes", [1, 3])
 @pytest.mark.parametrize(
-    ("bits", "signed", "pad_code"), [(2, False, 3), (4, True, -8), (8, True, -1), (16, False, 9)]
+    ("bits", "signed", "pad_code", "lanes"),
+    covering([(2, False, 3), (4, True, -8), (8, True, -1), (16, False, 9)], [1, 3]),
 )
 def test_formats(bits, signed, pad_code, lanes, stall, drive, ram, rng):
     window = Window(3, 3, 2, (2, 2), padding=((1, 0), (0, 1)), passes=2)

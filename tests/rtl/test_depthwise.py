@@ -7,6 +7,7 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from sweeps import covering
 
 from nnef_hw import parts
 from nnef_hw.codegen.verilog import to_verilog
@@ -123,8 +124,9 @@ def test_sums_of_products(shape, stall, ram, rng):
     check(shape, ram, rng, stall=stall)
 
 
-@pytest.mark.parametrize("kept_passes", [1, 2, 3, 4])
-@pytest.mark.parametrize("name", ["absent_lanes", "two_blocks", "point"])
+@pytest.mark.parametrize(
+    ("name", "kept_passes"), covering(["absent_lanes", "two_blocks", "point"], [1, 2, 3, 4])
+)
 def test_any_number_of_kept_passes(name, kept_passes, stall, ram, rng):
     check(replace(SHAPES[name], kept_passes=kept_passes), ram, rng, pixels=9, stall=stall)
 
@@ -152,9 +154,9 @@ def predict(shape, latency, pixels):
     return in_cycles, out_cycles
 
 
-@pytest.mark.parametrize("kept_passes", [1, 2, 3, 12])
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_cycles(shape, kept_passes, ram, rng):
+@pytest.mark.parametrize(("name", "kept_passes"), covering(list(SHAPES), [1, 2, 3, 12]))
+def test_cycles(name, kept_passes, ram, rng):
+    shape = SHAPES[name]
     shape = replace(shape, kept_passes=kept_passes)
     array, run = check(shape, ram, rng, pixels=6)
     in_cycles, out_cycles = predict(shape, array.latency, 6)

@@ -9,6 +9,7 @@ from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
+from sweeps import covering
 
 from nnef_hw import parts
 from nnef_hw.errors import CheckError
@@ -126,9 +127,9 @@ def check_cycles(run, latency):
     assert run.out_cycles["o"] == [cycle + latency for cycle in in_cycles]
 
 
-@pytest.mark.parametrize("lanes", [1, 3])
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_sum(case, lanes, stall, rng):
+@pytest.mark.parametrize(("name", "lanes"), covering(list(CASES), [1, 3]))
+def test_sum(name, lanes, stall, rng):
+    case = CASES[name]
     a, b = frames(case.stimulus(rng), lanes)
     run = check(case.build(lanes), case.golden, a, b, stall=stall, rng=rng)
     if not stall:
@@ -155,9 +156,10 @@ def test_latency_is_the_depth_of_the_tree_and_two(bits, levels):
     assert case.part().latency == 2 + levels
 
 
-@pytest.mark.parametrize("lanes", [1, 4])
-@pytest.mark.parametrize("greatest", [False, True], ids=["min", "max"])
-@pytest.mark.parametrize(("bits", "signed"), [(2, False), (8, True), (8, False), (16, True)])
+@pytest.mark.parametrize(
+    ("bits", "signed", "greatest", "lanes"),
+    covering([(2, False), (8, True), (8, False), (16, True)], [False, True], [1, 4]),
+)
 def test_extremum(bits, signed, greatest, lanes, stall, rng):
     lo, hi = code_range(bits, signed)
     pairs = [(lo, hi), (hi, lo), (lo, lo), (hi, hi), *rng.integers(lo, hi + 1, (40, 2)).tolist()]

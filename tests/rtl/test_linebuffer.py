@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sweeps import covering
 
 from nnef_hw import parts
 from nnef_hw.window import Window
@@ -73,9 +74,9 @@ def test_replays_every_window_with_the_least_memory(window, stall, drive, ram, r
     check(drive, ram, rng, window, stall=stall)
 
 
-@pytest.mark.parametrize("lanes", [1, 3])
 @pytest.mark.parametrize(
-    ("bits", "signed", "pad_code"), [(2, False, 3), (4, True, -8), (8, True, -1), (16, False, 9)]
+    ("bits", "signed", "pad_code", "lanes"),
+    covering([(2, False, 3), (4, True, -8), (8, True, -1), (16, False, 9)], [1, 3]),
 )
 def test_formats(bits, signed, pad_code, lanes, stall, drive, ram, rng):
     window = Window(3, 3, 2, (2, 2), padding=((1, 0), (0, 1)), passes=2)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sweeps import covering
 
 from nnef_hw import parts
 
@@ -39,9 +40,9 @@ def check_max(drive, rng, *, words, lanes, bits, signed, **options):
     return run
 
 
-@pytest.mark.parametrize("words", [1, 2, 9])
-@pytest.mark.parametrize("lanes", [1, 3])
-@pytest.mark.parametrize(("bits", "signed"), FORMATS)
+@pytest.mark.parametrize(
+    ("bits", "signed", "lanes", "words"), covering(list(FORMATS), [1, 3], [1, 2, 9])
+)
 def test_maximum(bits, signed, lanes, words, stall, drive, rng):
     check_max(drive, rng, words=words, lanes=lanes, bits=bits, signed=signed, stall=stall)
 

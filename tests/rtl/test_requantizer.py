@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from amaranth.sim import Simulator
+from sweeps import covering
 
 from nnef_hw import parts
 from nnef_hw.numerics import Requant
@@ -119,8 +120,10 @@ def test_requantizes_exactly(case, stall, drive, rng):
     check(drive, case, rng, stall=stall)
 
 
-@pytest.mark.parametrize("digit_bits", [1, 2, 3, 4, 6, 8, 11, 16])
-@pytest.mark.parametrize("name", ["typical", "mult_beyond_shift"])
+@pytest.mark.parametrize(
+    ("name", "digit_bits"),
+    covering(["typical", "mult_beyond_shift"], [1, 2, 3, 4, 6, 8, 11, 16]),
+)
 def test_every_digit_width_gives_the_same(name, digit_bits, drive, rng):
     case = replace(CASES[name], digit_bits=digit_bits)
     requantizer, _ = check(drive, case, rng, stall=0.3)
@@ -188,8 +191,7 @@ def expected_times(interval, latency, readiness):
 FOLDINGS = [(1, 1), (16, 1), (2, 8), (4, 2), (2, 3), (6, 1), (3, 6)]
 
 
-@pytest.mark.parametrize(("digit_bits", "stages"), FOLDINGS)
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize(("digit_bits", "stages", "share"), covering(FOLDINGS, [0.1, 0.5, 0.9]))
 def test_a_full_queue_stops_everything(digit_bits, stages, share, rng):
     requantizer = replace(CASES["typical"], digit_bits=digit_bits, stages=stages).build()
     readiness = rng.random(300) < share

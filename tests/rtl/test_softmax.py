@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sweeps import covering
 
 from nnef_hw import parts
 from nnef_hw.numerics import exp_table, softmax_codes
@@ -38,17 +39,17 @@ def check(
     return part, run
 
 
-@pytest.mark.parametrize("stages", STAGES)
-@pytest.mark.parametrize("scale", [1e-4, 0.05, 3.0])
-@pytest.mark.parametrize(("bits", "signed"), [(4, False), (8, True), (8, False)])
+@pytest.mark.parametrize(
+    ("bits", "signed", "scale", "stages"),
+    covering([(4, False), (8, True), (8, False)], [1e-4, 0.05, 3.0], STAGES),
+)
 def test_probabilities(bits, signed, scale, stages, drive, ram, rng):
     check(
         drive, ram, rng, channels=4, bits=bits, signed=signed, scale=scale, stages=stages, stall=0.5
     )
 
 
-@pytest.mark.parametrize("stages", STAGES)
-@pytest.mark.parametrize("channels", [1, 2, 10])
+@pytest.mark.parametrize(("channels", "stages"), covering([1, 2, 10], STAGES))
 def test_channels(channels, stages, stall, drive, ram, rng):
     check(drive, ram, rng, channels=channels, stages=stages, stall=stall)
 
@@ -61,8 +62,7 @@ def noise(rng, channels, bits, signed):
 
 
 @pytest.mark.verilator
-@pytest.mark.parametrize("stages", [1, 2, 9])
-@pytest.mark.parametrize("channels", [1, 3, 6])
+@pytest.mark.parametrize(("channels", "stages"), covering([1, 3, 6], [1, 2, 9]))
 def test_many_pixels_under_stalls(channels, stages, drive, ram, rng):
     options = {"channels": channels, "stages": stages, "engine": "verilator", "pixels": noise}
     for stall in (0.1, 0.7):
@@ -84,8 +84,7 @@ def test_cycles(channels, drive, ram, rng):
     assert (np.diff(final) == part.pixel_cycles).all()
 
 
-@pytest.mark.parametrize("stages", STAGES[1:])
-@pytest.mark.parametrize("channels", [1, 2, 10])
+@pytest.mark.parametrize(("channels", "stages"), covering([1, 2, 10], STAGES[1:]))
 def test_cycles_of_overlapping_pixels(channels, stages, drive, ram, rng):
     part, run = check(drive, ram, rng, channels=channels, stages=stages, pixels=noise)
     assert run.out_cycles[0] - run.in_cycles[channels - 1] == part.latency

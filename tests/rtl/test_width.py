@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sweeps import covering
 
 from nnef_hw import parts
 
@@ -34,8 +35,9 @@ def as_dicts(items):
     return [{"data": list(item.data), "last": bool(item.last)} for item in items]
 
 
-@pytest.mark.parametrize(("bits", "signed"), FORMATS.values(), ids=FORMATS)
-@pytest.mark.parametrize(("channels", "lanes"), SIZES)
+@pytest.mark.parametrize(
+    ("channels", "lanes", "bits", "signed"), covering(list(SIZES), list(FORMATS.values()))
+)
 def test_pack(channels, lanes, bits, signed, stall, drive, rng):
     codes = pixels(rng, channels, bits, signed)
     wide = beats(packed(codes, lanes))
