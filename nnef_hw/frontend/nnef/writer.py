@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -28,14 +29,16 @@ from nnef_hw.numerics import signed_bits
 
 __all__ = ["save_nnef"]
 
+_log = logging.getLogger(__name__)
 _MAX_LITERALS = 1024
 
 
 def save_nnef(graph: Graph, path: Path | str) -> None:
     """Write a graph as an NNEF archive or folder; :func:`load_nnef` gives it back.
 
-    A float graph is plain, flat NNEF. Later stages add ``fixed.json``, which holds all of the
-    graph; ``graph.nnef`` and ``graph.quant`` then tell other tools the same as well as NNEF can.
+    A float graph is plain, flat NNEF; a warning tells of rounding that NNEF has no words for.
+    Later stages add ``fixed.json``, which holds all of the graph; ``graph.nnef`` and
+    ``graph.quant`` then tell other tools the same as well as NNEF can.
 
     Parameters
     ----------
@@ -51,6 +54,29 @@ def save_nnef(graph: Graph, path: Path | str) -> None:
     """
     members = _Packer(conform(graph) if graph.stage == Stage.FLOAT else graph).pack()
     write_model(path, members)
+    if graph.stage == Stage.FLOAT:
+        _warn_of_rounding(graph, path)
+
+
+def _warn_of_rounding(graph: Graph, path: Path | str) -> None:
+    """Tell what a reader of a float model computes otherwise."""
+    is_even = [
+        tensor.quant.ties_to_even
+        for tensor in graph.tensors.values()
+        if tensor.quant is not None and tensor.data is None
+    ]
+    if any(is_even):
+        _log.warning(
+            "%s: the model rounds exact halves to even in %d of %d quantized activations; NNEF "
+            "cannot say so, and whoever reads it rounds them up",
+            path, sum(is_even), len(is_even),
+        )  # fmt: skip
+    if graph.rounding is not None:
+        _log.warning(
+            "%s: NNEF cannot say how the model rounds sums; quantize and build it with a --scheme "
+            'that has rounding = "%s"',
+            path, graph.rounding,
+        )  # fmt: skip
 
 
 class _Packer:

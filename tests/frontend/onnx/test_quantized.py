@@ -1,5 +1,7 @@
 """Quantized values: which tensors have which quantization, and when there are integers."""
 
+import logging
+
 import numpy as np
 import pytest
 from onnx_runtime import run_onnxruntime
@@ -8,6 +10,7 @@ from quantized_text import message, net
 
 from nnef_hw.build.fixed import fix_model
 from nnef_hw.errors import SampleError
+from nnef_hw.frontend import load, save
 from nnef_hw.numerics import QType
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
 from nnef_hw.reference.float_quantize import encode
@@ -195,6 +198,17 @@ class TestCodes:
     def test_halves_round_to_even(self, read, body, result, expected):
         found = run_float(read(net(body, results=result)), {"x": [[0.25, 0.75, -0.25, 1.25]]})
         assert found["y"].tolist() == [expected]
+
+    def test_converting_warns_that_nnef_rounds_them_up(self, read, tmp_path, caplog):
+        graph = read(net("q = Q(x) d = D(q) y = Relu(d)", results="float[1,4] y"))
+        with caplog.at_level(logging.WARNING):
+            save(graph, tmp_path / "net.nnef.tgz")
+        [text] = [record.getMessage() for record in caplog.records]
+        assert "exact halves to even in 1 of 1 quantized activations" in text
+        again = load(tmp_path / "net.nnef.tgz")
+        assert run_float(again, {"x": [[0.25, 0.75, 0.0, 1.25]]})["y"].tolist() == [
+            [0.5, 1, 0, 1.5]
+        ]
 
     @pytest.mark.parametrize(("body", "expected"), SUMS.values(), ids=SUMS)
     def test_operators_that_calculate_with_codes_get_integers(self, read, body, expected):

@@ -1,5 +1,6 @@
 """Operators on codes: those that TensorFlow Lite's reference kernels give."""
 
+import logging
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ from tflite_kernels import each, multiplied, multiplier, single
 from tflite_quantized_cases import quantized_cases
 
 from nnef_hw.errors import UnsupportedError
+from nnef_hw.frontend import save
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 
@@ -286,6 +288,15 @@ def test_a_scheme_may_ask_for_another_rounding(read):
     assert quantize(graph, None).nodes[0].attrs["requant"].rounds_once
     other = quantize(graph, None, Scheme(rounding="half_up"))
     assert type(other.nodes[0].attrs["requant"]).__name__ == "Requant"
+
+
+def test_converting_warns_that_nnef_cannot_say_how_sums_are_rounded(read, tmp_path, caplog):
+    graph = read(linear()[0])
+    with caplog.at_level(logging.WARNING):
+        save(graph, tmp_path / "linear.nnef.tgz")
+    [text] = [record.getMessage() for record in caplog.records]
+    assert "NNEF cannot say how the model rounds sums" in text
+    assert text.endswith('a --scheme that has rounding = "tflite"')
 
 
 def test_models_of_real_numbers_have_no_rounding(read):
