@@ -311,6 +311,12 @@ class _Onnx:
         self._bound = dict(value.split("=") for key, value in pairs if key == "--bind")
         cut = [name for key, value in pairs if key == "--outputs" for name in value.split(",")]
         self._model = onnx.load(path)
+        for value in (value for key, value in pairs if key == "--dim"):
+            place, _, extent = value.partition("=")
+            name, _, axis = place.rpartition(".")
+            for item in self._model.graph.input:
+                if item.name == name:
+                    item.type.tensor_type.shape.dim[int(axis)].dim_value = int(extent)
         if cut:
             del self._model.graph.output[:]
             self._model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in cut)
