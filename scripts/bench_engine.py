@@ -1,16 +1,17 @@
 """Measure the shared engine: cycles and use of its multipliers, by simulation.
 
 The trained networks are read from NNEF_HW_ZOO (or a folder ``shared/zoo`` beside the repository);
-those that are absent are left out. Arrays are not chosen for a board: docs/engine.md compares
-sizes.
+those that are absent are left out. The first rows of a network are of arrays that are not chosen
+for a board, with all in block RAM: docs/engine.md compares sizes. The last row is what a build for
+an iCEBreaker takes, with the model of its flash.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import tempfile
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -23,12 +24,15 @@ from nnef_hw.engine.design import Design
 from nnef_hw.engine.layer import Shape
 from nnef_hw.engine.network import lower
 from nnef_hw.engine.plan import EnginePlan
+from nnef_hw.engine.solver import schedule_engine
 from nnef_hw.errors import TargetError
 from nnef_hw.frontend import load, save
 from nnef_hw.ir import Graph
 from nnef_hw.reference import quantize_inputs, run_fixed
+from nnef_hw.run.memories import with_memories
 from nnef_hw.run.rtl import run_rtl
 from nnef_hw.samples import Samples, load_samples
+from nnef_hw.sim.memories import hex_image
 
 ROOT = Path(__file__).resolve().parent.parent
 ZOO = Path(os.environ.get("NNEF_HW_ZOO", ROOT.parent / "shared" / "zoo"))
@@ -38,7 +42,7 @@ NETWORKS = (
 )  # fmt: skip
 SIZES = (Shape(4, 4), Shape(8, 8))
 TARGET = find_board("ulx3s_85f")
-RING_WORDS = 512
+BOARD, BOARD_MHZ = find_board("icebreaker"), 36.0
 
 
 def main() -> None:
@@ -52,17 +56,27 @@ def main() -> None:
     table = Table(title="Shared engine", title_justify="left")
     for heading in (
         "network", "array", "cycles", "use", "frames", "bit exact", "cycles predicted = simulated",
-        f"cycles, weights through {RING_WORDS} words",
+        "bytes from flash", "cycles waiting", "read",
     ):  # fmt: skip
         table.add_column(heading)
     for name in options.names or NETWORKS:
         if not (ZOO / name / "model.nnef.tgz").exists():
             continue
         graph, samples = _fixed(name, options.out)
+        frames = samples[: options.frames]
         for size in SIZES:
             print(f"{name}, {size.rows} x {size.lanes}...", flush=True)
             table.add_row(name, f"{size.rows} x {size.lanes}",
-                          *_measure(graph, samples[: options.frames], size))  # fmt: skip
+                          *_measure(_sized(graph, size), graph, frames))  # fmt: skip
+        print(f"{name}, {BOARD.name}...", flush=True)
+        try:
+            plan = schedule_engine(graph, BOARD, clock_mhz=BOARD_MHZ)
+        except TargetError as error:
+            table.add_row(name, BOARD.name, error.reason)
+            continue
+        row = _measure(plan, graph, frames)
+        table.add_row(name, f"{BOARD.name}, {plan.design.shape.rows} x {plan.design.shape.lanes}",
+                      *row)  # fmt: skip
     Console(width=160).print(table)
 
 
@@ -77,22 +91,28 @@ def _fixed(name: str, folder: Path) -> tuple[Graph, Samples]:
     return load(path), samples
 
 
-def _measure(graph: Graph, samples: Samples, size: Shape) -> list[Any]:
-    network = lower(graph, TARGET.device)
-    plan = EnginePlan.of(Design(network, size, TARGET.device), TARGET, None)
+def _sized(graph: Graph, size: Shape) -> EnginePlan:
+    return EnginePlan.of(Design(lower(graph, TARGET.device), size, TARGET.device), TARGET, None)
+
+
+def _measure(plan: EnginePlan, graph: Graph, samples: Samples) -> list[str]:
     codes = quantize_inputs(graph, samples.inputs)
-    run = run_rtl(to_verilog(EngineAccelerator(plan)), plan, graph, codes)
+    verilog, top = to_verilog(EngineAccelerator(plan)), "top"
+    with tempfile.TemporaryDirectory(prefix="nnef-hw-") as scratch:
+        moved = ["", "", ""]
+        for stored in plan.images:
+            path = Path(scratch) / "memory.hex"
+            path.write_text(hex_image(stored.data, stored.address))
+            verilog, top = with_memories(verilog, plan, top, path)
+            stalled = sum(span.stalled for span in plan.spans)
+            moved = [f"{2 * stored.words:,}", f"{stalled:,}", stored.read]
+        run = run_rtl(verilog, plan, graph, codes, top=top)
     expected = run_fixed(graph, codes)
     is_exact = all((run.codes[name] == found).all() for name, found in expected.items())
     is_predicted = (run.interval or plan.interval, run.latency) == (plan.interval, plan.latency)
-    try:
-        ring = Design(network, size, TARGET.device, RING_WORDS)
-        streamed = f"{EnginePlan.of(ring, TARGET, None).interval:,}"
-    except TargetError as error:
-        streamed = error.reason
     return [
         f"{plan.interval:,}", f"{plan.mac_utilization:.1%}", str(len(samples)),
-        "yes" if is_exact else "NO", "equal" if is_predicted else "DIFFERENT", streamed,
+        "yes" if is_exact else "NO", "equal" if is_predicted else "DIFFERENT", *moved,
     ]  # fmt: skip
 
 
