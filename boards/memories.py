@@ -79,6 +79,8 @@ class SpiFlash(Memory):
         First byte that no bitstream of the board's device reaches.
     any_chip
         Other chips are likely, too: a design should accept every one that answers.
+    write_option
+        Option of openFPGALoader that writes it: ``-f`` where bitstreams are in it, too.
 
     Raises
     ------
@@ -97,6 +99,7 @@ class SpiFlash(Memory):
     lines: int
     image_address: int = 0x100000
     any_chip: bool = False
+    write_option: str = "-f"
 
     def __post_init__(self) -> None:
         if not self.chips or self.lines not in {1, 4}:

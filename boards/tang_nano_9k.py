@@ -24,8 +24,11 @@ TANG_NANO_9K = Board(
     memories=(
         # two HyperBus dies of 8 bits in the FPGA's package
         Psram(megabits=64, width=16, in_package=True, resource="O_psram_*"),
-        # of several makers
-        SpiFlash(chips=(W25Q32JV,), any_chip=True, lines=1, resource="spi_flash_1x"),
+        # of several makers; the bitstream is in the FPGA's own flash
+        SpiFlash(
+            chips=(W25Q32JV,), any_chip=True, lines=1, resource="spi_flash_1x",
+            write_option="--external-flash",
+        ),
     ),
     flash=("-b", "tangnano9k", "-f"),
-)
+)  # fmt: skip

@@ -126,7 +126,8 @@ class Gowin(Family):
         return [*pins, "--write", config]
 
     def pack_arguments(self, part: str, config: str, bitstream: str) -> list[str]:
-        return ["-d", part, "-o", bitstream, config]
+        # once configured, the pins of the flash that configures it are those of the design
+        return ["--mspi_as_gpio", "-d", part, "-o", bitstream, config]
 
     def constraints(self, pins: Mapping[str, Pin], input_mhz: float) -> str:
         # the clock's constraint is that of the whole design: nothing but the PLL has the other one

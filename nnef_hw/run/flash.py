@@ -127,7 +127,10 @@ def plan_flashing(build: Path, board: str | None = None, *, volatile: bool = Fal
     if memory is None:
         return Flashing(target, bitstream, arguments)
     # A raw file, which does not begin where bitstreams do.
-    raw = (*target.flash, "--file-type", "raw", "-o", f"{memory.address:#x}")
+    assert target.spi_flash is not None, "no other board's build has an image"
+    option = target.spi_flash.write_option
+    options = (option if item == "-f" else item for item in target.flash)
+    raw = (*options, "--file-type", "raw", "-o", f"{memory.address:#x}")
     return Flashing(target, bitstream, arguments, build / memory.file, raw)
 
 

@@ -110,7 +110,8 @@ def test_mappings_of_every_kind_of_ice40():
         ),
         (
             GOWIN, ["--device", "x6", "--vopt", "family=85k"],
-            ["--vopt", "cst=p", "--write", "c"], ["--write", "c"], ["-d", "85k", "-o", "b", "c"],
+            ["--vopt", "cst=p", "--write", "c"], ["--write", "c"],
+            ["--mspi_as_gpio", "-d", "85k", "-o", "b", "c"],
         ),
         (
             ECP5, ["--85k", "--package", "x", "--speed", "6"],

@@ -1,3 +1,4 @@
+import hashlib
 import json
 
 import pytest
@@ -11,14 +12,20 @@ from nnef_hw.run.flash import flash, plan_flashing
 def make_flashable(tmp_path):
     """Return a function that makes a folder with what flashing reads of a build."""
 
-    def make(board):
+    def make(board, image=None):
         manifest = {
             "format": 1, "model": "net", "board": board, "clock_mhz": 24.0, "inputs": [],
             "cycles_per_inference": 1, "outputs": [], "link": {"kind": "uart", "baud": 1_000_000},
         }  # fmt: skip
+        (tmp_path / "board").mkdir()
+        if image is not None:
+            (tmp_path / "board" / "weights.bin").write_bytes(image)
+            manifest["memory"] = {
+                "kind": "SPI flash", "file": "board/weights.bin", "address": 0x100000,
+                "bytes": len(image), "sha256": hashlib.sha256(image).hexdigest(),
+            }  # fmt: skip
         (tmp_path / "manifest.json").write_text(json.dumps(manifest))
         suffix = find_board(board).device.family.bitstream_suffix
-        (tmp_path / "board").mkdir()
         (tmp_path / "board" / f"board_top.{suffix}").write_bytes(b"bits")
         return tmp_path
 
@@ -50,6 +57,20 @@ def test_bitstream_goes_to_the_board(board, make_flashable, loader):
     assert seen.read_text().split() == [*board.flash, str(flashing.bitstream)]
     [command] = flashing.commands
     assert command == " ".join(["openFPGALoader", *board.flash, str(flashing.bitstream)])
+
+
+@pytest.mark.parametrize(
+    ("board", "option"), [("tang_nano_9k", "--external-flash"), ("tang_nano_20k", "-f")]
+)
+def test_weights_go_to_the_flash_that_the_design_reads(board, option, make_flashable):
+    """The bitstream of the 9K is in another one."""
+    build = make_flashable(board, b"weights")
+    image, bitstream = plan_flashing(build).runs
+    *target, last = find_board(board).flash
+    assert last == "-f"
+    path = str(build / "board" / "weights.bin")
+    assert image == (*target, option, "--file-type", "raw", "-o", "0x100000", path)
+    assert bitstream[:-1] == (*target, "-f")
 
 
 def test_volatile_leaves_the_flash_alone(make_flashable):
