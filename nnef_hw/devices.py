@@ -141,6 +141,9 @@ class Device:
         return self.bram * depth * (width // 8)
 
 
+LINK_FF = 375
+
+
 @dataclass(frozen=True)
 class Target:
     """What the schedule has to know of where a design is going.
@@ -166,6 +169,11 @@ class Target:
     aliases: tuple[str, ...] = ()
     link_lut: int = 750
     link_bram: int = 1
+
+    @property
+    def link_ff(self) -> int:
+        """Flip-flops of the host link, on every device."""
+        return LINK_FF if self.link_lut else 0
 
 
 UP5K = Device("up5k", ICE40, lut=5280, dsp=8, bram=30, spram=4)

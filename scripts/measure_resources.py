@@ -5,6 +5,10 @@ per case: what was built, what nextpnr packs it into, and what ``resources.py`` 
 such lines and prints the weights that ``resources.py`` should have, and the errors they leave.
 ``blocks`` does the same with the components that real networks are built of. ``networks`` compares
 whole accelerators without host link.
+
+``--beside BITS`` measures every component beside an adder of so many bits, which it then leaves
+out of the count. Yosys spends LUTs, and on Gowin whole trees of multiplexers, to shorten what
+takes longest. Alone, that is always a part of the component; in a design it seldom is.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from beside import Beside, LongPath
 from cases import Case
 from component_cases import component_cases, network_cases
 from measured_cases import describe, measured_cases
@@ -111,6 +116,7 @@ def main(arguments: list[str]) -> None:
     for name in ("components", "blocks", "networks"):
         command = commands.add_parser(name)
         command.add_argument("family", choices=sorted(family.name for family in FAMILIES))
+        command.add_argument("--beside", type=int, default=0, help="bits of an adder")
         if name == "components":
             command.add_argument("--part", help="measure this part only")
         else:
@@ -126,20 +132,21 @@ def main(arguments: list[str]) -> None:
     target = find_board(options.family)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
+        meter = Meter(target, folder, options.beside)
         if options.command == "components":
             for case in component_cases(target.device):
                 if options.part in {None, case.part.costs}:
-                    _measure_case(case, target, folder)
+                    _measure_case(case, meter)
             return
         for network in options.folder:
             model = min(network.glob("*.nnef.tgz"), key=lambda path: len(path.name))
             plan, graph = load_plan(model, network / "samples.npz", target.name)
             if options.command == "blocks":
                 for case in network_cases(plan):
-                    _measure_case(case, target, folder)
+                    _measure_case(case, meter)
                 continue
-            found = measure(Accelerator(plan, graph), target, folder)
-            link = Resources(target.link_lut, target.link_lut // 2, 0, target.link_bram)
+            found = meter.measure(Accelerator(plan, graph))
+            link = Resources(target.link_lut, target.link_ff, 0, target.link_bram)
             ours = {k: v - getattr(link, k) for k, v in plan.resources.to_json().items()}
             _print(network.name, {"interval": plan.interval}, found, Resources(**ours))
 
@@ -160,9 +167,30 @@ def _measured(family: Family, part: str | None) -> list[dict[str, Any]]:
     return lines
 
 
-def _measure_case(case: Case, board: Board, folder: Path) -> None:
-    found = measure(case.build(), board, folder)
-    _print(case.part.costs, describe(case), found, case.part.resources(board.device))
+class Meter:
+    """Measures components for a board's device, each beside an adder of ``bits`` if there are any.
+
+    ``folder`` is where the tools work.
+    """
+
+    def __init__(self, board: Board, folder: Path, bits: int = 0) -> None:
+        self.board = board
+        self._folder = folder
+        self._bits = bits
+        self._path = measure(LongPath(bits), board, folder) if bits else Resources()
+
+    def measure(self, component: Any) -> Resources:
+        """Return what nextpnr would place of a component."""
+        if not self._bits:
+            return measure(component, self.board, self._folder)
+        found = measure(Beside(component, self._bits), self.board, self._folder).to_json()
+        path = self._path.to_json()
+        return Resources(**{name: found[name] - path[name] for name in found})
+
+
+def _measure_case(case: Case, meter: Meter) -> None:
+    found = meter.measure(case.build())
+    _print(case.part.costs, describe(case), found, case.part.resources(meter.board.device))
 
 
 def _print(name: str, case: dict[str, Any], found: Resources, estimate: Resources) -> None:

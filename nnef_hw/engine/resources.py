@@ -13,7 +13,7 @@ _FIXED_LUTS = 250
 
 def border_resources(target: Target) -> Resources:
     """Return what the host link takes."""
-    return Resources(lut=target.link_lut, ff=target.link_lut // 2, bram=target.link_bram)
+    return Resources(lut=target.link_lut, ff=target.link_ff, bram=target.link_bram)
 
 
 def engine_resources(design: Design) -> Resources:

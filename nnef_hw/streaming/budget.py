@@ -81,7 +81,7 @@ def border_resources(
 ) -> Resources:
     """Host link and the skid buffers at the accelerator's border."""
     ports = (*network.inputs, *network.outputs)
-    link = Resources(lut=target.link_lut, ff=target.link_lut // 2, bram=target.link_bram)
+    link = Resources(lut=target.link_lut, ff=target.link_ff, bram=target.link_bram)
     if layer_counters:
         link += sum([LAYER_COUNTERS] * len(network.layers), Resources())
     if target.link_lut:
