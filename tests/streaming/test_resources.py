@@ -20,7 +20,7 @@ def script():
 
 
 @pytest.mark.synth
-@pytest.mark.parametrize("board", ["icebreaker", "ulx3s_85f"])
+@pytest.mark.parametrize("board", ["icebreaker", "ulx3s_85f", "tang_nano_20k"])
 def test_whole_accelerator_is_within_15_percent(board, script, fix, rng, tmp_path):
     g = GraphBuilder()
     weights = rng.normal(size=[6, 2, 3, 3])
