@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw.parts.engine import CODE_BITS, Engine
 from nnef_hw.rtl.engine_sequencer import word_layout
 from nnef_hw.rtl.multiplier import ProductPair
-from nnef_hw.rtl.primitives import masked_sum
+from nnef_hw.rtl.primitives import restarted_sum
 
 __all__ = ["EngineArray", "result_layout"]
 
@@ -122,7 +122,7 @@ class EngineArray(wiring.Component):
                 begins = adding.fresh
                 if row + 1 >= part.slide_rows:
                     begins = adding.fresh | adding.shift
-                added = masked_sum(
+                added = restarted_sum(
                     m,
                     platform,
                     ~begins,

@@ -104,8 +104,18 @@ class EngineRequantizer(wiring.Component):
             code.eq(_limited(rounded, self.parameters.low, self.parameters.high)),
         ]
         m.d.comb += self.o.code.eq(code)
+        # Many bits for many cycles: in a memory.
+        m.submodules.delay = delay = TiledMemory(part.delay_memory, writable=True)
+        place = Signal.like(delay.write_address)
+        m.d.sync += place.eq(place + 1)
+        m.d.comb += [
+            delay.write_address.eq(place), delay.write_data.eq(self.i.write),
+            delay.write_enable.eq(1), delay.read_enable.eq(1),
+            delay.read_address.eq(place - (part.requantizer_delay - 1)),
+            self.o.write.eq(delay.read_data),
+        ]  # fmt: skip
         before = {}
-        for name in ("valid", "first", "last", "write"):
+        for name in ("valid", "first", "last"):
             before[name] = _delayed(m, self.i[name], part.requantizer_delay - 1, name=name)
             m.d.comb += self.o[name].eq(_delayed(m, before[name], 1, name=f"{name}_o"))
         m.d.comb += self.soon.eq(before["valid"] & before["first"])

@@ -42,9 +42,10 @@ class EngineSequencer(wiring.Component):
     of the loops have made so far; one word per cycle. The last word of a pass whose sums are
     results waits until those of the pass before have left, so that nothing behind ever has to.
 
-    The rows of the next instruction are read while the pipeline drains; it begins
-    ``1 + max(drain, setup)`` cycles after the last word of a layer was issued, ``1 + setup`` after
-    loader or sender have ended, and issues its first word a cycle later.
+    The rows of the next instruction are read while the pipeline drains, but for those with what
+    results on their way need; it begins ``1 + max(settle, setup)`` cycles after the last word of a
+    layer was issued, ``1 + setup`` after loader or sender have ended, or a part of the same layer,
+    and issues its first word a cycle later.
 
     Golden model: the cycles of :mod:`nnef_hw.engine.layer`.
 
@@ -57,7 +58,7 @@ class EngineSequencer(wiring.Component):
     word : Out(word_layout)
         The word that is read in this cycle.
     parameters : Out(parameter_layout)
-        Of the instruction that runs, from the cycle after ``begin`` on.
+        Of the instruction that runs, from ``begin`` on.
     begin : Out(1)
         An instruction begins.
     done : In(1)
@@ -99,35 +100,42 @@ class EngineSequencer(wiring.Component):
             place.eq(Mux(reading, row, level)),
             self.row_address.eq(Cat(place, instruction)),
         ]
-        limits, staged = self._fetch(m, self.row, reading, row)
+        # A row is found in the cycle after the one that went on to the next.
+        is_found = Signal()
+        limits = self._fetch(m, self.row, is_found, row)
 
         waiting, running = Signal(), Signal()
         remaining = Signal(range(part.drain + 1))
         issue, is_final = Signal(), Signal()
         end = self.end
-        starts = self._starts(m, staged, end)
-        is_free = remaining == 0
+        starts = self._starts(m, end)
+        may_read = Signal()
+        # The last results have been made when the fields that they need change.
+        is_free = remaining <= 1
         if part.streamed:
             # Parts of a layer need not wait for what those before them have computed.
-            is_free |= staged.follows
+            is_free |= self.parameters.follows
+        m.d.comb += may_read.eq(
+            Mux(row == 0, self.has_rows, Mux(row == part.late_row, is_free, 1)))
         may_issue = self._words(m, limits, level, is_final, issue)
         if part.shares:
             may_issue &= ~(self.other_soon & self.parameters.shares)
         m.d.comb += [
             issue.eq(running & (self.parameters.kind == Kind.RUN) & may_issue),
-            self.begin.eq(waiting & is_free & self.has_all),
+            self.begin.eq(waiting & self.has_all),
             end.eq((issue & is_final) | (running & self.done)),
         ]
         with m.If(remaining != 0):
             m.d.sync += remaining.eq(remaining - 1)
         with m.If(issue & is_final):
             m.d.sync += remaining.eq(part.drain)
-        with m.If(reading & (self.has_rows | (row != 0))):
+        m.d.sync += is_found.eq(reading & may_read)
+        with m.If(reading & may_read):
             m.d.sync += row.eq(row + 1)
             with m.If(row == part.instruction_rows):
                 m.d.sync += [reading.eq(0), waiting.eq(1)]
         with m.If(self.begin):
-            m.d.sync += [waiting.eq(0), running.eq(1), self.parameters.eq(staged)]
+            m.d.sync += [waiting.eq(0), running.eq(1)]
         with m.If(end):
             m.d.sync += [
                 running.eq(0),
@@ -139,31 +147,30 @@ class EngineSequencer(wiring.Component):
         self._addresses(m, self.row, starts)
         return m
 
-    def _starts(self, m, staged, end):
+    def _starts(self, m, end):
         """Return where every quantity begins: weights and constants where they came to."""
-        starts = {name: staged[name] for name in QUANTITIES}
+        starts = {name: self.parameters[name] for name in QUANTITIES}
         if self.part.streamed:
             for name in ("weight", "constant"):
-                starts[name] = place = Signal.like(staged[name], name=f"first_{name}")
+                starts[name] = place = Signal.like(self.parameters[name], name=f"first_{name}")
                 with m.If(end):
                     m.d.sync += place.eq(place + self.parameters[f"{name}s"])
         return starts
 
-    def _fetch(self, m, found, reading, row):
-        """Read limits of the loops, and the fields that the instruction is to have."""
+    def _fetch(self, m, found, is_found, row):
+        """Read the limits of the loops, which are returned, and the other fields."""
         part = self.part
         loop = data.StructLayout(dict(part.loop_fields))
         found_loop = loop(found[: loop.size])
         limits = [Signal(part.fields["count"], name=f"limit{n}") for n in range(LEVELS)]
-        staged = Signal(parameter_layout(part))
-        with m.If(reading):
+        with m.If(is_found):
             for n, limit in enumerate(limits):
                 with m.If(row == n + 1):
                     m.d.sync += limit.eq(found_loop.count)
             for name, (place, bit) in part.parameters.items():
                 with m.If(row == LEVELS + place + 1):
-                    m.d.sync += staged[name].eq(found[bit : bit + part.fields[name]])
-        return limits, staged
+                    m.d.sync += self.parameters[name].eq(found[bit : bit + part.fields[name]])
+        return limits
 
     def _words(self, m, limits, level, is_final, issue):
         """Count the loops; return whether nothing holds the next word back."""

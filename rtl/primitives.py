@@ -9,7 +9,7 @@ from amaranth import *
 
 __all__ = [
     "PREFIX", "PRIMITIVES", "lut_product", "masked_sum", "multiply_add", "own_register",
-    "primitives_verilog",
+    "primitives_verilog", "restarted_sum",
 ]
 
 PRIMITIVES = Path(__file__).with_name("primitives.v")
@@ -72,6 +72,21 @@ def masked_sum(m, platform, keep, kept, added, *, name):
         platform.prefix + "masked_sum",
         p_WIDTH=len(kept),
         i_a=keep, i_b=kept, i_c=Const(1, 1), i_d=extended, o_sum=total,
+    )
+    return total
+
+
+def restarted_sum(m, platform, keep, kept, added, *, name):
+    """Return the same as :func:`masked_sum`, in one logic cell per bit on an iCE40, too."""
+    total = Signal(signed(len(kept)), name=name)
+    if platform is None:
+        m.d.comb += total.eq(Mux(keep, kept, 0) + added)
+        return total
+    extended = Signal.like(total, name=f"{name}_added")
+    m.d.comb += extended.eq(added)
+    m.submodules[name] = Instance(
+        platform.prefix + "restarted_sum",
+        p_WIDTH=len(kept), i_keep=keep, i_kept=kept, i_added=extended, o_sum=total,
     )
     return total
 

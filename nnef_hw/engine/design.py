@@ -132,6 +132,21 @@ class Design:
             stays.append(Stay(layer.tensor, words, n, last(layer.tensor, n), other))
         return stays
 
+    @property
+    def peak(self) -> tuple[int, str]:
+        """Most bytes that tensors take at a time, and the layer that runs then."""
+        lanes, names = self.shape.lanes, [layer.name for layer in self.layers]
+
+        def taken(n: int) -> int:
+            alive = [x for x in self._stays if x.first <= n <= x.last]
+            written_over = {x.replaces for x in alive if x.first == n}
+            return lanes * sum(
+                x.words for x in alive if not (x.tensor in written_over and x.last == n)
+            )
+
+        n = max(range(1, len(names) + 1), key=taken)
+        return taken(n), names[n - 1]
+
     @cached_property
     def _banks(self) -> Mapping[str, int] | None:
         """First word of every tensor in two banks of single-port RAM; None if that cannot be."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from nnef_hw.blockram import SPRAM_SHAPE
 from nnef_hw.devices import Device, Resources, Target
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.layer import Shape
@@ -122,12 +123,19 @@ def _misfit(plans: list[EnginePlan], target: Target) -> TargetError:
         f"{wanted:,} {_NAMES[name]} of {available:,}"
         for name, wanted, available in _short(plan.resources, target.device)
     ]
-    kept = f"{sum(layer.weight_bytes for layer in design.layers):,} bytes of weights"
+    kept = []
+    if not design.ring_words:
+        kept.append(f"{sum(layer.weight_bytes for layer in design.layers):,} bytes of weights")
     if not design.engine.single_port:
-        kept += f" and {design.engine.code_words * design.shape.lanes:,} of codes"
+        size, layer = design.peak
+        kept.append(f"{size:,} bytes of codes, as layer {layer!r} runs,")
+    why = f"; {' and '.join(kept)} are kept in block RAM" if kept else ""
+    banks = target.device.spram * SPRAM_SHAPE[0] * SPRAM_SHAPE[1] // 8
+    if banks and not design.engine.single_port:
+        why += f"; its single-port RAMs hold {banks:,}, half of them what a layer reads"
     return TargetError(
         f"model {plan.model!r} does not fit {target.name} ({target.device.name}) with --arch "
         f"engine: an array of {design.shape.rows} x {design.shape.lanes} takes "
-        f"{' and '.join(reasons)}; {kept} are kept in block RAM",
+        f"{' and '.join(reasons)}{why}",
         remedy="choose a larger board, or a smaller network",
     )

@@ -131,7 +131,7 @@ class _Frames:
                 stalled += begin - alone
                 end = issue.run(part, begin, end)
                 feed.end(end)
-            before = engine.drain
+            before = engine.settle
             assert first is not None
             words = sum(part.nest.words for part in parts)
             times.append((layer.name, first, words, stalled))

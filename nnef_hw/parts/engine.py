@@ -31,6 +31,10 @@ BEAT_BITS = 16
 RING_CONSTANTS = 256
 """Constants in the ring that they pass then; an instruction has a quarter at most."""
 _RING_ROWS = 256
+_LATE = frozenset({
+    "by_lane", "maximum", "adds", "shares", "zero_point", "low", "high", "other", "sum_low",
+    "sum_high", "own_factor", "other_factor", "offset", "looks_up", "table",
+})  # fmt: skip
 LEVELS = 6
 """Loops of a layer; level 0 is the innermost."""
 PASS_LEVEL = 3
@@ -228,17 +232,29 @@ class Engine:
 
     @cached_property
     def parameters(self) -> Mapping[str, tuple[int, int]]:
-        """Where the other fields are: row behind those of the loops, and lowest bit."""
+        """Where the other fields are: row behind those of the loops, and lowest bit.
+
+        What results on their way need comes last, and not before the third row, so that what
+        tells whether to wait for them is there.
+        """
         places: dict[str, tuple[int, int]] = {}
         row = bit = 0
-        for name, width in self.fields.items():
-            if name in self.loop_fields:
-                continue
-            if bit + width > self.row_bits:
-                row, bit = row + 1, 0
-            places[name] = row, bit
-            bit += width
+        names = [name for name in self.fields if name not in self.loop_fields]
+        early = [name for name in names if name not in _LATE]
+        early.sort(key=lambda name: name != "follows")
+        for group in (early, [name for name in names if name in _LATE]):
+            for name in group:
+                if bit + self.fields[name] > self.row_bits:
+                    row, bit = row + 1, 0
+                places[name] = row, bit
+                bit += self.fields[name]
+            row, bit = max(row + 1, 2), 0
         return places
+
+    @cached_property
+    def late_row(self) -> int:
+        """First row of an instruction that is read only when the results before have left."""
+        return LEVELS + min(self.parameters[name][0] for name in _LATE & self.parameters.keys())
 
     @property
     def instruction_rows(self) -> int:
@@ -256,9 +272,9 @@ class Engine:
         return self.instruction_rows + 1
 
     @property
-    def between(self) -> int:
-        """Cycles after a layer's last word in which the next one does not begin."""
-        return max(self.setup, self.drain)
+    def settle(self) -> int:
+        """Cycles after a layer's last word in which the next one does not begin, at least."""
+        return self.drain + self.instruction_rows - self.late_row
 
     @cached_property
     def code_memory(self) -> Tiling:
@@ -305,6 +321,11 @@ class Engine:
         return (tile_memory(self.ram, depth, BEAT_BITS),) * -(-bits // BEAT_BITS)
 
     @cached_property
+    def delay_memory(self) -> Tiling:
+        """Where addresses to write wait for the requantizer."""
+        return tile_memory(self.ram, 1 << self.requantizer_delay.bit_length(), self.fields["write"])
+
+    @cached_property
     def table_memory(self) -> Tiling:
         """Memory of all tables."""
         return tile_memory(self.ram, self.tables << CODE_BITS, CODE_BITS)
@@ -318,6 +339,7 @@ class Engine:
     def memories(self) -> tuple[Tiling, ...]:
         """All memories of block RAM: of codes twice if sums of two tensors read them, too."""
         copies = 0 if self.single_port else 2 if self.residual_bits else 1
-        filled = (*self.weight_memories, *self.constant_memories, *self.program_memories)
+        filled = (*self.weight_memories, *self.constant_memories, *self.program_memories,
+                  self.delay_memory)  # fmt: skip
         tables = (self.table_memory,) if self.tables else ()
         return (self.code_memory,) * copies + filled + tables

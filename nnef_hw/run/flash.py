@@ -85,7 +85,7 @@ def plan_flashing(build: Path, board: str | None = None, *, volatile: bool = Fal
     board
         File of a board outside of this package; by default the build's board.
     volatile
-        Load the FPGA only: the flash keeps what it has.
+        Load the FPGA only: the flash keeps what it has, an image of weights included.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def plan_flashing(build: Path, board: str | None = None, *, volatile: bool = Fal
     if volatile and not writes:
         raise UsageError(f"board {target.name!r} always writes its flash", remedy="omit --volatile")
     arguments = tuple(item for item in target.flash if not (volatile and item == "-f"))
-    if memory is None:
+    if memory is None or volatile:
         return Flashing(target, bitstream, arguments)
     # A raw file, which does not begin where bitstreams do.
     assert target.spi_flash is not None, "no other board's build has an image"

@@ -47,5 +47,7 @@ def test_flash_shows_the_command(cli, refused, built, tmp_path):
         "board": "icebreaker",
         "bitstream": f"{build}/board/board_top.bin",
         "command": command.strip().replace(" -f", ""),
+        "commands": [command.strip().replace(" -f", "")],
+        "image": None,
         "seconds": None,
     }

@@ -77,12 +77,26 @@ def test_what_does_not_fit(rng, fix):
     x = builder.input("x", (1, 4096))
     builder.op("linear", x, rng.normal(size=(40, 4096)), np.zeros((1, 40)))
     graph = fix(builder.build(), weight_rounding="nearest", correct_bias=False)
-    board = find_board("icebreaker")
-    with pytest.raises(TargetError, match=r"'large' does not fit icebreaker .* block RAMs of 30; "):
+    board = find_board("ice40_hx8k_b_evn")
+    match = r"'large' does not fit ice40_hx8k_b_evn .* block RAMs of 32; 163,840 bytes of weights"
+    with pytest.raises(TargetError, match=match):
         ENGINE.plan(graph, board)
-    ENGINE.check_weights(graph, board)  # its flash may hold them
-    with pytest.raises(TargetError, match=r"its weights take \d+ of 30 block RAMs"):
-        ENGINE.check_weights(graph, find_board("fomu_pvt"))
+    with pytest.raises(TargetError, match=r"its weights take \d+ of 32 block RAMs"):
+        ENGINE.check_weights(graph, board)
+    ENGINE.check_weights(graph, find_board("icebreaker"))
+
+
+def test_codes_that_do_not_fit(rng, fix):
+    """Weights may come from flash, codes have to be on the chip."""
+    builder = GraphBuilder("high")
+    builder.conv(builder.input("x", (1, 24, 64, 60)), rng.normal(size=(4, 24, 1, 1)), name="y")
+    graph = fix(builder.build(), weight_rounding="nearest", correct_bias=False)
+    match = (
+        r"block RAMs of 30.*107,520 bytes of codes, as layer 'y' runs, are kept in block RAM; its "
+        r"single-port RAMs hold 131,072, half of them what a layer reads"
+    )
+    with pytest.raises(TargetError, match=match):
+        ENGINE.plan(graph, find_board("icebreaker"))
 
 
 def test_plans(builder, rng, fix):
