@@ -84,10 +84,8 @@ class SharedEngine(wiring.Component):
 
         # A word is read, then padded, then stands with its weights before the multipliers.
         inside = Signal()
-        word, found = (
-            Signal(part.word_bits, reset_less=True),
-            Signal(len(array.weights), reset_less=True),
-        )
+        word = Signal(part.word_bits, reset_less=True)
+        found = Signal(len(array.weights), reset_less=True)
         m.d.comb += [
             codes.read_address.eq(Mux(sender.is_active, sender.address, sequencer.word.read)),
             places["row"].eq(sequencer.row_address),
@@ -101,11 +99,12 @@ class SharedEngine(wiring.Component):
             array.codes.eq(word),
             array.weights.eq(found),
         ]
-        m.d.sync += [
-            inside.eq(sequencer.word.inside),
+        operands = m.d.comb if part.direct else m.d.sync
+        operands += [
             word.eq(Mux(inside, codes.read_data, parameters.pad.replicate(part.lanes))),
             found.eq(words["weight"]),
         ]
+        m.d.sync += inside.eq(sequencer.word.inside)
 
         m.d.comb += requantizer.i.eq(array.result)
         result = requantizer.o

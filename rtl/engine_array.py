@@ -49,7 +49,7 @@ class EngineArray(wiring.Component):
     weights : In(rows * lanes * 8)
         Signed weights, row 0 lowest.
     result : Out(result_layout)
-        With its ``acc``.
+        With its ``acc``; ``write`` is ``part.tree_levels`` cycles ahead.
     """
 
     def __init__(self, part: Engine):
@@ -190,7 +190,6 @@ class EngineArray(wiring.Component):
             result.first.eq(lane == 0),
             result.last.eq(lane == part.lanes - 1),
             result.constant.eq(constant),
-            result.write.eq(write),
         ]
         level = [
             Mux(self.by_lane & (lane != n), 0, total).as_signed() for n, total in enumerate(kept[0])
@@ -211,7 +210,8 @@ class EngineArray(wiring.Component):
         m.d.comb += [
             *(
                 self.result[name].eq(result[name])
-                for name in ("valid", "first", "last", "constant", "write")
+                for name in ("valid", "first", "last", "constant")
             ),
+            self.result.write.eq(write),
             self.result.acc.eq(level[0]),
         ]

@@ -27,6 +27,21 @@ def _delayed(m, value, cycles, *, name):
     return value
 
 
+def _delayed_in_memory(m, value, cycles, tiling):
+    """Return the value so many cycles later, by way of a block RAM that is read behind."""
+    m.submodules.delay = memory = TiledMemory(tiling, writable=True)
+    place = Signal.like(memory.write_address)
+    m.d.sync += place.eq(place + 1)
+    m.d.comb += [
+        memory.write_address.eq(place),
+        memory.write_data.eq(value),
+        memory.write_enable.eq(1),
+        memory.read_address.eq(place - (cycles - 1)),
+        memory.read_enable.eq(1),
+    ]
+    return memory.read_data
+
+
 def _limited(value, low, high):
     """Return the nearest number in ``low..high``, unsigned limits."""
     return Mux(value < low, low, Mux(value > high, high, value))[:CODE_BITS]
@@ -41,6 +56,7 @@ class EngineRequantizer(wiring.Component):
     Members
     -------
     i : In(result_layout)
+        Its ``write`` is ``part.tree_levels`` cycles ahead.
     o : Out(code_layout)
         ``part.requantizer_delay`` cycles later.
     parameters : In(parameter_layout)
@@ -104,16 +120,10 @@ class EngineRequantizer(wiring.Component):
             code.eq(_limited(rounded, self.parameters.low, self.parameters.high)),
         ]
         m.d.comb += self.o.code.eq(code)
-        # Many bits for many cycles: in a memory.
-        m.submodules.delay = delay = TiledMemory(part.delay_memory, writable=True)
-        place = Signal.like(delay.write_address)
-        m.d.sync += place.eq(place + 1)
-        m.d.comb += [
-            delay.write_address.eq(place), delay.write_data.eq(self.i.write),
-            delay.write_enable.eq(1), delay.read_enable.eq(1),
-            delay.read_address.eq(place - (part.requantizer_delay - 1)),
-            self.o.write.eq(delay.read_data),
-        ]  # fmt: skip
+        cycles = part.tree_levels + part.requantizer_delay
+        m.d.comb += self.o.write.eq(
+            _delayed_in_memory(m, self.i.write, cycles, part.delay_memory)
+        )
         before = {}
         for name in ("valid", "first", "last"):
             before[name] = _delayed(m, self.i[name], part.requantizer_delay - 1, name=name)
@@ -180,7 +190,10 @@ class EngineResidual(wiring.Component):
         limited = _limited(total >> part.residual_shift, parameters.sum_low, parameters.sum_high)
         m.d.sync += code.eq(Mux(parameters.adds, limited, _delayed(m, own, 2, name="alone")))
         m.d.comb += self.o.code.eq(code)
-        for name in ("valid", "first", "last", "write"):
+        m.d.comb += self.o.write.eq(
+            _delayed_in_memory(m, self.i.write, part.residual_delay, part.residual_memory)
+        )
+        for name in ("valid", "first", "last"):
             flag = _delayed(m, self.i[name], part.residual_delay, name=name)
             m.d.comb += self.o[name].eq(flag)
         return m

@@ -13,8 +13,10 @@ _SIGNED = {"own_factor", "other_factor", "offset"}
 
 def parameter_layout(part: Engine):
     """Fields of an instruction besides its loops."""
+    widths = {name: part.fields[name] for name in part.parameters}
+    widths |= {name: width for name, (width, _) in part.same_fields.items()}
     return data.StructLayout({
-        name: Shape(part.fields[name], name in _SIGNED) for name in part.parameters
+        name: Shape(width, name in _SIGNED) for name, width in widths.items()
     })
 
 
@@ -79,7 +81,10 @@ class EngineSequencer(wiring.Component):
             "row_address": Out(range(part.slots * part.instruction_stride)),
             "row": In(part.row_bits),
             "word": Out(word_layout(part)),
-            "parameters": Out(parameter_layout(part)),
+            "parameters": Out(
+                parameter_layout(part),
+                init={name: value for name, (_, value) in part.same_fields.items()},
+            ),
             "begin": Out(1),
             "done": In(1),
             "has_rows": In(1),

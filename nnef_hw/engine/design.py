@@ -23,6 +23,12 @@ from nnef_hw.parts.flash_reader import FlashReader
 __all__ = ["Design", "Instruction"]
 
 _LEAST_SUM_BITS = 16
+_OFTEN_SAME = frozenset({
+    "pad", "zero_point", "low", "high", "sum_low", "sum_high", "other", "own_factor",
+    "other_factor", "offset",
+})  # fmt: skip
+_DIGITS = 3
+"""Bits of a factor per stage of the requantizer: it is the only one, and stages take registers."""
 
 
 @dataclass(frozen=True)
@@ -312,6 +318,7 @@ class Design:
         factors = [factor for layer in layers for factor in self._factors(layer)]
         depth = self.ring_words or weight_words
         fields, residual_bits = self._fields(depth, constant_words)
+        same = {name: (fields.pop(name), value) for name, value in self._same().items()}
         code_words = max(2, self._memory[1])
         products = self.shape.rows * self.shape.lanes
         return Engine(
@@ -319,14 +326,22 @@ class Design:
             slide_rows=max(layer.sliding_rows(self.shape) for layer in layers),
             in_dsp=products <= self.device.products, acc_bits=max(_LEAST_SUM_BITS, *sums),
             factor_bits=max(factors).bit_length(), shift=self.shift,
-            digit_bits=min(self.device.digit_bits, max(factors).bit_length()),
+            digit_bits=min(_DIGITS, max(factors).bit_length()),
             residual_bits=residual_bits, residual_shift=self.residual_shift,
             maximum=any(layer.maximum for layer in layers), code_words=code_words,
             weight_words=weight_words, constant_words=constant_words,
             instructions=len(self.instructions), fields=fields, ram=self.device.ram,
             ring_words=self.ring_words, tables=len(self._tables),
-            single_port=self._banks is not None,
+            single_port=self._banks is not None, same_fields=same,
         )  # fmt: skip
+
+    def _same(self) -> Mapping[str, int]:
+        """Return what all instructions have that look at a field, if it is the same."""
+        found: dict[str, set[int]] = {}
+        for instruction in self.instructions:
+            for name in _OFTEN_SAME & instruction.fields.keys():
+                found.setdefault(name, set()).add(instruction.fields[name])
+        return {name: min(values) for name, values in found.items() if len(values) == 1}
 
     def _fields(self, weight_words: int, constant_words: int) -> tuple[dict[str, int], int]:
         """Return the widths of all fields, and that of the factors of residuals."""
@@ -400,7 +415,8 @@ class Design:
         if instruction.nest is not None:
             rows[:LEVELS] = self._loops(instruction.nest)
         fields = {"kind": int(instruction.kind), **instruction.fields}
-        assert fields.keys() <= engine.fields.keys() | {"adds"}, fields.keys()
+        known = engine.fields.keys() | engine.same_fields.keys()
+        assert fields.keys() <= known | {"adds"}, fields.keys()
         for name, (row, bit) in engine.parameters.items():
             width = engine.fields[name]
             rows[LEVELS + row] |= (fields.get(name, 0) & ((1 << width) - 1)) << bit

@@ -7,7 +7,7 @@ components of ``rtl/`` read every number here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 
@@ -43,9 +43,6 @@ QUANTITIES = ("read", "y", "x", "weight", "constant", "write")
 """What every word has: addresses, and the pixel that it reads."""
 
 _READ_STAGE = 1
-_OPERAND_STAGE = _READ_STAGE + 2
-_SUM_STAGE = _OPERAND_STAGE + 2
-_KEEP_STAGE = _SUM_STAGE + 1
 
 
 class Kind(IntEnum):
@@ -97,6 +94,8 @@ class Engine:
         Length of the program.
     fields
         Width of every field of a program's row.
+    same_fields
+        Fields of which all instructions that look at them have the same: width and contents.
     ram
         The device's block RAM.
     """
@@ -121,6 +120,7 @@ class Engine:
     ring_words: int = 0
     tables: int = 0
     single_port: bool = False
+    same_fields: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("rows", "lanes"):
@@ -196,17 +196,25 @@ class Engine:
     @property
     def operand_stage(self) -> int:
         """Cycles from the issue of a word to its codes and weights at the multipliers."""
-        return _OPERAND_STAGE
+        return _READ_STAGE + (1 if self.direct else 2)
+
+    @property
+    def direct(self) -> bool:
+        """Whether codes and weights go from the memories to the multipliers without a register.
+
+        The DSP blocks of an UP5K, which alone has single-port RAM, have registers of their own.
+        """
+        return self.single_port and self.in_dsp
 
     @property
     def sum_stage(self) -> int:
         """Cycles from the issue of a word until its products are added."""
-        return _SUM_STAGE
+        return self.operand_stage + 2
 
     @property
     def keep_stage(self) -> int:
         """Cycles from the issue of the last word of a pass until its sums are kept."""
-        return _KEEP_STAGE
+        return self.sum_stage + 1
 
     @property
     def drain(self) -> int:
@@ -254,7 +262,8 @@ class Engine:
     @cached_property
     def late_row(self) -> int:
         """First row of an instruction that is read only when the results before have left."""
-        return LEVELS + min(self.parameters[name][0] for name in _LATE & self.parameters.keys())
+        late = (self.parameters[name][0] for name in _LATE & self.parameters.keys())
+        return LEVELS + min(late, default=self.instruction_rows - LEVELS)
 
     @property
     def instruction_rows(self) -> int:
@@ -322,8 +331,16 @@ class Engine:
 
     @cached_property
     def delay_memory(self) -> Tiling:
-        """Where addresses to write wait for the requantizer."""
-        return tile_memory(self.ram, 1 << self.requantizer_delay.bit_length(), self.fields["write"])
+        """Where addresses to write wait for adder tree and requantizer."""
+        return self._delay(self.tree_levels + self.requantizer_delay)
+
+    @cached_property
+    def residual_memory(self) -> Tiling:
+        """Where they wait for what is added."""
+        return self._delay(self.residual_delay)
+
+    def _delay(self, cycles: int) -> Tiling:
+        return tile_memory(self.ram, 1 << cycles.bit_length(), self.fields["write"])
 
     @cached_property
     def table_memory(self) -> Tiling:
@@ -341,5 +358,6 @@ class Engine:
         copies = 0 if self.single_port else 2 if self.residual_bits else 1
         filled = (*self.weight_memories, *self.constant_memories, *self.program_memories,
                   self.delay_memory)  # fmt: skip
+        residual = (self.residual_memory,) if self.residual_bits else ()
         tables = (self.table_memory,) if self.tables else ()
-        return (self.code_memory,) * copies + filled + tables
+        return (self.code_memory,) * copies + filled + residual + tables
