@@ -229,11 +229,13 @@ def test_weights_pass_as_a_stream(builder, fix, run_engine, stall):
 
 
 def test_a_pass_may_fill_the_ring(builder, fix, run_engine):
-    x = builder.input("x", (1, 15, 2, 3))
+    """Then the next weights come when it has ended: not the stream but room sets the interval."""
+    x = builder.input("x", (1, 15, 4, 4))
     conv(builder, x, 5, 15, size=2)
     graph = fix(builder.build())
     plan = planned(graph, ring_words=16)
     assert [len(part.weights) for part in plan.design.parts[0]] == [16, 16]
+    assert plan.interval > plan.design.image_words
     run_engine(plan, graph)
 
 
