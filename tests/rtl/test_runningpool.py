@@ -3,6 +3,7 @@ import re
 
 import numpy as np
 import pytest
+from sweeps import covering
 
 from nnef_hw import parts
 from nnef_hw.rtl.memory import SinglePortMemory
@@ -41,7 +42,9 @@ TILED = {
 WINDOWS = {**WHOLE_IMAGES, **TILED}
 FORMATS = {"u2": (2, False), "s8": (8, True), "u8": (8, False), "s16": (16, True)}
 every_window = pytest.mark.parametrize("shape", WINDOWS.values(), ids=WINDOWS)
-memories = pytest.mark.parametrize("single_port", [False, True], ids=["block", "single_port"])
+every_window_in_a_memory = pytest.mark.parametrize(
+    ("name", "single_port"), covering(list(WINDOWS), [False, True])
+)
 
 
 def frames(rng, shape, *, bits=8, signed=True, count=4):
@@ -99,10 +102,9 @@ def check_maxima(drive, ram, rng, shape, *, bits=8, signed=True, single_port=Fal
 CHECKS = pytest.mark.parametrize("check", [check_sums, check_maxima], ids=["sum", "max"])
 
 
-@memories
-@every_window
-def test_reduces_every_window(shape, single_port, stall, drive, ram, rng):
-    check_maxima(drive, ram, rng, shape, single_port=single_port, stall=stall)
+@every_window_in_a_memory
+def test_reduces_every_window(name, single_port, stall, drive, ram, rng):
+    check_maxima(drive, ram, rng, WINDOWS[name], single_port=single_port, stall=stall)
 
 
 @every_window
@@ -116,9 +118,9 @@ def test_formats(check, bits, signed, stall, drive, ram, rng):
     check(drive, ram, rng, TILED["pairs"], bits=bits, signed=signed, stall=stall)
 
 
-@memories
-@every_window
-def test_takes_beats_as_fast_as_its_memory_lets_it(shape, single_port, drive, ram, rng):
+@every_window_in_a_memory
+def test_takes_beats_as_fast_as_its_memory_lets_it(name, single_port, drive, ram, rng):
+    shape = WINDOWS[name]
     part, run = check_maxima(drive, ram, rng, shape, single_port=single_port)
     assert (np.diff(run.in_cycles) == part.spacing).all()
     rows, columns = shape.kernel
