@@ -430,7 +430,7 @@ def test_bench_runs_without_this_package(finished, tmp_path):
 def complete(request, options, tmp_path):
     """Options of a build with a bitstream, the number of its samples and the least accuracy."""
     if request.param == "tiny":
-        return options(tmp_path / "build", bitstream=True), 20, 0.0
+        return options(tmp_path / "build", bitstream=True, target_fps=1000.0), 20, 0.0
     model, samples = EXAMPLE / "digits_cnn.nnef.tgz", EXAMPLE / "samples.npz"
     wanted = BuildOptions(model, "icebreaker", tmp_path / "build", calibrate=samples, frames="all")
     return wanted, 450, 0.98
