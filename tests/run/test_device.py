@@ -268,7 +268,7 @@ def test_replay_shows_the_cycles_of_the_core(head, board, make_build):
 
 
 @pytest.mark.verilator
-@pytest.mark.parametrize("head", ["linear", "ports"])
+@pytest.mark.parametrize("head", [pytest.param("linear", marks=pytest.mark.nightly), "ports"])
 def test_layers_work_wait_and_starve_as_predicted(head, make_build):
     built = make_build(head, "ulx3s_85f", layer_counters=True)
     result = bench_device(built.path, "sim", frames=20, link_frames=2)

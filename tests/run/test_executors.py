@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sweeps import covering
 
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load, save
@@ -32,7 +33,7 @@ def test_hardware_computes_the_integers_of_the_model(built, on):
 @pytest.mark.synth
 @pytest.mark.verilator
 @pytest.mark.parametrize(
-    ("head", "board"), [("conv", "icebreaker"), ("conv", "ulx3s_85f"), ("ports", "ulx3s_85f")]
+    ("head", "board"), covering(["conv", "ports"], ["ulx3s_85f", "icebreaker"])
 )
 def test_mapped_cells_compute_the_integers_of_the_model(head, board, make_build):
     built = make_build(head, board, target_fps=20_000)
