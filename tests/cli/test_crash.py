@@ -107,6 +107,11 @@ def test_errors_of_the_user_leave_no_report(cli, broken, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def small_files(limit):
+    """Return a command after which files end at a limit; Python would cut off its bytecode, too."""
+    return f"export PYTHONDONTWRITEBYTECODE=1; ulimit -f {limit}"
+
+
 def shell(command, **options):
     return subprocess.run(
         ["bash", "-c", command], capture_output=True, text=True, check=False, **options
@@ -145,7 +150,7 @@ def test_closed_standard_streams():
 def test_full_disk_is_an_error_with_a_place(limit, command, files, tmp_path):
     inputs = np.random.default_rng(0).uniform(0, 16, (100, 1, 8, 8))
     np.savez(tmp_path / "s.npz", inputs=inputs)
-    result = shell(f"ulimit -f {limit}; {PROGRAM} {command.format(model=MODEL)}", cwd=tmp_path)
+    result = shell(f"{small_files(limit)}; {PROGRAM} {command.format(model=MODEL)}", cwd=tmp_path)
     assert result.returncode == 2, result.stderr
     assert re.fullmatch(
         r"nnef-hw: .*(y\.npz|r\.html|nnef\.tgz).*File too large; .*\n", result.stderr
@@ -159,7 +164,7 @@ def test_full_disk_is_an_error_with_a_place(limit, command, files, tmp_path):
 def test_full_disk_ends_a_build(limit, tiny, tmp_path):
     """At the first file; and when the Verilog is written, long after that."""
     command = f"{PROGRAM} build {tiny}/tiny.nnef.tgz --board icebreaker --no-bitstream --out a/out"
-    result = shell(f"ulimit -f {limit}; {command} --calibrate {tiny}/samples.npz", cwd=tmp_path)
+    result = shell(f"{small_files(limit)}; {command} --calibrate {tiny}/samples.npz", cwd=tmp_path)
     assert result.returncode == 2, result.stderr
     assert re.fullmatch(
         r"nnef-hw: (a/out|/\S*/nnef-hw-\w+): cannot be written: File too large; raise .*\n",
