@@ -123,7 +123,7 @@ void write_words(std::FILE* file, const std::vector<uint64_t>& words) {
 
 int main(int argc, char** argv) {
     VerilatedContext context;
-    context.traceEverOn(VM_TRACE);
+    context.traceEverOn(IS_TRACED);
     StreamModel model = make_model(&context);
     std::vector<Source> sources;
     std::vector<Sink> sinks;
@@ -157,7 +157,7 @@ int main(int argc, char** argv) {
         place += 3;
     }
 
-#if VM_TRACE
+#if IS_TRACED
     Trace trace;
     bool tracing = argv[11][0] != 0;
     const uint64_t traced_frames = number(12);
@@ -174,7 +174,7 @@ int main(int argc, char** argv) {
     const auto step = [&](int clk) {
         *model.clk = clk;
         model.eval();
-#if VM_TRACE
+#if IS_TRACED
         if (tracing) trace.dump(half_cycles);
 #endif
         ++half_cycles;
@@ -240,7 +240,7 @@ int main(int argc, char** argv) {
         }
         idle = moves ? 0 : idle + 1;
         step(1);
-#if VM_TRACE
+#if IS_TRACED
         if (tracing) {
             uint64_t frames = sinks.front().frames;
             for (const Sink& sink : sinks) frames = std::min(frames, sink.frames);
@@ -254,7 +254,7 @@ int main(int argc, char** argv) {
     }
     const double seconds = elapsed();
     model.final();
-#if VM_TRACE
+#if IS_TRACED
     if (tracing) trace.close();
 #endif
 

@@ -35,7 +35,7 @@ StreamModel make_model(VerilatedContext* context) {
     return {
         &top->clk, &top->rst, [] { top->eval(); }, [] { top->final(); },
         []([[maybe_unused]] Trace* trace, [[maybe_unused]] int levels) {
-#if VM_TRACE
+#if IS_TRACED
             top->trace(trace, levels);
 #endif
         },

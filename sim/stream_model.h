@@ -3,13 +3,16 @@
 #pragma once
 
 #include "verilated.h"
-#if VM_TRACE_FST
+#ifdef TRACE_FST
+#define IS_TRACED true
 #include "verilated_fst_c.h"
 using Trace = VerilatedFstC;
-#elif VM_TRACE_VCD
+#elif defined(TRACE_VCD)
+#define IS_TRACED true
 #include "verilated_vcd_c.h"
 using Trace = VerilatedVcdC;
 #else
+#define IS_TRACED false
 class Trace;
 #endif
 

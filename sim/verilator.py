@@ -128,8 +128,7 @@ def build_model(
         raise ValueError(f"trace must be 'vcd', 'fst' or '', not {trace!r}")
     verilator, compiler = find_tool("verilator"), find_tool("c++")
     # With -O3 ResNet-8 takes three times as long to compile, and runs no faster.
-    flags = ["-O1", *_CXX_FLAGS, f"-DVM_TRACE={int(bool(trace))}"]
-    flags += [f"-DVM_TRACE_{kind.upper()}={int(kind == trace)}" for kind in ("vcd", "fst")]
+    flags = ["-O1", *_CXX_FLAGS]
     if not vpi:
         # cocotb's main program keeps the time itself, and hangs if the library does too
         flags.append("-DVL_TIME_CONTEXT")
@@ -148,14 +147,25 @@ def build_model(
     library = publish_directory(
         root / "verilated" / library_key,
         lambda folder: _compile_library(
-            folder, root / "logs" / library_key, verilator, compiler, flags, trace=trace, vpi=vpi
+            folder, root / "logs" / library_key, verilator, compiler, flags, vpi=vpi
         ),
     )
+    compiled = sorted(library.glob("*.o"))
+    if trace:
+        trace_key = digest(library_key, trace)[:32]
+        writer = publish_directory(
+            root / "verilated" / trace_key,
+            lambda folder: _compile_writer(
+                folder, root / "logs" / trace_key, verilator, compiler, flags, trace
+            ),
+        )
+        compiled += sorted(writer.glob("*.o"))
 
     flags += [*_includes(verilator), "-include", library / "runtime.h"]
-    compiled = sorted(library.glob("*.o"))
+    # Unknown to the library, so that its precompiled header suits models of every kind.
+    flags += [f"-DTRACE_{trace.upper()}"] if trace else []
     if runner:
-        runner_key = digest(library_key, *runner)[:32]
+        runner_key = digest(library_key, trace, *runner)[:32]
         runner_logs = root / "logs" / runner_key
         job = [*flags, "-c", runner[0], "-o", "runner.o"]
         folder = publish_directory(
@@ -191,17 +201,27 @@ def _includes(verilator: Tool) -> list[str]:
     return [f"-I{include}", f"-I{include / 'vltstd'}"]
 
 
-def _compile_library(folder, logs, verilator, compiler, flags, *, trace, vpi):
+def _compile_library(folder, logs, verilator, compiler, flags, *, vpi):
     include = Path(verilator.environment["VERILATOR_ROOT"]) / "include"
     (folder / "runtime.h").write_text(_HEADER)
     suffix = ".pch" if "clang" in compiler.path.name else ".gch"
     flags = [*flags, *_includes(verilator)]
     jobs = [[*flags, "-x", "c++-header", "runtime.h", "-o", f"runtime.h{suffix}"]]
-    names = [*_LIBRARY, *_TRACE_LIBRARY[trace]] + ["verilated_vpi.cpp"] * vpi
+    names = [*_LIBRARY] + ["verilated_vpi.cpp"] * vpi
     jobs += [
         # without the precompiled header: some of these define macros ahead of verilated.h
         [*flags, "-O2", "-c", include / name, "-o", f"{Path(name).stem}.o"]
         for name in names
+    ]
+    _compile_all(compiler, jobs, folder, logs)
+
+
+def _compile_writer(folder, logs, verilator, compiler, flags, trace):
+    """Compile what writes waveforms."""
+    include = Path(verilator.environment["VERILATOR_ROOT"]) / "include"
+    jobs = [
+        [*flags, *_includes(verilator), "-O2", "-c", include / name, "-o", f"{Path(name).stem}.o"]
+        for name in _TRACE_LIBRARY[trace]
     ]
     try:
         _compile_all(compiler, jobs, folder, logs)
