@@ -8,8 +8,8 @@ from pathlib import Path
 from amaranth import *
 
 __all__ = [
-    "PREFIX", "PRIMITIVES", "lut_product", "masked_sum", "multiply_add", "own_register",
-    "primitives_verilog", "restarted_sum",
+    "ENGINE_PRIMITIVES", "PREFIX", "PRIMITIVES", "lut_product", "masked_sum", "multiply_add",
+    "own_register", "primitives_verilog", "restarted_sum",
 ]
 
 PRIMITIVES = Path(__file__).with_name("primitives.v")
@@ -18,9 +18,14 @@ PREFIX = "nnef_hw_"
 """Prefix of the names of the modules there; a design puts its own in its place."""
 
 
-def primitives_verilog(prefix=PREFIX):
+ENGINE_PRIMITIVES = Path(__file__).with_name("engine_primitives.v")
+"""More of them, which the shared engine alone has."""
+
+
+def primitives_verilog(prefix=PREFIX, *, engine=False):
     """Return the modules, with names that begin with ``prefix``, as those of a platform do."""
-    return PRIMITIVES.read_text().replace(PREFIX, prefix)
+    paths = [PRIMITIVES, *([ENGINE_PRIMITIVES] if engine else [])]
+    return "\n".join(path.read_text() for path in paths).replace(PREFIX, prefix)
 
 
 def lut_product(m, platform, digits, operand, *, name):

@@ -33,7 +33,7 @@ def to_verilog(
     top = converter.convert(component, ports)
     primitives = primitives_verilog(prefix)
     reserved = {
-        *re.findall(r"^module (\w+)", primitives, re.MULTILINE),
+        *re.findall(r"^module (\w+)", primitives_verilog(prefix, engine=True), re.MULTILINE),
         f"{name}_axis",
         f"{name}_tb",
     }
@@ -52,6 +52,8 @@ def to_verilog(
         note = notes[module_name]
         texts.append(module_text(own, module_name, found.ports, called, directions, note))
         texts += [module_text(x, called[x.name], {}, called, directions) for x in others]
+    if any(f"{prefix}restarted_sum" in text for text in texts):
+        primitives = primitives_verilog(prefix, engine=True)
     return "\n".join([*texts, primitives])
 
 

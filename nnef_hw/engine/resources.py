@@ -9,6 +9,8 @@ from nnef_hw.parts.engine import CODE_BITS, Engine
 __all__ = ["array_resources", "border_resources", "engine_resources"]
 
 _FIXED_LUTS = 250
+_FEED_LUTS = 300
+"""Of what puts a program that comes as a stream into its memories."""
 
 
 def border_resources(target: Target) -> Resources:
@@ -26,8 +28,9 @@ def engine_resources(design: Design) -> Resources:
 def array_resources(design: Design) -> Resources:
     """Estimate what an engine takes without its tail."""
     engine, device = design.engine, design.device
+    reader = Resources() if design.reader is None else design.reader.resources(device)
     dsp = -(-engine.multipliers // device.products_per_dsp) if engine.in_dsp else 0
-    return Resources(
+    return reader + Resources(
         lut=round(_luts(engine, device)),
         ff=round(_flip_flops(engine)),
         dsp=dsp,
@@ -47,6 +50,7 @@ def _luts(engine: Engine, device: Device) -> float:
     if not engine.in_dsp:
         luts += engine.multipliers * device.lut_multiplier
     fields = sum(engine.fields.values())
+    luts += _FEED_LUTS if engine.streamed else 0
     return _FIXED_LUTS + luts + 2.0 * fields + engine.word_bits * 3.0
 
 

@@ -9,7 +9,7 @@ import pytest
 from sweeps import covering
 
 import nnef_hw.sim
-from nnef_hw.rtl.primitives import PRIMITIVES
+from nnef_hw.rtl.primitives import ENGINE_PRIMITIVES, PRIMITIVES
 from nnef_hw.sim.verilator import build_model
 
 MODELS = Path(nnef_hw.sim.__file__).parent / "models"
@@ -96,7 +96,7 @@ def test_every_operand(digits, width, family, signed, tmp_path):
     values = {"digits": digits, "width": width, "signed": signed}
     harness = tmp_path / "main.cpp"
     harness.write_text(HARNESS.format(**values))
-    verilog = TOP.format(**values) + PRIMITIVES.read_text()
+    verilog = TOP.format(**values) + PRIMITIVES.read_text() + ENGINE_PRIMITIVES.read_text()
     verilog += cell_models(*CELLS[family])
 
     model = build_model(verilog, harness=harness, defines=MACROS[family])
