@@ -107,26 +107,29 @@ class FlashReader(wiring.Component):
         """Begin a word's pulses when the queue has room for it."""
         part = self.part
         room = Signal(range(part.depth + 1), init=part.depth)
-        left = Signal(range(part.words + 1))
+        # counts up, since a counter that is loaded takes its carry chain apart on an iCE40
+        begun = Signal(range(part.words + 1))
+        all_begun = Signal()
         position = Signal(range(part.word_cycles))
         begins = Signal()
         pulse = Signal()
         last = Signal()
         taken = self.o.valid & self.o.ready
         m.d.comb += [
-            begins.eq(at_words & (position == 0) & (left != 0) & (room != 0)),
+            all_begun.eq(begun == part.words),
+            begins.eq(at_words & (position == 0) & ~all_begun & (room != 0)),
             pulse.eq(begins | (position != 0)),
             last.eq(position == part.word_cycles - 1),
-            finished.eq((position == 0) & (left == 0)),
+            finished.eq((position == 0) & all_begun),
         ]
         with m.If(begins != taken):
             m.d.sync += room.eq(Mux(taken, room + 1, room - 1))
         with m.If(pulse):
             m.d.sync += position.eq(position + 1)
         with m.If(at_wait):
-            m.d.sync += left.eq(part.words)
+            m.d.sync += begun.eq(0)
         with m.Elif(begins):
-            m.d.sync += left.eq(left - 1)
+            m.d.sync += begun.eq(begun + 1)
         return pulse, last
 
     def _pins(self, m, states, step, pulsed):
