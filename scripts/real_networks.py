@@ -115,7 +115,7 @@ def _write(networks: dict[str, Network]) -> None:
 def make_page(networks: list[Network]) -> str:
     """Return the text of docs/models.md."""
     built = sorted((n for n in networks if n.verdict.stage == "built"), key=_order)
-    others = [n for n in networks if n.verdict.stage != "built"]
+    others = [n for n in networks if n.verdict.stage != "built" and n.bitstream is None]
     others.sort(key=lambda n: (-n.verdict.rank, n.name))
     counts = [sum(n.verdict.rank >= rank for n in networks) for rank in range(len(STAGES))]
     read = [f"{count} {text}" for count, text in zip(counts[1:], _COUNTED, strict=True)]
