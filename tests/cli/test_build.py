@@ -161,7 +161,8 @@ def test_model_that_does_not_fit_is_refused(refused, tmp_path, monkeypatch):
     net.op("linear", net.input("x", [1, 127]), weights, np.zeros((1, 157)), name="y")
     save(net.build(), tmp_path / "large.nnef.tgz")
     samples = write_samples(tmp_path / "s.npz", [127])
-    command = ("build", tmp_path / "large.nnef.tgz", "--calibrate", samples, "--board")
+    command = ("build", tmp_path / "large.nnef.tgz", "--calibrate", samples)
+    command += ("--arch", "streaming", "--board")
     result = refused(
         *command, "icebreaker", "--out", tmp_path / "out", match="use a board that it fits: "
     )

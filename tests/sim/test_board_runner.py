@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import pytest
 from amaranth import Module
 from amaranth.lib import wiring
@@ -24,11 +26,12 @@ class Loopback(wiring.Component):
     """Stands for a core: sends what it receives, but for the time of its reset."""
 
     latency = 1
+    pads = ()
 
     def __init__(self):
-        super().__init__({
-            "reset": In(1), "rx": In(1, init=1), "tx": Out(1, init=1), "led": Out(1),
-        })  # fmt: skip
+        pins = {"rx": In(1, init=1), "tx": Out(1, init=1)}
+        super().__init__({"reset": In(1), **pins, "led": Out(1)})
+        self.phy = SimpleNamespace(signature=wiring.Signature(pins))
 
     def elaborate(self, platform):
         m = Module()
