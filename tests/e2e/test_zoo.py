@@ -29,7 +29,7 @@ def open_network(folder):
 @pytest.mark.parametrize(
     ("name", "board", "frames"),
     [
-        ("digits_mlp", "icebreaker", 100),
+        pytest.param("digits_mlp", "icebreaker", 100, marks=pytest.mark.nightly),
         ("tflm_hello_world", "icebreaker", 100),
         ("jvowels_conv1d_tanh", "icebreaker", 100),
         ("mnist_tiny_cnn", "icebreaker", 50),

@@ -26,7 +26,9 @@ def vectors(rng, lanes):
     }
 
 
-@pytest.mark.parametrize("lanes", [3, 20], ids="lanes{}".format)
+@pytest.mark.parametrize(
+    "lanes", [pytest.param(3, marks=pytest.mark.nightly), 20], ids="lanes{}".format
+)
 def test_right_module_passes(lanes, rng):
     assert run_cocotb(INCREMENT, vectors(rng, lanes), defines=[f"LANES={lanes}"]) == 5
 

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sweeps import covering
 
 from nnef_hw.errors import CheckError, ToolError
 from nnef_hw.sim.fast_runner import FastRunner
@@ -27,8 +28,7 @@ def check(result, codes):
     np.testing.assert_array_equal(received, (codes + 129) % 256 - 128)
 
 
-@pytest.mark.parametrize("stall", [0.0, 0.5])
-@pytest.mark.parametrize("lanes", [1, 3, 6, 7, 8, 20], ids="lanes{}".format)
+@pytest.mark.parametrize(("lanes", "stall"), covering([1, 3, 6, 7, 8, 20], [0.0, 0.5]))
 def test_beats_pass_in_every_width(lanes, stall, rng):
     codes, beats = noise(rng, lanes)
     check(increment(lanes).run(beats, stall=stall), codes)

@@ -20,7 +20,14 @@ def script():
 
 
 @pytest.mark.synth
-@pytest.mark.parametrize("board", ["icebreaker", "ulx3s_85f", "tang_nano_20k"])
+@pytest.mark.parametrize(
+    "board",
+    [
+        pytest.param("icebreaker", marks=pytest.mark.nightly),
+        pytest.param("ulx3s_85f", marks=pytest.mark.nightly),
+        "tang_nano_20k",
+    ],
+)
 def test_whole_accelerator_is_within_15_percent(board, script, fix, rng, tmp_path):
     g = GraphBuilder()
     weights = rng.normal(size=[6, 2, 3, 3])

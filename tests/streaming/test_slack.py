@@ -133,7 +133,11 @@ def test_a_cheaper_fifo_is_slower_or_deadlocks(network, board, fix, rng):
         assert not is_as_fast(with_fifo(plan, place, operand, cheaper[-1]), plan)
 
 
-@pytest.mark.parametrize("network", [residual, joined(1), chain], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "network",
+    [residual, *(pytest.param(f, marks=pytest.mark.nightly) for f in (joined(1), chain))],
+    ids=lambda f: f.__name__,
+)
 def test_one_item_fewer_stalls_the_hardware(network, fix, simulate, rng):
     graph = fix(network(rng))
     plan = schedule(graph, find_board("ice40"))
