@@ -2,8 +2,8 @@
 
 The trained networks are read from NNEF_HW_ZOO (or a folder ``shared/zoo`` beside the repository);
 those that are absent are left out. The first rows of a network are of arrays that are not chosen
-for a board, with all in block RAM: docs/engine.md compares sizes. The last row is what a build for
-an iCEBreaker takes, with the model of its flash.
+for a board, with all in block RAM: docs/engine.md compares sizes. The last rows are of an
+iCEBreaker with the model of its flash, whether the design fits or not.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from nnef_hw.engine.design import Design
 from nnef_hw.engine.layer import Shape
 from nnef_hw.engine.network import lower
 from nnef_hw.engine.plan import EnginePlan
-from nnef_hw.engine.solver import schedule_engine
-from nnef_hw.errors import TargetError
+from nnef_hw.engine.store import FlashStore
 from nnef_hw.frontend import load, save
 from nnef_hw.ir import Graph
 from nnef_hw.reference import quantize_inputs, run_fixed
@@ -42,7 +41,7 @@ NETWORKS = (
 )  # fmt: skip
 SIZES = (Shape(4, 4), Shape(8, 8))
 TARGET = find_board("ulx3s_85f")
-BOARD, BOARD_MHZ = find_board("icebreaker"), 36.0
+BOARD, BOARD_MHZ, RING_WORDS = find_board("icebreaker"), 36.0, 512
 
 
 def main() -> None:
@@ -68,15 +67,10 @@ def main() -> None:
             print(f"{name}, {size.rows} x {size.lanes}...", flush=True)
             table.add_row(name, f"{size.rows} x {size.lanes}",
                           *_measure(_sized(graph, size), graph, frames))  # fmt: skip
-        print(f"{name}, {BOARD.name}...", flush=True)
-        try:
-            plan = schedule_engine(graph, BOARD, clock_mhz=BOARD_MHZ)
-        except TargetError as error:
-            table.add_row(name, BOARD.name, error.reason)
-            continue
-        row = _measure(plan, graph, frames)
-        table.add_row(name, f"{BOARD.name}, {plan.design.shape.rows} x {plan.design.shape.lanes}",
-                      *row)  # fmt: skip
+        for store in FlashStore.ways(BOARD, BOARD_MHZ):
+            print(f"{name}, {BOARD.name}, {store.read.name}...", flush=True)
+            table.add_row(name, f"{BOARD.name}, {SIZES[0].rows} x {SIZES[0].lanes}",
+                          *_measure(_from_flash(graph, store), graph, frames))  # fmt: skip
     Console(width=160).print(table)
 
 
@@ -93,6 +87,11 @@ def _fixed(name: str, folder: Path) -> tuple[Graph, Samples]:
 
 def _sized(graph: Graph, size: Shape) -> EnginePlan:
     return EnginePlan.of(Design(lower(graph, TARGET.device), size, TARGET.device), TARGET, None)
+
+
+def _from_flash(graph: Graph, store: FlashStore) -> EnginePlan:
+    design = Design(lower(graph, BOARD.device), SIZES[0], BOARD.device, RING_WORDS, store)
+    return EnginePlan.of(design, BOARD, BOARD_MHZ)
 
 
 def _measure(plan: EnginePlan, graph: Graph, samples: Samples) -> list[str]:

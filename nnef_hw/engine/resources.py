@@ -9,6 +9,8 @@ from nnef_hw.parts.engine import CODE_BITS, Engine
 __all__ = ["array_resources", "border_resources", "engine_resources"]
 
 _FIXED_LUTS = 250
+_RESIDUAL_LUTS = 5.4
+"""Per bit of a code and of the residual's factor: two products, their sum, registers between."""
 _FEED_LUTS = 300
 """Of what puts a program that comes as a stream into its memories."""
 
@@ -46,7 +48,7 @@ def _luts(engine: Engine, device: Device) -> float:
     luts += (engine.lanes - 1) * engine.acc_bits + engine.lanes * engine.acc_bits
     luts += 2.0 * engine.stages * engine.digit_bits * engine.acc_bits
     if engine.residual_bits:
-        luts += 3.0 * CODE_BITS * engine.residual_bits
+        luts += _RESIDUAL_LUTS * CODE_BITS * engine.residual_bits
     if not engine.in_dsp:
         luts += engine.multipliers * device.lut_multiplier
     fields = sum(engine.fields.values())

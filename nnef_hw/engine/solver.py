@@ -67,17 +67,20 @@ def _plans(network: Network, target: Target, clock_mhz: float | None) -> Iterato
     for size in SIZES:
         yield EnginePlan.of(Design(network, size, device), target, clock_mhz)
         for store in FlashStore.ways(target, clock_mhz or target.clock_mhz):
+            found = None
             for words in RINGS:
                 design = Design(network, size, device, words, store)
                 try:
                     plan = EnginePlan.of(design, target, clock_mhz)
-                    is_last = not list(_short(plan.resources, device)) or words == RINGS[-1]
+                    short = list(_short(plan.resources, device))
                 except TargetError:
                     break
-                if is_last and store.fits(design.image_words):
-                    yield plan
-                if is_last:
+                if store.fits(design.image_words):
+                    found = plan
+                if not short:
                     break
+            if found is not None:
+                yield found
 
 
 def check_memory(graph: Graph, target: Target) -> None:
@@ -102,12 +105,13 @@ def check_memory(graph: Graph, target: Target) -> None:
 
 
 def _short(used: Resources, device: Device) -> Iterator[tuple[str, int, int]]:
-    """Yield the resources that do not suffice: name, wanted and available."""
+    """Yield the resources that do not suffice: name, wanted and what a design can use."""
     for name in _NAMES:
-        wanted, available = getattr(used, name), getattr(device, name)
-        usable = int(available * LUT_SHARE) if name == "lut" else available
+        wanted, usable = getattr(used, name), getattr(device, name)
+        if name == "lut":
+            usable = int(usable * LUT_SHARE)
         if wanted > usable:
-            yield name, wanted, available
+            yield name, wanted, usable
 
 
 def _misfit(plans: list[EnginePlan], target: Target) -> TargetError:
@@ -115,13 +119,14 @@ def _misfit(plans: list[EnginePlan], target: Target) -> TargetError:
 
     def excess(plan: EnginePlan) -> float:
         short = _short(plan.resources, target.device)
-        return max(wanted / max(available, 1) for _, wanted, available in short)
+        return max(wanted / max(usable, 1) for _, wanted, usable in short)
 
     plan = min(plans, key=excess)
     design = plan.design
     reasons = [
-        f"{wanted:,} {_NAMES[name]} of {available:,}"
-        for name, wanted, available in _short(plan.resources, target.device)
+        f"{wanted:,} {_NAMES[name]} of {usable:,}"
+        + (f" ({LUT_SHARE:.0%} of all) that can be placed" if name == "lut" else "")
+        for name, wanted, usable in _short(plan.resources, target.device)
     ]
     kept = []
     if not design.ring_words:
