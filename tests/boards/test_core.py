@@ -43,10 +43,10 @@ def test_open_refuses_another_build(board, make_host):
 
 @pytest.mark.parametrize("length", [1, 55, 56, 57, 130], ids="{}_bytes".format)
 def test_frames_of_every_size(host, board, rng, length):
-    frames = [rng.bytes(length) for _ in range(2)]
+    frames = [rng.bytes(length) for _ in range(3)]
     assert list(host.infer(frames, length)) == [increment(frame) for frame in frames]
     lasts = [last for _, last in board.accepted]
-    assert lasts == ([0] * (length - 1) + [1]) * 2
+    assert lasts == ([0] * (length - 1) + [1]) * 3
 
 
 def test_beats_span_packets(make_board, make_host, rng):
@@ -72,7 +72,7 @@ def test_wide_signed_codes_are_two_bytes(make_board, make_host, wide_signed):
 def test_bytes_of_data_packet_flipped_in_turn(board, host):
     frame = bytes([0xA5, 7, 0xFF])
     size = len(encode_packet(Packet(Request.DATA, 0, 0, frame)))
-    for position, mask in zip(range(size), itertools.cycle([0x01, 0x80, 0xFF])):
+    for position, mask in itertools.product(range(size), [0x01, 0x80, 0xFF]):
         pending = [True]
 
         def flip(payload, position=position, mask=mask, pending=pending):
@@ -85,7 +85,7 @@ def test_bytes_of_data_packet_flipped_in_turn(board, host):
         board.accepted.clear()
         assert list(host.infer([frame], 3)) == [increment(frame)], (position, mask)
         assert len(board.accepted) == 3
-    assert host.counters().damaged > size / 3
+    assert host.counters().damaged > size
 
 
 @pytest.mark.parametrize("count", [1, 2], ids=["dropped", "doubled"])
@@ -242,7 +242,7 @@ def test_repeated_number_repeats_the_reply(board, host):
 )
 def test_refusals_name_the_reason(board, host, request_packet, reason):
     request = encode_packet(request_packet)
-    assert exchange(board, request, cycles=1200) == [Packet(Reply.NAK, 50, reason)]
+    assert exchange(board, request) == [Packet(Reply.NAK, 50, reason)]
     board.advance(200)
     assert board.accepted == []
     assert list(host.infer([b"ok"], 2)) == [b"pl"]
