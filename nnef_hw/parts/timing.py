@@ -9,7 +9,8 @@ A process is a generator that never ends. What it yields is what it waits for:
 * a :class:`Stream`: an item; it goes on with the cycle in which that is offered, and later calls
   :meth:`Stream.accept`;
 * ``(stream, cycle)``: it offers an item, and goes on with the cycle in which that is accepted;
-* ``(streams, cycle)``: it offers an item to all of a tuple, and goes on with the cycle of the last;
+* ``(branches, cycle)``: it offers an item to all :class:`Branches`, and goes on with the cycle in
+  which the last accepts it;
 * ``(log, count)``: it goes on, with some number, when the log has that many events.
 """
 
@@ -19,7 +20,7 @@ from array import array
 from collections.abc import Callable, Generator
 from typing import Any
 
-__all__ = ["Kernel", "Log", "Process", "RecordedStream", "Stream"]
+__all__ = ["Branches", "Kernel", "Log", "Process", "RecordedStream", "Stream"]
 
 Process = Generator[Any, int, None]
 Resume = Callable[[Any], Any]
@@ -87,20 +88,39 @@ class Log:
             self.waiter = None
 
 
-class _Gather:
-    """A process that waits until several streams have accepted its item."""
+class Branches:
+    """Several streams that get the same items from one producer, made by :meth:`Kernel.branches`.
 
-    __slots__ = ("last", "missing", "ready", "resume")
+    Attributes
+    ----------
+    streams
+        The streams.
+    """
 
-    def __init__(self, kernel: Kernel, resume: Resume, missing: int) -> None:
-        self.ready, self.resume, self.missing, self.last = kernel.ready, resume, missing, -1
+    __slots__ = ("_accepted", "_last", "_missing", "_producer", "_ready", "streams")
 
-    def accepted(self, time: int) -> None:
-        """One more stream has accepted."""
-        self.missing -= 1
-        self.last = max(self.last, time)
-        if not self.missing:
-            self.ready.append((self.resume, self.last))
+    def __init__(self, kernel: Kernel, streams: tuple[Stream, ...]) -> None:
+        self.streams = streams
+        self._ready, self._accepted = kernel.ready, self._accept
+        self._producer: Resume | None = None
+        self._missing = self._last = 0
+
+    def offer(self, time: int, producer: Resume) -> None:
+        """Offer an item to all; the producer goes on when the last has accepted it."""
+        self._producer, self._missing, self._last = producer, len(self.streams), -1
+        for stream in self.streams:
+            stream.offered, stream.producer = time, self._accepted
+            if stream.consumer is not None:
+                self._ready.append((stream.consumer, time))
+                stream.consumer = None
+
+    def _accept(self, time: int) -> None:
+        """Note that one more stream has accepted."""
+        self._missing -= 1
+        if time > self._last:
+            self._last = time
+        if not self._missing:
+            self._ready.append((self._producer, self._last))
 
 
 class Kernel:
@@ -136,6 +156,10 @@ class Kernel:
         stream = self._stream_class(self)
         self.series.append(stream)
         return stream
+
+    def branches(self, count: int) -> Branches:
+        """Return new streams that one producer gives the same items."""
+        return Branches(self, tuple(self.stream() for _ in range(count)))
 
     def log(self, stream: Stream | None = None) -> Log:
         """Return a new log; if a stream is given, of the items that pass it.
@@ -186,13 +210,5 @@ class Kernel:
                         break
                     request = resume(value)
                 else:
-                    gather = _Gather(self, resume, len(target))
-                    for stream in target:
-                        self._offer(stream, value, gather.accepted)
+                    target.offer(value, resume)
                     break
-
-    def _offer(self, stream: Stream, time: int, producer: Resume) -> None:
-        stream.offered, stream.producer = time, producer
-        if stream.consumer is not None:
-            self.ready.append((stream.consumer, time))
-            stream.consumer = None

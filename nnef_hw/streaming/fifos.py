@@ -29,7 +29,7 @@ Ports = tuple[Sequence[Port], Sequence[Port]]
 FIFO_LATENCY = 3
 MIN_FIFO = 2
 UNBOUNDED = 1 << 40
-MOST_EVENTS = 2_000_000
+MOST_EVENTS = 1_200_000
 """Simulated events after which no FIFO is tried with fewer items any more: seconds."""
 
 
