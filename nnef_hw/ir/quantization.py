@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.ir.graph import Quantization
 
-__all__ = ["rearranged", "same_quantization"]
+__all__ = ["negated", "rearranged", "same_quantization"]
 
 
 def same_quantization(one: Quantization | None, other: Quantization | None) -> bool:
@@ -46,4 +46,21 @@ def rearranged(
             args[key] = function(np.broadcast_to(array, shape))
         elif array.ndim:
             args[key] = array.reshape(-1)[0].item()
+    return replace(quant, args=args)
+
+
+def negated(quant: Quantization) -> Quantization | None:
+    """Return the quantization of the negative, whose codes are the same in the other order.
+
+    None for logarithmic steps, which have no sign.
+    """
+    args = dict(quant.args)
+    if quant.op == "zero_point_linear_quantize":
+        signed, bits = args.get("signed", False), args["bits"]
+        ends = int(bool(args.get("symmetric", False))) - 1 if signed else (1 << bits) - 1
+        args["zero_point"] = ends - np.asarray(args["zero_point"])
+    elif "min" in args:
+        args["min"], args["max"] = (-np.asarray(args[key]) for key in ("max", "min"))
+    else:
+        return None
     return replace(quant, args=args)

@@ -159,7 +159,9 @@ def _activations(graph: Graph, node: Node) -> tuple[str, ...]:
 def _is_pointwise(graph: Graph, node: Node) -> bool:
     """Whether a node computes each number from numbers at the same place, and constants."""
     tensor = graph.tensor(node.name)
-    if not node.has(Trait.ELEMENTWISE) or (graph.rounding == "tflite" and tensor.quant is not None):
+    if not node.has(Trait.ELEMENTWISE):
+        return False
+    if graph.rounding == "tflite" and tensor.quant is not None and _reads_codes(graph, node):
         return False
     return all(
         graph.tensor(name).shape == tensor.shape
@@ -167,6 +169,11 @@ def _is_pointwise(graph: Graph, node: Node) -> bool:
         else scalar_value(graph.tensor(name)) is not None
         for name in node.inputs
     )
+
+
+def _reads_codes(graph: Graph, node: Node) -> bool:
+    """Whether an activation that a node reads is quantized, not made on the way to a function."""
+    return any(graph.tensor(name).quant is not None for name in _activations(graph, node))
 
 
 def _is_affine(graph: Graph, node: Node | None) -> bool:

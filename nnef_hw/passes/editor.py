@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.ir import Graph, Node, Tensor
+from nnef_hw.ir import Graph, Node, Quantization, Tensor, Trait
 from nnef_hw.ir.quantization import rearranged
 
 __all__ = [
@@ -165,6 +165,16 @@ class Editor:
         """Node emitted so far that computes a tensor."""
         place = self._emitted.get(name)
         return None if place is None else self._nodes[place]
+
+    def quantization(self, name: str) -> Quantization | None:
+        """Return the author's quantization of an activation, also from behind what moves it."""
+        name = self.resolve(name)
+        while self.tensors[name].quant is None:
+            node = self.emitted(name)
+            if node is None or not node.has(Trait.KEEPS_FORMAT):
+                return None
+            name = self.resolve(node.inputs[0])
+        return self.tensors[name].quant
 
     def has_one_use(self, name: str) -> bool:
         """Whether exactly one argument or graph result refers to a tensor of the old graph."""

@@ -48,7 +48,7 @@ def _lower(editor: Editor, node: Node) -> Node | None:
     if node.op not in {"clamp", "min", "max", "prelu"} or len(node.inputs) < 2:
         return None
     values = [_scalar(editor, name) for name in node.inputs]
-    source = node.inputs[0]
+    source, slope = node.inputs[:2]
     if node.op in {"min", "max"} and values[0] is not None:
         source, values = node.inputs[1], values[::-1]
     constants = [value for value in values[1:] if value is not None]
@@ -57,10 +57,18 @@ def _lower(editor: Editor, node: Node) -> Node | None:
         return None
     node = replace(node, inputs=(source,))
     if node.op == "prelu":
-        return replace(node, op="leaky_relu", attrs={"alpha": constants[0]})
+        return replace(node, op="leaky_relu", attrs=_slope(editor, slope, constants[0]))
     if node.op == "max" and constants[0] == 0.0:
         return replace(node, op="relu", attrs={})
     bounds = {"min": (-LARGEST, constants[0]), "max": (constants[0], LARGEST)}
     lo, hi = bounds.get(node.op) or constants
     lo, hi = (min(max(bound, -LARGEST), LARGEST) for bound in (lo, hi))
     return replace(node, op="clamp", attrs={"a": lo, "b": hi})
+
+
+def _slope(editor: Editor, name: str, alpha: float) -> dict[str, float]:
+    """Return a slope; of codes that TensorFlow Lite multiplies, also the step of its code."""
+    quant = editor.tensors[editor.resolve(name)].quant
+    if editor.graph.rounding != "tflite" or quant is None:
+        return {"alpha": alpha}
+    return {"alpha": alpha, "alpha_step": float(np.asarray(quant.args["scale"]).item())}

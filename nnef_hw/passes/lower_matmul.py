@@ -150,5 +150,8 @@ def _emit_conv(editor: Editor, node: Node, source: str, axis: int, weights: str,
     image = view.enter(editor, node, source, f"{result}_image")
     extents = (1, outputs, *view.shape[2:])
     sums = editor.activation(f"{result}_result", extents, editor.tensors[result])
-    editor.emit(pixel_conv_node((image, kernel, bias), sums, rank, node))
+    conv = pixel_conv_node((image, kernel, bias), sums, rank, node)
+    if node.op == "linear" and editor.graph.rounding == "tflite":
+        conv = conv.with_attrs(is_linear=True)  # which it rounds once
+    editor.emit(conv)
     replace(view, shape=extents).leave(editor, node, sums, result)

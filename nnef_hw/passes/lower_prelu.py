@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.editor import Editor, channel_values
+from nnef_hw.passes.lower_clamp import LARGEST
 
 __all__ = ["LowerPrelu"]
 
@@ -17,6 +18,8 @@ __all__ = ["LowerPrelu"]
 class LowerPrelu:
     """Rewrite ``prelu``.
 
+    * of codes that TensorFlow Lite multiplies -> the sum of ``relu(x)`` and ``alpha * min(x, 0)``,
+      one of which is always 0
     * slopes of at most 1 -> ``max(x, alpha * x)``; of at least 1 -> ``min(x, alpha * x)``
     * slopes on both sides of 1 -> both, one after the other, with 1 for the slopes of the other
 
@@ -34,9 +37,28 @@ class LowerPrelu:
                 slopes = channel_values(data, editor.shape(node.name))
             if slopes is None or editor.shape(node.inputs[0]) != editor.shape(node.name):
                 editor.keep(node)
+            elif graph.rounding == "tflite" and editor.tensors[node.name].quant is not None:
+                _lower_codes(editor, node)
             else:
                 _lower(editor, node, slopes)
         return editor.finish()
+
+
+def _lower_codes(editor: Editor, node: Node) -> None:
+    """Emit a sum of what its kernel computes above and below 0."""
+    source, slopes = node.inputs
+    like = editor.tensors[node.name]
+    quant = editor.quantization(source)
+    above = editor.activation(f"{node.name}_above", like.shape, like)
+    negative = editor.activation(f"{node.name}_negative", like.shape, replace(like, quant=quant))
+    below = editor.activation(f"{node.name}_below", like.shape, like)
+    limits = {"a": -LARGEST, "b": 0.0}
+    editor.emit(
+        Node("relu", (source,), (above,), {}, node.location),
+        Node("clamp", (source,), (negative,), limits, node.location),
+        Node("mul", (negative, slopes), (below,), {}, node.location),
+        Node("add", (above, below), node.outputs, {}, node.location),
+    )
 
 
 def _lower(editor: Editor, node: Node, slopes: NDArray[np.float64]) -> None:

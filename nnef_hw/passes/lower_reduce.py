@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nnef_hw.ir import Graph, Node
+from nnef_hw.ir.quantization import negated
 from nnef_hw.passes.editor import Editor, pixel_conv_node, reshape_node
 from nnef_hw.passes.views import View, channels_first
 
@@ -94,8 +95,10 @@ def _pool(editor: Editor, node: Node, op: str, source: str, result: str) -> Node
 def _emit_minimum(editor: Editor, node: Node) -> None:
     like = editor.tensors[node.name]
     source = editor.tensors[editor.resolve(node.inputs[0])]
-    negative = editor.activation(f"{node.name}_negative", source.shape, source)
-    greatest = editor.activation(f"{node.name}_maximum", like.shape, like)
+    quant = editor.quantization(source.name)
+    mirrored = replace(source, quant=quant and negated(quant))
+    negative = editor.activation(f"{node.name}_negative", source.shape, mirrored)
+    greatest = editor.activation(f"{node.name}_maximum", like.shape, mirrored)
     editor.emit(
         Node("neg", node.inputs, (negative,), {}, node.location),
         _pool(editor, node, "max_pool", negative, greatest),

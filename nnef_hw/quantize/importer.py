@@ -98,7 +98,8 @@ class _Builder:
         result, count = f"{name}_in_{node.name}", 2
         while result in self.tensors:
             result, count = f"{name}_in_{node.name}_{count}", count + 1
-        table = Node("requantize", (name,), (result,), {}, node.location)
+        attrs = {"is_joined": True} if self.is_tflite and node.op == "concat" else {}
+        table = Node("requantize", (name,), (result,), attrs, node.location)
         self.tensors[result] = replace(self.tensors[name], name=result, quant=None, label=None)
         self.set_qtype(result, target)
         self.nodes.append(table.with_attrs(table=self.table(table, self.qtype(name), target)))
@@ -133,8 +134,9 @@ class _Builder:
         self, node: Node, factors: list[float], target: QType, acc_bits: int
     ) -> Requant | TfliteRequant:
         if self.is_tflite:
-            is_wide = self._sums_are_wide(node)
-            once = node.op == "linear" or is_wide
+            is_linear = node.op == "linear" or node.attrs.get("is_linear", False)
+            is_wide = not is_linear and self._sums_are_wide(node)
+            once = is_linear or is_wide
             limits = _limits(node, target)
             return tflite_requant(factors, target, **limits, rounds_once=once, is_wide=is_wide)
         with _located(node):

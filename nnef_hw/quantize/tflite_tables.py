@@ -1,7 +1,7 @@
 """Tables of functions as TensorFlow Lite's reference kernels compute their codes.
 
-Most of its functions on 8 bits are tables of rounded real numbers, as ours are. Those below are
-computed from codes, with its fixed-point multipliers.
+Some of its functions on 8 bits are computed from codes, with fixed-point multipliers; others are
+tables of real numbers in single precision. The rest are as ours.
 """
 
 from __future__ import annotations
@@ -56,15 +56,29 @@ def _scale(qtype: QType) -> float:
 
 
 def _requantized(node: Node, source: QType, target: QType, differences: Codes) -> Codes:
-    del node
+    if node.attrs.get("is_joined"):
+        return _joined(source, target, differences)
     return _scaled(differences, _scale(source) / _scale(target), target)
+
+
+def _joined(source: QType, target: QType, differences: Codes) -> Codes:
+    """Return what ``ConcatenationWithScaling`` gives, in single precision."""
+    factor = np.float32(_scale(source)) * (np.float32(1.0) / np.float32(_scale(target)))
+    codes = (differences + source.zero_point).astype(np.float32)
+    steps = codes * factor - np.float32(source.zero_point) * factor
+    away = np.copysign(np.floor(np.abs(steps, dtype=np.float64) + 0.5), steps)
+    return np.asarray((away.astype(np.int64) + target.zero_point).clip(target.lo, target.hi))
 
 
 def _leaky(node: Node, source: QType, target: QType, differences: Codes) -> Codes:
     scale, divisor = _scale(source), _scale(target)
     above = _scaled(differences, single_quotient(scale, divisor=divisor), target)
-    slope = single_quotient(scale, node.attrs["alpha"], divisor=divisor)
-    return np.where(differences >= 0, above, _scaled(differences, slope, target))
+    alpha, step = node.attrs["alpha"], node.attrs.get("alpha_step")
+    code = 1
+    if step is not None:  # PRELU multiplies codes
+        alpha, code = step, round(alpha / step)
+    slope = single_quotient(scale, alpha, divisor=divisor)
+    return np.where(differences >= 0, above, _scaled(differences * code, slope, target))
 
 
 def _limited(node: Node, source: QType, target: QType, differences: Codes) -> Codes:
@@ -72,6 +86,23 @@ def _limited(node: Node, source: QType, target: QType, differences: Codes) -> Co
     lo, hi = node.attrs.get("a", 0.0), node.attrs.get("b", np.inf)
     limits = target.quantize(np.array([lo, min(hi, 1e30)]))
     return np.clip(_scaled(differences, factor, target), *limits)
+
+
+def _looked_up(node: Node, source: QType, target: QType, differences: Codes) -> Codes:
+    """Fill a table in single precision, halves away from 0 (``LUTPopulate``)."""
+    real = np.float32(_scale(source)) * differences.astype(np.float32)
+    with np.errstate(all="ignore"):
+        results = np.asarray(unary_function(node)(real.astype(np.float64)), np.float32)
+    steps = results * (np.float32(1.0) / np.float32(_scale(target)))
+    away = np.copysign(np.floor(np.abs(steps, dtype=np.float64) + 0.5), steps)
+    limited = np.nan_to_num(away + target.zero_point, nan=target.lo).clip(target.lo, target.hi)
+    return np.asarray(limited.astype(np.int64))
+
+
+def _absolute(node: Node, source: QType, target: QType, differences: Codes) -> Codes:
+    del node
+    factor = single_quotient(_scale(source), divisor=_scale(target))
+    return _scaled(np.abs(differences), factor, target)
 
 
 def _hard_swish(node: Node, source: QType, target: QType, differences: Codes) -> Codes:
@@ -89,6 +120,14 @@ def _hard_swish(node: Node, source: QType, target: QType, differences: Codes) ->
     product = np.sign(product) * (np.abs(product) >> 15)
     result = _rounded_shift(product, -output_shift) + target.zero_point
     return np.asarray(result.clip(target.lo, target.hi))
+
+
+def _root(node: Node, source: QType, target: QType, differences: Codes) -> Codes:
+    """Return square roots in single precision, rounded down; those of negative numbers are 0."""
+    del node
+    real = np.float32(_scale(source)) * np.maximum(differences, 0).astype(np.float32)
+    codes = np.floor(np.sqrt(real) / np.float32(_scale(target))).astype(np.int64)
+    return np.asarray((codes + target.zero_point).clip(target.lo, target.hi))
 
 
 _FINE_BITS = 7
@@ -117,9 +156,17 @@ def _rounded_shift(x: Codes, exponent: int) -> Codes:
 
 
 _TABLES: Mapping[str, _Table] = MappingProxyType({
+    "abs": _absolute,
     "clamp": _limited,
+    "elu": _looked_up,
+    "exp": _looked_up,
     "hard_swish": _hard_swish,
     "leaky_relu": _leaky,
+    "log": _looked_up,
+    "pointwise": _looked_up,
     "relu": _limited,
     "requantize": _requantized,
+    "sigmoid": _looked_up,
+    "sqrt": _root,
+    "tanh": _looked_up,
 })

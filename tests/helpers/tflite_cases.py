@@ -168,6 +168,23 @@ def _windows():
                 case = Case(f"{op}-{kind}{size[0]}")
                 operands = [case.image(), case.numbers(*size)]
                 yield case.done(case.op(op, operands, [1, *size, 3], table, **values))
+    for kind, extents, values in (
+        ("c", [7, 9], {"AlignCorners": True}),
+        ("h", [2, 5], {"HalfPixelCenters": True}),
+    ):
+        case = Case(f"RESIZE_BILINEAR-{kind}{extents[0]}-whole")
+        operands = [case.image(), case.numbers(*extents)]
+        shape = [1, *extents, 3]
+        yield case.done(
+            case.op("RESIZE_BILINEAR", operands, shape, "ResizeBilinearOptions", **values)
+        )
+    for size in ([8, 10], [6, 7], [2, 3]):
+        case = Case(f"RESIZE_NEAREST_NEIGHBOR-b{size[0]}")
+        operands = [case.image(), case.numbers(*size)]
+        yield case.done(case.op(
+            "RESIZE_NEAREST_NEIGHBOR", operands, [1, *size, 3], "ResizeNearestNeighborOptions",
+            AlignCorners=True, HalfPixelCenters=True,
+        ))  # fmt: skip
 
 
 def _matrices():

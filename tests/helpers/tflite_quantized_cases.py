@@ -181,6 +181,56 @@ def _resized():
     yield case.done(case.resized(y, [1, 2, 3, 4], 2, True))
 
 
+def _functions():
+    """Functions in a format of their own, for every code of the input."""
+    options = {
+        "ABS": (None, {}),
+        "GELU": ("GeluOptions", {"Approximate": False}),
+        "RELU_N1_TO_1": (None, {}),
+        "SOFTMAX": ("SoftmaxOptions", {"Beta": 0.7}),
+        "SQRT": (None, {}),
+    }
+    for op, (table, values) in options.items():
+        case = QuantizedCase(f"{op}-function")
+        x = case.input([1, 8, 32], 0.05, -128 if op == "SQRT" else 3)
+        case.inputs = [np.arange(-128, 128).reshape(1, 8, 32).astype(np.int8)]
+        target = (1 / 256, -128) if op == "SOFTMAX" else (0.03, -40)
+        yield case.done(case.op(op, [x], [1, 8, 32], *target, table, **values))
+    for name, count in (("one", 1), ("channels", 3)):
+        case = QuantizedCase(f"PRELU-{name}")
+        x = case.conv(case.input([1, 4, 5, 2]), [1, 4, 5, 3], 1, 0.2, -5)
+        slopes = case.constant([1, 1, count], 0.01, 5)
+        y = case.op("PRELU", [x, slopes], [1, 4, 5, 3], 0.17, 9)
+        w = case.constant([5, 3], [0.01, 0.02, 0.015, 0.03, 0.025])
+        y = case.op("FULLY_CONNECTED", [y, w, case.bias(y, w, 5)], [1, 4, 5, 5], 0.1, 4,
+                    "FullyConnectedOptions", KeepNumDims=True)  # fmt: skip
+        yield case.done(case.op("GELU", [y], [1, 4, 5, 5], 0.06, -100, "GeluOptions"))
+    case = QuantizedCase("REDUCE_MIN")
+    axes = case.model.constant("axes", np.array([1, 2], np.int32))
+    yield case.done(case.op("REDUCE_MIN", [case.input([1, 4, 5, 3]), axes], [1, 3],
+                            table="ReducerOptions"))  # fmt: skip
+    case = QuantizedCase("CONCATENATION-scales", "uint8")
+    parts = [case.input([1, 8, 9, 2], 0.05, 131), case.input([1, 8, 9, 1], 0.033, 98)]
+    yield case.done(case.op("CONCATENATION", parts, [1, 8, 9, 3], 0.061, 120,
+                            "ConcatenationOptions", Axis=3))  # fmt: skip
+    case = QuantizedCase("FULLY_CONNECTED-rows")
+    x = case.input([1, 4, 64])
+    w = case.constant([300, 64], np.linspace(0.005, 0.02, 300).tolist())
+    yield case.done(case.op("FULLY_CONNECTED", [x, w, case.bias(x, w, 300)], [1, 4, 300], 0.113, 4,
+                            "FullyConnectedOptions", KeepNumDims=True))  # fmt: skip
+
+
+def _resized_otherwise():
+    sizes = {"aligned": ([9, 17], {"AlignCorners": True}), "fewer": ([1, 5], {})}
+    for name, (extents, values) in sizes.items():
+        case = QuantizedCase(f"RESIZE_BILINEAR-{name}")
+        shape = [1, 3, 5, 2] if name == "aligned" else [1, 4, 10, 2]
+        size = case.model.constant("size", np.array(extents, np.int32))
+        options = values or {"HalfPixelCenters": True}
+        yield case.done(case.op("RESIZE_BILINEAR", [case.input(shape), size], [1, *extents, 2],
+                                table="ResizeBilinearOptions", **options))  # fmt: skip
+
+
 def _wide():
     case = QuantizedCase("CONV_2D-int16", "int16")
     x = case.input([1, 4, 5, 2], 0.001, 0)
@@ -208,6 +258,8 @@ def quantized_cases():
         *_constants(),
         *_transposed(),
         *_resized(),
+        *_resized_otherwise(),
+        *_functions(),
         *_wide(),
     ]
     return {case.name: case for case in cases}

@@ -14,7 +14,9 @@ from nnef_hw.streaming import find_board, schedule
 FRAMES = 4
 
 
-@pytest.mark.parametrize("name", ["network", "gate", "HARD_SWISH", "resized-variance"])
+@pytest.mark.parametrize(
+    "name", ["network", "gate", "HARD_SWISH", "resized-variance", "PRELU-channels"]
+)
 def test_hardware_gives_the_codes_of_the_reference_kernels(name, tmp_path, simulate):
     case = quantized_cases()[name]
     graph = quantize(simplify(load(case.model.save(tmp_path / "model.tflite"))), None)

@@ -349,10 +349,11 @@ def activate(call: TfliteCall, value: Value, code: int) -> Value:
 
 
 def _clamped(call: TfliteCall, value: Value, low: float, high: float) -> Value:
-    """Clamp codes of the result's format: the sum has it, too."""
+    """Clamp codes of the result's format: a sum of the same operator has it, too."""
     quant = call.target().quantization
     assert quant is not None
-    tensor = call.builder.add(replace(value.tensor, quant=quant))
+    if value.tensor.name in call.created:
+        value = replace(value, tensor=call.builder.add(replace(value.tensor, quant=quant)))
     scale, zero_point = quant.args["scale"], quant.args["zero_point"]
     limits = [float((code - zero_point) * scale) for code in (low, high)]
-    return call.emit("clamp", replace(value, tensor=tensor), *limits)
+    return call.emit("clamp", value, *limits)

@@ -69,7 +69,7 @@ def leaky_relu(call: TfliteCall) -> Value:
 @lowers("PRELU")
 def prelu(call: TfliteCall) -> Value:
     x, slope = call.required(0), call.required(1)
-    if slope.data is not None and slope.volume == 1:
+    if slope.data is not None and slope.volume == 1 and not call.target().is_quantized:
         return call.emit("leaky_relu", x, alpha=float(slope.data.item()))
     return call.spread("prelu", x, slope)
 
@@ -191,8 +191,18 @@ def softmax(call: TfliteCall) -> Value:
     x = call.required(0)
     beta = float(call.option("Beta", 1.0))
     if beta != 1.0:
-        x = call.emit("mul", x, beta)
+        x = _scaled(call, x, beta)
     return call.emit("softmax", x, axes=[x.stored_axis(x.rank - 1)])
+
+
+def _scaled(call: TfliteCall, x: Value, factor: float) -> Value:
+    """Multiply; codes stay, and their steps are multiplied."""
+    y = call.emit("mul", x, factor)
+    quant = call.source(0).quantization
+    if quant is None:
+        return y
+    args = {**quant.args, "scale": float(quant.args["scale"]) * factor}
+    return replace(y, tensor=call.builder.add(replace(y.tensor, quant=replace(quant, args=args))))
 
 
 @lowers("LOG_SOFTMAX")
