@@ -108,6 +108,7 @@ def _contents(graph: Graph, node: Node) -> Iterator[Problem]:
 _BY_HOST = "end the network before it, and let the host compute it"
 _REMEDIES = {
     "l2_normalization": _BY_HOST,
+    "matmul": _BY_HOST,
     "batch_normalization": "use constant parameters, one for each channel",
     "deconv": "use a constant filter, border = 'constant', and one scale per output channel",
     **dict.fromkeys(

@@ -124,6 +124,8 @@ def _emit(editor: Editor, node: Node, weights: str, bias: str, extents: tuple[in
     source, result = node.inputs[0], node.outputs[0]
     x, y = editor.tensors[editor.resolve(source)], editor.tensors[result]
     linear = Node("linear", (source, weights, bias), (result,), {}, node.location)
+    if node.op == "matmul" and editor.graph.rounding == "tflite":
+        linear = linear.with_attrs(is_product=True)  # which it does not round as a layer
     if len(x.shape) == 2:
         editor.emit(linear)
         return

@@ -134,7 +134,8 @@ class _Builder:
         self, node: Node, factors: list[float], target: QType, acc_bits: int
     ) -> Requant | TfliteRequant:
         if self.is_tflite:
-            is_linear = node.op == "linear" or node.attrs.get("is_linear", False)
+            is_product = node.attrs.get("is_product", False)
+            is_linear = not is_product and (node.op == "linear" or "is_linear" in node.attrs)
             is_wide = not is_linear and self._sums_are_wide(node)
             once = is_linear or is_wide
             limits = _limits(node, target)
@@ -150,7 +151,8 @@ class _Builder:
 
     def _sums_are_wide(self, node: Node) -> bool:
         """Whether TensorFlow Lite's sums have 64 bits, which it rounds in a third way."""
-        return node.op == "conv" and self.qtype(node.inputs[0]).bits > TABLE_BITS
+        is_wide = node.op == "conv" and self.qtype(node.inputs[0]).bits > TABLE_BITS
+        return is_wide and not node.attrs.get("is_product", False)
 
     def constant(self, node: Node, position: int, codes: NDArray[np.int64], qtype: QType) -> str:
         old = self.graph.tensor(node.inputs[position])

@@ -226,6 +226,31 @@ def rows_without_batch(rng):
     return g.build(g.op("linear", g.input("x", [5, 3]), rng.normal(size=(4, 3)), 0.0))
 
 
+def attention(rng):
+    """Two heads of three steps, whose weights are computed."""
+    g = GraphBuilder()
+    x = g.op("tanh", g.input("x", [1, 2, 3, 4]))
+    attrs = {"transposeA": False, "transposeB": True}
+    weights = g.op("softmax", g.op("matmul", x, x, **attrs), axes=[3])
+    return g.build(g.op("matmul", weights, x, transposeA=False, transposeB=False))
+
+
+def matrix_for_each_step(rng):
+    """Five capsules of three numbers, and for each of them two matrices."""
+    g = GraphBuilder()
+    x = g.op("tanh", g.input("x", [1, 1, 5, 1, 3]))
+    matrices = rng.normal(size=(1, 2, 5, 3, 4))
+    return g.build(g.op("matmul", x, matrices, transposeA=False, transposeB=False))
+
+
+def rows_times_vector(rng):
+    """A product of different ranks, whose first operand is turned."""
+    g = GraphBuilder()
+    x = g.op("tanh", g.input("x", [1, 4, 3]))
+    y = g.op("sigmoid", g.input("y", [1, 4, 1]))
+    return g.build(g.op("matmul", x, y, transposeA=True, transposeB=False))
+
+
 def loop_of_one_step(rng):
     body = Builder("body")
     x, h = (body.input(Tensor(name, (1, 1, 3))) for name in "xh")
@@ -289,5 +314,11 @@ NETWORKS = {
     rows_without_batch: ["conv"],
     loop_of_one_step: ["add", "tanh"],
     six_limits: ["conv"],
+    attention: [
+        "tanh", "nearest_upsample", "nearest_upsample", "mul", "conv", "softmax",
+        "nearest_upsample", "nearest_upsample", "mul", "conv",
+    ],
+    matrix_for_each_step: ["tanh", "nearest_upsample", "nearest_upsample", "mul", "conv"],
+    rows_times_vector: ["tanh", "sigmoid", "nearest_upsample", "mul", "conv"],
 }  # fmt: skip
 """Operators of each in its canonical form, beside reshapes and transposes."""

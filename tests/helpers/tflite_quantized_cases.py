@@ -213,6 +213,13 @@ def _functions():
     parts = [case.input([1, 8, 9, 2], 0.05, 131), case.input([1, 8, 9, 1], 0.033, 98)]
     yield case.done(case.op("CONCATENATION", parts, [1, 8, 9, 3], 0.061, 120,
                             "ConcatenationOptions", Axis=3))  # fmt: skip
+    case = QuantizedCase("BATCH_MATMUL")
+    x, y = case.input([1, 2, 8, 16], 0.05, 3), case.input([1, 2, 6, 16], 0.03, -20)
+    yield case.done(case.op("BATCH_MATMUL", [x, y], [1, 2, 8, 6], 0.05, 4, "BatchMatMulOptions",
+                            AdjY=True))  # fmt: skip
+    case = QuantizedCase("BATCH_MATMUL-row")
+    x, w = case.input([1, 1, 64]), case.constant([1, 64, 600], 0.01)
+    yield case.done(case.op("BATCH_MATMUL", [x, w], [1, 1, 600], 0.0113, 4, "BatchMatMulOptions"))
     case = QuantizedCase("FULLY_CONNECTED-rows")
     x = case.input([1, 4, 64])
     w = case.constant([300, 64], np.linspace(0.005, 0.02, 300).tolist())
