@@ -32,6 +32,7 @@ REWRITTEN = {
     "deconv": "conv with the channels of every pixel of a step, then depth to space",
     "nearest_downsample": "a max_pool of one pixel",
     "gather": "by constant indices: a concat of slices",
+    "einsum": "of two tensors as matmul",
     "matmul": "systolic array, if one operand is constant; a pixel for each row or column; "
     "of two activations element by element, and sums",
     "max_reduce": "as max_pool; other axes than rows and columns become these",

@@ -52,7 +52,11 @@ def find_unsupported(graph: Graph) -> list[NnefHwError]:
     for name in graph.outputs:
         if name in graph.inputs or graph.tensor(name).data is not None:
             reason = f"output {name!r} does not depend on any operator"
-            errors.append(UnsupportedError(reason, remedy="remove it from the results"))
+            others = ",".join(other for other in graph.outputs if other != name)
+            remedy = "remove it from the results"
+            if others:
+                remedy += f" (of ONNX: --outputs {others})"
+            errors.append(UnsupportedError(reason, remedy=remedy))
     return errors
 
 

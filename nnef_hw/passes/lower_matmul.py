@@ -23,7 +23,8 @@ class LowerMatmul:
     * ``matmul(x, constant)`` with one row -> ``linear`` with the transposed constant
     * ``linear`` on [1, 1, K] -> ``linear`` on [1, K] between reshapes
     * either with several rows -> a 1x1 ``conv`` of an image with a pixel for each row
-    * ``matmul(constant, x)`` -> a 1x1 ``conv`` of an image with a pixel for each column
+    * ``matmul(constant, x)`` -> a 1x1 ``conv`` of an image with a pixel for each column; ``linear``
+      if there is one
     * either with an activation that is transposed -> a ``transpose`` in front of it
 
     Left alone: products of two activations.
@@ -153,7 +154,9 @@ def _emit_conv(editor: Editor, node: Node, source: str, axis: int, weights: str,
     extents = (1, outputs, *view.shape[2:])
     sums = editor.activation(f"{result}_result", extents, editor.tensors[result])
     conv = pixel_conv_node((image, kernel, bias), sums, rank, node)
-    if node.op == "linear" and editor.graph.rounding == "tflite":
+    if not rank:  # one column
+        conv = Node("linear", conv.inputs, conv.outputs, {}, node.location)
+    elif node.op == "linear" and editor.graph.rounding == "tflite":
         conv = conv.with_attrs(is_linear=True)  # which it rounds once
     editor.emit(conv)
     replace(view, shape=extents).leave(editor, node, sums, result)

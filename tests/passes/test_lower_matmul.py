@@ -53,3 +53,11 @@ def test_a_transposed_activation_on_the_right(shape, rng):
     matrix = rng.standard_normal((*[1] * (len(shape) - 2), 4, 5))
     builder.op("matmul", matrix, "x", transposeA=False, transposeB=True)
     assert layers(builder.build(), rng) == ["conv"]
+
+
+def test_a_single_column(rng):
+    builder = GraphBuilder()
+    builder.input("x", (1, 8))
+    matrix = rng.standard_normal((3, 8))
+    builder.op("matmul", matrix, "x", transposeA=False, transposeB=True)
+    assert layers(builder.build(), rng) == ["linear"]

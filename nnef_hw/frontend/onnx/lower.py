@@ -16,7 +16,9 @@ from nnef_hw.frontend.onnx.calls import OnnxCall, Value, identifier
 from nnef_hw.frontend.onnx.declarations import home_domain
 from nnef_hw.frontend.onnx.function_bodies import FunctionBodies
 from nnef_hw.frontend.onnx.hoist_quantization import hoist_quantization
+from nnef_hw.frontend.onnx.integer_inputs import is_converted, whole_steps
 from nnef_hw.frontend.onnx.model import (
+    FLOAT32,
     AttributeReference,
     Constant,
     OnnxFunction,
@@ -112,7 +114,12 @@ class _Lowering:
         except NnefHwError as error:
             self._errors.append(error)
             return None
-        tensor = Tensor(self._names.pop(name), shape, element.dtype, location=self._location)
+        quant = None
+        if element.dtype == "integer" and is_converted(self._model.graph, name):
+            element, quant = FLOAT32, whole_steps(element)
+        tensor = Tensor(
+            self._names.pop(name), shape, element.dtype, location=self._location, quant=quant
+        )
         self._builder.input(tensor)
         if tensor.volume == 0:
             nothing = as_data(np.zeros(shape), element)

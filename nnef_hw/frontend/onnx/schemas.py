@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nnef_hw.errors import Location, ModelError, UnsupportedError
 from nnef_hw.frontend.onnx.declarations import foreign_schema, home_domain
 from nnef_hw.frontend.onnx.model import AttributeReference, Constant, OnnxGraph, OnnxNode
+from nnef_hw.frontend.onnx.registry import lowering_of
 
 if TYPE_CHECKING:
     from onnx.defs import OpSchema
@@ -95,7 +96,7 @@ class Schemas:
             raise UnsupportedError(
                 f"there is no such operator in opset {node.opset} of the domain {domain!r}"
             ) from None
-        if schema.deprecated:
+        if schema.deprecated and lowering_of(node.op, schema.since_version, node.domain) is None:
             raise UnsupportedError(f"the operator was removed in opset {schema.since_version}")
         return schema
 

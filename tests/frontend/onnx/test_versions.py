@@ -12,7 +12,6 @@ from nnef_hw.reference import run_float
 
 OLDEST = 6
 NOT_LOWERED = {
-    ("GroupNormalization", 18): "removed by ONNX as soon as it was there",
     ("Scatter", 11): "removed",
     ("Upsample", 10): "removed",
     ("Upsample", 1): "an experiment before opset 7",

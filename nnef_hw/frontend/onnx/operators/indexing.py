@@ -93,6 +93,10 @@ def topk(call: OnnxCall) -> list[Value]:
     axis = call.axis(call.attr("axis"), x.rank)
     k = call.attr("k") if call.since == 1 else call.integer(1, "k")
     largest = bool(call.attr("largest", 1))
+    if k == 1:
+        best = "max" if largest else "min"
+        place = call.emit(f"arg{best}_reduce", x, element=INT64, axes=[axis])
+        return [call.emit(f"{best}_reduce", x, axes=[axis]), place]
     return call.emit_many("topk", x, elements=(x.type, INT64), k=k, axis=axis, largest=largest)
 
 

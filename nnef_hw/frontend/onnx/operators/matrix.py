@@ -29,7 +29,10 @@ def gemm(call: OnnxCall) -> Value:
     else:
         bias = c if beta == 1 else _scaled(call, c, beta)
         bias = call.reshaped(bias, (*[1] * (2 - bias.rank), *bias.shape))
-    return call.emit("linear", a, b, bias)
+    if b.data is not None or a.data is None:
+        return call.emit("linear", a, b, bias)
+    product = call.emit("matmul", a, b, transposeA=False, transposeB=True)
+    return product if c is None or beta == 0 else call.emit("add", product, bias)
 
 
 def _scaled(call: OnnxCall, value: Value, factor: float) -> Value:

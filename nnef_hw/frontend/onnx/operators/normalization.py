@@ -60,14 +60,19 @@ def instance_normalization(call: OnnxCall) -> Value:
     return call.emit("batch_normalization", x, mean, variance, *operands, epsilon=epsilon)
 
 
-@lowers("GroupNormalization", 21)
+@lowers("GroupNormalization", 18, 21)
 def group_normalization(call: OnnxCall) -> Value:
+    """Scale and offset are those of channels, in opset 18 those of groups."""
     x, scale, offset = call.inputs
     groups = call.attr("num_groups")
     if x.rank < 2 or groups < 1 or x.shape[1] % groups:
         raise call.error(f"{groups} groups do not divide the channels of shape {list(x.shape)}")
     grouped = call.reshaped(x, (x.shape[0], groups, x.volume // x.shape[0] // groups))
     y, _, _ = _normalized(call, grouped, [2], call.attr("epsilon"))
+    if call.since < 21:
+        y = call.emit("mul", y, _per_channel(call, scale))
+        y = call.emit("add", y, _per_channel(call, offset))
+        return call.reshaped(y, x.shape)
     y = call.emit("mul", call.reshaped(y, x.shape), _per_channel(call, scale))
     return call.emit("add", y, _per_channel(call, offset))
 

@@ -1,0 +1,68 @@
+"""Forms that exporters write what hardware has in: onnxruntime's results, and nothing refused."""
+
+import numpy as np
+import pytest
+from onnx_runtime import run_onnxruntime
+
+from nnef_hw.passes import simplify
+from nnef_hw.reference import run_float
+from nnef_hw.streaming.support import check_streamable
+
+onnx = pytest.importorskip("onnx", reason="pip install nnef-hw[onnx]")
+
+PIXELS = """net (uint8[1,4,4,3] x) => (float[1,4,4,3] y) {
+  moved = Transpose <perm = [0, 3, 1, 2]> (x)
+  real = Cast <to = 1> (moved)
+  scale = Constant <value_float = 0.0078125> ()
+  scaled = Mul(real, scale)
+  squashed = Tanh(scaled)
+  y = Transpose <perm = [0, 2, 3, 1]> (squashed)
+}"""
+BEST = """net (float[1,6] x) => (float[1,1] best, int64[1,1] place) {
+  one = Constant <value_ints = [1]> ()
+  best, place = TopK(x, one)
+}"""
+GROUPS = """net (float[1,4,3,2] x, float[2] scale, float[2] bias) => (float[1,4,3,2] y)
+  <float[2] scale = {0.5, 2.0}, float[2] bias = {0.25, -1.0}> {
+  y = GroupNormalization <num_groups = 2> (x, scale, bias)
+}"""
+COLUMN = """net (float[1,3] x) => (float[2,1] y) <float[2,3] a = {1, 2, 3, 4, 5, 6}> {
+  y = Gemm <transB = 1> (a, x)
+}"""
+BIASED = """net (float[1,3] x) => (float[2,1] y)
+  <float[2,3] a = {1, 2, 3, 4, 5, 6}, float[2,1] c = {0.5, -0.5}> {
+  y = Gemm <transB = 1, alpha = 0.5, beta = 2.0> (a, x, c)
+}"""
+
+
+@pytest.mark.parametrize(
+    ("text", "opset"), [(PIXELS, 13), (BEST, 13), (GROUPS, 18), (COLUMN, 13), (BIASED, 13)]
+)
+def test_results_and_hardware(text, opset, parse, read, rng):
+    pytest.importorskip("onnxruntime", reason="pip install nnef-hw[crosscheck]")
+    proto = parse(text, opset=opset, ir=8)
+    graph = read(proto)
+    item = proto.graph.input[0]
+    shape = [extent.dim_value for extent in item.type.tensor_type.shape.dim]
+    x = rng.normal(size=(4, *shape[1:]))
+    x = np.round(np.abs(40 * x)) if "uint8" in text else x
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(item.type.tensor_type.elem_type)
+    expected = run_onnxruntime(proto, [x.astype(dtype)])
+    for found in (run_float(graph, {"x": x}), run_float(simplify(graph), {"x": x})):
+        for name, values in expected.items():
+            np.testing.assert_allclose(found[name].reshape(values.shape), values, rtol=1e-5,
+                                       atol=1e-6)  # fmt: skip
+    assert not check_streamable(simplify(graph))
+
+
+def test_pixels_are_codes_of_their_own(read, parse):
+    args = read(parse(PIXELS, opset=13, ir=8)).tensor("x").quant.args
+    assert (args["scale"], args["zero_point"], args["bits"], args["signed"]) == (1.0, 0, 8, False)
+
+
+def test_integers_that_something_else_reads_remain_integers(read, parse):
+    text = """net (int64[1,2] x) => (float[1,2] y, int64[1,2] z) {
+      y = Cast <to = 1> (x)
+      z = Add(x, x)
+    }"""
+    assert read(parse(text, opset=13, ir=8)).tensor("x").dtype == "integer"
