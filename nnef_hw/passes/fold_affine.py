@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.ir import Graph, Node, Quantization, Trait
 from nnef_hw.ir.activation import activation_attrs
 from nnef_hw.passes.editor import Editor, channel_values, reshape_node
 from nnef_hw.passes.scaled_filter import scaled_filter
@@ -18,6 +18,10 @@ __all__ = ["FoldAffine"]
 
 FloatArray = NDArray[np.float64]
 
+_STEPS = "zero_point_linear_quantize"
+_WHOLE = 1e-4
+"""By so much of a step may a bias miss one."""
+
 
 @dataclass(frozen=True, slots=True)
 class FoldAffine:
@@ -25,6 +29,8 @@ class FoldAffine:
 
     * behind a ``conv``, ``deconv`` or ``linear`` that nobody else reads: into its filter and bias
     * elsewhere: a depthwise 1x1 ``conv``, on [1, C, 1, 1] between reshapes if the rank is 2
+    * the filter of such a ``conv`` from codes to codes, if the bias lies on its steps: numbers
+      whose codes are their signs
     * such a ``conv`` behind another ``conv`` that nobody else reads: into that one
 
     A filter that the model's author quantized keeps its codes, in other steps. Nothing is folded
@@ -61,9 +67,34 @@ class FoldAffine:
                 and editor.shape(source)[0] == 1
             ):
                 _emit_depthwise(editor, node, source, scale, offset)
+            elif node.op == "conv" and (new := _with_signs(editor, node, scale, offset)):
+                editor.emit(new)
             else:
                 editor.keep(node)
         return editor.finish()
+
+
+def _with_signs(editor: Editor, node: Node, scale: FloatArray, offset: FloatArray) -> Node | None:
+    """Return a node whose filter's codes are signs, so that powers of two are exact.
+
+    None if it does not map codes onto codes, has such a filter, or a bias between its steps.
+    """
+    source, weights, bias = node.inputs
+    like, before = editor.tensors[editor.resolve(weights)], editor.quantization(source)
+    formats = before, editor.tensors[node.name].quant
+    if like.quant is not None or any(q is None or q.op != _STEPS for q in formats):
+        return None
+    assert before is not None
+    steps = np.where(scale == 0, 1.0, np.abs(scale))
+    places = offset / (steps * np.asarray(before.args["scale"]).reshape(-1))
+    if not np.allclose(places, np.round(places), rtol=0, atol=_WHOLE):
+        return None
+    column = (-1, 1, 1, 1)
+    args = {"zero_point": 0, "scale": steps.reshape(column), "bits": 8, "signed": True,
+            "symmetric": True}  # fmt: skip
+    name = editor.constant(f"{weights}_signs", scale.reshape(column), like)
+    editor.tensors[name] = replace(editor.tensors[name], quant=Quantization(_STEPS, args))
+    return replace(node, inputs=(source, name, bias))
 
 
 def _is_rounded(editor: Editor, node: Node) -> bool:

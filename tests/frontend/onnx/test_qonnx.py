@@ -9,6 +9,8 @@ from nnef_hw.build.fixed import fix_model
 from nnef_hw.cli import main
 from nnef_hw.errors import NnefHwError
 from nnef_hw.numerics import QType
+from nnef_hw.passes import simplify
+from nnef_hw.quantize import quantize
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
 from nnef_hw.reference.float_quantize import encode
 
@@ -219,6 +221,31 @@ class TestTrunc:
         proto = model("Trunc", [1, 64], 0.1, 0, 8, scale, 6, rounding_mode="FLOOR")
         found = run_float(read(proto), {"x": codes * float(np.float32(0.1))})["y"]
         np.testing.assert_allclose(found, codes / 4 * np.float32(scale), rtol=1e-6)
+
+    @pytest.mark.parametrize("cut", [(4,), (1.6, 4)])
+    def test_averages_of_codes_are_exact(self, read, cut):
+        """Brevitas' average pools: a mean, times the number of pixels, without the low bits."""
+        proto = model("Trunc", [1, 2, 4, 8], 0.1, 0, 8, *cut, rounding_mode="FLOOR", signed=0)
+        helper = onnx.helper
+        nodes = [
+            helper.make_node("Quant", ["x", "p0", "p1", "four"], ["c"], domain=GENERAL, signed=0),
+            helper.make_node("AveragePool", ["c"], ["m"], kernel_shape=[4, 4], strides=[4, 4]),
+            helper.make_node("Mul", ["m", "count"], ["s"]),
+        ]
+        proto.graph.node.pop()
+        proto.graph.node[0].input[0], proto.graph.node[0].output[0] = "s", "y"
+        for node in reversed(nodes):
+            proto.graph.node.insert(0, node)
+        constants = {"four": 4.0, "count": 16.0}
+        proto.graph.initializer.extend(
+            onnx.numpy_helper.from_array(np.float32(value), name)
+            for name, value in constants.items()
+        )
+        graph = quantize(simplify(read(proto)), None)
+        codes = np.random.default_rng(1).integers(0, 16, (400, 2, 4, 8))
+        sums = codes.reshape(400, 2, 4, 2, 4).sum(axis=(2, 4))
+        found = run_fixed(graph, {"x": codes})["y"]
+        np.testing.assert_array_equal(found.reshape(sums.shape), sums // 16)
 
     def test_older_files_keep_the_scale(self, read):
         codes = np.arange(0, 256)[None]

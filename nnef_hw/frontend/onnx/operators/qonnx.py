@@ -22,7 +22,7 @@ from nnef_hw.ir import Quantization
 
 __all__: list[str] = []
 
-_MAX_BITS = 32
+_MAX_BITS, _WIDE_BITS = 32, 16
 _UNIFORM = 1e-6
 """Thresholds are stored in float32: by so much of a step may they miss equal distances."""
 
@@ -104,9 +104,11 @@ def trunc(call: OnnxCall) -> Value:
         raise call.error(f"{in_bits} bits are cut to {bits}, which are more")
     known = x.tensor.quant
     if known is None or not np.array_equal(known.args.get("scale", 0), source.scale):
-        whole = replace(source, limits=_limits(_MAX_BITS, signed=True))
-        x = _rounded(call, x, replace(whole, element=_element(_MAX_BITS, whole.limits)), "ROUND")
-        bits, signed = (bits, signed) if is_newer else (_MAX_BITS, True)
+        # hardware has 16 bits, which never limit what the file says has fewer
+        widest = _WIDE_BITS if in_bits < _WIDE_BITS else _MAX_BITS
+        whole = replace(source, limits=_limits(widest, signed=True))
+        x = _rounded(call, x, replace(whole, element=_element(widest, whole.limits)), "ROUND")
+        bits, signed = (bits, signed) if is_newer else (widest, True)
     elif not is_newer:
         signed = bool(known.args["signed"])
     limits = _limits(bits, signed=signed, narrow=narrow and is_newer)
