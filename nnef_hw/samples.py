@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,17 @@ from numpy.typing import NDArray
 
 from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph
-from nnef_hw.ir.batch import join_batch, samples_shape, split_samples
+from nnef_hw.ir.batch import (
+    join_batch,
+    join_steps,
+    sample_extents,
+    samples_shape,
+    sequences_shape,
+    split_samples,
+    split_sequences,
+)
 
-__all__ = ["Samples", "Score", "load_samples", "score", "spread_order"]
+__all__ = ["Samples", "Score", "labelled", "load_samples", "score", "spread_order"]
 
 CALIBRATION_LIMIT = 200
 CALIBRATION_SHARE = 5
@@ -24,10 +33,15 @@ CALIBRATION_SHARE = 5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """Inputs of a network, one array [N, ...] per graph input, and perhaps labels [N, ...]."""
+    """Inputs of a network, one array [N, ...] per graph input, and perhaps labels [N, ...].
+
+    Those of a network with states are sequences [N, T, ...]; their labels are of every step or of
+    the last one. ``is_lone`` tells that a file holds one sequence without an axis for it.
+    """
 
     inputs: Mapping[str, NDArray[Any]]
     labels: NDArray[Any] | None = None
+    is_lone: bool = False
 
     def __len__(self) -> int:
         return len(next(iter(self.inputs.values())))
@@ -35,7 +49,9 @@ class Samples:
     def __getitem__(self, index: slice | NDArray[np.bool_]) -> Samples:
         """Return some of the samples."""
         labels = None if self.labels is None else self.labels[index]
-        return Samples({name: x[index] for name, x in self.inputs.items()}, labels)
+        return replace(
+            self, inputs={name: x[index] for name, x in self.inputs.items()}, labels=labels
+        )
 
     def split(self) -> tuple[Samples, Samples]:
         """Return calibration samples, every n-th for at most min(200, 20%), and the others.
@@ -85,7 +101,8 @@ def load_samples(path: Path | str, graph: Graph) -> Samples:
     """Read a sample file for a graph.
 
     It holds one array per graph input by name, or ``inputs`` if there is only one; ``labels`` is
-    optional. The samples of an input are [N, ...] if its batch extent is 1, else [N, *shape].
+    optional. The samples of an input are [N, ...] if its batch extent is 1, else [N, *shape]; of a
+    graph with states [N, T, ...], or [T, ...] for one sequence, which gets an axis in front.
 
     Raises
     ------
@@ -95,6 +112,7 @@ def load_samples(path: Path | str, graph: Graph) -> Samples:
     path = Path(path)
     arrays = _read(path)
     inputs: dict[str, NDArray[Any]] = {}
+    lone = False
     for name in graph.inputs:
         key = name if name in arrays else "inputs"
         if key not in arrays or (key == "inputs" and key != name and len(graph.inputs) > 1):
@@ -105,18 +123,44 @@ def load_samples(path: Path | str, graph: Graph) -> Samples:
                 f"{path}: no array {name!r}; it holds {found}",
                 remedy=f"store {expected}{also} with the sample number as the first axis",
             )
-        inputs[name] = _check(path, key, arrays[key], graph.tensor(name).shape)
+        shape = graph.tensor(name).shape
+        inputs[name] = _check(path, key, arrays[key], shape, is_sequence=bool(graph.states))
+        if graph.states and split_samples(arrays[key], shape) is not None:
+            lone = True
     counts = {len(x) for x in inputs.values()}
     labels = arrays.get("labels")
+    if labels is not None and lone:
+        labels = labels[np.newaxis]
     if labels is not None:
         counts.add(len(labels) if labels.ndim else 0)
     if len(counts) > 1:
         raise SampleError(f"{path}: arrays have different numbers of samples: {sorted(counts)}")
+    steps = {x.shape[1] for x in inputs.values()} if graph.states else {1}
+    if len(steps) > 1:
+        raise SampleError(f"{path}: sequences have different numbers of steps: {sorted(steps)}")
     if labels is not None and not np.issubdtype(labels.dtype, np.integer):
         _check_numbers(path, "labels", labels)
     if labels is not None:
-        _check_labels(path, labels, graph)
-    return Samples(inputs, labels)
+        _check_labels(path, labels, graph, max(steps, default=1))
+    return Samples(inputs, labels, lone)
+
+
+def labelled(
+    graph: Graph, outputs: NDArray[Any], labels: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the real outputs that labels are for, and these, for :func:`score`.
+
+    Labels of a graph with states are of every step of ``outputs`` [N, T, ...], or of the last one
+    of every sequence: their number tells.
+    """
+    if not graph.states:
+        return outputs, labels
+    extents = sample_extents(graph.tensor(graph.outputs[0]).shape)
+    steps = outputs.reshape(-1, outputs.shape[outputs.ndim - len(extents) - 1], *extents)
+    is_class = np.issubdtype(labels.dtype, np.integer)
+    if labels.size == steps.size // (math.prod(extents) if is_class else 1):
+        return steps.reshape(-1, *extents), labels.reshape(len(steps) * steps.shape[1], -1)
+    return steps[:, -1], labels
 
 
 def score(outputs: NDArray[Any], labels: NDArray[Any]) -> Score:
@@ -154,21 +198,26 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
     raise SampleError(f"{path} holds one array", remedy="write it with numpy.savez")
 
 
-def _check(path: Path, name: str, x: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    samples = split_samples(x, shape)
+def _check(
+    path: Path, name: str, x: NDArray[Any], shape: tuple[int, ...], *, is_sequence: bool
+) -> NDArray[Any]:
+    samples = (split_sequences if is_sequence else split_samples)(x, shape)
     if samples is None:
         raise SampleError(
             f"{path}: array {name!r} has shape {list(x.shape)}, but the model takes "
-            f"{samples_shape(shape)}"
+            f"{(sequences_shape if is_sequence else samples_shape)(shape)}"
         )
-    if not len(samples):
+    if not samples.size:
         raise SampleError(f"{path}: array {name!r} has no samples")
     _check_numbers(path, name, samples)
-    return join_batch(samples, shape)
+    return (join_steps if is_sequence else join_batch)(samples, shape)
 
 
-def _check_labels(path: Path, labels: NDArray[Any], graph: Graph) -> None:
-    """Refuse labels that outputs cannot be scored with: one class, or one value per output."""
+def _check_labels(path: Path, labels: NDArray[Any], graph: Graph, steps: int) -> None:
+    """Refuse labels that outputs cannot be scored with: one class, or one value per output.
+
+    They may be of each of the steps of a sequence.
+    """
     per_sample = labels.size // len(labels)
     if np.issubdtype(labels.dtype, np.integer):
         expected, remedy = 1, "give one class number per sample"
@@ -178,7 +227,7 @@ def _check_labels(path: Path, labels: NDArray[Any], graph: Graph) -> None:
         raise SampleError(
             f"{path}: labels are {labels.dtype}", remedy="give integers (classes) or floats"
         )
-    if per_sample != expected:
+    if per_sample not in {expected, expected * steps}:
         raise SampleError(
             f"{path}: array 'labels' has shape {list(labels.shape)}, {per_sample} per sample",
             remedy=remedy,

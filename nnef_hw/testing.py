@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from nnef_hw.errors import Location
-from nnef_hw.ir import Graph, Node, Tensor, verify
+from nnef_hw.ir import Graph, Node, State, Tensor, verify
 from nnef_hw.reference.registry import Call, evaluate
 
 __all__ = ["GraphBuilder"]
@@ -29,12 +30,24 @@ class GraphBuilder:
         self._inputs: list[str] = []
         self._tensors: dict[str, Tensor] = {}
         self._nodes: list[Node] = []
+        self._states: dict[str, State] = {}
 
     def input(self, name: str, shape: Sequence[int]) -> str:
         """Add a graph input."""
         self._inputs.append(name)
         self._tensors[name] = Tensor(name, tuple(shape))
         return name
+
+    def state(self, name: str, initial: ArrayLike) -> str:
+        """Add a state, which :meth:`update` gives its next values."""
+        data = np.asarray(initial, np.float64)
+        self._tensors[name] = Tensor(name, data.shape, location=Location(f"{self.name}.nnef", 0))
+        self._states[name] = State(data, name, label=name)
+        return name
+
+    def update(self, state: str, result: str) -> None:
+        """Let a state take over a tensor's value for the next inference."""
+        self._states[state] = replace(self._states[state], result=result)
 
     def constant(self, name: str, data: ArrayLike, label: str | None = None) -> str:
         """Add a variable (with a label) or a literal."""
@@ -137,6 +150,7 @@ class GraphBuilder:
             outputs=outputs or self._nodes[-1].outputs,
             tensors=dict(self._tensors),
             nodes=tuple(self._nodes),
+            states=dict(self._states),
         )
         verify(graph)
         return graph

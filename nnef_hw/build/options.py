@@ -17,6 +17,7 @@ from nnef_hw.codegen.board import DEFAULT_BAUD, check_clock
 from nnef_hw.codegen.ip import is_ip_name
 from nnef_hw.devices import Target, find_device
 from nnef_hw.errors import UsageError
+from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.quantize import Scheme
 
 __all__ = ["BuildOptions", "check_options"]
@@ -61,7 +62,7 @@ class BuildOptions:
         Formats of tensors that the model's author did not quantize.
     accuracy_drop
         Points that may be lost by searching narrower weights; None: no search.
-    dims, lenient, outputs, bind
+    dims, lenient, outputs, bind, states
         How to read the model, see :func:`nnef_hw.frontend.load`.
     command
         Command line that gives this build, for the report.
@@ -89,6 +90,7 @@ class BuildOptions:
     lenient: bool = False
     outputs: Sequence[str] = ()
     bind: Mapping[str, float] = field(default_factory=dict)
+    states: NamedStates = field(default_factory=dict)
     command: str = ""
 
     @property

@@ -158,6 +158,7 @@ def _read(options: BuildOptions) -> tuple[Graph, Samples | None]:
         lenient=options.lenient,
         outputs=options.outputs,
         bind=options.bind,
+        states=options.states,
     )
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
     return graph, samples

@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 PIPE_WIDTH = 120
+AUTO = "auto"
 
 Command: TypeAlias = Callable[[argparse.Namespace], int]
 # argparse has no public name for what add_subparsers returns.
@@ -87,6 +88,15 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         help="cut an ONNX model at these values, which become its results",
     )
     parser.add_argument(
+        "--state",
+        type=_state,
+        action="append",
+        default=[],
+        metavar="IN=OUT",
+        help="make an input a state that takes over an output for the next inference, e.g. "
+        "h_in=h_out (repeatable); auto: those that their names tell",
+    )
+    parser.add_argument(
         "--lenient",
         action="store_true",
         help="accept legacy NNEF, which 1.0 and its drafts allowed and 1.0.5 does not",
@@ -136,6 +146,13 @@ def _bind(text: str) -> tuple[str, float]:
     return name, number
 
 
+def _state(text: str) -> tuple[str, str]:
+    before, _, after = text.partition("=")
+    if text != AUTO and not (before and after):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither IN=OUT nor {AUTO!r}")
+    return before, after
+
+
 def _names(text: str) -> list[str]:
     names = text.split(",")
     if not all(names):
@@ -153,7 +170,19 @@ def reading(options: argparse.Namespace) -> dict[str, Any]:
     for name, number in options.bind:
         if bind.setdefault(name, number) != number:
             raise UsageError(f"--bind {name} is given as {bind[name]:g} and as {number:g}")
-    return {"dims": dims, "lenient": options.lenient, "outputs": options.outputs, "bind": bind}
+    states: dict[str, str] = {}
+    for before, after in options.state:
+        if states.setdefault(before, after) != after:
+            raise UsageError(f"--state {before} is given as {states[before]} and as {after}")
+    if "" in states.values() and len(states) > 1:
+        raise UsageError(f"--state {AUTO} finds all states", remedy="omit it, or the others")
+    return {
+        "dims": dims,
+        "lenient": options.lenient,
+        "outputs": options.outputs,
+        "bind": bind,
+        "states": AUTO if "" in states.values() else states,
+    }
 
 
 def print_json(value: Any) -> None:

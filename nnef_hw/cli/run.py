@@ -82,6 +82,8 @@ def _run(options: argparse.Namespace) -> int:
     executor = make_executor(options.model, options.on, port=options.port, **reading(options))
     samples = load_samples(options.input, executor.graph)
     outputs = executor.run(samples.inputs)
+    if samples.is_lone:
+        outputs = {name: value[0] for name, value in outputs.items()}
     with atomic_file(options.output) as file:
         np.savez(file, **dict[str, Any](outputs))
     if options.json:

@@ -8,7 +8,7 @@ from typing import Any
 from nnef_hw.engine.layer import lowers
 from nnef_hw.engine.tail import tails
 from nnef_hw.errors import NnefHwError, UnsupportedError
-from nnef_hw.ir import Graph, Node, StreamOrder, Trait, image_shape
+from nnef_hw.ir import Graph, Node, StreamOrder, Tensor, Trait, image_shape
 from nnef_hw.ir.operators import ConvAttributes, PoolAttributes, WindowAttributes
 from nnef_hw.numerics import AddRequant, Requant
 from nnef_hw.parts.engine import CODE_BITS
@@ -25,10 +25,17 @@ def check_engine(graph: Graph) -> list[NnefHwError]:
     """
     errors: list[NnefHwError] = []
 
-    def refuse(reason: str, remedy: str, node: Node | None = None) -> None:
-        location = node.location if node else None
+    def refuse(reason: str, remedy: str, what: Node | Tensor | None = None) -> None:
+        location = what.location if what else None
         errors.append(UnsupportedError(reason, remedy=remedy, location=location))
 
+    for name in graph.states:
+        refuse(
+            f"the variable {name!r} keeps a value between inferences, which is not supported in "
+            "hardware",
+            "make it an input of the graph, and its next value an output",
+            graph.tensor(name),
+        )
     for what, names in (("input", graph.inputs), ("output", graph.outputs)):
         if len(names) != 1:
             refuse(f"the model has {len(names)} {what}s; the engine takes one", STREAM)

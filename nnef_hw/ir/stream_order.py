@@ -92,7 +92,7 @@ class StreamOrder:
 
     The host sends inputs, and takes outputs, in any order that is theirs but for an exchange of two
     axes: it sends an image [1, H, W, C] as it is if that is what the layers want. What it does
-    needs no hardware.
+    needs no hardware. A state streams in the order of its tensor, and so does its next value.
 
     Attributes
     ----------
@@ -105,12 +105,14 @@ class StreamOrder:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
+        sent = [_behind_reshapes(graph, name) for name in graph.inputs]
         self._sources = {
             source: HostStream(source, stream_image(graph.tensor(source).shape))
-            for source in (_behind_reshapes(graph, name) for name in graph.inputs)
+            for source in (*sent, *graph.states)
         }
         read = {name for node in graph.nodes if not node.has(Trait.MOVES) for name in node.inputs}
-        self._choose_inputs(read)
+        read.update(state.result for state in graph.states.values())
+        self._choose_inputs(sent, read)
         self.inputs = {name: self._sources[_behind_reshapes(graph, name)] for name in graph.inputs}
         self.outputs = {name: self._output(name) for name in graph.outputs}
         read.update(stream.tensor for stream in self.outputs.values())
@@ -167,12 +169,12 @@ class StreamOrder:
             found = _exchanged(found, shape, [0, *range(2, len(shape)), 1])
         return None if found is None else _merged(found)
 
-    def _choose_inputs(self, read: Iterable[str]) -> None:
+    def _choose_inputs(self, sent: Sequence[str], read: Iterable[str]) -> None:
         """Let the host send each input in the order in which most of its readers want it."""
         readers: dict[str, list[str]] = {}
         for name in sorted(read):
             origin = self.origin(name)[0]
-            if origin in self._sources:
+            if origin in sent:
                 readers.setdefault(origin, []).append(name)
         for source, names in readers.items():
             usual = self._sources[source]
@@ -209,7 +211,8 @@ class StreamOrder:
 
 def _behind_reshapes(graph: Graph, name: str) -> str:
     """Return what an input is behind reshapes that alone read it."""
-    while name not in graph.outputs:
+    kept = {*graph.outputs, *(state.result for state in graph.states.values())}
+    while name not in kept:
         readers = graph.consumers(name)
         if len(readers) != 1 or readers[0].op != "reshape":
             break

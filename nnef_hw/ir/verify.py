@@ -16,6 +16,7 @@ Stages and the attributes they add:
   :mod:`nnef_hw.tflite_numerics`; table operators carry ``table``
   (int64 array, :mod:`nnef_hw.tables`), ``softmax`` too (indexed by ``max - code``).
   Operands and result of ``max``, ``min`` and ``concat`` have one QType.
+  A state, in whose ``initial`` are codes, and its next value have one QType.
   A filter keeps shape [outC, inC, ...], a bias has shape [1, outC] in int32 codes at
   ``scale_in * scale_w[c]`` without any zero point folded in.
 """
@@ -62,7 +63,12 @@ def verify(graph: Graph) -> None:
     for name, state in graph.states.items():
         assert state.result in defined, f"state {name}: its next value is never computed"
         assert graph.tensor(name).data is None, f"state {name} is taken for a constant"
-        assert state.initial.shape == graph.tensor(name).shape, f"state {name}: another shape"
+        shapes = {state.initial.shape, graph.tensor(name).shape, graph.tensor(state.result).shape}
+        assert len(shapes) == 1, f"state {name}: it has several shapes"
+        if graph.stage == Stage.FIXED:
+            formats = {graph.tensor(tensor).qtype for tensor in (name, state.result)}
+            assert len(formats) == 1, f"state {name}: its next value has another format"
+            assert np.issubdtype(state.initial.dtype, np.integer), f"state {name}: no codes"
     for tensor in graph.tensors.values():
         if tensor.data is not None:
             assert tensor.data.shape == tensor.shape, f"{tensor.name}: data has another shape"

@@ -14,7 +14,7 @@ from nnef_hw.passes.editor import channel_values, is_trivial
 from nnef_hw.passes.names import authors_name
 from nnef_hw.reference.windows import pool_counts
 
-__all__ = ["find_unsupported", "refuse_states"]
+__all__ = ["find_unsupported"]
 
 Problem = tuple[str, str]
 
@@ -22,19 +22,6 @@ checks = PerOperator[Callable[[Graph, Node], Iterator[Problem]]]("check")
 """Yield what is in a node's way, beside what its operands hold; reason and remedy."""
 
 _CONTENTS = {"integer": "integers", "logical": "logical values"}
-
-
-def refuse_states(graph: Graph) -> list[NnefHwError]:
-    """Return one error for each variable that ``update`` changes."""
-    return [
-        UnsupportedError(
-            f"the variable {name!r} keeps a value between inferences, which is not supported in "
-            "hardware",
-            remedy="make it an input of the graph, and its next value an output",
-            location=graph.tensor(name).location,
-        )
-        for name in graph.states
-    ]
 
 
 def find_unsupported(graph: Graph) -> list[NnefHwError]:
@@ -57,15 +44,25 @@ def find_unsupported(graph: Graph) -> list[NnefHwError]:
             if others:
                 remedy += f" (of ONNX: --outputs {others})"
             errors.append(UnsupportedError(reason, remedy=remedy))
+    for name, state in graph.states.items():
+        if graph.tensor(state.result).data is not None:
+            errors.append(
+                UnsupportedError(
+                    f"the variable {name!r} takes a constant for its next value",
+                    remedy="use that constant in place of the variable",
+                    location=graph.tensor(name).location,
+                )
+            )
     return errors
 
 
 def _input_problems(graph: Graph) -> Iterator[NnefHwError]:
-    for name in graph.inputs:
+    for name in (*graph.inputs, *graph.states):
         tensor = graph.tensor(name)
         if tensor.dtype != "scalar":
+            what = "variable" if name in graph.states else "input"
             yield UnsupportedError(
-                f"input {name!r} holds {_CONTENTS[tensor.dtype]}",
+                f"{what} {name!r} holds {_CONTENTS[tensor.dtype]}",
                 remedy="hardware computes with quantized real numbers only",
                 location=tensor.location,
             )

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.errors import SampleError
-from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.ir import Graph, Node, State, Trait, open_states
 from nnef_hw.numerics import QType
 from nnef_hw.quantize.equalize import equalize
 from nnef_hw.quantize.formats import Formats
 from nnef_hw.quantize.importer import build_fixed
 from nnef_hw.quantize.layer import LayerQuantizer
+from nnef_hw.quantize.loops import step_samples
 from nnef_hw.quantize.observe import Observation, Progress, observe
 from nnef_hw.quantize.params import FixedParams, LayerParams
 from nnef_hw.quantize.scheme import Scheme
@@ -42,8 +43,8 @@ def quantize(
     graph
         Graph of the canonical stage.
     samples
-        Real calibration inputs, one array [N, ...] per graph input; None if the graph is
-        quantized already.
+        Real calibration inputs, one array [N, ...] per graph input; sequences [N, T, ...] if it has
+        states. None if the graph is quantized already.
     scheme
         Formats of tensors that are not quantized already.
     progress
@@ -101,23 +102,28 @@ def _chooser(
     scheme: Scheme,
     progress: Progress | None,
 ) -> _Chooser:
-    check_layers(scheme, graph)
+    check_layers(scheme, open_states(graph))
     if scheme.rounding == "author":
         scheme = replace(scheme, rounding=graph.rounding or "half_up")
+    states, step = graph.states, open_states(graph)
     if samples is None:
-        return _Chooser(graph, scheme, {}, None, None)
+        return _Chooser(step, states, scheme, {}, None, None)
+    samples, graph = step_samples(graph, samples), step
     found = observe(graph, samples, progress)
     schemes = (scheme, *map(scheme.of, scheme.layers))
     simulation = None
     if any(s.correct_bias or s.weight_rounding == "adaptive" for s in schemes):
         simulation = Simulation(graph, samples) if Simulation.is_possible(graph) else None
-    return _Chooser(graph, scheme, found, simulation, progress)
+    return _Chooser(graph, states, scheme, found, simulation, progress)
 
 
 class _Chooser:
+    """Chooses for one step of a network with these states."""
+
     def __init__(
         self,
         graph: Graph,
+        states: Mapping[str, State],
         scheme: Scheme,
         found: Mapping[str, Observation],
         simulation: Simulation | None,
@@ -128,7 +134,7 @@ class _Chooser:
         self._scheme = scheme
         self._found = found
         self._simulation = simulation
-        self._formats = Formats(graph, scheme, found)
+        self._formats = Formats(graph, scheme, found, states)
         self._layers: dict[str, LayerParams] = {}
         self.widths: Collection[int] = ()
         self.other_widths: dict[str, dict[int, LayerParams]] = {}

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.ir import Graph, Node, Trait, open_states
 from nnef_hw.ir.operators import WeightsAttributes
 
 __all__ = ["equalize"]
@@ -32,7 +32,9 @@ def equalize(graph: Graph) -> Graph:
     them quantized by the model's author, nor anything between. A channel that one of them does
     not use stays as it is.
     """
-    pairs = list(_pairs(graph))
+    # A next value of a state is read in the next step.
+    step = open_states(graph)
+    pairs = list(_pairs(step))
     if not pairs:
         return graph
     arrays: _Arrays = {

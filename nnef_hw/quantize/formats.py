@@ -10,10 +10,11 @@ from typing import ClassVar
 import numpy as np
 
 from nnef_hw.errors import SampleError
-from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.ir import Graph, Node, State, Trait
 from nnef_hw.ir.activation import activation_limits
 from nnef_hw.ir.operators import PerOperator, PoolAttributes
 from nnef_hw.numerics import QType
+from nnef_hw.quantize.loops import state_groups
 from nnef_hw.quantize.observe import Observation
 from nnef_hw.quantize.one_format import (
     computing_node,
@@ -41,6 +42,8 @@ class Formats:
     ----------
     found
         Observations on samples, by activation; empty without samples.
+    states
+        States of the network, of which ``graph`` is one step.
 
     Attributes
     ----------
@@ -50,7 +53,13 @@ class Formats:
         Real value of one accumulator step of a ``conv`` or ``linear``, by node name.
     """
 
-    def __init__(self, graph: Graph, scheme: Scheme, found: Mapping[str, Observation]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        scheme: Scheme,
+        found: Mapping[str, Observation],
+        states: Mapping[str, State],
+    ) -> None:
         self.graph = graph
         self.scheme = scheme
         self.chosen: dict[str, QType] = {}
@@ -59,11 +68,48 @@ class Formats:
         self._owners = format_owners(graph) if found else {}
         self._narrow = exact_operands(graph)
         self._padded = padded_values(graph)
+        self._states = states
+        self._groups = state_groups(graph, states)
+        self._of_groups: dict[frozenset[str], QType] = {}
 
     def choose_input(self, name: str) -> QType:
         """Choose the format of a graph input."""
-        self.chosen[name] = source_activation(self.graph.tensor(name)) or self.observed(name)
+        self.chosen[name] = (
+            self.of_state(name) or source_activation(self.graph.tensor(name)) or self.observed(name)
+        )
         return self.chosen[name]
+
+    def of_state(self, name: str) -> QType | None:
+        """Return the format that a tensor shares with a state; None if it shares it with none.
+
+        It spans the values of all that share it, with as many bits as the widest has; the author's
+        comes first.
+        """
+        group = self._groups.get(name)
+        if group is None:
+            return None
+        if group not in self._of_groups:
+            self._of_groups[group] = self._shared_by(group)
+        return self._of_groups[group]
+
+    def _shared_by(self, group: frozenset[str]) -> QType:
+        names = sorted(group, key=lambda name: (name not in self._states, name))
+        for name in names:
+            source_format = source_activation(self.graph.tensor(name))
+            if source_format is not None:
+                return source_format
+        schemes = [self.scheme_of(name) for name in names]
+        bits = max(scheme.activation_bits for scheme in schemes)
+        if not self._narrow.isdisjoint(group):
+            bits = min(bits, TABLE_BITS)
+        ends = [end for name in names for end in self.span(name)]
+        ends += [
+            float(end)
+            for name in names
+            if name in self._states
+            for end in (self._states[name].initial.min(), self._states[name].initial.max())
+        ]
+        return replace(schemes[0], activation_bits=bits).activation(min(ends), max(ends))
 
     def choose(self, node: Node) -> QType:
         """Choose the formats of a node's result and of its constants.
@@ -134,13 +180,16 @@ class Formats:
         return min(lo, *padded, lo), max(hi, *padded, hi)
 
     def shared(self, name: str) -> QType | None:
-        """Return the format of the operator that alone reads a result and has one for all."""
-        return self.joint(name) if name in self._owners else None
+        """Return the format of a state, or of the operator that alone reads a result.
+
+        Of operators, those that have one format for all; None if there is neither.
+        """
+        return self.of_state(name) or (self.joint(name) if name in self._owners else None)
 
     def joint(self, name: str) -> QType:
         """Return the format of a ``max``, ``min`` or ``concat``: the union of its operands'."""
         owner = self._owners.get(name, name)
-        source_format = source_activation(self.graph.tensor(owner))
+        source_format = source_activation(self.graph.tensor(owner)) or self.of_state(owner)
         if source_format is not None:
             return source_format
         results = {owner, *(name for name, other in self._owners.items() if other == owner)}

@@ -11,7 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.errors import UnsupportedError
-from nnef_hw.ir import Graph, Node, Stage, Tensor, Trait, verify
+from nnef_hw.ir import (
+    Graph,
+    Node,
+    Stage,
+    State,
+    Tensor,
+    Trait,
+    close_states,
+    open_states,
+    verify,
+)
 from nnef_hw.ir.activation import activation_limits
 from nnef_hw.ir.operators import PadAttributes, PerOperator, PoolAttributes
 from nnef_hw.numerics import (
@@ -55,12 +65,24 @@ def build_fixed(graph: Graph, params: FixedParams) -> Graph:
         If ``params`` lacks a tensor or a layer.
     """
     assert graph.stage == Stage.CANONICAL, graph.stage
-    builder = _Builder(graph, params)
-    for name in graph.inputs:
+    step = open_states(graph)
+    builder = _Builder(step, params)
+    for name in step.inputs:
         builder.set_qtype(name, params.activations[name])
-    for node in graph.nodes:
+    for node in step.nodes:
         builder.convert(node)
-    fixed = graph.replaced(nodes=tuple(builder.nodes), tensors=builder.tensors, stage=Stage.FIXED)
+    taken = [builder.taken_over(name, state) for name, state in graph.states.items()]
+    step = step.replaced(
+        nodes=tuple(builder.nodes),
+        tensors=builder.tensors,
+        stage=Stage.FIXED,
+        outputs=(*graph.outputs, *taken),
+    )
+    states = {
+        name: replace(state, initial=builder.qtype(name).quantize(state.initial))
+        for name, state in graph.states.items()
+    }
+    fixed = close_states(step, states)
     verify(fixed)
     return fixed
 
@@ -104,6 +126,13 @@ class _Builder:
         self.set_qtype(result, target)
         self.nodes.append(table.with_attrs(table=self.table(table, self.qtype(name), target)))
         return result
+
+    def taken_over(self, name: str, state: State) -> str:
+        """Return the tensor whose codes are those of a state's next value, in its format."""
+        target, result = self.qtype(name), state.result
+        if self.qtype(result) == target:
+            return result
+        return self.requantized(Node("update", (result,), (name,)), result, target)
 
     def table(self, node: Node, source: QType, target: QType) -> NDArray[np.int64]:
         """Return the codes of a function at every code of its input."""

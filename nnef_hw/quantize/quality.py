@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,9 +25,9 @@ class Judge:
     graph
         The real network.
     inputs
-        One array [N, ...] per graph input.
+        One array [N, ...] per graph input; sequences [N, T, ...] if it has states.
     labels
-        Classes, [N]; None if there are none, or numbers to come close to.
+        Classes, [N], or of every step [N, T]; None if there are none, or numbers to come close to.
 
     Attributes
     ----------
@@ -41,7 +42,7 @@ class Judge:
         self._inputs = inputs
         self._real = self._flat(run_float(graph, inputs))
         is_class = labels is not None and np.issubdtype(labels.dtype, np.integer)
-        self._labels = labels.reshape(-1) if labels is not None and is_class else None
+        self._labels = labels if labels is not None and is_class else None
         self._classifies = self._labels is not None or (
             labels is None and all(y.shape[1] > 1 for y in self._real)
         )
@@ -73,15 +74,26 @@ class Judge:
             return 100.0 * float(np.sqrt(self.noise(fixed))), 0.0
         drops = []
         for found, real in zip(self.outputs(fixed), self._real, strict=True):
+            labels = self._labels
+            if labels is not None:
+                found, real = (self._labelled(y, labels) for y in (found, real))
+                labels = labels.reshape(-1)
             decided, expected = _classes(found), _classes(real)
-            labels = expected if self._labels is None else self._labels
+            if labels is None:
+                labels = expected
             lost = 100.0 * ((expected == labels).astype(float) - (decided == labels))
             drops.append((float(lost.mean()), float(lost.std()) / len(lost) ** 0.5))
         return max(drops)
 
+    def _labelled(self, y: FloatArray, labels: NDArray[Any]) -> FloatArray:
+        """Return the outputs that labels are for: of all steps, or the last of every sequence."""
+        return y[len(y) // labels.size - 1 :: len(y) // labels.size]
+
     def _flat(self, outputs: Mapping[str, NDArray[Any]]) -> list[FloatArray]:
+        """Return outputs [N, values]; of sequences, those of all steps."""
+        axes = 2 if self._graph.states else 1
         arrays = (np.asarray(outputs[name], np.float64) for name in self._graph.outputs)
-        return [y.reshape(len(y), -1) for y in arrays]
+        return [y.reshape(math.prod(y.shape[:axes]), -1) for y in arrays]
 
 
 def _classes(y: FloatArray) -> NDArray[np.int64]:

@@ -34,6 +34,7 @@ from nnef_hw.numerics import (
 )
 from nnef_hw.reference.float import check_inputs
 from nnef_hw.reference.rearrange import depth_to_space, repeat_pixels, take_slice
+from nnef_hw.reference.sequences import Sequences
 from nnef_hw.reference.windows import convolve, gather_taps, pad_border, pool_counts
 from nnef_hw.tables import look_up
 from nnef_hw.tflite_numerics import (
@@ -114,20 +115,31 @@ def run_fixed(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Cod
     graph
         Graph of the fixed stage.
     inputs
-        Integer codes [N, ...] for every graph input, see :func:`quantize_inputs`.
+        Integer codes [N, ...] for every graph input, see :func:`quantize_inputs`. Of a graph with
+        states, [T, ...] are the steps of one sequence and [N, T, ...] those of several; each
+        begins with the initial states.
 
     Raises
     ------
     SampleError
         If an input is missing, of another shape, not of integers, or not within its format.
     """
-    chunks = [{name: v[name] for name in graph.outputs} for v in iterate_fixed(graph, inputs)]
-    return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in graph.outputs}
+    chunks = ({name: v[name] for name in graph.outputs} for v in iterate_fixed(graph, inputs))
+    return _arranged(graph, inputs, chunks)
 
 
 def trace_fixed(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Codes]:
-    """Return the codes of every activation by name, graph inputs included."""
-    chunks = list(iterate_fixed(graph, inputs))
+    """Return the codes of every activation by name, inputs and states included."""
+    return _arranged(graph, inputs, iterate_fixed(graph, inputs))
+
+
+def _arranged(
+    graph: Graph, inputs: Mapping[str, NDArray[Any]], found: Iterator[dict[str, Codes]]
+) -> dict[str, Codes]:
+    """Join chunks, in the form in which the inputs were given."""
+    if graph.states:
+        return Sequences.of(graph, check_inputs(graph, inputs)).arrange(found)
+    chunks = list(found)
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
 
 
@@ -168,16 +180,28 @@ def qtype_of(tensor: Tensor) -> QType:
 
 
 def iterate_fixed(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> Iterator[dict[str, Codes]]:
-    """Yield every activation's codes, a few samples at a time; see :func:`run_fixed`."""
+    """Yield every activation's codes, a few samples at a time; see :func:`run_fixed`.
+
+    Of a graph with states, these are the steps of whole sequences, one sequence after the other.
+    """
     arrays = {name: _check_codes(graph, name, np.asarray(x)) for name, x in inputs.items()}
     arrays = {name: x.astype(np.int64) for name, x in check_inputs(graph, arrays).items()}
-    count = len(next(iter(arrays.values())))
+    sequences = Sequences.of(graph, arrays) if graph.states else None
+    count = sequences.extents[0] if sequences else len(next(iter(arrays.values())))
+    initial = {
+        name: join_batch(state.initial[np.newaxis], state.initial.shape)
+        for name, state in graph.states.items()
+    }
 
-    def compute(start: int) -> dict[str, Codes]:
-        values = {name: x[start : start + CHUNK] for name, x in arrays.items()}
+    def step(values: dict[str, Codes]) -> dict[str, Codes]:
         for node in graph.nodes:
             values[node.name] = compute_node(graph, node, values)
         return values
+
+    def compute(start: int) -> dict[str, Codes]:
+        if sequences:
+            return sequences.run(step, initial, start, min(start + CHUNK, count))
+        return step({name: x[start : start + CHUNK] for name, x in arrays.items()})
 
     workers = os.cpu_count() or 1
     starts = range(0, count, CHUNK)

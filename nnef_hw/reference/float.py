@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
 from nnef_hw.errors import SampleError
-from nnef_hw.ir import Graph, Node, Tensor
-from nnef_hw.ir.batch import join_batch, samples_shape, split_samples
+from nnef_hw.ir import Graph, Node, Tensor, open_states
+from nnef_hw.ir.batch import (
+    join_batch,
+    join_steps,
+    sample_extents,
+    samples_shape,
+    sequences_shape,
+    split_samples,
+    split_sequences,
+)
 from nnef_hw.reference import (
     extended_algebra,
     extended_elementwise,
@@ -28,6 +36,7 @@ from nnef_hw.reference.batching import dependents, is_batchable
 from nnef_hw.reference.float_quantize import fake_quantize
 from nnef_hw.reference.program import Program, Step, as_array
 from nnef_hw.reference.registry import Array
+from nnef_hw.reference.sequences import Sequences
 
 __all__ = ["check_inputs", "evaluate_constant", "iterate_float", "run_float", "trace_float"]
 
@@ -54,7 +63,7 @@ _OPERATOR_MODULES = (
 def run_float(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """Compute a graph's outputs for a batch of real inputs.
 
-    States begin with their initial value and are kept from sample to sample.
+    Samples of a graph with states are sequences, each of which begins with the initial states.
 
     Parameters
     ----------
@@ -62,14 +71,15 @@ def run_float(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
         Graph of the float or canonical stage.
     inputs
         One array per graph input: [N, *shape]; or [N, ...] if its batch extent is 1; or one
-        sample of exactly its shape.
+        sample of exactly its shape. Of a graph with states, [T, ...] are the steps of one sequence
+        and [N, T, ...] those of several.
 
     Returns
     -------
     dict
         One array per graph output. If an input is [N, *shape]: [N, *shape]. Else, if all have
         batch extent 1: [N, ...], the batch extent of the output being 1, and [N, *shape] of
-        others. Else of exactly the output's shape.
+        others. Else of exactly the output's shape. Of a graph with states, [T, ...] or [N, T, ...].
 
     Raises
     ------
@@ -78,15 +88,15 @@ def run_float(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     UnsupportedError
         If an operator cannot be evaluated.
     """
-    chunks = [
+    chunks = (
         {name: values[name] for name in graph.outputs} for values in iterate_float(graph, inputs)
-    ]
+    )
     return _arranged(graph, inputs, chunks)
 
 
 def trace_float(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Return every activation by name, graph inputs included; see :func:`run_float`."""
-    return _arranged(graph, inputs, list(iterate_float(graph, inputs)))
+    """Return every activation by name, inputs and states included; see :func:`run_float`."""
+    return _arranged(graph, inputs, iterate_float(graph, inputs))
 
 
 def iterate_float(
@@ -94,40 +104,59 @@ def iterate_float(
 ) -> Iterator[dict[str, Array]]:
     """Yield every activation of a chunk of samples after the other; see :func:`run_float`.
 
-    Those of batch extent 1 are [n, ...], the others [n, *shape].
+    Those of batch extent 1 are [n, ...], the others [n, *shape]. Of a graph with states, the
+    samples of a chunk are the steps of whole sequences, one sequence after the other.
     """
     arrays = check_inputs(graph, inputs)
+    is_batchable_step = bool(graph.inputs) and is_batchable(open_states(graph))
+    compute = _compute(graph, batched=is_batchable_step)
+    if graph.states:
+        sequences = Sequences.of(graph, arrays)
+        count, steps = sequences.extents
+        initial = {
+            name: join_batch(
+                as_array(state.initial, graph.tensor(name).dtype)[None], state.initial.shape
+            )
+            for name, state in graph.states.items()
+        }
+        taken = max(1, chunk // steps) if is_batchable_step else 1
+        for start in range(0, count, taken):
+            yield sequences.run(compute, initial, start, min(start + taken, count))
+        return
     count = next((len(x) for x in arrays.values()), 1)
-    program = Program(graph, (*graph.inputs, *graph.states))
-    constant = set(graph.outputs) - dependents(graph, (*graph.inputs, *graph.states))
-    batchable = bool(graph.inputs) and is_batchable(graph)
-    states = {
-        name: as_array(state.initial, graph.tensor(name).dtype)
-        for name, state in graph.states.items()
-    }
-    step = chunk if batchable else 1
+    step = chunk if is_batchable_step else 1
     for start in range(0, count, step):
+        yield compute({name: x[start : start + step] for name, x in arrays.items()})
+
+
+def _compute(graph: Graph, *, batched: bool) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
+    """Return what computes all activations [n, ...] of inputs and states; n is 1 unless batched."""
+    given = (*graph.inputs, *graph.states)
+    program = Program(graph, given)
+    constant = {*graph.outputs, *(state.result for state in graph.states.values())}
+    constant -= dependents(graph, given)
+
+    def compute(arrays: Mapping[str, Array]) -> dict[str, Array]:
+        batch = next((len(x) for x in arrays.values()), 1)
         values = {
-            name: _prepared(graph.tensor(name), x[start : start + step])
+            name: _prepared(graph.tensor(name), x) if name in graph.inputs else x
             for name, x in arrays.items()
         }
-        batch = min(step, count - start)
-        if batchable:
+        if batched:
             values = program.run(values, batch=batch)
         else:
             arguments = {name: x.reshape(graph.tensor(name).shape) for name, x in values.items()}
-            found = program.run({**arguments, **states})
-            computed = {**program.constants, **found}
-            states = {name: computed[state.result] for name, state in graph.states.items()}
             values = {
                 name: join_batch(x[np.newaxis], graph.tensor(name).shape)
-                for name, x in found.items()
+                for name, x in program.run(arguments).items()
             }
         for name in constant:
             x = program.constants[name]
             repeated = np.broadcast_to(x, (batch, *x.shape))
             values[name] = join_batch(repeated, x.shape)
-        yield values
+        return values
+
+    return compute
 
 
 def _prepared(tensor: Tensor, x: Array) -> Array:
@@ -149,7 +178,8 @@ def check_inputs(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     Returns
     -------
     dict
-        [N, ...] of inputs with batch extent 1, [N, *shape] of others. Numbers for ``scalar``
+        [N, ...] of inputs with batch extent 1, [N, *shape] of others; of a graph with states
+        [T, ...] for one sequence, and [N, T, ...] for several. Numbers for ``scalar``
         inputs have the type in which they were given: a copy of all may be too large.
 
     Raises
@@ -165,19 +195,33 @@ def check_inputs(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
                 f"no samples for input {name!r}", remedy=f"the inputs are {', '.join(graph.inputs)}"
             )
         x = np.asarray(inputs[name])
-        samples = split_samples(x, tensor.shape)
+        samples = _split(graph, x, tensor.shape)
         if samples is None:
-            expected = samples_shape(tensor.shape)
+            expected = (sequences_shape if graph.states else samples_shape)(tensor.shape)
             raise SampleError(f"input {name!r} has shape {list(x.shape)}, not {expected}")
         if tensor.dtype != "scalar":
             samples = _whole(tensor, samples)
-        arrays[name] = join_batch(samples, tensor.shape)
-    counts = {len(x) for x in arrays.values()}
+        arrays[name] = samples
+    extents = {
+        name: x.shape[: x.ndim - len(sample_extents(graph.tensor(name).shape))]
+        for name, x in arrays.items()
+    }
+    counts = {count[0] if len(count) == 1 else count for count in extents.values()}
     if len(counts) > 1:
-        raise SampleError(f"inputs have different numbers of samples: {sorted(counts)}")
-    if counts == {0}:
+        what = "sequences and steps" if graph.states else "samples"
+        raise SampleError(f"inputs have different numbers of {what}: {sorted(counts, key=str)}")
+    if any(0 in count for count in extents.values()):
         raise SampleError("there are no samples")
     return arrays
+
+
+def _split(graph: Graph, x: Array, shape: tuple[int, ...]) -> Array | None:
+    """Return samples [N, ...], steps of one sequence [T, ...] or of several [N, T, ...]."""
+    steps = split_samples(x, shape)
+    if steps is not None:
+        return join_batch(steps, shape)
+    sequences = split_sequences(x, shape) if graph.states else None
+    return None if sequences is None else join_steps(sequences, shape)
 
 
 def _whole(tensor: Tensor, samples: Array) -> Array:
@@ -191,11 +235,18 @@ def _whole(tensor: Tensor, samples: Array) -> Array:
 
 
 def _arranged(
-    graph: Graph, inputs: Mapping[str, Array], chunks: list[dict[str, Array]]
+    graph: Graph, inputs: Mapping[str, Array], found: Iterator[dict[str, Array]]
 ) -> dict[str, Array]:
     """Join chunks, in the form in which the inputs were given."""
-    shapes = {name: graph.tensor(name).shape for name in (*graph.inputs, *chunks[0])}
-    joined = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
+    if graph.states:
+        sequences = Sequences.of(graph, check_inputs(graph, inputs))
+        joined = sequences.arrange(found)
+        if not sequences.is_lone:
+            return joined
+    else:
+        chunks = list(found)
+        joined = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
+    shapes = {name: graph.tensor(name).shape for name in (*graph.inputs, *joined)}
     if any(np.ndim(inputs[name]) > len(shapes[name]) for name in graph.inputs):
         return {name: x.reshape(len(x), *shapes[name]) for name, x in joined.items()}
     if graph.inputs and all(shapes[name][:1] == (1,) for name in graph.inputs):

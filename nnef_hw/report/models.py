@@ -15,6 +15,7 @@ from nnef_hw.architectures import ARCHITECTURES
 from nnef_hw.errors import ErrorGroup, NnefHwError, UnsupportedError, UsageError
 from nnef_hw.frontend import detect_format, load
 from nnef_hw.frontend.formats import find_format
+from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.frontend.nnef.operators import standard_operators
 from nnef_hw.ir import Graph, Node, Stage, Trait
 from nnef_hw.passes import rewrite
@@ -36,6 +37,7 @@ def check_file(
     lenient: bool = False,
     outputs: Sequence[str] = (),
     bind: Mapping[str, float] | None = None,
+    states: NamedStates | None = None,
 ) -> dict[str, Any]:
     """Return what ``check --json`` prints: whether the model is valid and can be built.
 
@@ -43,7 +45,7 @@ def check_file(
 
     Parameters
     ----------
-    dims, lenient, outputs, bind
+    dims, lenient, outputs, bind, states
         How to read the model, see :func:`nnef_hw.frontend.load`.
 
     Raises
@@ -54,7 +56,7 @@ def check_file(
     is_valid: bool | None
     able = dict.fromkeys((architecture.name for architecture in ARCHITECTURES), False)
     try:
-        graph = load(path, dims=dims, lenient=lenient, outputs=outputs, bind=bind)
+        graph = load(path, dims=dims, lenient=lenient, outputs=outputs, bind=bind, states=states)
     except UsageError:
         raise
     except NnefHwError as error:
@@ -109,15 +111,16 @@ def inspect_file(
     lenient: bool = False,
     outputs: Sequence[str] = (),
     bind: Mapping[str, float] | None = None,
+    states: NamedStates | None = None,
 ) -> dict[str, Any]:
     """Return what ``inspect --json`` prints: the format of a file and the model in it.
 
     Parameters
     ----------
-    dims, lenient, outputs, bind
+    dims, lenient, outputs, bind, states
         How to read the model, see :func:`nnef_hw.frontend.load`.
     """
-    graph = load(path, dims=dims, lenient=lenient, outputs=outputs, bind=bind)
+    graph = load(path, dims=dims, lenient=lenient, outputs=outputs, bind=bind, states=states)
     described = {"format": detect_format(path, lenient=lenient), **inspect_model(graph)}
     rounding = find_format(path).rounding
     return {**described, "rounding": rounding if described["quantized"] else ""}

@@ -13,8 +13,14 @@ from numpy.typing import NDArray
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.numerics import QType, Requant
 from nnef_hw.quantize.observe import Histogram
-from nnef_hw.reference import dequantize_outputs, iterate_fixed, iterate_float, quantize_inputs
-from nnef_hw.samples import Samples, score
+from nnef_hw.reference import (
+    Drift,
+    dequantize_outputs,
+    iterate_fixed,
+    iterate_float,
+    quantize_inputs,
+)
+from nnef_hw.samples import Samples, labelled, score
 
 __all__ = ["describe_quantization", "weight_bytes", "weight_widths"]
 
@@ -73,7 +79,8 @@ def describe_quantization(
         ``cosine`` of what the codes stand for against them, and a histogram of them; widths of
         weights and multipliers; whether the model's author chose format and weights.
         ``accuracy``, and ``confusion`` [label][class] of the fixed
-        network, if the samples have labels.
+        network, if the samples have labels. ``steps``, of a network with states: for each step of a
+        sequence the signal to noise ratio of every output and state.
     """
     result: dict[str, Any] = {
         "model": canonical.name,
@@ -81,11 +88,17 @@ def describe_quantization(
         "samples": 0 if samples is None else len(samples),
         "accuracy": None,
         "confusion": None,
+        "steps": [],
     }
     compared: dict[str, _Comparison] = {}
     if samples is not None:
         outputs: dict[str, list[FloatArray]] = {"float": [], "fixed": []}
+        drift = None
+        if fixed.states:
+            drift = Drift(fixed, next(iter(samples.inputs.values())).shape[1])
         for real, found in _both(canonical, fixed, samples):
+            if drift is not None:
+                drift.add(real, found)
             for name, values in found.items():
                 if name in real:
                     limits = _limits(_qtype(fixed, name))
@@ -94,12 +107,15 @@ def describe_quantization(
             outputs["fixed"].append(found[fixed.outputs[0]])
         joined = {key: np.concatenate(parts) for key, parts in outputs.items()}
         if samples.labels is not None:
-            scores = {key: score(y, samples.labels) for key, y in joined.items()}
+            judged = {key: _labelled(fixed, y, samples) for key, y in joined.items()}
+            scores = {key: score(*pair) for key, pair in judged.items()}
             result["accuracy"] = {
                 "metric": scores["fixed"].kind,
                 **{key: found_score.value for key, found_score in scores.items()},
             }
-            result["confusion"] = _confusion(joined["fixed"], samples.labels)
+            result["confusion"] = _confusion(*judged["fixed"])
+        if drift is not None:
+            result["steps"] = drift.rows()
     producers = {node.name: node for node in fixed.nodes}
     from_source = {name for name, tensor in canonical.tensors.items() if tensor.quant is not None}
     result["layers"] = [
@@ -108,7 +124,7 @@ def describe_quantization(
             "given": name in from_source,
             "weights_given": _has_filter(node) and not from_source.isdisjoint(node.inputs[1:2]),
         }
-        for name, node in {**dict.fromkeys(fixed.inputs), **producers}.items()
+        for name, node in {**dict.fromkeys((*fixed.inputs, *fixed.states)), **producers}.items()
     ]
     return result
 
@@ -119,10 +135,24 @@ def _both(
     """Yield real values of both networks, a few samples at a time."""
     for start in range(0, len(samples), _CHUNK):
         inputs = samples[start : start + _CHUNK].inputs
-        (real,) = iterate_float(canonical, inputs, chunk=_CHUNK)
-        codes = quantize_inputs(fixed, inputs)
-        (found,) = iterate_fixed(fixed, codes)
+        real = _joined(iterate_float(canonical, inputs, chunk=_CHUNK))
+        found = _joined(iterate_fixed(fixed, quantize_inputs(fixed, inputs)))
         yield real, dequantize_outputs(fixed, found)
+
+
+def _joined(chunks: Iterator[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    parts = list(chunks)
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _labelled(
+    graph: Graph, outputs: FloatArray, samples: Samples
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the outputs, of all samples and their steps, that there are labels for; and these."""
+    assert samples.labels is not None
+    if graph.states:
+        outputs = outputs.reshape(len(samples), -1, *outputs.shape[1:])
+    return labelled(graph, outputs, samples.labels)
 
 
 def _layer(graph: Graph, name: str, node: Node | None, found: _Comparison | None) -> dict[str, Any]:
@@ -130,7 +160,7 @@ def _layer(graph: Graph, name: str, node: Node | None, found: _Comparison | None
     lo, hi = qtype.dequantize([qtype.lo, qtype.hi]).tolist()
     row: dict[str, Any] = {
         "name": name,
-        "op": "input" if node is None else node.op,
+        "op": node.op if node is not None else "state" if name in graph.states else "input",
         "location": _location(node),
         "bits": qtype.bits,
         "signed": qtype.signed,

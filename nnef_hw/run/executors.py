@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from nnef_hw.devices import find_device
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load
+from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
@@ -125,6 +126,7 @@ def make_executor(
     lenient: bool = False,
     outputs: Sequence[str] = (),
     bind: Mapping[str, float] | None = None,
+    states: NamedStates | None = None,
 ) -> Executor:
     """Return the executor for a model file or a build's folder.
 
@@ -134,7 +136,7 @@ def make_executor(
         ``float``, ``fixed``, ``rtl``, ``netlist`` or ``device``.
     port
         Serial port of the device, or ``sim``.
-    dims, lenient, outputs, bind
+    dims, lenient, outputs, bind, states
         How to read a model file, see :func:`nnef_hw.frontend.load`.
 
     Raises
@@ -143,11 +145,13 @@ def make_executor(
         If that model cannot be run that way.
     """
     build = BuildFolder.open(path) if (path / "manifest.json").is_file() else None
-    part: dict[str, Any] = {"dims": dims, "lenient": lenient, "outputs": outputs, "bind": bind}
+    part: dict[str, Any] = {
+        "dims": dims, "lenient": lenient, "outputs": outputs, "bind": bind, "states": states,
+    }  # fmt: skip
     if build is not None and any(part.values()):
         raise UsageError(
             f"{str(path)!r} is a build: its model was read already",
-            remedy="leave --dim, --lenient, --outputs and --bind to nnef-hw build",
+            remedy="leave --dim, --lenient, --outputs, --bind and --state to nnef-hw build",
         )
     if (port is None) == (on == "device"):
         raise UsageError(

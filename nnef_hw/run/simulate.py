@@ -15,6 +15,8 @@ from nnef_hw.errors import CheckError, UsageError
 from nnef_hw.ir import Graph, Stage, Trait
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.reference import (
+    Drift,
+    decibels,
     dequantize_outputs,
     quantize_inputs,
     run_fixed,
@@ -25,7 +27,7 @@ from nnef_hw.reference import (
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import RtlOutcome, Trace, run_rtl
 from nnef_hw.run.trace import TRACED_FRAMES, announce_trace, layer_scopes, traced
-from nnef_hw.samples import Samples, load_samples, score
+from nnef_hw.samples import Samples, Score, labelled, load_samples, score
 
 __all__ = [
     "accuracies",
@@ -196,14 +198,18 @@ def accuracies(
         return None
     name = fixed.outputs[0]
     fixed_codes = run_fixed(fixed, quantize_inputs(fixed, samples.inputs))
-    fixed_score = score(dequantize_outputs(fixed, fixed_codes)[name], samples.labels)
     labels = samples.labels if simulated is None else samples.labels[simulated]
+
+    def scored(outputs: NDArray[Any], expected: NDArray[Any]) -> Score:
+        return score(*labelled(fixed, outputs, expected))
+
+    fixed_score = scored(dequantize_outputs(fixed, fixed_codes)[name], samples.labels)
     rtl = None
     if len(labels):
-        rtl = score(dequantize_outputs(fixed, rtl_codes)[name], labels).value
+        rtl = scored(dequantize_outputs(fixed, rtl_codes)[name], labels).value
     real = None
     if canonical is not None:
-        real = score(run_float(canonical, samples.inputs)[name], samples.labels).value
+        real = scored(run_float(canonical, samples.inputs)[name], samples.labels).value
     return {
         "metric": fixed_score.kind,
         "samples": len(samples),
@@ -241,6 +247,7 @@ def compare(build: BuildFolder, samples_path: Path) -> dict[str, Any]:
         "accuracy": None,
         "mae": None,
         "layers": _layer_quality(canonical, fixed, samples[mask][:TRACED_SAMPLES]),
+        "steps": _step_quality(canonical, fixed, samples[mask][:TRACED_SAMPLES]),
     }
     if scored is not None:
         result[scored["metric"]] = {key: scored[key] for key in ("float", "fixed", "rtl")}
@@ -259,11 +266,21 @@ def _layer_quality(canonical: Graph | None, fixed: Graph, samples: Samples) -> l
         name = node.name
         if name not in real or node.has(Trait.RESHAPES) or node.has(Trait.INDEX):
             continue
-        qtype = fixed.tensor(name).qtype
-        assert qtype is not None
         signal = np.asarray(real[name], np.float64)
-        noise = float(np.square(signal - qtype.dequantize(codes[name])).sum())
-        power = float(np.square(signal).sum())
-        ratio = 10 * np.log10(power / noise) if noise > 0 and power > 0 else None
-        layers.append({"name": name, "op": node.op, "sqnr_db": ratio and round(float(ratio), 2)})
+        noise = signal - dequantize_outputs(fixed, {name: codes[name]})[name]
+        ratio = decibels(np.square(signal).sum(), np.square(noise).sum())
+        layers.append({"name": name, "op": node.op, "sqnr_db": ratio})
     return layers
+
+
+def _step_quality(canonical: Graph | None, fixed: Graph, samples: Samples) -> list[dict[str, Any]]:
+    """Signal to quantization noise of outputs and states at each step; [] if there are none."""
+    if canonical is None or not fixed.states:
+        return []
+    drift = Drift(fixed, next(iter(samples.inputs.values())).shape[1])
+    codes = trace_fixed(fixed, quantize_inputs(fixed, samples.inputs))
+    drift.add(
+        trace_float(canonical, samples.inputs),
+        dequantize_outputs(fixed, {name: codes[name] for name in drift.names}),
+    )
+    return drift.rows()

@@ -9,6 +9,7 @@ from nnef_hw.ir import (
     Graph,
     Node,
     StreamOrder,
+    Tensor,
     Trait,
     image_shape,
 )
@@ -25,10 +26,17 @@ def check_streamable(graph: Graph) -> list[NnefHwError]:
     """List why a canonical or fixed graph cannot be streamed, one error per cause."""
     errors: list[NnefHwError] = []
 
-    def refuse(reason: str, remedy: str, node: Node | None = None) -> None:
-        location = node.location if node else None
+    def refuse(reason: str, remedy: str, what: Node | Tensor | None = None) -> None:
+        location = what.location if what else None
         errors.append(UnsupportedError(reason, remedy=remedy, location=location))
 
+    for name in graph.states:
+        refuse(
+            f"the variable {name!r} keeps a value between inferences, which is not supported in "
+            "hardware",
+            "make it an input of the graph, and its next value an output",
+            graph.tensor(name),
+        )
     order = StreamOrder(graph)
     for name in graph.inputs:
         stream = order.inputs[name].tensor

@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from recurrent_graphs import gru
 
+from nnef_hw.architectures import ARCHITECTURES
 from nnef_hw.errors import ErrorGroup, UnsupportedError
 from nnef_hw.frontend.builder import Builder
 from nnef_hw.ir import State, Tensor
@@ -92,18 +94,25 @@ def test_refusal_names_the_reason(graph, message):
         simplify(graph)
 
 
-def test_every_state_is_refused():
-    graph = network(("add", [1.0], {}, "scalar"))
-    states = {name: State(np.zeros((1, 2, 3)), "add", None) for name in ("h", "c")}
-    tensors = {name: Tensor(name, (1, 2, 3)) for name in states}
-    recurrent = replace(graph, states=states, tensors={**graph.tensors, **tensors})
-    with pytest.raises(ErrorGroup) as caught:
-        simplify(recurrent)
-    assert [str(error) for error in caught.value.errors] == [
-        f"the variable {name!r} keeps a value between inferences, which is not supported in "
+@pytest.mark.parametrize("architecture", ARCHITECTURES, ids=lambda one: one.name)
+def test_every_state_is_refused(architecture):
+    errors = architecture.problems(simplify(gru()))
+    assert str(errors[0]) == (
+        "gru.nnef: the variable 'h' keeps a value between inferences, which is not supported in "
         "hardware; make it an input of the graph, and its next value an output"
-        for name in states
-    ]
+    )
+
+
+def test_a_state_that_becomes_a_constant_is_refused():
+    graph = network(("add", [1.0], {}, "scalar"))
+    tensors = {
+        **graph.tensors,
+        "h": Tensor("h", (1, 2, 3)),
+        "ones": Tensor("ones", (1, 2, 3), data=np.ones((1, 2, 3))),
+    }
+    states = {"h": State(np.zeros((1, 2, 3)), "ones", None)}
+    with pytest.raises(UnsupportedError, match="'h' takes a constant for its next value"):
+        simplify(replace(graph, states=states, tensors=tensors))
 
 
 def unsupported_average(b, rng):

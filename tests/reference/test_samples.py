@@ -2,9 +2,10 @@ import re
 
 import numpy as np
 import pytest
+from recurrent_graphs import gru
 
 from nnef_hw.errors import SampleError
-from nnef_hw.samples import Samples, Score, load_samples, score, spread_order
+from nnef_hw.samples import Samples, Score, labelled, load_samples, score, spread_order
 from nnef_hw.testing import GraphBuilder
 
 
@@ -129,3 +130,46 @@ def test_float_labels_give_the_mean_absolute_error():
 def test_labels_of_another_shape_are_refused(labels):
     with pytest.raises(SampleError, match=re.escape("labels have shape [3]")):
         score(np.zeros((2, 2)), labels)
+
+
+def test_sequences_of_a_network_with_states(write, rng):
+    x, labels = rng.random((6, 4, 3)), np.arange(6) % 2
+    graph = gru()
+    samples = load_samples(write(x=x, labels=labels), graph)
+    assert len(samples) == 6
+    assert [len(part) for part in samples.split()] == [1, 5]
+    y = rng.random((6, 4, 2))
+    outputs, expected = labelled(graph, y, samples.labels)
+    np.testing.assert_array_equal(outputs, y[:, -1])
+    np.testing.assert_array_equal(expected, labels)
+
+    steps = load_samples(write(x=x, labels=np.arange(24).reshape(6, 4) % 2), graph)
+    outputs, expected = labelled(graph, y, steps.labels)
+    np.testing.assert_array_equal(outputs, y.reshape(24, 2))
+    np.testing.assert_array_equal(expected.ravel(), np.arange(24) % 2)
+
+
+def test_one_sequence_needs_no_axis(write, rng):
+    x = rng.random((4, 3))
+    samples = load_samples(write(x=x, labels=np.array([0, 1, 0, 1])), gru())
+    assert samples.is_lone
+    np.testing.assert_array_equal(samples.inputs["x"], x[None])
+    outputs, expected = labelled(gru(), x[None, :, :2], samples.labels)
+    np.testing.assert_array_equal(outputs, x[:, :2])
+    np.testing.assert_array_equal(expected.ravel(), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"x": np.zeros((5, 4, 2))}, r"the model takes \[N, T, 3\], or \[T, 3\] of one sequence"),
+        ({"x": np.zeros((5, 0, 3))}, "has no samples"),
+        (
+            {"x": np.zeros((5, 4, 3)), "labels": np.zeros((5, 3), int)},
+            r"'labels' has shape \[5, 3\], 3 per sample",
+        ),
+    ],
+)
+def test_wrong_sequences(write, arrays, message):
+    with pytest.raises(SampleError, match=message):
+        load_samples(write(**arrays), gru())

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.errors import Location
-from nnef_hw.ir import Graph, Node, Quantization, Stage, Tensor
+from nnef_hw.ir import Graph, Node, Quantization, Stage, State, Tensor
 from nnef_hw.numerics import AddRequant, QType, Requant
 from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
 
@@ -143,8 +143,6 @@ def _plain(value: Any) -> Any:
 def decode_graph(value: dict[str, Any], array: Callable[[Any], Array]) -> Graph:
     """Inverse of :func:`encode_graph`; ``array`` follows what its callbacks returned.
 
-    States, which canonical and fixed graphs have not, do not come back.
-
     Raises
     ------
     KeyError, TypeError, ValueError
@@ -180,6 +178,10 @@ def decode_graph(value: dict[str, Any], array: Callable[[Any], Array]) -> Graph:
         tensors={tensor.name: tensor for tensor in tensors},
         nodes=nodes,
         stage=Stage(value["stage"]),
+        states={
+            name: State(array(item["initial"]), item["result"], item["label"])
+            for name, item in value.get("states", {}).items()
+        },
         rounding=value.get("rounding"),
     )
 

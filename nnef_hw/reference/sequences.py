@@ -1,0 +1,86 @@
+"""Sequences of a network with states: the loop over steps that the references share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.ir import Graph
+from nnef_hw.ir.batch import sample_extents
+
+__all__ = ["Sequences"]
+
+Values: TypeAlias = dict[str, NDArray[Any]]
+Step: TypeAlias = Callable[[Values], Values]
+"""Takes inputs and states [n, ...] by name; returns all activations, these included, as well."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sequences:
+    """Checked samples of the inputs of a graph with states.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    inputs
+        One array [N, T, ...] per graph input.
+    is_lone
+        Whether one sequence was given without an axis for it: then results lack it, too.
+    """
+
+    graph: Graph
+    inputs: Mapping[str, NDArray[Any]]
+    is_lone: bool
+
+    @classmethod
+    def of(cls, graph: Graph, arrays: Mapping[str, NDArray[Any]]) -> Sequences:
+        """Return what :func:`~nnef_hw.reference.float.check_inputs` lets pass."""
+        ranks = {x.ndim - len(sample_extents(graph.tensor(n).shape)) for n, x in arrays.items()}
+        if ranks > {1}:
+            raise AssertionError("inputs of different forms")
+        is_lone = ranks <= {1}
+        return cls(graph, {n: x[np.newaxis] if is_lone else x for n, x in arrays.items()}, is_lone)
+
+    @property
+    def extents(self) -> tuple[int, int]:
+        """Numbers of sequences and of steps; a graph without inputs makes one step."""
+        return next(((len(x), x.shape[1]) for x in self.inputs.values()), (1, 1))
+
+    def run(self, step: Step, initial: Mapping[str, NDArray[Any]], first: int, end: int) -> Values:
+        """Return all activations [(end - first) * T, ...] of some sequences, one after the other.
+
+        Parameters
+        ----------
+        initial
+            The states [1, ...] with which every sequence begins.
+        """
+        count, steps = end - first, self.extents[1]
+        states = {name: np.repeat(x, count, axis=0) for name, x in initial.items()}
+        kept: list[Values] = []
+        for n in range(steps):
+            inputs = {name: x[first:end, n] for name, x in self.inputs.items()}
+            values = step({**inputs, **states})
+            states = {name: values[state.result] for name, state in self.graph.states.items()}
+            kept.append(values)
+        return {name: _joined([values[name] for values in kept]) for name in kept[0]}
+
+    def arrange(self, chunks: Iterator[Values]) -> Values:
+        """Join what :meth:`run` gave of all sequences: [N, T, ...], in the form of the inputs."""
+        parts = list(chunks)
+        leading = self.extents[1:] if self.is_lone else self.extents
+        joined = {}
+        for name in parts[0]:
+            x = np.concatenate([part[name] for part in parts])
+            joined[name] = x.reshape(*leading, *x.shape[1:])
+        return joined
+
+
+def _joined(steps: list[NDArray[Any]]) -> NDArray[Any]:
+    """Return values [n, ...] of every step as [n * T, ...]."""
+    stacked = np.stack(steps, axis=1)
+    return stacked.reshape(-1, *stacked.shape[2:])
