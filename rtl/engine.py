@@ -9,7 +9,8 @@ from nnef_hw.rtl.engine_array import EngineArray
 from nnef_hw.rtl.engine_border import EngineLoader, EngineSender
 from nnef_hw.rtl.engine_codes import EngineCodes
 from nnef_hw.rtl.engine_feed import EngineFeed
-from nnef_hw.rtl.engine_results import EngineRequantizer, EngineResidual, EngineTables
+from nnef_hw.rtl.engine_residual import EngineResidual, EngineSerialResidual
+from nnef_hw.rtl.engine_results import EngineRequantizer, EngineTables
 from nnef_hw.rtl.engine_sequencer import EngineSequencer
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.stream import beat_layout
@@ -71,6 +72,10 @@ class SharedEngine(wiring.Component):
         places, words = (self._feed if part.streamed else self._memories)(m, sequencer)
         m.submodules.codes = codes = EngineCodes(part)
         parameters = sequencer.parameters
+        m.d.sync += sequencer.done.eq(loader.done | sender.done)
+        # A word is read, then padded, then stands with its weights before the multipliers.
+        inside = Signal()
+        word = Signal(part.word_bits, reset_less=True)
         wiring.connect(m, wiring.flipped(self.i), loader.i)
         wiring.connect(m, sender.o, wiring.flipped(self.o))
         for component in (loader, sender, requantizer):
@@ -78,13 +83,9 @@ class SharedEngine(wiring.Component):
         m.d.comb += [
             loader.begin.eq(sequencer.begin),
             sender.begin.eq(sequencer.begin),
-            sequencer.done.eq(loader.done | sender.done),
-            sender.word.eq(codes.read_data),
+            sender.word.eq(word),
         ]
 
-        # A word is read, then padded, then stands with its weights before the multipliers.
-        inside = Signal()
-        word = Signal(part.word_bits, reset_less=True)
         found = Signal(len(array.weights), reset_less=True)
         m.d.comb += [
             codes.read_address.eq(Mux(sender.is_active, sender.address, sequencer.word.read)),
@@ -104,14 +105,23 @@ class SharedEngine(wiring.Component):
             word.eq(Mux(inside, codes.read_data, parameters.pad.replicate(part.lanes))),
             found.eq(words["weight"]),
         ]
-        m.d.sync += inside.eq(sequencer.word.inside)
+        m.d.sync += inside.eq(sequencer.word.inside | sender.is_active)
 
         m.d.comb += requantizer.i.eq(array.result)
         result = requantizer.o
         if part.residual_bits:
-            m.submodules.residual = residual = EngineResidual(part)
+            slowly = part.residual_cycles > 1
+            residual = (EngineSerialResidual if slowly else EngineResidual)(part)
+            m.submodules.residual = residual
             if part.shares:
-                m.d.comb += sequencer.other_soon.eq(requantizer.soon)
+                first = requantizer.o.valid & requantizer.o.first
+                m.d.comb += sequencer.other_soon.eq(first if slowly else requantizer.soon)
+            if slowly:
+                m.d.comb += array.adds.eq(parameters.adds)
+            if slowly and part.single_port:
+                # What is in the bank that is read does not meet what is written.
+                apart = parameters.shares if part.shares else 0
+                m.d.comb += residual.busy.eq(codes.write_enable & ~apart)
             m.d.comb += [
                 residual.i.eq(result),
                 residual.parameters.eq(parameters),
@@ -164,11 +174,14 @@ class SharedEngine(wiring.Component):
         word = Signal(part.word_bits, reset_less=True)
         address = Signal(part.fields["write"], reset_less=True)
         complete = Signal()
-        m.d.sync += [complete.eq(result.valid & result.last), address.eq(result.write)]
-        with m.If(result.valid):
-            m.d.sync += word.eq(Cat(word[CODE_BITS:], result.code))
+        m.d.sync += complete.eq(result.valid & result.last)
+        with m.If(result.valid & result.first):
+            m.d.sync += address.eq(result.write)
+        with m.If(result.valid | loader.step):
+            code = Mux(loader.step, loader.code, result.code)
+            m.d.sync += word.eq(Cat(word[CODE_BITS:], code))
         m.d.comb += [
             codes.write_enable.eq(loader.enable | complete),
             codes.write_address.eq(Mux(loader.enable, loader.address, address)),
-            codes.write_data.eq(Mux(loader.enable, loader.word, word)),
+            codes.write_data.eq(word),
         ]

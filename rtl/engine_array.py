@@ -31,10 +31,12 @@ def result_layout(part: Engine, **fields):
 class EngineArray(wiring.Component):
     """Multiply words of codes by weights of every row, and add the products of a pass.
 
-    Every multiplier has a sum of its own. When a pass ends its sums are kept apart: they leave
-    while the next pass is computed, row by row, each the sum over its lanes (a convolution) or
-    lane by lane of the first row alone (what is computed channel by channel). With ``maximum``
-    these may be the greatest codes of every lane instead, times 64.
+    In a convolution the products of a row's lanes are added in a tree, ``part.tree_stages`` cycles
+    long, and every row has a sum of what comes from there. What is computed channel by channel has
+    a sum for every lane instead, in the same registers: without the tree, and of the first row
+    alone, or of ``part.slide_rows`` of them, between which the sums move. When a pass ends its sums
+    are kept apart, and leave one by one while the next pass is computed. With ``maximum`` these may
+    be the greatest codes of every lane instead, times 64.
 
     Golden model: ``acc[r] = sum over words and lanes of code * weight``, modulo ``2**acc_bits``.
 
@@ -43,13 +45,15 @@ class EngineArray(wiring.Component):
     word : In(word_layout)
         The word that is read, ``part.operand_stage`` cycles before its codes and weights come.
     by_lane, takes_maximum : In(1)
-        How results are made; as the word is read.
+        How results are made; as the word is read, and until its sums are kept.
+    adds : In(1)
+        Results leave ``part.residual_cycles`` cycles apart; only if that is more than one.
     codes : In(lanes * 8)
         Unsigned codes, lane 0 lowest.
     weights : In(rows * lanes * 8)
         Signed weights, row 0 lowest.
     result : Out(result_layout)
-        With its ``acc``; ``write`` is ``part.tree_levels`` cycles ahead.
+        With its ``acc``; ``constant`` is a cycle ahead.
     """
 
     def __init__(self, part: Engine):
@@ -61,27 +65,34 @@ class EngineArray(wiring.Component):
             "codes": In(part.word_bits),
             "weights": In(part.multipliers * CODE_BITS),
             "result": Out(result_layout(part, acc=signed(part.acc_bits))),
+            **({"adds": In(1)} if part.residual_cycles > 1 else {}),
         })
 
     def elaborate(self, platform):
         m = Module()
         part = self.part
+        word = self.word
         # Since the issue of the word, one cycle has passed when it is read.
-        words = [self.word]
-        for n in range(2, part.keep_stage + 1):
-            delayed = Signal(word_layout(part), name=f"word{n}")
-            m.d.sync += delayed.eq(words[-1])
-            words.append(delayed)
-        adding, keeping = words[part.sum_stage - 1], words[part.keep_stage - 1]
-        accumulators = self._sums(m, platform, adding)
-        lanes = accumulators[0]
+        flags = [data.StructLayout({"valid": 1, "fresh": 1, "shift": 1, "keep": 1})(
+            Cat(word.valid, word.fresh, word.shift, word.keep & word.valid))]  # fmt: skip
+        for n in range(2, part.keep_stage(by_lane=False) + 1):
+            delayed = Signal.like(flags[-1], name=f"flags{n}")
+            m.d.sync += delayed.eq(flags[-1])
+            flags.append(delayed)
+        products = self._products(m)
+        sums = self._sums(m, platform, flags, products, self._trees(m, products))
         if part.maximum:
-            lanes = self._maxima(m, words[part.operand_stage - 1], lanes)
-        self._drain(m, keeping, accumulators, lanes)
+            sums = self._maxima(m, flags[part.operand_stage - 1], sums)
+        # The constant of a result is read a cycle before it is there.
+        soon, keep = Signal(), Signal()
+        for before, signal in ((2, soon), (1, keep)):
+            ends = [flags[part.keep_stage(by_lane=way) - before].keep for way in (False, True)]
+            m.d.comb += signal.eq(Mux(self.by_lane, ends[1], ends[0]))
+        self._drain(m, soon, keep, sums)
         return m
 
-    def _sums(self, m, platform, adding):
-        """Return the sums of all rows and lanes."""
+    def _products(self, m):
+        """Return the products of all rows and lanes."""
         part = self.part
         operands = [
             (
@@ -104,114 +115,137 @@ class EngineArray(wiring.Component):
                 pair.w1.eq(operands[n + 1][1]),
             ]
             products += [pair.p0, pair.p1]
+        return [products[row * part.lanes :][: part.lanes] for row in range(part.rows)]
+
+    def _trees(self, m, products):
+        """Return the sum over the lanes of every row, two adders in a row per cycle."""
+        totals = []
+        for row, level in enumerate(products):
+            for depth in range(1, self.part.tree_levels + 1):
+                level = [one + other for one, other in zip(level[::2], level[1::2], strict=True)]
+                if depth % 2 == 0 or len(level) == 1:
+                    names = [f"tree{row}_{depth}_{n}" for n in range(len(level))]
+                    sums = [
+                        Signal.like(total, name=name, reset_less=True)
+                        for name, total in zip(names, level, strict=True)
+                    ]
+                    m.d.sync += [one.eq(other) for one, other in zip(sums, level, strict=True)]
+                    level = sums
+            totals += level
+        return totals
+
+    def _sums(self, m, platform, flags, products, trees):
+        """Return the sums of all rows; or of all lanes, if these are added by themselves."""
+        part = self.part
+        alone = flags[part.sum_stage - 1]
+        first = Signal.like(alone, name="adding")
+        m.d.comb += first.eq(Mux(self.by_lane, alone, flags[part.sum_stage + part.tree_stages - 1]))
         sums = [
             [
-                Signal(signed(part.acc_bits), name=f"acc{row}_{lane}", reset_less=True)
-                for lane in range(part.lanes)
+                Signal(signed(part.acc_bits), name=f"acc{row}_{n}", reset_less=True)
+                for n in range(part.lanes if row else part.rows)
             ]
-            for row in range(part.rows)
+            for row in range(part.slide_rows)
         ]
-        for row in range(part.rows):
-            for lane in range(part.lanes):
-                own = sums[row][lane]
-                base = own
-                if row + 1 < part.slide_rows:
-                    base = Signal.like(own, name=f"base{row}_{lane}")
-                    m.d.comb += base.eq(Mux(adding.shift, sums[row + 1][lane], own))
-                # What moves into the last of these rows is nothing.
-                begins = adding.fresh
-                if row + 1 >= part.slide_rows:
+        for row, slots in enumerate(sums):
+            adding = alone if row else first
+            for n, own in enumerate(slots):
+                added = products[row][n] if row else trees[n]
+                if row == 0 and n < part.lanes:
+                    added = Signal.like(trees[n], name=f"operand{n}")
+                    m.d.comb += added.eq(Mux(self.by_lane, products[0][n], trees[n]))
+                base, begins = own, adding.fresh
+                if n < part.lanes and row + 1 < part.slide_rows:
+                    base = Signal.like(own, name=f"base{row}_{n}")
+                    m.d.comb += base.eq(Mux(adding.shift, sums[row + 1][n], own))
+                elif n < part.lanes:
+                    # What moves into the last of these rows is nothing.
                     begins = adding.fresh | adding.shift
-                added = restarted_sum(
-                    m,
-                    platform,
-                    ~begins,
-                    base,
-                    products[row * part.lanes + lane],
-                    name=f"added{row}_{lane}",
+                total = restarted_sum(
+                    m, platform, ~begins, base, added, name=f"added{row}_{n}"
                 )
                 with m.If(adding.valid):
-                    m.d.sync += own.eq(added)
-        return sums
+                    m.d.sync += own.eq(total)
+        return sums[0]
 
-    def _maxima(self, m, reading, lanes):
-        """Return what the first row's lanes keep: their sums, or their greatest codes."""
+    def _maxima(self, m, reading, sums):
+        """Return what is kept: the sums, or the greatest codes of all lanes."""
         part = self.part
-        kept = []
-        for lane, total in enumerate(lanes):
+        kept = list(sums)
+        for lane in range(part.lanes):
             code = self.codes.word_select(lane, CODE_BITS)
             best = Signal(CODE_BITS, name=f"best{lane}", reset_less=True)
             with m.If(reading.valid & (reading.fresh | (code > best))):
                 m.d.sync += best.eq(code)
             # As late as the sums are.
-            for n in range(part.keep_stage - part.operand_stage - 1):
+            for n in range(part.keep_stage(by_lane=True) - part.operand_stage - 1):
                 later = Signal.like(best, name=f"best{lane}_{n}", reset_less=True)
                 m.d.sync += later.eq(best)
                 best = later
-            kept.append(Mux(self.takes_maximum, best << 6, total))
+            kept[lane] = Mux(self.takes_maximum, best << 6, sums[lane])
         return kept
 
-    def _drain(self, m, keeping, accumulators, lanes):
+    def _drain(self, m, soon, keep, sums):
         """Keep the sums of a pass, and give them one by one."""
         part = self.part
-        kept = [
-            [Signal.like(total, name=f"kept{row}_{lane}") for lane, total in enumerate(sums)]
-            for row, sums in enumerate(accumulators)
-        ]
-        keep = Signal()
-        m.d.comb += keep.eq(keeping.valid & keeping.keep)
-        sources = [lanes, *accumulators[1:]]
-        for row, sums in enumerate(kept):
-            for lane, total in enumerate(sums):
-                following = kept[row + 1][lane] if row + 1 < part.rows else total
-                following = Mux(self.by_lane, total, following)
-                m.d.sync += total.eq(Mux(keep, sources[row][lane], following))
+        kept = [Signal(signed(part.acc_bits), name=f"kept{n}") for n in range(part.rows)]
+        leaves, moves = Const(1), Const(1)
+        if part.residual_cycles > 1:
+            tick = Signal(range(part.residual_cycles))
+            m.d.sync += tick.eq(Mux(keep | ~self.adds, 0, tick + 1))
+            leaves, moves = tick == 0, ~self.adds | (tick == part.residual_cycles - 1)
+        with m.If(keep | moves):
+            for n, total in enumerate(kept):
+                following = kept[n + 1] if n + 1 < part.rows else total
+                m.d.sync += total.eq(Mux(keep, sums[n], following))
 
+        place = self._place(m)
         remaining = Signal(part.fields["results"])
         lane = Signal(range(part.lanes))
         constant = Signal(part.fields["constant"])
         write = Signal(part.fields["write"])
         with m.If(keep):
             m.d.sync += [
-                remaining.eq(keeping.results),
+                remaining.eq(place.results),
                 lane.eq(0),
-                constant.eq(keeping.constant),
-                write.eq(keeping.write),
+                write.eq(place.write),
             ]
-        with m.Elif(remaining != 0):
-            m.d.sync += [remaining.eq(remaining - 1), lane.eq(lane + 1), constant.eq(constant + 1)]
-            with m.If(lane == part.lanes - 1):
-                m.d.sync += write.eq(write + 1)
-
-        # A result beside the sums of lanes that are added for it.
-        result = Signal(result_layout(part))
+        with m.Elif((remaining != 0) & moves):
+            m.d.sync += [remaining.eq(remaining - 1), lane.eq(lane + 1)]
+            if part.rows > part.lanes:
+                with m.If(lane == part.lanes - 1):
+                    m.d.sync += write.eq(write + 1)
+        with m.If(soon):
+            m.d.sync += constant.eq(place.constant)
+        with m.Elif(keep | moves):
+            m.d.sync += constant.eq(constant + 1)
         m.d.comb += [
-            result.valid.eq(remaining != 0),
-            result.first.eq(lane == 0),
-            result.last.eq(lane == part.lanes - 1),
-            result.constant.eq(constant),
-        ]
-        level = [
-            Mux(self.by_lane & (lane != n), 0, total).as_signed() for n, total in enumerate(kept[0])
-        ]
-        depth = 0
-        while len(level) > 1:
-            depth += 1
-            sums = [
-                Signal(signed(part.acc_bits), name=f"tree{depth}_{n}", reset_less=True)
-                for n in range(len(level) // 2)
-            ]
-            for n, total in enumerate(sums):
-                m.d.sync += total.eq(level[2 * n] + level[2 * n + 1])
-            level = sums
-            later = Signal(result_layout(part), name=f"result{depth}")
-            m.d.sync += later.eq(result)
-            result = later
-        m.d.comb += [
-            *(
-                self.result[name].eq(result[name])
-                for name in ("valid", "first", "last", "constant")
-            ),
+            self.result.valid.eq((remaining != 0) & leaves),
+            self.result.first.eq(lane == 0),
+            self.result.last.eq(lane == part.lanes - 1),
+            self.result.constant.eq(constant),
             self.result.write.eq(write),
-            self.result.acc.eq(level[0]),
+            self.result.acc.eq(kept[0]),
         ]
+
+    def _place(self, m):
+        """Return where the results go of the pass whose sums are kept in this cycle.
+
+        The last words of two such passes are at least ``lanes`` cycles apart, so that registers
+        which wait in between hold it.
+        """
+        part, word = self.part, self.word
+        layout = data.StructLayout({
+            name: part.fields[name] for name in ("results", "constant", "write")
+        })
+        place = layout(Cat(word.results, word.constant, word.write))
+        arrives = word.valid & word.keep
+        for n in range(max(0, part.keep_stage(by_lane=False) - part.lanes - 1)):
+            later = Signal(layout, name=f"place{n}", reset_less=True)
+            arrives_later = Signal(name=f"arrives{n}")
+            m.d.sync += [later.eq(place), arrives_later.eq(arrives)]
+            place, arrives = later, arrives_later
+        held = Signal(layout, name="place", reset_less=True)
+        with m.If(arrives):
+            m.d.sync += held.eq(place)
+        return held

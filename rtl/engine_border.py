@@ -28,8 +28,10 @@ class EngineLoader(wiring.Component):
     begin : In(1)
     done : Out(1)
     parameters : In(parameter_layout)
-    address, enable, word : Out
-        What is written.
+    step, code : Out
+        A code comes, as the highest one of the word that is written.
+    address, enable : Out
+        That word is written.
     """
 
     def __init__(self, part: Engine, *, bits, signed):
@@ -43,32 +45,31 @@ class EngineLoader(wiring.Component):
             "parameters": In(parameter_layout(part)),
             "address": Out(part.fields["write"]),
             "enable": Out(1),
-            "word": Out(part.word_bits),
+            "step": Out(1),
+            "code": Out(CODE_BITS),
         })
 
     def elaborate(self, platform):
         m = Module()
         part, parameters = self.part, self.parameters
-        active, starting = Signal(), Signal()
+        active = Signal()
         row = Signal(part.fields["rows"])
         place = Signal(part.fields["length"])
         missing = Signal(part.fields["length"])
-        padding, step, ends = Signal(), Signal(), Signal()
-        m.d.sync += starting.eq(self.begin)
-        with m.If(starting & (parameters.kind == Kind.LOAD)):
+        padding, ends, step = Signal(), Signal(), self.step
+        with m.If(self.begin & (parameters.kind == Kind.LOAD)):
             m.d.sync += active.eq(1)
-        code = Signal(CODE_BITS)
         offset = 1 << (self.bits - 1) if self.signed else 0
         m.d.comb += [
             padding.eq((place < parameters.lead) | (place >= parameters.real)),
             self.i.ready.eq(active & ~padding),
             step.eq(active & (padding | self.i.valid)),
             ends.eq(place == parameters.length),
-            code.eq(Mux(padding, parameters.pad, self.i.payload.data[0] + offset)),
+            self.code.eq(Mux(padding, parameters.pad, self.i.payload.data[0] + offset)),
             self.done.eq(step & ends & (row == parameters.rows)),
         ]
         complete = missing == 0
-        with m.If(starting):
+        with m.If(self.begin):
             m.d.sync += [
                 self.address.eq(parameters.write - 1),
                 missing.eq(parameters.first_word),
@@ -78,7 +79,6 @@ class EngineLoader(wiring.Component):
         m.d.sync += self.enable.eq(step & complete)
         with m.If(step):
             m.d.sync += [
-                self.word.eq(Cat(self.word[CODE_BITS:], code)),
                 place.eq(Mux(ends, 0, place + 1)),
                 row.eq(row + ends),
                 missing.eq(
@@ -96,9 +96,10 @@ class EngineLoader(wiring.Component):
 
 
 class EngineSender(wiring.Component):
-    """Give the codes of a tensor in memory to a stream: a code per cycle, two more for every word.
+    """Give the codes of a tensor in memory to a stream: a code per cycle, and some more per word.
 
-    It reads its first word two cycles after ``begin``, and offers its first code two cycles later.
+    It reads its first word two cycles after ``begin``, and offers its first code in cycle
+    ``part.before_send``; between words go by ``part.between_words`` cycles instead of one.
     ``done`` is set in the cycle in which the last one is taken.
 
     Members
@@ -113,7 +114,7 @@ class EngineSender(wiring.Component):
         The word that is read, while ``is_active``.
     is_active : Out(1)
     word : In(lanes * 8)
-        That word, a cycle later.
+        That word, a cycle later, or two if not ``part.direct``, as long as it is read.
     """
 
     def __init__(self, part: Engine, *, bits, signed):
@@ -137,7 +138,6 @@ class EngineSender(wiring.Component):
         pixel = Signal(part.fields["pixels"])
         block = Signal(part.fields["blocks"])
         lane = Signal(range(part.lanes))
-        codes = Signal(part.word_bits, reset_less=True)
         last_block, last_lane, ends = Signal(), Signal(), Signal()
         offset = 1 << (self.bits - 1) if self.signed else 0
         m.d.comb += [
@@ -146,7 +146,7 @@ class EngineSender(wiring.Component):
             ends.eq(last_lane & last_block & (pixel == parameters.pixels)),
             taken.eq(self.o.valid & self.o.ready),
             self.done.eq(taken & ends),
-            self.o.payload.data[0].eq(codes[:CODE_BITS] - offset),
+            self.o.payload.data[0].eq(self.word.word_select(lane, CODE_BITS) - offset),
             self.o.payload.last.eq(ends),
         ]
         m.d.sync += [starting.eq(self.begin), fetched.eq(0)]
@@ -161,16 +161,17 @@ class EngineSender(wiring.Component):
                 lane.eq(0),
             ]
         with m.If(reading):
-            m.d.sync += [reading.eq(0), fetched.eq(1), self.address.eq(self.address + 1)]
-        with m.If(fetched):
-            m.d.sync += [codes.eq(self.word), self.o.valid.eq(1)]
+            m.d.sync += [reading.eq(0), fetched.eq(1)]
+        with m.If(reading if part.direct else fetched):
+            m.d.sync += self.o.valid.eq(1)
         with m.If(taken):
-            m.d.sync += [codes.eq(codes >> CODE_BITS), lane.eq(lane + 1)]
+            m.d.sync += lane.eq(lane + 1)
             with m.If(last_lane):
                 m.d.sync += [
                     self.o.valid.eq(0),
                     lane.eq(0),
                     reading.eq(~ends),
+                    self.address.eq(self.address + 1),
                     block.eq(Mux(last_block, 0, block + 1)),
                     pixel.eq(pixel + last_block),
                 ]

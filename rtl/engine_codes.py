@@ -16,7 +16,8 @@ class EngineCodes(wiring.Component):
 
     In single-port RAM the upper half of the addresses is a bank of its own: what is read is never
     in the bank of what is written or of the others. A write waits for the cycle in which another
-    word is read there; the next one comes later than that.
+    word is read there; the next one comes later than that. Where tensors are added bit by bit, no
+    other word is read there in the cycle of a write.
 
     Golden model: an array of words.
 
@@ -29,7 +30,8 @@ class EngineCodes(wiring.Component):
         What is written.
     other_address, other_enable : In
     other_data : Out(lanes * 8)
-        The other word, a cycle later and from then on; only where tensors are added.
+        The other word, a cycle later, and from then on unless tensors are added bit by bit; only
+        where tensors are added.
     """
 
     def __init__(self, part: Engine):
@@ -80,6 +82,7 @@ class EngineCodes(wiring.Component):
         if self.part.residual_bits:
             # The other word is in the bank that is written.
             others, other_address = self.other_enable, self.other_address
+        if self.part.residual_bits and self.part.residual_cycles == 1:
             waiting = Signal()
             saved_address = Signal.like(write_address, reset_less=True)
             saved_data = Signal.like(write_data, reset_less=True)
@@ -120,9 +123,12 @@ class EngineCodes(wiring.Component):
 
         m.d.comb += self.read_data.eq(chosen(self.read_address, "read_bank"))
         if self.part.residual_bits:
+            word = chosen(other_address, "other_bank")
+        if self.part.residual_bits and self.part.residual_cycles == 1:
             fresh = Signal()
             held = Signal(self.part.word_bits, reset_less=True)
             m.d.sync += fresh.eq(others)
-            word = Mux(fresh, chosen(other_address, "other_bank"), held)
+            word = Mux(fresh, word, held)
             m.d.sync += held.eq(word)
+        if self.part.residual_bits:
             m.d.comb += self.other_data.eq(word)

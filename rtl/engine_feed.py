@@ -16,7 +16,7 @@ class EngineFeed(wiring.Component):
     An instruction's packet is two beats, the numbers of its constants and of its words of weights,
     then its rows, the constants and the words, each of as many beats as it needs, the lowest bits
     first. A beat is taken per cycle as long as there is room for the row, constant or word that it
-    belongs to. Constants and weights are freed when their instruction ends, one cycle late: by then
+    belongs to. All of it is freed when the instruction ends, one cycle late: by then
     the word that was read last has been. Results still need its constants; so not all of their
     memory is filled ahead.
 
@@ -56,91 +56,75 @@ class EngineFeed(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         part = self.part
-        accept, complete, has_room = Signal(), Signal(), Signal()
+        header = Signal(init=1, name="takes_constants"), Signal(name="takes_weights")
+        constants, weights = Signal.like(self.constants), Signal.like(self.weights)
+        accept, has_room = Signal(), Signal()
         column = Signal(range(max(map(len, (
             part.program_memories, part.constant_memories, part.weight_memories)))))
-        last_column = Signal.like(column)
-        constants, weights = Signal.like(self.constants), Signal.like(self.weights)
-        left = Signal(range(max(part.ring_words, part.constant_words)))
-        m.d.comb += [
-            self.i.ready.eq(has_room),
-            accept.eq(self.i.valid & has_room),
-            complete.eq(accept & (column == last_column)),
-        ]
-        with m.If(accept):
-            m.d.sync += column.eq(Mux(complete, 0, column + 1))
-
-        ended = Signal()
-        m.d.sync += ended.eq(self.end)
         rows = self._rows(m, accept, column)
         constant = self._circular(m, "constant", accept, column)
         weight = self._circular(m, "weight", accept, column)
-        packet_ends = Signal()
-        free_slots = self._count(m, "has_rows", rows.ends, self.end)
-        self._count(m, "has_all", packet_ends, self.end)
-        constants_free = self._room(m, constant, part.constants_ahead, ended, self.constants)
-        weights_free = self._room(m, weight, part.ring_words, ended, self.weights)
+        sections = rows, constant, weight
+        packet_ends, ended = Signal(), Signal()
+        m.d.sync += ended.eq(self.end)
+        self._count(m, "has_rows", rows.ends)
+        self._count(m, "has_all", packet_ends)
+        room = (
+            self._room(m, rows, rows.ends, part.slots, ended),
+            self._room(
+                m, constant, constant.complete, part.constants_ahead, Mux(ended, self.constants, 0)
+            ),
+            self._room(
+                m, weight, weight.complete, part.ring_words, Mux(ended, self.weights, 0)
+            ),
+        )  # fmt: skip
+        takes = (section.active & free for section, free in zip(sections, room, strict=True))
+        m.d.comb += [
+            has_room.eq(Cat(*header, *takes).any()),
+            self.i.ready.eq(has_room),
+            accept.eq(self.i.valid & has_room),
+        ]
 
-        def follow(section):
-            """Go on with the constants, the weights, or the next packet."""
-            m.d.comb += section.complete.eq(complete)
-            with m.If(complete):
-                m.d.sync += left.eq(left - 1)
-                with m.If(left == 0):
-                    m.d.comb += section.ends.eq(1)
+        # What is left of the section, without the word that comes, and of that, without the beat.
+        left = Signal(range(max(part.ring_words, part.constant_words)))
+        stages = (*header, *(section.active for section in sections))
 
-        with m.FSM():
-            with m.State("CONSTANTS"):
-                m.d.comb += has_room.eq(1)
-                m.d.sync += constants.eq(self.i.payload)
-                with m.If(accept):
-                    m.next = "WEIGHTS"
-            with m.State("WEIGHTS"):
-                m.d.comb += has_room.eq(1)
-                m.d.sync += [weights.eq(self.i.payload), left.eq(part.instruction_rows - 1)]
-                with m.If(accept):
-                    m.next = "ROW"
-            with m.State("ROW"):
-                m.d.comb += [
-                    rows.active.eq(1), has_room.eq(free_slots),
-                    last_column.eq(len(part.program_memories) - 1),
-                ]
-                follow(rows)
-                with m.If(rows.ends):
-                    with m.If(constants != 0):
-                        m.d.sync += left.eq(constants - 1)
-                        m.next = "CONSTANT"
-                    with m.Else():
-                        m.d.comb += packet_ends.eq(1)
-                        m.next = "CONSTANTS"
-            with m.State("CONSTANT"):
-                m.d.comb += [
-                    constant.active.eq(1), has_room.eq(constants_free),
-                    last_column.eq(len(part.constant_memories) - 1),
-                ]
-                follow(constant)
-                with m.If(constant.ends):
-                    with m.If(weights != 0):
-                        m.d.sync += left.eq(weights - 1)
-                        m.next = "WEIGHT"
-                    with m.Else():
-                        m.d.comb += packet_ends.eq(1)
-                        m.next = "CONSTANTS"
-            with m.State("WEIGHT"):
-                m.d.comb += [
-                    weight.active.eq(1), has_room.eq(weights_free),
-                    last_column.eq(len(part.weight_memories) - 1),
-                ]
-                follow(weight)
-                with m.If(weight.ends):
+        def go_on(stage, section=None, count=0):
+            """Return what begins another stage: a section of so many words, or the header."""
+            begun = [other.eq(stage is other) for other in stages]
+            return begun if section is None else [*begun, left.eq(count), column.eq(section.last)]
+
+        with m.If(accept):
+            m.d.sync += column.eq(column - 1)
+        for section in sections:
+            m.d.comb += [
+                section.complete.eq(section.active & accept & (column == 0)),
+                section.ends.eq(section.complete & (left == 0)),
+            ]
+            with m.If(section.complete):
+                m.d.sync += [left.eq(left - 1), column.eq(section.last)]
+        with m.If(header[0] & accept):
+            m.d.sync += [constants.eq(self.i.payload), *go_on(header[1])]
+        with m.If(header[1] & accept):
+            m.d.sync += weights.eq(self.i.payload)
+            m.d.sync += go_on(rows.active, rows, part.instruction_rows - 1)
+        for section, following, count in (
+            (rows, constant, constants), (constant, weight, weights), (weight, None, None),
+        ):  # fmt: skip
+            with m.If(section.ends):
+                last = Const(1) if following is None else count == 0
+                with m.If(last):
                     m.d.comb += packet_ends.eq(1)
-                    m.next = "CONSTANTS"
+                    m.d.sync += go_on(header[0])
+                if following is not None:
+                    with m.Else():
+                        m.d.sync += go_on(following.active, following, count - 1)
         return m
 
     def _rows(self, m, accept, column):
         """Memory of the program: the rows of an instruction, then the next slot."""
         part = self.part
-        section = _Section("row")
+        section = _Section("row", part.program_memories)
         row, slot = Signal(range(part.instruction_stride)), Signal(range(part.slots))
         with m.If(section.ends):
             m.d.sync += [row.eq(0), slot.eq(slot + 1)]
@@ -150,7 +134,7 @@ class EngineFeed(wiring.Component):
         return section
 
     def _circular(self, m, name, accept, column):
-        section = _Section(name)
+        section = _Section(name, getattr(self.part, f"{name}_memories"))
         place = Signal.like(getattr(self, f"{name}_address"), name=f"{name}_place")
         with m.If(section.complete):
             m.d.sync += place.eq(place + 1)
@@ -159,8 +143,7 @@ class EngineFeed(wiring.Component):
 
     def _memories(self, m, section, place, accept, column):
         name = section.name
-        tilings = getattr(self.part, {"row": "program"}.get(name, name) + "_memories")
-        for n, tiling in enumerate(tilings):
+        for n, tiling in enumerate(section.tilings):
             m.submodules[f"{name}{n}"] = memory = TiledMemory(tiling, writable=True)
             m.d.comb += [
                 memory.read_address.eq(getattr(self, f"{name}_address")),
@@ -168,28 +151,39 @@ class EngineFeed(wiring.Component):
                 getattr(self, name)[n * BEAT_BITS : (n + 1) * BEAT_BITS].eq(memory.read_data),
                 memory.write_address.eq(place),
                 memory.write_data.eq(self.i.payload),
-                memory.write_enable.eq(section.active & accept & (column == n)),
+                memory.write_enable.eq(section.active & accept & (column == section.last - n)),
             ]
 
-    def _count(self, m, name, more, fewer):
-        """Count instructions; return whether there is room for another one."""
+    def _count(self, m, name, comes):
+        """Count instructions that are there: those before the last cycle, and what came in it."""
         held = Signal(range(self.part.slots + 1), name=f"{name}_held")
-        m.d.sync += held.eq(held + more - fewer)
-        m.d.comb += getattr(self, name).eq(held != 0)
-        return held != self.part.slots
+        came = Signal(name=f"{name}_came")
+        m.d.sync += [held.eq(held + came - self.end), came.eq(comes)]
+        m.d.comb += getattr(self, name).eq((held != 0) | came)
 
-    def _room(self, m, section, most, ended, freed):
-        """Count what is held; return whether there is room."""
-        held = Signal(range(most + 1), name=f"{section.name}_held")
-        m.d.sync += held.eq(held + section.complete - Mux(ended, freed, 0))
-        return held != most
+    def _room(self, m, section, comes, most, freed):
+        """Count what is held, a cycle late; return whether there is room, exactly."""
+        name = section.name
+        held, then = (Signal(range(most + 1), name=f"{name}_{when}") for when in ("held", "then"))
+        came, full, almost = (
+            Signal(name=f"{name}_{state}") for state in ("came", "full", "almost")
+        )
+        m.d.comb += then.eq(held + came - freed)
+        m.d.sync += [
+            held.eq(then),
+            came.eq(comes),
+            full.eq(then == most),
+            almost.eq(then == most - 1),
+        ]
+        return ~(full | (almost & came))
 
 
 class _Section:
     """A part of a packet: a word of it ends, and all of it does."""
 
-    def __init__(self, name):
-        self.name = name
+    def __init__(self, name, tilings):
+        self.name, self.tilings = name, tilings
+        self.last = len(tilings) - 1
         self.active = Signal(name=f"{name}_active")
         self.complete = Signal(name=f"{name}_complete")
         self.ends = Signal(name=f"{name}_ends")

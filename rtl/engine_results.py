@@ -1,4 +1,4 @@
-"""Behind the shared engine's array: sums become codes, two tensors are added, functions applied."""
+"""Behind the shared engine's array: sums become codes, and functions are applied to these."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -8,9 +8,11 @@ from nnef_hw.parts.engine import CODE_BITS, Engine
 from nnef_hw.rtl.engine_array import result_layout
 from nnef_hw.rtl.engine_sequencer import parameter_layout
 from nnef_hw.rtl.memory import TiledMemory
-from nnef_hw.rtl.primitives import lut_product, multiply_add
+from nnef_hw.rtl.primitives import chained_multiply_add
 
-__all__ = ["EngineRequantizer", "EngineResidual", "EngineTables", "code_layout"]
+__all__ = [
+    "EngineRequantizer", "EngineTables", "code_layout", "delayed", "delayed_in_memory", "limited",
+]  # fmt: skip
 
 
 def code_layout(part: Engine):
@@ -18,7 +20,7 @@ def code_layout(part: Engine):
     return result_layout(part, code=CODE_BITS)
 
 
-def _delayed(m, value, cycles, *, name):
+def delayed(m, value, cycles, *, name):
     """Return the value so many cycles later."""
     for n in range(cycles):
         later = Signal.like(value, name=f"{name}{n}", reset_less=name != "valid")
@@ -27,7 +29,7 @@ def _delayed(m, value, cycles, *, name):
     return value
 
 
-def _delayed_in_memory(m, value, cycles, tiling):
+def delayed_in_memory(m, value, cycles, tiling):
     """Return the value so many cycles later, by way of a block RAM that is read behind."""
     m.submodules.delay = memory = TiledMemory(tiling, writable=True)
     place = Signal.like(memory.write_address)
@@ -42,7 +44,7 @@ def _delayed_in_memory(m, value, cycles, tiling):
     return memory.read_data
 
 
-def _limited(value, low, high):
+def limited(value, low, high):
     """Return the nearest number in ``low..high``, unsigned limits."""
     return Mux(value < low, low, Mux(value > high, high, value))[:CODE_BITS]
 
@@ -56,7 +58,7 @@ class EngineRequantizer(wiring.Component):
     Members
     -------
     i : In(result_layout)
-        Its ``write`` is ``part.tree_levels`` cycles ahead.
+        Its ``constant`` is a cycle ahead.
     o : Out(code_layout)
         ``part.requantizer_delay`` cycles later.
     parameters : In(parameter_layout)
@@ -87,14 +89,13 @@ class EngineRequantizer(wiring.Component):
         bias = self.constant[: part.acc_bits].as_signed()
         factor = self.constant[part.acc_bits :]
 
-        acc = _delayed(m, self.i.acc, 1, name="acc")
-        biased = (acc + bias)[: part.acc_bits].as_signed()
+        biased = (self.i.acc + bias)[: part.acc_bits].as_signed()
         operand = Signal(signed(part.acc_bits + part.extra_bits), reset_less=True)
         digits = Signal(part.stages * part.digit_bits, reset_less=True)
         m.d.sync += [operand.eq(biased << part.extra_bits), digits.eq(factor)]
         product = Const(0, signed(len(operand)))
         for n in range(part.stages):
-            partial = multiply_add(
+            partial = chained_multiply_add(
                 m,
                 platform,
                 product,
@@ -106,8 +107,8 @@ class EngineRequantizer(wiring.Component):
             product = Signal(signed(len(operand)), name=f"product{n}", reset_less=True)
             m.d.sync += product.eq(partial >> part.digit_bits)
             if n + 1 < part.stages:
-                operand = _delayed(m, operand, 1, name=f"operand{n}_")
-                digits = _delayed(m, digits[part.digit_bits :], 1, name=f"digits{n}_")
+                operand = delayed(m, operand, 1, name=f"operand{n}_")
+                digits = delayed(m, digits[part.digit_bits :], 1, name=f"digits{n}_")
 
         # Nothing is added below the bit that rounds.
         final_shift = part.shift + part.extra_bits - part.stages * part.digit_bits
@@ -117,85 +118,17 @@ class EngineRequantizer(wiring.Component):
         zero_point = self.parameters.zero_point
         m.d.sync += [
             rounded.eq((halves + Cat(1, zero_point, 0).as_signed()) >> 1),
-            code.eq(_limited(rounded, self.parameters.low, self.parameters.high)),
+            code.eq(limited(rounded, self.parameters.low, self.parameters.high)),
         ]
         m.d.comb += self.o.code.eq(code)
-        cycles = part.tree_levels + part.requantizer_delay
         m.d.comb += self.o.write.eq(
-            _delayed_in_memory(m, self.i.write, cycles, part.delay_memory)
+            delayed_in_memory(m, self.i.write, part.requantizer_delay, part.delay_memory)
         )
         before = {}
         for name in ("valid", "first", "last"):
-            before[name] = _delayed(m, self.i[name], part.requantizer_delay - 1, name=name)
-            m.d.comb += self.o[name].eq(_delayed(m, before[name], 1, name=f"{name}_o"))
+            before[name] = delayed(m, self.i[name], part.requantizer_delay - 1, name=name)
+            m.d.comb += self.o[name].eq(delayed(m, before[name], 1, name=f"{name}_o"))
         m.d.comb += self.soon.eq(before["valid"] & before["first"])
-        return m
-
-
-class EngineResidual(wiring.Component):
-    """Add codes of another tensor, at the same places, to those that pass.
-
-    Golden model: :meth:`nnef_hw.numerics.AddRequant.apply`, of unsigned codes; ``offset`` of the
-    parameters stands for both zero points, that of the result and rounding.
-
-    Members
-    -------
-    i, o : In(code_layout), Out(code_layout)
-        ``part.residual_delay`` cycles apart.
-    parameters : In(parameter_layout)
-        ``adds`` tells whether anything is added.
-    address, enable : Out
-        The other tensor's word that is read.
-    word : In(lanes * 8)
-        That word, a cycle later and from then on.
-    """
-
-    def __init__(self, part: Engine):
-        self.part = part
-        super().__init__({
-            "i": In(code_layout(part)),
-            "o": Out(code_layout(part)),
-            "parameters": In(parameter_layout(part)),
-            "address": Out(part.fields["write"]),
-            "enable": Out(1),
-            "word": In(part.word_bits),
-        })
-
-    def elaborate(self, platform):
-        m = Module()
-        part, parameters = self.part, self.parameters
-        lane = Signal(range(part.lanes))
-        first = self.i.valid & self.i.first
-        with m.If(first):
-            m.d.sync += lane.eq(0)
-        with m.Else():
-            m.d.sync += lane.eq(lane + 1)
-        m.d.comb += [
-            self.enable.eq(first & parameters.adds),
-            self.address.eq(self.i.write + parameters.other),
-        ]
-        own = _delayed(m, self.i.code, 2, name="own")
-        other = Signal(CODE_BITS, reset_less=True)
-        m.d.sync += other.eq(self.word.word_select(lane, CODE_BITS))
-        products = []
-        for name, code in (("own", own), ("other", other)):
-            product = lut_product(
-                m, platform, code, parameters[f"{name}_factor"], name=f"{name}_product"
-            )
-            products.append(_delayed(m, product, 1, name=f"{name}_product"))
-        total_bits = max(len(products[0]) + 1, len(parameters.offset)) + 1
-        total = Signal(signed(total_bits), reset_less=True)
-        code = Signal(CODE_BITS, reset_less=True)
-        m.d.sync += total.eq(products[0] + products[1] + parameters.offset)
-        limited = _limited(total >> part.residual_shift, parameters.sum_low, parameters.sum_high)
-        m.d.sync += code.eq(Mux(parameters.adds, limited, _delayed(m, own, 2, name="alone")))
-        m.d.comb += self.o.code.eq(code)
-        m.d.comb += self.o.write.eq(
-            _delayed_in_memory(m, self.i.write, part.residual_delay, part.residual_memory)
-        )
-        for name in ("valid", "first", "last"):
-            flag = _delayed(m, self.i[name], part.residual_delay, name=name)
-            m.d.comb += self.o[name].eq(flag)
         return m
 
 
@@ -233,9 +166,9 @@ class EngineTables(wiring.Component):
             tables.read_enable.eq(1),
             tables.read_address.eq(Cat(self.i.code, self.parameters.table)),
             self.o.code.eq(Mux(self.parameters.looks_up, tables.read_data,
-                               _delayed(m, self.i.code, 1, name="code"))),
+                               delayed(m, self.i.code, 1, name="code"))),
         ]
         for name in ("valid", "first", "last", "write"):
-            flag = _delayed(m, self.i[name], self.part.table_delay, name=name)
+            flag = delayed(m, self.i[name], self.part.table_delay, name=name)
             m.d.comb += self.o[name].eq(flag)
         return m

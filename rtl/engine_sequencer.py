@@ -45,9 +45,9 @@ class EngineSequencer(wiring.Component):
     results waits until those of the pass before have left, so that nothing behind ever has to.
 
     The rows of the next instruction are read while the pipeline drains, but for those with what
-    results on their way need; it begins ``1 + max(settle, setup)`` cycles after the last word of a
-    layer was issued, ``1 + setup`` after loader or sender have ended, or a part of the same layer,
-    and issues its first word a cycle later.
+    results on their way need. It begins ``1 + max(settle, setup)`` cycles after the last word of a
+    layer was issued, ``1 + setup`` after ``done`` or that of a part which another one follows, and
+    issues its first word a cycle later.
 
     Golden model: the cycles of :mod:`nnef_hw.engine.layer`.
 
@@ -64,7 +64,7 @@ class EngineSequencer(wiring.Component):
     begin : Out(1)
         An instruction begins.
     done : In(1)
-        Loader or sender end in this cycle.
+        Loader or sender have ended in the cycle before.
     has_rows, has_all : In(1)
         The rows of the next instruction are there, and its constants and weights: it waits for
         them if the program comes as a stream.
@@ -110,13 +110,14 @@ class EngineSequencer(wiring.Component):
         limits = self._fetch(m, self.row, is_found, row)
 
         waiting, running = Signal(), Signal()
-        remaining = Signal(range(part.drain + 1))
+        drains = part.drain(adds=True), part.drain(adds=False)
+        remaining = Signal(range(max(drains) + 1))
         issue, is_final = Signal(), Signal()
         end = self.end
         starts = self._starts(m, end)
         may_read = Signal()
         # The last results have been made when the fields that they need change.
-        is_free = remaining <= 1
+        is_free = remaining <= 1 + part.late_ahead
         if part.streamed:
             # Parts of a layer need not wait for what those before them have computed.
             is_free |= self.parameters.follows
@@ -133,7 +134,7 @@ class EngineSequencer(wiring.Component):
         with m.If(remaining != 0):
             m.d.sync += remaining.eq(remaining - 1)
         with m.If(issue & is_final):
-            m.d.sync += remaining.eq(part.drain)
+            m.d.sync += remaining.eq(Mux(self.parameters.adds, *drains))
         m.d.sync += is_found.eq(reading & may_read)
         with m.If(reading & may_read):
             m.d.sync += row.eq(row + 1)
@@ -154,10 +155,11 @@ class EngineSequencer(wiring.Component):
 
     def _starts(self, m, end):
         """Return where every quantity begins: weights and constants where they came to."""
-        starts = {name: self.parameters[name] for name in QUANTITIES}
-        if self.part.streamed:
+        part = self.part
+        starts = {name: self.parameters[name] for name in QUANTITIES if name in part.parameters}
+        if part.streamed:
             for name in ("weight", "constant"):
-                starts[name] = place = Signal.like(self.parameters[name], name=f"first_{name}")
+                starts[name] = place = Signal(part.fields[name], name=f"first_{name}")
                 with m.If(end):
                     m.d.sync += place.eq(place + self.parameters[f"{name}s"])
         return starts
@@ -196,7 +198,9 @@ class EngineSequencer(wiring.Component):
         step = counters[PASS_LEVEL]
         keep, is_first, slides = Signal(), Signal(), Signal()
         results = Signal(part.fields["results"])
-        hold = Signal(part.fields["results"])
+        pace = part.pace(adds=True)
+        hold = Signal(range(part.rows * pace))
+        held = Mux(parameters.adds, results * pace - 1, results - 1) if pace > 1 else results - 1
         m.d.comb += [
             is_first.eq(Cat(*counters[:PASS_LEVEL]) == 0),
             slides.eq(parameters.slides & (step != 0)),
@@ -204,7 +208,7 @@ class EngineSequencer(wiring.Component):
             results.eq(Mux(ended[PASS_LEVEL], parameters.last_results, parameters.results)),
         ]
         with m.If(issue & keep):
-            m.d.sync += hold.eq(results - 1)
+            m.d.sync += hold.eq(held)
         with m.Elif(hold != 0):
             m.d.sync += hold.eq(hold - 1)
         m.d.sync += [

@@ -8,8 +8,8 @@ from pathlib import Path
 from amaranth import *
 
 __all__ = [
-    "ENGINE_PRIMITIVES", "PREFIX", "PRIMITIVES", "lut_product", "masked_sum", "multiply_add",
-    "own_register", "primitives_verilog", "restarted_sum",
+    "ENGINE_PRIMITIVES", "PREFIX", "PRIMITIVES", "chained_multiply_add", "lut_product",
+    "masked_sum", "multiply_add", "own_register", "primitives_verilog", "restarted_sum",
 ]
 
 PRIMITIVES = Path(__file__).with_name("primitives.v")
@@ -61,6 +61,25 @@ def multiply_add(m, platform, base, digits, operand, *, width, name, select=None
         p_SELECTED=int(select is not None), i_select=Const(0) if select is None else select,
         i_base=addends["base"], i_other=addends["other"],
         i_digits=digits, i_operand=operand, o_sum=total,
+    )
+    return total
+
+
+def chained_multiply_add(m, platform, base, digits, operand, *, width, name):
+    """Return ``base + digits * operand`` in ``width`` bits, signed, in few cells of an iCE40.
+
+    ``digits`` are unsigned and few, and take an adder each, one behind the other.
+    """
+    total = Signal(signed(width), name=name)
+    if platform is None:
+        m.d.comb += total.eq(base + digits * operand)
+        return total
+    extended = Signal(signed(width), name=f"{name}_base")
+    m.d.comb += extended.eq(base)
+    m.submodules[name] = Instance(
+        platform.prefix + "chained_multiply_add",
+        p_DIGITS=len(digits), p_WIDTH=len(operand), p_SUM=width,
+        i_base=extended, i_digits=digits, i_operand=operand, o_sum=total,
     )
     return total
 

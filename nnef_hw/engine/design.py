@@ -17,7 +17,15 @@ from nnef_hw.engine.network import Loading, Network
 from nnef_hw.engine.store import FlashStore
 from nnef_hw.errors import TargetError
 from nnef_hw.numerics import signed_bits
-from nnef_hw.parts.engine import CODE_BITS, LEVELS, QUANTITIES, RING_CONSTANTS, Engine, Kind
+from nnef_hw.parts.engine import (
+    CODE_BITS,
+    LEVELS,
+    QUANTITIES,
+    RESIDUAL_CYCLES,
+    RING_CONSTANTS,
+    Engine,
+    Kind,
+)
 from nnef_hw.parts.flash_reader import FlashReader
 
 __all__ = ["Design", "Instruction"]
@@ -229,6 +237,20 @@ class Design:
         """Shift behind all sums of two codes; 0 if there are none."""
         return max((layer.residual.shift for layer in self.layers if layer.residual), default=0)
 
+    @property
+    def residual_cycles(self) -> int:
+        """Cycles per sum of two codes: as many as no pass waits for, since few cells do then."""
+        passes = [
+            (words, results)
+            for layer in self.layers
+            if layer.residual
+            for words, results in layer.passes(self.shape)[0]
+        ]
+        if not passes:
+            return 1
+        fast = (x for x in RESIDUAL_CYCLES if all(words >= x * n for words, n in passes))
+        return next(fast, 1)
+
     @cached_property
     def parts(self) -> tuple[list[Part], ...]:
         """What each layer is divided into: with a ring, so that two parts have room in it."""
@@ -328,6 +350,7 @@ class Design:
             factor_bits=max(factors).bit_length(), shift=self.shift,
             digit_bits=min(_DIGITS, max(factors).bit_length()),
             residual_bits=residual_bits, residual_shift=self.residual_shift,
+            residual_cycles=self.residual_cycles,
             maximum=any(layer.maximum for layer in layers), code_words=code_words,
             weight_words=weight_words, constant_words=constant_words,
             instructions=len(self.instructions), fields=fields, ram=self.device.ram,

@@ -50,6 +50,10 @@ class _Flash(Source):
         return last
 
 
+_FREED = 2
+"""Cycles after the one in which an instruction ends until its places can be taken."""
+
+
 @dataclass
 class _Ring:
     """A circular memory: what came, and when places were freed.
@@ -58,18 +62,15 @@ class _Ring:
     ----------
     places
         How many there are.
-    delay
-        Cycles after the one in which an instruction ends until its places can be taken.
     """
 
     places: int
-    delay: int
     came: int = 0
     freed: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0)])
 
     def free(self, count: int, end: int) -> None:
         """Free the oldest places of an instruction that ends."""
-        self.freed.append((self.freed[-1][0] + count, end + self.delay))
+        self.freed.append((self.freed[-1][0] + count, end + _FREED))
 
     def fill(self, count: int, beats: int, source: Source) -> int:
         """Let so many words of some beats come; return the cycle of the last beat."""
@@ -101,10 +102,9 @@ class Feed:
             return
         engine = design.engine
         self._source = Source.of(design.reader)
-        # Instructions are counted, constants and weights freed a cycle later.
-        self._slots = _Ring(engine.slots, 1)
-        self._constants = _Ring(engine.constants_ahead, 2)
-        self._weights = _Ring(engine.ring_words, 2)
+        self._slots = _Ring(engine.slots)
+        self._constants = _Ring(engine.constants_ahead)
+        self._weights = _Ring(engine.ring_words)
 
     def packet(self) -> tuple[int, int]:
         """Return the first cycles in which the next instruction's rows, and all of it, are there.

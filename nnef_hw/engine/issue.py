@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from nnef_hw.engine.nest import Part
+from nnef_hw.engine.nest import Part, paced
 from nnef_hw.parts.engine import Engine
 
 __all__ = ["Issue"]
@@ -17,13 +17,21 @@ class Issue:
     ----------
     engine
         The engine.
+    by_lane
+        Whether every lane has a result.
+    by_lane
+        Whether every lane has a result.
+    adds
+        Whether another tensor is added to them.
     shares
         Whether what is added to results is in the bank that is read: for every word of it there is
         a cycle in which none is issued.
     """
 
-    def __init__(self, engine: Engine, *, shares: bool) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, *, by_lane: bool, adds: bool, shares: bool) -> None:
+        self._pace = engine.pace(adds=adds)
+        self._word_results = engine.lanes * self._pace
+        self._other_stage = engine.other_stage(by_lane=by_lane)
         self._shares = shares
         self._results = 0
         self._blocked: deque[int] = deque()
@@ -40,6 +48,7 @@ class Issue:
         end
             Cycle of the last word before.
         """
+        part = paced(part, self._pace)
         if not self._shares:
             # The results of the part before have to leave, too.
             kept = max(begin + part.passes[0].words, end + self._results)
@@ -53,8 +62,8 @@ class Issue:
                 cycle = max(cycle, last + self._results - 1)
                 last = cycle = self._issue(cycle, 1)
                 self._results = results
-                first = last + self._engine.other_stage
-                self._blocked.extend(range(first, first + results, self._engine.lanes))
+                first = last + self._other_stage
+                self._blocked.extend(range(first, first + results, self._word_results))
         return last
 
     def _issue(self, cycle: int, words: int) -> int:

@@ -227,6 +227,11 @@ class Layer(ABC):
         return 0
 
     @property
+    def products(self) -> int:
+        """Products of a code that it computes, on average."""
+        return self.macs // (self.target.pixels * self.target.channels)
+
+    @property
     def kernel(self) -> tuple[int, int]:
         """Rows and columns of its window."""
         return (1, 1)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
 from nnef_hw.parts.engine import LEVELS, QUANTITIES
 
-__all__ = ["Nest", "Part", "Pass", "issue_cycles"]
+__all__ = ["Nest", "Part", "Pass", "issue_cycles", "paced"]
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,14 @@ class Part:
     def cycles(self) -> int:
         """Cycles from the issue of its first word to that of its last one."""
         return issue_cycles(self.passes, self.repeats)
+
+
+def paced(part: Part, pace: int) -> Part:
+    """Return the part with so many cycles for every result."""
+    if pace == 1:
+        return part
+    passes = [Pass(words, pace * results) for words, results in part.passes]
+    return replace(part, passes=passes)
 
 
 def issue_cycles(passes: Sequence[Pass], repeats: int) -> int:

@@ -160,6 +160,8 @@ def lower(graph: Graph, device: Device) -> Network:
             continue
         tensors[node.name] = node.name
         call = Call(graph, node, tensors)
+        if node.has(Trait.ARITHMETIC):
+            _put_longer_last(call, layers)
         place = _last_reader(call, layers)
         if place is not None and node.has(Trait.TABLE) and layers[place].table is None:
             changed: dict[str, Any] = {"tensor": node.name, "table": engine_table(call)}
@@ -196,19 +198,41 @@ def _may_add(call: Call, layer: Layer) -> bool:
     return len(names) > 1 and layer.residual is None and layer.table is None
 
 
+def _put_longer_last(call: Call, layers: list[Layer]) -> None:
+    """Let that operand come later of which a code takes more products, if the order is free.
+
+    The sum is computed by the layer of the later one, where there is time for it.
+    """
+    names = [call.tensors.get(name) for name in call.node.inputs]
+    places = [n for n, layer in enumerate(layers) if layer.tensor in names]
+    if len(places) < 2:
+        return
+    *_, early, late = places
+    between = {layer.tensor for layer in layers[early:late]}
+    long, short = layers[early], layers[late]
+    is_free = between.isdisjoint(short.operands) and _is_read_here(call, long.tensor)
+    if is_free and _may_add(call, long) and short.products < long.products:
+        layers.insert(early, layers.pop(late))
+
+
 def _last_reader(call: Call, layers: list[Layer]) -> int | None:
     """Return the place of the later layer of a node's operands, if nobody else reads its result."""
     names = [call.tensors.get(name) for name in call.node.inputs]
     later = max((n for n, layer in enumerate(layers) if layer.tensor in names), default=None)
     if later is None:
         return None
-    graph, tensor = call.graph, layers[later].tensor
+    return later if _is_read_here(call, layers[later].tensor) else None
+
+
+def _is_read_here(call: Call, tensor: str) -> bool:
+    """Whether a node alone reads a tensor."""
+    graph = call.graph
     aliases = [name for name, stands in call.tensors.items() if stands == tensor]
     readers: list[Node] = [
         node for name in aliases for node in graph.consumers(name) if not node.has(Trait.MOVES)
     ]
     is_output = any(call.tensors.get(name) == tensor for name in graph.outputs)
-    return later if readers == [call.node] and not is_output else None
+    return readers == [call.node] and not is_output
 
 
 def _fused(call: Call, layer: Layer) -> Layer:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from nnef_hw.architecture import Port
@@ -15,13 +16,13 @@ from nnef_hw.engine.design import Design
 from nnef_hw.engine.image import ProgramImage
 from nnef_hw.engine.layer import Layer, Shape
 from nnef_hw.engine.resources import border_resources, engine_resources
-from nnef_hw.engine.timing import BEFORE_LOAD, FrameTimes, Span, simulate_frames, spans
+from nnef_hw.engine.timing import FrameTimes, Span, simulate_frames, spans
 from nnef_hw.ir import Graph, Node, stream_image
 
 __all__ = ["SIMULATED", "EnginePlan", "LayerStation", "TailStation"]
 
 SIMULATED = 4
-"""Frames whose ends tell the interval: with the second one the engine waits as it always will."""
+"""Frames whose ends tell the interval: with the third one the engine waits as it always will."""
 
 
 def _description(node: Node, graph: Graph, others: str) -> str:
@@ -165,7 +166,7 @@ class EnginePlan:
     @property
     def first_input(self) -> int:
         """Cycles from the begin of the load to the first beat of the input."""
-        return BEFORE_LOAD + self.design.loading.lead
+        return self.design.engine.before_load + self.design.loading.lead
 
     @cached_property
     def _times(self) -> FrameTimes:
@@ -188,8 +189,10 @@ class EnginePlan:
 
     @property
     def settling(self) -> int | None:
-        """Frames before it does."""
-        return 1
+        """Frames before it does: what comes from a memory may be ahead at first."""
+        ends = self._times.last_outputs
+        steps = [later - earlier for earlier, later in pairwise(ends)]
+        return max((n for n, step in enumerate(steps, 1) if step != self.interval), default=0) + 1
 
     @property
     def images(self) -> tuple[ProgramImage, ...]:

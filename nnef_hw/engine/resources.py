@@ -8,9 +8,11 @@ from nnef_hw.parts.engine import CODE_BITS, Engine
 
 __all__ = ["array_resources", "border_resources", "engine_resources"]
 
-_FIXED_LUTS = 250
+_FIXED_LUTS = 705
 _RESIDUAL_LUTS = 5.4
 """Per bit of a code and of the residual's factor: two products, their sum, registers between."""
+_SERIAL_LUTS = 60
+"""Of sums bit by bit, besides their factors and the word that is added."""
 _FEED_LUTS = 300
 """Of what puts a program that comes as a stream into its memories."""
 
@@ -42,13 +44,19 @@ def array_resources(design: Design) -> Resources:
 
 
 def _luts(engine: Engine, device: Device) -> float:
-    """LUT4s, from what adders and multiplexers there are."""
-    sums = engine.multipliers * engine.acc_bits
-    luts = 3.0 * sums + (engine.slide_rows - 1) * engine.lanes * engine.acc_bits
-    luts += (engine.lanes - 1) * engine.acc_bits + engine.lanes * engine.acc_bits
-    luts += 2.0 * engine.stages * engine.digit_bits * engine.acc_bits
-    if engine.residual_bits:
+    """LUT4s, from what adders and multiplexers there are, and registers that stand alone."""
+    slots, acc = engine.rows, engine.acc_bits
+    luts = float(engine.rows * _tree_bits(engine.lanes))
+    luts += engine.lanes * (2 * CODE_BITS + engine.tree_levels) + 2.0 * slots * acc
+    luts += 2.0 * (engine.slide_rows - 1) * engine.lanes * acc
+    luts += (engine.digit_bits + 1.0) * engine.stages * acc + 1.5 * engine.factor_bits
+    luts += engine.stages * engine.factor_bits / 2
+    if engine.residual_cycles > 1:
+        luts += _SERIAL_LUTS + 4.0 * engine.residual_bits + engine.word_bits
+    elif engine.residual_bits:
         luts += _RESIDUAL_LUTS * CODE_BITS * engine.residual_bits
+    if engine.maximum:
+        luts += 5.0 * engine.word_bits
     if not engine.in_dsp:
         luts += engine.multipliers * device.lut_multiplier
     fields = sum(engine.fields.values())
@@ -56,10 +64,18 @@ def _luts(engine: Engine, device: Device) -> float:
     return _FIXED_LUTS + luts + 2.0 * fields + engine.word_bits * 3.0
 
 
+def _tree_bits(lanes: int) -> int:
+    """Bits of the adders of a tree of products."""
+    bits, total = 2 * CODE_BITS, 0
+    while lanes > 1:
+        lanes, bits = lanes // 2, bits + 1
+        total += lanes * bits
+    return total
+
+
 def _flip_flops(engine: Engine) -> float:
-    sums = 2 * engine.multipliers * engine.acc_bits + engine.lanes * engine.acc_bits
-    pipeline = engine.stages * (2 * engine.acc_bits + engine.factor_bits)
-    address = engine.fields["write"] + 3
-    delays = address * (engine.tree_levels + engine.requantizer_delay + engine.residual_delay)
-    weights = engine.multipliers * CODE_BITS
-    return sums + pipeline + delays + weights + 2 * sum(engine.fields.values())
+    sums = (engine.slide_rows * engine.lanes + 2 * engine.rows) * engine.acc_bits
+    pipeline = engine.stages * (2 * engine.acc_bits + engine.factor_bits / 2)
+    address = 2 * engine.fields["write"] + 3
+    delays = 3 * (engine.requantizer_delay + engine.residual_delay)
+    return sums + pipeline + address + delays + 2 * sum(engine.fields.values())

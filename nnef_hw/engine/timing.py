@@ -10,16 +10,10 @@ from nnef_hw.engine.feed import Feed
 from nnef_hw.engine.issue import Issue
 from nnef_hw.parts.timing import Kernel, Process, Stream
 
-__all__ = ["BEFORE_LOAD", "FrameTimes", "Span", "simulate_frames", "spans"]
+__all__ = ["FrameTimes", "Span", "simulate_frames", "spans"]
 
-BEFORE_LOAD = 2
-"""Cycles from the begin of a load to its first code, padding included."""
-BEFORE_SEND = 4
-"""Cycles from the begin of a send until its first code is offered."""
 SETTLING = 2
 """Frames after which weights come as they will in all that follow."""
-BETWEEN_WORDS = 3
-"""Cycles from the last code of a word that is sent to the first one of the next."""
 
 
 class Span(NamedTuple):
@@ -118,27 +112,29 @@ class _Frames:
         design, feed = self._design, self._feed
         engine, network = design.engine, design.network
         self.loads, self.start = self._begin(end, 0)
-        end = self.loads + BEFORE_LOAD + design.loading.cycles - 1
+        end = self.loads + engine.before_load + design.loading.cycles - 1 + engine.border_delay
         feed.end(end)
         times = [(network.source, self.start, network.input.beats, self.loads - self.start)]
         before = 0
         for layer, parts in zip(design.layers, design.parts, strict=True):
             stalled, first = 0, None
-            issue = Issue(engine, shares=design.shares(layer))
+            adds = layer.residual is not None
+            issue = Issue(engine, by_lane=layer.by_lane, adds=adds, shares=design.shares(layer))
             for part in parts:
                 begin, alone = self._begin(end, before if first is None else 0)
                 first = alone if first is None else first
                 stalled += begin - alone
                 end = issue.run(part, begin, end)
                 feed.end(end)
-            before = engine.settle
+            before = engine.settle(adds=adds)
             assert first is not None
             words = sum(part.nest.words for part in parts)
             times.append((layer.name, first, words, stalled))
         begin, alone = self._begin(end, before)
         words = network.result_image.words(design.shape.lanes)
         codes = network.result_image.pixels * network.result_image.channels
-        end = begin + BEFORE_SEND + codes - 1 + (words - 1) * (BETWEEN_WORDS - 1)
+        end = begin + engine.before_send + codes - 1 + (words - 1) * (engine.between_words - 1)
+        end += engine.border_delay
         times.append((network.result, alone, codes, begin - alone))
         self.sends = begin
         ends = [*(begin for _, begin, _, _ in times[1:]), end + 1 + engine.setup]
@@ -173,18 +169,19 @@ def _engine(
     design: Design, target: Stream, begins: list[int], sends: list[int], frames: int
 ) -> Process:
     """Load, compute and send frame after frame, from the cycle after the reset on."""
-    image, lanes = design.network.result_image, design.shape.lanes
+    engine, image, lanes = design.engine, design.network.result_image, design.shape.lanes
     run, end = _Frames(design), -1
     for _ in range(frames):
         run.run(end)
-        begins.append(run.loads + BEFORE_LOAD + design.loading.lead)
-        time = end = run.sends + BEFORE_SEND
+        begins.append(run.loads + engine.before_load + design.loading.lead)
+        time = end = run.sends + engine.before_send
         sends.append(time)
         for _ in range(image.pixels):
             for channel in range(image.channels):
                 is_last = channel % lanes == lanes - 1 or channel == image.channels - 1
                 end = yield target, time
-                time = end + (BETWEEN_WORDS if is_last else 1)
+                time = end + (engine.between_words if is_last else 1)
+        end += engine.border_delay
         run.sent(end)
     yield None
 

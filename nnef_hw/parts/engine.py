@@ -19,6 +19,7 @@ __all__ = [
     "LEVELS",
     "PASS_LEVEL",
     "QUANTITIES",
+    "RESIDUAL_CYCLES",
     "RING_CONSTANTS",
     "Engine",
     "Kind",
@@ -41,6 +42,9 @@ PASS_LEVEL = 3
 """Levels below this one are the words of a pass; their sums are kept when it ends."""
 QUANTITIES = ("read", "y", "x", "weight", "constant", "write")
 """What every word has: addresses, and the pixel that it reads."""
+
+RESIDUAL_CYCLES = (8, 4)
+"""Cycles per code of sums of two tensors that are made bit by bit."""
 
 _READ_STAGE = 1
 
@@ -76,6 +80,8 @@ class Engine:
         Bits of the factor per stage of the requantizer.
     residual_bits, residual_shift
         Width of the signed factors of sums of two codes, and the shift behind; 0 if there are none.
+    residual_cycles
+        Cycles per result of such sums: 1; or 4 or 8, where they are made bit by bit.
     maximum
         Whether it has maxima.
     tables
@@ -120,17 +126,20 @@ class Engine:
     ring_words: int = 0
     tables: int = 0
     single_port: bool = False
+    residual_cycles: int = 1
     same_fields: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("rows", "lanes"):
             value = getattr(self, name)
-            if value < 2 or value & (value - 1):
-                raise ValueError(f"Engine {name} must be a power of two, at least 2, not {value}")
+            if value < 4 or value & (value - 1):
+                raise ValueError(f"Engine {name} must be a power of two, at least 4, not {value}")
         if self.rows % self.lanes:
             raise ValueError(f"Engine rows must be a multiple of the lanes, not {self.rows}")
         if self.ring_words & (self.ring_words - 1):
             raise ValueError(f"Engine ring_words must be a power of two, not {self.ring_words}")
+        if self.residual_cycles not in {1, *RESIDUAL_CYCLES}:
+            raise ValueError(f"Engine residual_cycles cannot be {self.residual_cycles}")
         if not 1 <= self.slide_rows <= self.rows:
             raise ValueError(f"Engine slide_rows must be in 1..{self.rows}, not {self.slide_rows}")
 
@@ -151,8 +160,13 @@ class Engine:
 
     @property
     def tree_levels(self) -> int:
-        """Adders in a row between the sums of lanes and their sum."""
+        """Adders in a row between the products of lanes and their sum."""
         return (self.lanes - 1).bit_length()
+
+    @property
+    def tree_stages(self) -> int:
+        """Cycles that they take: two adders each."""
+        return -(-self.tree_levels // 2)
 
     @property
     def stages(self) -> int:
@@ -166,12 +180,30 @@ class Engine:
 
     @property
     def requantizer_delay(self) -> int:
-        """Cycles from a sum to its code: constants, bias, multipliers, rounding, limits."""
-        return 2 + self.stages + 2
+        """Cycles from a sum to its code: bias, multipliers, rounding, limits."""
+        return 1 + self.stages + 2
+
+    @property
+    def residual_begin(self) -> int:
+        """Cycles from a code until its sum with another one is begun, where that is bit by bit.
+
+        The address of the other word, waiting for the memory, the word, its register.
+        """
+        return 4
+
+    @property
+    def residual_bits_per_cycle(self) -> int:
+        """Bits of a code that are multiplied per cycle then."""
+        return CODE_BITS // self.residual_cycles
 
     @property
     def residual_delay(self) -> int:
-        """Cycles from a code to its sum with another one: memory, choice, products, sum, limits."""
+        """Cycles from a code to its sum with another one.
+
+        Memory, choice, products, sum, limits; or, bit by bit, the bits, offset, limits.
+        """
+        if self.residual_cycles > 1:
+            return self.residual_begin + 1 + self.residual_cycles + 2
         return 5 if self.residual_bits else 0
 
     @property
@@ -184,14 +216,14 @@ class Engine:
         """Whether what is added may be in the bank that is read, for which no word is issued."""
         return "shares" in self.fields
 
-    @property
-    def other_stage(self) -> int:
-        """Cycles from the issue of a pass's last word to that in which none is issued, then.
+    def other_stage(self, *, by_lane: bool) -> int:
+        """Return the cycles from the issue of a pass's last word to that in which none is, then.
 
         A word is read in the cycle after its issue, and what is added to the first result in that
-        in which this comes from the requantizer.
+        in which this comes from the requantizer, or in the next one if it is added bit by bit.
         """
-        return self.keep_stage + self.tree_levels + self.requantizer_delay
+        later = int(self.residual_cycles > 1)
+        return self.keep_stage(by_lane=by_lane) + self.requantizer_delay + later
 
     @property
     def operand_stage(self) -> int:
@@ -211,21 +243,31 @@ class Engine:
         """Cycles from the issue of a word until its products are added."""
         return self.operand_stage + 2
 
-    @property
-    def keep_stage(self) -> int:
-        """Cycles from the issue of the last word of a pass until its sums are kept."""
-        return self.sum_stage + 1
+    def keep_stage(self, *, by_lane: bool) -> int:
+        """Return the cycles from the issue of the last word of a pass until its sums are kept."""
+        return self.sum_stage + 1 + (0 if by_lane else self.tree_stages)
 
-    @property
-    def drain(self) -> int:
-        """Cycles after the issue of a layer's last word in which no other instruction begins.
+    def drain(self, *, adds: bool) -> int:
+        """Return the cycles after a layer's last word was issued in which nothing else begins.
 
-        The first word that one reads two cycles later finds all codes written.
+        The first word that an instruction reads two cycles later finds all codes written.
+
+        Parameters
+        ----------
+        adds
+            Whether the layer's codes are added to others.
         """
-        behind = self.tree_levels + self.requantizer_delay + self.residual_delay + self.table_delay
+        slowly = self.residual_cycles > 1
+        results = (self.rows - 1) * self.pace(adds=adds) + 1
+        behind = self.requantizer_delay + self.table_delay
+        behind += self.residual_delay if adds or not slowly else 0
         # a write to single-port RAM may wait for a cycle
-        waits = int(self.single_port and self.residual_bits > 0)
-        return self.keep_stage - 1 + self.rows + behind + waits
+        waits = int(self.single_port and self.residual_bits > 0 and not slowly)
+        return self.keep_stage(by_lane=False) - 1 + results + behind + waits
+
+    def pace(self, *, adds: bool) -> int:
+        """Return the cycles from a result of a pass to the next one."""
+        return self.residual_cycles if adds else 1
 
     @cached_property
     def loop_fields(self) -> Mapping[str, int]:
@@ -247,7 +289,9 @@ class Engine:
         """
         places: dict[str, tuple[int, int]] = {}
         row = bit = 0
-        names = [name for name in self.fields if name not in self.loop_fields]
+        # Where the program comes as a stream, weights and constants begin where they came to.
+        known = {*self.loop_fields, *(("weight", "constant") if self.streamed else ())}
+        names = [name for name in self.fields if name not in known]
         early = [name for name in names if name not in _LATE]
         early.sort(key=lambda name: name != "follows")
         for group in (early, [name for name in names if name in _LATE]):
@@ -280,10 +324,39 @@ class Engine:
         """Cycles in which an instruction is read: from the first row until its fields are there."""
         return self.instruction_rows + 1
 
+    def settle(self, *, adds: bool) -> int:
+        """Return the cycles after a layer's last word before the next one begins, at least."""
+        return self.drain(adds=adds) + self.instruction_rows - self.late_row - self.late_ahead
+
     @property
-    def settle(self) -> int:
-        """Cycles after a layer's last word in which the next one does not begin, at least."""
-        return self.drain + self.instruction_rows - self.late_row
+    def late_ahead(self) -> int:
+        """Cycles by which these rows are read before the last codes are written.
+
+        What the requantizer and all before it need is in a single row; it comes when they are
+        through.
+        """
+        behind = self.residual_bits or self.tables
+        return int(not behind and self.instruction_rows - self.late_row == 1)
+
+    @property
+    def before_load(self) -> int:
+        """Cycles from the begin of a load to its first code, padding included."""
+        return 1
+
+    @property
+    def border_delay(self) -> int:
+        """Cycles from the last code that is loaded or sent until the instruction ends."""
+        return 1
+
+    @property
+    def before_send(self) -> int:
+        """Cycles from the begin of a send until its first code is offered."""
+        return 1 + self.between_words
+
+    @property
+    def between_words(self) -> int:
+        """Cycles from the last code of a word that is sent to the first one of the next."""
+        return 2 if self.direct else 3
 
     @cached_property
     def code_memory(self) -> Tiling:
@@ -304,8 +377,13 @@ class Engine:
         Results on their way still need those of the instruction that has ended last, and, if the
         next one ends before they have left, of the one before.
         """
-        needed = self.keep_stage + self.rows + self.tree_levels + 1
-        ended = 1 if self.setup + 3 >= needed else 2
+        ended = 1
+        for pace in {1, self.residual_cycles}:
+            needed = self.keep_stage(by_lane=False) + self.rows * pace + 1
+            # A pass that is added bit by bit has at least so many words.
+            words = self.lanes * pace if pace > 1 else 2
+            if self.setup + 1 + words < needed:
+                ended = 2
         return self.constant_words - ended * self.constant_words // 4
 
     @cached_property
@@ -331,8 +409,8 @@ class Engine:
 
     @cached_property
     def delay_memory(self) -> Tiling:
-        """Where addresses to write wait for adder tree and requantizer."""
-        return self._delay(self.tree_levels + self.requantizer_delay)
+        """Where addresses to write wait for the requantizer."""
+        return self._delay(self.requantizer_delay)
 
     @cached_property
     def residual_memory(self) -> Tiling:
@@ -358,6 +436,7 @@ class Engine:
         copies = 0 if self.single_port else 2 if self.residual_bits else 1
         filled = (*self.weight_memories, *self.constant_memories, *self.program_memories,
                   self.delay_memory)  # fmt: skip
-        residual = (self.residual_memory,) if self.residual_bits else ()
+        delays = self.residual_bits > 0 and self.residual_cycles == 1
+        residual = (self.residual_memory,) if delays else ()
         tables = (self.table_memory,) if self.tables else ()
         return (self.code_memory,) * copies + filled + residual + tables

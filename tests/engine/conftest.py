@@ -5,6 +5,7 @@ import pytest
 
 from nnef_hw.engine.accelerator import EngineAccelerator
 from nnef_hw.engine.image import image_beats
+from nnef_hw.engine.timing import simulate_frames
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.streams import to_stream
@@ -48,6 +49,8 @@ def run_engine(rng):
         if not stall:
             ends = np.array(done.out_cycles["o"])[sink.beats - 1 :: sink.beats]
             assert ends[0] - done.in_cycles["i"][0] == plan.latency
-            assert set(np.diff(ends).tolist()) <= {plan.interval}
+            predicted = np.diff(simulate_frames(design, frames).last_outputs)
+            assert np.diff(ends).tolist() == predicted.tolist()
+            assert (predicted[plan.settling - 1 :] == plan.interval).all()
 
     return run

@@ -138,6 +138,37 @@ def test_a_sum_of_what_is_read(builder, fix, run_engine, size, ring_words):
     run_engine(plan, graph)
 
 
+@pytest.mark.parametrize(
+    ("channels", "cycles", "board", "ring_words"),
+    [(7, 4, "icebreaker", 64), (15, 8, "icebreaker", 128), (15, 8, "ulx3s_85f", 0)],
+)
+def test_sums_bit_by_bit(builder, fix, run_engine, channels, cycles, board, ring_words):
+    """Where every pass has time for it, parts of a layer too; other codes pass at once."""
+    x = builder.input("x", (1, 5, 2, 2))
+    first = builder.op("relu", conv(builder, x, channels, 5, padding=1))
+    second = conv(builder, first, channels, channels, padding=1)
+    total = builder.op("tanh", builder.op("add", first, second))
+    builder.op("sub", conv(builder, total, channels, channels, padding=1), first)
+    graph = fix(builder.build())
+    plan = planned(graph, board=find_board(board), ring_words=ring_words)
+    assert plan.design.engine.residual_cycles == cycles
+    assert (len(plan.design.instructions) > 5) == bool(ring_words)
+    run_engine(plan, graph)
+
+
+def test_the_longer_operand_adds(builder, fix, run_engine):
+    """A layer with few words per code comes before the other one, which has time for the sum."""
+    x = builder.input("x", (1, 8, 4, 4))
+    long = conv(builder, x, 6, 8, padding=1)
+    short = conv(builder, x, 6, 8, size=1)
+    builder.op("add", long, short)
+    graph = fix(builder.build())
+    plan = planned(graph)
+    assert [layer.kernel for layer in plan.design.layers] == [(1, 1), (3, 3)]
+    assert plan.design.layers[1].residual is not None
+    run_engine(plan, graph)
+
+
 def test_a_ring_that_is_too_small(builder, fix):
     x = builder.input("x", (1, 9, 4, 4))
     conv(builder, x, 5, 9)
@@ -209,7 +240,7 @@ def test_tails(builder, fix, run_engine, end):
     builder.op(end, scores, axes=[1])
     graph = fix(builder.build())
     run_engine(planned(graph), graph, frames=3)
-    run_engine(planned(graph, 2, 2), graph, stall=0.4)
+    run_engine(planned(graph, 8, 4), graph, stall=0.4)
 
 
 @pytest.mark.parametrize("stall", [0.0, 0.3])
