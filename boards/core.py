@@ -4,13 +4,14 @@
 from functools import partial
 
 from amaranth import *
-from amaranth.lib import wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.boards.beats import BeatSerializer, beat_bytes
 from nnef_hw.boards.counters import InferenceCounters, LayerCounters
 from nnef_hw.boards.frames import BYTE_LAYOUT, FrameMerger, FrameSplitter
 from nnef_hw.boards.link import PacketLink
+from nnef_hw.boards.loader import ImageLoader
 from nnef_hw.boards.phy import MIN_BYTE_CYCLES, UartPhy, phy_pins
 from nnef_hw.boards.replay import Replayer
 from nnef_hw.boards.uart import uart_divider
@@ -35,7 +36,8 @@ class LinkedCore(wiring.Component):
         Has an input stream ``i`` and an output stream ``o`` of ``StructLayout({"data":
         ArrayLayout(codes, lanes), "last": 1})``, or several. Every session restarts it: by
         ``restart`` and ``restarted``, if it has them as
-        :class:`~nnef_hw.streaming.accelerator.Accelerator` does.
+        :class:`~nnef_hw.streaming.accelerator.Accelerator` does. If it has a stream ``image``, the
+        host's first ``image_bytes`` bytes go there.
     clk_hz : int
         Clock of everything.
     baud : int
@@ -103,17 +105,18 @@ class LinkedCore(wiring.Component):
         self.idle_cycles = idle_cycles
         self.latency = self.phy.latency + PacketLink.latency + 1
         self.pads = getattr(accelerator, "pads", ())
+        self.with_image = "image" in accelerator.signature.members
         super().__init__({"reset": In(1), **phy_pins(self.phy), "led": Out(1),
                           **pad_ports(self.pads)})
 
     def elaborate(self, platform):
         m = Module()
         phy = self.phy
-        several = len(self.inputs) > 1
+        self.as_bytes = len(self.inputs) > 1 or self.with_image
         link = PacketLink(
-            BYTE_LAYOUT if several else self.layouts["i"], identity=self.identity,
+            BYTE_LAYOUT if self.as_bytes else self.layouts["i"], identity=self.identity,
             idle_cycles=self.idle_cycles, with_replay=self.with_replay, layers=self.layers,
-            with_memory=bool(self.pads))
+            with_memory=bool(self.pads), with_image=self.with_image)
         start = partial(WithReset, reset=self.reset)
         m.submodules.phy = start(phy)
         m.submodules.link = start(link)
@@ -178,14 +181,36 @@ class LinkedCore(wiring.Component):
 
     def _sources(self, m, restart, link):
         """Return the host's beats as a stream per input."""
-        if len(self.inputs) == 1:
+        if not self.as_bytes:
             return [link.o]
+        origin = self._load(m, restart, link) if self.with_image else link.o
         splitter = FrameSplitter(
             [self.layouts[name] for name in self.inputs], list(self.inputs.values()))
         m.submodules.splitter = restart(splitter)
-        wiring.connect(m, link.o, splitter.i)
+        wiring.connect(m, origin, splitter.i)
         return [self._queued(m, name, getattr(splitter, f"o{n}"))
                 for n, name in enumerate(self.inputs)]
+
+    def _load(self, m, restart, link):
+        """Let the memory be filled first; return the bytes of frames."""
+        accelerator = self.accelerator
+        loader = ImageLoader(accelerator.image_bytes)
+        m.submodules.loader = WithReset(loader, self.reset)
+        frames = stream.Signature(BYTE_LAYOUT).create(path=("frames",))
+        m.d.comb += [
+            frames.payload.eq(link.o.payload),
+            frames.valid.eq(link.o.valid & loader.loaded),
+            loader.i.payload.eq(link.o.p.data[0]),
+            loader.i.valid.eq(link.o.valid & ~loader.loaded),
+            link.o.ready.eq(Mux(loader.loaded, frames.ready, loader.i.ready)),
+            loader.restart.eq(link.abort),
+            link.loaded.eq(loader.loaded),
+            accelerator.loaded.eq(loader.loaded),
+            accelerator.image.payload.eq(loader.o.payload),
+            accelerator.image.valid.eq(loader.o.valid),
+            loader.o.ready.eq(accelerator.image.ready),
+        ]
+        return frames
 
     def _queued(self, m, name, origin):
         queue = self.queues.get(name)

@@ -43,6 +43,8 @@ class PacketLink(wiring.Component):
         Layers that ``COUNTERS`` can be asked for, at most 255.
     with_memory : bool
         The accelerator needs a memory beside the FPGA.
+    with_image : bool
+        The host fills that memory: serve ``LOAD``.
 
     Members
     -------
@@ -72,6 +74,8 @@ class PacketLink(wiring.Component):
         A replay is running: data has to wait.
     memory_error : In(1)
         Only ``with_memory``: that is not there, and frames are refused.
+    loaded : In(1)
+        Only ``with_image``: the memory has it all. Until then the bytes of ``LOAD`` leave by ``o``.
 
     Attributes
     ----------
@@ -82,7 +86,8 @@ class PacketLink(wiring.Component):
     latency = 13
 
     def __init__(
-        self, layout, *, identity, idle_cycles, with_replay=False, layers=0, with_memory=False
+        self, layout, *, identity, idle_cycles, with_replay=False, layers=0, with_memory=False,
+        with_image=False,
     ):
         if idle_cycles < 2 or idle_cycles & (idle_cycles - 1):
             raise ValueError(f"idle_cycles must be a power of two, not {idle_cycles!r}")
@@ -92,6 +97,7 @@ class PacketLink(wiring.Component):
         self.with_replay = with_replay
         self.layers = layers
         self.with_memory = with_memory
+        self.with_image = with_image
         super().__init__({
             "i_rx": In(stream.Signature(8)),
             "o_tx": Out(stream.Signature(8)),
@@ -107,6 +113,7 @@ class PacketLink(wiring.Component):
             "working": In(1),
             "replaying": In(1),
             **({"memory_error": In(1)} if with_memory else {}),
+            **({"loaded": In(1)} if with_image else {}),
         })
 
     def elaborate(self, platform):
@@ -119,7 +126,7 @@ class PacketLink(wiring.Component):
 
         # the request: its fields, and what is wrong with it
         byte, arrived = self.i_rx.payload, self.i_rx.valid
-        kind = Signal(3)
+        kind = Signal(range((Request.LOAD if self.with_image else Request.REPLAY) + 1))
         sequence = Signal(8)
         length = Signal(6)
         unknown = Signal()
@@ -132,6 +139,9 @@ class PacketLink(wiring.Component):
         is_ordered = is_data | (kind == Request.READ)
         if self.with_replay:
             is_ordered |= kind == Request.REPLAY
+        needs_memory = is_ordered & self.memory_error if self.with_memory else C(0)
+        if self.with_image:
+            is_ordered |= kind == Request.LOAD
 
         # the reply, kept so that it can be repeated; a NAK of a damaged request leaves it alone
         reply = Signal(3)
@@ -212,7 +222,7 @@ class PacketLink(wiring.Component):
             with m.State("TYPE"):
                 receive("SEQUENCE")
                 with m.If(arrived):
-                    m.d.sync += [kind.eq(byte), unknown.eq(byte[3:] != 0)]
+                    m.d.sync += [kind.eq(byte), unknown.eq(byte[len(kind):] != 0)]
 
             with m.State("SEQUENCE"):
                 receive("TENSOR")
@@ -275,7 +285,7 @@ class PacketLink(wiring.Component):
                     refuse(Reason.TENSOR)
                 with m.Elif(is_ordered & ~session):
                     refuse(Reason.SESSION)
-                with m.Elif(is_ordered & (self.memory_error if self.with_memory else 0)):
+                with m.Elif(needs_memory):
                     refuse(Reason.MEMORY)
                 with m.Else():
                     with m.Switch(kind):
@@ -305,6 +315,15 @@ class PacketLink(wiring.Component):
                                     m.d.sync += reply.eq(_short(Reply.BUSY))
                                 with m.Else():
                                     m.d.comb += self.replay.eq(1)
+                                    m.d.sync += reply.eq(_short(Reply.ACK))
+                        if self.with_image:
+                            with m.Case(Request.LOAD):
+                                with m.If(self.loaded & (length != 0)):
+                                    refuse(Reason.LOADED)
+                                with m.Elif(buffer.busy | ~self.loaded & (length == 0)):
+                                    m.d.sync += reply.eq(_short(Reply.BUSY))
+                                with m.Else():
+                                    m.d.comb += buffer.accept.eq(length != 0)
                                     m.d.sync += reply.eq(_short(Reply.ACK))
                         with m.Default():
                             refuse(Reason.TYPE)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from nnef_hw.devices import Resources, Target
 from nnef_hw.errors import NnefHwError
 from nnef_hw.ir import Graph
-from nnef_hw.memories import FlashChip
-from nnef_hw.parts.flash_reader import FlashReader
+from nnef_hw.parts.reader import Reader
 
 __all__ = [
     "Activity",
@@ -99,24 +99,19 @@ class StoredImage(Protocol):
         """Words of 16 bits that it has."""
 
     @property
-    def part(self) -> FlashReader:
+    def is_loaded(self) -> bool:
+        """The host fills the memory over the link."""
+
+    @property
+    def part(self) -> Reader:
         """What reads it."""
 
     @property
-    def memory(self) -> FlashFacts:
-        """What the memory is."""
+    def hex(self) -> str:
+        """Text from which a model of the memory reads the image."""
 
-
-class FlashFacts(Protocol):
-    """SPI flash, as its model in simulation has it."""
-
-    @property
-    def chips(self) -> tuple[FlashChip, ...]:
-        """Chips that it may be."""
-
-    @property
-    def lines(self) -> int:
-        """Data lines."""
+    def model(self, image: Path | None) -> Any:
+        """Return a model of the memory with the image in such a file, or without one."""
 
 
 class Station(Protocol):

@@ -83,6 +83,8 @@ class MemoryEntry:
         File in the build's folder, and where its first byte goes.
     size, sha256
         Its bytes, and their hash.
+    over_link
+        The host fills the memory over the link, each time the FPGA has been configured.
     """
 
     kind: str
@@ -90,13 +92,17 @@ class MemoryEntry:
     address: int
     size: int
     sha256: str
+    over_link: bool
 
     @classmethod
     def from_json(cls, value: dict[str, Any] | None) -> MemoryEntry | None:
         """Read the entry ``memory``."""
         if value is None:
             return None
-        return cls(value["kind"], value["file"], value["address"], value["bytes"], value["sha256"])
+        return cls(
+            value["kind"], value["file"], value["address"], value["bytes"], value["sha256"],
+            value["over_link"],
+        )  # fmt: skip
 
     def read(self, build: Path) -> bytes:
         """Return the contents of the file.

@@ -54,6 +54,7 @@ class Request(IntEnum):
     DATA_END = 0x05
     READ = 0x06
     REPLAY = 0x07
+    LOAD = 0x08
 
 
 class Reply(IntEnum):
@@ -77,6 +78,7 @@ class Reason(IntEnum):
     LENGTH = 4
     SESSION = 5
     MEMORY = 6
+    LOADED = 7
 
 
 def identity_payload(

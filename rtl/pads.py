@@ -140,7 +140,7 @@ def connect_pads(m, pads, inner, outer, *, is_reader=False):
             m.d.comb += one.eq(other) if direction == "input" else other.eq(one)
 
 
-def padded_top(core, pads, ports, *, name="board_top", clock="clk", names=None):
+def padded_top(core, pads, ports, *, name="board_top", clock="clk", names=None, constants=None):
     """Verilog of a module that has a core and the pads of its memories.
 
     Parameters
@@ -156,12 +156,15 @@ def padded_top(core, pads, ports, *, name="board_top", clock="clk", names=None):
         Clock of the readers: one of ``ports``, or else an output of the core.
     names : Mapping[str, str], optional
         Other names of pins, where a placer asks for them.
+    constants : Mapping[str, str], optional
+        What stands at other ports of the core, in Verilog.
     """
     names = names or {}
     lines, connections, wires = [], [], []
     for port, (direction, width) in ports.items():
         lines.append(f"    {direction} {_range(width)}{port}")
         connections.append(f".{port}({port})")
+    connections += [f".{port}({value})" for port, value in (constants or {}).items()]
     if clock not in ports:
         wires.append(f"    wire {clock};")
         connections.append(f".{clock}({clock})")

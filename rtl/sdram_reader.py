@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw import parts
 from nnef_hw.parts.sdram_reader import GRANULE, SETUP_REFRESHES
 from nnef_hw.rtl.fifo import BlockFifo
+from nnef_hw.rtl.reset import WithReset
 
 __all__ = ["SdramReader"]
 
@@ -20,10 +21,11 @@ BANK_BITS = 2
 class SdramReader(wiring.Component):
     """Keep an image in SDRAM and give its words; golden model: what was written.
 
-    After a reset it initializes the memory. ``load`` takes the words of the image from ``i`` and
-    writes each on its own; ``start`` reads them all, a burst after the other into a queue.
-    Refreshes come at fixed intervals, or behind the burst that is going on. :class:`.SdramWords`
-    tells the cycle of every word that is read.
+    After a reset it initializes the memory. ``load`` takes the words of the image from ``i``, and
+    some behind it up to a multiple of 16, and writes each on its own; ``start`` reads them all, a
+    burst after the other, and those of the image come into a queue. Refreshes come at fixed
+    intervals, or behind the burst that is going on. :class:`.SdramWords` tells the cycle of every
+    word that is read.
 
     Rows follow one another from bank to bank. The memory's clock is the opposite of the
     component's, CS# stays low, CKE high, DQM low. Between its ports and the pins belong the pads of
@@ -33,6 +35,9 @@ class SdramReader(wiring.Component):
     -------
     start, load : In(1)
         Begin to read, or to write, with the first word; heeded while ``idle``.
+    restart : In(1)
+        Forget the words of a read or of a load that is going on, for a cycle or more. Refreshes go
+        on, so what the memory holds stays.
     idle : Out(1)
         Initialized, and nothing is going on, not even a refresh.
     i, o : stream.Signature(width)
@@ -49,7 +54,7 @@ class SdramReader(wiring.Component):
         self.part = part
         width = part.chip.width
         super().__init__({
-            "start": In(1), "load": In(1), "idle": Out(1),
+            "start": In(1), "load": In(1), "restart": In(1), "idle": Out(1),
             "i": In(stream.Signature(width)), "o": Out(stream.Signature(width)),
             "command": Out(3, init=NOP), "bank": Out(BANK_BITS), "address": Out(ADDRESS_BITS),
             "dq_o": Out(width), "dq_oe": Out(1), "dq_i": In(width),
@@ -63,10 +68,12 @@ class SdramReader(wiring.Component):
         place = Signal(chip.column_bits + BANK_BITS + chip.row_bits)
         column = place[:chip.column_bits]
         row = place[chip.column_bits + BANK_BITS:]
-        left = Signal(range(part.words // GRANULE + 1))
+        left = Signal(range(part.granules + 1))
         reading = Signal()
         loading = Signal()
+        forgetting = Signal()
         is_read = Signal()
+        is_between = Signal()
         has_room = Signal()
         refreshed = Signal()
         due = self._refreshes(m, refreshed)
@@ -104,7 +111,8 @@ class SdramReader(wiring.Component):
                     issue(MODE, part.cas_latency << 4, part.mode_cycles)
                     m.next = "IDLE"
                 with m.State("IDLE"):
-                    m.d.comb += self.idle.eq(~due & ~reading & ~loading)
+                    m.d.comb += is_between.eq(1)
+                    m.d.comb += self.idle.eq(~due & ~reading & ~loading & ~forgetting)
                     with m.If(due):
                         m.d.comb += refreshed.eq(1)
                         issue(REFRESH, 0, part.refresh_command_cycles)
@@ -117,7 +125,7 @@ class SdramReader(wiring.Component):
                 with m.State("READ"):
                     m.d.comb += is_read.eq(1)
                     issue(READ, column, 1, place[chip.column_bits:])
-                    with m.If(burst_end):
+                    with m.If(burst_end | forgetting & granule_end):
                         m.next = "PRECHARGE"
                     with m.If(image_end):
                         m.d.sync += reading.eq(0)
@@ -138,9 +146,17 @@ class SdramReader(wiring.Component):
             with m.If(granule_end):
                 m.d.sync += left.eq(left - 1)
         with m.If(self.idle & (self.start | self.load)):
-            m.d.sync += [place.eq(0), left.eq(part.words // GRANULE), reading.eq(self.start),
+            m.d.sync += [place.eq(0), left.eq(part.granules), reading.eq(self.start),
                          loading.eq(~self.start)]
-        self._queue(m, is_read, has_room)
+        is_wanted = is_read & ~forgetting
+        if part.words % GRANULE:
+            is_behind = column[:GRANULE.bit_length() - 1] >= part.words % GRANULE
+            is_wanted &= ~((left == 1) & is_behind)
+        is_coming = self._queue(m, is_wanted, has_room, forgetting)
+        with m.If(self.restart):
+            m.d.sync += [reading.eq(0), loading.eq(0), forgetting.eq(1)]
+        with m.Elif(is_between & ~is_coming):
+            m.d.sync += forgetting.eq(0)
         return m
 
     def _refreshes(self, m, refreshed):
@@ -156,24 +172,32 @@ class SdramReader(wiring.Component):
             m.d.sync += timer.eq(timer + 1)
         return due
 
-    def _queue(self, m, is_read, has_room):
-        """Put into the queue what comes back, and count what is on its way or in there."""
+    def _queue(self, m, is_read, has_room, forgetting):
+        """Put into the queue what comes back, and count what is on its way or in there.
+
+        Returns whether anything is on its way.
+        """
         part = self.part
-        m.submodules.queue = queue = BlockFifo(part.queue)
+        queue = BlockFifo(part.queue)
+        m.submodules.queue = WithReset(queue, forgetting)
         level = Signal(range(part.depth + 1))
         taken = self.o.valid & self.o.ready
         with m.If(is_read != taken):
             m.d.sync += level.eq(Mux(taken, level - 1, level + 1))
+        with m.If(forgetting):
+            m.d.sync += level.eq(0)
         m.d.comb += has_room.eq(level <= part.depth - part.burst)
-        arrives = is_read
+        arrives, on_way = is_read, []
         for stage in range(part.first_read_cycles):
             later = Signal(name=f"arrives{stage}")
             m.d.sync += later.eq(arrives)
             arrives = later
+            on_way.append(later)
         m.d.comb += [
             queue.i.valid.eq(arrives),
             queue.i.payload.data[0].eq(self.dq_i),
             self.o.payload.eq(queue.o.payload.data[0]),
-            self.o.valid.eq(queue.o.valid),
+            self.o.valid.eq(queue.o.valid & ~forgetting),
             queue.o.ready.eq(self.o.ready),
         ]
+        return Cat(on_way).any()

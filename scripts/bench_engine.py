@@ -31,7 +31,6 @@ from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.memories import with_memories
 from nnef_hw.run.rtl import run_rtl
 from nnef_hw.samples import Samples, load_samples
-from nnef_hw.sim.memories import hex_image
 
 ROOT = Path(__file__).resolve().parent.parent
 ZOO = Path(os.environ.get("NNEF_HW_ZOO", ROOT.parent / "shared" / "zoo"))
@@ -101,7 +100,7 @@ def _measure(plan: EnginePlan, graph: Graph, samples: Samples) -> list[str]:
         moved = ["", "", ""]
         for stored in plan.images:
             path = Path(scratch) / "memory.hex"
-            path.write_text(hex_image(stored.data, stored.address))
+            path.write_text(stored.hex)
             verilog, top = with_memories(verilog, plan, top, path)
             stalled = sum(span.stalled for span in plan.spans)
             moved = [f"{2 * stored.words:,}", f"{stalled:,}", stored.read]

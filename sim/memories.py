@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nnef_hw.boards.board import Sdram, SpiFlash
 
-__all__ = ["FlashModel", "SdramModel", "hex_image", "simulated_board"]
+__all__ = ["FlashModel", "SdramModel", "hex_image", "hex_words", "simulated_board"]
 
 MODELS = Path(__file__).parent / "models"
 
@@ -72,6 +72,9 @@ class SdramModel:
         Clock of the design.
     words
         How many of its words are modelled.
+    image
+        File of its first words for Verilog's ``$readmemh``, an absolute path; by default they are
+        unknown until they are written.
     prefix
         Of its pins.
     """
@@ -79,6 +82,7 @@ class SdramModel:
     memory: Sdram
     clock_mhz: float
     words: int = 65536
+    image: Path | None = None
     prefix: str = "sdram_"
 
     source = MODELS / "sdram.v"
@@ -97,6 +101,8 @@ class SdramModel:
         values |= {"PERIOD_PS": round(1e6 / self.clock_mhz), "WIDTH": chip.width}
         values |= {"ROW_BITS": chip.row_bits, "COLUMN_BITS": chip.column_bits}
         values["WORDS"] = self.words
+        if self.image is not None:
+            values["IMAGE"] = f'"{self.image}"'
         return _instance("nnef_hw_sdram", self.prefix, values, {x: x for x in self.wires}, {})
 
     @property
@@ -151,3 +157,9 @@ def hex_image(data, address):
     """Text for ``$readmemh`` of bytes at an address."""
     rows = (data[n : n + 16] for n in range(0, len(data), 16))
     return "".join([f"@{address:x}\n", *(row.hex(" ") + "\n" for row in rows)])
+
+
+def hex_words(data):
+    """Text for ``$readmemh`` of words of 16 bits, the lower byte of each first."""
+    words = (data[n : n + 2][::-1].hex() for n in range(0, len(data), 2))
+    return "".join(f"{word}\n" for word in words)

@@ -32,7 +32,6 @@ from nnef_hw.run.rtl import payloads
 from nnef_hw.run.simulate import random_codes
 from nnef_hw.samples import Samples
 from nnef_hw.sim.cocotb_bench import write_bench
-from nnef_hw.sim.memories import hex_image
 
 __all__ = ["emit"]
 
@@ -110,7 +109,7 @@ def _write_memory_bench(
     path = folder / HEX_IMAGE
     path.parent.mkdir(exist_ok=True)
     for stored in plan.images:
-        path.write_text(hex_image(stored.data, stored.address))
+        path.write_text(stored.hex)
     text, top = with_memories(verilog, plan, module, Path(path.name))
     path.with_name("simulated.v").write_text(text)
     write_bench(path.parent, vectors, top=top, verilog="simulated.v")

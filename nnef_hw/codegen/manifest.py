@@ -73,6 +73,7 @@ def _memories(plan: Plan) -> dict[str, Any]:
         entry = {
             "kind": stored.kind, "file": IMAGE, "address": stored.address,
             "bytes": len(stored.data), "read": stored.read,
+            "over_link": stored.is_loaded,
             "sha256": hashlib.sha256(stored.data).hexdigest(),
         }  # fmt: skip
         return {"memory": entry}

@@ -12,7 +12,7 @@ from nnef_hw.devices import find_device
 from nnef_hw.engine.plan import EnginePlan
 from nnef_hw.parts.engine import BEAT_BITS
 from nnef_hw.rtl.engine import SharedEngine
-from nnef_hw.rtl.pads import FlashPads, connect_pads, pad_ports
+from nnef_hw.rtl.pads import Pads, connect_pads, pad_ports
 from nnef_hw.rtl.reset import WithReset
 from nnef_hw.rtl.stream import beat_layout
 
@@ -31,6 +31,11 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
     restartable
         Whether it has a reset of its own.
 
+    Attributes
+    ----------
+    image_bytes
+        Bytes of ``image``.
+
     Members
     -------
     i : In(stream.Signature(beat_layout))
@@ -40,18 +45,23 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
     feed : In(stream.Signature(16))
         The program as a stream (:mod:`nnef_hw.engine.image`), over and over; only if it comes as
         one that no memory of the board brings.
-    flash_cs_n, flash_sck, flash_dq_o, flash_dq_oe, flash_dq_i, ...
-        What goes to the pads of the flash, if that brings it: the ports of :class:`.FlashReader`.
+    flash_cs_n, ..., or sdram_command, ...
+        What goes to the pads of the memory, if that brings it: the ports of its reader.
     memory_error : Out(1)
-        No chip answers that may: there will be no results.
+        The memory does not have what it should: there will be no results.
+    image : In(stream.Signature(16))
+        What the memory is to hold, after a restart; only if it is one that the host fills.
+    loaded : In(1)
+        It holds that, for good; only with ``image``.
     restart : In(1)
         Restart, for a cycle or more; only if ``restartable``.
     restarted : Out(1)
         The restart as the engine gets it.
     """
 
+    image_bytes: int = 0
     layers: tuple[Any, ...] = ()
-    pads: tuple[FlashPads, ...] = ()
+    pads: tuple[Pads, ...] = ()
 
     def __init__(self, plan: EnginePlan, *, restartable: bool = False) -> None:
         self.plan = plan
@@ -60,10 +70,15 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
         for flow, port in ((In, plan.inputs[0]), (Out, plan.outputs[0])):
             layout = beat_layout(bits=port.bits, signed=port.signed, lanes=port.lanes)
             ports[port.name] = flow(stream.Signature(layout))
+        store = plan.design.store
+        self.is_loaded = store is not None and store.is_loaded
         self.reader: Any = None if plan.design.reader is None else plan.design.reader.build()
         if self.reader is not None:
-            self.pads = (FlashPads(self.reader.part),)
+            self.pads = (self.reader.part.make_pads(),)
             ports |= {**pad_ports(self.pads), "memory_error": Out(1)}
+            if self.is_loaded:
+                self.image_bytes = len(plan.images[0].data)
+                ports |= {"image": In(stream.Signature(BEAT_BITS)), "loaded": In(1)}
         elif plan.design.ring_words:
             ports["feed"] = In(stream.Signature(BEAT_BITS))
         if restartable:
@@ -110,7 +125,18 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
     def _read(self, m: Module, engine: SharedEngine, restart: Any) -> None:
         """Let the memory's image come over and over."""
         reader = self.reader
-        m.submodules.reader = WithReset(reader, restart)
         wiring.connect(m, reader.o, engine.feed)
-        m.d.comb += [reader.start.eq(1), self.memory_error.eq(reader.error)]
+        if self.is_loaded:
+            # What it keeps outlasts a restart.
+            m.submodules.reader = reader
+            wiring.connect(m, wiring.flipped(self.image), reader.i)
+            m.d.comb += [
+                reader.start.eq(self.loaded),
+                reader.load.eq(~self.loaded),
+                self.memory_error.eq(~self.loaded),
+                reader.restart.eq(0 if restart is None else restart),
+            ]
+        else:
+            m.submodules.reader = WithReset(reader, restart)
+            m.d.comb += [reader.start.eq(1), self.memory_error.eq(reader.error)]
         connect_pads(m, self.pads, reader, self, is_reader=True)

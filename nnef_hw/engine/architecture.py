@@ -12,7 +12,7 @@ from nnef_hw.engine.network import lower
 from nnef_hw.engine.plan import SIMULATED, EnginePlan
 from nnef_hw.engine.report import make_timeline, report_plan
 from nnef_hw.engine.solver import check_memory, schedule_engine
-from nnef_hw.engine.store import FlashStore
+from nnef_hw.engine.store import find_store
 from nnef_hw.engine.support import check_engine
 from nnef_hw.engine.timing import simulate_frames
 from nnef_hw.errors import NnefHwError, UsageError
@@ -54,7 +54,7 @@ class SharedArray(Architecture[EnginePlan]):
         design = Design(
             lower(graph, device), Shape(value["rows"], value["lanes"]), device,
             0 if memory is None else memory["ring"],
-            None if memory is None else FlashStore.from_json(memory),
+            None if memory is None else find_store(memory),
         )  # fmt: skip
         plan = EnginePlan(design, value["board"], value["clock_mhz"], Resources(**value["link"]))
         if value != plan.to_json():
@@ -80,7 +80,10 @@ class SharedArray(Architecture[EnginePlan]):
         return self.predict_spacing(plan, frames) if frames > 1 else None
 
     def predict_spacing(self, plan: EnginePlan, frames: int) -> int:
-        ends = simulate_frames(plan.design, min(frames, SIMULATED)).last_outputs
+        store = plan.design.store
+        if store is None or store.repeats:
+            frames = min(frames, SIMULATED)
+        ends = simulate_frames(plan.design, frames).last_outputs
         return ends[-1] - ends[-2]
 
     def predict_work(self, plan: EnginePlan, begin: int, end: int, frames: int) -> tuple[Work, ...]:

@@ -14,7 +14,7 @@ from nnef_hw.engine.layer import Layer, Most, Places, Shape
 from nnef_hw.engine.memory_plan import Stay, allocate, allocate_banks
 from nnef_hw.engine.nest import Nest, Part
 from nnef_hw.engine.network import Loading, Network
-from nnef_hw.engine.store import FlashStore
+from nnef_hw.engine.store import Store
 from nnef_hw.errors import TargetError
 from nnef_hw.numerics import signed_bits
 from nnef_hw.parts.engine import (
@@ -26,7 +26,7 @@ from nnef_hw.parts.engine import (
     Engine,
     Kind,
 )
-from nnef_hw.parts.flash_reader import FlashReader
+from nnef_hw.parts.reader import Reader
 
 __all__ = ["Design", "Instruction"]
 
@@ -81,12 +81,12 @@ class Design:
     shape: Shape
     device: Device
     ring_words: int = 0
-    store: FlashStore | None = None
+    store: Store | None = None
 
     @cached_property
-    def reader(self) -> FlashReader | None:
+    def reader(self) -> Reader | None:
         """What brings the program, if it comes as a stream from a memory of the board."""
-        return None if self.store is None else self.store.reader(self.image_words)
+        return None if self.store is None else self.store.reader(self.image_words, self.device)
 
     @cached_property
     def image_words(self) -> int:

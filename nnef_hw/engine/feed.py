@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 from nnef_hw.engine.design import Design
-from nnef_hw.parts.flash_reader import FlashReader
+from nnef_hw.parts.reader import Reader
 
 __all__ = ["Feed", "Source"]
 
@@ -19,9 +19,9 @@ class Source(ABC):
         """Take so many as they come, none before a cycle; return the cycle of the last one."""
 
     @staticmethod
-    def of(reader: FlashReader | None) -> Source:
+    def of(reader: Reader | None) -> Source:
         """Return the reader of a memory; without one, a stream that always has the next beat."""
-        return _Always() if reader is None else _Flash(reader)
+        return _Always() if reader is None else _Memory(reader)
 
 
 class _Always(Source):
@@ -33,17 +33,17 @@ class _Always(Source):
         return self._last
 
 
-class _Flash(Source):
+class _Memory(Source):
     """A reader that begins again as soon as it can."""
 
-    def __init__(self, reader: FlashReader) -> None:
+    def __init__(self, reader: Reader) -> None:
         self._words = reader.words_from()
 
     def take(self, beats: int, wanted: int) -> int:
         last = -1
         while beats:
             if not self._words.left:
-                self._words.begin(self._words.idle)
+                self._words.begin(0)
             count = min(beats, self._words.left)
             last = self._words.take_all(count, wanted)
             beats -= count

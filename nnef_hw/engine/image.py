@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from nnef_hw.engine.design import Design
-from nnef_hw.engine.store import FlashStore
+from nnef_hw.engine.store import Store
 from nnef_hw.parts.engine import BEAT_BITS
-from nnef_hw.parts.flash_reader import FlashReader
+from nnef_hw.parts.reader import Reader
 
 __all__ = ["ProgramImage", "image_beats", "image_bytes"]
 
@@ -19,39 +21,56 @@ class ProgramImage:
 
     design: Design
 
-    kind = "SPI flash"
-
     @property
-    def memory(self) -> FlashStore:
+    def memory(self) -> Store:
         """What the memory is."""
         assert self.design.store is not None
         return self.design.store
 
     @property
-    def part(self) -> FlashReader:
+    def part(self) -> Reader:
         """What reads it."""
         assert self.design.reader is not None
         return self.design.reader
 
     @property
+    def kind(self) -> str:
+        """What a user calls the memory."""
+        return self.memory.kind
+
+    @property
     def address(self) -> int:
         """First byte of the image."""
-        return self.memory.address
+        return self.memory.base
 
     @property
     def read(self) -> str:
         """Command that reads it."""
-        return self.memory.read.name
+        return self.memory.command
 
     @property
     def words(self) -> int:
-        """Words of 16 bits that it has."""
+        """Words of 16 bits that are read."""
         return self.design.image_words
+
+    @property
+    def is_loaded(self) -> bool:
+        """The host fills the memory over the link."""
+        return self.memory.is_loaded
+
+    @property
+    def hex(self) -> str:
+        """Text from which a model of the memory reads the image."""
+        return self.memory.hex(self.data)
+
+    def model(self, image: Path | None) -> Any:
+        """Return a model of the memory with the image in such a file, or without one."""
+        return self.memory.model(self.words, image)
 
     @property
     def data(self) -> bytes:
         """The image."""
-        return image_bytes(self.design)
+        return self.memory.padded(image_bytes(self.design))
 
 
 def image_beats(design: Design) -> Iterator[int]:

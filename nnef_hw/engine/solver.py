@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from nnef_hw.blockram import SPRAM_SHAPE
 from nnef_hw.devices import Device, Resources, Target
@@ -10,7 +11,7 @@ from nnef_hw.engine.design import Design
 from nnef_hw.engine.layer import Shape
 from nnef_hw.engine.network import Network, lower
 from nnef_hw.engine.plan import EnginePlan
-from nnef_hw.engine.store import FlashStore
+from nnef_hw.engine.store import stores
 from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph
 
@@ -19,7 +20,7 @@ __all__ = ["SIZES", "check_memory", "schedule_engine"]
 SIZES = tuple(Shape(rows, lanes) for lanes in (4, 8, 16) for rows in (4, 8, 16) if rows >= lanes)
 """Arrays that are tried."""
 RINGS = (1024, 512, 256, 128)
-"""Words of weights that may come ahead, where they come from flash."""
+"""Words of weights that may come ahead, where they come from a memory."""
 _NAMES = {"lut": "LUTs", "dsp": "DSP blocks", "bram": "block RAMs", "spram": "single-port RAMs"}
 LUT_SHARE = 0.95
 """Share of the device's LUTs that placement can be trusted to use."""
@@ -62,25 +63,31 @@ def schedule_engine(
 
 
 def _plans(network: Network, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:
-    """Yield engines of every size: all in block RAM; or from flash, with the deepest ring."""
-    device = target.device
+    """Yield engines of every size: all in block RAM, or from a memory."""
     for size in SIZES:
-        yield EnginePlan.of(Design(network, size, device), target, clock_mhz)
-        for store in FlashStore.ways(target, clock_mhz or target.clock_mhz):
-            found = None
-            for words in RINGS:
-                design = Design(network, size, device, words, store)
-                try:
-                    plan = EnginePlan.of(design, target, clock_mhz)
-                    short = list(_short(plan.resources, device))
-                except TargetError:
-                    break
-                if store.fits(design.image_words):
-                    found = plan
-                if not short:
-                    break
-            if found is not None:
-                yield found
+        yield EnginePlan.of(Design(network, size, target.device), target, clock_mhz)
+        for store in stores(target, clock_mhz or target.clock_mhz):
+            plans = list(_rings(Design(network, size, target.device, 0, store), target, clock_mhz))
+            fitting = [plan for plan in plans if not list(_short(plan.resources, target.device))]
+            # Of those that do not fit, the one that lacks least.
+            yield from fitting or plans[-1:]
+
+
+def _rings(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:
+    """Yield engines whose program comes from a memory, the deepest ring first.
+
+    It is not always the fastest: the ring decides into which parts layers are divided.
+    """
+    assert design.store is not None
+    for words in RINGS:
+        with_ring = replace(design, ring_words=words)
+        try:
+            plan = EnginePlan.of(with_ring, target, clock_mhz)
+            has_room = design.store.fits(with_ring.image_words)
+        except TargetError:
+            return
+        if has_room:
+            yield plan
 
 
 def check_memory(graph: Graph, target: Target) -> None:
@@ -92,7 +99,7 @@ def check_memory(graph: Graph, target: Target) -> None:
         If they have none.
     """
     network = lower(graph, target.device)
-    if any(FlashStore.ways(target, target.clock_mhz)):
+    if any(stores(target, target.clock_mhz)):
         return
     engines = [Design(network, size, target.device).engine for size in SIZES]
     counts = [engine.weight_memories[0].count for engine in engines]

@@ -6,6 +6,6 @@ docs/memories.md tells where every number comes from.
 """
 
 from nnef_hw.memories.flash import FLASH_CHIPS, FlashChip, FlashRead, find_flash
-from nnef_hw.memories.sdram import SdramChip
+from nnef_hw.memories.sdram import SDRAM_CHIPS, SdramChip
 
-__all__ = ["FLASH_CHIPS", "FlashChip", "FlashRead", "SdramChip", "find_flash"]
+__all__ = ["FLASH_CHIPS", "SDRAM_CHIPS", "FlashChip", "FlashRead", "SdramChip", "find_flash"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["GW2AR_SDRAM", "SDRAM_256_MBIT", "SdramChip"]
+__all__ = ["GW2AR_SDRAM", "SDRAM_256_MBIT", "SDRAM_CHIPS", "SdramChip"]
 
 BANKS = 4
 
@@ -62,6 +62,10 @@ class SdramChip:
         """Words of all banks."""
         return BANKS << (self.row_bits + self.column_bits)
 
+    def stands(self, clock_mhz: float) -> bool:
+        """Whether a clock is not too fast for it."""
+        return clock_mhz <= self.cas_mhz[-1]
+
     def cas_latency(self, clock_mhz: float) -> int:
         """Return the least CAS latency for a clock.
 
@@ -93,3 +97,5 @@ GW2AR_SDRAM = SdramChip(
     cas_mhz=(100.0, 166.0), t_rcd=18.0, t_rp=18.0, t_ras=42.0, t_rc=60.0, t_rfc=60.0, t_rrd=12.0,
     t_wr=12.0, t_mrd=12.0, refresh_us=64000 / 4096, power_up_us=200.0, access_ns=6.0, hold_ns=2.5,
 )  # fmt: skip
+
+SDRAM_CHIPS = (SDRAM_256_MBIT, GW2AR_SDRAM)

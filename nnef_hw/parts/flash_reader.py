@@ -87,6 +87,7 @@ class FlashReader(Reader):
     component = "nnef_hw.rtl.flash_reader:FlashReader"
     label = "flash_reader"
     costs = "flash reader"
+    pads = "nnef_hw.rtl.pads:FlashPads"
 
     chips: tuple[FlashChip, ...]
     read: FlashRead

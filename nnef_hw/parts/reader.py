@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from importlib import import_module
+from typing import Any, ClassVar, Protocol
 
 from nnef_hw.parts.part import Part
 from nnef_hw.parts.timing import Kernel, Process, Stream
@@ -20,6 +21,10 @@ class ReaderWords(Protocol):
 
     offered: int
     """Cycle in which the next word's ``valid`` rises."""
+
+    @property
+    def left(self) -> int:
+        """Words of the read that have not been taken."""
 
     def begin(self, wanted: int) -> int:
         """Give ``start`` in this cycle, or in the first later one in which it is heeded.
@@ -39,6 +44,15 @@ class ReaderWords(Protocol):
             If all words have been taken.
         """
 
+    def take_all(self, count: int, wanted: int) -> int:
+        """Take so many words as they come, none before a cycle; return the cycle of the last one.
+
+        Raises
+        ------
+        ValueError
+            If there are not so many.
+        """
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reader(Part):
@@ -50,10 +64,22 @@ class Reader(Part):
         Of the component, and of the memory.
     words
         Words of the image.
+
+    Attributes
+    ----------
+    pads
+        Module and class of what is between it and the pins.
     """
+
+    pads: ClassVar[str]
 
     clock_mhz: float
     words: int
+
+    def make_pads(self) -> Any:
+        """Return what is between it and the pins (:class:`nnef_hw.rtl.pads.Pads`)."""
+        module, _, name = self.pads.partition(":")
+        return getattr(import_module(module), name)(self)
 
     @abstractmethod
     def words_from(self) -> ReaderWords:

@@ -20,7 +20,7 @@ PAD_CYCLES = 2
 """From a command at the component to the data of a CAS latency of 0: a register per direction."""
 SETUP_REFRESHES = 8
 GRANULE = 16
-"""Words that an image is a multiple of: a row is open for no less than tRAS then."""
+"""What is written and read is a multiple of so many words: no row is open for less than tRAS."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,33 +37,36 @@ class SdramReader(Reader):
     clock_mhz
         Of the component, and of the memory.
     words
-        Words of the image, a multiple of 16.
+        Words of the image. Those up to the next multiple of 16 are written, and read, too.
     ram
         Block RAM for the queue.
 
     Raises
     ------
     ValueError
-        If the image is empty, or not such a multiple, or larger than the memory; or the clock is
-        too fast, or too slow for any burst between two refreshes.
+        If the image is empty, or larger than the memory; or the clock is too fast, or too slow for
+        any burst between two refreshes.
     """
 
     component = "nnef_hw.rtl.sdram_reader:SdramReader"
     label = "sdram_reader"
     costs = "sdram reader"
+    pads = "nnef_hw.rtl.pads:SdramPads"
 
     chip: SdramChip
     ram: BlockRam
 
     def __post_init__(self) -> None:
-        if self.words < 1 or self.words % GRANULE or self.words > self.chip.words:
-            raise ValueError(
-                f"SdramReader needs a multiple of {GRANULE} words, at most {self.chip.words}, "
-                f"not {self.words}"
-            )
+        if not 1 <= self.words <= self.chip.words:
+            raise ValueError(f"SdramReader needs 1 to {self.chip.words} words, not {self.words}")
         self.chip.cas_latency(self.clock_mhz)
         if self.burst < GRANULE:
             raise ValueError(f"SdramReader: {self.clock_mhz:g} MHz is too slow for refreshes")
+
+    @property
+    def granules(self) -> int:
+        """The image's words in multiples of 16."""
+        return _granules(self.words)
 
     @property
     def cas_latency(self) -> int:
@@ -122,7 +125,7 @@ class SdramReader(Reader):
 
     def burst_cycles(self, words: int) -> int:
         """From the beginning of a burst to the next command."""
-        return self.active_cycles + words + self.precharge_cycles
+        return self.active_cycles + GRANULE * _granules(words) + self.precharge_cycles
 
     @property
     def burst(self) -> int:
@@ -178,9 +181,13 @@ class SdramReader(Reader):
         }
 
     def flip_flops(self, device: Device) -> int:
-        counters = counter_bits(self.words // GRANULE) + counter_bits(self.chip.words)
+        counters = counter_bits(self.granules) + counter_bits(self.chip.words)
         counters += counter_bits(self.depth) + counter_bits(self.refresh_cycles)
         return self.queue.flip_flops(device) + 2 * self.chip.width + counters + 40
+
+
+def _granules(words: int) -> int:
+    return -(-words // GRANULE)
 
 
 class SdramWords:
@@ -190,8 +197,9 @@ class SdramWords:
     of ``refresh_cycles``; if one is, it decides again in ``t + refresh_command_cycles``. Otherwise,
     if of the words that were read at most half the queue is not taken before t, a burst of n words
     begins: word k of it enters the queue in ``t + active_cycles + k + first_read_cycles``, and it
-    decides again in ``t + active_cycles + n + precharge_cycles``. From the queue on, the formulae
-    are those of :class:`nnef_hw.rtl.fifo.BlockFifo`. Cycles count from the first one after a reset.
+    decides again in ``t + active_cycles + m + precharge_cycles``, where m is the next multiple of
+    16. From the queue on, the formulae are those of :class:`nnef_hw.rtl.fifo.BlockFifo`. Cycles
+    count from the first one after a reset.
 
     Nothing may have been written since that reset, or ``idle`` be late for it.
 
@@ -199,6 +207,8 @@ class SdramWords:
     ----------
     offered : int
         Cycle in which the next word's ``valid`` rises.
+    left : int
+        Words of the read that have not been taken.
     """
 
     def __init__(self, reader: SdramReader) -> None:
@@ -207,10 +217,15 @@ class SdramWords:
         self._refreshed = reader.power_up_refreshes
         # takes of the last burst and of the word before it
         self._taken: deque[int] = deque(maxlen=reader.burst + 1)
-        self._written: deque[int] = deque()
-        self._left = 0
+        # of the burst: words in the queue or on their way, and when the first of them enters it
+        self._inside = self._entered = 0
+        self._unread = 0
         self._moved = self._last = -1
         self.offered = -1
+
+    @property
+    def left(self) -> int:
+        return self._inside + self._unread
 
     def begin(self, wanted: int) -> int:
         """Give ``start`` in this cycle, or in the first later one in which it is heeded.
@@ -220,14 +235,14 @@ class SdramWords:
         ValueError
             If words of the last read have not been taken.
         """
-        if self._left or self._written:
-            raise ValueError("words of the last read were not taken yet")
+        if self.left:
+            raise ValueError(f"{self.left} words of the last read were not taken yet")
         cycle = max(wanted, self._free)
         # refreshes go on until then, and one that is due comes first
         while self._next_refresh <= cycle:
             self._free = self._refresh(max(self._free, self._next_refresh))
             cycle = max(cycle, self._free)
-        self._left = self._reader.words
+        self._unread = self._reader.words
         self._free = cycle + 1
         self._next()
         return cycle
@@ -248,28 +263,46 @@ class SdramWords:
         ValueError
             If all words have been taken.
         """
-        if not self._written:
-            raise ValueError("no word is left: begin a read first")
-        self._written.popleft()
-        self._last = max(wanted, self.offered)
-        self._taken.append(self._last)
-        if self._left or self._written:
-            self._next()
+        return self.take_all(1, wanted)
+
+    def take_all(self, count: int, wanted: int) -> int:
+        """Take so many words as they come, none before a cycle; return the cycle of the last one.
+
+        Raises
+        ------
+        ValueError
+            If there are not so many.
+        """
+        if count > self.left:
+            left = f"only {self.left} words are" if self.left else "no word is"
+            raise ValueError(f"{left} left: begin a read first")
+        while count:
+            # Words of a burst enter the queue one per cycle, so that is how they leave it.
+            some = min(count, self._inside)
+            first = max(wanted, self.offered)
+            self._last = first + some - 1
+            self._taken.extend(range(first, first + some))
+            self._moved = max(self._moved, self._last - 1)
+            self._inside -= some
+            self._entered += some
+            count -= some
+            if self.left:
+                self._next()
         return self._last
 
     def _next(self) -> None:
         """Go on with the next word."""
-        if not self._written:
+        if not self._inside:
             self._burst()
         # entered the queue, is read, moves on behind the memory, is offered
-        read = max(self._written[0] + 1, self._moved)
+        read = max(self._entered + 1, self._moved)
         self._moved = max(read + 1, self._last)
         self.offered = self._moved + 1
 
     def _burst(self) -> None:
         """Read a burst, as soon as there is room for it."""
         reader = self._reader
-        words = min(reader.burst, self._left)
+        words = min(reader.burst, self._unread)
         room = self._taken[0] + 1 if len(self._taken) > reader.burst else 0
         cycle = self._free
         while cycle < room or self._next_refresh <= cycle:
@@ -277,7 +310,7 @@ class SdramWords:
                 cycle = self._refresh(cycle)
             else:
                 cycle = min(room, self._next_refresh)
-        first = cycle + reader.active_cycles + reader.first_read_cycles
-        self._written.extend(range(first, first + words))
+        self._entered = cycle + reader.active_cycles + reader.first_read_cycles
+        self._inside = words
         self._free = cycle + reader.burst_cycles(words)
-        self._left -= words
+        self._unread -= words

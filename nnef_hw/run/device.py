@@ -7,7 +7,7 @@ import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 from nnef_hw.errors import SampleError, UsageError
 from nnef_hw.ir.batch import join_batch, samples_shape, split_samples
 from nnef_hw.manifest import HEX_IMAGE, Manifest, TensorStream, read_manifest
-from nnef_hw.run.link import Counters, Host, LayerCounts, Timing, Transport
+from nnef_hw.run.link import Counters, Host, Identity, LayerCounts, Timing, Transport
 from nnef_hw.run.serial_port import SerialTransport
 from nnef_hw.run.streams import from_stream, to_stream
 
 __all__ = ["Device", "open_device"]
 
 MAX_REPLAY = 0xFFFF
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -37,6 +39,8 @@ class Device:
         Carries the bytes.
     timing
         Time limits of the link.
+    image
+        What the board's memory has to hold, if the host fills it.
     progress
         Show a bar while batches run, if the standard error is a terminal.
 
@@ -52,13 +56,24 @@ class Device:
         transport: Transport,
         timing: Timing | None = None,
         *,
+        image: bytes = b"",
         progress: bool = False,
     ) -> None:
         self.manifest = manifest
         self.host = Host(transport, timing)
-        self.identity = self.host.open(manifest.hash)
         self._progress = progress
+        self._image = image
+        self.identity = self._open()
         self._broken = False
+
+    def _open(self) -> Identity:
+        """Begin a session; fill the board's memory if nobody has yet."""
+        identity = self.host.open(self.manifest.hash)
+        if self._image:
+            packets = -(-len(self._image) // identity.max_payload)
+            for _ in self._track(self.host.load(self._image), packets, "weights"):
+                pass
+        return identity
 
     def run(
         self, inputs: Mapping[str, NDArray[Any]] | NDArray[Any]
@@ -99,9 +114,11 @@ class Device:
         sinks = self.manifest.outputs
         ends = np.cumsum([sink.frame_bytes for sink in sinks])
         if self._broken:
-            self.host.open(self.manifest.hash)
+            self._open()
         self._broken = True
-        results = list(self._track(self.host.infer(frames, int(ends[-1])), len(frames)))
+        results = list(
+            self._track(self.host.infer(frames, int(ends[-1])), len(frames), self.manifest.board)
+        )
         self._broken = False
         parts = np.split(np.stack([np.frombuffer(result, np.uint8) for result in results]), ends, 1)
         return {
@@ -144,14 +161,14 @@ class Device:
         self.host.wait_for_replay()
         return self.host.counters()
 
-    def _track(self, results: Iterator[bytes], total: int) -> Iterator[bytes]:
+    def _track(self, results: Iterator[T], total: int, what: str) -> Iterator[T]:
         if not (self._progress and sys.stderr.isatty()):
             return results
         from rich.console import Console
         from rich.progress import track
 
         console = Console(stderr=True)
-        return iter(track(results, self.manifest.board, total=total, console=console))
+        return iter(track(results, what, total=total, console=console))
 
 
 @contextlib.contextmanager
@@ -163,7 +180,8 @@ def open_device(
     Parameters
     ----------
     build
-        The build's folder; of it only ``manifest.json`` is read, unless the board is simulated.
+        The build's folder; of it only ``manifest.json`` is read, and the image of weights that the
+        host fills a memory with, unless the board is simulated.
     port
         Serial port, such as ``/dev/ttyUSB1`` or ``COM3``; ``sim`` starts the simulated board.
     timing
@@ -190,6 +208,9 @@ def open_device(
             f"{str(build)!r} has the link {manifest.link!r}, which is not a serial port",
             remedy="build it with --link uart",
         )
+    memory, image = manifest.memory, b""
+    if memory is not None and memory.over_link:
+        image = memory.read(build)
     with contextlib.ExitStack() as stack:
         if port == "sim":
             from nnef_hw.sim.pty_board import PtyBoard
@@ -202,7 +223,7 @@ def open_device(
             board = stack.enter_context(PtyBoard(text, clk_hz=clk_hz, baud=manifest.baud, top=top))
             port, timing = board.port, (timing or Timing()).scaled(board.slowness)
         transport = stack.enter_context(SerialTransport(port, manifest.baud))
-        device = Device(manifest, transport, timing, progress=progress)
+        device = Device(manifest, transport, timing, image=image, progress=progress)
         yield device
         if device.host.repeats:
             _log.warning(

@@ -111,7 +111,7 @@ def plan_flashing(build: Path, board: str | None = None, *, volatile: bool = Fal
         )
     if not target.flash:
         how = target.flash_by_hand.format(file=bitstream)
-        if memory is not None:
+        if memory is not None and not memory.over_link:
             how += (
                 f"; write {build / memory.file} to the flash, from byte {memory.address:#x} on, "
                 "with a programmer"
@@ -124,7 +124,7 @@ def plan_flashing(build: Path, board: str | None = None, *, volatile: bool = Fal
     if volatile and not writes:
         raise UsageError(f"board {target.name!r} always writes its flash", remedy="omit --volatile")
     arguments = tuple(item for item in target.flash if not (volatile and item == "-f"))
-    if memory is None or volatile:
+    if memory is None or memory.over_link or volatile:
         return Flashing(target, bitstream, arguments)
     # A raw file, which does not begin where bitstreams do.
     assert target.spi_flash is not None, "no other board's build has an image"

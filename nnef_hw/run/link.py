@@ -44,6 +44,7 @@ _MAX_GARBAGE = 1024
 _REMEDIES = {
     Reason.TYPE: "its link has another protocol version; build and flash it again",
     Reason.TENSOR: "it has no layer of that number; flash the build that belongs to the model",
+    Reason.LOADED: "its memory was filled meanwhile, by another host; run again",
     Reason.SESSION: "it was reset or reconfigured meanwhile; run again",
 }
 
@@ -260,6 +261,39 @@ class Host:
             self._transport.read(self._timing.pause)
             waited += self._timing.pause
 
+    def load(self, image: bytes) -> Iterator[int]:
+        """Fill the board's memory, unless it has been filled; yield the bytes of every packet.
+
+        Raises
+        ------
+        LinkError
+            If the board does not take them, or has no such memory.
+        """
+        if self._load(b""):
+            return
+        for offset in range(0, len(image), MAX_PAYLOAD):
+            chunk = image[offset : offset + MAX_PAYLOAD]
+            self._load_all(chunk)
+            yield len(chunk)
+        self._load_all(b"")
+
+    def _load_all(self, payload: bytes) -> None:
+        """Offer bytes until they are taken; without any, ask until all have come."""
+        waited = 0.0
+        while not self._load(payload):
+            if waited > self._timing.stall:
+                raise LinkError(
+                    f"the board's memory has taken no words for {self._timing.stall:g} seconds",
+                    remedy="power the board off and on, flash the build, and run again",
+                )
+            self._transport.read(self._timing.pause)
+            waited += self._timing.pause
+
+    def _load(self, payload: bytes) -> bool:
+        """Offer bytes, or ask whether all have come; False if the board says that it is busy."""
+        reply = self._request(Request.LOAD, payload, expect={Reply.ACK, Reply.BUSY})
+        return reply.kind == Reply.ACK
+
     def send(self, payload: bytes, *, end: bool = False, tensor: int = 0) -> bool:
         """Offer one packet of a frame, its last one if ``end``; False when the board is busy."""
         kind = Request.DATA_END if end else Request.DATA
@@ -375,10 +409,10 @@ class Host:
     def _refused(self, kind: Request, argument: int) -> None:
         if argument == Reason.MEMORY:
             raise TargetError(
-                f"the board refuses {kind.name}: its flash does not answer as a chip that the "
-                "build reads weights from",
+                f"the board refuses {kind.name}: the memory that the build reads weights from has "
+                "not been filled over the link, or its flash does not answer as its chip does",
                 remedy="check that the board is the one that was built for, power it off and on, "
-                "and run again",
+                "flash the build, and run again",
             )
         nak_reason = {int(reason): reason for reason in Reason}.get(argument)
         reason = nak_reason.name.lower() if nak_reason else f"reason {argument}"

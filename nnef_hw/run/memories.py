@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nnef_hw.architecture import Plan, Port
-from nnef_hw.rtl.pads import FlashPads, padded_top, pads_verilog
-from nnef_hw.sim.memories import FlashModel, simulated_board
+from nnef_hw.rtl.pads import padded_top, pads_verilog
+from nnef_hw.sim.memories import simulated_board
 
 __all__ = ["board_with_memories", "with_memories"]
 
@@ -20,32 +20,30 @@ def with_memories(verilog: str, plan: Plan, top: str, image: Path) -> tuple[str,
     """
     ports = {"clk": ("input", 1), "rst": ("input", 1), "memory_error": ("output", 1)}
     ports |= _ports(plan.inputs, "input", "output") | _ports(plan.outputs, "output", "input")
-    pads = [FlashPads(stored.part) for stored in plan.images]
-    padded = padded_top(top, pads, ports, name=f"{top}_padded")
+    # What the host would have loaded is there from the beginning.
+    loaded = {
+        "image__payload": "16'd0",
+        "image__valid": "1'b0",
+        "image__ready": "",
+        "loaded": "1'b1",
+    }
+    constants = loaded if any(stored.is_loaded for stored in plan.images) else {}
+    pads = [stored.part.make_pads() for stored in plan.images]
+    padded = padded_top(top, pads, ports, name=f"{top}_padded", constants=constants)
     text = "\n".join([verilog, padded, pads_verilog()])
+    models = [stored.model(image) for stored in plan.images]
     name = f"{top}_simulated"
-    return simulated_board(
-        text, _models(plan, image), top=f"{top}_padded", name=name, ports=ports
-    ), name
+    return simulated_board(text, models, top=f"{top}_padded", name=name, ports=ports), name
 
 
 def board_with_memories(verilog: str, plan: Plan, image: Path) -> tuple[str, str]:
-    """Return the same of a board's top."""
+    """Return the same of a board's top; memories that the host loads are empty."""
     ports = {"clk": ("input", 1), "rx": ("input", 1), "tx": ("output", 1)}
     [head] = re.findall(r"^module board_top \(.*?^\);", verilog, re.MULTILINE | re.DOTALL)
     if "output led" in head:
         ports["led"] = ("output", 1)
-    return simulated_board(verilog, _models(plan, image), ports=ports), "board_sim"
-
-
-def _models(plan: Plan, image: Path) -> list[FlashModel]:
-    # The chip shows the bit behind the last one, too.
-    return [
-        FlashModel(
-            stored.memory, plan.clock_mhz, image, stored.address + 2 * stored.words + 1
-        )
-        for stored in plan.images
-    ]  # fmt: skip
+    models = [stored.model(None if stored.is_loaded else image) for stored in plan.images]
+    return simulated_board(verilog, models, ports=ports), "board_sim"
 
 
 def _ports(ports: Sequence[Port], forth: str, back: str) -> dict[str, tuple[str, int]]:

@@ -10,7 +10,8 @@ module nnef_hw_sdram #(
     parameter RCD_PS = 21000, RP_PS = 21000, RAS_PS = 45000,
     parameter RC_PS = 66000, RFC_PS = 66000, RRD_PS = 15000, WR_PS = 15000, MRD_PS = 15000,
     parameter REFRESH_PS = 7812500, POWER_UP_PS = 200000000,
-    parameter CAS_2_PS = 10000, CAS_3_PS = 7518
+    parameter CAS_2_PS = 10000, CAS_3_PS = 7518,
+    parameter IMAGE = ""                // of its first words, as $readmemh reads them
 ) (
     input clk, cke, cs_n, ras_n, cas_n, we_n,
     input [1:0] ba,
@@ -43,12 +44,14 @@ module nnef_hw_sdram #(
     assign dq = driving ? out : {WIDTH{1'bz}};
 
     integer n;
-    initial
+    initial begin
         for (n = 0; n < 4; n = n + 1) begin
             activated[n] = NEVER;
             precharged[n] = NEVER;
             written[n] = NEVER;
         end
+        if (IMAGE != "") $readmemh(IMAGE, words);
+    end
 
     task violation(input [8*64-1:0] what);
         begin

@@ -13,7 +13,7 @@ from nnef_hw.streaming import find_board
 
 DEVICE = find_board("ulx3s_85f").device
 FLASH = parts.FlashReader(chips=(W25Q64JV,), read=QUAD_IO, clock_mhz=36.0, base=0, words=16)
-SDRAM = parts.SdramReader(chip=SDRAM_256_MBIT, clock_mhz=90.0, words=1040, ram=DEVICE.ram)
+SDRAM = parts.SdramReader(chip=SDRAM_256_MBIT, clock_mhz=90.0, words=1037, ram=DEVICE.ram)
 
 
 @pytest.mark.parametrize("part", [FLASH, SDRAM], ids=["flash", "sdram"])

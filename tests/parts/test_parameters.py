@@ -122,10 +122,8 @@ REFUSED = {
     "'Fast Read Quad I/O' takes at most 104 MHz, not 105": (FLASH_READER, {"clock_mhz": 105.0}),
     "not 0 words at 0x0": (FLASH_READER, {"words": 0}),
     "not 8 words at 0xfffff2": (FLASH_READER, {"base": 0xFFFFF2}),
-    "a multiple of 16 words, at most 16777216, not 72": (SDRAM_READER, {"words": 72}),
-    "a multiple of 16 words, at most 16777216, not 16777232": (
-        SDRAM_READER, {"words": 16777216 + 16},
-    ),
+    "SdramReader needs 1 to 16777216 words, not 0": (SDRAM_READER, {"words": 0}),
+    "SdramReader needs 1 to 16777216 words, not 16777217": (SDRAM_READER, {"words": 16777217}),
     "takes at most 133 MHz, not 134": (SDRAM_READER, {"clock_mhz": 134.0}),
     "SdramReader: 2 MHz is too slow for refreshes": (SDRAM_READER, {"clock_mhz": 2.0}),
 }  # fmt: skip

@@ -18,7 +18,7 @@ DEVICE = find_board("ulx3s_85f").device
 RAM = DEVICE.ram
 # A short power-up, since nothing happens then.
 CHIP = replace(SDRAM_256_MBIT, power_up_us=20.0)
-READER = parts.SdramReader(chip=CHIP, clock_mhz=90.0, words=1680, ram=RAM)
+READER = parts.SdramReader(chip=CHIP, clock_mhz=90.0, words=1677, ram=RAM)
 CASES = {
     "90 MHz": READER,
     "CAS latency 3": replace(READER, clock_mhz=125.0, words=528),
@@ -45,6 +45,7 @@ BODY = """
     end
     reader reader (
         .clk(clk), .rst(rst), .start(i__valid & loaded), .load(i__valid & ~loaded), .idle(idle),
+        .restart(1'b0),
         .i__payload(noise[31 -: {width}]), .i__valid(1'b1), .i__ready(taken),
         .command(command), .bank(bank), .address(address), .dq_o(dq_o), .dq_oe(dq_oe), .dq_i(dq_i),
         .o__payload(word), .o__valid(valid), .o__ready(o__ready)
@@ -76,7 +77,7 @@ def noise(count, width):
 def run(part, *, reads=2, device=None, **options):
     width = part.chip.width
     memory = Sdram(chip=part.chip, resource="")
-    model = SdramModel(memory, part.clock_mhz, words=part.words, prefix="pin_")
+    model = SdramModel(memory, part.clock_mhz, words=16 * part.granules, prefix="pin_")
     body = BODY.format(width=width, model=model.instance(), rows=part.chip.row_bits)
     verilog = to_verilog(part.build(), name="reader")
     if device is not None:

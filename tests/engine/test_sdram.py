@@ -1,0 +1,153 @@
+"""Networks larger than the FPGA: their program comes from SDRAM, which the host fills."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nnef_hw.boards import find_board
+from nnef_hw.build.emit import emit
+from nnef_hw.build.options import BuildOptions
+from nnef_hw.engine.architecture import SharedArray
+from nnef_hw.engine.design import Design
+from nnef_hw.engine.image import image_bytes
+from nnef_hw.engine.layer import Shape
+from nnef_hw.engine.network import lower
+from nnef_hw.engine.plan import EnginePlan
+from nnef_hw.engine.solver import schedule_engine
+from nnef_hw.engine.store import SdramStore, find_store
+from nnef_hw.errors import TargetError
+from nnef_hw.manifest import read_manifest
+from nnef_hw.passes import simplify
+from nnef_hw.quantize import Scheme, quantize
+from nnef_hw.reference import quantize_inputs, run_fixed
+from nnef_hw.run.artifacts import BuildFolder
+from nnef_hw.run.device import Device
+from nnef_hw.run.flash import plan_flashing
+from nnef_hw.run.link import Host, LinkError
+from nnef_hw.run.memories import board_with_memories
+from nnef_hw.run.simulate import simulate
+from nnef_hw.sim.board_runner import BoardTransport
+from nnef_hw.testing import GraphBuilder
+
+BOARD = find_board("ulx3s_12f")
+CLOCK_MHZ = 25.0
+BAUD = 5_000_000
+
+
+def conv_layers(rng, *channels):
+    """Return a network of 1x1 convolutions."""
+    builder = GraphBuilder("wide")
+    x = builder.input("x", (1, channels[0], 2, 2))
+    for n, (inputs, outputs) in enumerate(pairwise(channels)):
+        x = builder.conv(x, rng.normal(size=(outputs, inputs, 1, 1)), name=f"conv{n}")
+    return builder.build()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Return a build whose program is in SDRAM, and its samples."""
+    out, rng = tmp_path_factory.mktemp("sdram"), np.random.default_rng(3)
+    samples = {"x": rng.normal(size=(12, 8, 2, 2))}
+    fixed = quantize(simplify(conv_layers(rng, 8, 36, 52)), samples, Scheme())
+    [store] = SdramStore.ways(BOARD, CLOCK_MHZ)
+    design = Design(lower(fixed, BOARD.device), Shape(8, 4), BOARD.device, 128, store)
+    plan = EnginePlan.of(design, BOARD, CLOCK_MHZ)
+    options = BuildOptions(model=Path("wide.nnef"), board=BOARD.name, out=out, baud=BAUD)
+    emit(out, fixed, None, plan, None, BOARD, options)
+    np.savez(out / "samples.npz", inputs=samples["x"])
+    return out, quantize_inputs(fixed, samples)
+
+
+@pytest.mark.verilator
+def test_weights_from_sdram(built):
+    """Bit-exact, and predicted to the cycle, stalls and refreshes included."""
+    out, _ = built
+    folder = BuildFolder.open(out)
+    assert folder.plan.dumps() == (out / "plan.json").read_text()
+    found = simulate(folder, out / "samples.npz", limit=12)
+    assert found["bit_exact"]
+    interval = SharedArray().predict_interval(folder.plan, 12)
+    assert found["cycles_per_inference"] == interval
+    assert found["latency_cycles"] == folder.plan.latency
+    assert sum(span.stalled for span in folder.plan.spans) > 0
+    # A refresh comes in some frames and not in others.
+    spacings = {SharedArray().predict_spacing(folder.plan, n) for n in range(2, 40)}
+    assert len(spacings) > 1
+    stalled = simulate(folder, out / "samples.npz", limit=2, stall=0.3)
+    assert (stalled["bit_exact"], stalled["frames"]) == (True, 2)
+
+
+def board_transport(out):
+    folder = BuildFolder.open(out)
+    text = (out / "board" / "board_top.v").read_text()
+    verilog, top = board_with_memories(text, folder.plan, out / "unused")
+    return BoardTransport(verilog, clk_hz=CLOCK_MHZ * 1e6, baud=BAUD, top=top)
+
+
+@pytest.mark.verilator
+def test_the_host_fills_the_memory(built):
+    """Once, whatever begins anew meanwhile; before that the board refuses frames."""
+    out, codes = built
+    folder = BuildFolder.open(out)
+    image = (out / "board" / "weights.bin").read_bytes()
+    data = image_bytes(folder.plan.design)
+    assert len(data) % 32
+    assert image == data + bytes(-len(data) % 32)
+    few = {name: values[:2] for name, values in codes.items()}
+    [expected] = run_fixed(folder.fixed, few).values()
+    with board_transport(out) as transport:
+        transport.advance(20_000)
+        host = Host(transport)
+        host.open()
+        with pytest.raises(TargetError, match="has not been filled over the link") as caught:
+            host.send(b"\0")
+        assert caught.value.exit_status == 2
+        # A host that gives up leaves nothing behind.
+        loading = host.load(bytes(255 - byte for byte in image))
+        assert [next(loading) for _ in range(3)] == [56, 56, 56]
+        device = Device(read_manifest(out), transport, image=image)
+        [found] = device.run_codes(few).values()
+        assert (found == expected).all()
+        with pytest.raises(LinkError, match="filled meanwhile"):
+            device.host._load(b"\0")
+        again = Device(read_manifest(out), transport, image=image)
+        assert not list(again.host.load(image))
+        [found] = again.run_codes(few).values()
+        assert (found == expected).all()
+        for cycles in (3, 700, 1000, 1313):
+            again.host.send(bytes(20))
+            transport.advance(cycles)
+            again.host.abort()
+            [found] = again.run_codes(few).values()
+            assert (found == expected).all()
+        assert not again.host.repeats
+
+
+def test_only_the_bitstream_is_flashed(built):
+    out, _ = built
+    entry = json.loads((out / "manifest.json").read_text())["memory"]
+    assert (entry["kind"], entry["over_link"]) == ("SDRAM", True)
+    (out / "board" / "board_top.bit").write_bytes(b"bits")
+    [command] = plan_flashing(out).commands
+    assert "weights" not in command
+
+
+def test_what_a_schedule_takes(fix, rng):
+    """Block RAM where weights fit, SDRAM where they do not."""
+    graph = fix(conv_layers(rng, 8, 256, 512))
+    store = schedule_engine(graph, BOARD).design.store
+    assert isinstance(store, SdramStore)
+    assert find_store(store.to_json()) == store
+    assert schedule_engine(graph, find_board("ulx3s_85f")).design.store is None
+
+
+@pytest.mark.parametrize(
+    ("board", "clock_mhz"),
+    # too fast for the chip; words of 32 bits; none
+    [("ulx3s_12f", 134.0), ("tang_nano_20k", 60.75), ("icebreaker", 24.0)],
+)
+def test_no_memory_to_read(board, clock_mhz):
+    assert not list(SdramStore.ways(find_board(board), clock_mhz))
