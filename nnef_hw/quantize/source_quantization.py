@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.errors import UnsupportedError
-from nnef_hw.ir import Quantization, Tensor
+from nnef_hw.errors import NnefHwError, UnsupportedError
+from nnef_hw.ir import Graph, Quantization, Tensor
 from nnef_hw.numerics import QType, signed_bits
 from nnef_hw.reference.float_quantize import code_range, encode
 
-__all__ = ["source_activation", "source_bias", "source_weights"]
+__all__ = ["source_activation", "source_bias", "source_weights", "unusable_formats"]
 
 _log = logging.getLogger(__name__)
 
@@ -45,6 +45,34 @@ def source_activation(tensor: Tensor) -> QType | None:
             tensor.name,
         )
         return None
+    args, (lo, hi) = _numbers(tensor, quant), code_range(quant)
+    if quant.op == "zero_point_linear_quantize":
+        zero_point, scale = args["zero_point"], args["scale"]
+    else:
+        scale, zero_point = _widened(tensor, args["min"], args["max"], lo, hi)
+    _check_width(tensor, quant, zero_point)
+    signed = bool(args.get("signed", False))
+    symmetric = signed and bool(args.get("symmetric"))
+    return QType(args["bits"], signed, scale, zero_point, narrow=symmetric)
+
+
+def unusable_formats(graph: Graph) -> list[NnefHwError]:
+    """Return an error for each activation whose author's format no hardware has."""
+    errors: list[NnefHwError] = []
+    for name in (*graph.inputs, *(name for node in graph.nodes for name in node.outputs)):
+        tensor = graph.tensor(name)
+        if tensor.quant is None or tensor.quant.op == "logarithmic_quantize":
+            continue
+        try:
+            zero_point = _numbers(tensor, tensor.quant).get("zero_point")
+            _check_width(tensor, tensor.quant, zero_point)
+        except UnsupportedError as error:
+            errors.append(error)
+    return errors
+
+
+def _numbers(tensor: Tensor, quant: Quantization) -> dict[str, Any]:
+    """Return the arguments of a quantization as numbers; refuse one for each channel."""
     arrays = {key: np.asarray(value) for key, value in quant.args.items()}
     for key, value in arrays.items():
         if value.size > 1:
@@ -53,21 +81,21 @@ def source_activation(tensor: Tensor) -> QType | None:
                 remedy="quantize activations with one; only weights may have several",
                 location=tensor.location,
             )
-    args = {key: value.reshape(-1)[0].item() for key, value in arrays.items()}
-    bits, (lo, hi) = args["bits"], code_range(quant)
-    if quant.op == "zero_point_linear_quantize":
-        zero_point, scale = args["zero_point"], args["scale"]
-    else:
-        scale, zero_point = _widened(tensor, args["min"], args["max"], lo, hi)
-    if bits not in _ACTIVATION_BITS or not lo <= zero_point <= hi:
-        raise UnsupportedError(
-            f"{tensor.name!r} is quantized to {bits} bits with zero point {zero_point}",
-            remedy=f"use {_ACTIVATION_BITS[0]} to {_ACTIVATION_BITS[-1]} bits, and a zero point "
-            f"in {lo}..{hi}",
-            location=tensor.location,
-        )
-    signed = bool(args.get("signed", False))
-    return QType(bits, signed, scale, zero_point, narrow=signed and bool(args.get("symmetric")))
+    return {key: value.reshape(-1)[0].item() for key, value in arrays.items()}
+
+
+def _check_width(tensor: Tensor, quant: Quantization, zero_point: int | None) -> None:
+    """Refuse a width that no activation has, and a zero point that is no code."""
+    bits, (lo, hi) = quant.args["bits"], code_range(quant)
+    if bits in _ACTIVATION_BITS and (zero_point is None or lo <= zero_point <= hi):
+        return
+    beside = "" if zero_point is None else f" with zero point {zero_point}"
+    raise UnsupportedError(
+        f"{tensor.name!r} is quantized to {bits} bits{beside}",
+        remedy=f"use {_ACTIVATION_BITS[0]} to {_ACTIVATION_BITS[-1]} bits, and a zero point "
+        f"in {lo}..{hi}",
+        location=tensor.location,
+    )
 
 
 def source_weights(tensor: Tensor) -> tuple[NDArray[np.int64], QType] | None:

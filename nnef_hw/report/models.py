@@ -19,6 +19,7 @@ from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.frontend.nnef.operators import standard_operators
 from nnef_hw.ir import Graph, Node, Stage, Trait
 from nnef_hw.passes import rewrite
+from nnef_hw.quantize.source_quantization import unusable_formats
 
 __all__ = [
     "check_file",
@@ -93,6 +94,7 @@ def check_model(graph: Graph, architecture: Architecture[Any]) -> list[NnefHwErr
     if graph.stage != Stage.FLOAT:
         return architecture.problems(graph)
     graph, errors = rewrite(graph)
+    errors += unusable_formats(graph)
     # A layer that is refused already need not be told what else it lacks.
     named = {_subject(error) for error in errors}
     more = architecture.problems(graph)

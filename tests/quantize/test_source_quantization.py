@@ -14,6 +14,7 @@ from nnef_hw.ir import Quantization
 from nnef_hw.numerics import SOFTMAX_QTYPE, QType
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
+from nnef_hw.quantize.source_quantization import unusable_formats
 from nnef_hw.reference import (
     dequantize_outputs,
     quantize_inputs,
@@ -227,6 +228,8 @@ def test_formats_without_hardware_are_refused(network, name, quant, message):
     graph = simplify(quantized(network, **{**GIVEN, name: quant}))
     with pytest.raises(UnsupportedError, match=re.escape(message)):
         quantize(graph, None)
+    found = [str(error) for error in unusable_formats(graph)]
+    assert [message in text for text in found] == [True] * (name == "x")
 
 
 @pytest.mark.parametrize(
