@@ -77,7 +77,8 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=X",
-        help="make an input of an ONNX model a constant, e.g. sr=16000 (repeatable)",
+        help="make an input of an ONNX or TensorFlow Lite model a constant, e.g. sr=16000 "
+        "(repeatable)",
     )
     parser.add_argument(
         "--outputs",
@@ -85,7 +86,7 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME,...",
-        help="cut an ONNX model at these values, which become its results",
+        help="cut an ONNX or TensorFlow Lite model at these values, which become its results",
     )
     parser.add_argument(
         "--state",

@@ -78,6 +78,7 @@ FORMATS = (
         name="TensorFlow Lite", suffix=".tflite", load=load_tflite,
         dialect=lambda path, lenient: "TensorFlow Lite", save=None,
         rounding="in fixed point as TensorFlow Lite's reference kernels; real numbers, halves up",
+        load_part=load_tflite,
     ),
     Format(
         name="NNEF", suffix="", load=load_nnef,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from pathlib import Path
 
 from nnef_hw.errors import Location, ModelError, UsageError
 
-__all__ = ["MAX_VOLUME", "read_model_file"]
+__all__ = ["MAX_VOLUME", "read_model_file", "similar_names"]
 
 MAX_VOLUME = 1 << 28
 """Elements of a tensor; no supported device holds more."""
@@ -39,3 +41,10 @@ def read_model_file(path: Path, remedy: str) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def similar_names(name: str, names: Iterable[str]) -> str:
+    """Return a remedy for a name that a model does not have: those that are most similar."""
+    listed = list(names)
+    near = difflib.get_close_matches(name, listed, 3, 0.5) or listed[-3:]
+    return f"use one of its names, such as {', '.join(map(repr, near))}" if near else "it has none"

@@ -42,7 +42,7 @@ def find_unsupported(graph: Graph) -> list[NnefHwError]:
             others = ",".join(other for other in graph.outputs if other != name)
             remedy = "remove it from the results"
             if others:
-                remedy += f" (of ONNX: --outputs {others})"
+                remedy += f" (not of NNEF: --outputs {others})"
             errors.append(UnsupportedError(reason, remedy=remedy))
     for name, state in graph.states.items():
         if graph.tensor(state.result).data is not None:

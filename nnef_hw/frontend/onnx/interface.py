@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from nnef_hw.errors import UsageError
+from nnef_hw.frontend.model_file import similar_names
 from nnef_hw.frontend.onnx.model import Constant, OnnxModel, OnnxNode, as_data
 from nnef_hw.frontend.onnx.order import read_names
 from nnef_hw.frontend.onnx.symbols import Symbols
@@ -31,7 +31,8 @@ def bind_inputs(model: OnnxModel, values: Mapping[str, float], symbols: Symbols)
     for name in values:
         if name not in names:
             raise UsageError(
-                f"{model.path}: there is no input {name!r} to bind", remedy=_listed(name, names)
+                f"{model.path}: there is no input {name!r} to bind",
+                remedy=similar_names(name, names),
             )
     bound = dict(graph.initializers)
     for name, value in values.items():
@@ -65,7 +66,7 @@ def cut_at(model: OnnxModel, outputs: Sequence[str]) -> OnnxModel:
         if name not in names:
             raise UsageError(
                 f"{model.path}: there is no value {name!r} to cut the graph at",
-                remedy=_listed(name, names),
+                remedy=similar_names(name, names),
             )
     needed, nodes = set(outputs), list[OnnxNode]()
     for node in reversed(graph.nodes):
@@ -82,10 +83,3 @@ def cut_at(model: OnnxModel, outputs: Sequence[str]) -> OnnxModel:
             nodes=tuple(reversed(nodes)),
         ),
     )
-
-
-def _listed(name: str, names: Iterable[str]) -> str:
-    """Return a remedy that names the most similar values."""
-    listed = list(names)
-    near = difflib.get_close_matches(name, listed, 3, 0.5) or listed[-3:]
-    return f"use one of its names, such as {', '.join(map(repr, near))}" if near else "it has none"

@@ -175,7 +175,8 @@ class _Lowering:
         if lowering is None:
             raise UnsupportedError(
                 f"{operator.label}: the operator is not supported",
-                remedy="replace it by operators of docs/tflite.md",
+                remedy="replace it by operators of docs/tflite.md, or cut the network before it "
+                "(--outputs)",
             )
         inputs = [
             None if index < 0 or self._is_state(index) else self._argument(index)

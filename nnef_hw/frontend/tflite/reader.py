@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nnef_hw.frontend.tflite import operators
 from nnef_hw.frontend.tflite.flatbuffer import read_model
+from nnef_hw.frontend.tflite.interface import bind_inputs, cut_at
 from nnef_hw.frontend.tflite.lower import lower
 from nnef_hw.ir import Graph
 
@@ -16,7 +17,12 @@ _OPERATOR_MODULES = operators
 
 
 def load_tflite(
-    path: Path | str, *, dims: Mapping[str, int] | None = None, lenient: bool = False
+    path: Path | str,
+    *,
+    dims: Mapping[str, int] | None = None,
+    lenient: bool = False,
+    outputs: Sequence[str] = (),
+    bind: Mapping[str, float] | None = None,
 ) -> Graph:
     """Read a TensorFlow Lite model.
 
@@ -27,13 +33,20 @@ def load_tflite(
         nothing is said.
     lenient
         Has no effect for TensorFlow Lite.
+    outputs
+        Values that the graph returns in place of the file's results, by their names.
+    bind
+        Inputs that are constants, filled with one number each.
 
     Raises
     ------
     UsageError
-        If there is no such file, there is no such open extent, or the ``tflite`` package is
+        If there is no such file, open extent, input or value, or the ``tflite`` package is
         missing.
     ModelError, UnsupportedError, ErrorGroup
         If the model is invalid or cannot be handled; every problem is listed.
     """
-    return lower(read_model(Path(path)), dims or {})
+    model = read_model(Path(path))
+    if outputs:
+        model = cut_at(model, outputs)
+    return lower(bind_inputs(model, bind or {}), dims or {})

@@ -1,0 +1,94 @@
+"""What a user wants of a graph: other results than the file's, inputs that are constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nnef_hw.errors import UsageError
+from nnef_hw.frontend.model_file import similar_names
+from nnef_hw.frontend.tflite.calls import identifier
+from nnef_hw.frontend.tflite.model import TfliteModel, TfliteOperator, TfliteSubgraph, TfliteTensor
+
+__all__ = ["bind_inputs", "cut_at"]
+
+
+def bind_inputs(model: TfliteModel, values: Mapping[str, float]) -> TfliteModel:
+    """Return a model some of whose inputs are constants, filled with one number each.
+
+    Codes of a quantized input are those nearest to its number.
+
+    Raises
+    ------
+    UsageError
+        If there is no such input, or it has no such number.
+    """
+    graph = model.subgraphs[0]
+    tensors = list(graph.tensors)
+    for name, value in values.items():
+        index = _find(model, name, graph.inputs, "input", "to bind")
+        tensors[index] = replace(tensors[index], data=_filled(model, tensors[index], value))
+    inputs = tuple(index for index in graph.inputs if tensors[index].data is None)
+    return _with_graph(model, replace(graph, tensors=tuple(tensors), inputs=inputs))
+
+
+def _filled(model: TfliteModel, tensor: TfliteTensor, value: float) -> NDArray[np.generic]:
+    element, code = tensor.type, value
+    if tensor.is_quantized and tensor.scale is not None and tensor.zero_point is not None:
+        code = float(np.floor(value / tensor.scale[0] + 0.5)) + int(tensor.zero_point[0])
+    if element is not None and element.dtype in {"scalar", "logical", "integer"}:
+        lo, hi = element.limits if element.dtype == "integer" else (-np.inf, np.inf)
+        if element.dtype == "scalar" or (code == int(code) and lo <= code <= hi):
+            kind = np.float64 if element.dtype == "scalar" else np.int64
+            return np.full(tensor.shape, code, kind)
+    raise UsageError(
+        f"{model.path}: the input {tensor.name!r} is {tensor.kind}, which has no {value:g}",
+        remedy="give a number that it can have",
+    )
+
+
+def cut_at(model: TfliteModel, outputs: Sequence[str]) -> TfliteModel:
+    """Return a model whose results are some of its tensors; what they do not need is left out.
+
+    Operators that keep a value for the next inference stay.
+
+    Raises
+    ------
+    UsageError
+        If there is no such tensor.
+    """
+    graph = model.subgraphs[0]
+    computed = [index for operator in graph.operators for index in operator.outputs]
+    places = [*computed, *graph.inputs]
+    found = [_find(model, name, places, "value", "to cut the graph at") for name in outputs]
+    needed, operators = set(found), list[TfliteOperator]()
+    for operator in reversed(graph.operators):
+        if not operator.outputs or not needed.isdisjoint(operator.outputs):
+            needed.update(operator.inputs)
+            operators.append(operator)
+    cut = replace(
+        graph,
+        inputs=tuple(index for index in graph.inputs if index in needed),
+        outputs=tuple(dict.fromkeys(found)),
+        operators=tuple(reversed(operators)),
+    )
+    return _with_graph(model, cut)
+
+
+def _with_graph(model: TfliteModel, graph: TfliteSubgraph) -> TfliteModel:
+    return replace(model, subgraphs=(graph, *model.subgraphs[1:]))
+
+
+def _find(model: TfliteModel, name: str, places: Iterable[int], what: str, purpose: str) -> int:
+    """Return the index of a tensor, by its whole name or as a graph names it."""
+    names = {index: model.subgraphs[0].tensors[index].name for index in places}
+    for index, known in names.items():
+        if name in {known, identifier(known)}:
+            return index
+    raise UsageError(
+        f"{model.path}: there is no {what} {name!r} {purpose}",
+        remedy=similar_names(name, map(identifier, names.values())),
+    )

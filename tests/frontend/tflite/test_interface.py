@@ -1,0 +1,59 @@
+"""Cutting graphs at tensors, and inputs that are constants."""
+
+import numpy as np
+import pytest
+from tflite_file import TfliteFile
+
+from nnef_hw.errors import UnsupportedError, UsageError
+from nnef_hw.passes import simplify
+from nnef_hw.reference import run_float
+
+
+@pytest.fixture
+def detector():
+    """Two heads, and an operator of its own behind them that chooses boxes."""
+    model = TfliteFile()
+    x = model.input("image", [1, 4])
+    gain = model.input("gain", [1, 1], "int8", scale=0.5, zero=-2)
+    scaled = model.op("MUL", [x, model.op("DEQUANTIZE", [gain], "real", [1, 1])], "scaled", [1, 4],
+                      options=("MulOptions", {}))  # fmt: skip
+    boxes = model.op("TANH", [scaled], "head/boxes;Tanh", [1, 4])
+    scores = model.op("LOGISTIC", [x], "head/scores", [1, 4])
+    model.output(model.op("TFLite_Detection_PostProcess", [boxes, scores], "found", [1, 4]))
+    return model
+
+
+X = np.array([[-1.0, 2.0, -3.0, 4.0]])
+
+
+def test_an_unknown_operator_says_how_to_do_without_it(read, detector):
+    with pytest.raises(UnsupportedError, match=r"TFLite_Detection_PostProcess .*\(--outputs\)"):
+        read(detector)
+
+
+@pytest.mark.parametrize("name", ["head_boxes", "head/boxes;Tanh"])
+def test_results_in_front_of_it(name, read, detector):
+    graph = read(detector, outputs=["head_scores", name], bind={"gain": 1.5})
+    assert graph.inputs == ("image",)
+    assert graph.outputs == ("head_scores", "head_boxes")
+    found = run_float(simplify(graph), {"image": X})
+    np.testing.assert_allclose(found["head_boxes"], np.tanh(1.5 * X))
+    np.testing.assert_allclose(found["head_scores"], 1 / (1 + np.exp(-X)))
+
+
+def test_what_the_results_do_not_need_is_left_out(read, detector):
+    graph = read(detector, outputs=["head_scores"])
+    assert (graph.inputs, [node.op for node in graph.nodes]) == (("image",), ["sigmoid"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"outputs": ["head_score"]}, "no value 'head_score' to cut .* such as 'head_scores'"),
+        ({"bind": {"gains": 1}}, "no input 'gains' to bind"),
+        ({"bind": {"gain": 1e6}}, "the input 'gain' is int8, which has no 1e\\+06"),
+    ],
+)
+def test_names_and_numbers_that_are_not_there(options, message, read, detector):
+    with pytest.raises(UsageError, match=message):
+        read(detector, **options)
