@@ -44,7 +44,7 @@ class LowerFlattenedLinear:
             like, outputs = editor.tensors[node.inputs[1]], len(weights)
             function = partial(_filter, shape=shape, order=_order(editor, image, node.inputs[0]))
             kernel = editor.rearranged(f"{like.name}_image", like, function)
-            attrs = {
+            attrs: dict[str, Any] = {
                 "border": "constant",
                 "padding": [(0, 0), (0, 0)],
                 "stride": [1, 1],
@@ -52,6 +52,8 @@ class LowerFlattenedLinear:
                 "groups": 1,
                 **activation_attrs(node),
             }
+            if graph.rounding == "tflite" and "is_product" not in node.attrs:
+                attrs["is_linear"] = True  # which it rounds once
             like = editor.tensors[node.name]
             result = editor.activation(f"{node.name}_conv", (1, outputs, 1, 1), like)
             inputs = (image, kernel, node.inputs[2])

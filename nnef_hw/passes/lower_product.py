@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.ir import Graph, Node, Quantization
+from nnef_hw.ir import Graph, Node, Quantization, Trait
 from nnef_hw.passes.editor import Editor, Step, emit_steps, pixel_conv_node, reshape_node
+from nnef_hw.tflite_numerics import TFLITE_SOFTMAX_QTYPE
 
 __all__ = ["LowerProduct"]
 
@@ -50,21 +51,36 @@ class LowerProduct:
 
 def _exact_products(editor: Editor, node: Node) -> Quantization | None:
     """Return 16 bits for products of codes less their zero points; None if they are too few."""
-    scale, most = np.float32(1.0), 1
-    for quant in map(editor.quantization, node.inputs):
+    scale, ranges = np.float32(1.0), []
+    for name in node.inputs:
+        quant = editor.quantization(name) or _probabilities(editor, name)
         if quant is None:
             return None
         signed, bits, zero_point = (quant.args[key] for key in ("signed", "bits", "zero_point"))
         low = -(1 << (bits - 1)) if signed else 0
-        most *= max(zero_point - low, low + (1 << bits) - 1 - zero_point)
+        ranges.append((low - zero_point, low + (1 << bits) - 1 - zero_point))
         scale *= np.float32(quant.args["scale"])
-    if most >= 1 << (_BITS - 1):
+    products, half = [a * b for a in ranges[0] for b in ranges[1]], 1 << (_BITS - 1)
+    low, high = min(products), max(products)
+    zero_point = 0 if -half <= low and high < half else -half - low
+    return _steps(float(scale), _BITS, zero_point) if high + zero_point < half else None
+
+
+def _probabilities(editor: Editor, name: str) -> Quantization | None:
+    """Return the format that the hardware fixes, if a tensor is that of a softmax."""
+    node = editor.emitted(editor.resolve(name))
+    while node is not None and node.has(Trait.KEEPS_FORMAT):
+        node = editor.emitted(editor.resolve(node.inputs[0]))
+    if node is None or node.op != "softmax":
         return None
-    return _steps(float(scale), _BITS)
+    qtype = TFLITE_SOFTMAX_QTYPE
+    assert isinstance(qtype.scale, float), "activations have one scale"
+    return _steps(qtype.scale, qtype.bits, qtype.zero_point)
 
 
-def _steps(scale: float, bits: int) -> Quantization:
-    args = {"zero_point": 0, "scale": scale, "bits": bits, "signed": True, "symmetric": False}
+def _steps(scale: float, bits: int, zero_point: int = 0) -> Quantization:
+    args = {"zero_point": zero_point, "scale": scale, "bits": bits, "signed": True,
+            "symmetric": False}  # fmt: skip
     return Quantization("zero_point_linear_quantize", args)
 
 

@@ -217,6 +217,18 @@ def _functions():
     x, y = case.input([1, 2, 8, 16], 0.05, 3), case.input([1, 2, 6, 16], 0.03, -20)
     yield case.done(case.op("BATCH_MATMUL", [x, y], [1, 2, 8, 6], 0.05, 4, "BatchMatMulOptions",
                             AdjY=True))  # fmt: skip
+    case = QuantizedCase("attention")
+    x = case.input([1, 3, 4])
+    y = case.op("BATCH_MATMUL", [x, x], [1, 3, 3], 0.3, 0, "BatchMatMulOptions", AdjY=True)
+    y = case.op("SOFTMAX", [y], [1, 3, 3], 1 / 256, -128, "SoftmaxOptions", Beta=1.0)
+    yield case.done(case.op("BATCH_MATMUL", [y, x], [1, 3, 4], 0.05, 7, "BatchMatMulOptions"))
+    case = QuantizedCase("RESHAPE-FULLY_CONNECTED")
+    x = case.input([1, 4, 4, 4])
+    shape = case.model.constant("shape", np.array([1, 64], np.int32))
+    y = case.op("RESHAPE", [x, shape], [1, 64])
+    w = case.constant([600, 64], np.linspace(0.005, 0.02, 600).tolist())
+    yield case.done(case.op("FULLY_CONNECTED", [y, w, case.bias(x, w, 600)], [1, 600], 0.113, 4,
+                            "FullyConnectedOptions"))  # fmt: skip
     case = QuantizedCase("BATCH_MATMUL-row")
     x, w = case.input([1, 1, 64]), case.constant([1, 64, 600], 0.01)
     yield case.done(case.op("BATCH_MATMUL", [x, w], [1, 1, 600], 0.0113, 4, "BatchMatMulOptions"))

@@ -15,7 +15,7 @@ FRAMES = 4
 
 
 @pytest.mark.parametrize(
-    "name", ["network", "gate", "HARD_SWISH", "resized-variance", "PRELU-channels"]
+    "name", ["network", "gate", "HARD_SWISH", "resized-variance", "PRELU-channels", "attention"]
 )
 def test_hardware_gives_the_codes_of_the_reference_kernels(name, tmp_path, simulate):
     case = quantized_cases()[name]

@@ -16,7 +16,8 @@ from nnef_hw.errors import (
 from nnef_hw.frontend.builder import Builder
 from nnef_hw.frontend.tflite.calls import TfliteCall, identifier
 from nnef_hw.frontend.tflite.conversions import Conversions
-from nnef_hw.frontend.tflite.model import TfliteModel, TfliteOperator, TfliteTensor
+from nnef_hw.frontend.tflite.integer_inputs import is_converted, whole_steps
+from nnef_hw.frontend.tflite.model import FLOAT32, TfliteModel, TfliteOperator, TfliteTensor
 from nnef_hw.frontend.tflite.registry import lowering_of
 from nnef_hw.frontend.tflite.states import Handle, States, initial_values
 from nnef_hw.frontend.tflite.values import Value
@@ -128,11 +129,13 @@ class _Lowering:
             )
             return None
         dtype = "scalar" if tensor.is_quantized else tensor.type.dtype
+        quant, element = tensor.quantization, tensor.type
+        if dtype == "integer" and is_converted(self._graph, tensor.index):
+            dtype, quant, element = FLOAT32.dtype, whole_steps(element), FLOAT32
         made = Tensor(
-            self._name(tensor.index), tuple(shape), dtype, location=self._location,
-            quant=tensor.quantization,
-        )  # fmt: skip
-        return Value(self._builder.input(made), tensor.type)
+            self._name(tensor.index), tuple(shape), dtype, location=self._location, quant=quant
+        )
+        return Value(self._builder.input(made), element)
 
     def _is_usable(self, tensor: TfliteTensor) -> bool:
         """Whether a tensor can be in a graph; the reason why not is reported."""

@@ -57,3 +57,17 @@ def test_what_the_results_do_not_need_is_left_out(read, detector):
 def test_names_and_numbers_that_are_not_there(options, message, read, detector):
     with pytest.raises(UsageError, match=message):
         read(detector, **options)
+
+
+def test_pixels_that_are_cast_are_real_numbers(read):
+    model = TfliteFile()
+    x = model.input("x", [1, 2, 2, 3], "uint8")
+    options = ("CastOptions", {"InDataType": 3, "OutDataType": 0})
+    real = model.op("CAST", [x], "real", [1, 2, 2, 3], options=options)
+    model.output(model.op("TANH", [real], "y", [1, 2, 2, 3]))
+    graph = read(model)
+    args = graph.tensor("x").quant.args
+    assert (args["scale"], args["zero_point"], args["bits"], args["signed"]) == (1.0, 0, 8, False)
+    assert [node.op for node in simplify(graph).nodes] == ["tanh"]
+    model.output(x)
+    assert read(model).tensor("x").dtype == "integer"
