@@ -60,11 +60,17 @@ class EngineLoader(wiring.Component):
         with m.If(self.begin & (parameters.kind == Kind.LOAD)):
             m.d.sync += active.eq(1)
         offset = 1 << (self.bits - 1) if self.signed else 0
+        following = Mux(self.begin | ends, 0, place + 1)[: len(place)]
+        # What a place is, is found out before it comes: whoever gives codes waits for ``ready``.
+        with m.If(self.begin | step):
+            m.d.sync += [
+                place.eq(following),
+                padding.eq((following < parameters.lead) | (following >= parameters.real)),
+                ends.eq(following == parameters.length),
+            ]
         m.d.comb += [
-            padding.eq((place < parameters.lead) | (place >= parameters.real)),
             self.i.ready.eq(active & ~padding),
             step.eq(active & (padding | self.i.valid)),
-            ends.eq(place == parameters.length),
             self.code.eq(Mux(padding, parameters.pad, self.i.payload.data[0] + offset)),
             self.done.eq(step & ends & (row == parameters.rows)),
         ]
@@ -74,12 +80,10 @@ class EngineLoader(wiring.Component):
                 self.address.eq(parameters.write - 1),
                 missing.eq(parameters.first_word),
                 row.eq(0),
-                place.eq(0),
             ]
         m.d.sync += self.enable.eq(step & complete)
         with m.If(step):
             m.d.sync += [
-                place.eq(Mux(ends, 0, place + 1)),
                 row.eq(row + ends),
                 missing.eq(
                     Mux(
