@@ -198,9 +198,8 @@ class EngineSequencer(wiring.Component):
         step = counters[PASS_LEVEL]
         keep, is_first, slides = Signal(), Signal(), Signal()
         results = Signal(part.fields["results"])
-        pace = part.pace(adds=True)
-        hold = Signal(range(part.rows * pace))
-        held = Mux(parameters.adds, results * pace - 1, results - 1) if pace > 1 else results - 1
+        # Where results leave more slowly than that, passes have as many words.
+        hold = Signal(range(part.rows))
         m.d.comb += [
             is_first.eq(Cat(*counters[:PASS_LEVEL]) == 0),
             slides.eq(parameters.slides & (step != 0)),
@@ -208,7 +207,7 @@ class EngineSequencer(wiring.Component):
             results.eq(Mux(ended[PASS_LEVEL], parameters.last_results, parameters.results)),
         ]
         with m.If(issue & keep):
-            m.d.sync += hold.eq(held)
+            m.d.sync += hold.eq(results - 1)
         with m.Elif(hold != 0):
             m.d.sync += hold.eq(hold - 1)
         m.d.sync += [

@@ -192,6 +192,26 @@ def test_limits_of_codes(builder, fix, run_engine):
     run_engine(planned(graph), graph)
 
 
+def test_limits_are_those_of_the_layer(builder, fix, run_engine):
+    """The last codes of a layer are made as the next one is being read."""
+    x = builder.input("x", (1, 4, 2, 3))
+    for _ in range(3):
+        x = conv(builder, x, 4, 4, padding=1)
+    graph = fix(builder.build())
+
+    def narrowed(n, node):
+        requant = node.attrs["requant"]
+        low, high = (160, 0) if n % 2 else (0, 160)
+        return node.with_attrs(requant=replace(requant, lo=requant.lo + low, hi=requant.hi - high))
+
+    nodes = [narrowed(n, node) for n, node in enumerate(graph.nodes)]
+    graph = graph.replaced(nodes=tuple(nodes))
+    plan = planned(graph, board=find_board("icebreaker"))
+    assert {"low", "high"} <= plan.design.engine.fields.keys()
+    assert plan.design.engine.late_ahead == 1
+    run_engine(plan, graph, frames=4)
+
+
 def test_a_sum_is_computed_by_the_layer_before_it(builder, fix, run_engine):
     """Its place in memory is that of the other operand."""
     x = builder.input("x", (1, 4, 4, 4))
@@ -267,6 +287,16 @@ def test_a_pass_may_fill_the_ring(builder, fix, run_engine):
     plan = planned(graph, ring_words=16)
     assert [len(part.weights) for part in plan.design.parts[0]] == [16, 16]
     assert plan.interval > plan.design.image_words
+    run_engine(plan, graph)
+
+
+def test_a_ring_is_full_in_the_middle_of_a_part(builder, fix, run_engine):
+    """The next beat comes in the cycle after the last word that has room."""
+    x = builder.input("x", (1, 4, 5, 6))
+    builder.conv(x, filters(builder, 24, 4, 1, 3))
+    graph = fix(builder.build())
+    plan = planned(graph, ring_words=16)
+    assert [len(part.weights) for part in plan.design.parts[0]] == [6, 6, 6]
     run_engine(plan, graph)
 
 
