@@ -103,7 +103,8 @@ class EngineSender(wiring.Component):
     """Give the codes of a tensor in memory to a stream: a code per cycle, and some more per word.
 
     It reads its first word two cycles after ``begin``, and offers its first code in cycle
-    ``part.before_send``; between words go by ``part.between_words`` cycles instead of one.
+    ``part.before_send``; the first one of a further word comes ``part.between_words`` cycles after
+    the last one before was offered, or later, in the cycle after that was taken.
     ``done`` is set in the cycle in which the last one is taken.
 
     Members
@@ -118,7 +119,7 @@ class EngineSender(wiring.Component):
         The word that is read, while ``is_active``.
     is_active : Out(1)
     word : In(lanes * 8)
-        That word, a cycle later, or two if not ``part.direct``, as long as it is read.
+        That word, ``part.between_words - 1`` cycles later, as long as it is read.
     """
 
     def __init__(self, part: Engine, *, bits, signed):
@@ -138,23 +139,29 @@ class EngineSender(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         part, parameters = self.part, self.parameters
-        starting, fetched, taken = Signal(), Signal(), Signal()
+        starting, reading, ready = Signal(), Signal(), Signal()
         pixel = Signal(part.fields["pixels"])
         block = Signal(part.fields["blocks"])
         lane = Signal(range(part.lanes))
-        last_block, last_lane, ends = Signal(), Signal(), Signal()
+        last_block, last_lane, ends, takes = Signal(), Signal(), Signal(), Signal()
+        beat = self.o.payload
         offset = 1 << (self.bits - 1) if self.signed else 0
         m.d.comb += [
             last_block.eq(block == parameters.blocks),
             last_lane.eq(lane == Mux(last_block, parameters.last_lanes, part.lanes - 1)),
             ends.eq(last_lane & last_block & (pixel == parameters.pixels)),
-            taken.eq(self.o.valid & self.o.ready),
-            self.done.eq(taken & ends),
-            self.o.payload.data[0].eq(self.word.word_select(lane, CODE_BITS) - offset),
-            self.o.payload.last.eq(ends),
+            takes.eq(ready & (~self.o.valid | self.o.ready)),
+            self.done.eq(self.o.valid & self.o.ready & beat.last),
         ]
-        m.d.sync += [starting.eq(self.begin), fetched.eq(0)]
-        reading = Signal()
+        # As many cycles after an address as the word takes.
+        arrives = reading
+        for n in range(part.between_words - 2):
+            later = Signal(name=f"arrives{n}")
+            m.d.sync += later.eq(arrives)
+            arrives = later
+        m.d.sync += [starting.eq(self.begin), reading.eq(0)]
+        with m.If(arrives):
+            m.d.sync += ready.eq(1)
         with m.If(starting & (parameters.kind == Kind.SEND)):
             m.d.sync += [
                 self.is_active.eq(1),
@@ -164,21 +171,24 @@ class EngineSender(wiring.Component):
                 block.eq(0),
                 lane.eq(0),
             ]
-        with m.If(reading):
-            m.d.sync += [reading.eq(0), fetched.eq(1)]
-        with m.If(reading if part.direct else fetched):
-            m.d.sync += self.o.valid.eq(1)
-        with m.If(taken):
-            m.d.sync += lane.eq(lane + 1)
+        with m.If(takes):
+            m.d.sync += [
+                beat.data[0].eq(self.word.word_select(lane, CODE_BITS) - offset),
+                beat.last.eq(ends),
+                self.o.valid.eq(1),
+                lane.eq(lane + 1),
+            ]
             with m.If(last_lane):
                 m.d.sync += [
-                    self.o.valid.eq(0),
-                    lane.eq(0),
+                    ready.eq(0),
                     reading.eq(~ends),
+                    lane.eq(0),
                     self.address.eq(self.address + 1),
                     block.eq(Mux(last_block, 0, block + 1)),
                     pixel.eq(pixel + last_block),
                 ]
+        with m.Elif(self.o.ready):
+            m.d.sync += self.o.valid.eq(0)
         with m.If(self.done):
             m.d.sync += self.is_active.eq(0)
         return m

@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.parts.engine import BEAT_BITS, Engine
+from nnef_hw.parts.engine import BEAT_BITS, COUNT_BITS, Engine
 from nnef_hw.rtl.memory import TiledMemory
 
 __all__ = ["EngineFeed"]
@@ -13,12 +13,13 @@ __all__ = ["EngineFeed"]
 class EngineFeed(wiring.Component):
     """Hold the next instructions of a stream with their constants and weights, until they end.
 
-    An instruction's packet is two beats, the numbers of its constants and of its words of weights,
-    then its rows, the constants and the words, each of as many beats as it needs, the lowest bits
-    first. A beat is taken per cycle as long as there is room for the row, constant or word that it
-    belongs to. All of it is freed when the instruction ends, one cycle late: by then
-    the word that was read last has been. Results still need its constants; so not all of their
-    memory is filled ahead.
+    An instruction's packet is two beats, the numbers of its constants (with the beats of a word of
+    its weights, less one, above ``COUNT_BITS``) and of its words of weights, then its rows, the
+    constants and the words, each of as many beats as it needs, the highest bits first. What words
+    of fewer beats leave out above is not defined. A beat is taken per cycle as long as there is
+    room for the row, constant or word that it belongs to. All of it is freed when the instruction
+    ends, one cycle late: by then the word that was read last has been. Results still need its
+    constants; so not all of their memory is filled ahead.
 
     Golden model: :func:`nnef_hw.engine.image.image_beats`.
 
@@ -64,6 +65,7 @@ class EngineFeed(wiring.Component):
         rows = self._rows(m, accept, column)
         constant = self._circular(m, "constant", accept, column)
         weight = self._circular(m, "weight", accept, column)
+        weight.last = Signal.like(column, name="last_beat")
         sections = rows, constant, weight
         packet_ends, ended = Signal(), Signal()
         m.d.sync += ended.eq(self.end)
@@ -104,7 +106,11 @@ class EngineFeed(wiring.Component):
             with m.If(section.complete):
                 m.d.sync += [left.eq(left - 1), column.eq(section.last)]
         with m.If(header[0] & accept):
-            m.d.sync += [constants.eq(self.i.payload), *go_on(header[1])]
+            m.d.sync += [
+                constants.eq(self.i.payload),
+                weight.last.eq(self.i.payload[COUNT_BITS:]),
+                *go_on(header[1]),
+            ]
         with m.If(header[1] & accept):
             m.d.sync += weights.eq(self.i.payload)
             m.d.sync += go_on(rows.active, rows, part.instruction_rows - 1)
@@ -151,7 +157,7 @@ class EngineFeed(wiring.Component):
                 getattr(self, name)[n * BEAT_BITS : (n + 1) * BEAT_BITS].eq(memory.read_data),
                 memory.write_address.eq(place),
                 memory.write_data.eq(self.i.payload),
-                memory.write_enable.eq(section.active & accept & (column == section.last - n)),
+                memory.write_enable.eq(section.active & accept & (column == n)),
             ]
 
     def _count(self, m, name, comes):

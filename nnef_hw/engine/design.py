@@ -53,6 +53,8 @@ class Instruction:
         Loops of a layer.
     weights, constants
         Which words of all weights, and which of all constants, it needs.
+    weight_rows
+        Rows of the array that need weights.
     """
 
     kind: Kind
@@ -60,6 +62,7 @@ class Instruction:
     nest: Nest | None = None
     weights: range = range(0)
     constants: range = range(0)
+    weight_rows: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +103,7 @@ class Design:
             2
             + engine.instruction_rows * len(engine.program_memories)
             + len(instruction.constants) * len(engine.constant_memories)
-            + len(instruction.weights) * len(engine.weight_memories)
+            + len(instruction.weights) * engine.weight_beats(instruction.weight_rows)
         )
 
     @property
@@ -302,6 +305,7 @@ class Design:
                 yield Instruction(
                     Kind.RUN, {**fields, **own, **part.nest.starts}, part.nest,
                     _moved(part.weights, weight), _moved(part.constants, constant),
+                    self._weight_rows(layer),
                 )  # fmt: skip
             weight += parts[-1].weights.stop
             constant += parts[-1].constants.stop
@@ -310,6 +314,17 @@ class Design:
             "read": self.places[network.result], "pixels": image.pixels - 1,
             "blocks": image.blocks(lanes) - 1, "last_lanes": (image.channels - 1) % lanes,
         })  # fmt: skip
+
+    def _weight_rows(self, layer: Layer) -> int:
+        """Rows that need weights: all of which sums may move, if any do."""
+        if not layer.by_lane:
+            return self.shape.rows
+        return self._slide_rows if layer.sliding_rows(self.shape) > 1 else 1
+
+    @cached_property
+    def _slide_rows(self) -> int:
+        """Rows between which sums move."""
+        return max(layer.sliding_rows(self.shape) for layer in self.layers)
 
     def _function(self, layer: Layer) -> Mapping[str, int]:
         if layer.table is None:
@@ -345,7 +360,7 @@ class Design:
         products = self.shape.rows * self.shape.lanes
         return Engine(
             rows=self.shape.rows, lanes=self.shape.lanes,
-            slide_rows=max(layer.sliding_rows(self.shape) for layer in layers),
+            slide_rows=self._slide_rows,
             in_dsp=products <= self.device.products, acc_bits=max(_LEAST_SUM_BITS, *sums),
             factor_bits=max(factors).bit_length(), shift=self.shift,
             digit_bits=min(_DIGITS, max(factors).bit_length()),

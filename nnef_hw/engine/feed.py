@@ -125,7 +125,8 @@ class Feed:
                 len(instruction.constants), len(engine.constant_memories), self._source
             ),
             self._weights.fill(
-                len(instruction.weights), len(engine.weight_memories), self._source
+                len(instruction.weights), engine.weight_beats(instruction.weight_rows),
+                self._source,
             ),
         )  # fmt: skip
         return rows + 1, last + 1

@@ -9,7 +9,7 @@ from typing import Any
 
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.store import Store
-from nnef_hw.parts.engine import BEAT_BITS
+from nnef_hw.parts.engine import BEAT_BITS, COUNT_BITS
 from nnef_hw.parts.reader import Reader
 
 __all__ = ["ProgramImage", "image_beats", "image_bytes"]
@@ -76,17 +76,20 @@ class ProgramImage:
 def image_beats(design: Design) -> Iterator[int]:
     """Yield the beats of 16 bits that a streamed engine takes per frame.
 
-    A packet per instruction: how many constants it needs and how many words of weights, its rows,
-    the constants, the words. Each of these is as many beats as it needs, the lowest bits first.
+    A packet per instruction: how many constants it needs, with the beats of a word of its weights,
+    less one, above :data:`.COUNT_BITS`; how many such words; its rows, the constants, the words.
+    Each of these is as many beats as it needs, the highest bits first. Of weights the upper rows of
+    the array that need none are left out.
     """
     engine, weights = design.engine, design.weights
     for instruction in design.instructions:
-        yield len(instruction.constants)
+        beats = engine.weight_beats(instruction.weight_rows)
+        yield len(instruction.constants) | max(0, beats - 1) << COUNT_BITS
         yield len(instruction.weights)
         yield from _split(design.rows(instruction), len(engine.program_memories))
         constants = [design.constants[n] for n in instruction.constants]
         yield from _split(constants, len(engine.constant_memories))
-        yield from _split([weights[n] for n in instruction.weights], len(engine.weight_memories))
+        yield from _split([weights[n] for n in instruction.weights], beats)
 
 
 def image_bytes(design: Design) -> bytes:
@@ -96,5 +99,5 @@ def image_bytes(design: Design) -> bytes:
 
 def _split(words: Sequence[int], beats: int) -> Iterator[int]:
     for word in words:
-        for beat in range(beats):
+        for beat in reversed(range(beats)):
             yield word >> BEAT_BITS * beat & (1 << BEAT_BITS) - 1

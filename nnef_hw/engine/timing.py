@@ -180,7 +180,7 @@ def _engine(
             for channel in range(image.channels):
                 is_last = channel % lanes == lanes - 1 or channel == image.channels - 1
                 end = yield target, time
-                time = end + (engine.between_words if is_last else 1)
+                time = max(end + 1, time + (engine.between_words if is_last else 1))
         end += engine.border_delay
         run.sent(end)
     yield None

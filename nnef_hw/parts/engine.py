@@ -16,6 +16,7 @@ from nnef_hw.blockram import SPRAM_SHAPE, BlockRam, Tiling, tile_memory
 __all__ = [
     "BEAT_BITS",
     "CODE_BITS",
+    "COUNT_BITS",
     "LEVELS",
     "PASS_LEVEL",
     "QUANTITIES",
@@ -31,6 +32,8 @@ BEAT_BITS = 16
 """Bits of a beat of the program, where it comes as a stream."""
 RING_CONSTANTS = 256
 """Constants in the ring that they pass then; an instruction has a quarter at most."""
+COUNT_BITS = RING_CONSTANTS.bit_length()
+"""Bits of the first beat of a packet that count constants; above are the beats of its weights."""
 _RING_ROWS = 256
 _LATE = frozenset({
     "by_lane", "maximum", "adds", "shares", "zero_point", "low", "high", "other", "sum_low",
@@ -351,11 +354,11 @@ class Engine:
     @property
     def before_send(self) -> int:
         """Cycles from the begin of a send until its first code is offered."""
-        return 1 + self.between_words
+        return 2 + self.between_words
 
     @property
     def between_words(self) -> int:
-        """Cycles from the last code of a word that is sent to the first one of the next."""
+        """Cycles from the last code of a word that is offered to the first one of the next."""
         return 2 if self.direct else 3
 
     @cached_property
@@ -391,6 +394,10 @@ class Engine:
         """Memory of weights; if they come as a stream, one for each of a word's beats."""
         depth = self.ring_words or self.weight_words
         return self._filled(depth, self.multipliers * CODE_BITS)
+
+    def weight_beats(self, rows: int) -> int:
+        """Return the beats of a word of weights of so many rows."""
+        return -(-rows * self.word_bits // BEAT_BITS)
 
     @cached_property
     def constant_memories(self) -> tuple[Tiling, ...]:
