@@ -132,7 +132,8 @@ class Manifest:
     ``hash`` are the 32 bytes by which the board identifies the build; ``cycles_per_inference`` is
     the interval that the schedule predicts, at ``clock_mhz``. ``baud`` is 0 unless the link is a
     UART, ``counted_layers`` unless the board counts what they do; ``memory`` is None unless the
-    board's memory has to hold an image.
+    board's memory has to hold an image. ``states`` are the names of what the network keeps from one
+    inference to the next.
     """
 
     model: str
@@ -146,6 +147,7 @@ class Manifest:
     counted_layers: int
     memory: MemoryEntry | None
     hash: bytes
+    states: tuple[str, ...] = ()
 
 
 def manifest_hash(value: dict[str, Any]) -> bytes:
@@ -181,6 +183,7 @@ def read_manifest(build: Path) -> Manifest:
                 counted_layers=value["link"].get("counted_layers", 0),
                 memory=MemoryEntry.from_json(value.get("memory")),
                 hash=manifest_hash(value),
+                states=tuple(item["name"] for item in value.get("states", ())),
             )
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise UsageError(f"{str(path)!r} is damaged", remedy="run nnef-hw build again") from error

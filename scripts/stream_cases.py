@@ -16,6 +16,7 @@ from nnef_hw.parts.depthtospace import DepthToSpace
 from nnef_hw.parts.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
 from nnef_hw.parts.fifo import BlockFifo
 from nnef_hw.parts.pad import Pad
+from nnef_hw.parts.state import State
 from nnef_hw.parts.stream import Fifo, Skid, SumQueue
 from nnef_hw.parts.transpose import Transpose
 from nnef_hw.parts.upsample import Upsample
@@ -38,6 +39,7 @@ def stream_cases(device: Device) -> Iterator[Case]:
         yield Case(Concat(runs=runs, **CODES))
     yield Case(Concat(runs=(16, 16), bits=16, signed=True))
     yield from _constants(device)
+    yield from _states(device)
     yield from _moves(device)
     yield from _queues(device)
 
@@ -71,6 +73,20 @@ def _constants(device: Device) -> Iterator[Case]:
         constant = Constant(count=count, repeats=repeats, bits=8, signed=True, ram=device.ram)
         codes = rng.integers(-128, 128, count).tolist()
         yield Case(constant, {"codes": codes}, typical=count > 1)
+
+
+def _states(device: Device) -> Iterator[Case]:
+    rng = np.random.default_rng(0)
+    for bits in (4, 8, 16):
+        for count in (8, 24, 100, 1000):
+            state = State(count=count, bits=bits, signed=False, ram=device.ram)
+            yield Case(state, {"codes": [5] * count})
+    for count, bits in ((8, 8), (24, 8), (64, 8), (100, 8), (24, 16), (64, 4)):
+        state = State(count=count, bits=bits, signed=False, ram=device.ram, style="logic")
+        yield Case(state, {"codes": rng.integers(0, 1 << bits, count).tolist()})
+    for count, bits in ((200, 8), (1000, 8), (500, 16)):
+        state = State(count=count, bits=bits, signed=False, ram=device.ram, style="block")
+        yield Case(state, {"codes": rng.integers(0, 1 << bits, count).tolist()})
 
 
 def _moves(device: Device) -> Iterator[Case]:

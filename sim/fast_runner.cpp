@@ -1,13 +1,14 @@
 // Runs a stream accelerator over files of beats, with no interpreter in the loop.
 //
 // It knows the accelerator by stream_model.h alone, and is compiled once for all of them. Arguments: RESULT STALL SEED
-// FRAMES IDLE_LIMIT MAX_CYCLES DRAIN SECONDS LEAST TOTAL TRACE TRACED SCOPES, then FILE WORDS per input and WORDS WIDTH
+// FRAMES IDLE_LIMIT MAX_CYCLES DRAIN SECONDS LEAST TOTAL TRACE TRACED SCOPES SEQUENCES, then FILE WORDS per input and WORDS WIDTH
 // BEATS per output. FILE holds beats of WORDS 64-bit words. RESULT gets four words (status, cycles, seconds as a double,
 // number of the output at fault) and the numbers of beats per input and output; then the cycle of each beat, input by
 // input; then output by output the cycle of each beat, and the beats. A run ends after BEATS beats of every output, or
 // after FRAMES beats with the top bit set where BEATS is 0. After SECONDS (0: never) no further frame begins, but for
 // the first LEAST of TOTAL; the run is then the one that those frames alone would give. The waveform TRACE ends after
 // TRACED frames of every output, and has the SCOPES, separated by commas, or all; a disk that gets full ends the run.
+// If SEQUENCES is not 0, all streams have that many equal parts, and the accelerator is reset for a cycle between them.
 
 #include "stream_model.h"
 
@@ -39,12 +40,12 @@ private:
 struct Source {
     InputPort port;
     std::vector<uint64_t> beats, cycles;
-    size_t words, total;
+    size_t words, total, limit;
     bool offered;
 
     bool is_done() const { return cycles.size() == total; }
     void drive(Pauses& pauses) {
-        if (!offered && !is_done()) {
+        if (!offered && cycles.size() < limit) {
             offered = !pauses.next();
             // while nothing is offered the payload is another beat's: nobody may look at it
             const size_t position = cycles.size(), shown = offered ? position : (position * 7 + 3) % total;
@@ -130,19 +131,21 @@ int main(int argc, char** argv) {
     for (int n = 0; n < model.input_count; ++n) sources.push_back({model.inputs[n]});
     for (int n = 0; n < model.output_count; ++n) sinks.push_back({model.outputs[n]});
 
-    if (argc != static_cast<int>(14 + 2 * sources.size() + 3 * sinks.size())) return 2;
+    if (argc != static_cast<int>(15 + 2 * sources.size() + 3 * sinks.size())) return 2;
     const auto number = [&](int place) { return std::strtoull(argv[place], nullptr, 10); };
     const double stall = std::strtod(argv[2], nullptr);
     const uint64_t seed = number(3), wanted_frames = number(4), idle_limit = number(5);
     const uint64_t max_cycles = number(6), drain = number(7);
     const double time_limit = std::strtod(argv[8], nullptr);
     const uint64_t least_frames = number(9), total_frames = number(10);
-    int place = 14;
+    const uint64_t sequences = number(14);
+    int place = 15;
     std::vector<Pauses> source_pauses, sink_pauses;
     for (Source& source : sources) {
         source.beats = read_words(argv[place]);
         source.words = number(place + 1);
         source.total = source.beats.size() / source.words;
+        source.limit = sequences ? source.total / sequences : source.total;
         source.cycles.reserve(source.total);
         source_pauses.emplace_back(stall, seed + source_pauses.size() * 0xd1b54a32d192ed03ull);
         place += 2;
@@ -194,6 +197,10 @@ int main(int argc, char** argv) {
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     };
     bool limited = time_limit > 0;
+    uint64_t sequence = 1;
+    std::vector<size_t> input_parts, output_parts;
+    for (const Source& source : sources) input_parts.push_back(source.limit);
+    for (const Sink& sink : sinks) output_parts.push_back(sequences ? sink.wanted_beats / sequences : 0);
     for (;; ++cycle) {
         if (limited && cycle % 256 == 0 && elapsed() >= time_limit) {
             uint64_t frames = least_frames;
@@ -202,7 +209,10 @@ int main(int argc, char** argv) {
                 frames = std::max(frames, (source.cycles.size() + source.offered + beats - 1) / beats);
             }
             if (frames < total_frames) {
-                for (Source& source : sources) source.total = source.total / total_frames * frames;
+                for (Source& source : sources) {
+                    source.total = source.total / total_frames * frames;
+                    source.limit = std::min(source.limit, source.total);
+                }
                 for (Sink& sink : sinks) {
                     sink.wanted_beats = sink.wanted_beats / total_frames * frames;
                     sink.is_done = sink.cycles.size() == sink.wanted_beats;
@@ -219,6 +229,23 @@ int main(int argc, char** argv) {
         if (idle >= idle_limit || (max_cycles && cycle >= max_cycles)) {
             status = idle >= idle_limit ? Deadlock : CycleLimit;
             break;
+        }
+
+        if (sequences && sources[0].limit < sources[0].total) {
+            bool ended = true;
+            for (size_t n = 0; n < sources.size(); ++n) ended &= sources[n].cycles.size() == input_parts[n] * sequence;
+            for (size_t n = 0; n < sinks.size(); ++n) ended &= sinks[n].cycles.size() == output_parts[n] * sequence;
+            if (ended) {
+                for (Source& source : sources) *source.port.valid = 0;
+                for (Sink& sink : sinks) sink.waiting = false;
+                *model.rst = 1;
+                step(0);
+                step(1);
+                *model.rst = 0;
+                ++sequence;
+                for (size_t n = 0; n < sources.size(); ++n) sources[n].limit += input_parts[n];
+                continue;
+            }
         }
 
         for (size_t n = 0; n < sources.size(); ++n) sources[n].drive(source_pauses[n]);

@@ -103,7 +103,7 @@ class FastRunner:
     def run_streams(
         self, beats, expected_beats=None, *, frames=None, stall=0.0, seed=0, max_cycles=None,
         idle_limit=2_000_000, drain=64, trace=None, trace_frames=None, trace_scopes=(),
-        seconds=None, least_frames=1,
+        seconds=None, least_frames=1, sequences=0,
     ):  # fmt: skip
         """Feed every input's beats and collect the outputs.
 
@@ -140,6 +140,10 @@ class FastRunner:
             alone would have given. Needs ``frames`` and ``expected_beats``.
         least_frames : int
             How many are begun in any case.
+        sequences : int
+            Reset the module for a cycle between so many equal parts of all streams, each as soon as
+            the one before has been delivered; then ``frames`` counts them. Needs
+            ``expected_beats``. 0 never resets it.
 
         Returns
         -------
@@ -155,6 +159,8 @@ class FastRunner:
         """
         if (expected_beats is not None and frames is not None) != (seconds is not None):
             raise ValueError("expected_beats and frames cannot both be given, but for seconds")
+        if sequences and expected_beats is None:
+            raise ValueError("sequences need expected_beats")
         if not 0 <= stall < 1:
             raise ValueError(f"stall must lie in [0, 1), not {stall!r}")
         words = {name: self._input_words(name, beats[name]) for name in self._inputs}
@@ -177,7 +183,7 @@ class FastRunner:
                 # 0 is no limit
                 0 if seconds is None else max(seconds, 1e-9), least_frames, frames or 0,
                 Path(trace).absolute() if trace else "",
-                2**63 if trace_frames is None else trace_frames, ",".join(trace_scopes),
+                2**63 if trace_frames is None else trace_frames, ",".join(trace_scopes), sequences,
             ]  # fmt: skip
             for n, name in enumerate(self._inputs):
                 with writing(folder):

@@ -29,7 +29,7 @@ module {name}_tb;
     initial #42 aresetn = 1;
 {streams}
     {name}_axis dut (
-        .aclk(aclk), .aresetn(aresetn),
+        .aclk(aclk), .aresetn(aresetn),{restart}
 {connections}
     );
     always @(posedge aclk) begin
@@ -125,6 +125,10 @@ targets:
     parameters: [{define}]
 """
 
+STATES = """
+A frame is a step: the states are kept from frame to frame. A cycle of `restart` of the wrapper, or
+of `rst` of the accelerator, lets them begin with their initial values; frames inside are lost.
+"""
 README = """\
 # {name}
 
@@ -137,7 +141,7 @@ bytes on AXI4-Stream; `last` or `tlast` ends a frame. `manifest.json` has the sc
 {ports}
 
 Of an image the codes come row by row, the channels of a pixel together.
-
+{states}
 | what | command |
 |---|---|
 | simulate | `iverilog -g2012 -s {name}_tb -o {name}_tb rtl/top.v ip/*.v && vvp {name}_tb` |
@@ -148,10 +152,12 @@ Define `{define}` at synthesis to get the device's multipliers and memories.
 """
 
 
-def axi_testbench(plan: Plan, name: str, beats: Mapping[str, int], frames: int) -> str:
+def axi_testbench(
+    plan: Plan, name: str, beats: Mapping[str, int], frames: int, *, restart: bool = False
+) -> str:
     """Verilog of module ``{name}_tb``, which reads the vectors of the cocotb bench.
 
-    ``beats`` is the number of beats of each port.
+    ``beats`` is the number of beats of each port; ``restart`` tells whether the wrapper has one.
     """
     ports = (*plan.inputs, *plan.outputs)
     fields = {port.name: _bench_fields(port, beats[port.name]) for port in ports}
@@ -171,6 +177,7 @@ def axi_testbench(plan: Plan, name: str, beats: Mapping[str, int], frames: int) 
     ]
     return BENCH.format(
         name=name,
+        restart=" .restart(1'b0)," if restart else "",
         streams="".join(
             (INPUT if port in plan.inputs else OUTPUT).format(**fields[port.name]) for port in ports
         ),
@@ -231,4 +238,5 @@ def ip_readme(plan: Plan, graph: Graph, name: str) -> str:
         model=printable(plan.model),
         define=find_device(plan.device).family.define,
         ports="\n".join(f"* {line}" for line in port_lines(plan, graph)),
+        states=STATES if graph.states else "",
     )

@@ -16,11 +16,11 @@ WRAPPER = """\
 // {model} behind AXI4-Stream: a transfer is a beat, tlast ends a frame. Codes are in whole bytes,
 // the first lane lowest; codes from the accelerator are extended to them. See manifest.json.
 {notes}module {name}_axis (
-    input aclk, aresetn,
+    input aclk, aresetn{restart},
 {ports}
 );
 {wires}    \\{name} accelerator (
-        .clk(aclk), .rst(~aresetn),
+        .clk(aclk), .rst({reset}),
 {connections}
     );
 {results}endmodule
@@ -78,12 +78,16 @@ def axi_wrapper(plan: Plan, graph: Graph, name: str) -> str:
     """Verilog of module ``{name}_axis`` around the accelerator, module ``name``.
 
     Its streams are ``s_axis`` and ``m_axis``; of several each ends like the accelerator's port.
+    With states it has an input ``restart``: a cycle of it drops the frames inside, and lets the
+    states begin with their initial values.
     """
     inputs = [_input_fields(port) for port in plan.inputs]
     outputs = [_output_fields(port) for port in plan.outputs]
     return WRAPPER.format(
         model=printable(plan.model),
         name=name,
+        restart=", restart" if graph.states else "",
+        reset="~aresetn | restart" if graph.states else "~aresetn",
         notes="".join(f"// {line}\n" for line in port_lines(plan, graph)),
         ports=_listed(INPUT_PORTS, inputs, OUTPUT_PORTS, outputs),
         wires="".join(WIRE.format(**fields) for fields in outputs),

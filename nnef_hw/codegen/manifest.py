@@ -40,6 +40,7 @@ def make_manifest(
             _tensor(graph, name, port)
             for name, port in zip(graph.outputs, plan.outputs, strict=True)
         ],
+        **_states(graph),
         "folding": [
             {
                 "layer": station.name,
@@ -64,6 +65,15 @@ def make_manifest(
                 else {"board": "board"}
             ),
         },
+    }
+
+
+def _states(graph: Graph) -> dict[str, Any]:
+    """Return what the network keeps from step to step, if anything: an ABORT resets it."""
+    if not graph.states:
+        return {}
+    return {
+        "states": [{"name": name, "shape": list(graph.tensor(name).shape)} for name in graph.states]
     }
 
 

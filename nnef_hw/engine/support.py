@@ -31,9 +31,8 @@ def check_engine(graph: Graph) -> list[NnefHwError]:
 
     for name in graph.states:
         refuse(
-            f"the variable {name!r} keeps a value between inferences, which is not supported in "
-            "hardware",
-            "make it an input of the graph, and its next value an output",
+            f"the variable {name!r} keeps a value between inferences, which the engine cannot",
+            STREAM,
             graph.tensor(name),
         )
     for what, names in (("input", graph.inputs), ("output", graph.outputs)):

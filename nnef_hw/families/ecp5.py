@@ -55,6 +55,7 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "product": {"code bits": 1.5, "fixed": 20.0},
     "concat": {"code bits": 1.28, "streams": 2.27, "counter bits": 1.77, "fixed": 19.9},
     "constant": {"counter bits": 1.51, "table": 1.98, "fixed": 0.0},
+    "state": {"counter bits": 2.97, "code bits": 1.02, "table": 1.27, "fixed": 2.7},
     "slice": {"counter bits": 3.08, "fixed": 0.0},
     "pad": {"counter bits": 2.54, "compared bits": 1.83, "fixed": 4.6},
     "upsample": {"counter bits": 2.29, "memory rows": 0.4, "fixed": 47.5},

@@ -56,6 +56,7 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "product": {"code bits": 2.15, "fixed": 34.1},
     "concat": {"code bits": 1.02, "streams": 0.0, "counter bits": 2.11, "fixed": 25.6},
     "constant": {"counter bits": 0.02, "table": 1.93, "fixed": 14.3},
+    "state": {"counter bits": 1.67, "code bits": 1.04, "table": 1.66, "fixed": 7.0},
     "slice": {"counter bits": 2.53, "fixed": 0.0},
     "pad": {"counter bits": 2.05, "compared bits": 0.95, "fixed": 14.8},
     "upsample": {"counter bits": 2.66, "memory rows": 0.0, "fixed": 0.0},

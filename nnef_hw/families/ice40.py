@@ -56,6 +56,7 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "product": {"code bits": 1.2, "fixed": 30.7},
     "concat": {"code bits": 1.08, "streams": 0.0, "counter bits": 0.85, "fixed": 29.5},
     "constant": {"counter bits": 0.28, "table": 2.49, "fixed": 11.4},
+    "state": {"counter bits": 1.54, "code bits": 0.99, "table": 2.41, "fixed": 7.7},
     "slice": {"counter bits": 2.34, "fixed": 0.0},
     "pad": {"counter bits": 1.95, "compared bits": 0.7, "fixed": 15.7},
     "upsample": {"counter bits": 2.43, "memory rows": 0.91, "fixed": 0.0},

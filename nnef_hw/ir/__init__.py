@@ -4,7 +4,7 @@ from nnef_hw.ir.graph import Graph, Node, Quantization, Stage, State, Tensor
 from nnef_hw.ir.operators import Trait
 from nnef_hw.ir.parser import parse_graph
 from nnef_hw.ir.printer import format_graph
-from nnef_hw.ir.states import close_states, open_states
+from nnef_hw.ir.states import close_states, open_states, without_dead_states
 from nnef_hw.ir.stream_order import (
     HostStream,
     Reordering,
@@ -32,4 +32,5 @@ __all__ = [
     "parse_graph",
     "stream_image",
     "verify",
+    "without_dead_states",
 ]

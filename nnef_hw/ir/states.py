@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from nnef_hw.ir.graph import Graph, State
 
-__all__ = ["close_states", "open_states"]
+__all__ = ["close_states", "open_states", "without_dead_states"]
 
 
 def open_states(graph: Graph) -> Graph:
@@ -44,3 +44,19 @@ def close_states(step: Graph, states: Mapping[str, State]) -> Graph:
             for (name, state), result in zip(states.items(), step.outputs[-count:], strict=True)
         },
     )
+
+
+def without_dead_states(graph: Graph) -> Graph:
+    """Return the graph without the states that no output will ever depend on, and their readers."""
+    needed, before = set(graph.outputs), -1
+    while len(needed) > before:
+        before = len(needed)
+        needed.update(state.result for name, state in graph.states.items() if name in needed)
+        for node in reversed(graph.nodes):
+            if not needed.isdisjoint(node.outputs):
+                needed.update(node.inputs)
+    kept = {name: state for name, state in graph.states.items() if name in needed}
+    if len(kept) == len(graph.states):
+        return graph
+    nodes = tuple(node for node in graph.nodes if not needed.isdisjoint(node.outputs))
+    return replace(graph, states=kept, nodes=nodes)

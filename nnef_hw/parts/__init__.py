@@ -26,6 +26,7 @@ from nnef_hw.parts.requantizer import AverageRequantizer, Requantizer, TfliteReq
 from nnef_hw.parts.runningpool import RunningMax, RunningSum
 from nnef_hw.parts.sdram_reader import SdramReader, SdramWords
 from nnef_hw.parts.softmax import Softmax
+from nnef_hw.parts.state import State
 from nnef_hw.parts.stream import Fifo, Skid, SumQueue
 from nnef_hw.parts.table import Table
 from nnef_hw.parts.tablesum import TableSum
@@ -66,6 +67,7 @@ __all__ = [
     "Skid",
     "Softmax",
     "Split",
+    "State",
     "SumPool",
     "SumQueue",
     "SystolicArray",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nnef_hw.parts.timing import Branches, Kernel, Process, Stream
 
-__all__ = ["fork"]
+__all__ = ["connect", "fork"]
 
 
 def fork(kernel: Kernel, origin: Stream, branches: int) -> list[Stream]:
@@ -12,6 +12,11 @@ def fork(kernel: Kernel, origin: Stream, branches: int) -> list[Stream]:
     targets = kernel.branches(branches)
     kernel.start(_process(origin, targets))
     return list(targets.streams)
+
+
+def connect(kernel: Kernel, origin: Stream, target: Stream) -> None:
+    """Start the process of a wire: a stream is another one that was made before it."""
+    kernel.start(_process(origin, Branches(kernel, (target,))))
 
 
 def _process(origin: Stream, targets: Branches) -> Process:

@@ -170,7 +170,9 @@ def _results(report: Mapping[str, Any]) -> Iterator[tuple[str, Parts]]:
     if report.get("in_turn"):
         limit = f", of which {slowest[0]}{others} takes {units.count(cycles)}" if slowest else ""
     elif 0 < cycles < report["cycles_per_inference"]:
-        limit += f" at {units.count(cycles)} and waits"
+        has_states = any(layer["op"] == "update" for layer in report["layers"])
+        waits = "waits for states" if has_states else "waits"
+        limit += f" at {units.count(cycles)} and {waits}"
     yield "interval", [
         ("bold", f"{units.count(report['cycles_per_inference'])} cycles"), ("", limit)
     ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.errors import SampleError, UsageError
-from nnef_hw.ir.batch import join_batch, samples_shape, split_samples
+from nnef_hw.ir.batch import (
+    join_batch,
+    join_steps,
+    sample_extents,
+    samples_shape,
+    sequences_shape,
+    split_samples,
+    split_sequences,
+)
 from nnef_hw.manifest import HEX_IMAGE, Manifest, TensorStream, read_manifest
 from nnef_hw.run.link import Counters, Host, Identity, LayerCounts, Timing, Transport
 from nnef_hw.run.serial_port import SerialTransport
@@ -80,6 +88,9 @@ class Device:
     ) -> dict[str, NDArray[np.float64]]:
         """Run a batch: return the real outputs [N, ...] of real inputs [N, ...].
 
+        Those of a network with states are sequences [N, T, ...], or one [T, ...]; each begins with
+        the initial states.
+
         Parameters
         ----------
         inputs
@@ -92,18 +103,72 @@ class Device:
         LinkError
             If the board stops answering. The next run begins a new session.
         """
-        samples = _samples(inputs, self.manifest.inputs)
+        return self._in_real_numbers(inputs, self.run_codes)
+
+    def reset(self) -> None:
+        """Let the states of the network begin with their initial values, and clear the counters.
+
+        Raises
+        ------
+        LinkError
+            If the board stops answering.
+        """
+        self.host.abort()
+
+    def step(
+        self, inputs: Mapping[str, NDArray[Any]] | NDArray[Any]
+    ) -> dict[str, NDArray[np.float64]]:
+        """Run one step: return the real outputs of real inputs, both without an axis of samples.
+
+        The states are those that the step before has left, or the initial ones after
+        :meth:`reset`, :meth:`replay` and an error of the link.
+
+        Raises
+        ------
+        SampleError, LinkError
+            The same as for :meth:`run`.
+        """
+        if not isinstance(inputs, Mapping):
+            inputs = {self.manifest.inputs[0].name: inputs}
+        batch = {name: np.asarray(x)[np.newaxis] for name, x in inputs.items()}
+        found = self._in_real_numbers(batch, self._run_frames)
+        return {name: x[0] for name, x in found.items()}
+
+    def run_codes(self, codes: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.int64]]:
+        """Return the output codes [N, ...] of input codes [N, ...], as the hardware has them.
+
+        Those of a network with states are sequences, as for :meth:`run`.
+        """
+        if not self.manifest.states:
+            return self._run_frames(codes)
+        source = self.manifest.inputs[0]
+        if np.ndim(codes[source.name]) == len(sample_extents(source.shape)) + 1:
+            return self._run_sequence(codes)
+        count = len(codes[source.name])
+        runs = [self._run_sequence({name: x[n] for name, x in codes.items()}) for n in range(count)]
+        return {name: np.stack([run[name] for run in runs]) for name in runs[0]}
+
+    def _run_sequence(self, codes: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.int64]]:
+        self.reset()
+        return self._run_frames(codes)
+
+    def _in_real_numbers(
+        self,
+        inputs: Mapping[str, NDArray[Any]] | NDArray[Any],
+        run: Callable[[dict[str, NDArray[np.int64]]], dict[str, NDArray[np.int64]]],
+    ) -> dict[str, NDArray[np.float64]]:
+        samples = _samples(inputs, self.manifest)
         codes = {
             source.name: source.qtype.quantize(samples[source.name])
             for source in self.manifest.inputs
         }
-        results = self.run_codes(codes)
+        results = run(codes)
         return {
             sink.name: sink.qtype.dequantize(results[sink.name]) for sink in self.manifest.outputs
         }
 
-    def run_codes(self, codes: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.int64]]:
-        """Return the output codes [N, ...] of input codes [N, ...], as the hardware has them."""
+    def _run_frames(self, codes: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.int64]]:
+        """Run frames one after the other, without a reset."""
         tensors = [
             to_stream(codes[source.name], source).astype(source.dtype)
             for source in self.manifest.inputs
@@ -245,9 +310,10 @@ def _with_memories(build: Path, verilog: str) -> tuple[str, str]:
 
 
 def _samples(
-    inputs: Mapping[str, NDArray[Any]] | NDArray[Any], sources: Sequence[TensorStream]
+    inputs: Mapping[str, NDArray[Any]] | NDArray[Any], manifest: Manifest
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the samples [N, ...] of every input."""
+    """Return the samples [N, ...] of every input; steps [T, ...] or [N, T, ...] with states."""
+    sources = manifest.inputs
     if not isinstance(inputs, Mapping):
         if len(sources) > 1:
             names = " and ".join(repr(source.name) for source in sources)
@@ -257,21 +323,33 @@ def _samples(
     for source in sources:
         if source.name not in inputs:
             raise SampleError(f"no samples for input {source.name!r}")
-        samples[source.name] = _checked(inputs[source.name], source)
-    counts = {name: len(values) for name, values in samples.items()}
+        samples[source.name] = _checked(
+            inputs[source.name], source, is_sequence=bool(manifest.states)
+        )
+    counts: dict[str, Any] = {}
+    for source in sources:
+        x = samples[source.name]
+        counts[source.name] = x.shape[: x.ndim - len(sample_extents(source.shape))]
+        if len(counts[source.name]) == 1:
+            (counts[source.name],) = counts[source.name]
     if len(set(counts.values())) > 1:
         raise SampleError(f"inputs have different numbers of samples: {counts}")
     return samples
 
 
-def _checked(values: NDArray[Any], source: TensorStream) -> NDArray[np.float64]:
+def _checked(
+    values: NDArray[Any], source: TensorStream, *, is_sequence: bool
+) -> NDArray[np.float64]:
     values = np.asarray(values, np.float64)
-    samples = split_samples(values, source.shape)
-    if samples is None:
-        expected = samples_shape(source.shape)
-        raise SampleError(f"input {source.name!r} has shape {list(values.shape)}, not {expected}")
-    if not len(samples):
+    if not values.size:
         raise SampleError("there are no samples")
-    if not np.isfinite(samples).all():
+    if not np.isfinite(values).all():
         raise SampleError(f"input {source.name!r} holds NaN or infinity")
-    return join_batch(samples, source.shape)
+    samples = split_samples(values, source.shape)
+    if samples is not None:
+        return join_batch(samples, source.shape)
+    sequences = split_sequences(values, source.shape) if is_sequence else None
+    if sequences is None:
+        expected = (sequences_shape if is_sequence else samples_shape)(source.shape)
+        raise SampleError(f"input {source.name!r} has shape {list(values.shape)}, not {expected}")
+    return join_steps(sequences, source.shape)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.architecture import Plan, Port
 from nnef_hw.ir import Graph
+from nnef_hw.reference import Sequences, check_inputs
 from nnef_hw.run.streams import from_stream, to_stream
 from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.frames import pack_frames, unpack_frames
@@ -39,7 +40,9 @@ class RtlOutcome:
 
     A frame ends with the last of all outputs' beats. ``interval`` is the mean spacing of the last
     of these ends, over the plan's period of frames, rounded up; None for one frame. ``latency``
-    runs from the first beat of any input to the end of the first frame.
+    runs from the first beat of any input to the end of the first frame. There were ``frames`` of
+    them. Of a network with states these are steps: ``steps`` is their number in each sequence, and
+    codes are [N, T, ...], or [T, ...] of one; else it is None.
     """
 
     codes: dict[str, NDArray[np.int64]]
@@ -47,6 +50,8 @@ class RtlOutcome:
     latency: int
     cycles: int
     cycles_per_second: float
+    frames: int
+    steps: int | None = None
 
 
 def payloads(
@@ -74,6 +79,9 @@ def run_rtl(
 ) -> RtlOutcome:
     """Simulate a batch of input codes [N, ...], back to back.
 
+    Those of a network with states are sequences [N, T, ...], or one [T, ...]; it is reset between
+    them.
+
     ``top`` is the module; ``stall`` is the probability per cycle that the source idles and that the
     sink is not ready. After the deadline, a time of ``time.perf_counter``, no frame begins but the
     least ones: the outputs are those of fewer frames then.
@@ -85,7 +93,13 @@ def run_rtl(
     ToolError
         If Verilator or the compiler is missing or fails.
     """
+    sequences = None
+    if graph.states:
+        sequences = Sequences.of(graph, check_inputs(graph, codes))
+        codes = {name: x.reshape(-1, *x.shape[2:]) for name, x in sequences.inputs.items()}
     frames = len(codes[graph.inputs[0]])
+    # What is simulated whole, and how many frames that is.
+    units, steps = sequences.extents if sequences else (frames, 1)
     runner = FastRunner(
         verilog,
         top,
@@ -96,7 +110,9 @@ def run_rtl(
     limit: dict[str, Any] = {}
     if deadline is not None:
         seconds = max(deadline - time.perf_counter(), 0.0)
-        limit = {"seconds": seconds, "least_frames": min(least_frames, frames), "frames": frames}
+        limit = {"seconds": seconds, "least_frames": min(least_frames, units), "frames": units}
+    if sequences:
+        limit["sequences"] = units
     result = runner.run_streams(
         fed, {port.name: frames * port.beats for port in plan.outputs},
         stall=stall, seed=seed, idle_limit=max(LEAST_IDLE, IDLE_FRAMES * plan.latency), **limit,
@@ -108,6 +124,9 @@ def run_rtl(
             result.payloads[port.name], port.lanes, port.bits, signed=port.signed, beats=port.beats
         )
         outputs[name] = from_stream(beats, port, graph.tensor(name).shape)
+        if sequences and not sequences.is_lone:
+            x = outputs[name]
+            outputs[name] = x.reshape(-1, steps, *x.shape[1:])
     ends = np.max(
         [result.out_cycles[port.name][port.beats - 1 :: port.beats] for port in plan.outputs],
         axis=0,
@@ -115,8 +134,10 @@ def run_rtl(
     begin = min(cycles[0] for cycles in result.in_cycles.values())
     return RtlOutcome(
         codes=outputs,
-        interval=cycles_per_frame(ends, plan.period),
+        interval=cycles_per_frame(ends[-steps:] if sequences else ends, plan.period),
         latency=int(ends[0] - begin),
         cycles=int(result.cycles),
         cycles_per_second=float(result.cycles_per_second),
+        frames=len(ends),
+        steps=steps if sequences else None,
     )

@@ -44,13 +44,17 @@ TRACED_SAMPLES = 64
 
 
 def random_codes(graph: Graph, frames: int = RANDOM_FRAMES) -> dict[str, NDArray[np.int64]]:
-    """Seeded codes over the whole input range, for builds without samples."""
+    """Seeded codes over the whole input range, for builds without samples.
+
+    Of a network with states they are two sequences, which together have so many steps.
+    """
     rng = np.random.default_rng(0)
     codes = {}
     for name in graph.inputs:
         tensor = graph.tensor(name)
         assert tensor.qtype is not None
-        shape = (frames, *sample_extents(tensor.shape))
+        count = (2, max(1, frames // 2)) if graph.states else (frames,)
+        shape = (*count, *sample_extents(tensor.shape))
         codes[name] = rng.integers(tensor.qtype.lo, tensor.qtype.hi + 1, shape)
     return codes
 
@@ -65,23 +69,26 @@ def simulation_row(
 ) -> dict[str, Any]:
     """Return the ``sim --json`` object: mismatching frames, cycles, and the predicted cycles.
 
-    ``available`` is how many frames there were, if not all were simulated. The predicted
+    ``available`` is how many samples there were, if not all were simulated. The predicted
     cycles are those of a run of so many frames without stalls, with which a simulation is compared;
-    the steady ones are the plan's, which short runs do not reach.
+    the steady ones are the plan's, which short runs do not reach. The frames of a network with
+    states are steps; every sequence is a run of its own.
     """
+    steps = outcome.steps or 1
     wrong = np.any(
         [
-            (outcome.codes[name] != codes).reshape(len(codes), -1).any(axis=1)
+            (outcome.codes[name] != codes).reshape(outcome.frames, -1).any(axis=1)
             for name, codes in expected.items()
         ],
         axis=0,
     )
     predicted: int | None = plan.interval
     if not stall:
-        predicted = find_architecture(plan.arch).predict_interval(plan, len(wrong))
+        frames = outcome.steps or len(wrong)
+        predicted = find_architecture(plan.arch).predict_interval(plan, frames)
     return {
         "frames": len(wrong),
-        "frames_given": len(wrong) if available is None else available,
+        "frames_given": len(wrong) if available is None else available * steps,
         "bit_exact": not wrong.any(),
         "mismatches": int(wrong.sum()),
         "cycles_per_inference": outcome.interval,

@@ -6,7 +6,7 @@ from collections import Counter
 from functools import cached_property
 from typing import Any
 
-from amaranth import Module, Signal
+from amaranth import Cat, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -101,6 +101,10 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
         streams: dict[str, list[Any]] = {}
         restart = self.restart if self.restartable else None
         every = -(-len(plan.blocks) // MOST_HOPS)
+        loops: list[tuple[str, Any]] = []
+        # A state gives nothing before a restart has reached whatever reads it.
+        restarting = Signal()
+        hops = [restart]
 
         def insert(name: str, component: Any) -> None:
             """Add a component that the nearest restart reaches."""
@@ -125,14 +129,21 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
             if restart is not None and self.device.long_wires and n % every == 0:
                 hop = Signal(name=f"restart{n}", init=1, reset_less=True)
                 m.d.sync += hop.eq(restart)
-                restart = hop
+                hops.append(restart := hop)
             layer = self.layers[n]
-            insert(name, layer)
-            for source, operand in zip(block.sources, layer.operands, strict=True):
-                wiring.connect(m, streams[source.tensor].pop(), getattr(layer, operand))
+            reset = restarting if block.closes_loop and self.restartable else restart
+            m.submodules[name] = WithReset(layer, reset)
+            operands = [getattr(layer, operand) for operand in layer.operands]
+            for source, operand in zip(block.sources, operands, strict=True):
+                if block.closes_loop:
+                    loops.append((source.tensor, operand))
+                else:
+                    wiring.connect(m, streams[source.tensor].pop(), operand)
             if self.counted:
                 m.d.comb += [self.busy[n].eq(layer.busy), self.waiting[n].eq(layer.waiting)]
             give(block.tensor, layer.o, name)
+        for tensor, operand in loops:
+            wiring.connect(m, streams[tensor].pop(), operand)
         for port in plan.outputs:
             outside = getattr(self, port.name)
             insert(f"output{port.name[1:]}_skid", skid := Fifo(outside.payload.shape()))
@@ -140,4 +151,5 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
             wiring.connect(m, skid.o, wiring.flipped(outside))
         if restart is not None:
             m.d.comb += self.restarted.eq(restart)
+            m.d.comb += restarting.eq(Cat(*hops).any())
         return m

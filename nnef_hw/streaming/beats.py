@@ -13,7 +13,7 @@ from operator import itemgetter
 
 from nnef_hw.architecture import Port
 from nnef_hw.parts.fifo import BlockFifo, FifoLogs
-from nnef_hw.parts.fork import fork
+from nnef_hw.parts.fork import connect, fork
 from nnef_hw.parts.stream import Skid
 from nnef_hw.parts.timing import Kernel, Log, RecordedStream, Stream
 from nnef_hw.streaming.block import Block
@@ -191,12 +191,24 @@ class Network:
             pace = None
             if lockstep:
                 pace = Pace(self.sent[n - 1], inputs[n - 1].beats, port.beats)
-            ends = (self.admitted[n], self.sent[n])
-            self.kernel.start(source(border, port.beats, *ends, pace))
+            logs = (self.admitted[n], self.sent[n])
+            self.kernel.start(source(border, port.beats, *logs, pace))
             self._give(port.tensor, SKID.start(self.kernel, border), readers)
+        loops: list[tuple[str, Stream, list[Stream | Log]]] = []
         for block in blocks:
             self._begin_group()
-            self._give(block.tensor, self._block(block), readers)
+            if block.closes_loop:
+                # What it reads is given by a block behind it.
+                operands = [self.kernel.stream() for _ in block.sources]
+                pairs = zip(block.sources, operands, strict=True)
+                loops += [(origin.tensor, operand, self.groups[-1]) for origin, operand in pairs]
+            else:
+                operands = [self._take(origin.tensor) for origin in block.sources]
+            self._give(block.tensor, self._block(block, operands), readers)
+        for tensor, operand, group in loops:
+            result = self.branches[tensor].pop()
+            group.append(result)
+            connect(self.kernel, result, operand)
         for port, times in zip(outputs, self.received, strict=True):
             self._begin_group()
             result = SKID.start(self.kernel, self._take(port.tensor))
@@ -298,8 +310,8 @@ class Network:
             branches = fork(self.kernel, stream, readers[tensor])
         self.branches[tensor] = branches
 
-    def _operand(self, block: Block, n: int) -> Stream:
-        stream = self._take(block.sources[n].tensor)
+    def _operand(self, block: Block, n: int, stream: Stream) -> Stream:
+        """Let an operand pass its FIFO."""
         if not block.fifos[n]:
             return stream
         fifo = block.fifo(n)
@@ -308,9 +320,9 @@ class Network:
         stream, self.fifos[block.tensor, n] = fifo.start_logged(self.kernel, stream)
         return stream
 
-    def _block(self, block: Block) -> Stream:
+    def _block(self, block: Block, operands: Sequence[Stream]) -> Stream:
         """Start the parts of a block; a constant operand is always there."""
-        streams = [self._operand(block, n) for n in range(len(block.sources))]
+        streams = [self._operand(block, n, stream) for n, stream in enumerate(operands)]
         if block.sources[0].tensor in self.unregistered and not block.parts[0].is_registered:
             self.unregistered.add(block.tensor)
         for n, part in enumerate(block.parts):

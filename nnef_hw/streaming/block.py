@@ -53,8 +53,8 @@ class Block:
 
     @classmethod
     def of(cls, layer: Layer[Any], folding: Folding, device: Device) -> Block:
-        """Return a block without FIFOs."""
-        fifos = (0,) * len(layer.sources)
+        """Return a block without FIFOs, but for those that it cannot be without."""
+        fifos = (layer.least_queue,) * len(layer.sources)
         return cls(layer=layer, folding=folding, device=device, fifos=fifos)
 
     def with_fifos(self, depths: Sequence[int]) -> Block:
@@ -99,6 +99,16 @@ class Block:
     def timing(self) -> Hashable:
         """The same for all blocks of a layer that move their items in the same cycles."""
         return id(self.layer), self.fifos, tuple(part.timing for part in self.parts)
+
+    @property
+    def closes_loop(self) -> bool:
+        """Whether its operands come from blocks behind it, a frame later."""
+        return self.layer.least_queue > 0
+
+    @property
+    def needs_fifos(self) -> bool:
+        """Whether FIFOs in front of its operands may be needed for frames to come out."""
+        return len(self.fifos) > 1 or self.closes_loop
 
     @property
     def buffer(self) -> WindowPart | None:

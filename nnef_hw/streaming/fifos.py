@@ -53,22 +53,23 @@ class Sized(NamedTuple):
 def give_fifos(blocks: Sequence[Block], ports: Ports, device: Device) -> Sized:
     """Give every operand of a block with several a FIFO that holds all that ever waits for another.
 
-    Where one item at most waits, the operand needs none; nor does one that has nothing in common
-    with the others but this block, since its inputs can wait. So that no input fills FIFOs with
-    frames ahead of the others, all keep step.
+    So does the operand of a state, which waits for the next frame. Where one item at most waits,
+    the operand needs none; nor does one that has nothing in common with the others but this block,
+    since its inputs can wait. So that no input fills FIFOs with frames ahead of the others, all
+    keep step.
     """
     unlimited = [
-        block.with_fifos([UNBOUNDED] * len(block.fifos)) if block.fifos[1:] else block
+        block.with_fifos([UNBOUNDED] * len(block.fifos)) if block.needs_fifos else block
         for block in blocks
     ]
     network = Network(unlimited, *ports, lockstep=len(ports[0]) > 1)
     slowest = max(block.cycles for block in blocks)
     interval = network.settle(Steady(slowest, 1, None)).interval
-    if not any(block.sources[1:] for block in blocks) and len(ports[0]) == 1:
+    if not any(block.needs_fifos for block in blocks) and len(ports[0]) == 1:
         return Sized(tuple(blocks), interval, (network.settle(), network.events))
     sized = []
     for block in blocks:
-        if block.sources[1:]:
+        if block.needs_fifos:
             most = [
                 0 if _is_bridge(blocks, block, n) else _most_items(network, block, n)
                 for n in range(len(block.sources))
@@ -90,7 +91,7 @@ def shrink_fifos(sized: Sized, ports: Ports, device: Device) -> tuple[tuple[Bloc
     # Those that hold back a branch first.
     for is_join in (True, False):
         for place, block in enumerate(sized.blocks):
-            if (len(block.sources) > 1) is is_join:
+            if block.needs_fifos is is_join:
                 for operand in range(len(block.sources)):
                     shrinker.shrink(place, operand)
     return tuple(shrinker.blocks), shrinker.settled
@@ -161,7 +162,7 @@ def _without_deadlock(
                     fifo_depths(block, n, max(MIN_FIFO, 2 * depth), device)[-1]
                     for n, depth in enumerate(block.fifos)
                 ])
-                if block.sources[1:]
+                if block.needs_fifos
                 else block
                 for block in blocks
             ]
@@ -187,7 +188,10 @@ def fifo_depths(block: Block, operand: int, items: int, device: Device) -> list[
 
     Of those in block RAM, the largest of each number of block RAMs.
     """
-    depths = [0, *range(MIN_FIFO, min(items, SHALLOW_FIFO) + 1)] if items else [0]
+    least = block.layer.least_queue
+    depths = [least]
+    if items > least:
+        depths += range(max(MIN_FIFO, least + 1), min(items, SHALLOW_FIFO) + 1)
     count = 0
     while depths[-1] < items:
         words = max(depths[-1], SHALLOW_FIFO) + 1 - FIFO_REGISTERS

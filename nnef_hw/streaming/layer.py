@@ -92,9 +92,13 @@ class Layer(ABC, Generic[F]):
     ----------
     label
         The sort of hardware, unless that depends on the folding.
+    least_queue
+        Least codes of the FIFO in front of every operand; 0 if it needs none. A layer that has one
+        reads what a layer behind it gives, a frame later.
     """
 
     label: ClassVar[str]
+    least_queue: ClassVar[int] = 0
 
     name: str
     node: Node

@@ -14,6 +14,7 @@ from nnef_hw.ir import Graph, HostStream, StreamOrder, Trait
 from nnef_hw.streaming import argmax, conv, data_movement, eltwise, pool, softmax, table
 from nnef_hw.streaming.layer import Call, Layer, lowers
 from nnef_hw.streaming.plan import LayerGraph
+from nnef_hw.streaming.state import state_layers
 from nnef_hw.streaming.support import check_streamable
 
 __all__ = ["lower"]
@@ -39,6 +40,7 @@ def lower(graph: Graph) -> LayerGraph:
         for source, stream in order.inputs.items()
         for name in (source, stream.tensor)
     }
+    streams.update({name: name for name in graph.states})
     inputs = _ports("i", graph, graph.inputs, order.inputs, streams)
     layers: list[Layer[Any]] = []
     for node in graph.nodes:
@@ -56,7 +58,7 @@ def lower(graph: Graph) -> LayerGraph:
                 move = replace(node, inputs=(origin,))
                 layers.append(lowers[node.op](Call(graph, move, streams, order)))
     outputs = _ports("o", graph, graph.outputs, order.outputs, streams)
-    return LayerGraph(tuple(layers), inputs, outputs)
+    return LayerGraph((*state_layers(graph, streams), *layers), inputs, outputs)
 
 
 def _ports(

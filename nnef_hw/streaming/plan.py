@@ -18,8 +18,9 @@ __all__ = ["LayerGraph", "Plan"]
 class LayerGraph:
     """All layers in an order in which each follows those it reads, and the ports at the border.
 
-    A layer's ``sources`` are names of streams: that of an input, or of another layer, which gives
-    its name to what it computes. Reshapes at the borders of the graph are left to the host.
+    States come first: what they read is of the frame before. A layer's ``sources`` are names of
+    streams: that of an input, or of another layer, which gives its name to what it computes.
+    Reshapes at the borders of the graph are left to the host.
     """
 
     layers: tuple[Layer[Any], ...]

@@ -30,18 +30,21 @@ def check_streamable(graph: Graph) -> list[NnefHwError]:
         location = what.location if what else None
         errors.append(UnsupportedError(reason, remedy=remedy, location=location))
 
-    for name in graph.states:
-        refuse(
-            f"the variable {name!r} keeps a value between inferences, which is not supported in "
-            "hardware",
-            "make it an input of the graph, and its next value an output",
-            graph.tensor(name),
-        )
     order = StreamOrder(graph)
+    taken = [state.result for state in graph.states.values()]
     for name in graph.inputs:
         stream = order.inputs[name].tensor
-        if not graph.consumers(stream) and stream not in graph.outputs:
+        if not graph.consumers(stream) and stream not in {*graph.outputs, *taken}:
             refuse(f"input {name!r} is never read", "remove it from the model")
+    for name, state in graph.states.items():
+        reordering = order.reordering(state.result)
+        if state.result in graph.inputs and (reordering is None or not reordering.is_trivial):
+            refuse(
+                f"the variable {name!r} takes over the input {state.result!r}, which layers read "
+                "in another order",
+                "let it take over the result of an operator",
+                graph.tensor(name),
+            )
     for node in graph.nodes:
         computed = [name for name in node.inputs if graph.tensor(name).data is None]
         for name in (*computed, *node.outputs):

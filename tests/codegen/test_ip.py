@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cli_cases import tiny_graph
+from recurrent_graphs import delay_line
 
 from nnef_hw.architecture import Port
 from nnef_hw.build.fixed import fix_model
@@ -81,8 +82,9 @@ def hexadecimal(codes, stream):
     [
         (lambda rng: tiny_graph(), ["m_axis", "s_axis"]),
         (two_by_two, ["m_axis_sum", "m_axis_tanh", "s_axis_left_image", "s_axis_right"]),
+        (lambda rng: delay_line(), ["m_axis", "s_axis"]),
     ],
-    ids=["one", "several"],
+    ids=["one", "several", "with a state"],
 )
 def test_frames_pass_the_wrapper_under_idle_and_back_pressure(graph, names, make, rng, tmp_path):
     pytest.importorskip("cocotbext.axi")

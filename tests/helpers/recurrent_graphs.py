@@ -47,3 +47,61 @@ def delay_line(taps=3, channels=2, seed=0):
     net.update("old", shifted)
     net.conv(both, rng.normal(0, 1, (3, channels, taps)), rng.normal(0, 1, (1, 3)), name="y")
     return net.build("y")
+
+
+def delayed():
+    """Return the difference of an input and the one before: a state that takes over an input."""
+    net = GraphBuilder("delayed")
+    x = net.input("x", (1, 3, 2, 2))
+    net.state("before", np.full((1, 3, 2, 2), 0.5))
+    net.update("before", x)
+    net.op("sub", x, "before", name="y")
+    return net.build("y")
+
+
+def swapped():
+    """Return a network whose two states change places, with values that differ."""
+    net = GraphBuilder("swapped")
+    x = net.input("x", (1, 4))
+    v = net.state("v", [[0.5, -0.25, 1.0, 0.0]])
+    w = net.state("w", np.zeros((1, 4)))
+    net.update("v", w)
+    net.update("w", net.op("tanh", net.op("add", x, v, name="sum"), name="w_next"))
+    net.op("mul", "w_next", w, name="y")
+    return net.build("y")
+
+
+def convolved(seed=0):
+    """Return a convolutional state: an image that each step blurs and adds to."""
+    rng = np.random.default_rng(seed)
+    net = GraphBuilder("convolved")
+    x = net.input("x", (1, 2, 4, 5))
+    h = net.state("h", rng.normal(size=(1, 3, 4, 5)))
+    seen = net.conv(x, rng.normal(0, 0.3, (3, 2, 3, 3)), padding=1, name="seen")
+    kept = net.conv(h, rng.normal(0, 0.3, (3, 3, 3, 3)), padding=1, name="kept")
+    net.update("h", net.op("tanh", net.op("add", seen, kept, name="sum"), name="h_next"))
+    net.pool("avg_pool", "h_next", 2, name="y")
+    return net.build("y")
+
+
+def of_two_inputs(seed=0):
+    """Return a network of two inputs and two outputs; one of these is the state itself."""
+    rng = np.random.default_rng(seed)
+    net = GraphBuilder("of_two_inputs")
+    a, b = net.input("a", (1, 3)), net.input("b", (1, 5))
+    s = net.state("s", np.zeros((1, 5)))
+    net.op("linear", a, rng.normal(size=(5, 3)), rng.normal(size=(1, 5)), name="seen")
+    net.op("add", "seen", net.op("mul", b, s, name="scaled"), name="sum")
+    net.update("s", net.op("sigmoid", "sum", name="s_next"))
+    net.op("linear", "s_next", rng.normal(size=(2, 5)), rng.normal(size=(1, 2)), name="y")
+    return net.build("y", "s_next")
+
+
+STATEFUL = {
+    "gru": lambda: gru(initial=[[0.5, -0.5, 0.25, 0.0]]),
+    "delay line": delay_line,
+    "delayed": delayed,
+    "swapped": swapped,
+    "convolved": convolved,
+    "of two inputs": of_two_inputs,
+}

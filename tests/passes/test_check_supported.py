@@ -1,17 +1,15 @@
 """What no hardware exists for is refused by name and place, never by a crash or a hang."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from recurrent_graphs import gru
 
-from nnef_hw.architectures import ARCHITECTURES
 from nnef_hw.errors import ErrorGroup, UnsupportedError
 from nnef_hw.frontend.builder import Builder
-from nnef_hw.ir import State, Tensor
+from nnef_hw.ir import Tensor
 from nnef_hw.passes import simplify
+from nnef_hw.testing import GraphBuilder
 
 
 def network(*steps, shape=(1, 2, 3), dtype="scalar"):
@@ -94,25 +92,23 @@ def test_refusal_names_the_reason(graph, message):
         simplify(graph)
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES, ids=lambda one: one.name)
-def test_every_state_is_refused(architecture):
-    errors = architecture.problems(simplify(gru()))
-    assert str(errors[0]) == (
-        "gru.nnef: the variable 'h' keeps a value between inferences, which is not supported in "
-        "hardware; make it an input of the graph, and its next value an output"
-    )
-
-
 def test_a_state_that_becomes_a_constant_is_refused():
-    graph = network(("add", [1.0], {}, "scalar"))
-    tensors = {
-        **graph.tensors,
-        "h": Tensor("h", (1, 2, 3)),
-        "ones": Tensor("ones", (1, 2, 3), data=np.ones((1, 2, 3))),
-    }
-    states = {"h": State(np.zeros((1, 2, 3)), "ones", None)}
+    net = GraphBuilder()
+    net.op("add", net.input("x", (1, 3)), net.state("h", np.zeros((1, 3))), name="y")
+    net.update("h", net.constant("ones", np.ones((1, 3))))
     with pytest.raises(UnsupportedError, match="'h' takes a constant for its next value"):
-        simplify(replace(graph, states=states, tensors=tensors))
+        simplify(net.build("y"))
+
+
+def test_states_that_nothing_depends_on_are_left_out():
+    net = GraphBuilder()
+    x, h = net.input("x", (1, 3)), net.state("h", np.zeros((1, 3)))
+    net.state("g", np.zeros((1, 3)))
+    net.update("h", net.op("add", x, h, name="total"))
+    net.update("g", "h")
+    net.op("relu", x, name="y")
+    assert not simplify(net.build("y")).states
+    assert list(simplify(net.build("g", "y")).states) == ["h", "g"]
 
 
 def unsupported_average(b, rng):

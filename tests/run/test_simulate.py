@@ -50,7 +50,13 @@ def plan(fixed):
 
 def outcome(codes, plan, **changes):
     values = {"interval": plan.interval, "latency": plan.latency, **changes}
-    return RtlOutcome({"y": np.asarray(codes)}, cycles=1000, cycles_per_second=12345.6, **values)
+    return RtlOutcome(
+        {"y": np.asarray(codes)},
+        cycles=1000,
+        cycles_per_second=12345.6,
+        frames=len(codes),
+        **values,
+    )
 
 
 # the verdict
@@ -100,7 +106,7 @@ def test_a_frame_of_which_any_output_is_wrong_counts_once(plan):
     right = {"y": np.zeros((4, 3)), "z": np.zeros((4, 2, 2))}
     found = {name: codes.copy() for name, codes in right.items()}
     found["y"][1] = found["z"][1] = found["z"][3, 0, 1] = 1
-    row = simulation_row(plan, replace(outcome([], plan), codes=found), right)
+    row = simulation_row(plan, replace(outcome([], plan), codes=found, frames=4), right)
     assert (row["frames"], row["mismatches"]) == (4, 2)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from amaranth.sim import Simulator
+from recurrent_graphs import convolved
 
 from nnef_hw.reference import run_fixed
 from nnef_hw.streaming import find_board, schedule
@@ -19,30 +20,39 @@ def network(rng):
     return g.build(g.conv(x, rng.normal(size=[3, 4, 2, 2])))
 
 
+def recurrent(rng):
+    """A state, which a restart resets: all that reads it has to be restarted first."""
+    return convolved(seed=int(rng.integers(100)))
+
+
+FRAMES = 2
+
+
 @pytest.mark.parametrize("board", ["ice40", "ecp5"])
-def test_restart_at_any_time(board, fix, rng):
+@pytest.mark.parametrize("network", [network, recurrent])
+def test_restart_at_any_time(network, board, fix, rng):
     graph = fix(network(rng))
     plan = schedule(graph, find_board(board))
     accelerator = Accelerator(plan, graph, restartable=True)
     tensor = graph.tensor(graph.inputs[0])
-    codes = rng.integers(tensor.qtype.lo, tensor.qtype.hi + 1, tensor.shape)
+    codes = rng.integers(tensor.qtype.lo, tensor.qtype.hi + 1, (FRAMES, *tensor.shape[1:]))
     expected = run_fixed(graph, {tensor.name: codes})[graph.outputs[0]]
-    beats = np.moveaxis(codes[0], 0, -1).reshape(-1).tolist()
-    expected = np.moveaxis(expected[0], 0, -1).reshape(-1).tolist()
+    beats = np.moveaxis(codes, 1, -1).reshape(-1).tolist()
+    expected = np.moveaxis(expected, 1, -1).reshape(-1).tolist()
     found = []
 
     async def put(ctx, count):
         """Offer beats of frames that follow each other."""
         for n in range(count):
             code = beats[n % len(beats)]
-            last = n % len(beats) == len(beats) - 1
+            last = n % tensor.volume == tensor.volume - 1
             ctx.set(accelerator.i.payload, {"data": [code], "last": last})
             ctx.set(accelerator.i.valid, 1)
             await ctx.tick().until(accelerator.i.ready)
         ctx.set(accelerator.i.valid, 0)
 
     async def host(ctx):
-        for beats_before in rng.integers(1, 3 * len(beats), 8).tolist():
+        for beats_before in rng.integers(1, 2 * len(beats), 8).tolist():
             await put(ctx, beats_before)
             await ctx.tick().repeat(int(rng.integers(1, 60)))
             ctx.set(accelerator.restart, 1)
@@ -51,7 +61,7 @@ def test_restart_at_any_time(board, fix, rng):
             await ctx.tick().repeat(MOST_HOPS)
             found.append([])
             await put(ctx, len(beats))
-            await ctx.tick().repeat(2 * plan.latency)
+            await ctx.tick().repeat(2 * plan.latency + FRAMES * plan.interval)
             assert found[-1] == expected
 
     async def sink(ctx):

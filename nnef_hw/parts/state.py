@@ -1,0 +1,76 @@
+"""A state: what a step leaves for the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nnef_hw.blockram import BlockRam, Tiling, tile_memory
+from nnef_hw.devices import Device
+from nnef_hw.parts.part import Pipe, counter_bits, rom_luts
+from nnef_hw.parts.timing import Process, Stream
+
+__all__ = ["State"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(Pipe):
+    """Gives ``count`` initial codes after reset, and from then on what comes.
+
+    Its contents are the initial ``codes`` of a frame. The queue in front of it holds what a step
+    leaves, as far as the layers around it do not.
+
+    Parameters
+    ----------
+    count
+        Codes of a frame.
+    bits, signed
+        Format of the codes.
+    ram
+        The device's block RAM; not used unless the initial codes are in it.
+    style
+        Where the initial codes are: ``"equal"`` if all are one code, ``"logic"`` for LUTs, or
+        ``"block"``.
+    """
+
+    component = "nnef_hw.rtl.state:State"
+    label = "state"
+    costs = "state"
+
+    count: int
+    bits: int
+    signed: bool
+    ram: BlockRam
+    style: str = "equal"
+
+    @property
+    def tiling(self) -> Tiling:
+        """Shape of the memory of initial codes."""
+        return tile_memory(self.ram, self.count, self.bits)
+
+    @property
+    def memories(self) -> tuple[Tiling, ...]:
+        return (self.tiling,) if self.style == "block" else ()
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        in_logic = self.style == "logic"
+        return {
+            "counter bits": counter_bits(self.count),
+            "code bits": self.bits,
+            "table": self.bits * rom_luts(self.count) if in_logic else 0.0,
+        }
+
+    def flip_flops(self, device: Device) -> int:
+        del device
+        return counter_bits(self.count) + 3 + self.bits * (self.style == "logic")
+
+    def process(self, target: Stream, *origins: Stream) -> Process:
+        [origin] = origins
+        last = 0
+        for _ in range(self.count):
+            last = yield target, last + 1
+        while True:
+            offered = yield origin
+            last = yield target, max(offered, last + 1)
+            origin.accept(last)
