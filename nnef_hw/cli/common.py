@@ -27,7 +27,8 @@ __all__ = [
 ]
 
 PIPE_WIDTH = 120
-AUTO = "auto"
+FOUND = ("auto", "loops")
+"""How --state may find states that are not named."""
 
 Command: TypeAlias = Callable[[argparse.Namespace], int]
 # argparse has no public name for what add_subparsers returns.
@@ -95,7 +96,8 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="IN=OUT",
         help="make an input a state that takes over an output for the next inference, e.g. "
-        "h_in=h_out (repeatable); auto: those that their names tell",
+        "h_in=h_out (repeatable); auto: those that their names tell; loops: what loops of one step "
+        "pass on",
     )
     parser.add_argument(
         "--lenient",
@@ -149,8 +151,8 @@ def _bind(text: str) -> tuple[str, float]:
 
 def _state(text: str) -> tuple[str, str]:
     before, _, after = text.partition("=")
-    if text != AUTO and not (before and after):
-        raise argparse.ArgumentTypeError(f"{text!r} is neither IN=OUT nor {AUTO!r}")
+    if text not in FOUND and not (before and after):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither IN=OUT nor {' nor '.join(FOUND)}")
     return before, after
 
 
@@ -175,14 +177,15 @@ def reading(options: argparse.Namespace) -> dict[str, Any]:
     for before, after in options.state:
         if states.setdefault(before, after) != after:
             raise UsageError(f"--state {before} is given as {states[before]} and as {after}")
-    if "" in states.values() and len(states) > 1:
-        raise UsageError(f"--state {AUTO} finds all states", remedy="omit it, or the others")
+    found = [name for name, after in states.items() if not after]
+    if found and len(states) > 1:
+        raise UsageError(f"--state {found[0]} finds all states", remedy="omit it, or the others")
     return {
         "dims": dims,
         "lenient": options.lenient,
         "outputs": options.outputs,
         "bind": bind,
-        "states": AUTO if "" in states.values() else states,
+        "states": found[0] if found else states,
     }
 
 

@@ -17,14 +17,16 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from nnef_hw.errors import UsageError
+from nnef_hw.frontend.continued_loops import continue_loops
 from nnef_hw.ir import Graph, Stage, State
 
 __all__ = ["NamedStates", "name_states"]
 
 _log = logging.getLogger(__name__)
 
-NamedStates: TypeAlias = Mapping[str, str] | Literal["auto"]
-"""The output that each input takes over, by name; ``auto``: as their names tell."""
+NamedStates: TypeAlias = Mapping[str, str] | Literal["auto", "loops"]
+"""The output that each input takes over, by name; ``auto``: as their names tell; ``loops``: no
+inputs, but what loops pass on (:mod:`nnef_hw.frontend.continued_loops`)."""
 
 _BEFORE = ("input", "in", "previous", "prev", "past", "old", "initial", "init", "0", "tm1", "i")
 _AFTER = ("output", "out", "next", "new", "present", "final", "n", "1", "t", "o")
@@ -38,7 +40,7 @@ def name_states(graph: Graph, pairs: NamedStates, path: Path | str) -> Graph:
     Parameters
     ----------
     pairs
-        Which input takes over which output.
+        Which input takes over which output, or how states are found.
     path
         The model's file, for messages.
 
@@ -47,6 +49,8 @@ def name_states(graph: Graph, pairs: NamedStates, path: Path | str) -> Graph:
     UsageError
         If a name is unknown, an output has another shape or type than its input, or none was found
         by name; if no input is left; if the model is quantized to the hardware's integers already.
+    UnsupportedError, ErrorGroup
+        If loops cannot be continued.
     """
     if not pairs:
         return graph
@@ -55,6 +59,8 @@ def name_states(graph: Graph, pairs: NamedStates, path: Path | str) -> Graph:
             f"{path}: the model is fixed: its inputs and outputs have formats of their own",
             remedy="name the states when it is quantized",
         )
+    if pairs == "loops":
+        return continue_loops(graph, path)
     if pairs == "auto":
         pairs = dict(_pairs_by_name(graph))
         if not pairs:

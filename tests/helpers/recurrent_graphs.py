@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from nnef_hw.frontend.builder import Builder
+from nnef_hw.frontend.named_states import name_states
+from nnef_hw.ir import Tensor
 from nnef_hw.testing import GraphBuilder
 
 
@@ -97,6 +100,27 @@ def of_two_inputs(seed=0):
     return net.build("y", "s_next")
 
 
+def looped(steps, *, step=1, initial=None, last=False):
+    """Return h = tanh(0.5 * h + x) over [1, steps, 3], from 0.25; all or the last are given."""
+    body = Builder("body")
+    x, h = body.input(Tensor("x", (1, 1, 3))), body.input(Tensor("h", (1, 1, 3)))
+    (half,) = body.node("mul", [h, body.constant("k", np.asarray(0.5))], {}, ["half"])
+    (total,) = body.node("add", [half, x], {}, ["sum"])
+    body.node("tanh", [total], {}, ["next"])
+    net = Builder("looped")
+    source = net.input(Tensor("x", (1, steps, 3)))
+    begin = net.constant("begin", np.full((1, 1, 3), 0.25)) if initial is None else initial(net)
+    attrs = {
+        "body": body.build(["next"]),
+        "scans": [(1, step)],
+        "full": 0,
+        "states": ["next"],
+        "outputs": [("next", "last" if last else "full", 1, step)],
+    }
+    (result,) = net.node("scan", [source, begin], attrs, ["y"], ["scalar"])
+    return net.build([result.name])
+
+
 STATEFUL = {
     "gru": lambda: gru(initial=[[0.5, -0.5, 0.25, 0.0]]),
     "delay line": delay_line,
@@ -104,4 +128,5 @@ STATEFUL = {
     "swapped": swapped,
     "convolved": convolved,
     "of two inputs": of_two_inputs,
+    "continued loop": lambda: name_states(looped(1), "loops", "looped"),
 }

@@ -1,6 +1,7 @@
 """Formats of states, and the error that builds up in them."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from nnef_hw.reference import (
     trace_float,
 )
 from nnef_hw.report.quantization import describe_quantization
-from nnef_hw.samples import Samples
+from nnef_hw.samples import Samples, load_samples
 from nnef_hw.testing import GraphBuilder
 
 
@@ -129,3 +130,16 @@ def test_the_report_follows_the_steps(sequences):
     assert described["steps"][-1]["y dB"] > 20
     assert np.sum(described["confusion"]) == 30
     assert {layer["name"]: layer["op"] for layer in described["layers"]}["h"] == "state"
+
+
+def test_the_example_loses_no_accuracy():
+    """Digits read row by row: within half a point of float, and no worse at the last step."""
+    folder = Path(__file__).parents[2] / "examples" / "digits_gru"
+    graph = load(folder / "digits_gru.nnef.tgz")
+    used, others = load_samples(folder / "samples.npz", graph).split()
+    canonical = simplify(graph)
+    described = describe_quantization(canonical, quantize(canonical, used.inputs), others)
+    accuracy = described["accuracy"]
+    assert accuracy["float"] > 0.98
+    assert accuracy["fixed"] > accuracy["float"] - 0.005
+    assert described["steps"][-1]["h dB"] > 30

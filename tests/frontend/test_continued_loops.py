@@ -1,0 +1,46 @@
+"""Loops of one step that go on in the next inference."""
+
+import numpy as np
+import pytest
+from recurrent_graphs import looped
+
+from nnef_hw.errors import UnsupportedError, UsageError
+from nnef_hw.frontend.builder import Builder
+from nnef_hw.frontend.named_states import name_states
+from nnef_hw.ir import Tensor, verify
+from nnef_hw.passes import simplify
+from nnef_hw.reference import run_float
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_steps_are_those_of_the_whole_loop(last, rng):
+    x = rng.normal(size=(4, 6, 3))
+    graph = name_states(looped(1, last=last), "loops", "net")
+    verify(graph)
+    assert list(graph.states) == ["y_state0"]
+    found = run_float(simplify(graph), {"x": x[:, :, None]})["y"]
+    expected = run_float(looped(6), {"x": x})["y"]
+    np.testing.assert_allclose(found[:, :, 0], expected)
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (looped(6), r"loop 'y' cannot be continued: it has 6 steps .* --dim INPUT.AXIS=1"),
+        (looped(1, step=-1), "loop 'y' cannot be continued: it runs backwards"),
+        (
+            looped(1, initial=lambda net: net.input(Tensor("h0", (1, 1, 3)))),
+            "loop 'y' cannot be continued: its initial state is computed",
+        ),
+    ],
+)
+def test_loops_that_cannot_go_on(graph, message):
+    with pytest.raises(UnsupportedError, match=message):
+        name_states(graph, "loops", "net")
+
+
+def test_there_must_be_a_loop():
+    net = Builder("net")
+    net.node("relu", [net.input(Tensor("x", (1, 3)))], {}, ["y"])
+    with pytest.raises(UsageError, match="the model has no loops to continue"):
+        name_states(net.build(["y"]), "loops", "net")
