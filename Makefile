@@ -13,12 +13,12 @@ demo: $(VENV)/.installed
 	    --calibrate examples/digits_cnn/samples.npz --out build/digits_cnn
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 # What takes minutes each: exhaustive link faults, netlists and bitstreams for every board; and what
 # make test leaves out of sweeps.
 nightly: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n $(JOBS) -m nightly
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m nightly
 
 # Records anew which plans and which Verilog belong to the networks of tests/golden.
 golden: $(VENV)/.installed-dev
