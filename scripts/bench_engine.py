@@ -3,7 +3,8 @@
 The trained networks are read from NNEF_HW_ZOO (or a folder ``shared/zoo`` beside the repository);
 those that are absent are left out. The first rows of a network are of arrays that are not chosen
 for a board, with all in block RAM: docs/engine.md compares sizes. The last rows are of an
-iCEBreaker with the model of its flash, whether the design fits or not.
+iCEBreaker with the model of its flash, and of an ULX3S-85F with that of its SDRAM, whether the
+design fits or not.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from nnef_hw.boards import find_board
+from nnef_hw.boards import Board, find_board
 from nnef_hw.build.fixed import fix_model
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.engine.accelerator import EngineAccelerator
+from nnef_hw.engine.architecture import SharedArray
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.layer import Shape
 from nnef_hw.engine.network import lower
 from nnef_hw.engine.plan import EnginePlan
-from nnef_hw.engine.store import FlashStore
+from nnef_hw.engine.store import Store, stores
 from nnef_hw.frontend import load, save
 from nnef_hw.ir import Graph
 from nnef_hw.reference import quantize_inputs, run_fixed
@@ -36,11 +38,16 @@ ROOT = Path(__file__).resolve().parent.parent
 ZOO = Path(os.environ.get("NNEF_HW_ZOO", ROOT.parent / "shared" / "zoo"))
 NETWORKS = (
     "mlperf_ic_resnet8", "mlperf_kws_dscnn", "mlperf_sww_ds1d", "mlperf_vww_mobilenetv1",
-    "mlperf_ad_fcae", "mnist_lenet5",
+    "mlperf_ad_fcae", "mnist_lenet5", "mlperf_ic_resnet8_wide",
 )  # fmt: skip
 SIZES = (Shape(4, 4), Shape(8, 8))
 TARGET = find_board("ulx3s_85f")
-BOARD, BOARD_MHZ, RING_WORDS = find_board("icebreaker"), 36.0, 512
+RING_WORDS = 512
+# Board, clock, and the array that its multipliers make.
+BOARDS = (
+    (find_board("icebreaker"), 36.0, Shape(4, 4)),
+    (find_board("ulx3s_85f"), 90.0, Shape(16, 8)),
+)
 
 
 def main() -> None:
@@ -54,7 +61,7 @@ def main() -> None:
     table = Table(title="Shared engine", title_justify="left")
     for heading in (
         "network", "array", "cycles", "use", "frames", "bit exact", "cycles predicted = simulated",
-        "bytes from flash", "cycles waiting", "read",
+        "bytes from memory", "cycles waiting", "read",
     ):  # fmt: skip
         table.add_column(heading)
     for name in options.names or NETWORKS:
@@ -66,10 +73,12 @@ def main() -> None:
             print(f"{name}, {size.rows} x {size.lanes}...", flush=True)
             table.add_row(name, f"{size.rows} x {size.lanes}",
                           *_measure(_sized(graph, size), graph, frames))  # fmt: skip
-        for store in FlashStore.ways(BOARD, BOARD_MHZ):
-            print(f"{name}, {BOARD.name}, {store.read.name}...", flush=True)
-            table.add_row(name, f"{BOARD.name}, {SIZES[0].rows} x {SIZES[0].lanes}",
-                          *_measure(_from_flash(graph, store), graph, frames))  # fmt: skip
+        for board, clock_mhz, size in BOARDS:
+            for store in stores(board, clock_mhz):
+                print(f"{name}, {board.name}, {store.command}...", flush=True)
+                plan = _from_memory(graph, board, size, store)
+                table.add_row(name, f"{board.name}, {size.rows} x {size.lanes}",
+                              *_measure(plan, graph, frames))  # fmt: skip
     Console(width=160).print(table)
 
 
@@ -88,9 +97,9 @@ def _sized(graph: Graph, size: Shape) -> EnginePlan:
     return EnginePlan.of(Design(lower(graph, TARGET.device), size, TARGET.device), TARGET, None)
 
 
-def _from_flash(graph: Graph, store: FlashStore) -> EnginePlan:
-    design = Design(lower(graph, BOARD.device), SIZES[0], BOARD.device, RING_WORDS, store)
-    return EnginePlan.of(design, BOARD, BOARD_MHZ)
+def _from_memory(graph: Graph, board: Board, size: Shape, store: Store) -> EnginePlan:
+    design = Design(lower(graph, board.device), size, board.device, RING_WORDS, store)
+    return EnginePlan.of(design, board, store.clock_mhz)
 
 
 def _measure(plan: EnginePlan, graph: Graph, samples: Samples) -> list[str]:
@@ -107,7 +116,8 @@ def _measure(plan: EnginePlan, graph: Graph, samples: Samples) -> list[str]:
         run = run_rtl(verilog, plan, graph, codes, top=top)
     expected = run_fixed(graph, codes)
     is_exact = all((run.codes[name] == found).all() for name, found in expected.items())
-    is_predicted = (run.interval or plan.interval, run.latency) == (plan.interval, plan.latency)
+    interval = SharedArray().predict_interval(plan, len(samples))
+    is_predicted = (run.interval, run.latency) == (interval, plan.latency)
     return [
         f"{plan.interval:,}", f"{plan.mac_utilization:.1%}", str(len(samples)),
         "yes" if is_exact else "NO", "equal" if is_predicted else "DIFFERENT", *moved,
