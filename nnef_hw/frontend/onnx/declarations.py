@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from onnx.defs import OpSchema
 
-__all__ = ["CHANNELS_LAST", "MICROSOFT", "PULP", "QONNX", "foreign_schema", "home_domain"]
+__all__ = [
+    "CHANNELS_LAST",
+    "EARLIER_IN_RUNTIME",
+    "MICROSOFT",
+    "PULP",
+    "QONNX",
+    "foreign_schema",
+    "home_domain",
+]
 
 MICROSOFT = "com.microsoft"
 """Domain of onnxruntime's own operators."""
@@ -21,6 +29,9 @@ CHANNELS_LAST = "qonnx.custom_op.channels_last"
 
 PULP = "PACTOps"
 """Domain of the integer operators of quantlib and Deeploy, which often leave it out."""
+
+EARLIER_IN_RUNTIME = {"LayerNormalization": 17}
+"""Opset that took over an operator of onnxruntime's, which it writes into older ones, too."""
 
 _OTHER_NAMES = {
     "finn": QONNX,
@@ -46,7 +57,9 @@ _CONV = {
 _GEMM = {"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0}
 
 _MICROSOFT: dict[str, tuple[str, dict[str, Any]]] = {
+    "BiasGelu": ("A B", {}),
     "DequantizeLinear": ("x x_scale x_zero_point?", {"axis": 1}),
+    "FastGelu": ("X bias?", {}),
     "FusedConv": ("X W B? Z?", {**_CONV, **_ACTIVATION}),
     "FusedGemm": (
         "A B C?",
@@ -62,6 +75,7 @@ _MICROSOFT: dict[str, tuple[str, dict[str, Any]]] = {
         "A B",
         {"alpha": 1.0, "transA": 0, "transB": 0, "transBatchA": 0, "transBatchB": 0},
     ),
+    "Gelu": ("X", {}),
     "QGemm": (
         "A a_scale a_zero_point B b_scale b_zero_point C? y_scale? y_zero_point?",
         {"alpha": 1.0, "transA": 0, "transB": 0},
@@ -87,6 +101,8 @@ _MICROSOFT: dict[str, tuple[str, dict[str, Any]]] = {
         {},
     ),
     "QuantizeLinear": ("x y_scale y_zero_point?", {"axis": 1}),
+    "QuickGelu": ("X", {"alpha": 1.702}),
+    "SkipLayerNormalization": ("input skip gamma beta? bias?", {"epsilon": 1e-12}),
 }
 """Arguments (``?`` optional, ``*`` any number); attributes: defaults, or type and if required."""
 

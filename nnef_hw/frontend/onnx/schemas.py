@@ -7,7 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nnef_hw.errors import Location, ModelError, UnsupportedError
-from nnef_hw.frontend.onnx.declarations import foreign_schema, home_domain
+from nnef_hw.frontend.onnx.declarations import (
+    EARLIER_IN_RUNTIME,
+    foreign_schema,
+    home_domain,
+)
 from nnef_hw.frontend.onnx.model import AttributeReference, Constant, OnnxGraph, OnnxNode
 from nnef_hw.frontend.onnx.registry import lowering_of
 
@@ -90,8 +94,11 @@ class Schemas:
             raise UnsupportedError(
                 f"the domain {domain!r} is not imported", remedy="export the model again"
             )
+        opset = node.opset
+        if not node.domain:
+            opset = max(opset, EARLIER_IN_RUNTIME.get(node.op, opset))
         try:
-            schema = self._defs.get_schema(node.op, node.opset, node.domain)
+            schema = self._defs.get_schema(node.op, opset, node.domain)
         except self._defs.SchemaError:
             raise UnsupportedError(
                 f"there is no such operator in opset {node.opset} of the domain {domain!r}"

@@ -34,13 +34,33 @@ BIASED = """net (float[1,3] x) => (float[2,1] y)
   y = Gemm <transB = 1, alpha = 0.5, beta = 2.0> (a, x, c)
 }"""
 
+GELUS = """net (float[1,4] x) => (float[1,4] y) <float[4] b = {0.5, -0.5, 1, 2}> {
+  p = com.microsoft.Gelu(x)
+  q = com.microsoft.BiasGelu(p, b)
+  r = com.microsoft.FastGelu(q, b)
+  s = com.microsoft.FastGelu(r)
+  y = com.microsoft.QuickGelu <alpha = 1.5> (s)
+}"""
+SKIP = """net (float[1,3,4] x) => (float[1,3,4] y)
+  <float[4] g = {0.5, -0.5, 1, 2}, float[4] b = {0.25, 0.5, 0, 1}> {
+  p = Tanh(x)
+  y = com.microsoft.SkipLayerNormalization <epsilon = 0.01> (x, p, g, b, b)
+}"""
+NORMALIZED = """net (float[1,3,4] x) => (float[1,3,4] y)
+  <float[4] g = {0.5, -0.5, 1, 2}, float[4] b = {0.25, 0.5, 0, 1}> {
+  y = LayerNormalization <axis = -1, epsilon = 0.01> (x, g, b)
+}"""
+CASES = {
+    "pixels": (PIXELS, 13), "best": (BEST, 13), "groups": (GROUPS, 18), "column": (COLUMN, 13),
+    "biased": (BIASED, 13), "gelus": (GELUS, 13), "skip": (SKIP, 13),
+    "normalized": (NORMALIZED, 12),
+}  # fmt: skip
 
-@pytest.mark.parametrize(
-    ("text", "opset"), [(PIXELS, 13), (BEST, 13), (GROUPS, 18), (COLUMN, 13), (BIASED, 13)]
-)
+
+@pytest.mark.parametrize(("text", "opset"), CASES.values(), ids=CASES)
 def test_results_and_hardware(text, opset, parse, read, rng):
     pytest.importorskip("onnxruntime", reason="pip install nnef-hw[crosscheck]")
-    proto = parse(text, opset=opset, ir=8)
+    proto = parse(text, opset=opset, ir=8, imports=', "com.microsoft" : 1')
     graph = read(proto)
     item = proto.graph.input[0]
     shape = [extent.dim_value for extent in item.type.tensor_type.shape.dim]
@@ -66,3 +86,19 @@ def test_integers_that_something_else_reads_remain_integers(read, parse):
       z = Add(x, x)
     }"""
     assert read(parse(text, opset=13, ir=8)).tensor("x").dtype == "integer"
+
+
+@pytest.mark.parametrize("turned", [0, 1])
+def test_several_matrices_as_deeploy_writes_them(turned, parse, read, rng):
+    shape, other = ("2,4,3", "2,5,4") if turned else ("2,3,4", "2,4,5")
+    text = f"""net (float[{shape}] x) => (float[2,3,5] y)
+      <float[5] c = {{1, 2, 3, 4, 5}}> {{
+      y = Gemm <transA = {turned}, transB = {turned}, alpha = 0.5, beta = 2.0> (x, w, c)
+    }}"""
+    proto = parse(text, opset=13, ir=8)
+    w = rng.normal(size=[int(n) for n in other.split(",")]).astype(np.float32)
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(w, "w"))
+    x = rng.normal(size=[int(n) for n in shape.split(",")])
+    a, b = (np.swapaxes(v, -1, -2) if turned else v for v in (x, w.astype(np.float64)))
+    found = run_float(read(proto), {"x": x[np.newaxis]})["y"]
+    np.testing.assert_allclose(found.reshape(2, 3, 5), a @ b / 2 + 2 * np.arange(1, 6), rtol=1e-5)

@@ -314,8 +314,12 @@ def swish(call: OnnxCall) -> Value:
 @lowers("Gelu", 20)
 def gelu(call: OnnxCall) -> Value:
     """Gelu by erf or tanh; NNEF's ``gelu`` is a third function, an approximation by sigmoid."""
-    x = call.required(0)
-    if call.attr("approximate") == "tanh":
+    return gelu_of(call, call.required(0), is_tanh=call.attr("approximate") == "tanh")
+
+
+def gelu_of(call: OnnxCall, x: Value, *, is_tanh: bool) -> Value:
+    """``x / 2 * (1 + erf(x / sqrt(2)))``, or the approximation by tanh."""
+    if is_tanh:
         cube = call.emit("mul", call.emit("mul", call.emit("sqr", x), x), 0.044715)
         inner = call.emit("mul", call.emit("add", x, cube), math.sqrt(2 / math.pi))
         bell = call.emit("tanh", inner)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from nnef_hw.frontend.onnx.calls import OnnxCall, Value
 from nnef_hw.frontend.onnx.declarations import MICROSOFT
-from nnef_hw.frontend.onnx.operators.elementwise import hard_sigmoid
+from nnef_hw.frontend.onnx.operators.elementwise import gelu_of, hard_sigmoid
 from nnef_hw.frontend.onnx.operators.matrix import gemm, matmul
+from nnef_hw.frontend.onnx.operators.normalization import layer_normalized
 from nnef_hw.frontend.onnx.operators.windows import conv
 from nnef_hw.frontend.onnx.registry import lowers
 
@@ -93,3 +94,36 @@ def _turned(call: OnnxCall, x: Value, name: str) -> Value:
     if call.attr(f"trans{name}") and x.rank > 1:
         axes[-2:] = axes[:-3:-1]
     return call.transposed(x, axes)
+
+
+@lowers("Gelu", 1, domain=MICROSOFT)
+def gelu(call: OnnxCall) -> Value:
+    return gelu_of(call, call.required(0), is_tanh=False)
+
+
+@lowers("BiasGelu", 1, domain=MICROSOFT)
+def bias_gelu(call: OnnxCall) -> Value:
+    return gelu_of(call, call.spread("add", call.required(0), call.required(1)), is_tanh=False)
+
+
+@lowers("FastGelu", 1, domain=MICROSOFT)
+def fast_gelu(call: OnnxCall) -> Value:
+    x, bias = call.required(0), call.input(1)
+    return gelu_of(call, x if bias is None else call.spread("add", x, bias), is_tanh=True)
+
+
+@lowers("QuickGelu", 1, domain=MICROSOFT)
+def quick_gelu(call: OnnxCall) -> Value:
+    """``x * sigmoid(alpha * x)``."""
+    x = call.required(0)
+    gate = call.emit("sigmoid", call.emit("mul", x, call.attr("alpha")))
+    return call.emit("mul", x, gate)
+
+
+@lowers("SkipLayerNormalization", 1, domain=MICROSOFT)
+def skip_layer_normalization(call: OnnxCall) -> Value:
+    """Normalize the last axis of a sum."""
+    total = call.spread("add", call.required(0), call.required(1))
+    if (bias := call.input(4)) is not None:
+        total = call.spread("add", total, bias)
+    return layer_normalized(call, total, call.required(2), call.input(3), total.rank - 1)[0]

@@ -15,8 +15,10 @@ __all__ = ["matmul"]
 def gemm(call: OnnxCall) -> Value:
     """``alpha * A B + beta * C`` as ``linear``, whose filter is [outputs, inputs]."""
     a, b, c = call.required(0), call.required(1), call.input(2)
-    if a.rank != 2 or b.rank != 2:
+    if min(a.rank, b.rank) < 2:
         raise call.error(f"A and B have ranks {a.rank} and {b.rank}, not 2")
+    if max(a.rank, b.rank) > 2:
+        return _product(call, a, b, c)
     if call.attr("transA"):
         a = call.transposed(a, (1, 0))
     if not call.attr("transB"):
@@ -33,6 +35,20 @@ def gemm(call: OnnxCall) -> Value:
         return call.emit("linear", a, b, bias)
     product = call.emit("matmul", a, b, transposeA=False, transposeB=True)
     return product if c is None or beta == 0 else call.emit("add", product, bias)
+
+
+def _product(call: OnnxCall, a: Value, b: Value, c: Value | None) -> Value:
+    """Multiply several matrices, which ONNX does not allow here, but Deeploy writes."""
+    a, b = (
+        call.transposed(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2]) if turned else x
+        for x, turned in ((a, call.attr("transA")), (b, call.attr("transB")))
+    )
+    product, alpha, beta = matmul(call, a, b), call.attr("alpha"), call.attr("beta")
+    if alpha != 1:
+        product = call.emit("mul", product, alpha)
+    if c is None or beta == 0:
+        return product
+    return call.spread("add", product, c if beta == 1 else _scaled(call, c, beta))
 
 
 def _scaled(call: OnnxCall, value: Value, factor: float) -> Value:

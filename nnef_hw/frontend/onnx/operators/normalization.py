@@ -80,10 +80,17 @@ def group_normalization(call: OnnxCall) -> Value:
 @lowers("LayerNormalization", 17)
 def layer_normalization(call: OnnxCall) -> list[Value | None]:
     x, scale, offset = call.required(0), call.required(1), call.input(2)
-    axes = list(range(call.axis(call.attr("axis"), x.rank), x.rank))
-    y, mean, inverse = _normalized(call, x, axes, call.attr("epsilon"))
+    axis = call.axis(call.attr("axis"), x.rank)
+    return [*layer_normalized(call, x, scale, offset, axis)]
+
+
+def layer_normalized(
+    call: OnnxCall, x: Value, scale: Value, offset: Value | None, axis: int
+) -> tuple[Value, Value, Value]:
+    """Return what is normalized from an axis on, its mean, and the inverse of its deviation."""
+    y, mean, inverse = _normalized(call, x, list(range(axis, x.rank)), call.attr("epsilon"))
     y = call.spread("mul", y, scale)
-    return [y if offset is None else call.spread("add", y, offset), mean, inverse]
+    return y if offset is None else call.spread("add", y, offset), mean, inverse
 
 
 @lowers("RMSNormalization", 23)
