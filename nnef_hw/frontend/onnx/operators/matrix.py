@@ -17,7 +17,8 @@ def gemm(call: OnnxCall) -> Value:
     a, b, c = call.required(0), call.required(1), call.input(2)
     if min(a.rank, b.rank) < 2:
         raise call.error(f"A and B have ranks {a.rank} and {b.rank}, not 2")
-    if max(a.rank, b.rank) > 2:
+    is_row = c is None or c.rank < 2 or c.shape[0] == 1
+    if max(a.rank, b.rank) > 2 or b.data is None or not is_row:
         return _product(call, a, b, c)
     if call.attr("transA"):
         a = call.transposed(a, (1, 0))
@@ -31,14 +32,14 @@ def gemm(call: OnnxCall) -> Value:
     else:
         bias = c if beta == 1 else _scaled(call, c, beta)
         bias = call.reshaped(bias, (*[1] * (2 - bias.rank), *bias.shape))
-    if b.data is not None or a.data is None:
-        return call.emit("linear", a, b, bias)
-    product = call.emit("matmul", a, b, transposeA=False, transposeB=True)
-    return product if c is None or beta == 0 else call.emit("add", product, bias)
+    return call.emit("linear", a, b, bias)
 
 
 def _product(call: OnnxCall, a: Value, b: Value, c: Value | None) -> Value:
-    """Multiply several matrices, which ONNX does not allow here, but Deeploy writes."""
+    """Multiply where the second factor is no filter, or there are several matrices.
+
+    ONNX does not allow the latter here, but Deeploy writes it.
+    """
     a, b = (
         call.transposed(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2]) if turned else x
         for x, turned in ((a, call.attr("transA")), (b, call.attr("transB")))
