@@ -163,7 +163,10 @@ def _linear(graph: Graph, node: Node) -> Iterator[Problem]:
 def _window(graph: Graph, node: Node) -> Iterator[Problem]:
     shape = graph.tensor(node.inputs[0]).shape
     if len(shape) != 4 or shape[0] != 1:
-        yield f"its input has shape {list(shape)}", "use [1, C, L] or [1, C, H, W]"
+        remedy = "use [1, C, L] or [1, C, H, W]"
+        if len(shape) == 4:
+            remedy += " (of ONNX: --dim INPUT.0=1)"
+        yield f"its input has shape {list(shape)}", remedy
         return
     if any(p < 0 for pair in node.attrs["padding"] for p in pair):
         yield f"padding {node.attrs['padding']} crops the input", "use padding of 0 or more"
