@@ -111,7 +111,7 @@ def route(grid: Grid, edges: Sequence[Edge], outputs: Collection[int] = ()) -> W
     """Lay the wires: to the next box straight or around the end of the row, others by gutters.
 
     What no box reads leaves, and so does what the boxes ``outputs`` give. Wires that cross more
-    than one row run beside the rows, each in a column of its own.
+    than one row, or go back to an earlier one, run beside the rows, each in a column of its own.
     """
     gutters: defaultdict[int, _Gutter] = defaultdict(_Gutter)
     entries: Counter[tuple[int, str]] = Counter()
@@ -124,7 +124,7 @@ def route(grid: Grid, edges: Sequence[Edge], outputs: Collection[int] = ()) -> W
             straight.add(ends)
             wires.append(_straight(grid, gutters, edge))
             continue
-        far = grid.row(edge.target) > grid.row(edge.source) + 1
+        far = not 0 <= grid.row(edge.target) - grid.row(edge.source) <= 1
         columns += far
         column = grid.right + STUB + 2 + CORNER * columns
         wires.append(_detour(grid, gutters, entries, edge, column))
@@ -179,7 +179,7 @@ def _detour(
     column: float,
 ) -> _Wire:
     row, last = grid.row(edge.source), grid.row(edge.target)
-    side = "bottom" if row == last else "top"
+    side = "bottom" if row >= last else "top"
     leave = grid.left - STUB
     if edge.source >= 0:
         leave = round(grid.x(edge.source) + LEAVE * grid.width, 1)
@@ -187,10 +187,10 @@ def _detour(
     entries[edge.target, side] += 1
     enter = round(grid.x(edge.target) + ENTER * grid.width + ENTRY_PITCH * nth, 1)
     stops: list[tuple[float, int, int | None]] = [(leave, row, None)]
-    if last > row + 1:
+    if not 0 <= last - row <= 1:
         track = gutters[row].take(leave, column)
         stops += [(leave, row, track), (column, row, track)]
-        leave, row = column, last - 1
+        leave, row = column, last - 1 if last > row else last
     track = gutters[row].take(leave, enter)
     stops += [(leave, row, track), (enter, row, track), (enter, last, None)]
     return _Wire(edge, tuple(stops), starts_below=edge.source >= 0, end=side)

@@ -34,13 +34,16 @@ def boxes(grid, wiring):
 
 
 def random_graph(seed):
-    """Return a chain of boxes with some branches, FIFOs in front of half of them."""
+    """Return a chain of boxes with some branches and loops, FIFOs in front of half of them."""
     rng = np.random.default_rng(seed)
     count = int(rng.integers(2, 24))
     edges = [Edge(n - 1, n) for n in range(count) if n == 0 or rng.random() < 0.8]
     for _ in range(int(rng.integers(1, 9))):
         target = int(rng.integers(1, count))
         edges.append(Edge(int(rng.integers(-1, target)), target, int(rng.integers(0, 2)) * 900))
+    for _ in range(int(rng.integers(0, 3))):  # states, which read what comes behind them
+        source = int(rng.integers(1, count))
+        edges.append(Edge(source, int(rng.integers(0, source)), int(rng.integers(0, 2)) * 900))
     return grid_of(count), edges
 
 
