@@ -69,8 +69,8 @@ class EngineFeed(wiring.Component):
         sections = rows, constant, weight
         packet_ends, ended = Signal(), Signal()
         m.d.sync += ended.eq(self.end)
-        self._count(m, "has_rows", rows.ends, ended)
-        self._count(m, "has_all", packet_ends, ended)
+        self._count(m, "has_rows", rows.ends)
+        self._count(m, "has_all", packet_ends)
         room = (
             self._room(m, rows, rows.ends, part.slots, ended),
             self._room(
@@ -160,12 +160,12 @@ class EngineFeed(wiring.Component):
                 memory.write_enable.eq(section.active & accept & (column == n)),
             ]
 
-    def _count(self, m, name, comes, ended):
-        """Count instructions that are there, a cycle late; tell whether there is one, exactly."""
+    def _count(self, m, name, comes):
+        """Count instructions that are there: those before the last cycle, and what came in it."""
         held = Signal(range(self.part.slots + 1), name=f"{name}_held")
         came = Signal(name=f"{name}_came")
-        m.d.sync += [held.eq(held + came - ended), came.eq(comes)]
-        m.d.comb += getattr(self, name).eq(came | (held > 1) | ((held == 1) & ~ended))
+        m.d.sync += [held.eq(held + came - self.end), came.eq(comes)]
+        m.d.comb += getattr(self, name).eq((held != 0) | came)
 
     def _room(self, m, section, comes, most, freed):
         """Count what is held, a cycle late; return whether there is room, exactly."""

@@ -187,14 +187,12 @@ class EngineSequencer(wiring.Component):
         moves = [Signal(name=f"moves{n}") for n in range(LEVELS)]
         lower = Const(1)
         for n in range(LEVELS):
-            m.d.comb += moves[n].eq(lower)
+            m.d.comb += [ended[n].eq(counters[n] == limits[n]), moves[n].eq(lower)]
             lower = moves[n] & ended[n]
             with m.If(moves[n] & ~ended[n]):
                 m.d.comb += level.eq(n)
-            # All loops are at 0 where an instruction begins.
-            following = Mux(ended[n] | self.begin, 0, counters[n] + 1)[: len(limits[n])]
-            with m.If(self.begin | (issue & moves[n])):
-                m.d.sync += [counters[n].eq(following), ended[n].eq(following == limits[n])]
+            with m.If(issue & moves[n]):
+                m.d.sync += counters[n].eq(Mux(ended[n], 0, counters[n] + 1))
         m.d.comb += is_final.eq(lower)
 
         step = counters[PASS_LEVEL]
