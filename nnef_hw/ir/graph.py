@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -209,6 +209,14 @@ class Graph:
         """Return the nodes that read a tensor, in execution order."""
         self._connect()
         return tuple(self._consumers.get(tensor, ()))
+
+    def dependents(self, names: Collection[str]) -> set[str]:
+        """Return tensors and all that nodes compute from them, in one inference."""
+        found = set(names)
+        for node in self.nodes:
+            if not found.isdisjoint(node.inputs):
+                found.update(node.outputs)
+        return found
 
     def tensor(self, name: str) -> Tensor:
         """Return a tensor by name."""

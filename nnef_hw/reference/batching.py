@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import numpy as np
 
 from nnef_hw.ir import Graph
 from nnef_hw.reference.batch_rules import Case
 from nnef_hw.reference.registry import batch_rule
 
-__all__ = ["dependents", "is_batchable"]
+__all__ = ["is_batchable"]
 
 
 def is_batchable(graph: Graph) -> bool:
@@ -18,7 +16,7 @@ def is_batchable(graph: Graph) -> bool:
 
     Every operator has a rule in :mod:`nnef_hw.reference.registry`.
     """
-    varying = dependents(graph, graph.inputs)
+    varying = graph.dependents(graph.inputs)
     if graph.states or any(graph.tensor(name).shape[:1] != (1,) for name in varying):
         return False
     for name in varying:
@@ -36,12 +34,3 @@ def is_batchable(graph: Graph) -> bool:
         for node in graph.nodes
         if not varying.isdisjoint(node.inputs)
     )
-
-
-def dependents(graph: Graph, names: Collection[str]) -> set[str]:
-    """Return tensors and all that are computed from them."""
-    found = set(names)
-    for node in graph.nodes:
-        if not found.isdisjoint(node.inputs):
-            found.update(node.outputs)
-    return found

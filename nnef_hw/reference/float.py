@@ -32,7 +32,7 @@ from nnef_hw.reference import (
     float_shape,
     scan,
 )
-from nnef_hw.reference.batching import dependents, is_batchable
+from nnef_hw.reference.batching import is_batchable
 from nnef_hw.reference.float_quantize import fake_quantize
 from nnef_hw.reference.program import Program, Step, as_array
 from nnef_hw.reference.registry import Array
@@ -134,7 +134,7 @@ def _compute(graph: Graph, *, batched: bool) -> Callable[[Mapping[str, Array]], 
     given = (*graph.inputs, *graph.states)
     program = Program(graph, given)
     constant = {*graph.outputs, *(state.result for state in graph.states.values())}
-    constant -= dependents(graph, given)
+    constant -= graph.dependents(given)
 
     def compute(arrays: Mapping[str, Array]) -> dict[str, Array]:
         batch = next((len(x) for x in arrays.values()), 1)

@@ -17,7 +17,7 @@ from nnef_hw.parts.fork import connect, fork
 from nnef_hw.parts.stream import Skid
 from nnef_hw.parts.timing import Kernel, Log, RecordedStream, Stream
 from nnef_hw.streaming.block import Block
-from nnef_hw.streaming.border import Pace, sink, source
+from nnef_hw.streaming.border import Pace, gate, sink, source
 from nnef_hw.streaming.plan import Plan
 from nnef_hw.streaming.steady import Advances, Steady, cycles_per_frame, find_steady
 
@@ -150,7 +150,8 @@ class Network:
     """The processes of a whole accelerator, ready to run.
 
     With ``lockstep`` several inputs keep step: each gives a beat only once the one before it has
-    given the same share of its frames.
+    given the same share of its frames; and states give no codes of a frame before it is admitted.
+    So nothing fills FIFOs without limit.
 
     Attributes
     ----------
@@ -172,6 +173,9 @@ class Network:
         self.kernel = Kernel(streams)
         self.inputs, self.outputs = inputs, outputs
         self.admitted = [self.kernel.log() for _ in inputs]
+        self.gates = {
+            block.tensor: self.kernel.log() for block in blocks if lockstep and block.closes_loop
+        }
         self.sent = [self.kernel.log() for _ in inputs]
         self.passed = 0
         self.received: list[list[int]] = [[] for _ in outputs]
@@ -189,7 +193,7 @@ class Network:
             border = self.kernel.stream()
             self.entrances[port.tensor] = [border], False
             pace = None
-            if lockstep:
+            if lockstep and len(inputs) > 1:
                 pace = Pace(self.sent[n - 1], inputs[n - 1].beats, port.beats)
             logs = (self.admitted[n], self.sent[n])
             self.kernel.start(source(border, port.beats, *logs, pace))
@@ -263,7 +267,7 @@ class Network:
     def _step(self) -> None:
         """Let a frame pass."""
         self.passed += 1
-        for log in self.admitted:
+        for log in (*self.admitted, *self.gates.values()):
             log.add(0)
         self.kernel.run()
         for port, times in zip(self.outputs, self.received, strict=True):
@@ -329,4 +333,9 @@ class Network:
             if n == block.worker:
                 self.entrances[block.tensor] = streams, part.takes_turns
             streams = [part.start(self.kernel, *streams)]
+        if block.tensor in self.gates:
+            admitted = self.kernel.stream()
+            log = self.gates[block.tensor]
+            self.kernel.start(gate(streams[0], admitted, block.cycles, log))
+            return admitted
         return streams[0]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from nnef_hw.parts.timing import Log, Process, Stream
 
-__all__ = ["Pace", "sink", "source"]
+__all__ = ["Pace", "gate", "sink", "source"]
 
 
 class Pace(NamedTuple):
@@ -36,6 +36,15 @@ def source(
             accepted = yield target, time
             sent.add(accepted)
             time = accepted + 1
+
+
+def gate(origin: Stream, target: Stream, beats: int, admitted: Log) -> Process:
+    """Let a frame's beats pass once the frame is admitted, in the cycles in which they come."""
+    for frame in count():
+        yield admitted, frame + 1
+        for _ in range(beats):
+            offered = yield origin
+            origin.accept((yield target, offered))
 
 
 def sink(origin: Stream, times: list[int]) -> Process:

@@ -62,7 +62,7 @@ def give_fifos(blocks: Sequence[Block], ports: Ports, device: Device) -> Sized:
         block.with_fifos([UNBOUNDED] * len(block.fifos)) if block.needs_fifos else block
         for block in blocks
     ]
-    network = Network(unlimited, *ports, lockstep=len(ports[0]) > 1)
+    network = Network(unlimited, *ports, lockstep=True)
     slowest = max(block.cycles for block in blocks)
     interval = network.settle(Steady(slowest, 1, None)).interval
     if not any(block.needs_fifos for block in blocks) and len(ports[0]) == 1:
@@ -246,7 +246,8 @@ def _arrivals(fifo: FifoLogs) -> list[int]:
 def _waits_for_later(fifo: FifoLogs, other: FifoLogs) -> bool:
     """Whether an item waits until one was departures from another FIFO that came there later."""
     arrivals, departures = _arrivals(other), other.sent.times
-    for arrival, end in zip(_arrivals(fifo), fifo.sent.times, strict=True):
+    # A state gives codes of the next frame, which nothing has taken yet.
+    for arrival, end in zip(_arrivals(fifo), fifo.sent.times, strict=False):
         later = bisect_right(arrivals, arrival)
         if later < len(departures) and departures[later] <= end:
             return True

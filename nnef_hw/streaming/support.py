@@ -36,6 +36,14 @@ def check_streamable(graph: Graph) -> list[NnefHwError]:
         stream = order.inputs[name].tensor
         if not graph.consumers(stream) and stream not in {*graph.outputs, *taken}:
             refuse(f"input {name!r} is never read", "remove it from the model")
+    begun = graph.dependents(graph.inputs)
+    for name in graph.outputs if graph.states else ():
+        if name not in begun:
+            refuse(
+                f"output {name!r} depends on no input of its step, only on states: it would leave "
+                "before the step begins",
+                "let the host keep what the step before has given",
+            )
     for name, state in graph.states.items():
         reordering = order.reordering(state.result)
         if state.result in graph.inputs and (reordering is None or not reordering.is_trivial):

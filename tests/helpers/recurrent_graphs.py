@@ -130,3 +130,42 @@ STATEFUL = {
     "of two inputs": of_two_inputs,
     "continued loop": lambda: name_states(looped(1), "loops", "looped"),
 }
+
+
+def random_recurrent(seed):
+    """Return a random network of images [1, C, H, W] with one to three states.
+
+    Convolutions, functions and arithmetic over the input, the states and what was computed of them;
+    a state takes over a function of any of these, the input itself, or another state.
+    """
+    rng = np.random.default_rng(seed)
+    net = GraphBuilder("random_recurrent")
+    channels, height, width = (int(n) for n in rng.integers(1, [4, 4, 5]))
+    shape = (1, channels, height, width)
+    pool = [net.input("x", shape)]
+    states = [
+        net.state(f"s{n}", rng.uniform(-1, 1, shape) * int(rng.integers(2)))
+        for n in range(int(rng.integers(1, 4)))
+    ]
+    pool += states
+
+    def some():
+        return pool[int(rng.integers(max(0, len(pool) - 5), len(pool)))]
+
+    for n in range(int(rng.integers(2, 8))):
+        op = str(rng.choice(["conv", "pixel", "tanh", "sigmoid", "add", "sub", "mul", "max"]))
+        if op in {"conv", "pixel"}:
+            size = 3 if op == "conv" else 1
+            weights = rng.normal(0, 1 / (size * channels), (channels, channels, size, size))
+            pool.append(net.conv(some(), weights, padding=size // 2, name=f"t{n}"))
+        elif op in {"tanh", "sigmoid"}:
+            pool.append(net.op(op, some(), name=f"t{n}"))
+        else:
+            pool.append(net.op(op, some(), some(), name=f"t{n}"))
+    for n, state in enumerate(states):
+        if rng.random() < 0.2:
+            net.update(state, str(rng.choice([pool[0], *states])))
+        else:
+            net.update(state, net.op("tanh", some(), name=f"next{n}"))
+    net.op("sub", net.op("add", pool[-1], pool[0], name="mixed"), states[0], name="y")
+    return net.build("y")

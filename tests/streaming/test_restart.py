@@ -25,17 +25,16 @@ def recurrent(rng):
     return convolved(seed=int(rng.integers(100)))
 
 
-FRAMES = 2
-
-
-@pytest.mark.parametrize("board", ["ice40", "ecp5"])
-@pytest.mark.parametrize("network", [network, recurrent])
-def test_restart_at_any_time(network, board, fix, rng):
+@pytest.mark.parametrize(
+    ("network", "board", "frames", "restarts"),
+    [(network, "ice40", 1, 8), (network, "ecp5", 1, 8), (recurrent, "ecp5", 2, 5)],
+)
+def test_restart_at_any_time(network, board, frames, restarts, fix, rng):
     graph = fix(network(rng))
     plan = schedule(graph, find_board(board))
     accelerator = Accelerator(plan, graph, restartable=True)
     tensor = graph.tensor(graph.inputs[0])
-    codes = rng.integers(tensor.qtype.lo, tensor.qtype.hi + 1, (FRAMES, *tensor.shape[1:]))
+    codes = rng.integers(tensor.qtype.lo, tensor.qtype.hi + 1, (frames, *tensor.shape[1:]))
     expected = run_fixed(graph, {tensor.name: codes})[graph.outputs[0]]
     beats = np.moveaxis(codes, 1, -1).reshape(-1).tolist()
     expected = np.moveaxis(expected, 1, -1).reshape(-1).tolist()
@@ -52,7 +51,7 @@ def test_restart_at_any_time(network, board, fix, rng):
         ctx.set(accelerator.i.valid, 0)
 
     async def host(ctx):
-        for beats_before in rng.integers(1, 2 * len(beats), 8).tolist():
+        for beats_before in rng.integers(1, 3 * len(beats) // frames, restarts).tolist():
             await put(ctx, beats_before)
             await ctx.tick().repeat(int(rng.integers(1, 60)))
             ctx.set(accelerator.restart, 1)
@@ -61,7 +60,7 @@ def test_restart_at_any_time(network, board, fix, rng):
             await ctx.tick().repeat(MOST_HOPS)
             found.append([])
             await put(ctx, len(beats))
-            await ctx.tick().repeat(2 * plan.latency + FRAMES * plan.interval)
+            await ctx.tick().repeat(2 * plan.latency + frames * plan.interval)
             assert found[-1] == expected
 
     async def sink(ctx):
@@ -78,4 +77,4 @@ def test_restart_at_any_time(network, board, fix, rng):
     simulator.add_testbench(host)
     simulator.add_testbench(sink, background=True)
     simulator.run()
-    assert len(found) == 8
+    assert len(found) == restarts
