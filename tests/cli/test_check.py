@@ -47,15 +47,18 @@ def test_check_lists_states_layers_and_streams_at_once(cli, tmp_path):
         "s = select(e, 0.5, h);",
         "y = tanh(s);",
         "n = update(h, s);",
-        "m = update(k, s);",
+        "c = variable<scalar>(shape = [1, 2, 4, 4], label = 'c');",
+        "m = update(k, c);",
         h=np.zeros((1, 2, 4, 4)),
         k=np.zeros((1, 2, 4, 4)),
+        c=np.ones((1, 2, 4, 4)),
     )
     result = cli("check", model)
     assert result.status == 2
     for problem in (
-        "the variable 'h' keeps a value", "lt 'e': this operator is not supported",
-        "select 's': this operator is not", "input 'x' is never read",
+        "the variable 'k' takes a constant for its next value",
+        "lt 'e': this operator is not supported", "select 's': this operator is not",
+        "input 'x' is never read",
     ):  # fmt: skip
         assert result.err.count(problem) == 1
 
