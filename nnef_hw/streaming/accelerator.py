@@ -151,5 +151,6 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
             wiring.connect(m, skid.o, wiring.flipped(outside))
         if restart is not None:
             m.d.comb += self.restarted.eq(restart)
-            m.d.comb += restarting.eq(Cat(*hops).any())
+            if loops:
+                m.d.comb += restarting.eq(Cat(*hops).any())
         return m
