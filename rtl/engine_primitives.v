@@ -42,10 +42,10 @@ module nnef_hw_chained_multiply_add #(
     genvar n;
     generate
         for (n = 0; n < DIGITS; n = n + 1) begin : steps
-            wire signed [SUM-1:n] sum_before = totals[n][SUM-1:n];
-            wire signed [SUM-1:n] sum_after = digits[n] ? sum_before + operand : sum_before;
-            if (n == 0) assign totals[1] = sum_after;
-            else assign totals[n+1] = {sum_after, totals[n][n-1:0]};
+            wire signed [SUM-1:n] start = totals[n][SUM-1:n];
+            wire signed [SUM-1:n] total = digits[n] ? start + operand : start;
+            if (n == 0) assign totals[1] = total;
+            else assign totals[n+1] = {total, totals[n][n-1:0]};
         end
     endgenerate
     assign sum = totals[DIGITS];

@@ -30,7 +30,7 @@ SHAPES = [(8, 8), (7, 5), (4, 3), (3, 8), (1, 6)]
 TOP = """
 module top (
     input [{digits}-1:0] digits, input [{width}-1:0] operand, input [31:0] base,
-    output signed [31:0] product, sum, selected, masked, inverted, restarted
+    output signed [31:0] product, sum, selected, masked, inverted, restarted, chained
 );
     wire signed [{digits}+{width}-1:0] exact;
     assign product = exact;
@@ -47,6 +47,8 @@ module top (
         d (.a(digits[0]), .b(base), .c(operand[0]), .d(product), .sum(inverted));
     nnef_hw_restarted_sum #(.WIDTH(32))
         e (.keep(digits[0]), .kept(base), .added(product), .sum(restarted));
+    nnef_hw_chained_multiply_add #(.DIGITS({digits}), .WIDTH({width}), .SUM(32))
+        f (.base(base), .digits(digits), .operand(operand), .sum(chained));
 endmodule
 """
 HARNESS = """
@@ -69,7 +71,7 @@ int main() {{
             unsigned kept = d & 1 ? base : 0, added = w & 1 ? product : 0;
             if (top.product != product || top.sum != grown || top.selected != other
                 || top.masked != added + kept || top.inverted != added - kept
-                || top.restarted != product + kept) {{
+                || top.restarted != product + kept || top.chained != grown) {{
                 std::printf("wrong for digits %u, operand %u, base %u", d, w, base);
                 return 1;
             }}
