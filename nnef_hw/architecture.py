@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from nnef_hw.devices import Resources, Target
@@ -107,11 +106,20 @@ class StoredImage(Protocol):
         """What reads it."""
 
     @property
-    def hex(self) -> str:
-        """Text from which a model of the memory reads the image."""
+    def memory(self) -> StoringMemory:
+        """What the memory is."""
 
-    def model(self, image: Path | None) -> Any:
-        """Return a model of the memory with the image in such a file, or without one."""
+
+class StoringMemory(Protocol):
+    """A memory that holds an image, as its model in simulation has to know it."""
+
+    @property
+    def model(self) -> str:
+        """Module and class of its model."""
+
+    @property
+    def clock_mhz(self) -> float:
+        """Its clock."""
 
 
 class Station(Protocol):

@@ -30,7 +30,7 @@ from nnef_hw.engine.store import Store, stores
 from nnef_hw.frontend import load, save
 from nnef_hw.ir import Graph
 from nnef_hw.reference import quantize_inputs, run_fixed
-from nnef_hw.run.memories import with_memories
+from nnef_hw.run.memories import image_text, with_memories
 from nnef_hw.run.rtl import run_rtl
 from nnef_hw.samples import Samples, load_samples
 
@@ -109,7 +109,7 @@ def _measure(plan: EnginePlan, graph: Graph, samples: Samples) -> list[str]:
         moved = ["", "", ""]
         for stored in plan.images:
             path = Path(scratch) / "memory.hex"
-            path.write_text(stored.hex)
+            path.write_text(image_text(stored))
             verilog, top = with_memories(verilog, plan, top, path)
             stalled = sum(span.stalled for span in plan.spans)
             moved = [f"{2 * stored.words:,}", f"{stalled:,}", stored.read]

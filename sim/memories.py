@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nnef_hw.boards.board import Sdram, SpiFlash
 
-__all__ = ["FlashModel", "SdramModel", "hex_image", "hex_words", "simulated_board"]
+__all__ = ["FlashModel", "SdramModel", "hex_image", "simulated_board"]
 
 MODELS = Path(__file__).parent / "models"
 
@@ -39,6 +39,17 @@ class FlashModel:
     prefix: str = "flash_"
 
     source = MODELS / "spi_flash.v"
+
+    @classmethod
+    def of(cls, memory, clock_mhz, image, size):
+        """Return the model of a memory with an image in its first ``size`` bytes."""
+        # The chip shows the bit behind the last one, too.
+        return cls(memory, clock_mhz, image, size + 1)
+
+    @staticmethod
+    def text(data, address):
+        """Text for ``$readmemh`` of bytes at an address."""
+        return hex_image(data, address)
 
     def instance(self, clk="clk"):
         """Verilog of an instance, on wires that are called like the pins."""
@@ -86,6 +97,18 @@ class SdramModel:
     prefix: str = "sdram_"
 
     source = MODELS / "sdram.v"
+
+    @classmethod
+    def of(cls, memory, clock_mhz, image, size):
+        """Return the model of a memory of ``size`` bytes, which has an image if one is given."""
+        return cls(memory, clock_mhz, size // 2, image)
+
+    @staticmethod
+    def text(data, address):
+        """Text for ``$readmemh`` of words of 16 bits from the first one on, low bytes first."""
+        assert address == 0
+        words = (data[n : n + 2][::-1].hex() for n in range(0, len(data), 2))
+        return "".join(f"{word}\n" for word in words)
 
     def instance(self, clk="clk"):
         """Verilog of an instance, on wires that are called like the pins."""
@@ -157,9 +180,3 @@ def hex_image(data, address):
     """Text for ``$readmemh`` of bytes at an address."""
     rows = (data[n : n + 16] for n in range(0, len(data), 16))
     return "".join([f"@{address:x}\n", *(row.hex(" ") + "\n" for row in rows)])
-
-
-def hex_words(data):
-    """Text for ``$readmemh`` of words of 16 bits, the lower byte of each first."""
-    words = (data[n : n + 2][::-1].hex() for n in range(0, len(data), 2))
-    return "".join(f"{word}\n" for word in words)

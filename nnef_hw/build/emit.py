@@ -27,7 +27,7 @@ from nnef_hw.manifest import HEX_IMAGE, IMAGE, MODULE
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.rtl.primitives import PREFIX
 from nnef_hw.run.artifacts import FIXED_MODEL, FLOAT_MODEL
-from nnef_hw.run.memories import with_memories
+from nnef_hw.run.memories import image_text, with_memories
 from nnef_hw.run.rtl import payloads
 from nnef_hw.run.simulate import random_codes
 from nnef_hw.samples import Samples
@@ -112,7 +112,7 @@ def _write_memory_bench(
     path = folder / HEX_IMAGE
     path.parent.mkdir(exist_ok=True)
     for stored in plan.images:
-        path.write_text(stored.hex)
+        path.write_text(image_text(stored))
     text, top = with_memories(verilog, plan, module, Path(path.name))
     path.with_name("simulated.v").write_text(text)
     write_bench(path.parent, vectors, top=top, verilog="simulated.v")

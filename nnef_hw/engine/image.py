@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.store import Store
@@ -57,15 +55,6 @@ class ProgramImage:
     def is_loaded(self) -> bool:
         """The host fills the memory over the link."""
         return self.memory.is_loaded
-
-    @property
-    def hex(self) -> str:
-        """Text from which a model of the memory reads the image."""
-        return self.memory.hex(self.data)
-
-    def model(self, image: Path | None) -> Any:
-        """Return a model of the memory with the image in such a file, or without one."""
-        return self.memory.model(self.words, image)
 
     @property
     def data(self) -> bytes:

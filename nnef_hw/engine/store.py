@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 from nnef_hw.boards.board import Board, Memory, Sdram, SpiFlash
@@ -15,7 +14,6 @@ from nnef_hw.parts.engine import BEAT_BITS
 from nnef_hw.parts.flash_reader import FlashReader
 from nnef_hw.parts.reader import Reader
 from nnef_hw.parts.sdram_reader import GRANULE, SdramReader
-from nnef_hw.sim.memories import FlashModel, SdramModel, hex_image, hex_words
 
 __all__ = ["FlashStore", "SdramStore", "Store", "find_store", "stores"]
 
@@ -33,6 +31,8 @@ class Store(ABC):
     ----------
     kind
         What a user calls it.
+    model
+        Module and class of its model in simulation.
     repeats
         Its words come in every frame as in the one before.
     is_loaded
@@ -40,6 +40,7 @@ class Store(ABC):
     """
 
     kind: ClassVar[str]
+    model: ClassVar[str]
     repeats: ClassVar[bool]
     is_loaded: ClassVar[bool]
 
@@ -71,14 +72,6 @@ class Store(ABC):
     @abstractmethod
     def padded(self, image: bytes) -> bytes:
         """Return an image with what has to be behind it."""
-
-    @abstractmethod
-    def hex(self, image: bytes) -> str:
-        """Return the text of an image from which a model of the memory reads it."""
-
-    @abstractmethod
-    def model(self, words: int, image: Path | None) -> Any:
-        """Return a model that has an image of so many words, or none, in a file of such text."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -115,6 +108,7 @@ class FlashStore(Store):
     """
 
     kind = SpiFlash.kind
+    model = "nnef_hw.sim.memories:FlashModel"
     repeats = True
     is_loaded = False
 
@@ -161,14 +155,6 @@ class FlashStore(Store):
     def padded(self, image: bytes) -> bytes:
         return image
 
-    def hex(self, image: bytes) -> str:
-        return str(hex_image(image, self.address))
-
-    def model(self, words: int, image: Path | None) -> Any:
-        assert image is not None, "nobody else fills it"
-        # The chip shows the bit behind the last one, too.
-        return FlashModel(self, self.clock_mhz, image, self.address + 2 * words + 1)
-
     def to_json(self) -> dict[str, Any]:
         return {
             "kind": self.kind, "chips": [chip.name for chip in self.chips],
@@ -196,6 +182,7 @@ class SdramStore(Store):
     """
 
     kind = Sdram.kind
+    model = "nnef_hw.sim.memories:SdramModel"
     # Refreshes come at any time of a frame.
     repeats = False
     is_loaded = True
@@ -228,12 +215,6 @@ class SdramStore(Store):
     def padded(self, image: bytes) -> bytes:
         """Return it with zeros up to the multiple of words that is written."""
         return image + bytes(-len(image) % (GRANULE * BEAT_BITS // 8))
-
-    def hex(self, image: bytes) -> str:
-        return str(hex_words(image))
-
-    def model(self, words: int, image: Path | None) -> Any:
-        return SdramModel(self, self.clock_mhz, -(-words // GRANULE) * GRANULE, image)
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, "chip": self.chip.name, "clock_mhz": self.clock_mhz}

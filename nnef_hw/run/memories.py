@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from nnef_hw.architecture import Plan, Port
+from nnef_hw.architecture import Plan, Port, StoredImage
 from nnef_hw.rtl.pads import padded_top, pads_verilog
 from nnef_hw.sim.memories import simulated_board
 
-__all__ = ["board_with_memories", "with_memories"]
+__all__ = ["board_with_memories", "image_text", "with_memories"]
 
 
 def with_memories(verilog: str, plan: Plan, top: str, image: Path) -> tuple[str, str]:
@@ -31,7 +33,7 @@ def with_memories(verilog: str, plan: Plan, top: str, image: Path) -> tuple[str,
     pads = [stored.part.make_pads() for stored in plan.images]
     padded = padded_top(top, pads, ports, name=f"{top}_padded", constants=constants)
     text = "\n".join([verilog, padded, pads_verilog()])
-    models = [stored.model(image) for stored in plan.images]
+    models = [_model(stored, image) for stored in plan.images]
     name = f"{top}_simulated"
     return simulated_board(text, models, top=f"{top}_padded", name=name, ports=ports), name
 
@@ -42,8 +44,25 @@ def board_with_memories(verilog: str, plan: Plan, image: Path) -> tuple[str, str
     [head] = re.findall(r"^module board_top \(.*?^\);", verilog, re.MULTILINE | re.DOTALL)
     if "output led" in head:
         ports["led"] = ("output", 1)
-    models = [stored.model(None if stored.is_loaded else image) for stored in plan.images]
+    models = [_model(stored, None if stored.is_loaded else image) for stored in plan.images]
     return simulated_board(verilog, models, ports=ports), "board_sim"
+
+
+def image_text(stored: StoredImage) -> str:
+    """Return the text of a memory's contents from which its model reads them."""
+    return str(_model_class(stored).text(stored.data, stored.address))
+
+
+def _model(stored: StoredImage, image: Path | None) -> Any:
+    """Return a model of a memory, with the contents in such a file or without any."""
+    memory = stored.memory
+    size = stored.address + len(stored.data)
+    return _model_class(stored).of(memory, memory.clock_mhz, image, size)
+
+
+def _model_class(stored: StoredImage) -> Any:
+    module, _, name = stored.memory.model.partition(":")
+    return getattr(import_module(module), name)
 
 
 def _ports(ports: Sequence[Port], forth: str, back: str) -> dict[str, tuple[str, int]]:

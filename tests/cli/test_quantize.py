@@ -139,7 +139,8 @@ def test_what_was_found_is_printed(cli, arguments):
 
 
 def test_searches_need_more_than_one_sample(refused, arguments, tiny, tmp_path):
-    archive = np.load(tiny / "samples.npz")
-    np.savez(tmp_path / "one.npz", **{name: archive[name][:1] for name in archive.files})
+    with np.load(tiny / "samples.npz") as samples:
+        archive = dict(samples)
+    np.savez(tmp_path / "one.npz", **{name: x[:1] for name, x in archive.items()})
     arguments[3] = "one.npz"
     refused(*arguments, "--bits", "auto", match="cannot be searched with one sample")
