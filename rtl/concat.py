@@ -25,22 +25,24 @@ class Concat(wiring.Component):
         One per run.
     o : Out(stream.Signature(beat_layout))
         ``last`` comes from the last stream.
-
-    Attributes
-    ----------
-    offered, free : Signal
-        A beat of the stream whose turn it is stands here; the register takes what comes.
+    offered, free : Out(1)
+        Only if ``counted``: a beat of the stream whose turn it is stands here; the register takes
+        what comes.
     """
 
-    def __init__(self, part: parts.Concat):
-        self.part = part
-        self.offered, self.free = Signal(), Signal()
+    def __init__(self, part: parts.Concat, *, counted=False):
+        self.part, self.counted = part, counted
         beat = stream.Signature(beat_layout(bits=part.bits, signed=part.signed, lanes=part.lanes))
-        super().__init__({**{f"i{n}": In(beat) for n in range(len(part.runs))}, "o": Out(beat)})
+        super().__init__({
+            **{f"i{n}": In(beat) for n in range(len(part.runs))}, "o": Out(beat),
+            **({"offered": Out(1), "free": Out(1)} if counted else {}),
+        })
 
     def elaborate(self, platform):
         m = Module()
-        free, valid, last = self.free, self.offered, Signal()
+        free, valid, last = Signal(), Signal(), Signal()
+        if self.counted:
+            m.d.comb += [self.offered.eq(valid), self.free.eq(free)]
         turn, _ = _turn(m, self.part.runs, valid & free)
         m.d.comb += free.eq(~self.o.valid | self.o.ready)
         with m.If(free):

@@ -71,6 +71,9 @@ class Concat(Pipe):
     def operands(self, component: Any) -> list[Any]:
         return [getattr(component, f"i{n}") for n in range(len(self.runs))]
 
+    def build_counted(self, **contents: Any) -> Any:
+        return self.build(counted=True, **contents)
+
     def arrivals(self, component: Any) -> tuple[Any, Any]:
         return component.offered, component.free
 

@@ -153,6 +153,10 @@ class Part(ABC):
         """Return the Amaranth component with these contents."""
         return self.component_class()(self, **contents)
 
+    def build_counted(self, **contents: Any) -> Any:
+        """Return the same, with ports for what :meth:`arrivals` returns, if it takes more."""
+        return self.build(**contents)
+
     def component_class(self) -> Any:
         """Return the class of the component; Amaranth is imported only now."""
         module, _, name = self.component.partition(":")

@@ -15,8 +15,12 @@ from nnef_hw.streaming import Block
 __all__ = ["LayerModule", "build_parts"]
 
 
-def build_parts(block: Block) -> list[Any]:
-    """Return the components of a block, in stream order, filled with what its layer says."""
+def build_parts(block: Block, *, counted: bool = False) -> list[Any]:
+    """Return the components of a block, in stream order, filled with what its layer says.
+
+    If its work is ``counted``, what the worker is asked for comes from ports of it: a module of its
+    own has no other way out.
+    """
     contents = block.layer.contents(block.folding)
     components: list[Any] = []
     for n, part in enumerate(block.parts):
@@ -24,7 +28,8 @@ def build_parts(block: Block) -> list[Any]:
         if isinstance(part, Skid):
             # It takes what the part in front of it gives.
             filling = {"shape": block.parts[n - 1].result(components[-1]).payload.shape()}
-        components.append(part.build(**filling))
+        build = part.build_counted if counted and n == block.worker else part.build
+        components.append(build(**filling))
     return components
 
 
@@ -58,7 +63,7 @@ class LayerModule(wiring.Component):  # type: ignore[misc]
         self.beats = beats
         self.note = f"Layer {block.name}."
         self.counted = counted
-        self.parts = build_parts(block)
+        self.parts = build_parts(block, counted=counted)
         operands = block.parts[0].operands(self.parts[0])
         self.constant: Any = None
         constant = block.layer.constant(block.device)

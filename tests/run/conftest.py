@@ -40,8 +40,9 @@ def two_by_two(net, image, rng):
     mask = net.input("mask", [1, 1, 5, 5])
     y = net.conv(image, rng.normal(size=(1, 2, 3, 3)), padding=1)
     out = net.op("mul", y, mask, name="out")
-    flat = net.reshape(net.pool("max_pool", out, 2, stride=2), [1, 4])
-    return net.build(net.op("linear", flat, rng.normal(size=(3, 4)), 0.0, name="scores"), out)
+    joined = net.op("concat", out, mask, axis=1, shape=[1, 2, 5, 5])
+    flat = net.reshape(net.pool("max_pool", joined, 2, stride=2), [1, 8])
+    return net.build(net.op("linear", flat, rng.normal(size=(3, 8)), 0.0, name="scores"), out)
 
 
 @dataclass(frozen=True)
