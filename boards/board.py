@@ -42,7 +42,7 @@ class Board(Target):
     clock_pad
         The clock's pin is the pad of an iCE40's PLL.
     memories
-        Beside the FPGA's own. No design uses them yet.
+        Beside the FPGA's own; ``--arch engine`` may keep its program in one.
     flash
         Arguments of openFPGALoader, but for the file.
     flash_by_hand

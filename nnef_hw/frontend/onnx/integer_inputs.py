@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from nnef_hw.frontend.onnx.model import ELEMENT_TYPES, FLOAT32, ElementType, OnnxGraph
-from nnef_hw.ir import Quantization
+from nnef_hw.frontend.onnx.model import ELEMENT_TYPES, FLOAT32, OnnxGraph
 
-__all__ = ["is_converted", "whole_steps"]
+__all__ = ["is_converted"]
 
 _MOVES = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 
@@ -30,15 +29,3 @@ def is_converted(graph: OnnxGraph, name: str) -> bool:
             elif node.op != "Shape":
                 return False
     return casts > 0
-
-
-def whole_steps(element: ElementType) -> Quantization | None:
-    """Return the format whose codes are the integers of a type; None if it has over 16 bits."""
-    if element.bits > _MOST_BITS:
-        return None
-    args = {"zero_point": 0, "scale": 1.0, "bits": element.bits, "signed": element.signed,
-            "symmetric": False}  # fmt: skip
-    return Quantization("zero_point_linear_quantize", args)
-
-
-_MOST_BITS = 16

@@ -16,7 +16,7 @@ from nnef_hw.frontend.onnx.calls import OnnxCall, Value, identifier
 from nnef_hw.frontend.onnx.declarations import home_domain
 from nnef_hw.frontend.onnx.function_bodies import FunctionBodies
 from nnef_hw.frontend.onnx.hoist_quantization import hoist_quantization
-from nnef_hw.frontend.onnx.integer_inputs import is_converted, whole_steps
+from nnef_hw.frontend.onnx.integer_inputs import is_converted
 from nnef_hw.frontend.onnx.model import (
     FLOAT32,
     AttributeReference,
@@ -31,6 +31,7 @@ from nnef_hw.frontend.onnx.quantized import Quantized, codes, lower_node
 from nnef_hw.frontend.onnx.registry import lowering_of
 from nnef_hw.frontend.onnx.requantization import follow
 from nnef_hw.frontend.onnx.symbols import Symbols
+from nnef_hw.frontend.whole_steps import whole_steps
 from nnef_hw.ir import Graph, Tensor
 
 __all__ = ["lower"]
@@ -116,7 +117,7 @@ class _Lowering:
             return None
         quant = None
         if element.dtype == "integer" and is_converted(self._model.graph, name):
-            element, quant = FLOAT32, whole_steps(element)
+            element, quant = FLOAT32, whole_steps(element.bits, signed=element.signed)
         tensor = Tensor(
             self._names.pop(name), shape, element.dtype, location=self._location, quant=quant
         )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from nnef_hw.frontend.tflite.model import FLOAT32, ElementType, TfliteSubgraph
-from nnef_hw.ir import Quantization
+from nnef_hw.frontend.tflite.model import FLOAT32, TfliteSubgraph
 
-__all__ = ["is_converted", "whole_steps"]
+__all__ = ["is_converted"]
 
-_MOST_BITS = 16
 _MOVES = frozenset({"EXPAND_DIMS", "RESHAPE", "SQUEEZE", "TRANSPOSE"})
 
 
@@ -31,12 +29,3 @@ def is_converted(graph: TfliteSubgraph, index: int) -> bool:
             elif operator.op != "SHAPE":
                 return False
     return casts > 0
-
-
-def whole_steps(element: ElementType) -> Quantization | None:
-    """Return the format whose codes are the integers of a type; None if it has over 16 bits."""
-    if element.bits > _MOST_BITS:
-        return None
-    args = {"zero_point": 0, "scale": 1.0, "bits": element.bits, "signed": element.signed,
-            "symmetric": False}  # fmt: skip
-    return Quantization("zero_point_linear_quantize", args)

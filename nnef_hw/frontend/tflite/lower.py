@@ -16,11 +16,12 @@ from nnef_hw.errors import (
 from nnef_hw.frontend.builder import Builder
 from nnef_hw.frontend.tflite.calls import TfliteCall, identifier
 from nnef_hw.frontend.tflite.conversions import Conversions
-from nnef_hw.frontend.tflite.integer_inputs import is_converted, whole_steps
+from nnef_hw.frontend.tflite.integer_inputs import is_converted
 from nnef_hw.frontend.tflite.model import FLOAT32, TfliteModel, TfliteOperator, TfliteTensor
 from nnef_hw.frontend.tflite.registry import lowering_of
 from nnef_hw.frontend.tflite.states import Handle, States, initial_values
 from nnef_hw.frontend.tflite.values import Value
+from nnef_hw.frontend.whole_steps import whole_steps
 from nnef_hw.ir import Graph, Tensor
 from nnef_hw.ir.quantization import same_quantization
 from nnef_hw.reference.float_quantize import decode
@@ -131,7 +132,11 @@ class _Lowering:
         dtype = "scalar" if tensor.is_quantized else tensor.type.dtype
         quant, element = tensor.quantization, tensor.type
         if dtype == "integer" and is_converted(self._graph, tensor.index):
-            dtype, quant, element = FLOAT32.dtype, whole_steps(element), FLOAT32
+            dtype, quant, element = (
+                FLOAT32.dtype,
+                whole_steps(element.bits, signed=element.signed),
+                FLOAT32,
+            )
         made = Tensor(
             self._name(tensor.index), tuple(shape), dtype, location=self._location, quant=quant
         )
