@@ -235,24 +235,24 @@ class Network:
             self._step()
         return self.times
 
-    def settle(self, enough: Steady | None = None) -> BeatTimes:
+    def settle(self, enough: Steady | None = None, most: int | None = None) -> BeatTimes:
         """Let frames pass until they leave as they will for ever, and their ends show it.
 
-        They need not show it once they are known to leave as soon as is ``enough``. Frames that
-        have passed already count.
+        They need not show it once they are known to leave as soon as is ``enough``, nor after
+        ``most`` frames. Frames that have passed already count.
 
         Raises
         ------
         DeadlockError
             If a frame does not come out.
         """
-        while (steady := self._steady(enough)) is None:
+        while (steady := self._steady(enough, most)) is None:
             # More at a time when many have passed: looking at them takes as long as all of them.
             for _ in range(1 + self.passed // 32):
                 self._step()
         return replace(self.times, steady=steady)
 
-    def _steady(self, enough: Steady | None) -> Steady | None:
+    def _steady(self, enough: Steady | None, most: int | None) -> Steady | None:
         """Return how frames leave, if those that have passed show it."""
         if not self.passed:
             return None
@@ -260,7 +260,8 @@ class Network:
         steady = find_steady(
             self.advances, times.last_outputs, times.latency, enough, slowest=self.slowest
         )
-        if steady is None and self.passed > MOST_FRAMES and self.events > MOST_EVENTS:
+        is_long = self.passed > MOST_FRAMES and self.events > MOST_EVENTS
+        if steady is None and (is_long or (most is not None and self.passed > most)):
             return self.advances.least()
         return steady
 

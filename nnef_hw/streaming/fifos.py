@@ -31,6 +31,8 @@ MIN_FIFO = 2
 UNBOUNDED = 1 << 40
 MOST_EVENTS = 1_200_000
 """Simulated events after which no FIFO is tried with fewer items any more: seconds."""
+MOST_FRAMES = 1_000
+"""Frames after which a trial that is not known to be as fast is one that is not."""
 
 
 class Sized(NamedTuple):
@@ -175,7 +177,7 @@ def _times_if_prompt(network: Network, wanted: BeatTimes) -> BeatTimes | None:
     try:
         if network.run(1).latency > wanted.latency:
             return None
-        times = network.settle(wanted.steady)
+        times = network.settle(wanted.steady, MOST_FRAMES)
     except DeadlockError:
         return None
     assert times.steady is not None
