@@ -210,7 +210,7 @@ def _compile_library(folder, logs, verilator, compiler, flags, *, vpi):
     names = [*_LIBRARY] + ["verilated_vpi.cpp"] * vpi
     jobs += [
         # without the precompiled header: some of these define macros ahead of verilated.h
-        [*flags, "-O2", "-c", include / name, "-o", f"{Path(name).stem}.o"]
+        [*flags, "-c", include / name, "-o", f"{Path(name).stem}.o"]
         for name in names
     ]
     _compile_all(compiler, jobs, folder, logs)
@@ -220,7 +220,7 @@ def _compile_writer(folder, logs, verilator, compiler, flags, trace):
     """Compile what writes waveforms."""
     include = Path(verilator.environment["VERILATOR_ROOT"]) / "include"
     jobs = [
-        [*flags, *_includes(verilator), "-O2", "-c", include / name, "-o", f"{Path(name).stem}.o"]
+        [*flags, *_includes(verilator), "-c", include / name, "-o", f"{Path(name).stem}.o"]
         for name in _TRACE_LIBRARY[trace]
     ]
     try:

@@ -44,10 +44,11 @@ def on(board, **amounts):
 
 @pytest.fixture
 def perceptron(rng):
+    """Return two layers of sizes with few divisors, hence few foldings to choose from."""
     g = GraphBuilder("perceptron")
-    x = g.input("x", [1, 100])
-    for outputs in (200, 20):
-        weights = rng.normal(size=[outputs, 100 if outputs == 200 else 200])
+    x = g.input("x", [1, 94])
+    for inputs, outputs in ((94, 206), (206, 20)):
+        weights = rng.normal(size=[outputs, inputs])
         x = g.op("linear", x, weights, np.zeros((1, outputs)), name=f"linear{outputs}")
     return g.build(x)
 
@@ -73,7 +74,7 @@ def test_too_many_weights(fix, perceptron):
     # All in block RAM would be 47.
     assert needed >= 40
     amounts = dict(layer.rsplit(" ", 1) for layer in re.split(", | and ", layers))
-    assert list(amounts) == ["linear200", "linear20"]
+    assert list(amounts) == ["linear206", "linear20"]
     assert sum(map(number, amounts.values())) == needed
     assert re.search(r"; of the others, [\d,]+ of [\d,]+ LUTs, 0 of 8 DSP blocks, ", error.reason)
 

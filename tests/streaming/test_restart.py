@@ -25,9 +25,10 @@ def recurrent(rng):
     return convolved(seed=int(rng.integers(100)))
 
 
+@pytest.mark.parametrize("restarts", [4, pytest.param(40, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
-    ("network", "board", "frames", "restarts"),
-    [(network, "ice40", 1, 8), (network, "ecp5", 1, 8), (recurrent, "ecp5", 2, 5)],
+    ("network", "board", "frames"),
+    [(network, "ice40", 1), (network, "ecp5", 1), (recurrent, "ecp5", 2)],
 )
 def test_restart_at_any_time(network, board, frames, restarts, fix, rng):
     graph = fix(network(rng))
