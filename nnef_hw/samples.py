@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,10 @@ from nnef_hw.ir.batch import (
     split_sequences,
 )
 
-__all__ = ["Samples", "Score", "labelled", "load_samples", "score", "spread_order"]
+__all__ = [
+    "Given", "Samples", "Score", "check_samples", "labelled", "load_samples", "score",
+    "spread_order", "take_samples",
+]  # fmt: skip
 
 CALIBRATION_LIMIT = 200
 CALIBRATION_SHARE = 5
@@ -76,6 +79,12 @@ class Samples:
         return others
 
 
+Given: TypeAlias = (
+    Path | str | Samples | Mapping[str, Any] | NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]
+)
+"""What :func:`take_samples` takes."""
+
+
 def spread_order(count: int) -> NDArray[np.intp]:
     """Return positions 0 to count - 1 in an order of which every beginning is spread evenly.
 
@@ -100,17 +109,66 @@ class Score:
 def load_samples(path: Path | str, graph: Graph) -> Samples:
     """Read a sample file for a graph.
 
-    It holds one array per graph input by name, or ``inputs`` if there is only one; ``labels`` is
-    optional. The samples of an input are [N, ...] if its batch extent is 1, else [N, *shape]; of a
-    graph with states [N, T, ...], or [T, ...] for one sequence, which gets an axis in front.
+    It holds what :func:`check_samples` takes, by name.
 
     Raises
     ------
     SampleError
         If it is no .npz file, lacks an array, or one has the wrong shape or NaN or infinity in it.
     """
-    path = Path(path)
-    arrays = _read(path)
+    return check_samples(_read(Path(path)), graph, str(path))
+
+
+def take_samples(given: Given, graph: Graph) -> Samples:
+    """Return the samples that a caller gives for a graph, in whatever way.
+
+    Parameters
+    ----------
+    given
+        A sample file; arrays by name as such a file holds them; the array of the only input; that
+        and an array of labels; or samples, which are checked for this graph.
+
+    Raises
+    ------
+    SampleError
+        As for :func:`load_samples`.
+    """
+    if isinstance(given, str | Path):
+        return load_samples(given, graph)
+    if isinstance(given, Samples):
+        arrays = dict(given.inputs)
+        if given.labels is not None:
+            arrays["labels"] = given.labels
+    elif isinstance(given, Mapping):
+        arrays = {name: np.asarray(x) for name, x in given.items()}
+    elif isinstance(given, tuple):
+        if len(given) != 2:
+            raise SampleError(
+                f"samples are a tuple of {len(given)}", remedy="give (inputs, labels)"
+            )
+        arrays = dict(zip(("inputs", "labels"), map(np.asarray, given), strict=True))
+    else:
+        arrays = {"inputs": np.asarray(given)}
+    return check_samples(arrays, graph, "samples")
+
+
+def check_samples(arrays: Mapping[str, NDArray[Any]], graph: Graph, source: str) -> Samples:
+    """Return arrays as the samples of a graph.
+
+    There is one array per graph input by name, or ``inputs`` if there is only one; ``labels`` is
+    optional. The samples of an input are [N, ...] if its batch extent is 1, else [N, *shape]; of a
+    graph with states [N, T, ...], or [T, ...] for one sequence, which gets an axis in front.
+
+    Parameters
+    ----------
+    source
+        Where they come from, for errors.
+
+    Raises
+    ------
+    SampleError
+        If an array is missing, or one has the wrong shape or NaN or infinity in it.
+    """
     inputs: dict[str, NDArray[Any]] = {}
     lone = False
     for name in graph.inputs:
@@ -120,11 +178,11 @@ def load_samples(path: Path | str, graph: Graph) -> Samples:
             also = " (or 'inputs')" if len(graph.inputs) == 1 else ""
             found = ", ".join(sorted(arrays)) or "nothing"
             raise SampleError(
-                f"{path}: no array {name!r}; it holds {found}",
+                f"{source}: no array {name!r}; it holds {found}",
                 remedy=f"store {expected}{also} with the sample number as the first axis",
             )
         shape = graph.tensor(name).shape
-        inputs[name] = _check(path, key, arrays[key], shape, is_sequence=bool(graph.states))
+        inputs[name] = _check(source, key, arrays[key], shape, is_sequence=bool(graph.states))
         if graph.states and split_samples(arrays[key], shape) is not None:
             lone = True
     counts = {len(x) for x in inputs.values()}
@@ -134,14 +192,14 @@ def load_samples(path: Path | str, graph: Graph) -> Samples:
     if labels is not None:
         counts.add(len(labels) if labels.ndim else 0)
     if len(counts) > 1:
-        raise SampleError(f"{path}: arrays have different numbers of samples: {sorted(counts)}")
+        raise SampleError(f"{source}: arrays have different numbers of samples: {sorted(counts)}")
     steps = {x.shape[1] for x in inputs.values()} if graph.states else {1}
     if len(steps) > 1:
-        raise SampleError(f"{path}: sequences have different numbers of steps: {sorted(steps)}")
+        raise SampleError(f"{source}: sequences have different numbers of steps: {sorted(steps)}")
     if labels is not None and not np.issubdtype(labels.dtype, np.integer):
-        _check_numbers(path, "labels", labels)
+        _check_numbers(source, "labels", labels)
     if labels is not None:
-        _check_labels(path, labels, graph, max(steps, default=1))
+        _check_labels(source, labels, graph, max(steps, default=1))
     return Samples(inputs, labels, lone)
 
 
@@ -199,21 +257,21 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _check(
-    path: Path, name: str, x: NDArray[Any], shape: tuple[int, ...], *, is_sequence: bool
+    source: str, name: str, x: NDArray[Any], shape: tuple[int, ...], *, is_sequence: bool
 ) -> NDArray[Any]:
     samples = (split_sequences if is_sequence else split_samples)(x, shape)
     if samples is None:
         raise SampleError(
-            f"{path}: array {name!r} has shape {list(x.shape)}, but the model takes "
+            f"{source}: array {name!r} has shape {list(x.shape)}, but the model takes "
             f"{(sequences_shape if is_sequence else samples_shape)(shape)}"
         )
     if not samples.size:
-        raise SampleError(f"{path}: array {name!r} has no samples")
-    _check_numbers(path, name, samples)
+        raise SampleError(f"{source}: array {name!r} has no samples")
+    _check_numbers(source, name, samples)
     return (join_steps if is_sequence else join_batch)(samples, shape)
 
 
-def _check_labels(path: Path, labels: NDArray[Any], graph: Graph, steps: int) -> None:
+def _check_labels(source: str, labels: NDArray[Any], graph: Graph, steps: int) -> None:
     """Refuse labels that outputs cannot be scored with: one class, or one value per output.
 
     They may be of each of the steps of a sequence.
@@ -225,27 +283,27 @@ def _check_labels(path: Path, labels: NDArray[Any], graph: Graph, steps: int) ->
         expected, remedy = graph.tensor(graph.outputs[0]).volume, "give one value per output"
     else:
         raise SampleError(
-            f"{path}: labels are {labels.dtype}", remedy="give integers (classes) or floats"
+            f"{source}: labels are {labels.dtype}", remedy="give integers (classes) or floats"
         )
     if per_sample not in {expected, expected * steps}:
         raise SampleError(
-            f"{path}: array 'labels' has shape {list(labels.shape)}, {per_sample} per sample",
+            f"{source}: array 'labels' has shape {list(labels.shape)}, {per_sample} per sample",
             remedy=remedy,
         )
     classes = graph.tensor(graph.outputs[0]).volume
     if expected == 1 and classes > 1 and (labels.min() < 0 or labels.max() >= classes):
         raise SampleError(
-            f"{path}: array 'labels' has classes {labels.min()} to {labels.max()}, but the model "
+            f"{source}: array 'labels' has classes {labels.min()} to {labels.max()}, but the model "
             f"gives {classes}",
             remedy=f"give classes from 0 to {classes - 1}",
         )
 
 
-def _check_numbers(path: Path, name: str, x: NDArray[Any]) -> None:
+def _check_numbers(source: str, name: str, x: NDArray[Any]) -> None:
     if not (np.issubdtype(x.dtype, np.number) or x.dtype == np.bool_):
-        raise SampleError(f"{path}: array {name!r} holds {x.dtype}, not numbers")
+        raise SampleError(f"{source}: array {name!r} holds {x.dtype}, not numbers")
     if np.issubdtype(x.dtype, np.complexfloating):
-        raise SampleError(f"{path}: array {name!r} holds complex numbers")
+        raise SampleError(f"{source}: array {name!r} holds complex numbers")
     if not np.isfinite(x).all():
         bad = int((~np.isfinite(x).reshape(len(x), -1).all(axis=1)).argmax())
-        raise SampleError(f"{path}: array {name!r} has NaN or infinity in sample {bad}")
+        raise SampleError(f"{source}: array {name!r} has NaN or infinity in sample {bad}")

@@ -37,7 +37,7 @@ ALLOWED = {
 }
 HARDWARE = {"engine.accelerator", "streaming.accelerator", "streaming.layer_module"}
 WITHOUT_AMARANTH = {*ALLOWED, "run", "report", "cli"} - {"rtl", "boards"}
-HIGH = {"codegen", "build", "run", "report", "cli"}
+HIGH = {"codegen", "build", "run", "report", "api", "cli"}
 
 
 def modules():
@@ -72,6 +72,8 @@ def test_imports_go_down_only(module):
         assert ours <= ALLOWED[layer] | ({"rtl"} if module in HARDWARE else set())
     if layer != "cli":
         assert "cli" not in ours
+    if layer not in {"api", "cli", "__init__"}:
+        assert "api" not in ours
     if layer in {"codegen", "sim"}:
         assert not ours & {"run", "report"}
     if layer == "sim":

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from nnef_hw.architecture import Architecture, Plan
+from nnef_hw.devices import Target
 from nnef_hw.errors import NnefHwError, raise_all
+from nnef_hw.ir import Graph
 
-__all__ = ["Candidates"]
+__all__ = ["Candidates", "choose_plan"]
 
 T = TypeVar("T")
 
@@ -68,3 +70,33 @@ class Candidates:
             for name, error in self._refusals.items()
         ]
         return best, others + refused
+
+
+def choose_plan(
+    candidates: Candidates,
+    fixed: Graph,
+    target: Target,
+    *,
+    clock_mhz: float | None = None,
+    target_fps: float | None = None,
+    layer_counters: bool = False,
+) -> tuple[Plan, list[dict[str, Any]]]:
+    """Return the fastest plan for a target, or the smallest one that reaches a frame rate.
+
+    And what a report says of the others. Clock in MHz, frames per second.
+
+    Raises
+    ------
+    NnefHwError
+        If there is none: why each architecture was refused.
+    """
+    return candidates.plan(
+        lambda architecture: architecture.plan(
+            fixed,
+            target,
+            clock_mhz=clock_mhz,
+            target_fps=target_fps,
+            layer_counters=layer_counters,
+        ),
+        smallest=target_fps is not None,
+    )

@@ -7,8 +7,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from nnef_hw.architecture import Plan
 from nnef_hw.architectures import ARCHITECTURES, AUTO
 from nnef_hw.boards import Board, find_board
 from nnef_hw.boards.top import board_pins
@@ -18,13 +19,39 @@ from nnef_hw.codegen.ip import is_ip_name
 from nnef_hw.devices import Target, find_device
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend.named_states import NamedStates
+from nnef_hw.ir import Graph
 from nnef_hw.quantize import Scheme
+from nnef_hw.samples import Samples
 
-__all__ = ["BuildOptions", "check_options"]
+__all__ = [
+    "NO_BOARD", "BuildOptions", "PlannedModel", "check_options", "check_wishes", "find_target",
+]  # fmt: skip
 
 DEFAULT_SCHEME = Scheme()
 TINY = 1e-9
 NO_BOARD = "none"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedModel:
+    """A model in memory that has been quantized and planned.
+
+    Parameters
+    ----------
+    graph, samples
+        As they were read.
+    fixed, canonical
+        What was made of them, see :func:`~nnef_hw.build.fixed.fix_model`.
+    plan, others
+        The plan, and what is known of the architectures that were not taken.
+    """
+
+    graph: Graph
+    samples: Samples | None
+    fixed: Graph
+    canonical: Graph | None
+    plan: Plan
+    others: list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +61,8 @@ class BuildOptions:
     Parameters
     ----------
     model, board, out
-        Model file, name or file of a board, folder that receives the build.
+        Model file, or a model that has been read and planned; name or file of a board; folder that
+        receives the build.
     device
         Device of plain IP, for the board ``none``.
     ip_name
@@ -68,7 +96,7 @@ class BuildOptions:
         Command line that gives this build, for the report.
     """
 
-    model: Path
+    model: Path | PlannedModel
     board: str
     out: Path
     device: str | None = None
@@ -109,26 +137,22 @@ def check_options(options: BuildOptions) -> Target:
     TargetError
         If the board does not have a clock, a rate or a pin.
     """
-    names = [AUTO, *(architecture.name for architecture in ARCHITECTURES)]
-    if options.arch not in names:
-        raise UsageError(
-            f"there is no architecture {options.arch!r}", remedy=f"use --arch {' or '.join(names)}"
-        )
-    positive = {
-        "--freq": options.clock_mhz,
-        "--target-fps": options.target_fps,
-        "--baud": options.baud,
-        "--seeds": options.seeds,
-        "--frames": None if options.frames == "all" else options.frames,
-    }
-    for name, value in positive.items():
-        if value is not None and not (math.isfinite(value) and value > TINY):
-            raise UsageError(f"{name} must be positive, not {value:g}")
+    check_wishes(
+        options.arch,
+        {
+            "--freq": options.clock_mhz,
+            "--target-fps": options.target_fps,
+            "--baud": options.baud,
+            "--seeds": options.seeds,
+            "--frames": None if options.frames == "all" else options.frames,
+        },
+    )
     if options.fastest and not options.bitstream:
         raise UsageError(
             "--freq auto takes the clock from place and route", remedy="omit --no-bitstream"
         )
-    target = _target(options)
+    target = find_target(options.board, options.device)
+    _check_ip_name(options)
     if isinstance(target, Board):
         check_clock(target, options.clock_mhz or target.clock_mhz, options.uart_baud)
         board_pins(target, options.link)
@@ -140,34 +164,62 @@ def check_options(options: BuildOptions) -> Target:
     return target
 
 
-def _target(options: BuildOptions) -> Target:
-    """Return the board, or for plain IP what stands for one."""
-    if options.board != NO_BOARD:
-        if options.device is not None:
+def check_wishes(arch: str, positive: Mapping[str, float | None]) -> None:
+    """Refuse an architecture that does not exist, and numbers that are given and not positive.
+
+    Raises
+    ------
+    UsageError
+        If there is one.
+    """
+    names = [AUTO, *(architecture.name for architecture in ARCHITECTURES)]
+    if arch not in names:
+        raise UsageError(
+            f"there is no architecture {arch!r}", remedy=f"use --arch {' or '.join(names)}"
+        )
+    for name, value in positive.items():
+        if value is not None and not (math.isfinite(value) and value > TINY):
+            raise UsageError(f"{name} must be positive, not {value:g}")
+
+
+def find_target(board: str, device_name: str | None = None) -> Target:
+    """Return a board, or for plain IP what stands for one.
+
+    Raises
+    ------
+    UsageError
+        If there is no such board or device, or both are given, or none.
+    """
+    if board != NO_BOARD:
+        if device_name is not None:
             raise UsageError(
-                f"--device {options.device} is for --board {NO_BOARD}", remedy="omit one of them"
+                f"--device {device_name} is for --board {NO_BOARD}", remedy="omit one of them"
             )
-        if options.ip_name is not None:
-            raise UsageError(
-                f"--ip-name {options.ip_name} is for --board {NO_BOARD}",
-                remedy="omit one of them",
-            )
-        board: Target = find_board(options.board)
-        return board
-    if options.device is None:
+        found: Target = find_board(board)
+        return found
+    if device_name is None:
         raise UsageError(
             "plain IP needs a --device to fit", remedy="--device generic if it is not known yet"
         )
-    if options.ip_name is not None and not is_ip_name(options.ip_name):
-        raise UsageError(
-            f"--ip-name {options.ip_name!r} cannot begin the names of Verilog modules",
-            remedy="use letters, digits and underscores, a letter or an underscore first",
-        )
-    device = find_device(options.device)
+    device = find_device(device_name)
     return Target(
         name=NO_BOARD, title=f"IP for {device.name}", device=device,
         clock_mhz=device.family.ip_clock_mhz, link_lut=0, link_bram=0,
     )  # fmt: skip
+
+
+def _check_ip_name(options: BuildOptions) -> None:
+    if options.ip_name is None:
+        return
+    if options.board != NO_BOARD:
+        raise UsageError(
+            f"--ip-name {options.ip_name} is for --board {NO_BOARD}", remedy="omit one of them"
+        )
+    if not is_ip_name(options.ip_name):
+        raise UsageError(
+            f"--ip-name {options.ip_name!r} cannot begin the names of Verilog modules",
+            remedy="use letters, digits and underscores, a letter or an underscore first",
+        )
 
 
 def _check_folder(out: Path) -> None:

@@ -19,11 +19,11 @@ import numpy as np
 from nnef_hw.architectures import able_architectures
 from nnef_hw.boards import Board
 from nnef_hw.build.cache import cached_step, discard_steps, remove_leftovers
-from nnef_hw.build.choice import Candidates
+from nnef_hw.build.choice import Candidates, choose_plan
 from nnef_hw.build.clock import search_clock
 from nnef_hw.build.emit import emit
 from nnef_hw.build.fixed import check_weights, device_budget, fix_model
-from nnef_hw.build.options import BuildOptions, check_options
+from nnef_hw.build.options import BuildOptions, PlannedModel, check_options
 from nnef_hw.build.summary import make_report, spi_rate
 from nnef_hw.build.synthesis import SynthesisResult, synthesize, tool_identities
 from nnef_hw.codegen.board import fastest_clock
@@ -152,6 +152,8 @@ def _build(
 
 
 def _read(options: BuildOptions) -> tuple[Graph, Samples | None]:
+    if isinstance(options.model, PlannedModel):
+        return options.model.graph, options.model.samples
     graph = load(
         options.model,
         dims=options.dims,
@@ -168,8 +170,9 @@ def _inputs_digest(
     options: BuildOptions, target: Target, graph: Graph, samples: Samples | None
 ) -> str:
     """Digest of everything that a design depends on."""
+    given = graph_hash(options.model.fixed) if isinstance(options.model, PlannedModel) else ""
     return digest(
-        package_digest(), graph_hash(graph), _samples_digest(samples), repr(target),
+        package_digest(), graph_hash(graph), given, _samples_digest(samples), repr(target),
         repr((options.arch, options.clock_mhz, options.target_fps)),
         repr((options.scheme, options.accuracy_drop)),
         repr((options.link, options.baud, options.layer_counters, options.ip_name)), *_versions(),
@@ -185,37 +188,54 @@ def _compile(
     key = _inputs_digest(options, target, graph, samples)
 
     def produce(folder: Path) -> dict[str, Any]:
-        simple = simplify(graph) if graph.stage == Stage.FLOAT else graph
-        candidates = Candidates(able_architectures(options.arch, simple))
-        drop = options.accuracy_drop
-        candidates.each(
-            lambda architecture: check_weights(
-                simple, samples, options.scheme, target, architecture, searched=drop is not None
-            )
-        )
-        fixed, canonical = fix_model(
-            simple,
-            samples,
-            options.scheme,
-            budget=None if drop is None else device_budget(drop, target.device),
-            progress=lambda what, done, total: progress(f"{what}, {done} of {total}"),
-        )
-        plan, others = candidates.plan(
-            lambda architecture: architecture.plan(
-                fixed,
-                target,
-                clock_mhz=options.clock_mhz,
-                target_fps=options.target_fps,
-                layer_counters=options.layer_counters,
-            ),
-            smallest=options.target_fps is not None,
-        )
+        if isinstance(options.model, PlannedModel):
+            made = options.model
+        else:
+            made = _plan(options, target, graph, samples, progress)
+        fixed, canonical, plan = made.fixed, made.canonical, made.plan
         emit(folder, fixed, canonical, plan, samples, target, options)
         # Before the new Verilog is in place: an interruption in between costs time, not trust.
         discard_steps(options.out, LATER_STEPS)
-        return {"seconds": {"compile": round(time.perf_counter() - begin, 2)}, "others": others}
+        return {
+            "seconds": {"compile": round(time.perf_counter() - begin, 2)},
+            "others": made.others,
+        }
 
     return dict(cached_step(options.out, "compile", key, produce)[0])
+
+
+def _plan(
+    options: BuildOptions,
+    target: Target,
+    graph: Graph,
+    samples: Samples | None,
+    progress: Callable[[str], None],
+) -> PlannedModel:
+    """Quantize and schedule."""
+    simple = simplify(graph) if graph.stage == Stage.FLOAT else graph
+    candidates = Candidates(able_architectures(options.arch, simple))
+    drop = options.accuracy_drop
+    candidates.each(
+        lambda architecture: check_weights(
+            simple, samples, options.scheme, target, architecture, searched=drop is not None
+        )
+    )
+    fixed, canonical = fix_model(
+        simple,
+        samples,
+        options.scheme,
+        budget=None if drop is None else device_budget(drop, target.device),
+        progress=lambda what, done, total: progress(f"{what}, {done} of {total}"),
+    )
+    plan, others = choose_plan(
+        candidates,
+        fixed,
+        target,
+        clock_mhz=options.clock_mhz,
+        target_fps=options.target_fps,
+        layer_counters=options.layer_counters,
+    )
+    return PlannedModel(graph, samples, fixed, canonical, plan, others)
 
 
 def _simulate_and_synthesize(
@@ -246,7 +266,10 @@ def _simulate(options: BuildOptions, folder: BuildFolder) -> dict[str, Any]:
     number next time. Which ones they are follows from the number alone.
     """
     fixed = folder.fixed
-    samples = None if options.calibrate is None else load_samples(options.calibrate, fixed)
+    if isinstance(options.model, PlannedModel):
+        samples = options.model.samples
+    else:
+        samples = None if options.calibrate is None else load_samples(options.calibrate, fixed)
     tools = [find_tool(name).identity for name in ("verilator", "c++")]
     verilog, top = folder.simulated
     images = [stored.data for stored in folder.plan.images]

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nnef_hw.cli.common import Commands, add_command, print_json, reading
-from nnef_hw.cli.progress import progress_bar
 from nnef_hw.errors import UsageError
+from nnef_hw.report.progress import progress_bar
 
 if TYPE_CHECKING:
     from nnef_hw.ir import Graph

@@ -16,11 +16,16 @@ from nnef_hw.report.picture import draw
 from nnef_hw.report.roofline import draw_roofline
 from nnef_hw.report.timeline import draw_timeline
 
-__all__ = ["write_html"]
+__all__ = ["render_html", "write_html"]
 
 
 def write_html(report: Mapping[str, Any], timeline: Timeline, path: Path) -> None:
-    """Write a page that needs no other file, no network and no script.
+    """Write :func:`render_html` to a file, whose folder is made if need be."""
+    write_atomic(path, render_html(report, timeline))
+
+
+def render_html(report: Mapping[str, Any], timeline: Timeline) -> str:
+    """Return a page that needs no other file, no network and no script.
 
     Parameters
     ----------
@@ -29,8 +34,6 @@ def write_html(report: Mapping[str, Any], timeline: Timeline, path: Path) -> Non
         reports give equal bytes.
     timeline
         Activity of every block in a steady frame.
-    path
-        The file, whose folder is made if need be.
     """
     environment = Environment(
         autoescape=True,
@@ -44,7 +47,7 @@ def write_html(report: Mapping[str, Any], timeline: Timeline, path: Path) -> Non
     source = files("nnef_hw.report").joinpath("template.html").read_text(encoding="utf-8")
     clock_hz = report["clock_mhz"] * 1e6 if report["clock_mhz"] else None
     steps = {step: seconds for step, seconds in report["seconds"].items() if step != "total"}
-    page = environment.from_string(source).render(
+    return environment.from_string(source).render(
         report=report,
         picture=draw(report),
         timeline=draw_timeline(report, timeline),
@@ -59,7 +62,6 @@ def write_html(report: Mapping[str, Any], timeline: Timeline, path: Path) -> Non
         total_seconds=report["seconds"].get("total", sum(steps.values())),
         longest_step=max(steps.values(), default=0),
     )
-    write_atomic(path, page)
 
 
 def _shown(value: object) -> object:

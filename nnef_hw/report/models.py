@@ -7,8 +7,9 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from nnef_hw.architecture import Architecture
 from nnef_hw.architectures import ARCHITECTURES
@@ -27,6 +28,7 @@ __all__ = [
     "check_verdict",
     "inspect_file",
     "inspect_model",
+    "inspection",
     "print_inspection",
 ]
 
@@ -148,17 +150,23 @@ def inspect_model(graph: Graph) -> dict[str, Any]:
     }
 
 
-def print_inspection(description: dict[str, Any], console: Console) -> None:
+def print_inspection(description: Mapping[str, Any], console: Console) -> None:
     """Print the description as a table."""
+    for part in inspection(description):
+        console.print(part)
+
+
+def inspection(description: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """Yield what shows a description: a title, remarks, a table of layers."""
     shapes = [
         f"{name} {shape}"
         for key in ("inputs", "outputs")
         for name, shape in description[key].items()
     ]
-    kind = f"{description['format']}, {description['stage']}"
-    console.print(f"{description['model']} ({kind}): {' -> '.join(shapes)}")
+    kind = ", ".join(filter(None, (description.get("format"), description["stage"])))
+    yield Text(f"{description['model']} ({kind}): {' -> '.join(shapes)}")
     for title, text in _remarks(description):
-        console.print(f"{title}: {text}", highlight=False)
+        yield Text(f"{title}: {text}")
     table = Table(box=None, pad_edge=False)
     for heading in ("layer", "op", "shape"):
         table.add_column(heading, no_wrap=True)
@@ -172,7 +180,7 @@ def print_inspection(description: dict[str, Any], console: Console) -> None:
     table.add_section()
     total = (f"{description['parameters']:,}", f"{description['macs']:,}")
     table.add_row("total", "", "", *total)
-    console.print(table)
+    yield table
 
 
 def _remarks(description: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -185,7 +193,7 @@ def _remarks(description: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         ops = ", ".join(sorted(set(description["quantized"].values())))
         count = len(description["quantized"])
         yield "quantized", f"{count} tensor{'s' * (count > 1)} ({ops})"
-    if description["rounding"]:
+    if description.get("rounding"):
         yield "rounding", description["rounding"]
     if description["extended_operators"]:
         yield "not in NNEF 1.0.5", ", ".join(description["extended_operators"])

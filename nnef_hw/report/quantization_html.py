@@ -14,21 +14,24 @@ from markupsafe import Markup
 from nnef_hw.files import write_atomic
 from nnef_hw.report import units
 
-__all__ = ["write_quantization_html"]
+__all__ = ["render_quantization", "write_quantization_html"]
 
 _HEIGHT = 36
 _THIN = "\N{THIN SPACE}"
 
 
 def write_quantization_html(report: Mapping[str, Any], path: Path) -> None:
-    """Write a page that needs no other file, no network and no script.
+    """Write :func:`render_quantization` to a file, whose folder is made if need be."""
+    write_atomic(path, render_quantization(report))
+
+
+def render_quantization(report: Mapping[str, Any]) -> str:
+    """Return a page that needs no other file, no network and no script.
 
     Parameters
     ----------
     report
         What :func:`~nnef_hw.report.quantization.describe_quantization` returns.
-    path
-        The file, whose folder is made if need be.
     """
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -38,12 +41,11 @@ def write_quantization_html(report: Mapping[str, Any], path: Path) -> None:
         share=_share, decibels=_decibels, height_of=_height,
     )  # fmt: skip
     noisy = [layer for layer in report["layers"] if layer["sqnr_db"] is not None]
-    page = environment.from_string(_read("quantization.html")).render(
+    return environment.from_string(_read("quantization.html")).render(
         report=report,
         worst=min(noisy, key=lambda layer: layer["sqnr_db"], default=None),
         style=_style(),
     )
-    write_atomic(path, page)
 
 
 def _style() -> Markup:

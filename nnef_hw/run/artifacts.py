@@ -59,6 +59,11 @@ class BuildFolder:
         """The schedule."""
         return self._read("plan.json", self._read_plan)
 
+    @cached_property
+    def report(self) -> dict[str, Any]:
+        """Contents of ``report.json``."""
+        return self._read("report.json", dict)
+
     @property
     def architecture(self) -> Architecture[Any]:
         """The architecture of the plan."""

@@ -29,6 +29,7 @@ __all__ = [
     "FloatExecutor",
     "NetlistExecutor",
     "RtlExecutor",
+    "build_executor",
     "make_executor",
 ]
 
@@ -153,24 +154,55 @@ def make_executor(
             f"{str(path)!r} is a build: its model was read already",
             remedy="leave --dim, --lenient, --outputs, --bind and --state to nnef-hw build",
         )
+    if build is not None:
+        return build_executor(build, on, port)
+    _check_port(on, port)
+    if on in HARDWARE:
+        raise UsageError(
+            f"{str(path)!r} is not a build, so there is no hardware to run",
+            remedy="run nnef-hw build first and give its folder",
+        )
+    graph = load(path, **part)
+    if on == "fixed":
+        return FixedExecutor(_quantized(graph, path))
+    return _float_executor(graph, path)
+
+
+def build_executor(build: BuildFolder, on: str, port: str | None = None) -> Executor:
+    """Return the executor for a build, see :func:`make_executor`.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be run that way.
+    """
+    _check_port(on, port)
+    match on:
+        case "rtl":
+            return RtlExecutor(build)
+        case "netlist":
+            return NetlistExecutor(build)
+        case "device":
+            assert port is not None
+            return DeviceExecutor(build, port)
+        case "fixed":
+            return FixedExecutor(build.fixed)
+        case "float":
+            return _float_executor(build.canonical or build.fixed, build.path)
+        case _:
+            names = ", ".join(("float", "fixed", *HARDWARE))
+            raise UsageError(f"nothing runs on {on!r}", remedy=f"choose one of {names}")
+
+
+def _check_port(on: str, port: str | None) -> None:
     if (port is None) == (on == "device"):
         raise UsageError(
             "a device needs --port" if port is None else f"--port {port} is for --on device",
             remedy="name the board's serial port, or 'sim' for the simulated board",
         )
-    if on in HARDWARE:
-        if build is None:
-            raise UsageError(
-                f"{str(path)!r} is not a build, so there is no hardware to run",
-                remedy="run nnef-hw build first and give its folder",
-            )
-        if port is not None:
-            return DeviceExecutor(build, port)
-        return NetlistExecutor(build) if on == "netlist" else RtlExecutor(build)
-    if on == "fixed":
-        graph = build.fixed if build else load(path, **part)
-        return FixedExecutor(_quantized(graph, path))
-    graph = load(path, **part) if build is None else build.canonical or build.fixed
+
+
+def _float_executor(graph: Graph, path: Path) -> FloatExecutor:
     if graph.stage == Stage.FIXED:
         raise UsageError(
             f"{str(path)!r} holds only a quantized model", remedy="run it with --on fixed"

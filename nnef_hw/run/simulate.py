@@ -27,7 +27,7 @@ from nnef_hw.reference import (
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import RtlOutcome, Trace, run_rtl
 from nnef_hw.run.trace import TRACED_FRAMES, announce_trace, layer_scopes, traced
-from nnef_hw.samples import Samples, Score, labelled, load_samples, score
+from nnef_hw.samples import Given, Samples, Score, labelled, score, take_samples
 
 __all__ = [
     "accuracies",
@@ -138,7 +138,7 @@ def require_equal(mismatches: int, frames: int) -> None:
 
 def simulate(
     build: BuildFolder,
-    samples_path: Path | None,
+    given: Given | None = None,
     *,
     limit: int | None = None,
     stall: float = 0.0,
@@ -150,6 +150,8 @@ def simulate(
 
     Parameters
     ----------
+    given
+        Samples, see :func:`~nnef_hw.samples.take_samples`.
     trace
         Waveform of the first ``trace_frames`` frames, and of some layers only if they are named.
 
@@ -169,10 +171,10 @@ def simulate(
             "--trace-frames and --trace-layers need a waveform", remedy="give --trace FILE, too"
         )
     graph = build.fixed
-    if samples_path is None:
+    if given is None:
         codes = random_codes(graph, min(limit or RANDOM_FRAMES, RANDOM_FRAMES))
     else:
-        samples = load_samples(samples_path, graph)
+        samples = take_samples(given, graph)
         codes = quantize_inputs(graph, samples[: limit or len(samples)].inputs)
     verilog, top = build.simulated
     if trace is None:
@@ -228,14 +230,14 @@ def accuracies(
     }
 
 
-def compare(build: BuildFolder, samples_path: Path) -> dict[str, Any]:
+def compare(build: BuildFolder, given: Given) -> dict[str, Any]:
     """Compare float, fixed and RTL: bit-exactness on all samples, accuracy, SQNR per layer.
 
-    Accuracy is of the samples that calibration does not take from this file. SQNR is measured on
+    Accuracy is of those samples that calibration does not take. SQNR is measured on
     the first of those.
     """
     fixed, canonical = build.fixed, build.canonical
-    samples = load_samples(samples_path, fixed)
+    samples = take_samples(given, fixed)
     codes = quantize_inputs(fixed, samples.inputs)
     verilog, top = build.simulated
     outcome = run_rtl(verilog, build.plan, fixed, codes, top=top)

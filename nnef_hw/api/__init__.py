@@ -1,0 +1,13 @@
+"""The Python API, which ``import nnef_hw`` offers: from a model to a build in a few nouns.
+
+A :class:`Model` is quantized to a :class:`FixedModel`; that is scheduled on a board, which gives a
+:class:`Plan`; a plan is built, which gives a :class:`Build`. Each can be run, and shows itself in a
+terminal and in a notebook.
+"""
+
+from nnef_hw.api.build import Build, open_build
+from nnef_hw.api.fixed import FixedModel
+from nnef_hw.api.model import Check, Model, Survey, load
+from nnef_hw.api.plan import Plan
+
+__all__ = ["Build", "Check", "FixedModel", "Model", "Plan", "Survey", "load", "open_build"]

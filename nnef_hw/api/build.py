@@ -1,0 +1,139 @@
+"""A finished build: Verilog, bitstream, models and report in one folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+from rich.console import RenderableType
+
+from nnef_hw.api.show import Shown, framed, printed
+from nnef_hw.run.artifacts import BuildFolder
+from nnef_hw.run.device import Device, open_device
+from nnef_hw.run.executors import build_executor
+from nnef_hw.run.simulate import compare, require_exact, simulate
+from nnef_hw.samples import Given, take_samples
+
+__all__ = ["Build", "open_build"]
+
+
+class Build(Shown):
+    """A finished build; :meth:`nnef_hw.api.Plan.build` or :func:`open_build` makes it.
+
+    Parameters
+    ----------
+    path
+        Its folder.
+    report
+        Contents of its ``report.json``.
+    """
+
+    def __init__(self, path: Path, report: dict[str, Any]) -> None:
+        self.path, self.report = path, report
+
+    @cached_property
+    def _folder(self) -> BuildFolder:
+        return BuildFolder.open(self.path)
+
+    @property
+    def verilog(self) -> str:
+        """The accelerator, one text."""
+        return self._folder.verilog
+
+    @property
+    def bitstream(self) -> Path | None:
+        """File that configures the board; None if none was made."""
+        found: str | None = self.report["bitstream"]
+        return None if found is None else Path(found)
+
+    def run(
+        self,
+        inputs: Given,
+        *,
+        on: Literal["float", "fixed", "rtl", "netlist", "device"] = "rtl",
+        port: str | None = None,
+    ) -> dict[str, NDArray[Any]]:
+        """Run it on real inputs.
+
+        Parameters
+        ----------
+        inputs
+            As :meth:`nnef_hw.api.Model.run` takes them.
+        on
+            Real numbers, the fixed-point model, the Verilog in simulation, the cells that it is
+            mapped to, or a board.
+        port
+            Serial port of the board, or ``sim`` for one that is simulated down to its pins.
+
+        Returns
+        -------
+        dict
+            Outputs [N, ...] by name.
+
+        Raises
+        ------
+        SampleError
+            If an input is missing, or its shape or its numbers do not fit.
+        UsageError
+            If there is no such model or port.
+        LinkError
+            If the board does not answer.
+        """
+        executor = build_executor(self._folder, on, port)
+        return executor.run(take_samples(inputs, executor.graph).inputs)
+
+    def simulate(
+        self, samples: Given | None = None, *, limit: int | None = None, stall: float = 0.0
+    ) -> dict[str, Any]:
+        """Run samples, or random frames, through the Verilog, and compare with the fixed model.
+
+        Parameters
+        ----------
+        limit
+            Take the first samples only.
+        stall
+            Probability per cycle that source and sink pause.
+
+        Returns
+        -------
+        dict
+            ``frames``, ``mismatches``, ``bit_exact``, cycles simulated and predicted.
+
+        Raises
+        ------
+        CheckError
+            If results, or cycles of a run without stalls, differ: a defect of ours.
+        """
+        row = simulate(self._folder, samples, limit=limit, stall=stall)
+        require_exact(row)
+        return row
+
+    def compare(self, samples: Given) -> dict[str, Any]:
+        """Compare float, fixed and RTL: exactness, accuracy, noise of every layer."""
+        return compare(self._folder, samples)
+
+    def open_device(self, port: str) -> AbstractContextManager[Device]:
+        """Open the board that runs it; ``sim`` for one that is simulated down to its pins."""
+        return open_device(self.path, port)
+
+    def _parts(self) -> Iterator[RenderableType]:
+        yield printed(self.report)
+
+    def _repr_html_(self) -> str:
+        return framed((self.path / "report.html").read_text(encoding="utf-8"))
+
+
+def open_build(path: Path | str) -> Build:
+    """Open the folder of a finished build.
+
+    Raises
+    ------
+    UsageError
+        If it is not one.
+    """
+    folder = BuildFolder.open(Path(path))
+    return Build(folder.path, folder.report)

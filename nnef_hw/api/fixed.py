@@ -1,0 +1,243 @@
+"""A quantized network: the integers that the hardware computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+from rich.console import RenderableType
+from rich.text import Text
+
+from nnef_hw.api.plan import Plan, Wishes
+from nnef_hw.api.show import Shown, framed
+from nnef_hw.architectures import AUTO, able_architectures
+from nnef_hw.build.choice import Candidates, choose_plan
+from nnef_hw.build.options import PlannedModel, check_wishes, find_target
+from nnef_hw.errors import SampleError
+from nnef_hw.frontend import graph_hash, save
+from nnef_hw.ir import Graph
+from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed
+from nnef_hw.report import units
+from nnef_hw.report.quantization import describe_quantization, weight_bytes, weight_widths
+from nnef_hw.report.quantization_html import render_quantization
+from nnef_hw.report.tables import rows_table
+from nnef_hw.samples import Given, Samples, take_samples
+
+__all__ = ["Comparison", "FixedModel"]
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Shown):
+    """What a fixed model loses against the real one, layer by layer.
+
+    Parameters
+    ----------
+    described
+        What ``nnef-hw quantize --report`` shows, as plain values: ``accuracy``, ``layers`` with
+        their ``sqnr_db``, ranges, histograms.
+    """
+
+    described: dict[str, Any]
+
+    @property
+    def accuracy(self) -> dict[str, Any] | None:
+        """``metric``, accuracy (0..1) or mae, of ``float`` and ``fixed``; None without labels."""
+        found: dict[str, Any] | None = self.described["accuracy"]
+        return found
+
+    @property
+    def sqnr_db(self) -> dict[str, float | None]:
+        """Signal to quantization noise of every layer's result in dB; None if there is no noise."""
+        return {layer["name"]: layer["sqnr_db"] for layer in self.described["layers"]}
+
+    def _parts(self) -> Iterator[RenderableType]:
+        described = self.described
+        yield Text(f"{described['model']}: float and fixed on {described['samples']} samples")
+        if self.accuracy is not None:
+            metric = self.accuracy["metric"]
+            scores = (
+                f"{key} {units.score(self.accuracy[key], metric)}" for key in ("float", "fixed")
+            )
+            yield Text(f"{metric}: {', '.join(scores)}")
+        keys = ("name", "op", "sqnr_db")
+        yield rows_table([{key: layer[key] for key in keys} for layer in described["layers"]])
+
+    def _repr_html_(self) -> str:
+        return framed(render_quantization(self.described))
+
+
+class FixedModel(Shown):
+    """A network in the formats of the hardware; :meth:`nnef_hw.api.Model.quantize` makes it.
+
+    Parameters
+    ----------
+    fixed
+        The quantized network.
+    graph
+        What it was made of, as it was read.
+    canonical
+        The same as the passes left it, in real numbers; None if there were only integers.
+    samples
+        What it was calibrated and will be verified with.
+    """
+
+    def __init__(
+        self, fixed: Graph, *, graph: Graph, canonical: Graph | None, samples: Samples | None
+    ) -> None:
+        self.graph = fixed
+        self._source, self._canonical, self._samples = graph, canonical, samples
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.graph.name
+
+    @property
+    def hash(self) -> str:
+        """Digest of all its integers and formats, the one that a board tells of its build."""
+        return graph_hash(self.graph)
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes that all weights take at their widths."""
+        return weight_bytes(self.graph)
+
+    @cached_property
+    def weight_bits(self) -> dict[str, int]:
+        """Width of every layer's weights."""
+        return weight_widths(self.graph)
+
+    def run(self, inputs: Given) -> dict[str, NDArray[Any]]:
+        """Compute in integers: exactly what the hardware will give.
+
+        Parameters
+        ----------
+        inputs
+            Real numbers, as :meth:`nnef_hw.api.Model.run` takes them.
+
+        Returns
+        -------
+        dict
+            Outputs [N, ...] by name, as real numbers that codes stand for.
+
+        Raises
+        ------
+        SampleError
+            If an input is missing, or its shape or its numbers do not fit.
+        """
+        return {**dequantize_outputs(self.graph, self.run_codes(inputs))}
+
+    def run_codes(self, inputs: Given) -> dict[str, NDArray[Any]]:
+        """Compute the same, and return the codes."""
+        samples = take_samples(inputs, self.graph)
+        return {**run_fixed(self.graph, quantize_inputs(self.graph, samples.inputs))}
+
+    def compare(self, samples: Given | None = None) -> Comparison:
+        """Say what quantization loses: accuracy where there are labels, and noise layer by layer.
+
+        Parameters
+        ----------
+        samples
+            By default those of the calibration that were left for this.
+
+        Raises
+        ------
+        SampleError
+            If there are none.
+        """
+        if samples is not None:
+            taken = take_samples(samples, self.graph)
+        elif self._samples is not None:
+            taken = self._samples.split()[1]
+        else:
+            raise SampleError("there are no samples to compare with", remedy="give some")
+        return Comparison(describe_quantization(self._canonical or self.graph, self.graph, taken))
+
+    def schedule(
+        self,
+        board: str,
+        *,
+        device: str | None = None,
+        arch: str = AUTO,
+        clock_mhz: float | None = None,
+        target_fps: float | None = None,
+        layer_counters: bool = False,
+    ) -> Plan:
+        """Plan the hardware: the fastest that fits, or the smallest for a frame rate.
+
+        Parameters
+        ----------
+        board
+            Name of a board, file of one of your own, or ``none`` for plain IP.
+        device
+            What plain IP has to fit, such as ``ecp5-85k``.
+        arch
+            ``auto``, ``streaming`` or ``engine``.
+        clock_mhz
+            Clock, by default the board's.
+        target_fps
+            Inferences per second that are enough.
+        layer_counters
+            Let the board count what every layer does.
+
+        Raises
+        ------
+        UsageError
+            If there is no such board, device or architecture.
+        TargetError
+            If it does not fit: what is short, by how much, and what would help.
+        UnsupportedError, ErrorGroup
+            If it has layers that cannot be built.
+        """
+        target = find_target(board, device)
+        check_wishes(arch, {"clock_mhz": clock_mhz, "target_fps": target_fps})
+        plan, others = choose_plan(
+            Candidates(able_architectures(arch, self.graph)),
+            self.graph,
+            target,
+            clock_mhz=clock_mhz,
+            target_fps=target_fps,
+            layer_counters=layer_counters,
+        )
+        wishes: Wishes = {
+            "board": board,
+            "device": device,
+            "arch": arch,
+            "clock_mhz": clock_mhz,
+            "target_fps": target_fps,
+            "layer_counters": layer_counters,
+        }
+        model = PlannedModel(self._source, self._samples, self.graph, self._canonical, plan, others)
+        return Plan(model, target, wishes)
+
+    def save(self, path: Path | str) -> None:
+        """Write it as NNEF with its formats: ``NAME.nnef.tgz`` or a folder.
+
+        Raises
+        ------
+        UsageError
+            If it cannot be written there.
+        """
+        save(self.graph, path)
+
+    def _parts(self) -> Iterator[RenderableType]:
+        yield Text(f"{self.name} (fixed): {self.weight_bytes:,} bytes of weights")
+        widths = self.weight_bits
+        if len(set(widths.values())) > 1:
+            each = ", ".join(f"{name} {bits}" for name, bits in widths.items())
+            yield Text(f"bits of weights: {each}")
+        yield rows_table([
+            {
+                "tensor": name,
+                "shape": "x".join(map(str, tensor.shape)),
+                "bits": f"{'' if qtype.signed else 'u'}{qtype.bits}",
+                "step": qtype.scale,
+                "zero_point": qtype.zero_point,
+            }
+            for name, tensor in self.graph.tensors.items()
+            if (qtype := tensor.qtype) is not None and tensor.label is None
+        ])

@@ -1,0 +1,165 @@
+"""A network on a board, before it is built: what it will take, and how fast it will be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+from rich.console import Console, RenderableType
+
+from nnef_hw.api.build import Build
+from nnef_hw.api.show import Shown, framed, printed
+from nnef_hw.architecture import Timeline
+from nnef_hw.architectures import find_architecture
+from nnef_hw.build.options import BuildOptions, PlannedModel
+from nnef_hw.build.pipeline import build
+from nnef_hw.build.summary import make_report
+from nnef_hw.codegen.board import DEFAULT_BAUD
+from nnef_hw.devices import Target
+from nnef_hw.report.html import render_html
+
+__all__ = ["Plan", "Wishes"]
+
+
+class Wishes(TypedDict):
+    """What a plan was asked for, see :class:`~nnef_hw.build.options.BuildOptions`."""
+
+    board: str
+    device: str | None
+    arch: str
+    clock_mhz: float | None
+    target_fps: float | None
+    layer_counters: bool
+
+
+class Plan(Shown):
+    """A scheduled accelerator; :meth:`nnef_hw.api.FixedModel.schedule` makes it.
+
+    Cycles are exact: simulation and hardware take as many. LUTs and flip-flops are estimates.
+
+    Parameters
+    ----------
+    model
+        The network with its plan.
+    target, wishes
+        Where the design is to go, and what was asked for.
+    """
+
+    def __init__(self, model: PlannedModel, target: Target, wishes: Wishes) -> None:
+        self._model, self._target, self._wishes = model, target, wishes
+
+    @property
+    def arch(self) -> str:
+        """Name of the architecture."""
+        return self._model.plan.arch
+
+    @property
+    def interval(self) -> int:
+        """Cycles per inference in steady state."""
+        return self._model.plan.interval
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the first beat of a lone frame to its last result."""
+        return self._model.plan.latency
+
+    @property
+    def clock_mhz(self) -> float:
+        """Clock of the accelerator in MHz."""
+        return self._model.plan.clock_mhz
+
+    @property
+    def inferences_per_second(self) -> float:
+        """Rate of the accelerator; the host link may be slower, see :attr:`report`."""
+        return float(self.report["inferences_per_second"])
+
+    @property
+    def resources(self) -> dict[str, dict[str, int | None]]:
+        """``lut``, ``ff``, ``dsp``, ``bram``, ``spram``: each estimated, and available."""
+        found: dict[str, dict[str, int | None]] = self.report["resources"]
+        return found
+
+    @property
+    def layers(self) -> list[dict[str, Any]]:
+        """What runs every layer: cycles, multipliers, block RAMs, ..."""
+        found: list[dict[str, Any]] = self.report["layers"]
+        return found
+
+    @cached_property
+    def report(self) -> dict[str, Any]:
+        """What is known before synthesis, with the keys of a build's ``report.json``."""
+        plan = self._model.plan
+        architecture = find_architecture(plan.arch)
+        insides = architecture.report(plan, self._model.fixed, self._target, self._timeline)
+        report = make_report(
+            plan=plan, insides=insides, others=self._model.others, target=self._target,
+            baud=DEFAULT_BAUD, synthesis=None, simulation=None, accuracy=None, bitstream=None,
+            seconds={}, commands=[],
+        )  # fmt: skip
+        plain: dict[str, Any] = json.loads(json.dumps(report))
+        return plain
+
+    def build(
+        self,
+        out: Path | str | None = None,
+        *,
+        bitstream: bool = True,
+        frames: int | Literal["all"] | None = None,
+        seeds: int = 1,
+        link: str = "uart",
+        baud: int = DEFAULT_BAUD,
+        ip_name: str | None = None,
+    ) -> Build:
+        """Emit the Verilog, simulate it against the fixed model, place and route it, and report.
+
+        What a folder holds already for the same model, samples, plan and tools is not made again.
+
+        Parameters
+        ----------
+        out
+            Folder that receives the build, by default ``build/NAME``.
+        bitstream
+            Synthesize, place, route and pack; not for plain IP.
+        frames
+            How many of the samples are simulated: a number, ``"all"``, or by default what half a
+            minute allows.
+        seeds
+            Take the fastest of so many placements.
+        link, baud
+            ``uart`` or ``spi``, and the rate of the UART.
+        ip_name
+            What the names of plain IP's modules begin with.
+
+        Raises
+        ------
+        UsageError, TargetError
+            If options make no sense, or the folder holds anything but a build.
+        CheckError
+            If the hardware differs from the model: a defect of ours.
+        ToolError
+            If a tool is missing, or fails. A missed clock is none: see ``report["timing_met"]``.
+        """
+        folder = Path("build") / self._model.graph.name if out is None else Path(out)
+        with Console(stderr=True).status("starting") as status:
+            report = build(
+                BuildOptions(
+                    model=self._model, out=folder, bitstream=bitstream, frames=frames,
+                    seeds=seeds, link=link, baud=baud, ip_name=ip_name, **self._wishes,
+                ),
+                lambda step: status.update(step),
+            )  # fmt: skip
+        return Build(folder, report)
+
+    @cached_property
+    def _timeline(self) -> Timeline:
+        plan = self._model.plan
+        return find_architecture(plan.arch).timeline(plan)
+
+    def _parts(self) -> Iterator[RenderableType]:
+        yield printed(self.report)
+
+    def _repr_html_(self) -> str:
+        return framed(render_html(self.report, self._timeline))

@@ -1,0 +1,62 @@
+"""How values of the API look: text in a terminal, HTML in a notebook."""
+
+from __future__ import annotations
+
+import html
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.text import Text
+
+from nnef_hw.report import print_report
+
+__all__ = ["Shown", "framed", "printed"]
+
+COLUMNS = 100
+PAGE_HEIGHT = 640
+
+
+class Shown(ABC):
+    """A value that is shown as a title and tables."""
+
+    @abstractmethod
+    def _parts(self) -> Iterator[RenderableType]:
+        """Yield what is shown, a part below the other."""
+
+    def __rich__(self) -> RenderableType:
+        return Group(*self._parts())
+
+    def __repr__(self) -> str:
+        console = Console(file=io.StringIO(), width=COLUMNS, record=True, color_system=None)
+        console.print(self)
+        return "\n".join(line.rstrip() for line in console.export_text().strip().splitlines())
+
+    def _repr_html_(self) -> str:
+        console = Console(file=io.StringIO(), width=COLUMNS, record=True, force_terminal=True)
+        console.print(self)
+        return console.export_html(
+            inline_styles=True, code_format="<pre style='line-height:1.25'>{code}</pre>"
+        )
+
+
+def printed(report: Mapping[str, Any]) -> RenderableType:
+    """Return the report of a build or a plan as the command line prints it."""
+
+    class Printed:
+        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            with console.capture() as captured:
+                print_report(report, console)
+            yield Text.from_ansi(captured.get())
+
+    return Printed()
+
+
+def framed(page: str) -> str:
+    """Return a whole page as a part of another one, which neither changes the other's styles."""
+    return (
+        f'<iframe srcdoc="{html.escape(page, quote=True)}" '
+        f'style="width:100%;height:{PAGE_HEIGHT}px;border:0"></iframe>'
+    )

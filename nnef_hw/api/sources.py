@@ -1,0 +1,112 @@
+"""Models that are not files: bytes, and objects of the libraries that models are made with."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nnef_hw.errors import UsageError
+
+__all__ = ["write_source"]
+
+
+def write_source(source: Any, folder: Path, example: Any) -> Path:
+    """Write what is not a file yet into a folder, and return the file.
+
+    Parameters
+    ----------
+    source
+        Contents of an ONNX, TensorFlow Lite or NNEF file; an ``onnx.ModelProto``; a
+        ``torch.nn.Module``; a Keras model.
+    example
+        Inputs of a module of PyTorch, a tensor or a tuple of them: it is exported by running it.
+
+    Raises
+    ------
+    UsageError
+        If it is none of these, or a module comes without an example.
+    """
+    if isinstance(source, bytes | bytearray):
+        return _write_bytes(bytes(source), folder)
+    for kind in _KINDS:
+        if kind.matches(source):
+            path = folder / f"{type(source).__name__}.onnx"
+            kind.write(source, path, example)
+            return path
+    raise UsageError(
+        f"{type(source).__name__} objects are not models",
+        remedy="give a file, its bytes, an onnx.ModelProto, a torch.nn.Module or a Keras model",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Objects of another library: the class that they derive from, and how they become ONNX."""
+
+    module: str
+    base: str
+    write: Callable[[Any, Path, Any], None]
+
+    def matches(self, source: object) -> bool:
+        """Whether an object is one; its library need not be there to tell."""
+        return any(
+            found.__name__ == self.base and found.__module__.partition(".")[0] == self.module
+            for found in type(source).__mro__
+        )
+
+
+def _write_bytes(content: bytes, folder: Path) -> Path:
+    suffix = ".onnx"
+    if content[4:8] == b"TFL3":
+        suffix = ".tflite"
+    elif content[:2] == b"\x1f\x8b":
+        suffix = ".nnef.tgz"
+    elif content[257:262] == b"ustar":
+        suffix = ".nnef.tar"
+    path = folder / f"model{suffix}"
+    path.write_bytes(content)
+    return path
+
+
+def _write_proto(model: Any, path: Path, example: Any) -> None:
+    path.write_bytes(model.SerializeToString())
+
+
+def _write_torch(module: Any, path: Path, example: Any) -> None:
+    import torch
+
+    if example is None:
+        raise UsageError(
+            "a PyTorch module is exported by running it", remedy="give example=inputs, a tensor"
+        )
+    inputs = tuple(example) if isinstance(example, tuple | list) else (example,)
+    was_training = module.training
+    module.eval()
+    try:
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # The exporter by tracing needs no library but torch itself.
+            torch.onnx.export(module, inputs, str(path), dynamo=False)
+    finally:
+        module.train(was_training)
+
+
+def _write_keras(model: Any, path: Path, example: Any) -> None:
+    model.export(str(path), format="onnx", verbose=False)
+
+
+_KINDS = (
+    _Kind("onnx", "ModelProto", _write_proto),
+    _Kind("torch", "Module", _write_torch),
+    _Kind("keras", "Model", _write_keras),
+)
+
+
+def as_file(source: Any, example: Any, use: Callable[[Path], Any]) -> Any:
+    """Return what a function makes of a model as a file, which is there only meanwhile."""
+    with tempfile.TemporaryDirectory(prefix="nnef-hw-") as folder:
+        return use(write_source(source, Path(folder), example))

@@ -1,0 +1,163 @@
+"""A network on many boards: what each would make of it, before anything is built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from nnef_hw.architecture import Plan
+from nnef_hw.architectures import AUTO, able_architectures
+from nnef_hw.build.choice import Candidates, choose_plan
+from nnef_hw.build.fixed import DEFAULT_SCHEME, fix_model
+from nnef_hw.devices import Target
+from nnef_hw.errors import ErrorGroup, NnefHwError
+from nnef_hw.ir import Graph, Stage
+from nnef_hw.ir.batch import join_batch, join_steps, sample_extents
+from nnef_hw.passes import simplify
+from nnef_hw.quantize import Scheme
+from nnef_hw.samples import Samples
+
+__all__ = ["Outlook", "noise", "roughly_fixed", "survey"]
+
+FRAMES = 8
+STEPS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a board would make of a network.
+
+    Parameters
+    ----------
+    board, device
+        Names of the board and its FPGA.
+    clock_mhz
+        Clock of the accelerator.
+    arch, cycles_per_inference, inferences_per_second, multipliers, mac_utilization
+        The best plan; cycles are exact. None if there is none.
+    lut, dsp, bram
+        Shares of the device that it takes, 0..1, LUTs estimated; 0 of what the device has not.
+    bottleneck
+        The layer that takes most cycles.
+    refusal, remedy
+        Why there is no plan, and what would help.
+    """
+
+    board: str
+    device: str
+    clock_mhz: float
+    arch: str | None = None
+    cycles_per_inference: int | None = None
+    inferences_per_second: float | None = None
+    multipliers: int | None = None
+    mac_utilization: float | None = None
+    lut: float | None = None
+    dsp: float | None = None
+    bram: float | None = None
+    bottleneck: str | None = None
+    refusal: str = ""
+    remedy: str = ""
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is a plan."""
+        return self.arch is not None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {"fits": self.fits, **asdict(self)}
+
+
+def survey(
+    fixed: Graph,
+    targets: Iterable[Target],
+    *,
+    arch: str = AUTO,
+    clock_mhz: float | None = None,
+    target_fps: float | None = None,
+) -> Iterator[Outlook]:
+    """Yield what every board would make of a fixed graph.
+
+    Raises
+    ------
+    UnsupportedError, ErrorGroup
+        If it has layers that cannot be built, on whatever board.
+    """
+    able = able_architectures(arch, fixed)
+    for target in targets:
+        clock = clock_mhz or target.clock_mhz
+        try:
+            plan, _ = choose_plan(
+                Candidates(able), fixed, target, clock_mhz=clock, target_fps=target_fps
+            )
+        except NnefHwError as error:
+            yield _refused(target, clock, error)
+        else:
+            yield _planned(target, plan)
+
+
+def roughly_fixed(graph: Graph, samples: Samples | None, scheme: Scheme = DEFAULT_SCHEME) -> Graph:
+    """Return a fixed graph to plan with: formats are right, codes only if there are samples.
+
+    Without samples ranges come from noise. Cycles, multipliers and block RAMs do not depend on
+    them; LUTs do, by a few in a hundred.
+
+    Raises
+    ------
+    UnsupportedError, ErrorGroup
+        If the model has layers that cannot be built.
+    """
+    if graph.stage == Stage.FIXED or samples is not None:
+        return fix_model(graph, samples, scheme)[0]
+    simple = simplify(graph) if graph.stage == Stage.FLOAT else graph
+    rough = replace(
+        scheme, calibration="minmax", weight_rounding="nearest", correct_bias=False, equalize=False
+    )
+    return fix_model(simple, noise(simple), rough)[0]
+
+
+def noise(graph: Graph) -> Samples:
+    """Return a few samples of nothing for a graph: numbers of mean 0 and variance 1, seeded."""
+    rng = np.random.default_rng(0)
+    inputs = {}
+    for name in graph.inputs:
+        shape = graph.tensor(name).shape
+        extents = sample_extents(shape)
+        if graph.states:
+            inputs[name] = join_steps(rng.normal(size=(FRAMES, STEPS, *extents)), shape)
+        else:
+            inputs[name] = join_batch(rng.normal(size=(FRAMES, *extents)), shape)
+    return Samples(inputs)
+
+
+def _planned(target: Target, plan: Plan) -> Outlook:
+    device, used = target.device, plan.resources
+    slowest = max(plan.stations, key=lambda station: station.cycles, default=None)
+    return Outlook(
+        board=target.name,
+        device=device.name,
+        clock_mhz=plan.clock_mhz,
+        arch=plan.arch,
+        cycles_per_inference=plan.interval,
+        inferences_per_second=plan.clock_mhz * 1e6 / plan.interval,
+        multipliers=plan.multipliers,
+        mac_utilization=plan.mac_utilization,
+        lut=used.lut / device.lut,
+        dsp=used.dsp / device.dsp if device.dsp else 0.0,
+        bram=used.bram / device.bram if device.bram else 0.0,
+        bottleneck=None if slowest is None else slowest.name,
+    )
+
+
+def _refused(target: Target, clock_mhz: float, error: NnefHwError) -> Outlook:
+    errors = error.errors if isinstance(error, ErrorGroup) else (error,)
+    return Outlook(
+        board=target.name,
+        device=target.device.name,
+        clock_mhz=clock_mhz,
+        refusal="; ".join(each.reason for each in errors),
+        remedy="; ".join(dict.fromkeys(each.remedy for each in errors if each.remedy)),
+    )

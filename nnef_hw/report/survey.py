@@ -1,0 +1,52 @@
+"""What boards would make of a network, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from nnef_hw.report import units
+
+__all__ = ["Row", "survey_tables"]
+
+
+class Row(Protocol):
+    """What a board would make of it: :class:`nnef_hw.build.survey.Outlook`."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is a plan."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+
+
+def survey_tables(outlooks: Sequence[Row]) -> Iterator[RenderableType]:
+    """Yield a table of the boards that do, the fastest first, and why others do not."""
+    fitting = [outlook.to_json() for outlook in outlooks if outlook.fits]
+    table = Table(box=None, pad_edge=False)
+    for heading in ("board", "arch"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("MHz", "cycles", "inferences/s", "mult", "busy", "LUT", "DSP", "BRAM"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("bound by")
+    for row in sorted(fitting, key=lambda row: -row["inferences_per_second"]):
+        table.add_row(
+            row["board"], row["arch"], f"{row['clock_mhz']:g}",
+            units.count(row["cycles_per_inference"]), units.rate(row["inferences_per_second"]),
+            units.count(row["multipliers"]), units.percent(row["mac_utilization"]),
+            *(units.percent(row[key]) for key in ("lut", "dsp", "bram")), row["bottleneck"],
+        )  # fmt: skip
+    if fitting:
+        yield table
+    refused: dict[tuple[str, str], list[str]] = {}
+    for outlook in outlooks:
+        if not outlook.fits:
+            row = outlook.to_json()
+            refused.setdefault((row["refusal"], row["remedy"]), []).append(row["board"])
+    for (refusal, remedy), boards in refused.items():
+        yield Text(f"\n{', '.join(boards)}: {refusal}" + (f"; {remedy}" if remedy else ""))

@@ -1,0 +1,243 @@
+"""The Python API: the same results as the command line, from what users have at hand."""
+
+import contextlib
+import subprocess
+import sys
+import types
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import nnef_hw as nh
+from nnef_hw.build.options import BuildOptions
+from nnef_hw.build.pipeline import build as build_files
+from nnef_hw.errors import SampleError, TargetError, UsageError
+
+
+@pytest.fixture
+def samples(sources):
+    """Arrays by name."""
+    return dict(np.load(sources / "samples.npz"))
+
+
+@pytest.fixture
+def proto():
+    """A matrix product as an ONNX model."""
+    weights = numpy_helper.from_array(np.eye(3, 2, dtype=np.float32), "w")
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 2])
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    graph = helper.make_graph([node], "product", [x], [y], [weights])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+def test_names_are_there_and_nothing_is_imported_before_its_use():
+    program = (
+        "import sys, nnef_hw as nh; print(sorted(m for m in sys.modules if 'nnef_hw.' in m)); "
+        "nh.open_device; print('amaranth' in sys.modules, set(nh.__all__) <= set(dir(nh)))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.splitlines() == ["[]", "False True"]
+    assert all(getattr(nh, name) is not None for name in nh.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'lode'"):
+        _ = nh.lode
+
+
+def test_a_model_knows_its_interface(model):
+    assert model.inputs == {"image": (1, 1, 6, 6)}
+    assert list(model.outputs.values()) == [(1, 4)]
+    check = model.check()
+    assert check
+    assert check.architectures["streaming"]
+
+
+def test_real_and_fixed_results_are_those_of_the_references(model, fixed, samples):
+    (name,) = model.outputs
+    real, codes = model.run(samples["inputs"])[name], fixed.run_codes(samples)[name]
+    assert real.shape == codes.shape == (len(samples["labels"]), 4)
+    qtype = fixed.graph.tensor(name).qtype
+    np.testing.assert_array_equal(fixed.run(samples["inputs"])[name], qtype.dequantize(codes))
+    # A few results are outside of the range that was calibrated.
+    assert np.median(np.abs(fixed.run(samples)[name] - real)) < qtype.scale
+
+
+def test_samples_come_in_every_way(model, samples, sources):
+    (name,) = model.inputs
+    inputs, labels = samples["inputs"], samples["labels"]
+    ways = [
+        sources / "samples.npz", str(sources / "samples.npz"), samples, (inputs, labels),
+        {name: inputs, "labels": labels}, inputs.tolist(),
+    ]  # fmt: skip
+    assert len({model.quantize(way).hash for way in ways}) == 1
+    with pytest.raises(SampleError, match="tuple of 3"):
+        model.quantize((inputs, labels, labels))
+    with pytest.raises(SampleError, match=r"samples: array 'inputs' has shape \[2, 3\]"):
+        model.quantize(np.zeros([2, 3]))
+    with pytest.raises(SampleError, match="samples"):
+        model.quantize()
+
+
+def test_options_of_quantization(model, samples):
+    narrow = model.quantize(samples, weight_bits=4)
+    assert set(narrow.weight_bits.values()) == {4}
+    with pytest.raises(UsageError, match="no option 'weight_bit'") as caught:
+        model.quantize(samples, weight_bit=4)
+    assert "did you mean 'weight_bits'" in caught.value.remedy
+    with pytest.raises(UsageError, match=r"weight_bits must be in 1\.\.8, not 9"):
+        model.quantize(samples, weight_bits=9)
+    with pytest.raises(UsageError, match="board is for a search"):
+        model.quantize(samples, board="icebreaker")
+    searched = model.quantize(samples, accuracy_drop=100.0, board="icebreaker")
+    assert min(searched.weight_bits.values()) < 8
+
+
+def test_what_quantization_loses(fixed, samples):
+    compared = fixed.compare()
+    assert compared.accuracy["metric"] == "accuracy"
+    assert min(value for value in compared.sqnr_db.values() if value is not None) > 20
+    assert fixed.compare(samples).accuracy is not None
+    assert fixed.compare(samples["inputs"]).accuracy is None
+
+
+def test_a_plan_is_that_of_a_build(plan, build):
+    assert plan.interval == build.report["cycles_per_inference"]
+    assert plan.latency == build.report["latency_cycles"]
+    assert plan.inferences_per_second == plan.clock_mhz * 1e6 / plan.interval
+    later = {"resources", "seconds", "commands", "simulation", "accuracy", "layers"}
+    for key in plan.report.keys() - later:
+        assert plan.report[key] == build.report[key], key
+    # A build reads its own copy of the model, whose lines are others.
+    for mine, found in zip(plan.layers, build.report["layers"], strict=True):
+        assert mine | {"location": ""} == found | {"location": ""}
+    assert plan.resources["lut"]["estimated"] == build.report["resources"]["lut"]["estimated"]
+
+
+def test_wishes_are_kept(fixed):
+    fast = fixed.schedule("ulx3s_85f")
+    slow = fixed.schedule("ulx3s_85f", target_fps=10, arch="streaming")
+    assert slow.interval > fast.interval
+    assert slow.resources["lut"]["estimated"] < fast.resources["lut"]["estimated"]
+    assert fixed.schedule("none", device="ecp5-25k", clock_mhz=33).clock_mhz == 33
+    assert fixed.schedule("icebreaker", arch="engine").arch == "engine"
+    with pytest.raises(UsageError, match="no architecture 'engin'"):
+        fixed.schedule("icebreaker", arch="engin")
+    with pytest.raises(UsageError, match="clock_mhz must be positive"):
+        fixed.schedule("icebreaker", clock_mhz=-1)
+    with pytest.raises(TargetError, match="does not reach"):
+        fixed.schedule("icebreaker", target_fps=1e9, arch="streaming")
+
+
+def test_hardware_is_the_fixed_model(build, fixed, samples):
+    assert build.report["simulation"]["bit_exact"]
+    (name,) = fixed.run(samples)
+    for on in ("fixed", "rtl"):
+        found = build.run(samples["inputs"][:3], on=on)[name]
+        np.testing.assert_array_equal(found, fixed.run(samples["inputs"][:3])[name])
+    assert build.simulate(samples["inputs"], limit=4, stall=0.3)["frames"] == 4
+    assert build.simulate()["bit_exact"]
+    assert build.compare(samples)["accuracy"]["rtl"] is not None
+    with pytest.raises(UsageError, match="needs --port"):
+        build.run(samples["inputs"], on="device")
+    with pytest.raises(UsageError, match="nothing runs on 'gpu'"):
+        build.run(samples["inputs"], on="gpu")
+
+
+def test_a_build_is_that_of_the_command_line(build, sources, tmp_path):
+    options = BuildOptions(
+        sources / "tiny.nnef.tgz", "icebreaker", tmp_path / "build",
+        calibrate=sources / "samples.npz", bitstream=False, frames="all",
+    )  # fmt: skip
+    build_files(options)
+    for file in ("rtl/top.v", "plan.json", "manifest.json", "board/board_top.v"):
+        assert (build.path / file).read_bytes() == (options.out / file).read_bytes()
+    opened = nh.open_build(options.out)
+    assert opened.report["cycles_per_inference"] == build.report["cycles_per_inference"]
+    assert opened.verilog == build.verilog
+    assert opened.bitstream is None
+
+
+def test_other_formats_of_the_same_source_are_built_anew(model, samples, tmp_path):
+    texts = set()
+    for bits in (8, 4):
+        plan = model.quantize(samples, weight_bits=bits).schedule("icebreaker")
+        texts.add(plan.build(tmp_path / "build", bitstream=False, frames=2).verilog)
+    assert len(texts) == 2
+
+
+def test_what_boards_would_make_of_it(model, samples, plan):
+    survey = model.plan(["icebreaker", "ulx3s_85f"], samples)
+    assert survey["icebreaker"].cycles_per_inference == plan.interval
+    assert [outlook.board for outlook in survey.fitting] == ["ulx3s_85f", "icebreaker"]
+    rough = model.plan("icebreaker")
+    assert rough["icebreaker"].cycles_per_inference == plan.interval
+    with pytest.raises(KeyError):
+        _ = rough["ulx3s_85f"]
+    refused = model.plan("icebreaker", target_fps=1e9)["icebreaker"]
+    assert not refused.fits
+    assert "does not reach" in refused.refusal
+    assert refused.remedy
+
+
+def test_every_value_shows_itself(model, fixed, plan, build):
+    survey = model.plan("icebreaker")
+    for value in (model, model.check(), fixed, fixed.compare(), plan, build, survey):
+        text, page = repr(value), value._repr_html_()
+        assert text
+        assert "Traceback" not in text
+        assert page.startswith(("<pre", "<iframe"))
+    assert "conv" in repr(model)
+    assert f"{plan.interval:,} cycles" in repr(plan)
+    assert "bit-exact" in repr(build)
+    assert "inferences/s" in repr(survey)
+
+
+class TestSources:
+    """Models that are not files."""
+
+    def test_bytes_are_known_by_their_beginning(self, sources, proto):
+        archive = (sources / "tiny.nnef.tgz").read_bytes()
+        assert nh.load(archive).inputs == {"image": (1, 1, 6, 6)}
+        assert nh.load(bytearray(proto.SerializeToString())).inputs == {"x": (1, 3)}
+
+    def test_onnx_models(self, proto):
+        assert isinstance(proto, onnx.ModelProto)
+        x = np.arange(6.0).reshape(2, 3)
+        np.testing.assert_array_equal(nh.load(proto).run(x)["y"], x[:, :2])
+
+    def test_modules_of_pytorch(self, monkeypatch, proto):
+        """The exporter is replaced: the tests need no PyTorch."""
+
+        class Module:
+            training = True
+
+            def eval(self):
+                self.training = False
+
+            def train(self, mode):
+                self.training = mode
+
+        Module.__module__ = "torch.nn.modules.module"
+        net = type("Net", (Module,), {"__module__": "__main__"})()
+        exported = []
+
+        class Onnx:
+            @staticmethod
+            def export(module, inputs, path, *, dynamo):
+                exported.append((module.training, inputs, dynamo))
+                onnx.save(proto, path)
+
+        torch = types.SimpleNamespace(onnx=Onnx, no_grad=contextlib.nullcontext)
+        monkeypatch.setitem(sys.modules, "torch", torch)
+        assert nh.load(net, example="tensor").outputs == {"y": (1, 2)}
+        assert exported == [(False, ("tensor",), False)]
+        assert net.training
+        with pytest.raises(UsageError, match="exported by running it"):
+            nh.load(net)
+
+    def test_anything_else_is_refused(self):
+        with pytest.raises(UsageError, match="dict objects are not models"):
+            nh.load({})

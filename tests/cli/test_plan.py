@@ -1,0 +1,57 @@
+"""``plan``: what boards would make of a model."""
+
+import re
+
+from cli_cases import MODEL, UNSTREAMED_MODELS
+
+from nnef_hw.boards import BOARDS
+
+
+def test_every_board_is_asked(cli, tiny):
+    found = cli("plan", tiny / "tiny.nnef.tgz", "--json").json
+    assert [row["board"] for row in found["boards"]] == [board.name for board in BOARDS]
+    assert not found["calibrated"]
+    assert all(row["fits"] and not row["refusal"] for row in found["boards"])
+
+
+def test_cycles_are_those_of_a_build(cli, tiny, built):
+    report = cli("sim", built, "--json").json
+    for samples in ((), ("--calibrate", tiny / "samples.npz")):
+        found = cli("plan", tiny / "tiny.nnef.tgz", "--board", "icebreaker", *samples, "--json")
+        (row,) = found.json["boards"]
+        assert row["cycles_per_inference"] == report["steady_cycles_per_inference"]
+
+
+def test_the_fastest_stands_first_and_refusals_below(cli):
+    text = cli("plan", MODEL, "--board", "fomu_pvt,ulx3s_85f", "--arch", "streaming").out
+    assert re.search(r"^board .*\nulx3s_85f .*\nfomu_pvt ", text)
+    result = cli("plan", MODEL, "--board", "fomu_pvt,ulx3s_85f", "--target-fps", "50000")
+    assert result.status == 0
+    assert re.search(r"\nulx3s_85f +streaming ", result.out)
+    assert re.search(r"\n\nfomu_pvt: model 'digits_cnn' does not reach 50000 ", result.out)
+
+
+def test_nothing_that_fits_is_an_error(cli):
+    result = cli("plan", MODEL, "--board", "fomu_pvt", "--target-fps", "1e9")
+    assert result.status == 2
+    assert "fomu_pvt: " in result.out
+
+
+def test_wrong_wishes(cli, tmp_path):
+    for arguments, message in (
+        (("--board", "fomu"), "board 'fomu' is not known; did you mean"),
+        (("--arch", "engin"), "there is no architecture 'engin'"),
+        (("--freq", "-3"), "--freq must be positive"),
+        (("--bits", "auto"), "plans take the widths that they are given"),
+        (("--calibrate", tmp_path / "none.npz"), "none.npz does not exist"),
+    ):
+        result = cli("plan", MODEL, *arguments)
+        assert (result.status, result.out) == (2, "")
+        assert message in result.err
+
+
+def test_a_model_that_cannot_be_built_is_refused_once(cli, tmp_path):
+    ((write, message),) = UNSTREAMED_MODELS.values()
+    result = cli("plan", write(tmp_path))
+    assert (result.status, result.out) == (2, "")
+    assert result.err.count(message) == 1
