@@ -36,6 +36,10 @@ from nnef_hw.samples import Given, take_samples
 __all__ = ["Check", "Model", "Survey", "load"]
 
 
+UNNAMED = {"main_graph", "model"}
+"""What exporters call a network that has no name."""
+
+
 @dataclass(frozen=True, repr=False)
 class Check(Shown):
     """Whether a model can be built; true if it can.
@@ -327,4 +331,7 @@ def load(
 
     if isinstance(source, str | Path):
         return Model(read(Path(source)))
-    return Model(as_file(source, example, read))
+    graph = as_file(source, example, read)
+    if graph.name in UNNAMED:
+        graph = replace(graph, name=type(source).__name__)
+    return Model(graph)

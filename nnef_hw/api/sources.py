@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -90,9 +91,17 @@ def _write_torch(module: Any, path: Path, example: Any) -> None:
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # The exporter by tracing needs no library but torch itself.
-            torch.onnx.export(module, inputs, str(path), dynamo=False)
+            torch.onnx.export(
+                module, inputs, str(path), dynamo=False, input_names=_arguments(module, inputs)
+            )
     finally:
         module.train(was_training)
+
+
+def _arguments(module: Any, inputs: tuple[Any, ...]) -> list[str]:
+    """Return what a module calls its inputs."""
+    names = list(inspect.signature(module.forward).parameters)
+    return names[: len(inputs)]
 
 
 def _write_keras(model: Any, path: Path, example: Any) -> None:

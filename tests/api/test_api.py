@@ -220,20 +220,25 @@ class TestSources:
             def train(self, mode):
                 self.training = mode
 
+            def forward(self, image, mask=None):
+                raise AssertionError("the exporter runs it")
+
         Module.__module__ = "torch.nn.modules.module"
         net = type("Net", (Module,), {"__module__": "__main__"})()
         exported = []
 
         class Onnx:
             @staticmethod
-            def export(module, inputs, path, *, dynamo):
-                exported.append((module.training, inputs, dynamo))
+            def export(module, inputs, path, *, dynamo, input_names):
+                exported.append((module.training, inputs, dynamo, input_names))
+                proto.graph.name = "main_graph"
                 onnx.save(proto, path)
 
         torch = types.SimpleNamespace(onnx=Onnx, no_grad=contextlib.nullcontext)
         monkeypatch.setitem(sys.modules, "torch", torch)
-        assert nh.load(net, example="tensor").outputs == {"y": (1, 2)}
-        assert exported == [(False, ("tensor",), False)]
+        model = nh.load(net, example="tensor")
+        assert (model.name, model.outputs) == ("Net", {"y": (1, 2)})
+        assert exported == [(False, ("tensor",), False, ["image"])]
         assert net.training
         with pytest.raises(UsageError, match="exported by running it"):
             nh.load(net)
