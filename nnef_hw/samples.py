@@ -182,8 +182,8 @@ def check_samples(arrays: Mapping[str, NDArray[Any]], graph: Graph, source: str)
                 remedy=f"store {expected}{also} with the sample number as the first axis",
             )
         shape = graph.tensor(name).shape
-        inputs[name] = _check(source, key, arrays[key], shape, is_sequence=bool(graph.states))
-        if graph.states and split_samples(arrays[key], shape) is not None:
+        inputs[name] = _check(source, key, arrays[key], shape, is_sequence=graph.is_sequential)
+        if graph.is_sequential and split_samples(arrays[key], shape) is not None:
             lone = True
     counts = {len(x) for x in inputs.values()}
     labels = arrays.get("labels")
@@ -193,7 +193,7 @@ def check_samples(arrays: Mapping[str, NDArray[Any]], graph: Graph, source: str)
         counts.add(len(labels) if labels.ndim else 0)
     if len(counts) > 1:
         raise SampleError(f"{source}: arrays have different numbers of samples: {sorted(counts)}")
-    steps = {x.shape[1] for x in inputs.values()} if graph.states else {1}
+    steps = {x.shape[1] for x in inputs.values()} if graph.is_sequential else {1}
     if len(steps) > 1:
         raise SampleError(f"{source}: sequences have different numbers of steps: {sorted(steps)}")
     if labels is not None and not np.issubdtype(labels.dtype, np.integer):
@@ -211,7 +211,7 @@ def labelled(
     Labels of a graph with states are of every step of ``outputs`` [N, T, ...], or of the last one
     of every sequence: their number tells.
     """
-    if not graph.states:
+    if not graph.is_sequential:
         return outputs, labels
     extents = sample_extents(graph.tensor(graph.outputs[0]).shape)
     steps = outputs.reshape(-1, outputs.shape[outputs.ndim - len(extents) - 1], *extents)

@@ -14,8 +14,9 @@ __all__ = ["State"]
 class State(wiring.Component):
     """Give a frame of initial codes after reset, then hand on the input; golden model: that.
 
-    A beat per cycle. The initial codes begin in the second cycle after reset. ``o`` is ``i`` behind
-    them, in the same cycle: a queue in front cuts the loop that a state closes.
+    That of a loop gives the initial codes again after ``steps - 1`` frames have passed. A beat per
+    cycle; the initial codes begin in the second cycle after that, or after reset. ``o`` is
+    ``i`` behind them, in the same cycle: a queue in front cuts the loop that a state closes.
 
     Parameters
     ----------
@@ -81,4 +82,10 @@ class State(wiring.Component):
                 position.eq(position + 1),
                 passing.eq(present & final),
             ]
+        if part.passed:
+            done = Signal(range(part.passed))
+            with m.If(passing & self.i.valid & self.o.ready):
+                m.d.sync += done.eq(done + 1)
+                with m.If(done == part.passed - 1):
+                    m.d.sync += [done.eq(0), passing.eq(0), present.eq(0), position.eq(0)]
         return m

@@ -1,7 +1,5 @@
 """Transposition: the codes of an image with its axes in another order."""
 
-import math
-
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -17,8 +15,8 @@ __all__ = ["Transpose"]
 class Transpose(wiring.Component):
     """Give the codes of every frame with the axes of their image in another order.
 
-    Golden model: ``numpy.transpose(image, order)`` of images of any number of axes; the last code
-    of so many ``turns`` of them is the last one of a frame.
+    Golden model: ``numpy.transpose(image, order)`` of images of any number of axes, some of which
+    may run ``backwards``; the last code of so many ``turns`` of them is the last one of a frame.
 
     Gives a beat per cycle; one is read in a cycle after it was taken. There is room for two images;
     the codes of one make room in the cycle after the last of them was read.
@@ -35,13 +33,13 @@ class Transpose(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        image, depth = self.part.image, self.part.memory_depth
+        image, depth, first = self.part.image, self.part.memory_depth, self.part.first
         m.submodules.storage = storage = TiledMemory(self.part.memory, writable=True)
         newest = Signal(range(depth))
         room = Signal(range(depth + 1), init=depth)
         # Codes behind the one that is read next; negative if that has not come.
-        lead = Signal(range(-image, depth), init=-1)
-        offset = Signal(range(image))
+        lead = Signal(range(-image, depth), init=-1 - first)
+        offset = Signal(range(image), init=first)
         is_second = Signal()
         accept, read = Signal(), Signal()
         step, image_end = self._following_step(m, read)
@@ -67,7 +65,7 @@ class Transpose(wiring.Component):
             m.d.sync += newest.eq(Mux(newest == depth - 1, 0, newest + 1))
         with m.If(read):
             m.d.sync += [
-                offset.eq(Mux(image_end, 0, offset + step)),
+                offset.eq(Mux(image_end, first, offset + step)),
                 is_second.eq(is_second ^ image_end),
                 frame_last.eq(frame_end),
             ]
@@ -93,14 +91,13 @@ class Transpose(wiring.Component):
         """Count the axes of the result.
 
         Returns how many codes behind the one that is read the next one comes, and whether it is the
-        last of its image: then the first of the next image follows, one behind.
+        last of its image: then the first of the next image follows.
         """
-        step = Signal(range(-self.part.image, self.part.image + 1))
+        image, axes = self.part.image, self.part.walk
+        onward = image - sum((extent - 1) * stride for extent, stride in axes)
+        step = Signal(range(-image, max(image, onward) + 1))
         carry, back = Const(1), 0
-        m.d.comb += step.eq(1)
-        extents = self.part.extents
-        strides = [math.prod(extents[axis + 1:]) for axis in range(len(extents))]
-        axes = [(extents[axis], strides[axis]) for axis in self.part.order]
+        m.d.comb += step.eq(onward)
         for axis, (extent, stride) in reversed([*enumerate(axes)]):
             counter = Signal(range(extent), name=f"axis{axis}")
             final = counter == extent - 1

@@ -75,7 +75,7 @@ def emit(
         codes = random_codes(fixed, BENCH_FRAMES)
     else:
         codes = quantize_inputs(fixed, samples[:BENCH_FRAMES].inputs)
-    if fixed.states:
+    if fixed.is_sequential:
         # The bench does not reset: it runs steps of one sequence.
         codes = {name: x[0, :BENCH_FRAMES] for name, x in codes.items()}
     fed = payloads(fixed.inputs, plan.inputs, codes)
@@ -93,7 +93,7 @@ def emit(
         (folder / "ip").mkdir()
         beats = {name: len(payload) for name, payload in vectors.items()}
         frames = len(codes[fixed.inputs[0]])
-        bench = axi_testbench(plan, module, beats, frames, restart=bool(fixed.states))
+        bench = axi_testbench(plan, module, beats, frames, restart=fixed.is_sequential)
         (folder / "ip" / f"{module}_axis.v").write_text(axi_wrapper(plan, fixed, module))
         (folder / "ip" / f"{module}_tb.v").write_text(bench)
         (folder / "ip" / "README.md").write_text(ip_readme(plan, fixed, module))

@@ -238,5 +238,5 @@ def ip_readme(plan: Plan, graph: Graph, name: str) -> str:
         model=printable(plan.model),
         define=find_device(plan.device).family.define,
         ports="\n".join(f"* {line}" for line in port_lines(plan, graph)),
-        states=STATES if graph.states else "",
+        states=STATES if graph.is_sequential else "",
     )

@@ -86,8 +86,8 @@ def axi_wrapper(plan: Plan, graph: Graph, name: str) -> str:
     return WRAPPER.format(
         model=printable(plan.model),
         name=name,
-        restart=", restart" if graph.states else "",
-        reset="~aresetn | restart" if graph.states else "~aresetn",
+        restart=", restart" if graph.is_sequential else "",
+        reset="~aresetn | restart" if graph.is_sequential else "~aresetn",
         notes="".join(f"// {line}\n" for line in port_lines(plan, graph)),
         ports=_listed(INPUT_PORTS, inputs, OUTPUT_PORTS, outputs),
         wires="".join(WIRE.format(**fields) for fields in outputs),

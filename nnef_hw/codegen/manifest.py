@@ -70,10 +70,14 @@ def make_manifest(
 
 def _states(graph: Graph) -> dict[str, Any]:
     """Return what the network keeps from step to step, if anything: an ABORT resets it."""
-    if not graph.states:
+    if not graph.is_sequential:
         return {}
     return {
-        "states": [{"name": name, "shape": list(graph.tensor(name).shape)} for name in graph.states]
+        "states": [
+            {"name": name, "shape": list(graph.tensor(name).shape)}
+            for name, state in graph.states.items()
+            if state.goes_on
+        ]
     }
 
 

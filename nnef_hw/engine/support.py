@@ -29,9 +29,10 @@ def check_engine(graph: Graph) -> list[NnefHwError]:
         location = what.location if what else None
         errors.append(UnsupportedError(reason, remedy=remedy, location=location))
 
-    for name in graph.states:
+    for name, state in graph.states.items():
+        when = "inferences" if state.goes_on else "the steps of a loop"
         refuse(
-            f"the variable {name!r} keeps a value between inferences, which the engine cannot",
+            f"the variable {name!r} keeps a value between {when}, which the engine cannot",
             STREAM,
             graph.tensor(name),
         )

@@ -53,19 +53,29 @@ class Quantization:
 class State:
     """What a tensor keeps from one inference to the next (``update`` of a variable).
 
+    Or, within a loop, from one of its steps to the next.
+
     Parameters
     ----------
     initial
-        Value in the first inference.
+        Value in the first inference, or in the first step of every inference.
     result
-        Tensor whose value it takes for the next inference.
+        Tensor whose value it takes for the next inference or step.
     label
         The variable's label; None if it has none.
+    steps
+        Steps of the loop, after which it begins anew; 1 if it goes on through all inferences.
     """
 
     initial: NDArray[Any]
     result: str
     label: str | None = None
+    steps: int = 1
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether an inference begins with what the one before has left."""
+        return self.steps == 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,7 +186,8 @@ class Graph:
 
     ``states`` are tensors without a producer and without data: each holds a value that the
     inference before left, so no pass can take it for a constant. ``rounding`` is how the model's
-    author rounds sums (:class:`nnef_hw.quantize.Scheme`); None if nothing is known.
+    author rounds sums (:class:`nnef_hw.quantize.Scheme`); None if nothing is known. ``repeated``
+    says of inputs that are the states of loops how often they come in an inference.
     """
 
     name: str
@@ -187,8 +198,10 @@ class Graph:
     stage: Stage = Stage.FLOAT
     states: Mapping[str, State] = field(default_factory=dict)
     rounding: str | None = None
+    repeated: Mapping[str, int] = field(default_factory=dict)
     _producers: dict[str, Node] = field(init=False, repr=False, default_factory=dict)
     _consumers: dict[str, list[Node]] = field(init=False, repr=False, default_factory=dict)
+    _steps: dict[str, int] = field(init=False, repr=False, default_factory=dict)
 
     def _connect(self) -> None:
         """Note who computes and who reads what, once somebody asks."""
@@ -217,6 +230,25 @@ class Graph:
             if not found.isdisjoint(node.inputs):
                 found.update(node.outputs)
         return found
+
+    @property
+    def is_sequential(self) -> bool:
+        """Whether its samples are sequences: whether a state goes on from one to the next."""
+        return any(state.goes_on for state in self.states.values())
+
+    def steps(self, tensor: str) -> int:
+        """Return how often a tensor is computed in an inference: more than once in a loop."""
+        if not self._steps:
+            self._steps.update(dict.fromkeys(self.inputs, 1), **self.repeated)
+            self._steps.update({name: state.steps for name, state in self.states.items()})
+            for node in self.nodes:
+                steps = max((self._steps.get(name, 1) for name in node.inputs), default=1)
+                if node.has(Trait.ENTERS_LOOP):
+                    steps = self._steps.get(node.inputs[0], 1) * node.attrs["steps"]
+                elif node.has(Trait.LEAVES_LOOP):
+                    steps //= node.attrs["steps"]
+                self._steps.update(dict.fromkeys(node.outputs, steps))
+        return self._steps.get(tensor, 1)
 
     def tensor(self, name: str) -> Tensor:
         """Return a tensor by name."""
@@ -261,4 +293,5 @@ class Graph:
             stage=self.stage if stage is None else stage,
             states=self.states,
             rounding=self.rounding if rounding is None else rounding,
+            repeated=self.repeated,
         )

@@ -107,9 +107,10 @@ class _Parser(Tokens):
         elif keyword == "state":
             self.expect("<-")
             result = self.use(scope)
-            label = self.properties(("label",)).get("label")
+            said = self.properties(("label", "steps"))
             self.expect("=")
-            scope.states[tensor["name"]] = State(self.typed_array(), result, label)
+            label, steps = said.get("label"), said.get("steps", 1)
+            scope.states[tensor["name"]] = State(self.typed_array(), result, label, steps)
         elif keyword == "constant":
             self.expect("=")
             default = DEFAULT_DTYPES.get(tensor["dtype"], "")

@@ -80,7 +80,8 @@ class _Printer:
 
     def _state(self, state: State) -> str:
         label = "" if state.label is None else f" label={state.label!r}"
-        return f" <- {_name(state.result)}{label} = {self._value(state.initial)}"
+        steps = "" if state.goes_on else f" steps={state.steps}"
+        return f" <- {_name(state.result)}{label}{steps} = {self._value(state.initial)}"
 
     def _node(self, graph: Graph, node: Node) -> Iterator[str]:
         results = [self._tensor(graph.tensor(name), node.location) for name in node.outputs]

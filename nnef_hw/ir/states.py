@@ -23,6 +23,7 @@ def open_states(graph: Graph) -> Graph:
         inputs=(*graph.inputs, *graph.states),
         outputs=(*graph.outputs, *(state.result for state in graph.states.values())),
         states={},
+        repeated={name: state.steps for name, state in graph.states.items() if not state.goes_on},
     )
 
 
@@ -43,6 +44,7 @@ def close_states(step: Graph, states: Mapping[str, State]) -> Graph:
             name: replace(state, result=result)
             for (name, state), result in zip(states.items(), step.outputs[-count:], strict=True)
         },
+        repeated={},
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import repeat
 
 from nnef_hw.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.devices import Device
@@ -17,8 +18,9 @@ __all__ = ["State"]
 class State(Pipe):
     """Gives ``count`` initial codes after reset, and from then on what comes.
 
-    Its contents are the initial ``codes`` of a frame. The queue in front of it holds what a step
-    leaves, as far as the layers around it do not.
+    That of a loop gives them anew before every ``steps - 1`` frames that come. Its contents are the
+    initial ``codes`` of a frame. The queue in front of it holds what a step leaves, as far as the
+    layers around it do not.
 
     Parameters
     ----------
@@ -31,6 +33,8 @@ class State(Pipe):
     style
         Where the initial codes are: ``"equal"`` if all are one code, ``"logic"`` for LUTs, or
         ``"block"``.
+    steps
+        Steps of its loop; 1 if it goes on for ever.
     """
 
     component = "nnef_hw.rtl.state:State"
@@ -42,6 +46,12 @@ class State(Pipe):
     signed: bool
     ram: BlockRam
     style: str = "equal"
+    steps: int = 1
+
+    @property
+    def passed(self) -> int:
+        """Codes that pass between initial ones."""
+        return (self.steps - 1) * self.count
 
     @property
     def tiling(self) -> Tiling:
@@ -56,21 +66,26 @@ class State(Pipe):
     def features(self) -> Mapping[str, float]:
         in_logic = self.style == "logic"
         return {
-            "counter bits": counter_bits(self.count),
+            "counter bits": counter_bits(self.count) + counter_bits(self.passed),
             "code bits": self.bits,
             "table": self.bits * rom_luts(self.count) if in_logic else 0.0,
         }
 
     def flip_flops(self, device: Device) -> int:
         del device
-        return counter_bits(self.count) + 3 + self.bits * (self.style == "logic")
+        counters = counter_bits(self.count) + counter_bits(self.passed)
+        return counters + 3 + self.bits * (self.style == "logic")
 
     def process(self, target: Stream, *origins: Stream) -> Process:
         [origin] = origins
-        last = 0
-        for _ in range(self.count):
-            last = yield target, last + 1
+        time = 0
         while True:
-            offered = yield origin
-            last = yield target, max(offered, last + 1)
-            origin.accept(last)
+            # The first initial code is fetched in a cycle of its own.
+            time += 1
+            for _ in range(self.count):
+                time = 1 + (yield target, time)
+            for _ in repeat(None, self.passed) if self.passed else repeat(None):
+                offered = yield origin
+                accepted = yield target, max(offered, time)
+                origin.accept(accepted)
+                time = accepted + 1

@@ -26,6 +26,8 @@ class Transpose(Reorder):
         The input's axes in the order of the result's.
     turns
         Images of a frame.
+    backwards
+        Axes of the input that are read from their end.
 
     Raises
     ------
@@ -40,6 +42,7 @@ class Transpose(Reorder):
     extents: tuple[int, ...]
     order: tuple[int, ...]
     turns: int = 1
+    backwards: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         axes = list(range(len(self.extents)))
@@ -47,6 +50,8 @@ class Transpose(Reorder):
             raise ValueError(
                 f"Transpose order must be one of the axes 0..{axes[-1]}, not {self.order!r}"
             )
+        if not set(self.backwards) <= set(axes):
+            raise ValueError(f"Transpose has axes 0..{axes[-1]}, not {self.backwards!r}")
         if self.turns < 1:
             raise ValueError(f"Transpose needs at least one image, not {self.turns!r}")
 
@@ -54,6 +59,18 @@ class Transpose(Reorder):
     def image(self) -> int:
         """Codes of an image."""
         return math.prod(self.extents)
+
+    @property
+    def walk(self) -> tuple[tuple[int, int], ...]:
+        """Extents of the result's axes, and how far apart their codes came."""
+        strides = [math.prod(self.extents[axis + 1 :]) for axis in range(len(self.extents))]
+        signs = [-1 if axis in self.backwards else 1 for axis in range(len(self.extents))]
+        return tuple((self.extents[axis], signs[axis] * strides[axis]) for axis in self.order)
+
+    @property
+    def first(self) -> int:
+        """Place of the code of an image that is read first."""
+        return -sum(min(0, (extent - 1) * stride) for extent, stride in self.walk)
 
     @property
     def memory_depth(self) -> int:
@@ -68,4 +85,4 @@ class Transpose(Reorder):
         image = np.arange(math.prod(self.extents)).reshape(self.extents)
         frees = np.zeros(image.size, np.int64)
         frees[-1] = image.size
-        return image.transpose(self.order).reshape(-1), frees
+        return np.flip(image, self.backwards).transpose(self.order).reshape(-1), frees

@@ -11,6 +11,7 @@ from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.ir.operators import CanonicalOperator, PerOperator, PoolAttributes
 from nnef_hw.passes.check_data_movement import check_data_movement
 from nnef_hw.passes.editor import channel_values, is_trivial
+from nnef_hw.passes.lower_scan import obstacle
 from nnef_hw.passes.names import authors_name
 from nnef_hw.reference.windows import pool_counts
 
@@ -78,13 +79,8 @@ def _problems(graph: Graph, node: Node) -> Iterator[Problem]:
 
 def _missing(graph: Graph, node: Node) -> Problem:
     """Say why there is no hardware for an operator."""
-    if node.op == "scan":
-        axis, step = node.attrs["scans"][0]
-        steps = graph.tensor(node.inputs[0]).shape[axis] // abs(step)
-        return (
-            f"it is a loop of {steps} steps, which is not supported in hardware",
-            "use a network without recurrent layers",
-        )
+    if node.op == "scan" and (found := obstacle(graph, node)) is not None:
+        return found
     default = "use convolutions, linear layers, pools, functions and arithmetic"
     return "this operator is not supported", _REMEDIES.get(node.op, default)
 
@@ -252,7 +248,10 @@ def _pad(graph: Graph, node: Node) -> Iterator[Problem]:
         yield f"padding {padding} reaches beyond rows and columns", "pad channels by concat"
 
 
-@checks("depth_to_space", "nearest_upsample")
+@checks(
+    "begin_steps", "depth_to_space", "join_steps", "last_step", "nearest_upsample",
+    "reverse_steps", "split_steps",
+)  # fmt: skip
 def _moved(graph: Graph, node: Node) -> Iterator[Problem]:
     yield from _image(graph.tensor(node.outputs[0]).shape)
 

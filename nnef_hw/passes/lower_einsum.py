@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from nnef_hw.ir import Graph, Node
@@ -17,9 +17,10 @@ class LowerEinsum:
 
     * letters of both and of the result count matrices, those of both alone are summed over, those
       of one are its rows or columns -> a ``matmul`` between transposes and reshapes
+    * letters of one alone whose extent is 1 -> a reshape without them
 
     Left alone: other numbers of tensors; letters that occur twice in one, that only one has and not
-    the result, or whose extents differ.
+    the result though there is more than one element, or whose extents differ.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -34,6 +35,7 @@ class LowerEinsum:
 def _lower(editor: Editor, node: Node) -> bool:
     left, _, result = node.attrs["expr"].replace(" ", "").partition("->")
     terms = left.split(",")
+    node, terms = _without_ones(editor, node, terms, result)
     if len(terms) != len(_KINDS) or any(len({*term}) != len(term) for term in terms):
         return False
     shapes = [editor.shape(name) for name in node.inputs]
@@ -70,6 +72,23 @@ def _lower(editor: Editor, node: Node) -> bool:
     last = emit_steps(editor, node, product, f"{node.name}_sums", steps)
     editor.emit(Node("copy", (last,), node.outputs, {}, node.location))
     return True
+
+
+def _without_ones(
+    editor: Editor, node: Node, terms: list[str], result: str
+) -> tuple[Node, list[str]]:
+    """Reshape operands so that they lack letters of extent 1 that nothing else has."""
+    inputs, kept = [], []
+    for place, (name, term) in enumerate(zip(node.inputs, terms, strict=True)):
+        others = result + "".join(terms[:place] + terms[place + 1 :])
+        extents = list(zip(term, editor.shape(name), strict=True))
+        left = [(x, extent) for x, extent in extents if extent > 1 or x in others]
+        if len(left) < len(extents):
+            shape = tuple(extent for _, extent in left)
+            name = emit_steps(editor, node, name, f"{node.name}_operand", [("reshape", shape, {})])
+        inputs.append(name)
+        kept.append("".join(x for x, _ in left))
+    return replace(node, inputs=tuple(inputs)), kept
 
 
 _KINDS = ("rows", "columns")

@@ -28,6 +28,8 @@ class UnrollScan:
         for node in graph.nodes:
             if node.op == "scan" and self._is_short(graph, node):
                 _Loop(editor, node, self(node.attrs["body"])).unroll()
+            elif node.op == "scan" and (body := self(node.attrs["body"])) is not node.attrs["body"]:
+                editor.emit(node.with_attrs(body=body))
             else:
                 editor.keep(node)
         return editor.finish()

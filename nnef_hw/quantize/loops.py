@@ -18,7 +18,7 @@ def state_groups(step: Graph, states: Mapping[str, State]) -> dict[str, frozense
     """Return by tensor the tensors that share its format because of a state; without all others.
 
     A state and its next value, what that is a view of, and all on a way from the state to it that
-    only moves and joins codes, as in a shift register.
+    only moves and joins codes, as in a shift register; in a loop, the state with its first value.
 
     Parameters
     ----------
@@ -31,6 +31,7 @@ def state_groups(step: Graph, states: Mapping[str, State]) -> dict[str, frozense
     for name, state in states.items():
         group = {name, state.result, *_views(step, state.result)}
         group |= _behind(step, name) & _before(step, state.result)
+        group |= {node.name for node in step.consumers(name) if node.op == "begin_steps"}
         for other in [other for other in groups if not other.isdisjoint(group)]:
             group |= other
             groups.remove(other)

@@ -63,6 +63,7 @@ class Observation:
     hi: float
     mean: NDArray[np.float64]
     histogram: Histogram
+    count: int = 0
 
 
 def observe(
@@ -78,7 +79,8 @@ def observe(
     volume = sum(tensor.volume for tensor in graph.tensors.values() if tensor.data is None)
     done = 0
     for values in iterate_float(graph, samples, chunk=max(1, min(64, _CHUNK_VALUES // volume))):
-        done += len(next(iter(values.values())))
+        first = next(iter(values))
+        done += len(values[first]) // graph.steps(first)
         for name, activation in values.items():
             x = activation if np.isfinite(activation).all() else _finite(activation)
             mean = x.sum(axis=0, keepdims=True, dtype=np.float64)
@@ -87,11 +89,12 @@ def observe(
             old = found[name]
             old.lo, old.hi = min(old.lo, float(x.min())), max(old.hi, float(x.max()))
             old.mean += mean
+            old.count += len(x)
             old.histogram.add(x, max(-old.lo, old.hi))
         if progress is not None:
             progress("calibrating", done, total)
     for observation in found.values():
-        observation.mean /= done
+        observation.mean /= observation.count
     return found
 
 

@@ -91,7 +91,7 @@ class Judge:
 
     def _flat(self, outputs: Mapping[str, NDArray[Any]]) -> list[FloatArray]:
         """Return outputs [N, values]; of sequences, those of all steps."""
-        axes = 2 if self._graph.states else 1
+        axes = 2 if self._graph.is_sequential else 1
         arrays = (np.asarray(outputs[name], np.float64) for name in self._graph.outputs)
         return [y.reshape(math.prod(y.shape[:axes]), -1) for y in arrays]
 

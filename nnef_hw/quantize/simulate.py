@@ -57,8 +57,13 @@ class Simulation:
     """
 
     def __init__(self, graph: Graph, samples: Mapping[str, NDArray[Any]]) -> None:
-        volume = sum(tensor.volume for tensor in graph.tensors.values() if tensor.data is None)
-        count = len(next(iter(samples.values())))
+        volume = sum(
+            graph.steps(name) * tensor.volume
+            for name, tensor in graph.tensors.items()
+            if tensor.data is None
+        )
+        first = graph.inputs[0]
+        count = len(samples[first]) // graph.steps(first)
         kept = np.arange(0, count, max(1, -(-count * volume // _MAX_VALUES)))
         self._graph = graph
         self._count = len(kept)
@@ -68,9 +73,9 @@ class Simulation:
             if tensor.data is not None
         }
         self._real = {
-            name: np.asarray(samples[name][kept], np.float64).reshape(
-                len(kept), *graph.tensor(name).shape[1:]
-            )
+            name: np.asarray(
+                samples[name].reshape(count, graph.steps(name), -1)[kept], np.float64
+            ).reshape(-1, *graph.tensor(name).shape[1:])
             for name in graph.inputs
         }
         self._fixed: dict[str, FloatArray] = {}
@@ -87,9 +92,9 @@ class Simulation:
 
     def advance(self, node: Node, qtype: QType, constants: Mapping[str, FloatArray]) -> None:
         """Compute a node; ``constants`` are the real numbers that its codes stand for."""
-        step = Step.of(self._graph, node)
-        real = step.run({**self._constants, **self._real}, self._count)
-        fixed = step.run({**self._constants, **constants, **self._fixed}, self._count)
+        step, count = Step.of(self._graph, node), self._count * self._graph.steps(node.name)
+        real = step.run({**self._constants, **self._real}, count)
+        fixed = step.run({**self._constants, **constants, **self._fixed}, count)
         for name, value in fixed.items():
             ordered = np.where(np.isnan(value), -np.inf, value)
             self._fixed[name] = qtype.dequantize(qtype.quantize(ordered))

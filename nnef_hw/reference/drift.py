@@ -31,7 +31,8 @@ class Drift:
 
     def __init__(self, graph: Graph, steps: int) -> None:
         self._graph, self._steps = graph, steps
-        self.names = tuple(dict.fromkeys((*graph.outputs, *graph.states)))
+        lasting = [name for name, state in graph.states.items() if state.goes_on]
+        self.names = tuple(dict.fromkeys((*graph.outputs, *lasting)))
         self._power = {name: np.zeros((2, steps)) for name in self.names}
 
     def add(self, real: Mapping[str, NDArray[Any]], fixed: Mapping[str, NDArray[Any]]) -> None:

@@ -33,7 +33,17 @@ from nnef_hw.numerics import (
     softmax_codes,
 )
 from nnef_hw.reference.float import check_inputs
-from nnef_hw.reference.rearrange import depth_to_space, repeat_pixels, take_slice
+from nnef_hw.reference.loops import run_schedule, schedule
+from nnef_hw.reference.rearrange import (
+    begin_steps,
+    depth_to_space,
+    join_steps,
+    last_step,
+    repeat_pixels,
+    reverse_steps,
+    split_steps,
+    take_slice,
+)
 from nnef_hw.reference.sequences import Sequences
 from nnef_hw.reference.windows import convolve, gather_taps, pad_border, pool_counts
 from nnef_hw.tables import look_up
@@ -137,7 +147,7 @@ def _arranged(
     graph: Graph, inputs: Mapping[str, NDArray[Any]], found: Iterator[dict[str, Codes]]
 ) -> dict[str, Codes]:
     """Join chunks, in the form in which the inputs were given."""
-    if graph.states:
+    if graph.is_sequential:
         return Sequences.of(graph, check_inputs(graph, inputs)).arrange(found)
     chunks = list(found)
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
@@ -186,21 +196,26 @@ def iterate_fixed(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> Iterator[
     """
     arrays = {name: _check_codes(graph, name, np.asarray(x)) for name, x in inputs.items()}
     arrays = {name: x.astype(np.int64) for name, x in check_inputs(graph, arrays).items()}
-    sequences = Sequences.of(graph, arrays) if graph.states else None
+    sequences = Sequences.of(graph, arrays) if graph.is_sequential else None
     count = sequences.extents[0] if sequences else len(next(iter(arrays.values())))
     initial = {
         name: join_batch(state.initial[np.newaxis], state.initial.shape)
         for name, state in graph.states.items()
     }
+    lasting = {name: initial[name] for name, state in graph.states.items() if state.goes_on}
+
+    order = schedule(graph)
+
+    def compute_one(node: Node, values: Mapping[str, Codes], count: int) -> dict[str, Codes]:
+        del count
+        return {node.name: compute_node(graph, node, values)}
 
     def step(values: dict[str, Codes]) -> dict[str, Codes]:
-        for node in graph.nodes:
-            values[node.name] = compute_node(graph, node, values)
-        return values
+        return run_schedule(order, values, initial, compute_one, _samples(values))
 
     def compute(start: int) -> dict[str, Codes]:
         if sequences:
-            return sequences.run(step, initial, start, min(start + CHUNK, count))
+            return sequences.run(step, lasting, start, min(start + CHUNK, count))
         return step({name: x[start : start + CHUNK] for name, x in arrays.items()})
 
     workers = os.cpu_count() or 1
@@ -209,6 +224,10 @@ def iterate_fixed(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> Iterator[
         # no more at a time than there are workers: whoever takes the results may be slower
         for first in range(0, len(starts), workers):
             yield from pool.map(compute, starts[first : first + workers])
+
+
+def _samples(values: Mapping[str, Codes]) -> int:
+    return len(next(iter(values.values()), (0,)))
 
 
 def compute_node(graph: Graph, node: Node, values: Mapping[str, Codes]) -> Codes:
@@ -393,6 +412,31 @@ def _transpose(call: _Call) -> Codes:
     axes = [axis + 1 for axis in call.attr("axes")]
     moved = call.x.reshape(len(call.x), *shape).transpose(0, *axes)
     return join_batch(moved, call.target.shape)
+
+
+@fixed("split_steps")
+def _split_steps(call: _Call) -> Codes:
+    return split_steps(call.x, call.attr("steps"))
+
+
+@fixed("join_steps")
+def _join_steps(call: _Call) -> Codes:
+    return join_steps(call.x, call.attr("steps"))
+
+
+@fixed("last_step")
+def _last_step(call: _Call) -> Codes:
+    return last_step(call.x, call.attr("steps"))
+
+
+@fixed("reverse_steps")
+def _reverse_steps(call: _Call) -> Codes:
+    return reverse_steps(call.x, call.attr("steps"))
+
+
+@fixed("begin_steps")
+def _begin_steps(call: _Call) -> Codes:
+    return begin_steps(*call.args)
 
 
 fixed.require_all()

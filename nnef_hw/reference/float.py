@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from nnef_hw.errors import SampleError
-from nnef_hw.ir import Graph, Node, Tensor, open_states
+from nnef_hw.ir import Graph, Node, Tensor, Trait, open_states
 from nnef_hw.ir.batch import (
     join_batch,
     join_steps,
@@ -34,6 +34,7 @@ from nnef_hw.reference import (
 )
 from nnef_hw.reference.batching import is_batchable
 from nnef_hw.reference.float_quantize import fake_quantize
+from nnef_hw.reference.loops import run_schedule, schedule
 from nnef_hw.reference.program import Program, Step, as_array
 from nnef_hw.reference.registry import Array
 from nnef_hw.reference.sequences import Sequences
@@ -110,46 +111,47 @@ def iterate_float(
     arrays = check_inputs(graph, inputs)
     is_batchable_step = bool(graph.inputs) and is_batchable(open_states(graph))
     compute = _compute(graph, batched=is_batchable_step)
-    if graph.states:
+    if graph.is_sequential:
         sequences = Sequences.of(graph, arrays)
         count, steps = sequences.extents
-        initial = {
-            name: join_batch(
-                as_array(state.initial, graph.tensor(name).dtype)[None], state.initial.shape
-            )
-            for name, state in graph.states.items()
-        }
+        initial = {name: x for name, x in _initial(graph).items() if graph.states[name].goes_on}
         taken = max(1, chunk // steps) if is_batchable_step else 1
         for start in range(0, count, taken):
             yield sequences.run(compute, initial, start, min(start + taken, count))
         return
-    count = next((len(x) for x in arrays.values()), 1)
+    each = {name: graph.steps(name) for name in arrays}
+    count = next((len(x) // each[name] for name, x in arrays.items()), 1)
     step = chunk if is_batchable_step else 1
     for start in range(0, count, step):
-        yield compute({name: x[start : start + step] for name, x in arrays.items()})
+        end = start + step
+        yield compute({n: x[start * each[n] : end * each[n]] for n, x in arrays.items()})
+
+
+def _initial(graph: Graph) -> dict[str, Array]:
+    """Return the values [1, ...] with which states begin."""
+    return {
+        name: join_batch(
+            as_array(state.initial, graph.tensor(name).dtype)[None], state.initial.shape
+        )
+        for name, state in graph.states.items()
+    }
 
 
 def _compute(graph: Graph, *, batched: bool) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
     """Return what computes all activations [n, ...] of inputs and states; n is 1 unless batched."""
     given = (*graph.inputs, *graph.states)
     program = Program(graph, given)
+    run = _runner(graph, program, batched=batched)
     constant = {*graph.outputs, *(state.result for state in graph.states.values())}
     constant -= graph.dependents(given)
 
     def compute(arrays: Mapping[str, Array]) -> dict[str, Array]:
-        batch = next((len(x) for x in arrays.values()), 1)
+        batch = next((len(x) // graph.steps(name) for name, x in arrays.items()), 1)
         values = {
             name: _prepared(graph.tensor(name), x) if name in graph.inputs else x
             for name, x in arrays.items()
         }
-        if batched:
-            values = program.run(values, batch=batch)
-        else:
-            arguments = {name: x.reshape(graph.tensor(name).shape) for name, x in values.items()}
-            values = {
-                name: join_batch(x[np.newaxis], graph.tensor(name).shape)
-                for name, x in program.run(arguments).items()
-            }
+        values = run(values, batch)
         for name in constant:
             x = program.constants[name]
             repeated = np.broadcast_to(x, (batch, *x.shape))
@@ -157,6 +159,64 @@ def _compute(graph: Graph, *, batched: bool) -> Callable[[Mapping[str, Array]], 
         return values
 
     return compute
+
+
+def _runner(
+    graph: Graph, program: Program, *, batched: bool
+) -> Callable[[dict[str, Array], int], dict[str, Array]]:
+    """Return what computes all activations of those that are given, for so many samples."""
+    if any(node.has(Trait.ENTERS_LOOP) for node in graph.nodes):
+        return _loop_runner(graph, program, batched=batched)
+    if batched:
+        return lambda values, batch: program.run(values, batch=batch)
+
+    def run_one(values: dict[str, Array], batch: int) -> dict[str, Array]:
+        del batch
+        arguments = {name: x.reshape(graph.tensor(name).shape) for name, x in values.items()}
+        return {
+            name: join_batch(x[np.newaxis], graph.tensor(name).shape)
+            for name, x in program.run(arguments).items()
+        }
+
+    return run_one
+
+
+def _loop_runner(
+    graph: Graph, program: Program, *, batched: bool
+) -> Callable[[dict[str, Array], int], dict[str, Array]]:
+    """Return the same for a graph with loops; without batches node by node and step by step."""
+    order, initial = schedule(graph), _initial(graph)
+    nodes = {node.name: Step.of(graph, node) for node in graph.nodes}
+
+    def compute(node: Node, values: Mapping[str, Array], count: int) -> dict[str, Array]:
+        del count
+        if node.name in program.constants:
+            return {}
+        known = {
+            name: values[name] if name in values else program.constants[name]
+            for name in node.inputs
+        }
+        of_steps = node.has(Trait.ENTERS_LOOP) or node.has(Trait.LEAVES_LOOP)
+        varying = [name for name in known if name in values]
+        samples = len(values[varying[0]])
+        if batched or of_steps:
+            return nodes[node.name].run(known, samples)
+        found = []
+        for n in range(samples):
+            args = {
+                name: x[n].reshape(graph.tensor(name).shape) if name in values else x
+                for name, x in known.items()
+            }
+            found.append(nodes[node.name].run(args))
+        return {
+            name: join_batch(np.stack([x[name] for x in found]), graph.tensor(name).shape)
+            for name in node.outputs
+        }
+
+    def run(values: dict[str, Array], batch: int) -> dict[str, Array]:
+        return run_schedule(order, dict(values), initial, compute, batch)
+
+    return run
 
 
 def _prepared(tensor: Tensor, x: Array) -> Array:
@@ -197,7 +257,7 @@ def check_inputs(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
         x = np.asarray(inputs[name])
         samples = _split(graph, x, tensor.shape)
         if samples is None:
-            expected = (sequences_shape if graph.states else samples_shape)(tensor.shape)
+            expected = (sequences_shape if graph.is_sequential else samples_shape)(tensor.shape)
             raise SampleError(f"input {name!r} has shape {list(x.shape)}, not {expected}")
         if tensor.dtype != "scalar":
             samples = _whole(tensor, samples)
@@ -206,9 +266,11 @@ def check_inputs(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
         name: x.shape[: x.ndim - len(sample_extents(graph.tensor(name).shape))]
         for name, x in arrays.items()
     }
+    for name in graph.repeated.keys() & extents.keys():
+        extents[name] = (extents[name][0] // graph.repeated[name],)
     counts = {count[0] if len(count) == 1 else count for count in extents.values()}
     if len(counts) > 1:
-        what = "sequences and steps" if graph.states else "samples"
+        what = "sequences and steps" if graph.is_sequential else "samples"
         raise SampleError(f"inputs have different numbers of {what}: {sorted(counts, key=str)}")
     if any(0 in count for count in extents.values()):
         raise SampleError("there are no samples")
@@ -220,7 +282,7 @@ def _split(graph: Graph, x: Array, shape: tuple[int, ...]) -> Array | None:
     steps = split_samples(x, shape)
     if steps is not None:
         return join_batch(steps, shape)
-    sequences = split_sequences(x, shape) if graph.states else None
+    sequences = split_sequences(x, shape) if graph.is_sequential else None
     return None if sequences is None else join_steps(sequences, shape)
 
 
@@ -238,7 +300,7 @@ def _arranged(
     graph: Graph, inputs: Mapping[str, Array], found: Iterator[dict[str, Array]]
 ) -> dict[str, Array]:
     """Join chunks, in the form in which the inputs were given."""
-    if graph.states:
+    if graph.is_sequential:
         sequences = Sequences.of(graph, check_inputs(graph, inputs))
         joined = sequences.arrange(found)
         if not sequences.is_lone:

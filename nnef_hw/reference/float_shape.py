@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nnef_hw.reference import rearrange
 from nnef_hw.reference.batch_rules import Case, all_beside_axis, always, beside_axes, beside_axis
 from nnef_hw.reference.rearrange import depth_to_space
 from nnef_hw.reference.registry import Array, Call, operator
@@ -94,6 +95,17 @@ def pad(call: Call) -> Array:
 @operator("depth_to_space", batch=always)
 def spread(call: Call) -> Array:
     return depth_to_space(call.args[0], call.attr("factor"))
+
+
+@operator("split_steps", "join_steps", "last_step", "reverse_steps", batch=always)
+def over_steps(call: Call) -> Array:
+    function = getattr(rearrange, call.node.op)
+    return np.asarray(function(call.args[0], call.attr("steps")))
+
+
+@operator("begin_steps", batch=always)
+def begin_steps(call: Call) -> Array:
+    return rearrange.begin_steps(*call.args)
 
 
 def _gathered_samples(case: Case) -> bool:

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["depth_to_space", "repeat_pixels", "take_slice"]
+__all__ = [
+    "begin_steps", "depth_to_space", "join_steps", "last_step", "repeat_pixels", "reverse_steps",
+    "split_steps", "take_slice",
+]  # fmt: skip
 
 Array = NDArray[Any]
 
@@ -35,3 +38,35 @@ def depth_to_space(x: Array, factor: Sequence[int]) -> Array:
     spread = phases.transpose(0, rank + 1, *places)
     results = (n * f for n, f in zip(extents, factor, strict=True))
     return np.ascontiguousarray(spread.reshape(len(x), channels, *results))
+
+
+def split_steps(x: Array, steps: int) -> Array:
+    """Return the steps of images [N, C, steps * H, W], one after the other: [N * steps, ...]."""
+    count, channels, rows, *width = x.shape
+    parts = x.reshape(count, channels, steps, rows // steps, *width).swapaxes(1, 2)
+    return np.ascontiguousarray(parts.reshape(-1, channels, rows // steps, *width))
+
+
+def join_steps(x: Array, steps: int) -> Array:
+    """Return [N, C, steps * H, W] of the images of all steps; inverse of :func:`split_steps`."""
+    _, channels, rows, *width = x.shape
+    parts = x.reshape(-1, steps, channels, rows, *width).swapaxes(1, 2)
+    return np.ascontiguousarray(parts.reshape(len(parts), channels, steps * rows, *width))
+
+
+def last_step(x: Array, steps: int) -> Array:
+    """Return the last of every so many."""
+    return x[steps - 1 :: steps]
+
+
+def begin_steps(initial: Array, later: Array) -> Array:
+    """Return ``later`` [N * steps, ...] with ``initial`` [N, ...] in place of each first step."""
+    found = later.reshape(len(initial), -1, *later.shape[1:]).copy()
+    found[:, 0] = initial
+    return found.reshape(later.shape)
+
+
+def reverse_steps(x: Array, steps: int) -> Array:
+    """Return the steps of images [N, C, steps * H, W], the last one first."""
+    parts = x.reshape(*x.shape[:2], steps, -1, *x.shape[3:])
+    return np.ascontiguousarray(parts[:, :, ::-1].reshape(x.shape))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -65,9 +66,9 @@ class Sequences:
         for n in range(steps):
             inputs = {name: x[first:end, n] for name, x in self.inputs.items()}
             values = step({**inputs, **states})
-            states = {name: values[state.result] for name, state in self.graph.states.items()}
+            states = {name: values[self.graph.states[name].result] for name in initial}
             kept.append(values)
-        return {name: _joined([values[name] for values in kept]) for name in kept[0]}
+        return {name: _joined([values[name] for values in kept], count) for name in kept[0]}
 
     def arrange(self, chunks: Iterator[Values]) -> Values:
         """Join what :meth:`run` gave of all sequences: [N, T, ...], in the form of the inputs."""
@@ -76,11 +77,13 @@ class Sequences:
         joined = {}
         for name in parts[0]:
             x = np.concatenate([part[name] for part in parts])
-            joined[name] = x.reshape(*leading, *x.shape[1:])
+            per_step = len(x) // math.prod(self.extents)
+            loops = () if per_step == 1 else (per_step,)
+            joined[name] = x.reshape(*leading, *loops, *x.shape[1:])
         return joined
 
 
-def _joined(steps: list[NDArray[Any]]) -> NDArray[Any]:
-    """Return values [n, ...] of every step as [n * T, ...]."""
-    stacked = np.stack(steps, axis=1)
-    return stacked.reshape(-1, *stacked.shape[2:])
+def _joined(steps: list[NDArray[Any]], count: int) -> NDArray[Any]:
+    """Return values [count, ...] of every step as [count * T, ...]; more of those in loops."""
+    stacked = np.stack([x.reshape(count, -1, *x.shape[1:]) for x in steps], axis=1)
+    return stacked.reshape(-1, *stacked.shape[3:])

@@ -214,7 +214,7 @@ def _layer(graph: Graph, node: Node) -> dict[str, Any]:
         "op": node.op,
         "shape": list(graph.tensor(node.outputs[0]).shape),
         "parameters": parameters,
-        "macs": _macs(graph, node),
+        "macs": graph.steps(node.name) * _macs(graph, node),
         "location": str(node.location) if node.location else None,
     }
 

@@ -94,7 +94,7 @@ def describe_quantization(
     if samples is not None:
         outputs: dict[str, list[FloatArray]] = {"float": [], "fixed": []}
         drift = None
-        if fixed.states:
+        if fixed.is_sequential:
             drift = Drift(fixed, next(iter(samples.inputs.values())).shape[1])
         for real, found in _both(canonical, fixed, samples):
             if drift is not None:
@@ -150,7 +150,7 @@ def _labelled(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the outputs, of all samples and their steps, that there are labels for; and these."""
     assert samples.labels is not None
-    if graph.states:
+    if graph.is_sequential:
         outputs = outputs.reshape(len(samples), -1, *outputs.shape[1:])
     return labelled(graph, outputs, samples.labels)
 

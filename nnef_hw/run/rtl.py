@@ -94,7 +94,7 @@ def run_rtl(
         If Verilator or the compiler is missing or fails.
     """
     sequences = None
-    if graph.states:
+    if graph.is_sequential:
         sequences = Sequences.of(graph, check_inputs(graph, codes))
         codes = {name: x.reshape(-1, *x.shape[2:]) for name, x in sequences.inputs.items()}
     frames = len(codes[graph.inputs[0]])

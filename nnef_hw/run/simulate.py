@@ -53,7 +53,7 @@ def random_codes(graph: Graph, frames: int = RANDOM_FRAMES) -> dict[str, NDArray
     for name in graph.inputs:
         tensor = graph.tensor(name)
         assert tensor.qtype is not None
-        count = (2, max(1, frames // 2)) if graph.states else (frames,)
+        count = (2, max(1, frames // 2)) if graph.is_sequential else (frames,)
         shape = (*count, *sample_extents(tensor.shape))
         codes[name] = rng.integers(tensor.qtype.lo, tensor.qtype.hi + 1, shape)
     return codes
@@ -284,7 +284,7 @@ def _layer_quality(canonical: Graph | None, fixed: Graph, samples: Samples) -> l
 
 def _step_quality(canonical: Graph | None, fixed: Graph, samples: Samples) -> list[dict[str, Any]]:
     """Signal to quantization noise of outputs and states at each step; [] if there are none."""
-    if canonical is None or not fixed.states:
+    if canonical is None or not fixed.is_sequential:
         return []
     drift = Drift(fixed, next(iter(samples.inputs.values())).shape[1])
     codes = trace_fixed(fixed, quantize_inputs(fixed, samples.inputs))

@@ -124,12 +124,12 @@ class Block:
     @cached_property
     def cycles(self) -> int:
         """Cycles per frame when it is never starved or blocked."""
-        return self.layer.cycles(self.folding, self.device)
+        return self.layer.repeats * self.layer.cycles(self.folding, self.device)
 
     @property
     def macs(self) -> int:
         """Multiply-accumulates per frame."""
-        return self.layer.macs
+        return self.layer.repeats * self.layer.macs
 
     @cached_property
     def multipliers(self) -> int:

@@ -150,12 +150,14 @@ class DepthToSpaceLayer(PlainLayer):
 class TransposeLayer(PlainLayer):
     """A stream in another order: the axes of ``reordering``, outermost first.
 
-    They need not be those of a tensor: a flat one is divided into what it becomes.
+    They need not be those of a tensor: a flat one is divided into what it becomes. Axes that are
+    ``backwards`` begin with their end.
     """
 
     label = "transpose"
 
     reordering: Reordering
+    backwards: tuple[int, ...] = ()
 
     @property
     def image(self) -> Window:
@@ -166,10 +168,10 @@ class TransposeLayer(PlainLayer):
         return self.reordering.volume
 
     def part(self, device: Device) -> Part:
-        turns, inner = self.reordering.turns
+        turns, inner = (1, self.reordering) if self.backwards else self.reordering.turns
         return Transpose(
-            extents=inner.extents, order=inner.order, turns=turns, ram=device.ram,
-            **self.codes_format,
+            extents=inner.extents, order=inner.order, backwards=self.backwards, turns=turns,
+            ram=device.ram, **self.codes_format,
         )  # fmt: skip
 
 
@@ -198,6 +200,35 @@ def _lower_slice(call: Call) -> SliceLayer:
     begin, end = part.begin, part.end
     runs = (begin * inner, (end - begin) * inner, (image[place] - end) * inner)
     return SliceLayer(**call.common, runs=runs, turns=math.prod(image[:place]))
+
+
+@lowers("join_steps", "split_steps")
+def _lower_joined(call: Call) -> SliceLayer:
+    """Lower steps that follow each other: all of them are one frame now."""
+    volume = call.graph.tensor(call.node.name).volume
+    return SliceLayer(**call.common, runs=(0, volume, 0), turns=1)
+
+
+@lowers("last_step")
+def _lower_last(call: Call) -> SliceLayer:
+    volume = call.graph.tensor(call.node.name).volume
+    return SliceLayer(**call.common, runs=((call.attrs["steps"] - 1) * volume, volume, 0), turns=1)
+
+
+@lowers("begin_steps")
+def _lower_begin(call: Call) -> ConcatLayer:
+    """Lower the first value of a state, and those of later steps."""
+    height, width, channels = call.image(call.node.name)
+    volume = height * width * channels
+    runs = (volume, (call.attrs["steps"] - 1) * volume)
+    return ConcatLayer(**call.common, pixels=height * width, channels=channels, runs=runs)
+
+
+@lowers("reverse_steps")
+def _lower_reversed(call: Call) -> TransposeLayer:
+    steps, volume = call.attrs["steps"], call.graph.tensor(call.node.name).volume
+    reordering = Reordering((1, steps, volume // steps), (0, 1, 2))
+    return TransposeLayer(**call.common, reordering=reordering, backwards=(1,))
 
 
 @lowers("pad")

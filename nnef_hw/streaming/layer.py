@@ -87,6 +87,8 @@ class Layer(ABC, Generic[F]):
         computes.
     source, target
         Formats of codes in and out.
+    repeats
+        How often it computes in a frame of the network; its own frame is a step then.
 
     Attributes
     ----------
@@ -105,6 +107,7 @@ class Layer(ABC, Generic[F]):
     sources: tuple[str, ...]
     source: QType
     target: QType
+    repeats: int = 1
 
     def kind(self, folding: F) -> str:
         """Name the sort of hardware, for reports."""

@@ -44,9 +44,12 @@ def lower(graph: Graph) -> LayerGraph:
     inputs = _ports("i", graph, graph.inputs, order.inputs, streams)
     layers: list[Layer[Any]] = []
     for node in graph.nodes:
-        if not node.has(Trait.MOVES):
+        if node.op == "split_steps":
+            # Its steps follow each other in the stream already.
+            streams[node.name] = streams[node.inputs[0]]
+        elif not node.has(Trait.MOVES):
             streams[node.name] = node.name
-            layers.append(lowers[node.op](Call(graph, node, streams, order)))
+            layers.append(_layer(Call(graph, node, streams, order)))
         elif node.name in order.moved:
             # Moves in a row are one: it stands for all, from what was computed last.
             origin, _ = order.origin(node.name)
@@ -56,9 +59,14 @@ def lower(graph: Graph) -> LayerGraph:
             else:
                 streams[node.name] = node.name
                 move = replace(node, inputs=(origin,))
-                layers.append(lowers[node.op](Call(graph, move, streams, order)))
+                layers.append(_layer(Call(graph, move, streams, order)))
     outputs = _ports("o", graph, graph.outputs, order.outputs, streams)
     return LayerGraph((*state_layers(graph, streams), *layers), inputs, outputs)
+
+
+def _layer(call: Call) -> Layer[Any]:
+    layer = lowers[call.node.op](call)
+    return replace(layer, repeats=call.graph.steps(call.node.name))
 
 
 def _ports(

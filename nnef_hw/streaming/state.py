@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from nnef_hw.devices import Device
 from nnef_hw.ir import Graph, Node, stream_image
-from nnef_hw.parts import Part
-from nnef_hw.parts.state import State
-from nnef_hw.streaming.layer import Contents, Folding, PlainLayer
+from nnef_hw.parts import Part, Split
+from nnef_hw.parts import State as StatePart
+from nnef_hw.streaming.layer import Contents, Folding, Layer
 
 __all__ = ["StateLayer", "state_layers"]
 
@@ -19,26 +19,42 @@ LOGIC_CODES = 128
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class StateLayer(PlainLayer):
+class StateLayer(Layer[Folding]):
     """A state that begins with ``initial`` codes, in the order of its stream.
 
-    The queue in front of it, of two codes at least, cuts the loop.
+    The queue in front of it, of two codes at least, cuts the loop. That of a loop of several
+    ``steps`` drops what the last of them leaves, and begins anew; with the first value of a
+    ``begin_steps`` if it is ``begun`` by one, which takes the others from here.
     """
 
     label = "state"
     least_queue: ClassVar[int] = 2
 
     initial: tuple[int, ...]
+    steps: int = 1
+    begun: bool = False
+
+    def foldings(self, device: Device) -> list[Folding]:
+        del device
+        return [Folding()]
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device
-        return len(self.initial)
+        return (self.steps - self.begun) * len(self.initial)
 
-    def part(self, device: Device) -> Part:
-        style = "logic" if len(self.initial) <= LOGIC_CODES else "block"
+    def parts(self, folding: Folding, device: Device) -> tuple[Part, ...]:
+        del folding
+        count = len(self.initial)
+        codes: dict[str, Any] = {"bits": self.source.bits, "signed": self.source.signed}
+        style = "logic" if count <= LOGIC_CODES else "block"
         if len(set(self.initial)) == 1:
             style = "equal"
-        return State(count=len(self.initial), ram=device.ram, style=style, **self.codes_format)
+        state = StatePart(count=count, ram=device.ram, style=style, steps=self.steps, **codes)
+        if self.steps == 1:
+            return (state,)
+        runs = ((self.steps - 1) * count, count)
+        drop = Split(runs=runs, turns=1, kept=(True, False), **codes)
+        return (drop,) if self.begun else (drop, state)
 
     def contents(self, folding: Folding) -> Contents:
         del folding
@@ -63,7 +79,8 @@ def state_layers(graph: Graph, streams: Mapping[str, str]) -> list[StateLayer]:
         layers.append(
             StateLayer(
                 name=name, node=node, sources=(streams[state.result],), source=tensor.qtype,
-                target=tensor.qtype, initial=tuple(codes.reshape(-1).tolist()),
+                target=tensor.qtype, initial=tuple(codes.reshape(-1).tolist()), steps=state.steps,
+                begun=any(reader.op == "begin_steps" for reader in graph.consumers(name)),
             )
         )  # fmt: skip
     return layers

@@ -22,22 +22,32 @@ def network(*steps, shape=(1, 2, 3), dtype="scalar"):
     return builder.build([tensor.name])
 
 
-def loop():
+def loop(axis, shape, *inside):
+    """Return a sum over an axis, plus what is computed of each part."""
     body = Builder("body")
-    x, h = (body.input(Tensor(name, (1, 1, 3))) for name in "xh")
+    x, h = (body.input(Tensor(name, shape)) for name in "xh")
+    for op, arguments, attrs in inside:
+        constants = [body.constant("", np.asarray(value)) for value in arguments]
+        (x,) = body.node(op, [x, *constants], attrs, [op], ["scalar"])
     body.node("add", [x, h], {}, ["next"])
-    attrs = {
+    return {
         "body": body.build(["next"]),
-        "scans": [(1, 1)],
+        "scans": [(axis, 1)],
         "full": 0,
         "states": ["next"],
         "outputs": [("next", "last", 0, 1)],
     }
+
+
+def loop_in_a_loop():
+    inner = ("scan", [np.zeros((1, 1, 1))], loop(2, (1, 1, 1)))
+    spread = ("broadcast", [], {"shape": [1, 1, 3]})
+    attrs = loop(1, (1, 1, 3), inner, spread)
     return network(("scan", [np.zeros((1, 1, 3))], attrs, "scalar"))
 
 
 REFUSED = {
-    "loop": (loop(), "scan 'scan': it is a loop of 2 steps, which is not supported in hardware"),
+    "loop": (loop_in_a_loop(), "scan 'scan': there is a loop of several steps in it, 'scan'; let"),
     "extended operator": (
         network(("cumsum", [], {"axis": 1}, "scalar")),
         "cumsum 'cumsum': this operator is not supported; use convolutions",

@@ -1,6 +1,7 @@
 # amaranth: UnusedElaboratable=no
 import re
 
+import numpy as np
 import pytest
 
 from nnef_hw import parts
@@ -27,6 +28,26 @@ def test_begins_with_the_initial_codes(count, style, stall, drive, ram, rng):
     if not stall:
         assert run.out_cycles.tolist() == list(range(1, 4 * count + 1))
         assert run.in_cycles.tolist() == run.out_cycles[count:].tolist()
+
+
+@pytest.mark.parametrize(("count", "steps"), [(1, 2), (3, 2), (4, 5)])
+def test_begins_anew_after_the_steps_of_a_loop(count, steps, stall, drive, ram, rng):
+    initial = rng.integers(-128, 128, count).tolist()
+    later = rng.integers(-128, 128, (3, (steps - 1) * count))
+    part = parts.State(count=count, bits=8, signed=True, ram=ram, style="logic", steps=steps)
+    expected = [code for loop in later.tolist() for code in initial + loop] + initial
+    items = [
+        {"data": [code], "last": n % count == count - 1}
+        for n, code in enumerate(later.reshape(-1).tolist())
+    ]
+    run = drive(part.build(codes=initial), items, len(expected), stall=stall)
+    assert [x.data[0] for x in run.items] == expected
+    assert [n for n, x in enumerate(run.items) if x.last] == [
+        *range(count - 1, len(expected), count)
+    ]
+    if not stall:
+        begins = run.out_cycles[:: steps * count]
+        assert (np.diff(begins) == steps * count + 1).all()
 
 
 @pytest.mark.verilator

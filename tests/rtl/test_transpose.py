@@ -11,18 +11,22 @@ EXTENTS = [(2, 3, 4), (1, 4, 3), (3, 1, 2), (1, 1, 1)]
 FRAMES = 4
 
 
-def check(drive, ram, rng, extents, order, *, turns=1, bits=8, signed=False, **options):
+def check(
+    drive, ram, rng, extents, order, *, turns=1, backwards=(), bits=8, signed=False, **options
+):
     lo = -(1 << bits - 1) if signed else 0
     images = rng.integers(lo, lo + (1 << bits), (FRAMES * turns, *extents))
     part = parts.Transpose(
-        extents=extents, order=order, turns=turns, bits=bits, signed=signed, ram=ram
-    )
+        extents=extents, order=order, turns=turns, backwards=backwards, bits=bits, signed=signed,
+        ram=ram,
+    )  # fmt: skip
     size = images[0].size * turns
     items = [
         {"data": [code], "last": n % size == size - 1}
         for n, code in enumerate(images.reshape(-1).tolist())
     ]
-    expected = np.stack([image.transpose(order) for image in images]).reshape(-1).tolist()
+    moved = [np.flip(image, backwards).transpose(order) for image in images]
+    expected = np.stack(moved).reshape(-1).tolist()
     run = drive(part.build(), items, len(expected), **options)
     assert [item.data[0] for item in run.items] == expected
     ends = [n for n, item in enumerate(run.items) if item.last]
@@ -43,6 +47,13 @@ def test_axes_change_places(extents, order, stall, drive, ram, rng):
 ])  # fmt: skip
 def test_turns_and_more_axes(extents, order, turns, stall, drive, ram, rng):
     check(drive, ram, rng, extents, order, turns=turns, stall=stall)
+
+
+@pytest.mark.parametrize(("extents", "order", "backwards"), [
+    ((1, 4, 3), (0, 1, 2), (1,)), ((2, 3, 4), (2, 0, 1), (0, 2)), ((1, 2, 1), (0, 1, 2), (1,)),
+])  # fmt: skip
+def test_axes_run_backwards(extents, order, backwards, stall, drive, ram, rng):
+    check(drive, ram, rng, extents, order, backwards=backwards, stall=stall)
 
 
 @pytest.mark.parametrize(("bits", "signed"), [(2, False), (16, True)])

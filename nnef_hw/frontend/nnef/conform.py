@@ -25,7 +25,7 @@ _MAX_RANK = 8
 @cache
 def declaration_of(op: str) -> Declaration | None:
     """Return the declaration of an operator of the standard or beyond it; None if unknown."""
-    for library in (load_library("standard"), load_library("extended")):
+    for library in map(load_library, ("standard", "extended", "steps")):
         if op in library:
             return library[op]
     return None

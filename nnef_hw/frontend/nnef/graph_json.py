@@ -67,6 +67,7 @@ class _Encoder:
                     "initial": self._tensor_data(graph.tensor(name), state.initial),
                     "result": state.result,
                     "label": state.label,
+                    **({} if state.goes_on else {"steps": state.steps}),
                 }
                 for name, state in graph.states.items()
             }
@@ -179,7 +180,7 @@ def decode_graph(value: dict[str, Any], array: Callable[[Any], Array]) -> Graph:
         nodes=nodes,
         stage=Stage(value["stage"]),
         states={
-            name: State(array(item["initial"]), item["result"], item["label"])
+            name: State(array(item["initial"]), item["result"], item["label"], item.get("steps", 1))
             for name, item in value.get("states", {}).items()
         },
         rounding=value.get("rounding"),

@@ -94,7 +94,8 @@ class _Writer:
     def _header(self) -> Iterator[str]:
         yield "version 1.0;"
         used = {node.op for node in self._graph.nodes}
-        custom = [item for name, item in load_library("extended").items() if name in used]
+        declared = {**load_library("extended"), **load_library("steps")}
+        custom = [item for name, item in declared.items() if name in used]
         if custom:
             yield "extension KHR_enable_fragment_definitions;"
         yield ""

@@ -42,6 +42,11 @@ class Trait(Enum):
     REARRANGES = auto()
     """Has every element of its input once; functions may be applied before it."""
 
+    ENTERS_LOOP = auto()
+    """The result has ``steps`` values for each of the first operand, one after the other."""
+    LEAVES_LOOP = auto()
+    """The result has a value for ``steps`` of the operand."""
+
     KEEPS_FORMAT = auto()
     """Every element is one of the first operand's, or a constant: the result has its format."""
     ONE_FORMAT = auto()

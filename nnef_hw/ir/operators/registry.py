@@ -11,6 +11,7 @@ from nnef_hw.ir.operators import (
     functions,
     selection,
     source,
+    steps,
     window,
 )
 from nnef_hw.ir.operators.operator import CanonicalOperator, Operator, Trait
@@ -21,7 +22,7 @@ T = TypeVar("T")
 
 _CANONICAL: dict[str, CanonicalOperator] = {
     found.name: found
-    for module in (arithmetic, data_movement, functions, selection, window)
+    for module in (arithmetic, data_movement, functions, selection, steps, window)
     for found in module.OPERATORS
 }
 _KNOWN: dict[str, Operator] = {**{found.name: found for found in source.OPERATORS}, **_CANONICAL}
