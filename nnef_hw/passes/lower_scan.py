@@ -79,8 +79,9 @@ def obstacle(graph: Graph, node: Node) -> tuple[str, str] | None:
                 f"{tensor.name!r}, which it takes or hands on, does not hold real numbers",
                 "compute with real numbers in loops",
             )
+    varying, needed = _varying(node), _needed(node)
     for result in (*node.attrs["states"], *(name for name, *_ in node.attrs["outputs"])):
-        if result not in _varying(node):
+        if result in needed and result not in varying:
             return (
                 f"{result!r} is the same in all of its steps",
                 "compute it outside of the loop",
@@ -90,8 +91,7 @@ def obstacle(graph: Graph, node: Node) -> tuple[str, str] | None:
 
 def _crossing(graph: Graph, node: Node, body: Graph) -> Iterator[Tensor]:
     yield from (graph.tensor(name) for name in node.inputs)
-    live = _live_states(node)
-    yield from (body.tensor(name) for n, name in enumerate(node.attrs["states"]) if n in live)
+    yield from (body.tensor(name) for name in node.attrs["states"] if name in _needed(node))
     yield from (body.tensor(name) for name, *_ in node.attrs["outputs"])
 
 
@@ -102,19 +102,19 @@ def _varying(node: Node) -> set[str]:
     return body.dependents([*body.inputs[:count], *body.inputs[count + full :]])
 
 
-def _live_states(node: Node) -> set[int]:
-    """Return which states any output of a loop will ever depend on."""
+def _needed(node: Node) -> set[str]:
+    """Return what any output of a loop will ever depend on: tensors of its body."""
     body: Graph = node.attrs["body"]
-    first = len(node.attrs["scans"]) + node.attrs["full"]
-    needed, live, before = {name for name, *_ in node.attrs["outputs"]}, set[int](), -1
-    while len(live) > before:
-        before = len(live)
+    states = body.inputs[len(node.attrs["scans"]) + node.attrs["full"] :]
+    needed, before = {name for name, *_ in node.attrs["outputs"]}, -1
+    while len(needed) > before:
+        before = len(needed)
         for inner in reversed(body.nodes):
             if not needed.isdisjoint(inner.outputs):
                 needed.update(inner.inputs)
-        live = {n for n, name in enumerate(body.inputs[first:]) if name in needed}
-        needed.update(node.attrs["states"][n] for n in live)
-    return live
+        pairs = zip(states, node.attrs["states"], strict=True)
+        needed.update(result for state, result in pairs if state in needed)
+    return needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class _Loop:
         self.steps = editor.shape(node.inputs[0])[axis] // abs(int(step))
         self.names: dict[str, str] = {}
         self.repeated: dict[str, str] = {}
-        self.varying = _varying(node)
+        self.varying, self.needed = _varying(node), _needed(node)
 
     def lower(self) -> dict[str, State]:
         """Emit all; return the states by tensor."""
@@ -178,6 +178,8 @@ class _Loop:
             names[name] = self._scanned(self.editor.resolve(source), body.tensor(name), *scan)
         begun = list(self._begin(full + len(scans)))
         for inner in body.nodes:
+            if self.needed.isdisjoint(inner.outputs):
+                continue
             self._emit_inner(inner, repeats=not self.varying.isdisjoint(inner.inputs))
         states = {}
         for name, initial, result in begun:
@@ -245,11 +247,10 @@ class _Loop:
 
     def _begin(self, first: int) -> Iterator[tuple[str, Any, str]]:
         """Name the states; yield their tensors, initial values, and what they take over."""
-        live = _live_states(self.node)
         for n, result in enumerate(self.node.attrs["states"]):
-            if n not in live:
-                continue
             inner, source = self.body.inputs[first + n], self.node.inputs[first + n]
+            if inner not in self.needed:
+                continue
             tensor = self.body.tensor(inner)
             shape = _Form(tensor.shape).state
             state = self.editor.activation(f"{self.node.name}_{inner}", shape, tensor)

@@ -4,7 +4,7 @@ import numpy as np
 
 from nnef_hw.frontend.builder import Builder
 from nnef_hw.frontend.named_states import name_states
-from nnef_hw.ir import Tensor
+from nnef_hw.ir import Tensor, open_states, without_dead_states
 from nnef_hw.testing import GraphBuilder
 
 
@@ -169,3 +169,95 @@ def random_recurrent(seed):
             net.update(state, net.op("tanh", some(), name=f"next{n}"))
     net.op("sub", net.op("add", pool[-1], pool[0], name="mixed"), states[0], name="y")
     return net.build("y")
+
+
+def random_loop(seed):
+    """Return a loop of two to four steps around the step of :func:`random_recurrent`.
+
+    Through any axis of its input, forwards or backwards; some of its states begin with inputs, one
+    tensor may be read whole by all steps; all steps of one tensor and the last of others are given.
+    """
+    rng = np.random.default_rng(seed)
+    inner = without_dead_states(random_recurrent(seed))
+    body = open_states(inner)
+    shape, steps, axis = inner.tensor("x").shape, int(rng.integers(2, 5)), int(rng.integers(4))
+    net = Builder("random_loop")
+    x = net.input(Tensor("x", (*shape[:axis], steps * shape[axis], *shape[axis + 1 :])))
+    initial = [
+        net.input(Tensor(f"{name}_begin", shape)) if rng.random() < 0.3
+        else net.constant(f"{name}_begin", state.initial)
+        for name, state in inner.states.items()
+    ]  # fmt: skip
+    step = shape[axis] * int(rng.choice([-1, 1]))
+    joined = int(rng.integers(4))
+    given = [("y", "full", joined, shape[joined] * int(rng.choice([-1, 1])))]
+    if rng.random() < 0.5:
+        given = [("y", "last", 0, 1), *given][:: int(rng.choice([-1, 1]))]
+    attrs = {
+        "body": body,
+        "scans": [(axis, step)],
+        "full": 0,
+        "states": [state.result for state in inner.states.values()],
+        "outputs": given,
+    }
+    names = [f"y{n}" for n in range(len(given))]
+    results = net.node("scan", [x, *initial], attrs, names, ["scalar"] * len(names))
+    return net.build([result.name for result in results])
+
+
+def attending(steps=4):
+    """Return h = tanh(h + x * (q + 0.5)) over [1, steps, 3]: every step reads q whole."""
+    body = Builder("body")
+    x, q, h = (body.input(Tensor(name, (1, 1, 3))) for name in "xqh")
+    (more,) = body.node("add", [q, body.constant("k", np.asarray(0.5))], {}, ["more"])
+    (seen,) = body.node("mul", [x, more], {}, ["seen"])
+    (total,) = body.node("add", [h, seen], {}, ["sum"])
+    body.node("tanh", [total], {}, ["next"])
+    net = Builder("attending")
+    source, query = net.input(Tensor("x", (1, steps, 3))), net.input(Tensor("q", (1, 1, 3)))
+    begin = net.constant("begin", np.zeros((1, 1, 3)))
+    attrs = {
+        "body": body.build(["next"]),
+        "scans": [(1, 1)],
+        "full": 1,
+        "states": ["next"],
+        "outputs": [("next", "last", 1, 1), ("seen", "full", 1, 1)],
+    }
+    results = net.node("scan", [source, query, begin], attrs, ["y", "z"], ["scalar"] * 2)
+    return net.build([result.name for result in results])
+
+
+def onnx_layer(kind, path, *, steps=5, size=4, direction="forward", outputs=("Y",), begun=False):
+    """Write an ONNX file with one ``RNN``, ``GRU`` or ``LSTM`` of 3 inputs; return its path."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    rng = np.random.default_rng(0)
+    directions, rows = 1 + (direction == "bidirectional"), {"RNN": 1, "GRU": 3, "LSTM": 4}[kind]
+    shapes = {
+        "W": (directions, rows * size, 3),
+        "R": (directions, rows * size, size),
+        "B": (directions, 2 * rows * size),
+    }
+    weights = [
+        helper.make_tensor(name, TensorProto.FLOAT, shape, rng.normal(0, 0.5, shape).reshape(-1))
+        for name, shape in shapes.items()
+    ]
+    found = {
+        "x": [steps, 1, 3], "h": [directions, 1, size], "Y": [steps, directions, 1, size],
+        "Y_h": [directions, 1, size], "Y_c": [directions, 1, size],
+    }  # fmt: skip
+
+    def info(name):
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, found[name])
+
+    given = [name if name in outputs else "" for name in ("Y", "Y_h", "Y_c")]
+    node = helper.make_node(
+        kind, ["x", "W", "R", "B", *(["", "h"] if begun else [])], given[: 2 + (kind == "LSTM")],
+        hidden_size=size, direction=direction,
+    )  # fmt: skip
+    inputs = [info("x"), *([info("h")] if begun else [])]
+    graph = helper.make_graph([node], "layer", inputs, [info(name) for name in outputs], weights)
+    opset = [helper.make_opsetid("", 14)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), path)
+    return path

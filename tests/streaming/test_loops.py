@@ -1,17 +1,22 @@
 """Loops of several steps within an inference: codes and cycles of whole accelerators."""
 
+import numpy as np
 import pytest
-from recurrent_graphs import looped
+from recurrent_graphs import attending, looped, onnx_layer, random_loop
 
+from nnef_hw.frontend import load
+from nnef_hw.frontend.named_states import name_states
 from nnef_hw.ir import Tensor
+from nnef_hw.ir.batch import sample_extents
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
+from nnef_hw.reference import run_float
 from nnef_hw.streaming import find_board, schedule
 
 FRAMES = 3
 
 
-def begun_by_input(net):
+def begun(net):
     return net.input(Tensor("begin", (1, 1, 3)))
 
 
@@ -20,16 +25,93 @@ LOOPS = {
     "last step": lambda: looped(4, last=True),
     "backwards": lambda: looped(5, step=-1),
     "last step backwards": lambda: looped(3, step=-1, last=True),
-    "computed initial value": lambda: looped(4, initial=begun_by_input),
+    "computed first value": lambda: looped(4, initial=begun),
+    "something read whole": attending,
+    "first value of a state": lambda: name_states(
+        looped(3, initial=begun, last=True), {"begin": "y"}, "looped"
+    ),
 }
 
 
-def planned(graph, rng):
-    samples = {name: rng.normal(size=(10, *graph.tensor(name).shape[1:])) for name in graph.inputs}
-    fixed = quantize(simplify(graph), samples)
-    return schedule(fixed, find_board("ulx3s_85f")), fixed
+def planned(graph, rng, board="ulx3s_85f"):
+    """Return the plan of a network, and the network fixed."""
+    graph = simplify(graph)
+    count = (6, 4) if graph.is_sequential else (10,)
+    samples = {
+        name: rng.normal(size=(*count, *sample_extents(graph.tensor(name).shape)))
+        for name in graph.inputs
+    }
+    fixed = quantize(graph, samples)
+    return schedule(fixed, find_board(board)), fixed
 
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_codes_and_cycles(name, simulate, rng):
     simulate(*planned(LOOPS[name](), rng)).check(FRAMES)
+
+
+@pytest.mark.parametrize(
+    "kind", ["LSTM", *(pytest.param(k, marks=pytest.mark.nightly) for k in ("GRU", "RNN"))]
+)
+@pytest.mark.parametrize(("direction", "outputs", "is_begun"), [
+    ("bidirectional", ("Y", "Y_h"), True),
+    *(
+        pytest.param(*form, marks=pytest.mark.nightly)
+        for form in [
+            ("forward", ("Y",), False), ("reverse", ("Y", "Y_h"), False),
+            ("bidirectional", ("Y",), False), ("bidirectional", ("Y_h",), False),
+        ]
+    ),
+])  # fmt: skip
+def test_layers_of_onnx(kind, direction, outputs, is_begun, simulate, rng, tmp_path):
+    pytest.importorskip("onnx")
+    path = onnx_layer(
+        kind, tmp_path / "layer.onnx", steps=3, size=3, direction=direction, outputs=outputs,
+        begun=is_begun,
+    )  # fmt: skip
+    simulate(*planned(load(path), rng)).check(FRAMES)
+
+
+NIGHTLY = (
+    "lstm/lstm.onnx", "lstm/lstm.tract.nnef.tgz", "lstm/lstm.tract-opl.nnef.tgz", "gru/gru.onnx",
+    "gru/gru.tract.nnef.tgz", "gru/gru.tract-opl.nnef.tgz",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "frames"),
+    [
+        ("rnn/rnn.tract.nnef.tgz", 3),
+        *(pytest.param(path, 200, marks=pytest.mark.nightly) for path in NIGHTLY),
+        pytest.param("rnn/rnn.onnx", 200, marks=pytest.mark.nightly),
+    ],
+)
+def test_exports(path, frames, exports, simulate, rng):
+    """Networks of PyTorch, by tract and as ONNX files, on sequences with random stalls."""
+    if path.endswith("onnx"):
+        pytest.importorskip("onnx")
+    file = exports / path
+    samples = np.load(file.parent / "input.npy")
+    fixed = quantize(simplify(load(file)), {"input": samples})
+    simulate(schedule(fixed, find_board("ulx3s_85f")), fixed).check(frames)
+
+
+@pytest.mark.parametrize(
+    "shard", [0, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(1, 50))]
+)
+def test_random_loops(shard, force, simulate, rng):
+    """Four of them at a time: codes and cycles, with stalls, of foldings that are forced."""
+    target = find_board("ecp5")
+    for seed in range(4 * shard, 4 * shard + 4):
+        graph = random_loop(seed)
+        canonical = simplify(graph)
+        samples = {
+            name: rng.normal(size=(6, *sample_extents(graph.tensor(name).shape)))
+            for name in graph.inputs
+        }
+        real, rewritten = run_float(graph, samples), run_float(canonical, samples)
+        for name in graph.outputs:
+            np.testing.assert_allclose(rewritten[name], real[name], atol=1e-9)
+        fixed = quantize(canonical, samples)
+        plan = force(schedule(fixed, target), fixed, target)
+        simulate(plan, fixed).check(3)
