@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -182,7 +182,10 @@ def check_samples(arrays: Mapping[str, NDArray[Any]], graph: Graph, source: str)
                 remedy=f"store {expected}{also} with the sample number as the first axis",
             )
         shape = graph.tensor(name).shape
-        inputs[name] = _check(source, key, arrays[key], shape, is_sequence=graph.is_sequential)
+        remedy = _remedy(graph, name, arrays[key].shape)
+        inputs[name] = _check(
+            source, key, arrays[key], shape, is_sequence=graph.is_sequential, remedy=remedy
+        )
         if graph.is_sequential and split_samples(arrays[key], shape) is not None:
             lone = True
     counts = {len(x) for x in inputs.values()}
@@ -257,18 +260,48 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _check(
-    source: str, name: str, x: NDArray[Any], shape: tuple[int, ...], *, is_sequence: bool
+    source: str,
+    name: str,
+    x: NDArray[Any],
+    shape: tuple[int, ...],
+    *,
+    is_sequence: bool,
+    remedy: str | None,
 ) -> NDArray[Any]:
     samples = (split_sequences if is_sequence else split_samples)(x, shape)
     if samples is None:
         raise SampleError(
             f"{source}: array {name!r} has shape {list(x.shape)}, but the model takes "
-            f"{(sequences_shape if is_sequence else samples_shape)(shape)}"
+            f"{(sequences_shape if is_sequence else samples_shape)(shape)}",
+            remedy=remedy,
         )
     if not samples.size:
         raise SampleError(f"{source}: array {name!r} has no samples")
     _check_numbers(source, name, samples)
     return (join_steps if is_sequence else join_batch)(samples, shape)
+
+
+def _remedy(graph: Graph, name: str, given: tuple[int, ...]) -> str | None:
+    """Say what to do with sequences of another length than a loop of the network has steps."""
+    shape = graph.tensor(name).shape
+    differing = [axis for axis, pair in enumerate(_from_the_end(shape, given)) if len({*pair}) > 1]
+    loops = [node for node in graph.nodes if node.op == "scan"]
+    counts = {graph.tensor(node.inputs[0]).shape[node.attrs["scans"][0][0]] for node in loops}
+    if len(differing) != 1 or shape[differing[0] - len(shape)] not in counts:
+        return None
+    axis = differing[0]
+    return (
+        f"its loop takes {shape[axis]} steps: cut or fill up the sequences, or read an ONNX model "
+        f"with --dim {name}.{axis}={given[axis - len(shape)]}"
+    )
+
+
+def _from_the_end(shape: tuple[int, ...], given: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+    """Yield the extents of a shape but a batch of 1, and those that are given in their places."""
+    padded = (1,) * (len(shape) - len(given)) + given[max(0, len(given) - len(shape)) :]
+    for place, extent in enumerate(shape):
+        is_batch = place == 0 and extent == 1
+        yield (extent, extent if is_batch else padded[place])
 
 
 def _check_labels(source: str, labels: NDArray[Any], graph: Graph, steps: int) -> None:

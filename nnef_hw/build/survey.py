@@ -126,7 +126,7 @@ def noise(graph: Graph) -> Samples:
     for name in graph.inputs:
         shape = graph.tensor(name).shape
         extents = sample_extents(shape)
-        if graph.states:
+        if graph.is_sequential:
             inputs[name] = join_steps(rng.normal(size=(FRAMES, STEPS, *extents)), shape)
         else:
             inputs[name] = join_batch(rng.normal(size=(FRAMES, *extents)), shape)

@@ -9,8 +9,15 @@ from nnef_hw.devices import Device, Resources, Target
 from nnef_hw.ir import Graph
 from nnef_hw.streaming.beats import BeatTimes
 from nnef_hw.streaming.block import Block
-from nnef_hw.streaming.budget import Budget, border_resources, budget_of, total_resources
+from nnef_hw.streaming.budget import (
+    Budget,
+    border_resources,
+    budget_of,
+    queue_resources,
+    total_resources,
+)
 from nnef_hw.streaming.fifos import Ports, Sized, fifo_depths, give_fifos, shrink_fifos
+from nnef_hw.streaming.loop_search import shorten_loops
 from nnef_hw.streaming.lower import lower
 from nnef_hw.streaming.misfit import Misfit
 from nnef_hw.streaming.options import useful_options
@@ -21,6 +28,8 @@ from nnef_hw.streaming.search import Search
 __all__ = ["schedule"]
 
 SLACK_MARGIN = 2
+MOST_TRIALS = 3
+"""Designs with shorter loops whose FIFOs are tried."""
 
 
 _Simulated = dict[Hashable, Sized]
@@ -114,6 +123,36 @@ def _designs(
     return designs
 
 
+def _shortened(
+    design: _Design,
+    options: Sequence[Sequence[Block]],
+    budget: Budget,
+    ports: Ports,
+    device: Device,
+    enough: int | None,
+) -> _Design:
+    """Return a faster design, if a loop bounds this one's interval and there is one that fits.
+
+    One whose interval is ``enough`` does.
+    """
+    slowest = max(block.cycles for block in design.blocks)
+    is_looped = any(block.closes_loop for block in design.blocks)
+    if not is_looped or design.times.interval <= max(enough or 0, slowest):
+        return design
+    queues = queue_resources(design.blocks, device)
+    for _ in range(MOST_TRIALS):
+        blocks = shorten_loops(design.blocks, options, queues, budget, ports, device, enough)
+        if blocks is None:
+            break
+        sized = give_fifos(_with_pause_fifos(blocks, device), ports, device)
+        used = total_resources(sized.blocks)
+        if budget.holds(used):
+            shorter = _Design(*shrink_fifos(sized, ports, device))
+            return min(design, shorter, key=lambda design: design.times.interval)
+        queues = queue_resources(sized.blocks, device)
+    return design
+
+
 def _smallest(misfit: Misfit, ports: Ports) -> _Design:
     """Return the design with the fewest block RAMs.
 
@@ -157,11 +196,13 @@ def _design(
                 Resources(lut=max(0, used.lut - budget.lut), bram=max(0, used.bram - budget.bram))
             )
             continue
-        blocks, times = shrink_fifos(sized, ports, device)
-        if limit is None or wanted is None or times.interval <= wanted:
-            return _Design(blocks, times)
+        design = _Design(*shrink_fifos(sized, ports, device))
+        design = _shortened(design, search.options, budget, ports, device, wanted)
+        interval = design.times.interval
+        if limit is None or wanted is None or interval <= wanted:
+            return design
         # Bursts between layers cost some cycles more than the slowest layer: aim lower.
-        limit = min(limit - 1, limit * wanted // times.interval)
+        limit = min(limit - 1, limit * wanted // interval)
 
 
 def _with_fifos(

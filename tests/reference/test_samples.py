@@ -2,7 +2,7 @@ import re
 
 import numpy as np
 import pytest
-from recurrent_graphs import gru
+from recurrent_graphs import gru, looped
 
 from nnef_hw.errors import SampleError
 from nnef_hw.samples import Samples, Score, labelled, load_samples, score, spread_order
@@ -62,6 +62,13 @@ def test_bad_arrays_are_refused(case, write):
     arrays, message = case
     with pytest.raises(SampleError, match=re.escape(message)):
         load_samples(write(**arrays), make_graph("x"))
+
+
+def test_sequences_of_another_length_than_a_loop(write):
+    with pytest.raises(SampleError, match=r"its loop takes 5 steps: .* --dim x\.1=7"):
+        load_samples(write(x=np.zeros((4, 7, 3))), looped(5))
+    with pytest.raises(SampleError, match=r"the model takes \[N, 5, 3\]$"):
+        load_samples(write(x=np.zeros((4, 5, 2))), looped(5))
 
 
 def test_lone_inputs_do_not_serve_several_graph_inputs(write):

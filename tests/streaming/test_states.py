@@ -1,15 +1,20 @@
 """Networks with states: codes and cycles of whole accelerators, step by step."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from recurrent_graphs import STATEFUL, random_recurrent
 
+from nnef_hw.frontend import load
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
-from nnef_hw.streaming import find_board, schedule
+from nnef_hw.streaming import find_board, schedule, solver
 from nnef_hw.streaming.architecture import Streaming
+from nnef_hw.streaming.loop_search import layers_in_loops
 from nnef_hw.testing import GraphBuilder
 
+ROOT = Path(__file__).parents[2]
 STEPS = 4
 SLOW = ("gru", "convolved", "delayed", "swapped")
 
@@ -50,6 +55,21 @@ def test_random_networks(shard, force, simulate, rng):
         fixed = quantize(graph, samples)
         plan = force(schedule(fixed, target), fixed, target)
         simulate(plan, fixed).check(4)
+
+
+def test_foldings_are_chosen_for_the_time_around_a_loop(monkeypatch):
+    """Where that bounds the interval, as it does in the example."""
+    folder = ROOT / "examples" / "digits_gru"
+    samples = {"row": np.load(folder / "samples.npz")["inputs"][::10]}
+    fixed = quantize(simplify(load(folder / "digits_gru.nnef.tgz")), samples)
+    quick = schedule(fixed, find_board("icebreaker"))
+    monkeypatch.setattr(solver, "shorten_loops", lambda *_: None)
+    slow = schedule(fixed, find_board("icebreaker"))
+    assert slow.interval > max(block.cycles for block in slow.blocks)
+    assert quick.interval < 0.85 * slow.interval
+    looped = layers_in_loops(quick.blocks)
+    assert {"h", "gates", "h_next"} <= looped
+    assert looped.isdisjoint({"scores", "row_in_seen"})
 
 
 def test_outputs_of_states_alone_are_refused():

@@ -52,7 +52,7 @@ class _Checker:
         for node in nodes:
             for name in filter(None, node.inputs):
                 if name not in scope:
-                    self._undefined(f"{node.label} reads", name, later)
+                    self._undefined(f"{node.label} reads", name, later, _cycle(nodes, name))
                     scope[name] = "reported"
             for value in node.attrs.values():
                 if isinstance(value, OnnxGraph):
@@ -61,7 +61,7 @@ class _Checker:
                 self._define(name, node.label, scope)
         for name in outputs:
             if name not in scope:
-                self._undefined("the graph returns", name, set())
+                self._undefined("the graph returns", name, set(), [])
 
     def _define(self, name: str, what: str, scope: Definitions) -> None:
         earlier = scope.get(name)
@@ -72,8 +72,14 @@ class _Checker:
             )
         scope[name] = what
 
-    def _undefined(self, reader: str, name: str, later: set[str]) -> None:
-        if name in later:
+    def _undefined(self, reader: str, name: str, later: set[str], cycle: list[str]) -> None:
+        if cycle:
+            self._error(
+                f"{reader} {name!r}, which is computed of itself: {' -> '.join([*cycle, name])}",
+                "make what a step leaves for the next one an input, and name both: "
+                f"--state INPUT={name}",
+            )
+        elif name in later:
             self._error(
                 f"{reader} {name!r} before it is computed",
                 "nodes must be in topological order, without cycles",
@@ -83,3 +89,23 @@ class _Checker:
 
     def _error(self, reason: str, remedy: str) -> None:
         self._errors.append(ModelError(reason, remedy=remedy, location=self._location))
+
+
+def _cycle(nodes: tuple[OnnxNode, ...], name: str) -> list[str]:
+    """Return the values between a value and itself, that first; none if there is no way back."""
+    makers = {output: node for node in nodes for output in filter(None, node.outputs)}
+    follows: dict[str, str] = {}
+    todo = [name] if name in makers else []
+    while todo:
+        value = todo.pop()
+        for source in makers[value].inputs:
+            if source == name:
+                found = [name]
+                while value != name:
+                    found.append(value)
+                    value = follows[value]
+                return found
+            if source in makers and source not in follows:
+                follows[source] = value
+                todo.append(source)
+    return []

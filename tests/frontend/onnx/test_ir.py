@@ -45,7 +45,10 @@ def test_names_become_identifiers(read, parse):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("{ y = Add(x, h)  h = Relu(y) }", "Add 'y' reads 'h' before it is computed"),
+        (
+            "{ y = Add(x, h)  z = Neg(y)  h = Relu(z) }",
+            "Add 'y' reads 'h', which is computed of itself: h -> y -> z -> h; make what a step",
+        ),
         ("{ y = Relu(h) }", "Relu 'y' reads 'h', which nothing defines"),
         ("{ h = Relu(x) }", "the graph returns 'y', which nothing defines"),
         ("{ h = Relu(x)  h = Tanh(x)  y = Relu(h) }", "the value 'h' is defined twice"),
