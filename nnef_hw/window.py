@@ -50,6 +50,9 @@ class Window:
     by_channel
         Pass n reads only channel block n of the window (pooling, depthwise); otherwise every pass
         reads all blocks (convolution, linear).
+    history, lag
+        Of images that are parts of one without an end: rows above the image, kept of the images
+        before; and rows at its end that only windows of later images read.
 
     Raises
     ------
@@ -66,6 +69,8 @@ class Window:
     padding: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
     passes: int = 1
     by_channel: bool = False
+    history: int = 0
+    lag: int = 0
 
     def __post_init__(self) -> None:
         positive = (self.height, self.width, self.channel_blocks, self.passes)
@@ -73,7 +78,11 @@ class Window:
             raise ValueError("window extents, kernel, stride, dilation and passes must be positive")
         if min(*self.padding[0], *self.padding[1]) < 0:
             raise ValueError("window padding must not be negative")
-        if self.reach[0] > self.padded_height or self.reach[1] > self.padded_width:
+        if min(self.history, self.lag) < 0:
+            raise ValueError("window history and lag must not be negative")
+        if self.goes_on and any(self.padding[0]):
+            raise ValueError("an image without an end has no rows of padding")
+        if self.reach[0] > self._rows or self.reach[1] > self.padded_width:
             raise ValueError(f"window {self.kernel} is larger than the padded image")
         if self.by_channel and self.passes != self.channel_blocks:
             raise ValueError("a window read by channel has one pass per channel block")
@@ -81,6 +90,21 @@ class Window:
     def folded(self, channel_blocks: int, passes: int) -> Window:
         """Return the window read in so many channel blocks and passes; each is made once."""
         return _folded(self, channel_blocks, passes)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether images are parts of one without an end."""
+        return self.history + self.lag > 0
+
+    @cached_property
+    def _rows(self) -> int:
+        """Rows that the windows of an image read."""
+        return self.history + self.padded_height - self.lag
+
+    @property
+    def past_words(self) -> int:
+        """Words of the rows above the first image, which nobody sends."""
+        return self.history * self.padded_width * self.channel_blocks
 
     @cached_property
     def padded_height(self) -> int:
@@ -101,7 +125,7 @@ class Window:
     @cached_property
     def out_height(self) -> int:
         """Window positions down the image."""
-        return (self.padded_height - self.reach[0]) // self.stride[0] + 1
+        return (self._rows - self.reach[0]) // self.stride[0] + 1
 
     @cached_property
     def out_width(self) -> int:
@@ -134,8 +158,8 @@ class Window:
         rows, columns = (
             taps_inside(*of_axis)
             for of_axis in zip(
-                (self.height, self.width), self.padding, self.kernel, self.stride, self.dilation,
-                strict=True,
+                (self._rows - sum(self.padding[0]), self.width), self.padding, self.kernel,
+                self.stride, self.dilation, strict=True,
             )
         )  # fmt: skip
         return tuple(tuple(row * column for column in columns) for row in rows)
@@ -157,7 +181,7 @@ class Window:
             )
         )
         dense = self.reach == self.kernel and self.words == self.beats
-        return self.by_channel and side_by_side and dense
+        return self.by_channel and side_by_side and dense and not self.goes_on
 
     @cached_property
     def span(self) -> int:
@@ -189,7 +213,16 @@ class Window:
         Otherwise that window would leave ahead of its frame, even if none follows.
         """
         (top, _), (left, _) = self.padding
-        return self.span <= (top * self.padded_width + left) * self.channel_blocks
+        return (
+            self.past_words
+            < self.span
+            <= self.past_words + (top * self.padded_width + left) * self.channel_blocks
+        )
+
+    @property
+    def leads(self) -> bool:
+        """Whether the first window of a frame is in rows of those before: it leaves ahead of it."""
+        return self.span <= self.past_words
 
     @property
     def min_depth(self) -> int:

@@ -34,6 +34,8 @@ class LineBuffer(wiring.Component):
     One word is written and one read per cycle. A window is read as soon as all of it is stored; its
     first word leaves memory for good when the next window begins. ``o`` may stall at any time.
     Padding is written ahead of its frame's beats, but never so that a window leaves ahead of them.
+    Of an image without an end (``window.goes_on``) frames are parts, whose windows read the rows of
+    frames before; after reset these are rows of the padding's code, which are written once.
 
     Members
     -------
@@ -78,8 +80,19 @@ class LineBuffer(wiring.Component):
         """Write the padded image in raster order, padding without an input beat."""
         window = self.part.window
         address = Signal(range(self.part.depth))
-        _, _, first, _, padding = padded_raster(m, window, written)
+        # Whether rows above the first frame are still to be written.
+        past = Signal(init=1) if window.past_words else Const(0)
+        in_frame = written & ~past if window.past_words else written
+        _, _, first, _, padding = padded_raster(m, window, in_frame)
         waits = first if window.starts_in_padding else Const(0)
+        if window.past_words:
+            position = Signal(range(window.past_words))
+            with m.If(written & past):
+                m.d.sync += [
+                    position.eq(position + 1),
+                    past.eq(position != window.past_words - 1),
+                ]
+            padding, waits = padding | past, waits & ~past
         pad_word = Const(self.part.pad_code, self.part.bits).replicate(self.part.lanes)
         m.d.comb += [
             self.i.ready.eq(room & ~padding),

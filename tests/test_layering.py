@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 BASE = {
     "errors", "numerics", "tables", "tflite_numerics", "window", "blockram", "devices", "families",
-    "files", "process_group", "protocol", "sources",
+    "files", "process_group", "protocol", "sources", "stream_rows",
 }  # fmt: skip
 GRAPH = BASE | {"ir"}
 ALLOWED = {

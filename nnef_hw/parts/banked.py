@@ -44,6 +44,8 @@ class BankedLineBuffer(WindowPart):
     lines: int
 
     def __post_init__(self) -> None:
+        if self.window.goes_on:
+            raise ValueError("BankedLineBuffer keeps no rows from frame to frame")
         if self.window.starts_in_padding:
             raise ValueError("BankedLineBuffer needs a first window with a pixel")
         if self.lines < 1 or self.lines & (self.lines - 1):

@@ -57,6 +57,8 @@ class _Counters:
             counter_bits(window.passes), counter_bits(window.out_width),
             counter_bits(window.out_height),
         )  # fmt: skip
+        if window.past_words:
+            write += (counter_bits(window.past_words),)
         step = gcd(window.column_step, window.row_step, window.frame_step, depth)
         return cls(write, read, counter_bits(depth // step))
 
@@ -165,7 +167,7 @@ class LineBuffer(WindowPart):
         window = self.window
         counters = _Counters.of(window, self.depth)
         level = max(self.depth, window.overdraft).bit_length() + 1
-        flags = 4 + sum(any(pair) for pair in window.padding)
+        flags = 4 + sum(any(pair) for pair in window.padding) + (window.past_words > 0)
         pointers = counters.base + 2 * counter_bits(self.depth)
         return sum(counters.write) + sum(counters.read) + pointers + level + flags
 
@@ -179,20 +181,21 @@ class LineBuffer(WindowPart):
     def _write(self, origin: Stream, written: Log, released: Log) -> Process:
         """Write a word per cycle while there is room."""
         window, depth = self.window, self.depth
-        # What is released before a word of frame 0 can enter; less than 0 of it in frames before.
-        bases, words = window_bases(window), window.words
-        past = depth // words + 1
-        earlier = np.concatenate([bases - back * words for back in range(past, -1, -1)])
-        places = np.arange(words) - depth
-        released_before = (earlier.searchsorted(places, "right") - past * len(bases)).tolist()
-        steps = list(zip(released_before, padding_words(window), strict=True))
+        bases, words, past = window_bases(window), window.words, window.past_words
+        # What is released before a word can enter, counted from the windows of its frame: less than
+        # 0 of it in frames before. First the words that come before those of frame 0.
+        places = np.arange(-past, words) + past - depth
+        released_before = places // words * len(bases)
+        released_before += bases.searchsorted(places % words, "right")
+        before_all = [(before, True) for before in released_before[:past].tolist()]
+        of_frame = list(zip(released_before[past:].tolist(), padding_words(window), strict=True))
         releases = released.times
         time = 0
-        for frame in count():
-            windows = frame * len(bases)
-            if window.starts_in_padding:
+        for frame in count(-1):
+            windows = max(frame, 0) * len(bases)
+            if window.starts_in_padding and frame >= 0:
                 time = max(time, (yield origin))
-            for before, is_padding in steps:
+            for before, is_padding in of_frame if frame >= 0 else before_all:
                 needed = windows + before
                 if needed > 0:
                     if len(releases) < needed:

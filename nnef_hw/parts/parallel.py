@@ -35,6 +35,8 @@ class ParallelLineBuffer(WindowPart, Pipe):
         window = self.window
         if window.channel_blocks != 1 or window.by_channel:
             raise ValueError("ParallelLineBuffer needs all channels of a pixel in one beat")
+        if window.goes_on:
+            raise ValueError("ParallelLineBuffer keeps no rows from frame to frame")
         if window.dilation != (1, 1):
             raise ValueError(f"ParallelLineBuffer has no dilation, not {window.dilation!r}")
         if window.padded_width < 2 or window.starts_in_padding:

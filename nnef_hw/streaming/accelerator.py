@@ -131,7 +131,7 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
                 m.d.sync += hop.eq(restart)
                 hops.append(restart := hop)
             layer = self.layers[n]
-            reset = restarting if block.closes_loop and self.restartable else restart
+            reset = restarting if block.leads and self.restartable else restart
             m.submodules[name] = WithReset(layer, reset)
             operands = [getattr(layer, operand) for operand in layer.operands]
             for source, operand in zip(block.sources, operands, strict=True):
@@ -151,6 +151,6 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
             wiring.connect(m, skid.o, wiring.flipped(outside))
         if restart is not None:
             m.d.comb += self.restarted.eq(restart)
-            if loops:
+            if any(block.leads for block in plan.blocks):
                 m.d.comb += restarting.eq(Cat(*hops).any())
         return m

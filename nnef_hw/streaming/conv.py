@@ -119,13 +119,12 @@ def _ungrouped(codes: NDArray[np.int64], channels: int, groups: int) -> NDArray[
 
 
 def _conv_window(call: Call, *, by_channel: bool) -> Window:
-    height, width, channels = call.image(call.node.inputs[0])
     if call.node.op == "linear":
-        return Window(height, width, channels)
+        return call.window()
+    channels = call.image(call.node.inputs[0])[2]
     conv = call.node.attributes(ConvAttributes)
     rows, columns = call.graph.tensor(call.node.inputs[1]).shape[2:]
-    return Window(
-        height, width, channels, kernel=(rows, columns), stride=conv.stride,
-        dilation=conv.dilation, padding=conv.padding,
+    return call.window(
+        kernel=(rows, columns), stride=conv.stride, dilation=conv.dilation, padding=conv.padding,
         passes=channels if by_channel else 1, by_channel=by_channel,
     )  # fmt: skip

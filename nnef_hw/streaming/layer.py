@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar, Generic, TypeVar
 
 from nnef_hw.devices import Device
@@ -13,6 +13,7 @@ from nnef_hw.ir.operators import PerOperator
 from nnef_hw.numerics import QType
 from nnef_hw.parts import Part
 from nnef_hw.parts.constant import Constant
+from nnef_hw.streaming.kept_rows import KeptRows
 from nnef_hw.window import Window
 
 __all__ = [
@@ -65,7 +66,7 @@ class Folding:
         """
         chosen = {key: item for key, item in value.items() if key != "folding"}
         kind = {**Folding.classes, "Folding": Folding}.get(value["folding"])
-        if kind is None or {field.name for field in fields(kind)} != chosen.keys():
+        if kind is None or {item.name for item in fields(kind)} != chosen.keys():
             raise ValueError(f"{value!r} is not a folding")
         folding: Folding = kind(**chosen)
         return folding
@@ -212,6 +213,7 @@ class Call:
     node: Node
     streams: Mapping[str, str]
     order: StreamOrder
+    kept: Mapping[str, KeptRows] = field(default_factory=dict)
 
     @property
     def attrs(self) -> Mapping[str, Any]:
@@ -239,6 +241,16 @@ class Call:
         shape = image_shape(self.graph.tensor(name).shape)
         assert shape is not None
         return shape
+
+    def window(self, **geometry: Any) -> Window:
+        """Return windows over the first operand, of which rows may be kept of frames before."""
+        name = self.node.inputs[0]
+        height, width, channels = self.image(name)
+        if name in self.kept:
+            rows = self.kept[name]
+            height = rows.new
+            geometry = {**geometry, "history": rows.past, "lag": rows.lag}
+        return Window(height, width, channels, **geometry)
 
     @property
     def extents(self) -> dict[str, Any]:

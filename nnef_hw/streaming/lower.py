@@ -12,6 +12,7 @@ from nnef_hw.architecture import Port
 from nnef_hw.errors import raise_all
 from nnef_hw.ir import Graph, HostStream, StreamOrder, Trait
 from nnef_hw.streaming import argmax, conv, data_movement, eltwise, pool, softmax, table
+from nnef_hw.streaming.kept_rows import find_kept_rows
 from nnef_hw.streaming.layer import Call, Layer, lowers
 from nnef_hw.streaming.plan import LayerGraph
 from nnef_hw.streaming.state import state_layers
@@ -43,13 +44,17 @@ def lower(graph: Graph) -> LayerGraph:
     streams.update({name: name for name in graph.states})
     inputs = _ports("i", graph, graph.inputs, order.inputs, streams)
     layers: list[Layer[Any]] = []
+    keeping = find_kept_rows(graph)
     for node in graph.nodes:
         if node.op == "split_steps":
             # Its steps follow each other in the stream already.
             streams[node.name] = streams[node.inputs[0]]
+        elif node.name in keeping.nodes:
+            if node.name in keeping.rows:
+                streams[node.name] = streams[keeping.rows[node.name].source]
         elif not node.has(Trait.MOVES):
             streams[node.name] = node.name
-            layers.append(_layer(Call(graph, node, streams, order)))
+            layers.append(_layer(Call(graph, node, streams, order, keeping.rows)))
         elif node.name in order.moved:
             # Moves in a row are one: it stands for all, from what was computed last.
             origin, _ = order.origin(node.name)
@@ -61,7 +66,8 @@ def lower(graph: Graph) -> LayerGraph:
                 move = replace(node, inputs=(origin,))
                 layers.append(_layer(Call(graph, move, streams, order)))
     outputs = _ports("o", graph, graph.outputs, order.outputs, streams)
-    return LayerGraph((*state_layers(graph, streams), *layers), inputs, outputs)
+    loops = {name: state for name, state in graph.states.items() if name not in keeping.states}
+    return LayerGraph((*state_layers(graph, loops, streams), *layers), inputs, outputs)
 
 
 def _layer(call: Call) -> Layer[Any]:

@@ -19,6 +19,7 @@ from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.pool import MaxPool, SumPool
 from nnef_hw.parts.requantizer import Requantizer
 from nnef_hw.parts.runningpool import RunningMax, RunningPool, RunningSum
+from nnef_hw.streaming.kept_rows import pad_code_of
 from nnef_hw.streaming.layer import Call, Contents, Layer, lowers
 from nnef_hw.streaming.requantize import (
     RequantizerFolding,
@@ -196,19 +197,21 @@ def _contents(layer: PoolLayer | RunningPoolLayer) -> Contents:
 
 @lowers("avg_pool", "box", "max_pool")
 def _lower_pool(call: Call) -> PoolLayer | RunningPoolLayer:
-    height, width, channels = call.image(call.node.inputs[0])
+    channels = call.image(call.node.inputs[0])[2]
     pool, source = call.node.attributes(PoolAttributes), call.source
-    window = Window(
-        height, width, channels, kernel=pool.size, stride=pool.stride, dilation=pool.dilation,
-        padding=pool.padding, passes=channels, by_channel=True,
+    window = call.window(
+        kernel=pool.size, stride=pool.stride, dilation=pool.dilation, padding=pool.padding,
+        passes=channels, by_channel=True,
     )  # fmt: skip
+    # Rows kept of frames before are of a code of their own where there is no other padding.
+    rows = call.kept.get(call.node.inputs[0])
+    pad_code = rows.code if rows else pad_code_of(call.node, source)
     runs = window.tiles and (channels >= RUNNING_CHANNELS or window.kernel[1] == 1)
     layer = RunningPoolLayer if runs else PoolLayer
     if call.node.op == "max_pool":
-        pad_code = source.lo if pool.border == "ignore" else source.zero_point
         return layer(**call.common, window=window, pad_code=pad_code, requant=None)
     lowest, highest = source.lo * window.taps, source.hi * window.taps
-    requant, pad_code = call.attrs["requant"], source.zero_point
+    requant = call.attrs["requant"]
     bias = -source.zero_point * window.taps
     counts: list[int] = []
     positions = None
@@ -217,7 +220,6 @@ def _lower_pool(call: Call) -> PoolLayer | RunningPoolLayer:
         positions = np.searchsorted(counts, window.inside)
     if isinstance(requant, TfliteAverage):
         requant, bias = requant.as_requant(counts), 0
-        pad_code = 0 if counts else pad_code
     limits = (min(lowest, lowest + bias), max(highest, highest + bias))
     return layer(
         **call.common, window=window, pad_code=pad_code, requant=requant, bias=bias,

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from nnef_hw.devices import Device
 from nnef_hw.ir import Graph, Node, stream_image
+from nnef_hw.ir import State as GraphState
 from nnef_hw.parts import Part, Split
 from nnef_hw.parts import State as StatePart
 from nnef_hw.streaming.layer import Contents, Folding, Layer
@@ -61,16 +62,20 @@ class StateLayer(Layer[Folding]):
         return {"state": {"codes": list(self.initial)}}
 
 
-def state_layers(graph: Graph, streams: Mapping[str, str]) -> list[StateLayer]:
-    """Return the states of a fixed graph as layers.
+def state_layers(
+    graph: Graph, states: Mapping[str, GraphState], streams: Mapping[str, str]
+) -> list[StateLayer]:
+    """Return states of a fixed graph as layers.
 
     Parameters
     ----------
+    states
+        Those that are kept in queues.
     streams
         Names of the streams that tensors come in.
     """
     layers = []
-    for name, state in graph.states.items():
+    for name, state in states.items():
         tensor = graph.tensor(name)
         assert tensor.qtype is not None
         height, width, channels = stream_image(tensor.shape)

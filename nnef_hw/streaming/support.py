@@ -13,7 +13,7 @@ from nnef_hw.ir import (
     Trait,
     image_shape,
 )
-from nnef_hw.ir.operators import CanonicalOperator
+from nnef_hw.ir.operators import CanonicalOperator, SliceAttributes
 from nnef_hw.passes.check_data_movement import check_data_movement
 from nnef_hw.passes.names import authors_name
 from nnef_hw.tables import TABLE_BITS
@@ -36,7 +36,7 @@ def check_streamable(graph: Graph) -> list[NnefHwError]:
         stream = order.inputs[name].tensor
         if not graph.consumers(stream) and stream not in {*graph.outputs, *taken}:
             refuse(f"input {name!r} is never read", "remove it from the model")
-    begun = graph.dependents(graph.inputs)
+    begun = _begun(graph)
     for name in graph.outputs if graph.states else ():
         if name not in begun:
             refuse(
@@ -70,6 +70,33 @@ def check_streamable(graph: Graph) -> list[NnefHwError]:
     if not errors and not _has_layers(graph, order):
         refuse("the model has nothing to compute", "give it a layer")
     return errors
+
+
+def _begun(graph: Graph) -> set[str]:
+    """Return the tensors of which a part at least waits for an input of the step.
+
+    A slice may leave out what was joined to a state.
+    """
+    begun = set(graph.inputs)
+    for node in graph.nodes:
+        read = node.inputs
+        joined = graph.producer(node.inputs[0]) if node.op == "slice" else None
+        if joined is not None and joined.op == "concat":
+            part = node.attributes(SliceAttributes)
+            if part.axis == joined.attrs["axis"]:
+                read = tuple(_joined(graph, joined, part))
+        if not begun.isdisjoint(read):
+            begun.update(node.outputs)
+    return begun
+
+
+def _joined(graph: Graph, node: Node, part: SliceAttributes) -> Iterator[str]:
+    """Yield the operands of a concat of which a slice takes something."""
+    end = 0
+    for name in node.inputs:
+        begin, end = end, end + graph.tensor(name).shape[part.axis]
+        if begin < part.end and end > part.begin:
+            yield name
 
 
 def _has_layers(graph: Graph, order: StreamOrder) -> bool:

@@ -169,7 +169,7 @@ def _parallel_foldings(layer: Convolution[Any], device: Device) -> Iterator[Syst
     lanes = plain.taps * layer.in_channels
     if plain.taps == 1 or plain.dilation != (1, 1) or plain.padded_width < 2:
         return
-    if plain.starts_in_padding:
+    if plain.starts_in_padding or plain.goes_on:
         return
     for rows in size_steps(layer.out_channels):
         if rows * lanes <= device.products:

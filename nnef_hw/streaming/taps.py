@@ -112,7 +112,7 @@ def lines_of(window: Window) -> int:
 
 def tap_foldings(size: T, layer: ArrayLayer[Any], view: View, device: Device) -> Iterator[T]:
     """Vary the requantizer, the kind of multipliers and the weight memory of an array of a size."""
-    if size.lines and view.window.starts_in_padding:
+    if size.lines and (view.window.starts_in_padding or view.window.goes_on):
         return
     for digits in digit_choices(layer.requant, device):
         plain = replace(size, **digits)

@@ -21,16 +21,32 @@ WINDOWS = {
     "stride_beyond_kernel": Window(6, 6, 1, (1, 1), (4, 4)),
     "stride_skips_most": Window(7, 5, 2, (2, 1), (5, 3), passes=2),
     "point": Window(3, 4, 3, passes=4),
+    "goes_on": Window(1, 1, 3, (4, 1), passes=2, history=3),
+    "goes_on_dilated": Window(1, 1, 2, (3, 1), dilation=(4, 1), history=8),
+    "goes_on_strided_by_channel": Window(
+        4, 1, 2, (5, 1), (2, 1), passes=2, by_channel=True, history=3
+    ),
+    "goes_on_padded": Window(2, 5, 1, (3, 3), (2, 2), padding=((0, 0), (1, 1)), history=1),
+    "goes_on_in_padding": Window(1, 3, 2, (3, 1), padding=((0, 0), (1, 1)), history=2),
+    "goes_on_behind": Window(1, 2, 2, (3, 1), history=3, lag=1),
+    "goes_on_far_behind": Window(2, 1, 2, (1, 1), (2, 1), history=9, lag=10),
 }
 
 
-def window_words(image, window, pad_code):
-    """Words of every window of a frame [row, column, block, lane], as the docstring says."""
+def window_words(images, n, window, pad_code):
+    """Words of every window of frame n [row, column, block, lane], as the docstring says."""
+    image = images[n] if n < len(images) else images[0, :0]
+    if window.goes_on:
+        rows = images.reshape(-1, *images.shape[2:])
+        rows = np.pad(rows, ((window.history, 0), *[(0, 0)] * 3), constant_values=pad_code)
+        image = rows[n * window.height :][: window.history + window.height - window.lag]
     padded = np.pad(image, (*window.padding, (0, 0), (0, 0)), constant_values=pad_code)
     words = []
     for row in range(0, window.out_height * window.stride[0], window.stride[0]):
         for column in range(0, window.out_width * window.stride[1], window.stride[1]):
             rows, columns = window.reach
+            if row + rows > len(padded):
+                break  # of a frame that has not come yet
             taps = padded[
                 row : row + rows : window.dilation[0],
                 column : column + columns : window.dilation[1],
@@ -59,11 +75,15 @@ def check(drive, ram, rng, window, *, bits=8, signed=False, lanes=1, pad_code=7,
     items = [
         {"data": beat, "last": n % window.beats == window.beats - 1} for n, beat in enumerate(beats)
     ]
-    expected = [word for image in images for word in window_words(image, window, pad_code)]
+    # What lags behind in time is ahead of the frames.
+    frames_begun = frames + -(-window.lag // window.height)
+    expected = [
+        word for n in range(frames_begun) for word in window_words(images, n, window, pad_code)
+    ]
     run = drive(buffer, items, len(expected), **options)
     assert [[item.data[n] for n in range(lanes)] for item in run.items] == expected
     position = np.arange(len(expected))
-    words, frame = window.pass_words, len(expected) // frames
+    words, frame = window.pass_words, window.out_pixels * window.passes * window.pass_words
     assert [item.last for item in run.items] == (position % words == words - 1).tolist()
     assert [item.end for item in run.items] == (position % frame == frame - 1).tolist()
     return run

@@ -1,0 +1,152 @@
+"""Networks of windows in time, built by hand and at random: x [1, C, rows, W]."""
+
+import numpy as np
+
+from nnef_hw.testing import GraphBuilder
+
+
+class Temporal:
+    """A network in the making, of images whose rows are in time."""
+
+    def __init__(self, name, rows, channels=3, width=1, seed=0):
+        self.net = GraphBuilder(name)
+        self.rng = np.random.default_rng(seed)
+        self.net.input("x", (1, channels, rows, width))
+
+    def shape(self, x):
+        return self.net._tensors[x].shape
+
+    def conv(self, x, channels, kernel=3, *, stride=1, dilation=1, padding=(0, 0), name=None,
+             depthwise=False):  # fmt: skip
+        """Windows of so many rows, and of 3 columns where there are some."""
+        _, before, _, width = self.shape(x)
+        columns, sides = (3, (1, 1)) if width > 1 else (1, (0, 0))
+        channels, groups = (before, before) if depthwise else (channels, 1)
+        shape = (channels, before // groups, kernel, columns)
+        weights = self.rng.normal(0, 1 / np.sqrt(np.prod(shape[1:])), shape)
+        return self.net.op(
+            "conv", x, weights, self.rng.normal(0, 0.3, (1, channels)), name=name,
+            border="constant", padding=[padding, sides], stride=[stride, 1],
+            dilation=[dilation, 1], groups=groups,
+        )  # fmt: skip
+
+    def pool(self, op, x, rows, stride, *, columns=1, padding=(0, 0), border="constant"):
+        return self.net.op(
+            op, x, size=[1, 1, rows, columns], border=border,
+            padding=[(0, 0), (0, 0), padding, (0, 0)], stride=[1, 1, stride, columns],
+            dilation=[1, 1, 1, 1],
+        )  # fmt: skip
+
+    def rows(self, x, begin, end):
+        _, channels, _, width = self.shape(x)
+        shape = (1, channels, end - begin, width)
+        return self.net.op("slice", x, axes=[2], begin=[begin], end=[end], stride=[1], shape=shape)
+
+    def crop(self, x, rows, place):
+        """Leave so many rows, from that place on."""
+        return self.rows(x, place, place + rows) if self.shape(x)[2] > rows else x
+
+
+def causal(rows=16, seed=0):
+    """A TCN as exporters write it: padded on the left, or on both sides and cropped, residual."""
+    t = Temporal("causal", rows, seed=seed)
+    y = t.net.op("relu", t.conv("x", 4, 3, padding=(2, 0)))
+    both = t.conv(y, 4, 3, dilation=2, padding=(4, 4))
+    y = t.net.op("relu", t.net.op("add", t.rows(both, 0, rows), y), name="block")
+    t.conv(y, 2, 1, name="y")
+    return t.net.build("y")
+
+
+def classifier(rows=19, seed=0):
+    """Strides, pools, and an average of all rows behind; no padding in time."""
+    t = Temporal("classifier", rows, 2, 3, seed)
+    y = t.pool("max_pool", t.net.op("tanh", t.conv("x", 4, 4)), 2, 2)
+    y = t.net.op("relu", t.conv(y, 4, 3, depthwise=True))
+    _, channels, left, width = t.shape(y)
+    y = t.pool("avg_pool", y, left, left, columns=width)
+    y = t.net.reshape(y, (1, channels))
+    t.net.op("linear", y, t.rng.normal(size=(3, channels)), t.rng.normal(size=(1, 3)), name="y")
+    return t.net.build("y")
+
+
+def unlike_branches(rows=12, seed=0):
+    """Branches of unlike reach side by side, in the middle of each other, and around both."""
+    t = Temporal("unlike_branches", rows, seed=seed)
+    wide, narrow = t.conv("x", 2, 5), t.conv("x", 3, 2)
+    left = t.shape(wide)[2]
+    y = t.net.op("concat", wide, t.crop(narrow, left, 2), axis=1, name="both")
+    y = t.net.op("relu", t.conv(y, 3, 2))
+    t.net.op("add", y, t.crop("x", t.shape(y)[2], 1), name="around")
+    t.pool("avg_pool", "around", t.shape(y)[2], 1)
+    return t.net.build()
+
+
+def flattened(rows=9, seed=0):
+    """A linear layer over all rows, as at the end of small detectors."""
+    t = Temporal("flattened", rows, seed=seed)
+    y = t.net.op("relu", t.conv("x", 4, 3, stride=2))
+    count = int(np.prod(t.shape(y)))
+    y = t.net.reshape(y, (1, count))
+    t.net.op("linear", y, t.rng.normal(size=(2, count)), t.rng.normal(size=(1, 2)), name="y")
+    return t.net.build("y")
+
+
+def padded(rows=12, seed=0):
+    """Padding in time on both sides of every layer, and a mean: only with borders continued."""
+    t = Temporal("padded", rows, 2, 2, seed)
+    y = t.net.op("relu", t.conv("x", 3, 3, padding=(1, 1)))
+    y = t.pool("avg_pool", y, 3, 2, padding=(1, 1), border="ignore")
+    y = t.conv(y, 3, 3, padding=(1, 1))
+    t.pool("avg_pool", y, t.shape(y)[2], 1, columns=2)
+    return t.net.build()
+
+
+TEMPORAL = {f.__name__: f for f in (causal, classifier, unlike_branches, flattened)}
+
+
+def random_temporal(seed):
+    """Return a network of convolutions, pools and branches that can run step by step."""
+    rng = np.random.default_rng(seed)
+    t = Temporal("temporal", int(rng.integers(30, 50)), int(rng.integers(1, 5)),
+                 int(rng.choice([1, 1, 3])), seed)  # fmt: skip
+    y = t.conv("x", 3, 2)
+    for _ in range(int(rng.integers(2, 5))):
+        y = _grown(t, y, rng)
+    left = t.shape(y)[2]
+    end = rng.choice(["mean", "last", "rows", "conv"])
+    if end == "mean" or (end == "conv" and left > 12):
+        y = t.pool(str(rng.choice(["avg_pool", "max_pool"])), y, left, 1)
+    elif end == "last":
+        y = t.rows(y, left - 1, left)
+    elif end == "conv":
+        y = t.conv(y, 2, left)
+    t.conv(y, 2, 1, name="y")
+    return t.net.build("y")
+
+
+def _grown(t, x, rng):
+    left = t.shape(x)[2]
+    kernel, dilation = int(rng.integers(1, 5)), int(rng.integers(1, 4))
+    reach = (kernel - 1) * dilation + 1
+    if left < 2 * reach + 4:
+        return t.net.op("tanh", x)
+    kind = rng.choice(["conv", "depthwise", "strided", "pool", "residual", "branches"])
+    channels = t.shape(x)[1]
+    if kind == "strided":
+        y = t.conv(x, int(rng.integers(1, 5)), kernel, stride=int(rng.integers(2, 4)))
+    elif kind == "pool":
+        op, size = str(rng.choice(["avg_pool", "max_pool", "box"])), int(rng.integers(1, 4))
+        return t.pool(op, x, size, int(rng.integers(1, 3)))
+    elif kind == "residual":
+        y = t.conv(x, channels, kernel, dilation=dilation)
+        kept = t.shape(y)[2]
+        y = t.net.op("add", y, t.crop(x, kept, int(rng.integers(0, left - kept + 1))))
+    elif kind == "branches":
+        first, second = t.conv(x, 2, kernel, dilation=dilation), t.conv(x, 2, 1)
+        kept = t.shape(first)[2]
+        second = t.crop(second, kept, int(rng.integers(0, left - kept + 1)))
+        y = t.net.op("concat", first, second, axis=1)
+    else:
+        y = t.conv(x, int(rng.integers(1, 5)), kernel, dilation=dilation,
+                   depthwise=kind == "depthwise")  # fmt: skip
+    return t.net.op(str(rng.choice(["sigmoid", "tanh"])), y)

@@ -1,0 +1,136 @@
+"""Networks of windows step by step: rows stay in line buffers; codes and cycles of accelerators."""
+
+import numpy as np
+import pytest
+from recurrent_graphs import delay_line
+from temporal_graphs import TEMPORAL, Temporal, padded, random_temporal
+
+from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.ir import Stage
+from nnef_hw.passes import simplify
+from nnef_hw.passes.stream_time import StreamTime
+from nnef_hw.quantize import quantize
+from nnef_hw.reference import run_fixed
+from nnef_hw.run.rtl import run_rtl
+from nnef_hw.streaming import find_board, schedule
+from nnef_hw.streaming.accelerator import Accelerator
+from nnef_hw.streaming.architecture import Streaming
+from nnef_hw.streaming.kept_rows import find_kept_rows
+from nnef_hw.testing import GraphBuilder
+
+BOARD = "ulx3s_85f"
+
+
+def stepwise(graph, rng, *, continued=False):
+    """Return the network of a step, fixed."""
+    how = StreamTime(2, continued)
+    window, _ = how.window(simplify(graph))
+    samples = {
+        name: rng.normal(size=(10, *window.tensor(name).shape[1:])) for name in window.inputs
+    }
+    step, _ = how.steps(quantize(window, samples))
+    assert step.stage == Stage.FIXED
+    return step
+
+
+@pytest.mark.parametrize("name", TEMPORAL)
+def test_codes_and_cycles(name, simulate, rng):
+    graph = stepwise(TEMPORAL[name](), rng)
+    simulate(schedule(graph, find_board(BOARD)), graph).check(7)
+
+
+def test_continued_borders(simulate, rng):
+    graph = stepwise(padded(), rng, continued=True)
+    simulate(schedule(graph, find_board(BOARD)), graph).check(7)
+
+
+@pytest.mark.parametrize(
+    "shard", [0, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(1, 100))]
+)
+def test_random_networks(shard, force, simulate, rng):
+    """Two of them at a time, with stalls, of foldings that are forced."""
+    target = find_board("ecp5")
+    for seed in range(2 * shard, 2 * shard + 2):
+        graph = stepwise(random_temporal(seed), rng)
+        simulate(force(schedule(graph, target), graph, target), graph).check(5)
+
+
+def test_states_of_windows_are_in_their_line_buffers(rng):
+    graph = stepwise(TEMPORAL["causal"](), rng)
+    plan = schedule(graph, find_board(BOARD))
+    assert graph.states.keys() == find_kept_rows(graph).states
+    assert not any(block.closes_loop for block in plan.blocks)
+    assert {block.op for block in plan.blocks} == {"conv", "add"}
+    # One row of a step, of a window of 16.
+    assert plan.macs == 4 * 3 * 3 + 4 * 4 * 3 + 2 * 4
+
+
+def test_a_shift_register_of_a_models_own_is_kept_as_well(rng):
+    graph = simplify(delay_line())
+    fixed = quantize(graph, {"x": rng.normal(size=(8, 6, 2, 1))})
+    assert find_kept_rows(fixed).states == {"old"}
+    [block] = schedule(fixed, find_board(BOARD)).blocks
+    assert (block.buffer.window.history, block.buffer.window.height) == (2, 1)
+
+
+def filtered(*, read=False, initial=0.0, function=None, padding=(0, 0)):
+    """Return a filter over three steps whose rows are read elsewhere, or begin with numbers."""
+    net = GraphBuilder("filter")
+    x = net.input("x", (1, 2, 1, 1))
+    old = net.state("old", np.zeros((1, 2, 2, 1)) + initial)
+    both = net.op("concat", old, x, name="both", axis=2)
+    cut = {"axes": [2], "begin": [1], "end": [3], "stride": [1], "shape": (1, 2, 2, 1)}
+    net.update("old", net.op("slice", both, name="shifted", **cut))
+    windows = net.op(function, both) if function else both
+    rng = np.random.default_rng(0)
+    y = net.op(
+        "conv", windows, rng.normal(size=(3, 2, 3, 1)), np.zeros((1, 3)), name="y",
+        border="constant", padding=[padding, (0, 0)], stride=[1, 1], dilation=[1, 1], groups=1,
+    )  # fmt: skip
+    if not read:
+        return net.build(y)
+    pool = {"size": [1, 1, 3, 1], "stride": [1] * 4, "dilation": [1] * 4}
+    net.op("max_pool", net.op("tanh", both), name="largest", border="constant",
+           padding=[(0, 0)] * 4, **pool)  # fmt: skip
+    return net.build(y, "largest")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"read": True}, {"initial": 0.5}, {"function": "tanh"}, {"padding": (0, 1)},
+        {"initial": np.arange(4).reshape(1, 2, 2, 1) / 4},
+    ],
+    ids=["read", "of other codes", "through a function", "padded", "of several codes"],
+)  # fmt: skip
+def test_other_states_go_round(options, simulate, rng):
+    """What a line buffer cannot keep is streamed, with the same codes."""
+    graph = quantize(simplify(filtered(**options)), {"x": rng.normal(size=(8, 6, 2, 1, 1))})
+    assert not find_kept_rows(graph).states
+    plan = schedule(graph, find_board(BOARD))
+    assert any(block.closes_loop for block in plan.blocks)
+    simulate(plan, graph).check(5)
+
+
+def test_an_output_of_rows_of_steps_before_is_refused(rng):
+    """It would leave before its step begins."""
+    t = Temporal("late", 12)
+    first = t.conv("x", 2, 3, name="first")
+    t.net.op("relu", t.rows("x", 0, 6), name="late")
+    [error] = Streaming().problems(stepwise(t.net.build(first, "late"), rng))
+    assert "output 'late' depends on no input of its step" in str(error)
+
+
+@pytest.mark.verilator
+def test_sequences_with_resets_and_stalls(rng):
+    """After a reset the rows above are again what they were at first."""
+    graph = stepwise(TEMPORAL["unlike_branches"](), rng)
+    plan = schedule(graph, find_board(BOARD))
+    qtype = graph.tensor("x").qtype
+    codes = {"x": rng.integers(qtype.lo, qtype.hi + 1, (6, 40, *graph.tensor("x").shape[1:]))}
+    expected = run_fixed(graph, codes)
+    verilog = to_verilog(Accelerator(plan, graph))
+    for stall in (0.0, 0.4):
+        found = run_rtl(verilog, plan, graph, codes, stall=stall)
+        [result] = graph.outputs
+        np.testing.assert_array_equal(found.codes[result], expected[result])
