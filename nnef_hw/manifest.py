@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from nnef_hw.errors import UsageError
 from nnef_hw.numerics import QType
+from nnef_hw.stream_rows import StreamRows
 
 __all__ = [
     "FORMAT_VERSION", "HEX_IMAGE", "IMAGE", "MODULE", "Manifest", "MemoryEntry", "TensorStream",
@@ -133,7 +135,7 @@ class Manifest:
     the interval that the schedule predicts, at ``clock_mhz``. ``baud`` is 0 unless the link is a
     UART, ``counted_layers`` unless the board counts what they do; ``memory`` is None unless the
     board's memory has to hold an image. ``states`` are the names of what the network keeps from one
-    inference to the next.
+    inference to the next; ``rows`` how inputs take windows of a stream, by name.
     """
 
     model: str
@@ -148,6 +150,7 @@ class Manifest:
     memory: MemoryEntry | None
     hash: bytes
     states: tuple[str, ...] = ()
+    rows: Mapping[str, StreamRows] = field(default_factory=dict)
 
 
 def manifest_hash(value: dict[str, Any]) -> bytes:
@@ -184,6 +187,10 @@ def read_manifest(build: Path) -> Manifest:
                 memory=MemoryEntry.from_json(value.get("memory")),
                 hash=manifest_hash(value),
                 states=tuple(item["name"] for item in value.get("states", ())),
+                rows={
+                    name: StreamRows.from_json(item)
+                    for name, item in value.get("stream", {}).items()
+                },
             )
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise UsageError(f"{str(path)!r} is damaged", remedy="run nnef-hw build again") from error

@@ -24,6 +24,7 @@ from nnef_hw.ir.batch import (
     split_samples,
     split_sequences,
 )
+from nnef_hw.stream_rows import StreamRows
 
 __all__ = [
     "Given", "Samples", "Score", "check_samples", "labelled", "load_samples", "score",
@@ -55,6 +56,14 @@ class Samples:
         return replace(
             self, inputs={name: x[index] for name, x in self.inputs.items()}, labels=labels
         )
+
+    def extended(self, rows: Mapping[str, StreamRows]) -> Samples:
+        """Return windows with rows more or less at both ends, by input."""
+        return replace(self, inputs={n: rows[n].extended(x) for n, x in self.inputs.items()})
+
+    def in_steps(self, rows: Mapping[str, StreamRows]) -> Samples:
+        """Return windows as sequences of steps."""
+        return replace(self, inputs={n: rows[n].sequences(x) for n, x in self.inputs.items()})
 
     def split(self) -> tuple[Samples, Samples]:
         """Return calibration samples, every n-th for at most min(200, 20%), and the others.
@@ -106,20 +115,30 @@ class Score:
     value: float
 
 
-def load_samples(path: Path | str, graph: Graph) -> Samples:
+def load_samples(
+    path: Path | str, graph: Graph, rows: Mapping[str, StreamRows] | None = None
+) -> Samples:
     """Read a sample file for a graph.
 
     It holds what :func:`check_samples` takes, by name.
+
+    Parameters
+    ----------
+    rows
+        How inputs take a stream step by step: windows [N, ...] of several rows, or longer pieces,
+        become sequences.
 
     Raises
     ------
     SampleError
         If it is no .npz file, lacks an array, or one has the wrong shape or NaN or infinity in it.
     """
-    return check_samples(_read(Path(path)), graph, str(path))
+    return check_samples(_read(Path(path)), graph, str(path), rows)
 
 
-def take_samples(given: Given, graph: Graph) -> Samples:
+def take_samples(
+    given: Given, graph: Graph, rows: Mapping[str, StreamRows] | None = None
+) -> Samples:
     """Return the samples that a caller gives for a graph, in whatever way.
 
     Parameters
@@ -127,6 +146,8 @@ def take_samples(given: Given, graph: Graph) -> Samples:
     given
         A sample file; arrays by name as such a file holds them; the array of the only input; that
         and an array of labels; or samples, which are checked for this graph.
+    rows
+        As for :func:`load_samples`.
 
     Raises
     ------
@@ -134,7 +155,7 @@ def take_samples(given: Given, graph: Graph) -> Samples:
         As for :func:`load_samples`.
     """
     if isinstance(given, str | Path):
-        return load_samples(given, graph)
+        return load_samples(given, graph, rows)
     if isinstance(given, Samples):
         arrays = dict(given.inputs)
         if given.labels is not None:
@@ -149,10 +170,15 @@ def take_samples(given: Given, graph: Graph) -> Samples:
         arrays = dict(zip(("inputs", "labels"), map(np.asarray, given), strict=True))
     else:
         arrays = {"inputs": np.asarray(given)}
-    return check_samples(arrays, graph, "samples")
+    return check_samples(arrays, graph, "samples", rows)
 
 
-def check_samples(arrays: Mapping[str, NDArray[Any]], graph: Graph, source: str) -> Samples:
+def check_samples(
+    arrays: Mapping[str, NDArray[Any]],
+    graph: Graph,
+    source: str,
+    rows: Mapping[str, StreamRows] | None = None,
+) -> Samples:
     """Return arrays as the samples of a graph.
 
     There is one array per graph input by name, or ``inputs`` if there is only one; ``labels`` is
@@ -163,6 +189,8 @@ def check_samples(arrays: Mapping[str, NDArray[Any]], graph: Graph, source: str)
     ----------
     source
         Where they come from, for errors.
+    rows
+        How inputs take a stream step by step, see :func:`load_samples`.
 
     Raises
     ------
@@ -181,12 +209,17 @@ def check_samples(arrays: Mapping[str, NDArray[Any]], graph: Graph, source: str)
                 f"{source}: no array {name!r}; it holds {found}",
                 remedy=f"store {expected}{also} with the sample number as the first axis",
             )
-        shape = graph.tensor(name).shape
-        remedy = _remedy(graph, name, arrays[key].shape)
+        shape, array = graph.tensor(name).shape, np.asarray(arrays[key])
+        if rows and rows[name].accepts(array, shape):
+            array = rows[name].sequences(array)
+        takes = (sequences_shape if graph.is_sequential else samples_shape)(shape)
+        if rows:
+            takes += f", or windows {rows[name].windows_shape(shape)}"
         inputs[name] = _check(
-            source, key, arrays[key], shape, is_sequence=graph.is_sequential, remedy=remedy
-        )
-        if graph.is_sequential and split_samples(arrays[key], shape) is not None:
+            source, key, array, shape, takes, is_sequence=graph.is_sequential,
+            remedy=_remedy(graph, name, array.shape),
+        )  # fmt: skip
+        if graph.is_sequential and split_samples(array, shape) is not None:
             lone = True
     counts = {len(x) for x in inputs.values()}
     labels = arrays.get("labels")
@@ -264,6 +297,7 @@ def _check(
     name: str,
     x: NDArray[Any],
     shape: tuple[int, ...],
+    expected: str,
     *,
     is_sequence: bool,
     remedy: str | None,
@@ -271,8 +305,7 @@ def _check(
     samples = (split_sequences if is_sequence else split_samples)(x, shape)
     if samples is None:
         raise SampleError(
-            f"{source}: array {name!r} has shape {list(x.shape)}, but the model takes "
-            f"{(sequences_shape if is_sequence else samples_shape)(shape)}",
+            f"{source}: array {name!r} has shape {list(x.shape)}, but the model takes {expected}",
             remedy=remedy,
         )
     if not samples.size:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,11 @@ class StreamRows:
     front: int = 0
     behind: int = 0
 
+    def after(self, other: StreamRows) -> StreamRows:
+        """Return how windows become sequences which the other extends before."""
+        front, behind = other.front + self.front, other.behind + self.behind
+        return replace(self, front=front, behind=behind)
+
     def accepts(self, x: NDArray[Any], shape: tuple[int, ...]) -> bool:
         """Whether an array holds windows [N, ...] of an input of that shape: of several rows."""
         if x.ndim != len(shape) or not len(x):
@@ -41,6 +46,11 @@ class StreamRows:
         return all(x.shape[n] == shape[n] for n in others) and (
             x.shape[self.axis] != shape[self.axis] and length > 0
         )
+
+    def windows_shape(self, shape: tuple[int, ...]) -> str:
+        """Return what users read: the shape of windows of an input of that shape."""
+        extents = (str(n) if axis != self.axis else "rows" for axis, n in enumerate(shape))
+        return f"[N, {', '.join([*extents][1:])}]"
 
     def extended(self, x: NDArray[Any]) -> NDArray[Any]:
         """Return windows [N, ...] with rows added or left out at both ends."""

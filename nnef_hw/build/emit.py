@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from nnef_hw.run.rtl import payloads
 from nnef_hw.run.simulate import random_codes
 from nnef_hw.samples import Samples
 from nnef_hw.sim.cocotb_bench import write_bench
+from nnef_hw.stream_rows import StreamRows
 
 __all__ = ["emit"]
 
@@ -46,8 +48,12 @@ def emit(
     samples: Samples | None,
     target: Target,
     options: BuildOptions,
+    rows: Mapping[str, StreamRows] | None = None,
 ) -> None:
-    """Write models, manifest, plan, Verilog and bench; and the board's top, or the IP's wrapper."""
+    """Write models, manifest, plan, Verilog and bench; and the board's top, or the IP's wrapper.
+
+    ``rows`` tell how inputs take windows of a stream.
+    """
     save(fixed, folder / FIXED_MODEL)
     if canonical is not None:
         save(canonical, folder / FLOAT_MODEL)
@@ -60,6 +66,7 @@ def emit(
         generator=f"nnef-hw {nnef_hw.__version__}",
         link=link_entry(kind, options.baud),
         module=module,
+        rows=rows,
     )
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
     (folder / "plan.json").write_text(plan.dumps())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,12 +11,14 @@ from nnef_hw.devices import Device, Target
 from nnef_hw.errors import SampleError, UsageError
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes import simplify
+from nnef_hw.passes.stream_time import StreamTime
 from nnef_hw.quantize import Budget, Scheme, equalize, quantize, search_widths
 from nnef_hw.quantize.observe import Progress
 from nnef_hw.quantize.search import WIDTHS
 from nnef_hw.samples import Samples
+from nnef_hw.stream_rows import StreamRows
 
-__all__ = ["check_weights", "device_budget", "fix_model"]
+__all__ = ["check_weights", "device_budget", "fix_model", "windows"]
 
 DEFAULT_SCHEME = Scheme()
 LOGIC_FOR_MULTIPLIERS = 0.5
@@ -79,6 +82,32 @@ def fix_model(
             canonical, seen.inputs, (others.inputs, others.labels), scheme, budget, progress
         )
     return quantize(canonical, seen.inputs, scheme, progress), canonical
+
+
+def windows(
+    graph: Graph, samples: Samples | None, stream: StreamTime
+) -> tuple[Graph, Samples | None, Mapping[str, StreamRows]]:
+    """Return the windows of a network that runs step by step, which are quantized.
+
+    Returns
+    -------
+    Graph
+        The network of a window, simplified if it was of the float stage.
+    Samples
+        Those of the model as samples of that.
+    dict
+        By input how the model's samples become those.
+
+    Raises
+    ------
+    UsageError, UnsupportedError, ErrorGroup
+        If it cannot run step by step.
+    """
+    simple = simplify(graph) if graph.stage == Stage.FLOAT else graph
+    window, rows = stream.window(simple)
+    # Refused before it is calibrated.
+    stream.steps(window)
+    return window, samples and samples.extended(rows), rows
 
 
 def check_weights(

@@ -20,8 +20,10 @@ from nnef_hw.devices import Target, find_device
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.ir import Graph
+from nnef_hw.passes.stream_time import StreamTime
 from nnef_hw.quantize import Scheme
 from nnef_hw.samples import Samples
+from nnef_hw.stream_rows import StreamRows
 
 __all__ = [
     "NO_BOARD", "BuildOptions", "PlannedModel", "check_options", "check_wishes", "find_target",
@@ -38,12 +40,16 @@ class PlannedModel:
 
     Parameters
     ----------
-    graph, samples
-        As they were read.
+    graph
+        As it was read.
+    samples
+        What the fixed one was calibrated and is verified with.
     fixed, canonical
         What was made of them, see :func:`~nnef_hw.build.fixed.fix_model`.
     plan, others
         The plan, and what is known of the architectures that were not taken.
+    rows, window
+        How the inputs take a stream step by step, and the fixed network of a whole window.
     """
 
     graph: Graph
@@ -52,6 +58,8 @@ class PlannedModel:
     canonical: Graph | None
     plan: Plan
     others: list[dict[str, Any]]
+    rows: Mapping[str, StreamRows] = field(default_factory=dict)
+    window: Graph | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +100,8 @@ class BuildOptions:
         Points that may be lost by searching narrower weights; None: no search.
     dims, lenient, outputs, bind, states
         How to read the model, see :func:`nnef_hw.frontend.load`.
+    stream
+        How a network of windows runs step by step, if it is to.
     command
         Command line that gives this build, for the report.
     """
@@ -119,6 +129,7 @@ class BuildOptions:
     outputs: Sequence[str] = ()
     bind: Mapping[str, float] = field(default_factory=dict)
     states: NamedStates = field(default_factory=dict)
+    stream: StreamTime | None = None
     command: str = ""
 
     @property

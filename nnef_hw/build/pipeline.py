@@ -8,7 +8,7 @@ import logging
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -22,9 +22,9 @@ from nnef_hw.build.cache import cached_step, discard_steps, remove_leftovers
 from nnef_hw.build.choice import Candidates, choose_plan
 from nnef_hw.build.clock import search_clock
 from nnef_hw.build.emit import emit
-from nnef_hw.build.fixed import check_weights, device_budget, fix_model
+from nnef_hw.build.fixed import check_weights, device_budget, fix_model, windows
 from nnef_hw.build.options import BuildOptions, PlannedModel, check_options
-from nnef_hw.build.summary import make_report, spi_rate
+from nnef_hw.build.summary import describe_steps, make_report, spi_rate
 from nnef_hw.build.synthesis import SynthesisResult, synthesize, tool_identities
 from nnef_hw.codegen.board import fastest_clock
 from nnef_hw.devices import Target
@@ -41,6 +41,7 @@ from nnef_hw.run.rtl import run_rtl
 from nnef_hw.run.simulate import accuracies, random_codes, require_exact, simulation_row
 from nnef_hw.samples import Samples, load_samples, spread_order
 from nnef_hw.sources import package_digest
+from nnef_hw.stream_rows import StreamRows
 from nnef_hw.tools import find_tool
 
 __all__ = ["build"]
@@ -146,7 +147,7 @@ def _build(
         seconds |= {name: round(value, 2) for name, value in placed.seconds.items()}
     seconds["total"] = round(time.perf_counter() - begin, 2)
 
-    report = _report(options, folder, target, compiled["others"], verified, placed, seconds)
+    report = _report(options, folder, target, compiled, verified, placed, seconds)
     require_exact(report["simulation"])
     return report
 
@@ -174,7 +175,7 @@ def _inputs_digest(
     return digest(
         package_digest(), graph_hash(graph), given, _samples_digest(samples), repr(target),
         repr((options.arch, options.clock_mhz, options.target_fps)),
-        repr((options.scheme, options.accuracy_drop)),
+        repr((options.scheme, options.accuracy_drop, options.stream)),
         repr((options.link, options.baud, options.layer_counters, options.ip_name)), *_versions(),
     )  # fmt: skip
 
@@ -193,10 +194,15 @@ def _compile(
         else:
             made = _plan(options, target, graph, samples, progress)
         fixed, canonical, plan = made.fixed, made.canonical, made.plan
-        emit(folder, fixed, canonical, plan, samples, target, options)
+        emit(folder, fixed, canonical, plan, made.samples, target, options, made.rows)
         # Before the new Verilog is in place: an interruption in between costs time, not trust.
         discard_steps(options.out, LATER_STEPS)
+        described = None
+        if made.window is not None:
+            fastest = options.target_fps is None
+            described = describe_steps(made.window, made.rows, target, plan, fastest=fastest)
         return {
+            "stream": described,
             "seconds": {"compile": round(time.perf_counter() - begin, 2)},
             "others": made.others,
         }
@@ -212,21 +218,33 @@ def _plan(
     progress: Callable[[str], None],
 ) -> PlannedModel:
     """Quantize and schedule."""
+    stream, used = options.stream, samples
     simple = simplify(graph) if graph.stage == Stage.FLOAT else graph
-    candidates = Candidates(able_architectures(options.arch, simple))
+    rows: Mapping[str, StreamRows] = {}
+    if stream is not None:
+        simple, used, rows = windows(simple, samples, stream)
+    built = simple if stream is None else stream.steps(simple)[0]
+    candidates = Candidates(able_architectures(options.arch, built))
     drop = options.accuracy_drop
     candidates.each(
         lambda architecture: check_weights(
-            simple, samples, options.scheme, target, architecture, searched=drop is not None
+            simple, used, options.scheme, target, architecture, searched=drop is not None
         )
     )
     fixed, canonical = fix_model(
         simple,
-        samples,
+        used,
         options.scheme,
         budget=None if drop is None else device_budget(drop, target.device),
         progress=lambda what, done, total: progress(f"{what}, {done} of {total}"),
     )
+    window = None
+    if stream is not None:
+        window = fixed
+        fixed, taken = stream.steps(window)
+        canonical = canonical and stream.steps(canonical)[0]
+        used = used and used.in_steps(taken)
+        rows = {name: taken[name].after(rows[name]) for name in taken}
     plan, others = choose_plan(
         candidates,
         fixed,
@@ -235,7 +253,7 @@ def _plan(
         target_fps=options.target_fps,
         layer_counters=options.layer_counters,
     )
-    return PlannedModel(graph, samples, fixed, canonical, plan, others)
+    return PlannedModel(graph, used, fixed, canonical, plan, others, rows, window)
 
 
 def _simulate_and_synthesize(
@@ -266,10 +284,11 @@ def _simulate(options: BuildOptions, folder: BuildFolder) -> dict[str, Any]:
     number next time. Which ones they are follows from the number alone.
     """
     fixed = folder.fixed
+    samples = None
     if isinstance(options.model, PlannedModel):
         samples = options.model.samples
-    else:
-        samples = None if options.calibrate is None else load_samples(options.calibrate, fixed)
+    elif options.calibrate is not None:
+        samples = load_samples(options.calibrate, fixed, folder.rows)
     tools = [find_tool(name).identity for name in ("verilator", "c++")]
     verilog, top = folder.simulated
     images = [stored.data for stored in folder.plan.images]
@@ -356,7 +375,7 @@ def _report(
     options: BuildOptions,
     folder: BuildFolder,
     target: Target,
-    others: list[dict[str, Any]],
+    compiled: dict[str, Any],
     verified: dict[str, Any],
     placed: SynthesisResult | None,
     seconds: dict[str, float],
@@ -375,7 +394,7 @@ def _report(
     placement = None if placed is None else placed.to_json()
     key = digest(
         package_digest(), folder.plan.dumps(),
-        json.dumps([others, verified, placement, commands]),
+        json.dumps([compiled["others"], compiled["stream"], verified, placement, commands]),
     )  # fmt: skip
 
     def produce(scratch: Path) -> dict[str, Any]:
@@ -383,7 +402,7 @@ def _report(
         timeline = architecture.timeline(plan)
         report = make_report(
             plan=plan, insides=architecture.report(plan, folder.fixed, target, timeline),
-            others=others,
+            others=compiled["others"], stream=compiled["stream"],
             target=target, synthesis=placed, simulation=verified["simulation"],
             accuracy=verified["accuracy"], bitstream=bitstream, seconds=seconds, commands=commands,
             baud=options.uart_baud or spi_rate(plan.clock_mhz),

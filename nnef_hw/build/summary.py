@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Mapping
 from typing import Any
 
 from nnef_hw.architecture import Plan
+from nnef_hw.architectures import find_architecture
 from nnef_hw.build.synthesis import SynthesisResult
 from nnef_hw.devices import Target
+from nnef_hw.errors import NnefHwError
+from nnef_hw.ir import Graph
 from nnef_hw.protocol import MAX_PAYLOAD
+from nnef_hw.report.models import inspect_model
+from nnef_hw.stream_rows import StreamRows
 
-__all__ = ["make_report", "spi_rate"]
+__all__ = ["describe_steps", "make_report", "spi_rate"]
 
 UART_BITS_PER_BYTE = 10
 SCK_CYCLES = 8
@@ -21,6 +28,7 @@ def make_report(
     plan: Plan,
     insides: dict[str, Any],
     others: list[dict[str, Any]],
+    stream: dict[str, Any] | None = None,
     target: Target,
     baud: int,
     synthesis: SynthesisResult | None,
@@ -33,7 +41,8 @@ def make_report(
     """Gather everything that is known of a build (keys: design section 9).
 
     ``insides`` are the architecture's: :meth:`nnef_hw.architecture.Architecture.report`, and
-    ``others`` the architectures that were not taken: :meth:`nnef_hw.build.choice.Candidates.plan`.
+    ``others`` the architectures that were not taken: :meth:`nnef_hw.build.choice.Candidates.plan`;
+    ``stream`` is of :func:`describe_steps`.
     """
     core = plan.clock_mhz * 1e6 / plan.interval
     return {
@@ -42,6 +51,7 @@ def make_report(
         "device": plan.device,
         "arch": plan.arch,
         "other_architectures": others,
+        "stream": stream,
         "macs": plan.macs,
         "multipliers": plan.multipliers,
         "cycles_per_inference": plan.interval,
@@ -67,6 +77,42 @@ def make_report(
         **insides,
         "seconds": seconds,
         "commands": commands,
+    }
+
+
+def describe_steps(
+    window: Graph, rows: Mapping[str, StreamRows], target: Target, plan: Plan, *, fastest: bool
+) -> dict[str, Any]:
+    """Say what a network that runs step by step has to do for a window, were it run as a whole.
+
+    Parameters
+    ----------
+    window
+        The fixed network of a window.
+    rows
+        How inputs take windows.
+    plan
+        The plan of a step.
+    fastest
+        Whether that is the fastest one, so that a window's can be compared with it.
+
+    Returns
+    -------
+    dict
+        By input, rows of a step and of a window; MACs and cycles of a window on the same target:
+        null where it does not fit, or cannot be compared.
+    """
+    cycles, architecture = None, find_architecture(plan.arch)
+    with contextlib.suppress(NnefHwError):
+        if fastest:
+            cycles = architecture.plan(window, target, clock_mhz=plan.clock_mhz).interval
+    return {
+        "rows": {name: found.rows for name, found in rows.items()},
+        "window_rows": {
+            name: window.tensor(name).shape[found.axis] for name, found in rows.items()
+        },
+        "window_macs": inspect_model(window)["macs"],
+        "window_cycles": cycles,
     }
 
 

@@ -17,6 +17,7 @@ from nnef_hw.cli.common import (
     positive_number,
     print_json,
     reading,
+    streaming,
 )
 from nnef_hw.cli.quantize import accuracy_drop, add_scheme, scheme
 
@@ -139,6 +140,7 @@ def _build(options: argparse.Namespace) -> int:
         accuracy_drop=accuracy_drop(options),
         command=shlex.join(["nnef-hw", *options.arguments]),
         **reading(options),
+        stream=streaming(options),
     )
     errors = Console(stderr=True)
     with errors.status("starting") as status:

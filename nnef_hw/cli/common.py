@@ -24,9 +24,12 @@ __all__ = [
     "print_result",
     "print_rows",
     "reading",
+    "streaming",
 ]
 
 PIPE_WIDTH = 120
+GUESS = -1
+"""Axis of --stream time, which shapes tell."""
 FOUND = ("auto", "loops")
 """How --state may find states that are not named."""
 
@@ -100,6 +103,19 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         "pass on",
     )
     parser.add_argument(
+        "--stream",
+        type=_stream,
+        metavar="time[=AXIS]",
+        help="run a network of windows in time step by step: each step takes new rows along that "
+        "axis of the inputs' shape and computes what they change (default: the last axis of "
+        "[1, C, T], or T of [1, C, T, 1])",
+    )
+    parser.add_argument(
+        "--continue-borders",
+        action="store_true",
+        help="with --stream: take rows of the stream where the network pads its window in time",
+    )
+    parser.add_argument(
         "--lenient",
         action="store_true",
         help="accept legacy NNEF, which 1.0 and its drafts allowed and 1.0.5 does not",
@@ -156,6 +172,13 @@ def _state(text: str) -> tuple[str, str]:
     return before, after
 
 
+def _stream(text: str) -> int:
+    name, is_named, axis = text.partition("=")
+    if name != "time" or (is_named and not axis.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither time nor time=AXIS")
+    return int(axis) if is_named else GUESS
+
+
 def _names(text: str) -> list[str]:
     names = text.split(",")
     if not all(names):
@@ -187,6 +210,17 @@ def reading(options: argparse.Namespace) -> dict[str, Any]:
         "bind": bind,
         "states": found[0] if found else states,
     }
+
+
+def streaming(options: argparse.Namespace) -> Any:
+    """Return how a network of windows runs step by step, :class:`StreamTime`; None if as it is."""
+    from nnef_hw.passes.stream_time import StreamTime
+
+    if options.stream is None:
+        if options.continue_borders:
+            raise UsageError("--continue-borders is for --stream time", remedy="give that, too")
+        return None
+    return StreamTime(None if options.stream == GUESS else options.stream, options.continue_borders)
 
 
 def print_json(value: Any) -> None:

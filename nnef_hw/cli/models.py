@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 
-from nnef_hw.cli.common import Commands, add_command, console, print_json, reading
+from nnef_hw.cli.common import (
+    Commands,
+    add_command,
+    console,
+    print_json,
+    reading,
+    streaming,
+)
 from nnef_hw.errors import UsageError
 
 __all__ = ["add_commands"]
@@ -29,7 +36,7 @@ def add_commands(commands: Commands) -> None:
 def _check(options: argparse.Namespace) -> int:
     from nnef_hw.report.models import check_file, check_verdict
 
-    result = check_file(options.model, **reading(options))
+    result = check_file(options.model, **reading(options), stream=streaming(options))
     if options.json:
         print_json(result)
     else:
@@ -42,7 +49,7 @@ def _check(options: argparse.Namespace) -> int:
 def _inspect(options: argparse.Namespace) -> int:
     from nnef_hw.report.models import inspect_file, print_inspection
 
-    description = inspect_file(options.model, **reading(options))
+    description = inspect_file(options.model, **reading(options), stream=streaming(options))
     if options.json:
         print_json(description)
     else:
@@ -54,9 +61,12 @@ def _convert(options: argparse.Namespace) -> int:
     from nnef_hw.frontend import load, save
     from nnef_hw.frontend.nnef.expand import expand_compounds
     from nnef_hw.ir import Stage
-    from nnef_hw.passes import UnrollScan
+    from nnef_hw.passes import UnrollScan, simplify
 
     graph = UnrollScan()(load(options.model, **reading(options)))
+    stream = streaming(options)
+    if stream is not None:
+        graph, _ = stream.of_model(simplify(graph) if graph.stage == Stage.FLOAT else graph)
     if options.expand:
         if graph.stage != Stage.FLOAT:
             raise UsageError(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nnef_hw.cli.common import Commands, add_command, print_json, reading
+from nnef_hw.cli.common import Commands, add_command, print_json, reading, streaming
 from nnef_hw.errors import UsageError
 from nnef_hw.report.progress import progress_bar
 
@@ -124,7 +124,7 @@ def accuracy_drop(options: argparse.Namespace) -> float | None:
 
 
 def _quantize(options: argparse.Namespace) -> int:
-    from nnef_hw.build.fixed import device_budget, fix_model
+    from nnef_hw.build.fixed import device_budget, fix_model, windows
     from nnef_hw.frontend import graph_hash, load, save
     from nnef_hw.quantize import Budget
     from nnef_hw.report.quantization import describe_quantization
@@ -139,11 +139,14 @@ def _quantize(options: argparse.Namespace) -> int:
         budget = Budget(drop)
         if options.board is not None:
             budget = device_budget(drop, find_board(options.board).device)
+    stream = streaming(options)
     graph = load(options.model, **reading(options))
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
+    if stream is not None:
+        graph, samples, _ = windows(graph, samples, stream)
     with progress_bar() as progress:
         fixed, canonical = fix_model(graph, samples, wanted, budget=budget, progress=progress)
-    save(fixed, options.output)
+    save(fixed if stream is None else stream.steps(fixed)[0], options.output)
     if canonical is None:
         samples = None  # the formats were there already
     if not options.json:

@@ -15,6 +15,7 @@ from nnef_hw.cli.common import (
     print_json,
     print_result,
     reading,
+    streaming,
 )
 from nnef_hw.errors import UsageError
 from nnef_hw.files import atomic_file
@@ -79,8 +80,10 @@ def _run(options: argparse.Namespace) -> int:
 
     if not options.output.parent.is_dir():
         raise UsageError(f"there is no folder for the output {str(options.output)!r}")
-    executor = make_executor(options.model, options.on, port=options.port, **reading(options))
-    samples = load_samples(options.input, executor.graph)
+    executor = make_executor(
+        options.model, options.on, port=options.port, **reading(options), stream=streaming(options)
+    )
+    samples = load_samples(options.input, executor.graph, executor.rows)
     outputs = executor.run(samples.inputs)
     if samples.is_lone:
         outputs = {name: value[0] for name, value in outputs.items()}

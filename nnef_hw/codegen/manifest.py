@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 from nnef_hw.architecture import Plan, Port
 from nnef_hw.frontend import graph_hash
 from nnef_hw.ir import Graph
 from nnef_hw.manifest import FORMAT_VERSION, IMAGE, MODULE
+from nnef_hw.stream_rows import StreamRows
 
 __all__ = ["link_entry", "make_manifest"]
 
 
 def make_manifest(
-    graph: Graph, plan: Plan, *, generator: str, link: dict[str, Any], module: str = MODULE
+    graph: Graph,
+    plan: Plan,
+    *,
+    generator: str,
+    link: dict[str, Any],
+    module: str = MODULE,
+    rows: Mapping[str, StreamRows] | None = None,
 ) -> dict[str, Any]:
     """Describe a build: tensors with shapes and QTypes, streams, folding, link.
 
     ``port`` is the prefix of the accelerator's ports for a tensor.
     ``image`` is (height, width, channels) in stream order; a tensor of another shape is reshaped by
     the host in NCHW order. ``link`` is what :func:`link_entry` gives; ``module`` the accelerator's
-    name in the Verilog.
+    name in the Verilog; ``rows`` how inputs take windows of a stream.
     """
     return {
         "format": FORMAT_VERSION,
@@ -41,6 +49,7 @@ def make_manifest(
             for name, port in zip(graph.outputs, plan.outputs, strict=True)
         ],
         **_states(graph),
+        **({"stream": {name: found.to_json() for name, found in rows.items()}} if rows else {}),
         "folding": [
             {
                 "layer": station.name,

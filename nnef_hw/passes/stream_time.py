@@ -17,7 +17,8 @@ from nnef_hw.errors import UnsupportedError, UsageError
 from nnef_hw.ir import Graph, Node, Stage, State, Tensor, Trait, verify
 from nnef_hw.ir.operators import PoolAttributes
 from nnef_hw.numerics import Requant
-from nnef_hw.passes.time_rows import RowPlan, Taps, find_rows, has_other_padding
+from nnef_hw.passes.time_rows import RowPlan, find_rows
+from nnef_hw.passes.time_taps import Taps, has_other_padding
 from nnef_hw.reference.windows import pool_counts
 from nnef_hw.stream_rows import StreamRows
 
@@ -41,6 +42,18 @@ class StreamTime:
 
     axis: int | None = None
     continue_borders: bool = False
+
+    def of_model(self, graph: Graph) -> tuple[Graph, dict[str, StreamRows]]:
+        """Return the network of a step of a model, canonical or fixed, and how it takes samples.
+
+        Raises
+        ------
+        UsageError, UnsupportedError, ErrorGroup
+            As for :meth:`window`.
+        """
+        window, extended = self.window(graph)
+        step, rows = self.steps(window)
+        return step, {name: rows[name].after(extended[name]) for name in rows}
 
     def window(self, graph: Graph) -> tuple[Graph, dict[str, StreamRows]]:
         """Return the network of a window of which :meth:`steps` makes the steps.

@@ -7,195 +7,17 @@ next window. Here is found how rows of tensors lie to each other, and how many a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import lcm, prod
-from typing import NamedTuple
+from math import lcm
 
 from nnef_hw.errors import NnefHwError, UnsupportedError, raise_all
-from nnef_hw.ir import Graph, Node, Trait
-from nnef_hw.ir.operators import (
-    ConvAttributes,
-    FactorAttributes,
-    PadAttributes,
-    PerOperator,
-    PoolAttributes,
-    SliceAttributes,
-)
+from nnef_hw.ir import Graph, Node
+from nnef_hw.ir.operators import SliceAttributes
 from nnef_hw.passes.names import authors_name
+from nnef_hw.passes.time_taps import NotInStepsError, Taps, has_other_padding, taps_in_time
 
-__all__ = ["RowPlan", "Taps", "find_rows", "has_other_padding"]
-
-_IMAGE = 2
-"""First axis of rows and columns in [N, C, H, W]."""
-
-
-class Taps(NamedTuple):
-    """Row j of a result is computed of rows ``j * stride - before + k * dilation``, k < size.
-
-    Attributes
-    ----------
-    axis
-        Axis of time of the result.
-    pads
-        Whether any of these may be padding.
-    """
-
-    axis: int
-    size: int = 1
-    stride: int = 1
-    dilation: int = 1
-    before: int = 0
-    pads: bool = False
-
-    @property
-    def reach(self) -> int:
-        """Rows from the first to the last one, inclusive."""
-        return (self.size - 1) * self.dilation + 1
-
-    def first(self, row: int) -> int:
-        """Return the first row that a row of the result is computed of."""
-        return row * self.stride - self.before
-
-    def last(self, row: int) -> int:
-        """Return the last one."""
-        return self.first(row) + self.reach - 1
-
-
-class _Case(NamedTuple):
-    graph: Graph
-    node: Node
-    axis: int
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.graph.tensor(self.node.inputs[0]).shape
-
-    def of_axis(self, pairs: Sequence[int] | Sequence[tuple[int, int]], what: str) -> int:
-        """Return the place of the axis among those of an image."""
-        place = self.axis - _IMAGE
-        if not 0 <= place < len(pairs):
-            raise _RefusedError(
-                f"time is axis {self.axis} of {list(self.shape)}, {what}",
-                "name an axis of rows or columns: --stream time=AXIS",
-            )
-        return place
-
-
-class _RefusedError(Exception):
-    def __init__(self, reason: str, remedy: str) -> None:
-        super().__init__(reason)
-        self.reason, self.remedy = reason, remedy
-
-
-_taps = PerOperator[Callable[[_Case], Taps]]("rows in time")
-"""Which rows an operator computes a row of; raises _RefusedError."""
-
-
-@_taps("conv")
-def _conv(case: _Case) -> Taps:
-    conv = case.node.attributes(ConvAttributes)
-    place = case.of_axis(conv.stride, "which are the channels of a convolution")
-    size = case.graph.tensor(case.node.inputs[1]).shape[case.axis]
-    (before, after) = conv.padding[place]
-    dilation = conv.dilation[place]
-    return Taps(case.axis, size, conv.stride[place], dilation, before, before + after > 0)
-
-
-@_taps("avg_pool", "box", "max_pool")
-def _pool(case: _Case) -> Taps:
-    pool = case.node.attributes(PoolAttributes)
-    place = case.of_axis(pool.stride, "which are the channels of a pool")
-    (before, after) = pool.padding[place]
-    return Taps(
-        case.axis, pool.size[place], pool.stride[place], pool.dilation[place], before,
-        before + after > 0,
-    )  # fmt: skip
-
-
-@_taps("linear")
-def _linear(case: _Case) -> Taps:
-    raise _RefusedError(
-        f"its filter is over the axis of time, {case.axis} of {list(case.shape)}",
-        "name another axis: --stream time=AXIS",
-    )
-
-
-@_taps(Trait.TABLE, Trait.ARITHMETIC)
-def _elementwise(case: _Case) -> Taps:
-    return Taps(case.axis)
-
-
-@_taps(Trait.ALONG_CHANNELS)
-def _along_channels(case: _Case) -> Taps:
-    if case.axis in case.node.attrs["axes"]:
-        raise _RefusedError(
-            "it compares all rows of the window with each other",
-            "compute it of what the steps give, on the host",
-        )
-    return Taps(case.axis)
-
-
-@_taps("slice")
-def _slice(case: _Case) -> Taps:
-    part = case.node.attributes(SliceAttributes)
-    return Taps(case.axis, before=-part.begin if part.axis == case.axis else 0)
-
-
-@_taps("pad")
-def _pad(case: _Case) -> Taps:
-    pad = case.node.attributes(PadAttributes)
-    place = case.of_axis(pad.padding, "which are channels")
-    return Taps(case.axis, before=pad.padding[place][0], pads=any(pad.padding[place]))
-
-
-@_taps("concat")
-def _concat(case: _Case) -> Taps:
-    if case.node.attrs["axis"] == case.axis:
-        raise _RefusedError(
-            "it puts rows of several tensors one after the other in time, which is another order "
-            "in each window",
-            "join channels, or pad with zeros rather than with rows repeated or mirrored",
-        )
-    return Taps(case.axis)
-
-
-@_taps("nearest_upsample", "depth_to_space")
-def _upsample(case: _Case) -> Taps:
-    factors = case.node.attributes(FactorAttributes).factor
-    place = case.of_axis(factors, "which are channels")
-    if factors[place] > 1:
-        raise _RefusedError(
-            f"it makes {factors[place]} rows of each", "cut the network in front of it: --outputs"
-        )
-    return Taps(case.axis)
-
-
-@_taps("transpose")
-def _transpose(case: _Case) -> Taps:
-    return Taps(list(case.node.attrs["axes"]).index(case.axis))
-
-
-@_taps("reshape")
-def _reshape(case: _Case) -> Taps:
-    shape = case.graph.tensor(case.node.name).shape
-    outside, extent = prod(case.shape[: case.axis]), case.shape[case.axis]
-    for axis, other in enumerate(shape):
-        if other == extent and prod(shape[:axis]) == outside:
-            return Taps(axis)
-    raise _RefusedError(
-        f"it mixes time, axis {case.axis} of {list(case.shape)}, with others: {list(shape)}",
-        "keep rows in time on an axis of their own, and treat all of them alike",
-    )
-
-
-_taps.require_all()
-
-
-def has_other_padding(node: Node, axis: int) -> bool:
-    """Whether a ``pad`` pads along another axis than that."""
-    pairs = node.attributes(PadAttributes).padding
-    return any(any(pair) for n, pair in enumerate(pairs, _IMAGE) if n != axis)
+__all__ = ["RowPlan", "find_rows"]
 
 
 @dataclass(slots=True)
@@ -265,8 +87,8 @@ def find_rows(graph: Graph, axes: Mapping[str, int], *, endless: bool = False) -
             timed = _timed_operands(graph, node, plan)
             if not timed:
                 continue
-            taps = _taps[node.op](_Case(graph, node, plan.axes[timed[0]]))
-        except _RefusedError as refused:
+            taps = taps_in_time(graph, node, plan.axes[timed[0]])
+        except NotInStepsError as refused:
             errors.append(_error(graph, node, refused.reason, refused.remedy))
             break
         result = node.name
@@ -295,14 +117,14 @@ def _timed_operands(graph: Graph, node: Node, plan: RowPlan) -> list[str]:
         return []
     others = [name for name in node.inputs if name not in timed and graph.tensor(name).data is None]
     if others:
-        raise _RefusedError(
+        raise NotInStepsError(
             f"it combines rows with {authors_name(graph, others[0])!r}, a result of the whole "
             "window: that changes all rows of the window with every step",
             "take such a result of past rows only, in a state of its own",
         )
     axis = plan.axes[timed[0]]
     if any(plan.axes[name] != axis for name in timed):
-        raise _RefusedError("its operands have time on different axes", "transpose one of them")
+        raise NotInStepsError("its operands have time on different axes", "transpose one of them")
     return timed
 
 
@@ -349,12 +171,11 @@ def _reached_by_padding(
             extent = graph.tensor(node.inputs[0]).shape[plan.axes[node.inputs[0]]]
             yield _error(
                 graph, node,
-                f"it pads the {extent} rows of its window in time, and every row of the results "
-                f"depends on that: a step later the padding is at other rows, and they would have "
-                f"to be computed again",
-                "--continue-borders takes rows of the stream instead (the network then sees more "
-                "of them; measure its accuracy), or train it without padding in time, or padded "
-                "on the left only with a window as long as it looks back",
+                f"it pads its {extent} rows in time, which all of the result depends on, and a "
+                "step later that padding is at other rows",
+                "--continue-borders takes rows of the stream instead, with which the network sees "
+                "more of them; or train it without padding, or padded on the left only with "
+                "windows as long as it looks back",
             )  # fmt: skip
 
 

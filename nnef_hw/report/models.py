@@ -19,7 +19,8 @@ from nnef_hw.frontend.formats import find_format
 from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.frontend.nnef.operators import standard_operators
 from nnef_hw.ir import Graph, Node, Stage, Trait
-from nnef_hw.passes import rewrite
+from nnef_hw.passes import rewrite, simplify
+from nnef_hw.passes.stream_time import StreamTime
 from nnef_hw.quantize.source_quantization import unusable_formats
 
 __all__ = [
@@ -41,6 +42,7 @@ def check_file(
     outputs: Sequence[str] = (),
     bind: Mapping[str, float] | None = None,
     states: NamedStates | None = None,
+    stream: StreamTime | None = None,
 ) -> dict[str, Any]:
     """Return what ``check --json`` prints: whether the model is valid and can be built.
 
@@ -50,11 +52,13 @@ def check_file(
     ----------
     dims, lenient, outputs, bind, states
         How to read the model, see :func:`nnef_hw.frontend.load`.
+    stream
+        How it runs step by step, if it is to.
 
     Raises
     ------
     UsageError
-        If there is no such file.
+        If there is no such file, or no axis of time in it.
     """
     is_valid: bool | None
     able = dict.fromkeys((architecture.name for architecture in ARCHITECTURES), False)
@@ -67,7 +71,7 @@ def check_file(
         name = path.resolve().name
         is_valid = None if all(isinstance(e, UnsupportedError) for e in problems) else False
     else:
-        found = {one.name: check_model(graph, one) for one in ARCHITECTURES}
+        found = {one.name: check_model(graph, one, stream) for one in ARCHITECTURES}
         able = {name: not errors for name, errors in found.items()}
         problems = [] if any(able.values()) else found[ARCHITECTURES[0].name]
         name = graph.name
@@ -91,16 +95,33 @@ def check_verdict(path: Path, result: Mapping[str, Any]) -> str:
     return f"{result['model']}: {validity}; {verdict}"
 
 
-def check_model(graph: Graph, architecture: Architecture[Any]) -> list[NnefHwError]:
-    """Return every reason why a valid model cannot be built so; none if it can."""
-    if graph.stage != Stage.FLOAT:
-        return architecture.problems(graph)
-    graph, errors = rewrite(graph)
-    errors += unusable_formats(graph)
+def check_model(
+    graph: Graph, architecture: Architecture[Any], stream: StreamTime | None = None
+) -> list[NnefHwError]:
+    """Return every reason why a valid model cannot be built so; none if it can.
+
+    Raises
+    ------
+    UsageError
+        If it is to run step by step, and no axis can be that of time.
+    """
+    errors: list[NnefHwError] = []
+    if graph.stage == Stage.FLOAT:
+        graph, errors = rewrite(graph)
+        errors += unusable_formats(graph)
+    if stream is not None and not errors:
+        try:
+            graph, _ = stream.of_model(_canonical(graph))
+        except (UnsupportedError, ErrorGroup) as error:
+            return list(error.errors) if isinstance(error, ErrorGroup) else [error]
     # A layer that is refused already need not be told what else it lacks.
     named = {_subject(error) for error in errors}
     more = architecture.problems(graph)
     return errors + [error for error in more if _subject(error) not in named]
+
+
+def _canonical(graph: Graph) -> Graph:
+    return graph if graph.stage == Stage.FIXED else graph.replaced(stage=Stage.CANONICAL)
 
 
 def _subject(error: NnefHwError) -> str:
@@ -116,6 +137,7 @@ def inspect_file(
     outputs: Sequence[str] = (),
     bind: Mapping[str, float] | None = None,
     states: NamedStates | None = None,
+    stream: StreamTime | None = None,
 ) -> dict[str, Any]:
     """Return what ``inspect --json`` prints: the format of a file and the model in it.
 
@@ -123,11 +145,28 @@ def inspect_file(
     ----------
     dims, lenient, outputs, bind, states
         How to read the model, see :func:`nnef_hw.frontend.load`.
+    stream
+        How it runs step by step, if it is to: then its layers are those of a step.
     """
     graph = load(path, dims=dims, lenient=lenient, outputs=outputs, bind=bind, states=states)
     described = {"format": detect_format(path, lenient=lenient), **inspect_model(graph)}
     rounding = find_format(path).rounding
-    return {**described, "rounding": rounding if described["quantized"] else ""}
+    described["rounding"] = rounding if described["quantized"] else ""
+    if stream is None:
+        return described
+    step, rows = stream.of_model(simplify(graph) if graph.stage == Stage.FLOAT else graph)
+    return {
+        **described,
+        **{key: value for key, value in inspect_model(step).items() if key != "quantized"},
+        "stream": {
+            "rows": {name: found.rows for name, found in rows.items()},
+            "window_rows": {
+                name: graph.tensor(name).shape[found.axis] + found.front
+                for name, found in rows.items()
+            },
+            "window_macs": described["macs"],
+        },
+    }
 
 
 def inspect_model(graph: Graph) -> dict[str, Any]:
@@ -188,6 +227,13 @@ def _remarks(description: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield (
             "states",
             ", ".join(f"{name} {shape}" for name, shape in description["states"].items()),
+        )
+    if "stream" in description:
+        stream = description["stream"]
+        rows = ", ".join(f"{name} {count}" for name, count in stream["rows"].items())
+        yield (
+            "step",
+            f"rows of {rows}; {description['macs']:,} MACs, {stream['window_macs']:,} of a window",
         )
     if description["quantized"]:
         ops = ", ".join(sorted(set(description["quantized"].values())))

@@ -177,6 +177,9 @@ def _results(report: Mapping[str, Any]) -> Iterator[tuple[str, Parts]]:
         ("bold", f"{units.count(report['cycles_per_inference'])} cycles"), ("", limit)
     ]  # fmt: skip
 
+    if report.get("stream"):
+        yield "step", [("", units.step(report))]
+
     for title, text in bounds.summary(report):
         yield title, [("dim", text)]
 

@@ -31,6 +31,7 @@ __all__ = [
     "score",
     "share",
     "shorten",
+    "step",
     "total",
     "window",
 ]
@@ -55,6 +56,20 @@ def columns(text: str) -> int:
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "FW" else 1
         for c in text
     )
+
+
+def step(report: Mapping[str, Any]) -> str:
+    """Say what a step of a stream costs, and what a window would."""
+    stream = report["stream"]
+    rows, window_rows = (sum(stream[key].values()) for key in ("rows", "window_rows"))
+    text = (
+        f"{count(rows)} row{'s' * (rows > 1)}: {count(report['macs'])} MACs, "
+        f"{count(report['cycles_per_inference'])} cycles; a window of {count(window_rows)}: "
+        f"{count(stream['window_macs'])} MACs"
+    )
+    if stream["window_cycles"] is None:
+        return text
+    return f"{text}, {count(stream['window_cycles'])} cycles"
 
 
 def middle(text: str, limit: int) -> str:

@@ -26,6 +26,7 @@ from nnef_hw.manifest import HEX_IMAGE, Manifest, TensorStream, read_manifest
 from nnef_hw.run.link import Counters, Host, Identity, LayerCounts, Timing, Transport
 from nnef_hw.run.serial_port import SerialTransport
 from nnef_hw.run.streams import from_stream, to_stream
+from nnef_hw.stream_rows import StreamRows
 
 __all__ = ["Device", "open_device"]
 
@@ -89,7 +90,7 @@ class Device:
         """Run a batch: return the real outputs [N, ...] of real inputs [N, ...].
 
         Those of a network with states are sequences [N, T, ...], or one [T, ...]; each begins with
-        the initial states.
+        the initial states. Windows of a stream, of several rows in time, become such sequences.
 
         Parameters
         ----------
@@ -103,7 +104,7 @@ class Device:
         LinkError
             If the board stops answering. The next run begins a new session.
         """
-        return self._in_real_numbers(inputs, self.run_codes)
+        return self._in_real_numbers(inputs, self.run_codes, self.manifest.rows)
 
     def reset(self) -> None:
         """Let the states of the network begin with their initial values, and clear the counters.
@@ -131,7 +132,7 @@ class Device:
         if not isinstance(inputs, Mapping):
             inputs = {self.manifest.inputs[0].name: inputs}
         batch = {name: np.asarray(x)[np.newaxis] for name, x in inputs.items()}
-        found = self._in_real_numbers(batch, self._run_frames)
+        found = self._in_real_numbers(batch, self._run_frames, {})
         return {name: x[0] for name, x in found.items()}
 
     def run_codes(self, codes: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.int64]]:
@@ -156,8 +157,9 @@ class Device:
         self,
         inputs: Mapping[str, NDArray[Any]] | NDArray[Any],
         run: Callable[[dict[str, NDArray[np.int64]]], dict[str, NDArray[np.int64]]],
+        rows: Mapping[str, StreamRows],
     ) -> dict[str, NDArray[np.float64]]:
-        samples = _samples(inputs, self.manifest)
+        samples = _samples(inputs, self.manifest, rows)
         codes = {
             source.name: source.qtype.quantize(samples[source.name])
             for source in self.manifest.inputs
@@ -310,7 +312,9 @@ def _with_memories(build: Path, verilog: str) -> tuple[str, str]:
 
 
 def _samples(
-    inputs: Mapping[str, NDArray[Any]] | NDArray[Any], manifest: Manifest
+    inputs: Mapping[str, NDArray[Any]] | NDArray[Any],
+    manifest: Manifest,
+    rows: Mapping[str, StreamRows],
 ) -> dict[str, NDArray[np.float64]]:
     """Return the samples [N, ...] of every input; steps [T, ...] or [N, T, ...] with states."""
     sources = manifest.inputs
@@ -324,7 +328,10 @@ def _samples(
         if source.name not in inputs:
             raise SampleError(f"no samples for input {source.name!r}")
         samples[source.name] = _checked(
-            inputs[source.name], source, is_sequence=bool(manifest.states)
+            inputs[source.name],
+            source,
+            rows.get(source.name),
+            is_sequence=bool(manifest.states),
         )
     counts: dict[str, Any] = {}
     for source in sources:
@@ -338,13 +345,15 @@ def _samples(
 
 
 def _checked(
-    values: NDArray[Any], source: TensorStream, *, is_sequence: bool
+    values: NDArray[Any], source: TensorStream, rows: StreamRows | None, *, is_sequence: bool
 ) -> NDArray[np.float64]:
     values = np.asarray(values, np.float64)
     if not values.size:
         raise SampleError("there are no samples")
     if not np.isfinite(values).all():
         raise SampleError(f"input {source.name!r} holds NaN or infinity")
+    if rows is not None and rows.accepts(values, source.shape):
+        values = rows.sequences(values)
     samples = split_samples(values, source.shape)
     if samples is not None:
         return join_batch(samples, source.shape)

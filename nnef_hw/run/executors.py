@@ -15,12 +15,14 @@ from nnef_hw.frontend import load
 from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes import simplify
+from nnef_hw.passes.stream_time import StreamTime
 from nnef_hw.quantize import quantize
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.device import open_device
 from nnef_hw.run.netlist import mapped_verilog
 from nnef_hw.run.rtl import run_rtl
+from nnef_hw.stream_rows import StreamRows
 
 __all__ = [
     "DeviceExecutor",
@@ -43,6 +45,10 @@ class Executor(Protocol):
     def graph(self) -> Graph:
         """The graph whose inputs and outputs the executor has."""
 
+    @property
+    def rows(self) -> Mapping[str, StreamRows]:
+        """How its inputs take windows of a stream, by name."""
+
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Return the real outputs [N, ...] of real inputs [N, ...], both by name."""
 
@@ -50,8 +56,9 @@ class Executor(Protocol):
 class FloatExecutor:
     """The real-valued reference."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, rows: Mapping[str, StreamRows]) -> None:
         self.graph = graph
+        self.rows = rows
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Compute in float64."""
@@ -61,8 +68,9 @@ class FloatExecutor:
 class FixedExecutor:
     """The fixed-point reference, quantizing inputs and dequantizing outputs."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, rows: Mapping[str, StreamRows]) -> None:
         self.graph = graph
+        self.rows = rows
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Compute in the hardware's integers."""
@@ -74,6 +82,7 @@ class RtlExecutor:
 
     def __init__(self, build: BuildFolder) -> None:
         self.graph = build.fixed
+        self.rows = build.rows
         self._build = build
 
     @property
@@ -107,6 +116,7 @@ class DeviceExecutor:
 
     def __init__(self, build: BuildFolder, port: str) -> None:
         self.graph = build.fixed
+        self.rows = build.rows
         self._build = build.path
         self._port = port
 
@@ -128,6 +138,7 @@ def make_executor(
     outputs: Sequence[str] = (),
     bind: Mapping[str, float] | None = None,
     states: NamedStates | None = None,
+    stream: StreamTime | None = None,
 ) -> Executor:
     """Return the executor for a model file or a build's folder.
 
@@ -139,6 +150,8 @@ def make_executor(
         Serial port of the device, or ``sim``.
     dims, lenient, outputs, bind, states
         How to read a model file, see :func:`nnef_hw.frontend.load`.
+    stream
+        How a model file runs step by step, if it is to.
 
     Raises
     ------
@@ -149,10 +162,11 @@ def make_executor(
     part: dict[str, Any] = {
         "dims": dims, "lenient": lenient, "outputs": outputs, "bind": bind, "states": states,
     }  # fmt: skip
-    if build is not None and any(part.values()):
+    if build is not None and (any(part.values()) or stream):
         raise UsageError(
             f"{str(path)!r} is a build: its model was read already",
-            remedy="leave --dim, --lenient, --outputs, --bind and --state to nnef-hw build",
+            remedy="leave --dim, --lenient, --outputs, --bind, --state and --stream to nnef-hw "
+            "build",
         )
     if build is not None:
         return build_executor(build, on, port)
@@ -162,10 +176,14 @@ def make_executor(
             f"{str(path)!r} is not a build, so there is no hardware to run",
             remedy="run nnef-hw build first and give its folder",
         )
-    graph = load(path, **part)
+    graph, rows = load(path, **part), {}
     if on == "fixed":
-        return FixedExecutor(_quantized(graph, path))
-    return _float_executor(graph, path)
+        graph = _quantized(graph, path)
+    else:
+        _check_real(graph, path)
+    if stream is not None:
+        graph, rows = stream.of_model(simplify(graph) if graph.stage == Stage.FLOAT else graph)
+    return FixedExecutor(graph, rows) if on == "fixed" else FloatExecutor(graph, rows)
 
 
 def build_executor(build: BuildFolder, on: str, port: str | None = None) -> Executor:
@@ -186,9 +204,11 @@ def build_executor(build: BuildFolder, on: str, port: str | None = None) -> Exec
             assert port is not None
             return DeviceExecutor(build, port)
         case "fixed":
-            return FixedExecutor(build.fixed)
+            return FixedExecutor(build.fixed, build.rows)
         case "float":
-            return _float_executor(build.canonical or build.fixed, build.path)
+            graph = build.canonical or build.fixed
+            _check_real(graph, build.path)
+            return FloatExecutor(graph, build.rows)
         case _:
             names = ", ".join(("float", "fixed", *HARDWARE))
             raise UsageError(f"nothing runs on {on!r}", remedy=f"choose one of {names}")
@@ -202,12 +222,11 @@ def _check_port(on: str, port: str | None) -> None:
         )
 
 
-def _float_executor(graph: Graph, path: Path) -> FloatExecutor:
+def _check_real(graph: Graph, path: Path) -> None:
     if graph.stage == Stage.FIXED:
         raise UsageError(
             f"{str(path)!r} holds only a quantized model", remedy="run it with --on fixed"
         )
-    return FloatExecutor(graph)
 
 
 def _quantized(graph: Graph, path: Path) -> Graph:

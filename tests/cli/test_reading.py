@@ -104,4 +104,11 @@ def test_options_mean_nothing_to_a_build(refused, built, tmp_path):
     options = ("--input", built.parent / "bare.npz", "--output", tmp_path / "y.npz")
     refused("run", built, *options, "--lenient", match="is a build: its model was read already")
     refused("run", built, *options, "--dim", "B=1", match="leave --dim, --lenient, --outputs")
-    refused("run", built, *options, "--bind", "x=1", match="--bind and --state to nnef-hw build")
+    refused(
+        "run",
+        built,
+        *options,
+        "--bind",
+        "x=1",
+        match="--bind, --state and --stream to nnef-hw build",
+    )

@@ -139,7 +139,7 @@ def test_padding_that_results_see_is_refused():
     with pytest.raises(ErrorGroup) as caught:
         StreamTime(2).steps(simplify(padded()))
     message = str(caught.value)
-    assert "padded.nnef:1: conv 'relu2' cannot run step by step: it pads the 12 rows" in message
+    assert "padded.nnef:1: conv 'relu2' cannot run step by step: it pads its 12 rows" in message
     assert "--continue-borders" in message
 
 

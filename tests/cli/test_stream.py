@@ -1,0 +1,74 @@
+"""--stream time: what it says of a model, and what it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+from recurrent_graphs import gru
+from temporal_graphs import causal, classifier, padded
+
+from nnef_hw.frontend import load, save
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    for make in (causal, classifier, padded, gru):
+        save(make(), folder / f"{make.__name__}.nnef.tgz")
+    return folder
+
+
+def test_check_and_inspect(cli, models):
+    model = models / "classifier.nnef.tgz"
+    result = cli("check", model, "--stream", "time=2")
+    assert (result.status, "can be built (streaming)" in result.out) == (0, True)
+    found = json.loads(cli("inspect", model, "--stream", "time=2", "--json").out)
+    assert found["inputs"] == {"x": [1, 2, 2, 3]}
+    assert found["stream"] == {
+        "rows": {"x": 2}, "window_rows": {"x": 19}, "window_macs": found["stream"]["window_macs"],
+    }  # fmt: skip
+    whole = json.loads(cli("inspect", model, "--json").out)["macs"]
+    assert found["stream"]["window_macs"] == whole > 5 * found["macs"]
+    assert "step: rows of x 2; " in cli("inspect", model, "--stream", "time=2").out
+    # [1, C, T, 1] tells its axis.
+    assert cli("check", models / "causal.nnef.tgz", "--stream", "time").status == 0
+
+
+def test_steps_are_a_model_of_their_own(cli, models, tmp_path, rng):
+    model = models / "causal.nnef.tgz"
+    assert cli("convert", model, tmp_path / "step.nnef.tgz", "--stream", "time").status == 0
+    step = load(tmp_path / "step.nnef.tgz")
+    assert step.tensor("x").shape == (1, 3, 1, 1)
+    np.savez(tmp_path / "s.npz", inputs=rng.normal(size=(8, 3, 16, 1)))
+    arguments = ("--calibrate", tmp_path / "s.npz", "-o", tmp_path / "fixed.nnef.tgz")
+    assert cli("quantize", model, "--stream", "time", *arguments).status == 0
+    assert load(tmp_path / "fixed.nnef.tgz").states.keys() == step.states.keys()
+    arguments = ("--input", tmp_path / "s.npz", "--output", tmp_path / "y.npz")
+    assert cli("run", model, "--stream", "time", *arguments).status == 0
+    assert np.load(tmp_path / "y.npz")["y"].shape == (8, 16, 2, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "match"),
+    [
+        ("classifier", ["time"], r"does not tell which axis is time; name it: --stream time=1"),
+        ("classifier", ["time=7"], r"no rows along axis 7; name it: --stream time=1 \(2 rows\)"),
+        ("padded", ["time=2"], r"graph.nnef:8:5: conv 'relu2' cannot run step by step: it pads"),
+        ("gru", ["time=1"], "keeps states: it runs step by step already; leave out --stream"),
+    ],
+)
+def test_refused(model, options, match, refused, models, tmp_path):
+    archive = models / f"{model}.nnef.tgz"
+    board = ("--board", "icebreaker", "--out", tmp_path / "out")
+    refused("build", archive, *board, "--stream", *options, match=match)
+    refused("inspect", archive, "--stream", *options, match=match)
+
+
+def test_options_that_mean_nothing(refused, cli, models, tmp_path):
+    model = models / "causal.nnef.tgz"
+    refused("check", model, "--continue-borders", match="is for --stream time; give that, too")
+    assert "neither time nor time=AXIS" in cli("check", model, "--stream", "space").err
+    result = cli("check", models / "padded.nnef.tgz", "--stream", "time=2")
+    assert (result.status, result.err.count("--continue-borders")) == (2, 3)
+    result = cli("check", models / "padded.nnef.tgz", "--stream", "time=2", "--continue-borders")
+    assert result.status == 0
