@@ -101,6 +101,51 @@ def padded(rows=12, seed=0):
     return t.net.build()
 
 
+def exported_tcn(path, rows=32, *, cropped=False, seed=0):
+    """Write a residual TCN with dilations 1, 2, 4 as exporters of PyTorch write causal layers.
+
+    Padded on the left by ``Pad``, or padded on both sides with a ``Slice`` behind.
+    """
+    import onnx
+    from onnx import helper, numpy_helper
+
+    rng = np.random.default_rng(seed)
+    nodes, constants = [], []
+
+    def constant(name, values):
+        constants.append(numpy_helper.from_array(np.asarray(values), name))
+        return name
+
+    def node(op, *inputs, **attributes):
+        nodes.append(helper.make_node(op, inputs, [f"{op}{len(nodes)}"], **attributes))
+        return nodes[-1].output[0]
+
+    x, channels = "x", 4
+    for dilation in (1, 2, 4):
+        n, pad = len(nodes), 2 * dilation
+        weights = rng.normal(0, 0.4, (6, channels, 3)).astype(np.float32)
+        filters = constant(f"w{n}", weights), constant(f"b{n}", weights[:, 0, 0] / 4)
+        shape = {"dilations": [dilation], "kernel_shape": [3]}
+        if cropped:
+            y = node("Conv", x, *filters, pads=[pad, pad], **shape)
+            bounds = [constant(f"{k}{n}", [v]) for k, v in (("s", 0), ("e", -pad), ("a", 2))]
+            y = node("Slice", y, *bounds)
+        else:
+            pads = constant(f"p{n}", np.array([0, 0, pad, 0, 0, 0]))
+            y = node("Conv", node("Pad", x, pads, mode="constant"), *filters, **shape)
+        y = node("Relu", y)
+        x = node("Relu", node("Add", y, x)) if channels == 6 else y
+        channels = 6
+    y = node("Conv", x, constant("w", rng.normal(0, 0.4, (2, 6, 1)).astype(np.float32)))
+    number = onnx.TensorProto.FLOAT
+    graph = helper.make_graph(
+        nodes, "tcn", [helper.make_tensor_value_info("x", number, [1, 4, rows])],
+        [helper.make_tensor_value_info(y, number, [1, 2, rows])], constants,
+    )  # fmt: skip
+    opset = [helper.make_opsetid("", 13)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), path)
+
+
 TEMPORAL = {f.__name__: f for f in (causal, classifier, unlike_branches, flattened)}
 
 
