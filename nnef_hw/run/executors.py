@@ -176,7 +176,8 @@ def make_executor(
             f"{str(path)!r} is not a build, so there is no hardware to run",
             remedy="run nnef-hw build first and give its folder",
         )
-    graph, rows = load(path, **part), {}
+    graph = load(path, **part)
+    rows: Mapping[str, StreamRows] = {}
     if on == "fixed":
         graph = _quantized(graph, path)
     else:
