@@ -29,7 +29,7 @@ class SharedEngine(wiring.Component):
     program, weights, constants : list[int]
         Contents of the memories; not needed if the program comes as a stream.
     entries : list[int]
-        Those of all tables.
+        Those of all tables, in the same way.
     source, target : tuple[int, bool]
         Bits and signedness of the codes at ``i`` and at ``o``.
 
@@ -133,6 +133,12 @@ class SharedEngine(wiring.Component):
         if part.tables:
             m.submodules.tables = tables = EngineTables(part, entries=self.entries)
             m.d.comb += [tables.i.eq(result), tables.parameters.eq(parameters)]
+            if part.streamed:
+                feed = m.submodules.feed
+                m.d.comb += [
+                    getattr(tables, f"write_{name}").eq(getattr(feed, f"table_{name}"))
+                    for name in ("address", "data", "enable")
+                ]
             result = tables.o
         self._write(m, result, loader, codes)
         return m

@@ -1,10 +1,12 @@
 """The shared engine's program as it passes: packets of a stream, in circular memories."""
 
+from contextlib import nullcontext
+
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.parts.engine import BEAT_BITS, COUNT_BITS, Engine
+from nnef_hw.parts.engine import BEAT_BITS, COUNT_BITS, TABLES_FLAG, Engine
 from nnef_hw.rtl.memory import TiledMemory
 
 __all__ = ["EngineFeed"]
@@ -35,11 +37,18 @@ class EngineFeed(wiring.Component):
         The oldest instruction ends.
     constants, weights : In
         How many of each it has; in the cycle after ``end``.
+    table_address, table_data, table_enable : Out
+        A beat of tables is written; only if there are any.
     """
 
     def __init__(self, part: Engine):
         self.part = part
+        tables = {
+            "table_address": Out(range(part.table_memory.depth)), "table_data": Out(BEAT_BITS),
+            "table_enable": Out(1),
+        } if part.tables else {}  # fmt: skip
         super().__init__({
+            **tables,
             "i": In(stream.Signature(BEAT_BITS)),
             "row_address": In(range(part.slots * part.instruction_stride)),
             "constant_address": In(range(part.constant_words)),
@@ -66,7 +75,8 @@ class EngineFeed(wiring.Component):
         constant = self._circular(m, "constant", accept, column)
         weight = self._circular(m, "weight", accept, column)
         weight.last = Signal.like(column, name="last_beat")
-        sections = rows, constant, weight
+        table = self._tables(m, accept)
+        sections = rows, constant, weight, *table
         packet_ends, ended = Signal(), Signal()
         m.d.sync += ended.eq(self.end)
         self._count(m, "has_rows", rows.ends)
@@ -79,6 +89,7 @@ class EngineFeed(wiring.Component):
             self._room(
                 m, weight, weight.complete, part.ring_words, Mux(ended, self.weights, 0)
             ),
+            *(Const(1) for _ in table),
         )  # fmt: skip
         takes = (section.active & free for section, free in zip(sections, room, strict=True))
         m.d.comb += [
@@ -88,7 +99,8 @@ class EngineFeed(wiring.Component):
         ]
 
         # What is left of the section, without the word that comes, and of that, without the beat.
-        left = Signal(range(max(part.ring_words, part.constant_words)))
+        beats = part.table_memory.depth if part.tables else 0
+        left = Signal(range(max(part.ring_words, part.constant_words, beats)))
         stages = (*header, *(section.active for section in sections))
 
         def go_on(stage, section=None, count=0):
@@ -114,17 +126,27 @@ class EngineFeed(wiring.Component):
         with m.If(header[1] & accept):
             m.d.sync += weights.eq(self.i.payload)
             m.d.sync += go_on(rows.active, rows, part.instruction_rows - 1)
-        for section, following, count in (
-            (rows, constant, constants), (constant, weight, weights), (weight, None, None),
-        ):  # fmt: skip
+        following = {
+            rows: [(constants != 0, constant, constants)],
+            constant: [(weights != 0, weight, weights)],
+            weight: [],
+        }  # fmt: skip
+        for section in table:
+            follows = Signal(name="tables_follow")
+            with m.If(header[1] & accept):
+                m.d.sync += follows.eq(self.i.payload[TABLES_FLAG])
+            following[rows].insert(0, (follows, section, beats))
+            following[section] = []
+        for section, others in following.items():
             with m.If(section.ends):
-                last = Const(1) if following is None else count == 0
-                with m.If(last):
+                otherwise = m.If
+                for condition, other, count in others:
+                    with otherwise(condition):
+                        m.d.sync += go_on(other.active, other, count - 1)
+                    otherwise = m.Elif
+                with m.Else() if others else nullcontext():
                     m.d.comb += packet_ends.eq(1)
                     m.d.sync += go_on(header[0])
-                if following is not None:
-                    with m.Else():
-                        m.d.sync += go_on(following.active, following, count - 1)
         return m
 
     def _rows(self, m, accept, column):
@@ -138,6 +160,23 @@ class EngineFeed(wiring.Component):
             m.d.sync += row.eq(row + 1)
         self._memories(m, section, Cat(row, slot), accept, column)
         return section
+
+    def _tables(self, m, accept):
+        """Return the section of all tables, if there are any: they are written once."""
+        if not self.part.tables:
+            return ()
+        section = _Section("table", (self.part.table_memory,))
+        place, filled = Signal.like(self.table_address, name="table_place"), Signal()
+        with m.If(section.complete):
+            m.d.sync += place.eq(place + 1)
+        with m.If(section.ends):
+            m.d.sync += [place.eq(0), filled.eq(1)]
+        m.d.comb += [
+            self.table_address.eq(place),
+            self.table_data.eq(self.i.payload),
+            self.table_enable.eq(section.complete & ~filled),
+        ]
+        return (section,)
 
     def _circular(self, m, name, accept, column):
         section = _Section(name, getattr(self.part, f"{name}_memories"))

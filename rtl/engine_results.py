@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.parts.engine import CODE_BITS, Engine
+from nnef_hw.parts.engine import BEAT_BITS, CODE_BITS, Engine
 from nnef_hw.rtl.engine_array import result_layout
 from nnef_hw.rtl.engine_sequencer import parameter_layout
 from nnef_hw.rtl.memory import TiledMemory
@@ -140,7 +140,7 @@ class EngineTables(wiring.Component):
     Parameters
     ----------
     entries : list[int]
-        Those of all tables.
+        Those of all tables; not needed if they come as a stream.
 
     Members
     -------
@@ -148,25 +148,44 @@ class EngineTables(wiring.Component):
         ``part.table_delay`` cycles apart.
     parameters : In(parameter_layout)
         ``looks_up`` tells whether a function is applied, ``table`` which.
+    write_address, write_data, write_enable : In
+        Two entries; only if they come as a stream.
     """
 
-    def __init__(self, part: Engine, *, entries):
+    def __init__(self, part: Engine, *, entries=()):
         self.part = part
         self.entries = entries
-        super().__init__({
+        members = {
             "i": In(code_layout(part)),
             "o": Out(code_layout(part)),
             "parameters": In(parameter_layout(part)),
-        })
+        }
+        if part.streamed:
+            members |= {
+                "write_address": In(range(part.table_memory.depth)),
+                "write_data": In(BEAT_BITS),
+                "write_enable": In(1),
+            }
+        super().__init__(members)
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.tables = tables = TiledMemory(self.part.table_memory, words=self.entries)
+        streamed = self.part.streamed
+        m.submodules.tables = tables = TiledMemory(
+            self.part.table_memory, words=self.entries, writable=streamed
+        )
+        code = delayed(m, self.i.code, 1, name="code")
+        place, found = Cat(self.i.code, self.parameters.table), tables.read_data
+        if streamed:
+            place, found = place[1:], found.word_select(code[0], CODE_BITS)
+            m.d.comb += [
+                getattr(tables, name).eq(getattr(self, name))
+                for name in ("write_address", "write_data", "write_enable")
+            ]
         m.d.comb += [
             tables.read_enable.eq(1),
-            tables.read_address.eq(Cat(self.i.code, self.parameters.table)),
-            self.o.code.eq(Mux(self.parameters.looks_up, tables.read_data,
-                               delayed(m, self.i.code, 1, name="code"))),
+            tables.read_address.eq(place),
+            self.o.code.eq(Mux(self.parameters.looks_up, found, code)),
         ]
         for name in ("valid", "first", "last", "write"):
             flag = delayed(m, self.i[name], self.part.table_delay, name=name)

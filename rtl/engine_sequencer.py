@@ -4,11 +4,9 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.parts.engine import LEVELS, PASS_LEVEL, QUANTITIES, Engine, Kind
+from nnef_hw.parts.engine import LEVELS, PASS_LEVEL, QUANTITIES, SIGNED_FIELDS, Engine, Kind
 
 __all__ = ["EngineSequencer", "parameter_layout", "word_layout"]
-
-_SIGNED = {"own_factor", "other_factor", "offset"}
 
 
 def parameter_layout(part: Engine):
@@ -16,7 +14,7 @@ def parameter_layout(part: Engine):
     widths = {name: part.fields[name] for name in part.parameters}
     widths |= {name: width for name, (width, _) in part.same_fields.items()}
     return data.StructLayout({
-        name: Shape(width, name in _SIGNED) for name, width in widths.items()
+        name: Shape(width, name in SIGNED_FIELDS) for name, width in widths.items()
     })
 
 

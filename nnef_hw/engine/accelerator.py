@@ -100,10 +100,10 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
         resident: dict[str, Any] = {}
         if not design.ring_words:
             resident = {"program": design.program, "weights": design.weights,
-                        "constants": design.constants}  # fmt: skip
+                        "constants": design.constants, "entries": design.entries}  # fmt: skip
         engine = SharedEngine(
             design.engine, **resident, source=(network.input.bits, network.input.signed),
-            target=(network.result_bits, network.result_signed), entries=design.entries,
+            target=(network.result_bits, network.result_signed),
         )  # fmt: skip
         m.submodules.engine = WithReset(engine, restart)
         wiring.connect(m, wiring.flipped(self.i), engine.i)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,29 +14,22 @@ from nnef_hw.engine.layer import Layer, Most, Places, Shape
 from nnef_hw.engine.memory_plan import Stay, allocate, allocate_banks
 from nnef_hw.engine.nest import Nest, Part
 from nnef_hw.engine.network import Loading, Network
+from nnef_hw.engine.sizing import size_engine
 from nnef_hw.engine.store import Store
 from nnef_hw.errors import TargetError
-from nnef_hw.numerics import signed_bits
 from nnef_hw.parts.engine import (
     CODE_BITS,
     LEVELS,
     QUANTITIES,
     RESIDUAL_CYCLES,
     RING_CONSTANTS,
+    TABLE_BEATS,
     Engine,
     Kind,
 )
 from nnef_hw.parts.reader import Reader
 
 __all__ = ["Design", "Instruction"]
-
-_LEAST_SUM_BITS = 16
-_OFTEN_SAME = frozenset({
-    "pad", "zero_point", "low", "high", "sum_low", "sum_high", "other", "own_factor",
-    "other_factor", "offset",
-})  # fmt: skip
-_DIGITS = 3
-"""Bits of a factor per stage of the requantizer: it is the only one, and stages take registers."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +48,8 @@ class Instruction:
         Which words of all weights, and which of all constants, it needs.
     weight_rows
         Rows of the array that need weights.
+    tables
+        How many functions by table come with it.
     """
 
     kind: Kind
@@ -63,6 +58,7 @@ class Instruction:
     weights: range = range(0)
     constants: range = range(0)
     weight_rows: int = 0
+    tables: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +74,8 @@ class Design:
         constants; 0 if all are in memory.
     store
         Where it comes from then; None if from anywhere, whenever it is wanted.
+    existing
+        The engine that a bitstream has already; None to make one for this network.
     """
 
     network: Network
@@ -85,6 +83,7 @@ class Design:
     device: Device
     ring_words: int = 0
     store: Store | None = None
+    existing: Engine | None = None
 
     @cached_property
     def reader(self) -> Reader | None:
@@ -102,6 +101,7 @@ class Design:
         return (
             2
             + engine.instruction_rows * len(engine.program_memories)
+            + instruction.tables * TABLE_BEATS
             + len(instruction.constants) * len(engine.constant_memories)
             + len(instruction.weights) * engine.weight_beats(instruction.weight_rows)
         )
@@ -165,7 +165,7 @@ class Design:
         return taken(n), names[n - 1]
 
     @cached_property
-    def _banks(self) -> Mapping[str, int] | None:
+    def banks(self) -> Mapping[str, int] | None:
         """First word of every tensor in two banks of single-port RAM; None if that cannot be."""
         depth, width = SPRAM_SHAPE
         if 2 * self.shape.lanes * CODE_BITS // width > self.device.spram:
@@ -174,23 +174,23 @@ class Design:
         return allocate_banks(self._stays, apart, depth)
 
     @cached_property
-    def _memory(self) -> tuple[Mapping[str, int], int]:
+    def memory(self) -> tuple[Mapping[str, int], int]:
         """First word of every tensor, and words in all."""
-        if self._banks is not None:
-            return self._banks, 2 * SPRAM_SHAPE[0]
+        if self.banks is not None:
+            return self.banks, 2 * SPRAM_SHAPE[0]
         return allocate(self._stays)
 
     def shares(self, layer: Layer) -> bool:
         """Whether what is added to its result is in the bank that it reads."""
-        if self._banks is None or layer.residual is None:
+        if self.banks is None or layer.residual is None:
             return False
         depth, _ = SPRAM_SHAPE
-        return self._banks[layer.residual.tensor] // depth != self._banks[layer.tensor] // depth
+        return self.banks[layer.residual.tensor] // depth != self.banks[layer.tensor] // depth
 
     @property
     def places(self) -> Mapping[str, int]:
         """First word of every tensor."""
-        return self._memory[0]
+        return self.memory[0]
 
     @cached_property
     def weights(self) -> list[int]:
@@ -206,9 +206,12 @@ class Design:
     @cached_property
     def shift(self) -> int:
         """Shift behind the factors of all layers."""
+        if self.existing is not None:
+            return self.existing.shift
         return max(layer.scale.shift for layer in self.layers)
 
-    def _factors(self, layer: Layer) -> list[int]:
+    def factors(self, layer: Layer) -> list[int]:
+        """Return the factors of everything of a layer that has a bias, for that shift."""
         return [mult << (self.shift - layer.scale.shift) for mult in layer.factors(self.shape)]
 
     @cached_property
@@ -218,26 +221,29 @@ class Design:
         return [
             factor << bits | int(bias) & ((1 << bits) - 1)
             for layer in self.layers
-            for bias, factor in zip(layer.bias(self.shape), self._factors(layer), strict=True)
+            for bias, factor in zip(layer.bias(self.shape), self.factors(layer), strict=True)
         ]
 
     @cached_property
     def entries(self) -> list[int]:
         """Contents of the memory of tables, 256 entries each."""
+        unused = [()] * (self.engine.tables - len(self.tables))
         return [
             entry
-            for table in self._tables
+            for table in (*self.tables, *unused)
             for entry in (*table, *[0] * ((1 << CODE_BITS) - len(table)))
         ]
 
     @cached_property
-    def _tables(self) -> list[tuple[int, ...]]:
+    def tables(self) -> list[tuple[int, ...]]:
         """The different tables."""
         return list(dict.fromkeys(layer.table for layer in self.layers if layer.table))
 
     @cached_property
     def residual_shift(self) -> int:
         """Shift behind all sums of two codes; 0 if there are none."""
+        if self.existing is not None:
+            return self.existing.residual_shift
         return max((layer.residual.shift for layer in self.layers if layer.residual), default=0)
 
     @property
@@ -287,7 +293,7 @@ class Design:
             "length": loading.length - 1, "lead": loading.lead,
             "real": loading.lead + loading.real, "first_word": loading.window - 1,
             "word_step": loading.step - 1, "pad": loading.pad,
-        })  # fmt: skip
+        }, tables=self._sent_tables)  # fmt: skip
         weight = constant = 0
         for layer, parts in zip(self.layers, self.parts, strict=True):
             scale = layer.scale
@@ -315,21 +321,28 @@ class Design:
             "blocks": image.blocks(lanes) - 1, "last_lanes": (image.channels - 1) % lanes,
         })  # fmt: skip
 
+    @property
+    def _sent_tables(self) -> int:
+        """Functions that come with the program."""
+        if not self.ring_words:
+            return 0
+        return len(self.tables) if self.existing is None else self.existing.tables
+
     def _weight_rows(self, layer: Layer) -> int:
         """Rows that need weights: all of which sums may move, if any do."""
         if not layer.by_lane:
             return self.shape.rows
-        return self._slide_rows if layer.sliding_rows(self.shape) > 1 else 1
+        return self.slide_rows if layer.sliding_rows(self.shape) > 1 else 1
 
     @cached_property
-    def _slide_rows(self) -> int:
+    def slide_rows(self) -> int:
         """Rows between which sums move."""
         return max(layer.sliding_rows(self.shape) for layer in self.layers)
 
     def _function(self, layer: Layer) -> Mapping[str, int]:
         if layer.table is None:
             return {}
-        return {"looks_up": 1, "table": self._tables.index(layer.table)}
+        return {"looks_up": 1, "table": self.tables.index(layer.table)}
 
     def _residual(self, layer: Layer, write: int) -> Mapping[str, int]:
         residual = layer.residual
@@ -345,96 +358,8 @@ class Design:
 
     @cached_property
     def engine(self) -> Engine:
-        """The engine, with fields as wide as this program needs them."""
-        layers = self.layers
-        sums = [signed_bits(*layer.largest_sum) for layer in layers]
-        weight_words = max(2, len(self.weights))
-        constant_words = max(2, sum(parts[-1].constants.stop for parts in self.parts))
-        if self.ring_words:
-            constant_words = RING_CONSTANTS
-        factors = [factor for layer in layers for factor in self._factors(layer)]
-        depth = self.ring_words or weight_words
-        fields, residual_bits = self._fields(depth, constant_words)
-        same = {name: (fields.pop(name), value) for name, value in self._same().items()}
-        code_words = max(2, self._memory[1])
-        products = self.shape.rows * self.shape.lanes
-        return Engine(
-            rows=self.shape.rows, lanes=self.shape.lanes,
-            slide_rows=self._slide_rows,
-            in_dsp=products <= self.device.products, acc_bits=max(_LEAST_SUM_BITS, *sums),
-            factor_bits=max(factors).bit_length(), shift=self.shift,
-            digit_bits=min(_DIGITS, max(factors).bit_length()),
-            residual_bits=residual_bits, residual_shift=self.residual_shift,
-            residual_cycles=self.residual_cycles,
-            maximum=any(layer.maximum for layer in layers), code_words=code_words,
-            weight_words=weight_words, constant_words=constant_words,
-            instructions=len(self.instructions), fields=fields, ram=self.device.ram,
-            ring_words=self.ring_words, tables=len(self._tables),
-            single_port=self._banks is not None, same_fields=same,
-        )  # fmt: skip
-
-    def _same(self) -> Mapping[str, int]:
-        """Return what all instructions have that look at a field, if it is the same."""
-        found: dict[str, set[int]] = {}
-        for instruction in self.instructions:
-            for name in _OFTEN_SAME & instruction.fields.keys():
-                found.setdefault(name, set()).add(instruction.fields[name])
-        return {name: min(values) for name, values in found.items() if len(values) == 1}
-
-    def _fields(self, weight_words: int, constant_words: int) -> tuple[dict[str, int], int]:
-        """Return the widths of all fields, and that of the factors of residuals."""
-        run = [x for x in self.instructions if x.nest is not None]
-        factors = [x.fields.get(f"{name}_factor", 0) for x in run for name in ("own", "other")]
-        residual_bits = 0
-        if self.residual_shift:
-            residual_bits = signed_bits(min(factors), max(factors))
-        widths = {
-            "count": _bits([count - 1 for x in run if x.nest for count in x.nest.counts]),
-            **self._address_bits(run, weight_words, constant_words),
-        }
-        own = {name: width for name, width in widths.items() if name in QUANTITIES}
-        offsets = [x.fields.get("offset", 0) for x in run]
-        signed = {"own_factor": residual_bits, "other_factor": residual_bits,
-                  "offset": signed_bits(min(offsets), max(offsets))}  # fmt: skip
-        steps = {f"{name}_step": width for name, width in own.items()}
-        fields = {
-            "count": widths["count"], **steps, "kind": 2, **own,
-            **dict.fromkeys(("slides", "by_lane", "maximum", "adds"), 1),
-            "results": self.shape.rows.bit_length(), "last_results": self.shape.rows.bit_length(),
-            **dict.fromkeys(("pad", "zero_point", "low", "high"), CODE_BITS),
-        }  # fmt: skip
-        if residual_bits:
-            fields |= {"other": own["write"], "sum_low": CODE_BITS, "sum_high": CODE_BITS, **signed}
-        if any(map(self.shares, self.layers)):
-            fields["shares"] = 1
-        if self._tables:
-            fields |= {"looks_up": 1, "table": _bits([len(self._tables) - 1])}
-        if self.ring_words:
-            fields |= {"weights": self.ring_words.bit_length(),
-                       "constants": RING_CONSTANTS.bit_length(), "follows": 1}  # fmt: skip
-        for name in (
-            "silent", "height", "width", "rows", "length", "lead", "real", "first_word",
-            "word_step", "pixels", "blocks", "last_lanes",
-        ):  # fmt: skip
-            fields[name] = _bits([x.fields.get(name, 0) for x in self.instructions])
-        return fields, residual_bits
-
-    def _address_bits(
-        self, run: Sequence[Instruction], weight_words: int, constant_words: int
-    ) -> dict[str, int]:
-        depths = {"read": self._memory[1], "write": self._memory[1], "weight": weight_words,
-                  "constant": constant_words}  # fmt: skip
-        widths = {name: max(1, (depth - 1).bit_length()) for name, depth in depths.items()}
-        for name in ("y", "x"):
-            extremes = [x.nest.extremes(name) for x in run if x.nest is not None]
-            widths[name] = _bits([max(high, 0) for _, high in extremes])
-            extent = "height" if name == "y" else "width"
-            sizes = [
-                x.fields[extent] - min(low, 0) for x, (low, _) in zip(run, extremes, strict=True)
-            ]
-            # what is before an image must not look like being inside of it
-            widths[name] = max(widths[name], _bits(sizes))
-        return widths
+        """The engine: that of the bitstream, or with fields as wide as this program needs them."""
+        return self.existing or size_engine(self)
 
     @cached_property
     def program(self) -> list[int]:
@@ -472,10 +397,6 @@ class Design:
                 word |= (value & ((1 << width) - 1)) << bit
                 bit += width
             yield word
-
-
-def _bits(values: Sequence[int]) -> int:
-    return max(1, max(values).bit_length())
 
 
 def _moved(places: range, by: int) -> range:

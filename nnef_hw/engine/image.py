@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.store import Store
-from nnef_hw.parts.engine import BEAT_BITS, COUNT_BITS
+from nnef_hw.parts.engine import BEAT_BITS, CODE_BITS, COUNT_BITS, TABLES_FLAG
 from nnef_hw.parts.reader import Reader
 
 __all__ = ["ProgramImage", "image_beats", "image_bytes"]
@@ -66,16 +66,23 @@ def image_beats(design: Design) -> Iterator[int]:
     """Yield the beats of 16 bits that a streamed engine takes per frame.
 
     A packet per instruction: how many constants it needs, with the beats of a word of its weights,
-    less one, above :data:`.COUNT_BITS`; how many such words; its rows, the constants, the words.
-    Each of these is as many beats as it needs, the highest bits first. Of weights the upper rows of
-    the array that need none are left out.
+    less one, above :data:`.COUNT_BITS`; how many such words, and in bit :data:`.TABLES_FLAG`
+    whether all tables follow its rows; its rows, the constants, the words. Each of these is as many
+    beats as it needs, the highest bits first. Of weights the upper rows of the array that need none
+    are left out. A beat of a table is two entries, the lower one first.
     """
     engine, weights = design.engine, design.weights
     for instruction in design.instructions:
         beats = engine.weight_beats(instruction.weight_rows)
         yield len(instruction.constants) | max(0, beats - 1) << COUNT_BITS
-        yield len(instruction.weights)
+        yield len(instruction.weights) | bool(instruction.tables) << TABLES_FLAG
         yield from _split(design.rows(instruction), len(engine.program_memories))
+        if instruction.tables:
+            entries = design.entries
+            yield from (
+                low | high << CODE_BITS
+                for low, high in zip(entries[::2], entries[1::2], strict=True)
+            )
         constants = [design.constants[n] for n in instruction.constants]
         yield from _split(constants, len(engine.constant_memories))
         yield from _split([weights[n] for n in instruction.weights], beats)

@@ -22,6 +22,9 @@ __all__ = [
     "QUANTITIES",
     "RESIDUAL_CYCLES",
     "RING_CONSTANTS",
+    "SIGNED_FIELDS",
+    "TABLES_FLAG",
+    "TABLE_BEATS",
     "Engine",
     "Kind",
 ]
@@ -34,6 +37,11 @@ RING_CONSTANTS = 256
 """Constants in the ring that they pass then; an instruction has a quarter at most."""
 COUNT_BITS = RING_CONSTANTS.bit_length()
 """Bits of the first beat of a packet that count constants; above are the beats of its weights."""
+TABLE_BEATS = (1 << CODE_BITS) * CODE_BITS // BEAT_BITS
+"""Beats of a function by table; all of them come with the first packet of a frame."""
+TABLES_FLAG = BEAT_BITS - 1
+"""Bit of the second beat of a packet that tells so."""
+SIGNED_FIELDS = ("own_factor", "other_factor", "offset")
 _RING_ROWS = 256
 _LATE = frozenset({
     "by_lane", "maximum", "adds", "shares", "zero_point", "low", "high", "other", "sum_low",
@@ -429,7 +437,9 @@ class Engine:
 
     @cached_property
     def table_memory(self) -> Tiling:
-        """Memory of all tables."""
+        """Memory of all tables: entry by entry, or beat by beat if they come as a stream."""
+        if self.streamed:
+            return tile_memory(self.ram, self.tables * TABLE_BEATS, BEAT_BITS)
         return tile_memory(self.ram, self.tables << CODE_BITS, CODE_BITS)
 
     @property

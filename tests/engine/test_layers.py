@@ -325,3 +325,15 @@ def test_random_networks(fix, run_engine, seed):
     plan = planned(graph, *[(4, 4), (8, 4), (8, 8)][int(rng.integers(3))])
     assert plan.latency < 10_000
     run_engine(plan, graph)
+
+
+@pytest.mark.parametrize("stall", [0.0, 0.3])
+def test_tables_come_with_the_program(builder, fix, run_engine, stall):
+    """In its first packet, every frame; they are written once."""
+    x = builder.input("x", (1, 3, 3, 4))
+    first = builder.op("tanh", conv(builder, x, 5, 3, padding=1))
+    builder.op("sigmoid", conv(builder, first, 5, 5, padding=1))
+    graph = fix(builder.build())
+    plan = planned(graph, ring_words=32)
+    assert plan.design.engine.tables == 2
+    run_engine(plan, graph, frames=3, stall=stall)
