@@ -6,19 +6,22 @@ them by name.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from nnef_hw.devices import Resources, Target
-from nnef_hw.errors import NnefHwError
+from nnef_hw.errors import NnefHwError, UsageError
 from nnef_hw.ir import Graph
+from nnef_hw.numerics import QType
 from nnef_hw.parts.reader import Reader
 
 __all__ = [
     "Activity",
     "Architecture",
+    "Kept",
     "Plan",
     "Port",
     "Station",
@@ -281,6 +284,23 @@ class Work:
 P = TypeVar("P", bound=Plan)
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What of a quantization is in a bitstream.
+
+    Parameters
+    ----------
+    formats
+        Formats of activations.
+    layer_factor, sum_factor
+        What :class:`.Scheme` calls ``largest_layer_factor`` and ``largest_sum_factor``.
+    """
+
+    formats: Mapping[str, QType] = field(default_factory=dict)
+    layer_factor: float = math.inf
+    sum_factor: float = math.inf
+
+
 class Architecture(ABC, Generic[P]):
     """A way to run fixed graphs; P is the type of its plans."""
 
@@ -329,6 +349,40 @@ class Architecture(ABC, Generic[P]):
         ValueError, LookupError, TypeError
             If it is not one.
         """
+
+    def kept(self, plan: P, built: Graph, graph: Graph) -> Kept:
+        """Return what the quantization of a canonical graph must keep to run on a bitstream.
+
+        Parameters
+        ----------
+        plan, built
+            Plan and fixed graph of the bitstream.
+        graph
+            The graph, of other weights.
+        """
+        del plan, built, graph
+        return Kept()
+
+    def retrained(self, plan: P, graph: Graph, *, free: bool) -> tuple[P, Graph]:
+        """Return the plan of a fixed graph of other weights for an existing bitstream; the graph.
+
+        Parameters
+        ----------
+        plan
+            Plan of the bitstream.
+        free
+            Whether factors of the graph may be rounded to what the bitstream has.
+
+        Raises
+        ------
+        UsageError
+            If the bitstream does not run it: what differs.
+        """
+        del graph, free
+        raise UsageError(
+            f"the bitstream has its weights in it, as all of --arch {plan.arch} have",
+            remedy="build it without --weights-of",
+        )
 
     @abstractmethod
     def component(

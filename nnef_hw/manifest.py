@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from nnef_hw.errors import UsageError
-from nnef_hw.numerics import QType
+from nnef_hw.numerics import IntArray, QType
 from nnef_hw.stream_rows import StreamRows
 
 __all__ = [
     "FORMAT_VERSION", "HEX_IMAGE", "IMAGE", "MODULE", "Manifest", "MemoryEntry", "TensorStream",
-    "manifest_hash", "read_manifest",
+    "answer_hash", "manifest_hash", "probe_codes", "read_manifest",
 ]  # fmt: skip
 
 FORMAT_VERSION = 1
@@ -87,6 +90,8 @@ class MemoryEntry:
         Its bytes, and their hash.
     over_link
         The host fills the memory over the link, each time the FPGA has been configured.
+    answer
+        Hash of what the network answers to :func:`probe_codes`: only these weights do.
     """
 
     kind: str
@@ -95,6 +100,7 @@ class MemoryEntry:
     size: int
     sha256: str
     over_link: bool
+    answer: str
 
     @classmethod
     def from_json(cls, value: dict[str, Any] | None) -> MemoryEntry | None:
@@ -103,7 +109,7 @@ class MemoryEntry:
             return None
         return cls(
             value["kind"], value["file"], value["address"], value["bytes"], value["sha256"],
-            value["over_link"],
+            value["over_link"], value["answer"],
         )  # fmt: skip
 
     def read(self, build: Path) -> bytes:
@@ -131,11 +137,12 @@ class MemoryEntry:
 class Manifest:
     """What a host has to know of a build.
 
-    ``hash`` are the 32 bytes by which the board identifies the build; ``cycles_per_inference`` is
-    the interval that the schedule predicts, at ``clock_mhz``. ``baud`` is 0 unless the link is a
-    UART, ``counted_layers`` unless the board counts what they do; ``memory`` is None unless the
-    board's memory has to hold an image. ``states`` are the names of what the network keeps from one
-    inference to the next; ``rows`` how inputs take windows of a stream, by name.
+    ``hash`` are the 32 bytes by which the board identifies the build that its bitstream is of;
+    ``cycles_per_inference`` is the interval that the schedule predicts, at ``clock_mhz``. ``baud``
+    is 0 unless the link is a UART, ``counted_layers`` unless the board counts what they do;
+    ``memory`` is None unless the board's memory has to hold an image. ``states`` are the names of
+    what the network keeps from one inference to the next; ``rows`` how inputs take windows of a
+    stream, by name.
     """
 
     model: str
@@ -153,9 +160,33 @@ class Manifest:
     rows: Mapping[str, StreamRows] = field(default_factory=dict)
 
 
+def probe_codes(sources: Sequence[tuple[str, Sequence[int], QType]]) -> dict[str, IntArray]:
+    """Return a frame [1, ...] that looks random, by name, extents of a sample and format."""
+    frame = {}
+    for name, shape, qtype in sources:
+        count = prod(shape)
+        data = np.frombuffer(hashlib.shake_256(name.encode()).digest(2 * count), "<u2")
+        codes = qtype.lo + data.astype(np.int64) % (qtype.hi - qtype.lo + 1)
+        frame[name] = codes.reshape(1, *shape)
+    return frame
+
+
+def answer_hash(results: Sequence[IntArray]) -> str:
+    """Return the hash of the codes of all outputs, in their order."""
+    data = b"".join(np.asarray(codes, "<i4").tobytes() for codes in results)
+    return hashlib.sha256(data).hexdigest()
+
+
 def manifest_hash(value: dict[str, Any]) -> bytes:
     """Return the 32 bytes by which a board's host recognises the build."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()
+
+
+def _bitstream_hash(value: dict[str, Any]) -> bytes:
+    """Return the hash of the manifest that the bitstream was made with: this, or an earlier one."""
+    if "bitstream" in value:
+        return bytes.fromhex(value["bitstream"]["manifest"])
+    return manifest_hash(value)
 
 
 def read_manifest(build: Path) -> Manifest:
@@ -185,7 +216,7 @@ def read_manifest(build: Path) -> Manifest:
                 baud=value["link"].get("baud", 0),
                 counted_layers=value["link"].get("counted_layers", 0),
                 memory=MemoryEntry.from_json(value.get("memory")),
-                hash=manifest_hash(value),
+                hash=_bitstream_hash(value),
                 states=tuple(item["name"] for item in value.get("states", ())),
                 rows={
                     name: StreamRows.from_json(item)

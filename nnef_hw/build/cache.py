@@ -14,6 +14,7 @@ from nnef_hw.files import digest, remove, write_atomic
 __all__ = [
     "cached_step",
     "discard_steps",
+    "finished_step",
     "is_build",
     "remove_leftovers",
 ]
@@ -77,6 +78,14 @@ def cached_step(
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return json.loads(text)["value"], True
+
+
+def finished_step(directory: Path, name: str) -> tuple[Any, list[str]] | None:
+    """Return what a step returned, and its files; None if it was not done, or they were touched."""
+    record = _read_record(directory / _STEPS / f"{name}.json")
+    if record is None or not _is_intact(directory, record["files"]):
+        return None
+    return record["value"], list(record["files"])
 
 
 def is_build(directory: Path) -> bool:

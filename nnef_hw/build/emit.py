@@ -14,6 +14,7 @@ from nnef_hw.architecture import Plan
 from nnef_hw.architectures import find_architecture
 from nnef_hw.boards import Board
 from nnef_hw.build.options import BuildOptions
+from nnef_hw.build.weights import copy_board
 from nnef_hw.codegen.board import design_board
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.fusesoc import axi_testbench, fusesoc_core, ip_readme
@@ -24,10 +25,10 @@ from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.devices import Target
 from nnef_hw.frontend import save
 from nnef_hw.ir import Graph
-from nnef_hw.manifest import HEX_IMAGE, IMAGE, MODULE
+from nnef_hw.manifest import HEX_IMAGE, IMAGE, MODULE, read_manifest
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.rtl.primitives import PREFIX
-from nnef_hw.run.artifacts import FIXED_MODEL, FLOAT_MODEL
+from nnef_hw.run.artifacts import FIXED_MODEL, FLOAT_MODEL, BuildFolder
 from nnef_hw.run.memories import image_text, with_memories
 from nnef_hw.run.rtl import payloads
 from nnef_hw.run.simulate import random_codes
@@ -49,10 +50,12 @@ def emit(
     target: Target,
     options: BuildOptions,
     rows: Mapping[str, StreamRows] | None = None,
+    base: BuildFolder | None = None,
 ) -> None:
     """Write models, manifest, plan, Verilog and bench; and the board's top, or the IP's wrapper.
 
-    ``rows`` tell how inputs take windows of a stream.
+    ``rows`` tell how inputs take windows of a stream. Of a build whose bitstream is kept (``base``)
+    the Verilog is copied.
     """
     save(fixed, folder / FIXED_MODEL)
     if canonical is not None:
@@ -67,15 +70,12 @@ def emit(
         link=link_entry(kind, options.baud),
         module=module,
         rows=rows,
+        bitstream=None if base is None else read_manifest(base.path).hash,
     )
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
     (folder / "plan.json").write_text(plan.dumps())
     (folder / "rtl").mkdir()
-    comments = module_comments(plan, fixed)
-    prefix = f"{module}_" if is_ip else PREFIX
-    accelerator = find_architecture(plan.arch).component(plan, fixed)
-    convert_layers(accelerator.layers, prefix)
-    verilog = to_verilog(accelerator, name=module, prefix=prefix, comments=comments)
+    verilog = _accelerator(plan, fixed, module, is_ip=is_ip) if base is None else base.verilog
     (folder / "rtl" / "top.v").write_text(verilog)
 
     if samples is None:
@@ -106,10 +106,22 @@ def emit(
         (folder / "ip" / "README.md").write_text(ip_readme(plan, fixed, module))
         (folder / f"{module}.core").write_text(fusesoc_core(plan, module))
         return
+    if base is not None:
+        copy_board(base, folder)
+        return
     board = design_board(plan, fixed, manifest, target)
     (folder / "board").mkdir(exist_ok=True)
     (folder / "board" / "board_top.v").write_text(board.verilog)
     (folder / "board" / f"board_top.{board.suffix}").write_text(board.constraints)
+
+
+def _accelerator(plan: Plan, fixed: Graph, module: str, *, is_ip: bool) -> str:
+    """Return the Verilog of the accelerator."""
+    comments = module_comments(plan, fixed)
+    prefix = f"{module}_" if is_ip else PREFIX
+    accelerator = find_architecture(plan.arch).component(plan, fixed)
+    convert_layers(accelerator.layers, prefix)
+    return to_verilog(accelerator, name=module, prefix=prefix, comments=comments)
 
 
 def _write_memory_bench(

@@ -69,8 +69,8 @@ class BuildOptions:
     Parameters
     ----------
     model, board, out
-        Model file, or a model that has been read and planned; name or file of a board; folder that
-        receives the build.
+        Model file, or a model that has been read and planned; name or file of a board (None: that
+        of ``weights_of``); folder that receives the build.
     device
         Device of plain IP, for the board ``none``.
     ip_name
@@ -79,6 +79,8 @@ class BuildOptions:
         Sample file; needed for a float model, and used to verify the hardware.
     clock_mhz, target_fps
         Clock and speed, if not the board's default and the fastest.
+    weights_of
+        Build whose bitstream gets these weights; it decides the board, and all that is in it.
     fastest
         Find the fastest clock that place and route reaches.
     seeds
@@ -107,13 +109,14 @@ class BuildOptions:
     """
 
     model: Path | PlannedModel
-    board: str
+    board: str | None
     out: Path
     device: str | None = None
     ip_name: str | None = None
     calibrate: Path | None = None
     clock_mhz: float | None = None
     target_fps: float | None = None
+    weights_of: Path | None = None
     fastest: bool = False
     seeds: int = 1
     arch: str = AUTO
@@ -193,7 +196,7 @@ def check_wishes(arch: str, positive: Mapping[str, float | None]) -> None:
             raise UsageError(f"{name} must be positive, not {value:g}")
 
 
-def find_target(board: str, device_name: str | None = None) -> Target:
+def find_target(board: str | None, device_name: str | None = None) -> Target:
     """Return a board, or for plain IP what stands for one.
 
     Raises
@@ -201,6 +204,8 @@ def find_target(board: str, device_name: str | None = None) -> Target:
     UsageError
         If there is no such board or device, or both are given, or none.
     """
+    if board is None:
+        raise UsageError("a build needs a --board", remedy="see nnef-hw boards; none for plain IP")
     if board != NO_BOARD:
         if device_name is not None:
             raise UsageError(

@@ -26,6 +26,12 @@ from nnef_hw.build.fixed import check_weights, device_budget, fix_model, windows
 from nnef_hw.build.options import BuildOptions, PlannedModel, check_options
 from nnef_hw.build.summary import describe_steps, make_report, spi_rate
 from nnef_hw.build.synthesis import SynthesisResult, synthesize, tool_identities
+from nnef_hw.build.weights import (
+    base_digest,
+    base_options,
+    compile_weights,
+    inherit_bitstream,
+)
 from nnef_hw.codegen.board import fastest_clock
 from nnef_hw.devices import Target
 from nnef_hw.errors import NnefHwError
@@ -73,6 +79,8 @@ def build(
     KeyboardInterrupt
         All tools have ended; the steps that are done stay.
     """
+    if options.weights_of is not None:
+        options = base_options(options)
     target = check_options(options)
     missing = [path for path in (options.out, *options.out.parents) if not path.exists()]
     with writing(options.out), locked(options.out / ".steps" / "lock"):
@@ -188,13 +196,21 @@ def _compile(
     graph, samples = _read(options)
     key = _inputs_digest(options, target, graph, samples)
 
+    base = None if options.weights_of is None else BuildFolder.open(options.weights_of)
+    if base is not None:
+        key = digest(key, base_digest(base))
+
     def produce(folder: Path) -> dict[str, Any]:
         if isinstance(options.model, PlannedModel):
             made = options.model
+        elif base is not None:
+            simple = simplify(graph) if graph.stage == Stage.FLOAT else graph
+            fixed, canonical, plan = compile_weights(base, simple, samples, options)
+            made = PlannedModel(graph, samples, fixed, canonical, plan, [])
         else:
             made = _plan(options, target, graph, samples, progress)
         fixed, canonical, plan = made.fixed, made.canonical, made.plan
-        emit(folder, fixed, canonical, plan, made.samples, target, options, made.rows)
+        emit(folder, fixed, canonical, plan, made.samples, target, options, made.rows, base)
         # Before the new Verilog is in place: an interruption in between costs time, not trust.
         discard_steps(options.out, LATER_STEPS)
         described = None
@@ -274,6 +290,9 @@ def _simulate_and_synthesize(
     if options.bitstream and isinstance(target, Board):
         jobs.append(place)
     run_parallel(jobs)
+    if options.weights_of is not None:
+        kept = inherit_bitstream(BuildFolder.open(options.weights_of), options.out)
+        return verified, kept
     return verified, placed[0] if placed else None
 
 

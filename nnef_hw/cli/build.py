@@ -35,10 +35,17 @@ def add_commands(commands: Commands) -> None:
         "build the accelerator, simulate it, make the bitstream",
         "model",
     )
+    sub.set_defaults(refuse=sub.error)
     sub.add_argument(
         "--board",
-        required=True,
         help="a name (see nnef-hw boards), a file of your own, or none for plain IP",
+    )
+    sub.add_argument(
+        "--weights-of",
+        type=Path,
+        metavar="BUILD",
+        help="keep that build's bitstream, whose weights are in flash or SDRAM, and make the image "
+        "of this model's weights: seconds instead of synthesis",
     )
     sub.add_argument("--device", help="device that plain IP must fit: up5k, ecp5-85k, generic, ...")
     sub.add_argument(
@@ -117,11 +124,14 @@ def _build(options: argparse.Namespace) -> int:
     from nnef_hw.build.pipeline import build
     from nnef_hw.report import print_report
 
+    if options.board is None and options.weights_of is None:
+        options.refuse("one of the arguments --board, --weights-of is required")
     path = options.model.resolve()
     name = path.name.split(".")[0]
     wanted = BuildOptions(
         model=options.model,
         board=options.board,
+        weights_of=options.weights_of,
         device=options.device,
         ip_name=options.ip_name,
         out=options.out or Path("build") / (name if name != "model" else path.parent.name),

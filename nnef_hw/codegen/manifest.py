@@ -9,7 +9,9 @@ from typing import Any
 from nnef_hw.architecture import Plan, Port
 from nnef_hw.frontend import graph_hash
 from nnef_hw.ir import Graph
-from nnef_hw.manifest import FORMAT_VERSION, IMAGE, MODULE
+from nnef_hw.ir.batch import sample_extents
+from nnef_hw.manifest import FORMAT_VERSION, IMAGE, MODULE, answer_hash, probe_codes
+from nnef_hw.reference import run_fixed
 from nnef_hw.stream_rows import StreamRows
 
 __all__ = ["link_entry", "make_manifest"]
@@ -23,13 +25,15 @@ def make_manifest(
     link: dict[str, Any],
     module: str = MODULE,
     rows: Mapping[str, StreamRows] | None = None,
+    bitstream: bytes | None = None,
 ) -> dict[str, Any]:
     """Describe a build: tensors with shapes and QTypes, streams, folding, link.
 
     ``port`` is the prefix of the accelerator's ports for a tensor.
     ``image`` is (height, width, channels) in stream order; a tensor of another shape is reshaped by
     the host in NCHW order. ``link`` is what :func:`link_entry` gives; ``module`` the accelerator's
-    name in the Verilog; ``rows`` how inputs take windows of a stream.
+    name in the Verilog; ``rows`` how inputs take windows of a stream. ``bitstream`` is the hash of
+    the manifest that a bitstream was made with, if that is another one.
     """
     return {
         "format": FORMAT_VERSION,
@@ -62,7 +66,8 @@ def make_manifest(
         "cycles_per_inference": plan.interval,
         "latency_cycles": plan.latency,
         "link": {**link, "counted_layers": len(plan.stations)} if plan.layer_counters else link,
-        **_memories(plan),
+        **_memories(graph, plan),
+        **({} if bitstream is None else {"bitstream": {"manifest": bitstream.hex()}}),
         "files": {
             "model": "model.nnef.tgz",
             "plan": "plan.json",
@@ -90,7 +95,7 @@ def _states(graph: Graph) -> dict[str, Any]:
     }
 
 
-def _memories(plan: Plan) -> dict[str, Any]:
+def _memories(graph: Graph, plan: Plan) -> dict[str, Any]:
     """Return what the board's memory has to hold, if anything: it belongs to the bitstream."""
     for stored in plan.images:
         entry = {
@@ -98,9 +103,21 @@ def _memories(plan: Plan) -> dict[str, Any]:
             "bytes": len(stored.data), "read": stored.read,
             "over_link": stored.is_loaded,
             "sha256": hashlib.sha256(stored.data).hexdigest(),
+            "answer": _answer(graph),
         }  # fmt: skip
         return {"memory": entry}
     return {}
+
+
+def _answer(graph: Graph) -> str:
+    """Return what tells a host whether a board has these weights."""
+    sources = []
+    for name in graph.inputs:
+        tensor = graph.tensor(name)
+        assert tensor.qtype is not None
+        sources.append((name, sample_extents(tensor.shape), tensor.qtype))
+    found = run_fixed(graph, probe_codes(sources))
+    return answer_hash([found[name] for name in graph.outputs])
 
 
 def link_entry(kind: str, baud: int) -> dict[str, Any]:

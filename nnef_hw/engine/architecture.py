@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from nnef_hw.architecture import Architecture, Timeline, Work
+from nnef_hw.architecture import Architecture, Kept, Timeline, Work
 from nnef_hw.devices import Resources, Target, find_device
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.layer import Shape
 from nnef_hw.engine.network import lower
-from nnef_hw.engine.plan import SIMULATED, EnginePlan
+from nnef_hw.engine.plan import KEPT, SIMULATED, EnginePlan
 from nnef_hw.engine.report import make_timeline, report_plan
+from nnef_hw.engine.retrained import fit_shifts, kept, retrained
 from nnef_hw.engine.solver import check_memory, schedule_engine
 from nnef_hw.engine.store import find_store
 from nnef_hw.engine.support import check_engine
@@ -56,10 +58,26 @@ class SharedArray(Architecture[EnginePlan]):
             0 if memory is None else memory["ring"],
             None if memory is None else find_store(memory),
         )  # fmt: skip
+        if "bitstream" in value:
+            kept = value["bitstream"]
+            existing = replace(
+                design.engine, fields=dict(kept["fields"]),
+                same_fields={name: (width, same) for name, width, same in kept["same_fields"]},
+                **{name: kept[name] for name in KEPT},
+            )  # fmt: skip
+            design = replace(design, existing=existing)
         plan = EnginePlan(design, value["board"], value["clock_mhz"], Resources(**value["link"]))
         if value != plan.to_json():
             raise ValueError("the plan is not one of this model")
         return plan
+
+    def kept(self, plan: EnginePlan, built: Graph, graph: Graph) -> Kept:
+        return kept(plan.design, built, graph)
+
+    def retrained(self, plan: EnginePlan, graph: Graph, *, free: bool) -> tuple[EnginePlan, Graph]:
+        if free:
+            graph = fit_shifts(graph, plan.design)
+        return replace(plan, design=retrained(graph, plan.design)), graph
 
     def component(
         self,

@@ -19,8 +19,12 @@ from nnef_hw.engine.resources import border_resources, engine_resources
 from nnef_hw.engine.timing import FrameTimes, Span, simulate_frames, spans
 from nnef_hw.ir import Graph, Node, stream_image
 
-__all__ = ["SIMULATED", "EnginePlan", "LayerStation", "TailStation"]
+__all__ = ["KEPT", "SIMULATED", "EnginePlan", "LayerStation", "TailStation"]
 
+KEPT = (
+    "acc_bits", "factor_bits", "shift", "digit_bits", "residual_bits", "residual_shift", "tables",
+)  # fmt: skip
+"""What an engine has, besides its fields, that follows from the weights it was made for."""
 SIMULATED = 4
 """Frames whose ends tell the interval: with the third one the engine waits as it always will."""
 
@@ -249,6 +253,7 @@ class EnginePlan:
             "latency": self.latency,
             "link": self.link.to_json(),
             **self._memory,
+            **self._bitstream,
             "cycles": {span.name: span.cycles for span in self.spans[:-1]},
             "words": dict(design.places),
         }
@@ -261,6 +266,18 @@ class EnginePlan:
             return {}
         size = 2 * design.image_words
         return {"memory": {**design.store.to_json(), "bytes": size, "ring": design.ring_words}}
+
+    @property
+    def _bitstream(self) -> dict[str, Any]:
+        """What does not follow from the model, if the engine is that of a bitstream."""
+        existing = self.design.existing
+        if existing is None:
+            return {}
+        # The order of fields decides about their places.
+        fields = [[name, width] for name, width in existing.fields.items()]
+        same = [[name, *known] for name, known in existing.same_fields.items()]
+        kept = {name: getattr(existing, name) for name in KEPT}
+        return {"bitstream": {**kept, "fields": fields, "same_fields": same}}
 
     def dumps(self) -> str:
         """Return the text of ``plan.json``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
@@ -136,7 +137,12 @@ class Formats:
 
     def largest_factor(self, node: Node) -> float:
         """Return how many steps of its result one accumulator step of a node may be."""
-        return min(_LARGEST_FACTOR, ((1 << self.mult_bits(node)) - 1) / 2)
+        most = math.inf
+        if node.has(Trait.WEIGHTS):
+            most = self.scheme.largest_layer_factor
+        elif node.op in ("add", "sub"):
+            most = self.scheme.largest_sum_factor
+        return min(_LARGEST_FACTOR, ((1 << self.mult_bits(node)) - 1) / 2, most)
 
     def scale(self, name: str) -> float:
         """Return the scale of an activation whose format is chosen."""

@@ -71,6 +71,10 @@ class Scheme:
         How sums become codes: ``half_up``, or ``tflite`` for models that TensorFlow Lite quantized
         (:mod:`nnef_hw.tflite_numerics`); ``author``: the one of these that the model was made for,
         ``half_up`` where nothing is known.
+    largest_layer_factor, largest_sum_factor
+        How many steps of its result an accumulator step of a layer with weights, and a step of an
+        operand of a sum, may be at most: what hardware that exists already can do. Formats of
+        results are coarser if need be.
     layers
         Other values of :data:`LAYER_KEYS` for single layers, by name of their result.
     locations
@@ -90,6 +94,8 @@ class Scheme:
     correct_bias: bool = True
     weight_rounding: str = "adaptive"
     rounding: str = "author"
+    largest_layer_factor: float = math.inf
+    largest_sum_factor: float = math.inf
     layers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     locations: Mapping[str, Location] = field(default_factory=dict, repr=False, compare=False)
 
@@ -149,6 +155,16 @@ def next_power_of_two(value: float) -> float:
 
 
 LAYER_KEYS = tuple(
-    f.name for f in fields(Scheme) if f.name not in {"equalize", "rounding", "layers", "locations"}
+    f.name
+    for f in fields(Scheme)
+    if f.name
+    not in {
+        "equalize",
+        "rounding",
+        "largest_layer_factor",
+        "largest_sum_factor",
+        "layers",
+        "locations",
+    }
 )
 """Options for which single layers may have their own values."""

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.errors import SampleError, UsageError
+from nnef_hw.errors import SampleError, TargetError, UsageError
 from nnef_hw.ir.batch import (
     join_batch,
     join_steps,
@@ -22,8 +22,15 @@ from nnef_hw.ir.batch import (
     split_samples,
     split_sequences,
 )
-from nnef_hw.manifest import HEX_IMAGE, Manifest, TensorStream, read_manifest
-from nnef_hw.run.link import Counters, Host, Identity, LayerCounts, Timing, Transport
+from nnef_hw.manifest import (
+    HEX_IMAGE,
+    Manifest,
+    TensorStream,
+    answer_hash,
+    probe_codes,
+    read_manifest,
+)
+from nnef_hw.run.link import Counters, Host, Identity, LayerCounts, LinkError, Timing, Transport
 from nnef_hw.run.serial_port import SerialTransport
 from nnef_hw.run.streams import from_stream, to_stream
 from nnef_hw.stream_rows import StreamRows
@@ -82,7 +89,30 @@ class Device:
             packets = -(-len(self._image) // identity.max_payload)
             for _ in self._track(self.host.load(self._image), packets, "weights"):
                 pass
+        self._check_weights()
         return identity
+
+    def _check_weights(self) -> None:
+        """Check what a frame gives whose answer only the build's weights have."""
+        memory = self.manifest.memory
+        if memory is None:
+            return
+        again = "configure the FPGA anew, so that the host fills it" if memory.over_link else (
+            "write it with nnef-hw flash"
+        )  # fmt: skip
+        wrong = TargetError(
+            f"the board's {memory.kind} does not hold the weights of this build: a frame gives "
+            "another answer than with them",
+            remedy=again,
+        )
+        sources = [(x.name, sample_extents(x.shape), x.qtype) for x in self.manifest.inputs]
+        try:
+            found = self._exchange(probe_codes(sources))
+        except LinkError as error:
+            raise wrong from error
+        if answer_hash([found[sink.name] for sink in self.manifest.outputs]) != memory.answer:
+            raise wrong
+        self.host.abort()
 
     def run(
         self, inputs: Mapping[str, NDArray[Any]] | NDArray[Any]
@@ -171,6 +201,15 @@ class Device:
 
     def _run_frames(self, codes: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.int64]]:
         """Run frames one after the other, without a reset."""
+        if self._broken:
+            self._open()
+        self._broken = True
+        results = self._exchange(codes)
+        self._broken = False
+        return results
+
+    def _exchange(self, codes: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.int64]]:
+        """Send frames and receive their results."""
         tensors = [
             to_stream(codes[source.name], source).astype(source.dtype)
             for source in self.manifest.inputs
@@ -180,13 +219,9 @@ class Device:
         ]
         sinks = self.manifest.outputs
         ends = np.cumsum([sink.frame_bytes for sink in sinks])
-        if self._broken:
-            self._open()
-        self._broken = True
         results = list(
             self._track(self.host.infer(frames, int(ends[-1])), len(frames), self.manifest.board)
         )
-        self._broken = False
         parts = np.split(np.stack([np.frombuffer(result, np.uint8) for result in results]), ends, 1)
         return {
             sink.name: from_stream(np.ascontiguousarray(part).view(sink.dtype), sink, sink.shape)

@@ -23,7 +23,7 @@ def make_flashable(tmp_path):
             manifest["memory"] = {
                 "kind": "SPI flash", "file": "board/weights.bin", "address": 0x100000,
                 "bytes": len(image), "sha256": hashlib.sha256(image).hexdigest(),
-                "over_link": False,
+                "over_link": False, "answer": "",
             }  # fmt: skip
         (tmp_path / "manifest.json").write_text(json.dumps(manifest))
         suffix = find_board(board).device.family.bitstream_suffix

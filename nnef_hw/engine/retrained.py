@@ -1,0 +1,224 @@
+"""New weights for an engine whose bitstream exists: what has to be the same, and what need not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+from nnef_hw.architecture import Kept, Port
+from nnef_hw.engine.design import Design
+from nnef_hw.engine.layer import Layer
+from nnef_hw.engine.network import lower
+from nnef_hw.engine.support import tail_of
+from nnef_hw.errors import NnefHwError, UsageError
+from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.numerics import AddRequant, QType, Requant, signed_bits
+from nnef_hw.parts.engine import QUANTITIES, SIGNED_FIELDS, Engine
+
+__all__ = ["differences", "fit_shifts", "kept", "retrained"]
+
+_BELOW = 1 - 2.0**-12
+"""Factors are rounded, and scales of weights moved a little."""
+_REBUILD = "build it without --weights-of"
+_LARGEST = {
+    "shift": "a shift of {}", "residual_shift": "a shift of {} behind sums of two tensors",
+    "tables": "{} functions by table",
+}  # fmt: skip
+"""What a bitstream may have more of."""
+_LOOKED_AT_LATER = frozenset({
+    "acc_bits", "factor_bits", "residual_bits", "digit_bits", "fields", "same_fields",
+})  # fmt: skip
+"""What every number of the program is compared with."""
+
+
+def kept(design: Design, built: Graph, graph: Graph) -> Kept:
+    """Return what the quantization of a canonical graph must keep to run on a bitstream.
+
+    The format of the last node's operand, where this is looked up behind the engine; and factors
+    must not be larger than what its fields hold.
+
+    Parameters
+    ----------
+    design, built
+        The design of the bitstream, and its fixed graph.
+    graph
+        The canonical graph of other weights.
+    """
+    engine = design.engine
+    layer_factor = ((1 << engine.factor_bits) - 1) * _BELOW / (1 << engine.shift)
+    sum_factor = math.inf
+    if engine.residual_bits:
+        most = (1 << (engine.residual_bits - 1)) - 1
+        sum_factor = most * _BELOW / (1 << engine.residual_shift)
+    return Kept(_kept_formats(design, built, graph), layer_factor, sum_factor)
+
+
+def _kept_formats(design: Design, built: Graph, graph: Graph) -> dict[str, QType]:
+    ends, was = tail_of(graph), tail_of(built)
+    tail = design.network.tail
+    if ends is None or was is None or tail is None or not tail.contents:
+        return {}
+    name = ends.inputs[0]
+    while (node := graph.producer(name)) is not None and node.has(Trait.KEEPS_FORMAT):
+        name = node.inputs[0]
+    qtype = built.tensor(was.inputs[0]).qtype
+    assert qtype is not None
+    return {name: qtype}
+
+
+def fit_shifts(graph: Graph, design: Design) -> Graph:
+    """Round the factors of a fixed graph whose shift is greater than that of a bitstream.
+
+    A factor has 16 bits, of which it loses as many as its shift is greater.
+    """
+    changed: dict[str, Node] = {}
+    engine = design.engine
+    for layer in lower(graph, design.device).layers:
+        steps = [(layer.node, layer.scale.shift - engine.shift)]
+        if layer.residual is not None:
+            excess = layer.residual.shift - engine.residual_shift
+            steps.append((layer.residual.node, excess))
+        for node, excess in steps:
+            requant = node.attrs.get("requant")
+            if excess > 0 and requant is not None and requant.shift > excess:
+                changed[node.name] = node.with_attrs(requant=_rounded(requant, excess))
+    nodes = tuple(changed.get(node.name, node) for node in graph.nodes)
+    return graph.replaced(nodes=nodes) if changed else graph
+
+
+def _rounded(requant: Any, excess: int) -> Requant | AddRequant:
+    """Return the same with a smaller shift."""
+    half = 1 << (excess - 1)
+    mult = [(abs(m) + half) >> excess for m in requant.mult]
+    if isinstance(requant, Requant):
+        return replace(requant, mult=tuple(max(1, m) for m in mult), shift=requant.shift - excess)
+    assert isinstance(requant, AddRequant)
+    first, second = (
+        -new if old < 0 else new for old, new in zip(requant.mult, mult, strict=True)
+    )  # fmt: skip
+    return replace(requant, mult=(first, second), shift=requant.shift - excess)
+
+
+def retrained(graph: Graph, design: Design) -> Design:
+    """Return the design that runs other weights on the engine of an existing one.
+
+    Raises
+    ------
+    UsageError
+        If its bitstream does not run the graph: what differs.
+    UnsupportedError, ErrorGroup
+        If no engine does.
+    """
+
+    def refuse(what: str) -> NnefHwError:
+        return UsageError(
+            f"the bitstream does not run these weights of {graph.name!r}: {what}", remedy=_REBUILD
+        )
+
+    if not design.ring_words:
+        raise refuse("it has its weights in block RAM, not in a memory beside the FPGA")
+    network = lower(graph, design.device)
+    own = replace(design, network=network, existing=None)
+    if found := "; ".join(differences(own, design)):
+        raise refuse(found)
+    new = replace(own, existing=design.engine)
+    if found := "; ".join(_misfits(new)):
+        raise refuse(found)
+    return new
+
+
+def differences(own: Design, built: Design) -> Iterator[str]:
+    """Yield what of a network of other weights is not as a bitstream has it."""
+    new, old = own.network, built.network
+    for what, port, was in (("input", new.input, old.input), ("output", new.output, old.output)):
+        if _codes(port) != _codes(was):
+            yield f"{what} {port.tensor!r} has {_codes(port)}, there it has {_codes(was)}"
+            return
+    shapes = [_shape(layer) for layer in own.layers]
+    built_shapes = [_shape(layer) for layer in built.layers]
+    for n, (layer, one, other) in enumerate(zip(own.layers, shapes, built_shapes, strict=False), 1):
+        if one != other:
+            yield f"layer {n}, {layer.name!r}, is {one}; there it is {other}"
+            return
+    if len(shapes) != len(built_shapes):
+        yield f"it has {len(built_shapes)} layers, the model {len(shapes)}"
+        return
+    for layer, parts, there in zip(own.layers, own.parts, built.parts, strict=True):
+        if [part.nest for part in parts] != [part.nest for part in there]:
+            yield f"layer {layer.name!r} has other strides, dilation, padding or places of tensors"
+            return
+    if own.loading != built.loading:
+        yield "its input is loaded in another order"
+        return
+    if (new.tail is None) != (old.tail is None):
+        yield "the last node is another one"
+    elif new.tail is not None and old.tail is not None:
+        if new.tail.part != old.tail.part:
+            yield f"{new.tail.name!r} has another size or format"
+        elif new.tail.contents != old.tail.contents:
+            yield f"{new.tail.name!r} looks up another table, since its operand has another scale"
+    if (new.result_bits, new.result_signed) != (old.result_bits, old.result_signed):
+        yield "the codes that leave have another format"
+    yield from _sizes(own.engine, built.engine)
+
+
+def _sizes(own: Engine, built: Engine) -> Iterator[str]:
+    """Yield what of an engine does not suffice, or is another one's."""
+    for field in fields(Engine):
+        wanted, there = getattr(own, field.name), getattr(built, field.name)
+        if field.name in _LARGEST:
+            if wanted > there:
+                yield f"it takes {_LARGEST[field.name].format(wanted)}, there is one of {there}"
+        elif field.name not in _LOOKED_AT_LATER and wanted != there:
+            yield f"its {field.name} is {wanted}, there {there}"
+
+
+def _misfits(design: Design) -> Iterator[str]:
+    """Yield what of a program has no room in the fields of its engine."""
+    engine = design.engine
+    for layer in design.layers:
+        bits = max(design.factors(layer)).bit_length()
+        if bits > engine.factor_bits:
+            yield (
+                f"layer {layer.name!r} takes factors of {bits} bits, there are {engine.factor_bits}"
+            )
+            return
+        bits = signed_bits(*layer.largest_sum)
+        if bits > engine.acc_bits:
+            yield f"layer {layer.name!r} takes sums of {bits} bits, there are {engine.acc_bits}"
+            return
+    for name, instruction in zip(design.names, design.instructions, strict=True):
+        for field, value in instruction.fields.items():
+            if field in engine.same_fields:
+                _, there = engine.same_fields[field]
+                if value != there:
+                    yield f"layer {name!r} has {field} = {value}, all layers there {there}"
+                    return
+            elif field in engine.fields and not _fits(field, value, engine.fields[field]):
+                yield f"layer {name!r} has {field} = {value}, of {engine.fields[field]} bits there"
+                return
+
+
+def _fits(name: str, value: int, bits: int) -> bool:
+    if name in QUANTITIES or name == "other":
+        return True  # addresses, modulo their memory
+    if name in SIGNED_FIELDS:
+        return signed_bits(min(value, 0), max(value, 0)) <= bits
+    return 0 <= value < 1 << bits
+
+
+def _codes(port: Port) -> str:
+    kind = "signed" if port.signed else "unsigned"
+    return f"{' x '.join(map(str, port.image))} {kind} codes of {port.bits} bits"
+
+
+def _shape(layer: Layer) -> str:
+    """Say what of a layer is in the hardware, or decides about places and order."""
+    images = [f"{x.height} x {x.width} x {x.channels}" for x in (layer.source, layer.target)]
+    kernel = " x ".join(map(str, layer.kernel))
+    behind = ["a sum"] if layer.residual is not None else []
+    behind += ["a function by table"] if layer.table is not None else []
+    ends = f", with {' and '.join(behind)}" if behind else ""
+    return f"{layer.label} {kernel}, {' -> '.join(images)}{ends}"
