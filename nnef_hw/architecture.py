@@ -350,6 +350,14 @@ class Architecture(ABC, Generic[P]):
             If it is not one.
         """
 
+    def program(self, plan: P) -> list[dict[str, Any]]:
+        """List what runs a network, step by step or layer by layer, as rows of equal keys."""
+        return [
+            {"layer": station.name, "instance": station.instance, **station.shape,
+             "cycles": station.cycles}
+            for station in plan.stations
+        ]  # fmt: skip
+
     def kept(self, plan: P, built: Graph, graph: Graph) -> Kept:
         """Return what the quantization of a canonical graph must keep to run on a bitstream.
 

@@ -21,7 +21,10 @@ __all__ = ["add_commands"]
 def add_commands(commands: Commands) -> None:
     """Declare the commands of this module."""
     add_command(commands, "check", _check, "is the model valid, and can it be built?", "model")
-    add_command(commands, "inspect", _inspect, "show layers, shapes, parameters and MACs", "model")
+    add_command(
+        commands, "inspect", _inspect,
+        "show layers, shapes, parameters and MACs; of a build, the program that it runs", "model",
+    )  # fmt: skip
     sub = add_command(
         commands, "convert", _convert, "write the model as flat, canonical NNEF", "model"
     )
@@ -47,8 +50,22 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    from nnef_hw.report.models import inspect_file, print_inspection
+    from nnef_hw.report.models import (
+        inspect_build,
+        inspect_file,
+        print_inspection,
+        print_program,
+    )
 
+    if (options.model / "manifest.json").is_file():
+        from nnef_hw.run.artifacts import BuildFolder
+
+        program = inspect_build(BuildFolder.open(options.model))
+        if options.json:
+            print_json(program)
+        else:
+            print_program(program, console())
+        return 0
     description = inspect_file(options.model, **reading(options), stream=streaming(options))
     if options.json:
         print_json(description)

@@ -9,6 +9,7 @@ from nnef_hw.architecture import Architecture, Kept, Timeline, Work
 from nnef_hw.devices import Resources, Target, find_device
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.layer import Shape
+from nnef_hw.engine.listing import list_program
 from nnef_hw.engine.network import lower
 from nnef_hw.engine.plan import KEPT, SIMULATED, EnginePlan
 from nnef_hw.engine.report import make_timeline, report_plan
@@ -70,6 +71,9 @@ class SharedArray(Architecture[EnginePlan]):
         if value != plan.to_json():
             raise ValueError("the plan is not one of this model")
         return plan
+
+    def program(self, plan: EnginePlan) -> list[dict[str, Any]]:
+        return list(list_program(plan.design))
 
     def kept(self, plan: EnginePlan, built: Graph, graph: Graph) -> Kept:
         return kept(plan.design, built, graph)

@@ -89,7 +89,7 @@ class Program:
         return self._loaded[1]
 
     @cached_property
-    def _stays(self) -> list[Stay]:
+    def stays(self) -> list[Stay]:
         """From when to when tensors are in memory: instruction 0 loads, layers follow."""
         sent = len(self.layers) + 1
         lanes = self.shape.lanes
@@ -112,7 +112,7 @@ class Program:
         lanes, names = self.shape.lanes, [layer.name for layer in self.layers]
 
         def taken(n: int) -> int:
-            alive = [x for x in self._stays if x.first <= n <= x.last]
+            alive = [x for x in self.stays if x.first <= n <= x.last]
             written_over = {x.replaces for x in alive if x.first == n}
             return lanes * sum(
                 x.words for x in alive if not (x.tensor in written_over and x.last == n)
@@ -128,14 +128,14 @@ class Program:
         if 2 * self.shape.lanes * CODE_BITS // width > self.device.spram:
             return None
         apart = [(layer.operand, layer.tensor) for layer in self.layers]
-        return allocate_banks(self._stays, apart, depth)
+        return allocate_banks(self.stays, apart, depth)
 
     @cached_property
     def memory(self) -> tuple[Mapping[str, int], int]:
         """First word of every tensor, and words in all."""
         if self.banks is not None:
             return self.banks, 2 * SPRAM_SHAPE[0]
-        return allocate(self._stays)
+        return allocate(self.stays)
 
     def shares(self, layer: Layer) -> bool:
         """Whether what is added to its result is in the bank that it reads."""

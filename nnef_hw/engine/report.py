@@ -14,6 +14,7 @@ from nnef_hw.engine.solver import schedule_engine
 from nnef_hw.engine.timing import Span
 from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph, stream_image
+from nnef_hw.parts.reader import Reader
 
 __all__ = ["make_timeline", "report_plan"]
 
@@ -40,6 +41,7 @@ def report_plan(plan: EnginePlan, graph: Graph, target: Target) -> dict[str, Any
         "boards": list(_boards(plan, graph, target)),
         "in_turn": True,
         "memory": _memory(plan),
+        "memory_map": _memory_map(plan),
         "shared": array_resources(design).to_json(),
     }  # fmt: skip
 
@@ -49,8 +51,34 @@ def _memory(plan: EnginePlan) -> dict[str, Any] | None:
     for stored in plan.images:
         stalled = sum(span.stalled for span in plan.spans)
         return {"kind": stored.kind, "read": stored.read, "bytes": 2 * stored.words,
-                "address": stored.address, "stall_cycles": stalled}  # fmt: skip
+                "address": stored.address, "stall_cycles": stalled,
+                "bytes_per_cycle": 2 * stored.words / _read_cycles(stored.part)}  # fmt: skip
     return None
+
+
+def _read_cycles(reader: Reader) -> int:
+    """Return the cycles from one image to the next, of a reader that never waits."""
+    words, ends = reader.words_from(), []
+    for _ in range(2):
+        words.begin(0)
+        ends.append(words.take_all(reader.words, 0))
+    return ends[1] - ends[0]
+
+
+def _memory_map(plan: EnginePlan) -> dict[str, Any]:
+    """Return the places of tensors in the memory of codes, in bytes, and the steps of a frame."""
+    design = plan.design
+    lanes = design.shape.lanes
+    words = design.engine.code_words
+    return {
+        "steps": [span.name for span in plan.spans],
+        "bytes": words * lanes, "bank_bytes": words * lanes // 2 if design.banks else 0,
+        "tensors": [
+            {"name": stay.tensor, "begin": design.places[stay.tensor] * lanes,
+             "bytes": stay.words * lanes, "first": stay.first, "last": stay.last}
+            for stay in design.stays
+        ],
+    }  # fmt: skip
 
 
 def _layer(plan: EnginePlan, graph: Graph, station: LayerStation | TailStation) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from jinja2 import Environment, StrictUndefined
 from nnef_hw.architecture import Timeline
 from nnef_hw.files import write_atomic
 from nnef_hw.report import bounds, units
+from nnef_hw.report.memory_map import draw_memory_map
 from nnef_hw.report.picture import draw
 from nnef_hw.report.roofline import draw_roofline
 from nnef_hw.report.timeline import draw_timeline
@@ -52,6 +53,7 @@ def render_html(report: Mapping[str, Any], timeline: Timeline) -> str:
         picture=draw(report),
         timeline=draw_timeline(report, timeline),
         roofline=draw_roofline(report),
+        memory_map=draw_memory_map(report),
         bounds=list(bounds.explain(report)),
         ceilings=list(bounds.ceilings(report)),
         bottlenecks=units.bottlenecks(report),

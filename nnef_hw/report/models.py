@@ -22,15 +22,18 @@ from nnef_hw.ir import Graph, Node, Stage, Trait
 from nnef_hw.passes import rewrite, simplify
 from nnef_hw.passes.stream_time import StreamTime
 from nnef_hw.quantize.source_quantization import unusable_formats
+from nnef_hw.run.artifacts import BuildFolder
 
 __all__ = [
     "check_file",
     "check_model",
     "check_verdict",
+    "inspect_build",
     "inspect_file",
     "inspect_model",
     "inspection",
     "print_inspection",
+    "print_program",
 ]
 
 
@@ -167,6 +170,36 @@ def inspect_file(
             "window_macs": described["macs"],
         },
     }
+
+
+def inspect_build(folder: BuildFolder) -> dict[str, Any]:
+    """Return what ``inspect --json`` prints of a build: what runs the network, in its order."""
+    plan = folder.plan
+    return {
+        "model": plan.model, "board": plan.board, "device": plan.device, "arch": plan.arch,
+        "clock_mhz": plan.clock_mhz, "multipliers": plan.multipliers,
+        "cycles_per_inference": plan.interval, "latency_cycles": plan.latency,
+        "program": folder.architecture.program(plan),
+    }  # fmt: skip
+
+
+def print_program(description: dict[str, Any], console: Console) -> None:
+    """Print what :func:`inspect_build` found as a table."""
+    console.print(
+        f"{description['model']} on {description['board']} ({description['device']}), "
+        f"{description['arch']}: {description['multipliers']:,} multipliers, "
+        f"{description['cycles_per_inference']:,} cycles per inference",
+        highlight=False,
+    )
+    rows = description["program"]
+    table = Table(box=None, pad_edge=False)
+    numbers = [key for key in rows[0] if not any(isinstance(row[key], str) for row in rows)]
+    for key in rows[0]:
+        table.add_column(key, justify="right" if key in numbers else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*("" if x is None else x if isinstance(x, str) else f"{x:,}"
+                        for x in row.values()))  # fmt: skip
+    console.print(table)
 
 
 def inspect_model(graph: Graph) -> dict[str, Any]:

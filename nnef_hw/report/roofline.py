@@ -1,10 +1,14 @@
-"""The roofline of multipliers: MACs per cycle, against multipliers, in logarithmic scales."""
+"""Rooflines in logarithmic scales: MACs per cycle, against multipliers or MACs per byte.
+
+The first is of a design whose layers have their own multipliers; the second one of an array that
+all share, whose weights come from a memory.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import log
+from math import floor, log, log10
 from typing import Any
 
 from nnef_hw.report import units
@@ -39,12 +43,17 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """Geometry of the plot; ticks are (position, number)."""
+    """Geometry of the plot; ticks are (position, number).
+
+    ``slope`` are the points of the bound that depends on what is drawn across.
+    """
 
     width: float
     height: float
     box: tuple[float, float, float, float]
-    diagonal: tuple[float, float, float, float]
+    title: str
+    across_title: str
+    slope: str
     lines: tuple[Line, ...]
     dots: tuple[Dot, ...]
     design: Dot
@@ -54,7 +63,7 @@ class Roofline:
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """Logarithmic axes that begin at ``low`` and end at ``high``, both ways."""
+    """A logarithmic axis from ``low`` to ``high``."""
 
     low: float
     high: float
@@ -69,22 +78,89 @@ class _Scale:
     def y(self, value: float) -> float:
         return round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * self.part(value), 1)
 
-    def ticks(self) -> Iterator[int]:
-        tick = 1
-        while tick <= self.high:
-            if tick >= self.low:
+    def ticks(self) -> Iterator[float]:
+        tick = 1e-3
+        while tick <= self.high * (1 + 1e-9):
+            if tick >= self.low * (1 - 1e-9):
                 yield tick
             tick *= 10
 
 
 def draw_roofline(report: Mapping[str, Any]) -> Roofline | None:
-    """Draw bounds, layers and the design; None without multipliers.
+    """Draw the roofline that tells most of a design; None without multipliers."""
+    if not report["multipliers"]:
+        return None
+    return _of_memory(report) if report.get("memory") else _of_multipliers(report)
+
+
+def _of_memory(report: Mapping[str, Any]) -> Roofline:
+    """Draw both roofs, layers and the design: MACs per byte that comes from the memory.
+
+    A layer's MACs per cycle are those of its own cycles; its weights may come while others run, so
+    that it lies above what the memory allows.
+    """
+    memory, most = report["memory"], report["multipliers"]
+    speed = memory["bytes_per_cycle"]
+    interval, slowest = report["cycles_per_inference"], units.bottlenecks(report)
+    layers = [layer for layer in report["layers"] if layer["macs"] and layer["memory_bytes"]]
+    points = [
+        (layer["macs"] / layer["memory_bytes"], layer["macs"] / layer["cycles"], layer)
+        for layer in layers
+    ]
+    own = report["macs"] / memory["bytes"], report["macs"] / interval
+    ridge = most / speed
+    across = _Scale(
+        _ten_below(min(x for x, *_ in (*points, own, (ridge,)))),
+        10 * _ten_below(max(x for x, *_ in (*points, own, (ridge,)))),
+    )
+    up = _Scale(_ten_below(min(y for _, y, *_ in (*points, own))), ROOM_ABOVE * most)
+    flat = up.y(most)
+    begin = max(across.low, up.low / speed)
+    corners = [(begin, begin * speed), (ridge, most), (across.high, most)]
+    return Roofline(
+        width=WIDTH,
+        height=HEIGHT,
+        box=(LEFT, TOP, WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM),
+        title="MACs per cycle: a ring for the frame, a dot for each layer",
+        across_title=f"MACs per byte that comes from {memory['kind']}",
+        slope=" ".join(f"{across.x(x)},{up.y(y)}" for x, y in corners),
+        lines=(
+            Line((LEFT, flat), (across.x(across.high), flat), f"{units.count(most)} multipliers",
+                 (LEFT + 8, flat - 5)),
+            Line((across.x(ridge), up.y(up.low)), (across.x(ridge), flat),
+                 f"{memory['kind']}: {speed:.2f} bytes per cycle",
+                 (across.x(ridge) - 5, up.y(up.low) - 10), is_vertical=True),
+        ),
+        dots=tuple(
+            Dot(across.x(x), up.y(y),
+                f"{layer['name']}: {units.rate(y)} MACs per cycle, {units.rate(x)} per byte",
+                layer["name"] in slowest)
+            for x, y, layer in points
+        ),
+        design=Dot(
+            across.x(own[0]), up.y(own[1]),
+            f"{units.rate(own[1])} MACs per cycle, {units.rate(own[0])} per byte",
+        ),
+        across=tuple((across.x(tick), _number(tick)) for tick in across.ticks()),
+        up=tuple((up.y(tick), _number(tick)) for tick in up.ticks()),
+    )  # fmt: skip
+
+
+def _ten_below(value: float) -> float:
+    """Return the greatest power of ten that is not above a positive number."""
+    return 10.0 ** floor(log10(value))
+
+
+def _number(tick: float) -> str:
+    return units.count(round(tick)) if tick >= 1 else f"{tick:g}"
+
+
+def _of_multipliers(report: Mapping[str, Any]) -> Roofline:
+    """Draw bounds, layers and the design.
 
     A layer's MACs per cycle count the cycles of the whole interval; below one they are drawn as
     one.
     """
-    if not report["multipliers"]:
-        return None
     roofs, interval = report["roofs"], report["cycles_per_inference"]
     reached = report["macs"] / interval
     layers = [layer for layer in report["layers"] if layer["multipliers"]]
@@ -98,7 +174,9 @@ def draw_roofline(report: Mapping[str, Any]) -> Roofline | None:
         width=WIDTH,
         height=HEIGHT,
         box=(LEFT, TOP, WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM),
-        diagonal=(scale.x(scale.low), low, edge, top),
+        title="MACs per cycle: a ring for the design, a dot for each layer",
+        across_title="multipliers built",
+        slope=f"{scale.x(scale.low)},{low} {edge},{top}",
         lines=(
             *_horizontal(scale, roofs, edge),
             *_vertical(scale, roofs, low, top),
@@ -119,8 +197,8 @@ def draw_roofline(report: Mapping[str, Any]) -> Roofline | None:
             f"{units.rate(reached)} MACs per cycle with "
             f"{units.count(report['multipliers'])} multipliers",
         ),
-        across=tuple((scale.x(tick), units.count(tick)) for tick in scale.ticks()),
-        up=tuple((scale.y(tick), units.count(tick)) for tick in scale.ticks()),
+        across=tuple((scale.x(tick), _number(tick)) for tick in scale.ticks()),
+        up=tuple((scale.y(tick), _number(tick)) for tick in scale.ticks()),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -129,12 +129,23 @@ def _layer_columns(report: Mapping[str, Any], page: _Page) -> list[_Column]:
         _Column("op", [page.text(units.window(x)) for x in layers], is_number=False),
         _Column("image", [page.text(units.images(x)) for x in layers], is_number=False),
         counts("MACs", "macs"),
-        counts("mult", "multipliers"),
-        counts("BRAM", "bram"),
+        *_hardware(report, page, counts),
         counts("cycles", "cycles"),
         _Column("interval", [*map(page.text, map(units.percent, shares), styles)]),
         _Column("", [*map(page.bar, shares, styles)], is_number=False),
     ]
+
+
+def _hardware(
+    report: Mapping[str, Any], page: _Page, counts: Callable[[str, str], _Column]
+) -> list[_Column]:
+    """Return what layers have of their own; of those that take turns, what they make of it."""
+    if not report.get("in_turn"):
+        return [counts("mult", "multipliers"), counts("BRAM", "bram")]
+    used = [page.text(units.percent(x["utilization"])) for x in report["layers"]]
+    if report.get("memory") is None:
+        return [_Column("use", used)]
+    return [_Column("use", used), counts("bytes", "memory_bytes"), counts("waits", "stall_cycles")]
 
 
 def _resource_columns(report: Mapping[str, Any], page: _Page) -> list[_Column]:

@@ -10,6 +10,7 @@ import pytest
 from nnef_hw.boards import find_board
 from nnef_hw.build.options import BuildOptions
 from nnef_hw.build.pipeline import build
+from nnef_hw.cli import main
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.image import image_bytes
 from nnef_hw.engine.layer import Shape
@@ -21,6 +22,7 @@ from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.frontend import save
 from nnef_hw.memories.flash import FAST_READ, QUAD_IO, QUAD_IO_DDR
 from nnef_hw.reference import quantize_inputs, run_fixed
+from nnef_hw.report.roofline import draw_roofline
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.device import open_device
 from nnef_hw.run.flash import plan_flashing
@@ -73,8 +75,47 @@ def test_build_with_flash(built):
     assert report["memory"]["bytes"] == len(data)
     assert sum(layer["stall_cycles"] for layer in report["layers"]) > 0
     assert sum(layer["memory_bytes"] for layer in report["layers"]) < len(data)
+    page = (out / "report.html").read_text()
+    assert "MACs per byte that comes from SPI flash" in page
+    assert page.count('class="place"') == len(folder.plan.design.stays)
     stalled = simulate(folder, samples, limit=2, stall=0.3)
     assert (stalled["bit_exact"], stalled["frames"]) == (True, 2)
+
+
+@pytest.mark.verilator
+def test_the_program_can_be_read(built, capsys):
+    """Step by step, each with what it takes; all of it is the image."""
+    out, _, report = built
+    assert main(["inspect", str(out)]) == 0
+    head, titles, *lines = capsys.readouterr().out.splitlines()
+    assert head.startswith("wide on icebreaker (up5k), engine: 16 multipliers, ")
+    assert titles.split()[:4] == ["step", "does", "tensor", "operation"]
+    assert main(["inspect", str(out), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["program"]
+    assert [row["does"] for row in rows] == ["load", *["run"] * (len(rows) - 2), "send"]
+    assert len(lines) == len(rows) > 2 + len(report["layers"])
+    assert 2 * sum(row["beats"] for row in rows) == report["memory"]["bytes"]
+    assert {row["tensor"] for row in rows[1:-1]} == {layer["name"] for layer in report["layers"]}
+
+
+def test_rooflines_of_a_memory(built):
+    """The design lies below both; a layer's weights may have come while others ran."""
+    _, _, report = built
+    plot = draw_roofline(report)
+    (begin, low), (ridge, flat), (_, same) = (
+        map(float, point.split(",")) for point in plot.slope.split()
+    )
+    assert begin < ridge
+    assert low > flat == same
+    speed = report["memory"]["bytes_per_cycle"]
+    assert 0.9 < speed <= 1.0
+    reached, per_byte = report["macs"] / report["cycles_per_inference"], (
+        report["macs"] / report["memory"]["bytes"]
+    )  # fmt: skip
+    assert reached <= speed * per_byte
+    slope = low + (flat - low) * (plot.design.x - begin) / (ridge - begin)
+    assert plot.design.y >= max(slope, flat) - 0.2
+    assert len(plot.dots) == len(report["layers"])
 
 
 @pytest.mark.nightly

@@ -1,0 +1,58 @@
+"""The program of an engine, as a person reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from nnef_hw.engine.design import Design
+from nnef_hw.engine.layer import Layer
+from nnef_hw.engine.program import Instruction
+from nnef_hw.parts.engine import Kind
+
+__all__ = ["list_program"]
+
+
+def list_program(design: Design) -> Iterator[dict[str, Any]]:
+    """Yield a row per instruction: what it runs, its loops, its places in the memories.
+
+    ``loops`` are the iterations, the innermost first, up to the end of a pass and behind it;
+    ``read`` and ``write`` first words of codes; ``words``, ``weights``, ``constants`` how many it
+    takes; ``beats`` the size of its packet where the program is a stream.
+    """
+    parts = zip(design.layers, design.parts, strict=True)
+    layers: list[Layer | None] = [None, *(layer for layer, own in parts for _ in own), None]
+    for n, (instruction, layer, name) in enumerate(
+        zip(design.instructions, layers, design.names, strict=True)
+    ):
+        row = {
+            "step": n, "does": instruction.kind.name.lower(), "tensor": name,
+            "operation": "" if layer is None else _operation(layer),
+            "loops": "", "words": None, "read": instruction.fields.get("read"),
+            "write": instruction.fields.get("write"), "weights": len(instruction.weights),
+            "constants": len(instruction.constants),
+            "beats": design.packet_words(instruction) if design.ring_words else None,
+        }  # fmt: skip
+        yield row | _loops(design, instruction, layer)
+
+
+def _operation(layer: Layer) -> str:
+    """Say what a layer computes, and what of its results."""
+    kernel = "x".join(map(str, layer.kernel))
+    text = f"{layer.label} {kernel}"
+    if layer.residual is not None:
+        text += f", + {layer.residual.tensor}"
+    return f"{text}, table" if layer.table is not None else text
+
+
+def _loops(design: Design, instruction: Instruction, layer: Layer | None) -> dict[str, Any]:
+    nest = instruction.nest
+    if nest is None or layer is None:
+        size = design.loading.words
+        if instruction.kind is Kind.SEND:
+            size = design.network.result_image.words(design.shape.lanes)
+        return {"words": size}
+    # A first word may be in front of its tensor: padding.
+    read, write = design.places[layer.operand], design.places[layer.tensor]
+    inner, outer = (" ".join(map(str, part)) for part in (nest.counts[:3], nest.counts[3:]))
+    return {"loops": f"{inner} | {outer}", "words": nest.words, "read": read, "write": write}
