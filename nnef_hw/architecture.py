@@ -7,9 +7,11 @@ them by name.
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from nnef_hw.devices import Resources, Target
@@ -17,6 +19,7 @@ from nnef_hw.errors import NnefHwError, UsageError
 from nnef_hw.ir import Graph
 from nnef_hw.numerics import QType
 from nnef_hw.parts.reader import Reader
+from nnef_hw.parts.stream import make_fifo
 
 __all__ = [
     "Activity",
@@ -28,8 +31,14 @@ __all__ = [
     "StoredImage",
     "Timeline",
     "Work",
+    "border_queues",
+    "port_labels",
     "queued_ports",
 ]
+
+
+_TENSOR_LINK = Resources(lut=150, ff=60)
+"""What one more tensor takes in the host link, but for the FIFO: 59 to 293 LUTs once placed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +77,18 @@ class Port:
         return max(2, self.beats)
 
 
+def port_labels(prefix: str, names: Sequence[str]) -> list[str]:
+    """Return different identifiers, without two underscores in a row: these end a port's name."""
+    if len(names) == 1:
+        return [prefix]
+    labels: list[str] = []
+    for name in names:
+        label = re.sub(r"[\W_]+", "_", f"{prefix}_{name}", flags=re.ASCII).rstrip("_")
+        others = (f"{label}_{n}" for n in count(2))
+        labels.append(next(text for text in chain([label], others) if text not in labels))
+    return labels
+
+
 def queued_ports(inputs: Sequence[Port], outputs: Sequence[Port]) -> tuple[Port, ...]:
     """Return the ports of which a whole frame can wait in the host link, tensor after tensor.
 
@@ -75,6 +96,16 @@ def queued_ports(inputs: Sequence[Port], outputs: Sequence[Port]) -> tuple[Port,
     link carries ahead of others, or behind them, have to wait (docs/protocol.md, section 7).
     """
     return (*inputs[:-1], *outputs[1:])
+
+
+def border_queues(inputs: Sequence[Port], outputs: Sequence[Port], target: Target) -> Resources:
+    """Return what these queues take in the host link, and what carries their tensors there."""
+    total = Resources()
+    if target.link_lut:
+        for port in queued_ports(inputs, outputs):
+            queue = make_fifo(port.bits, port.signed, port.queue_depth, port.beats, target.device)
+            total += queue.resources(target.device) + _TENSOR_LINK
+    return total
 
 
 class StoredImage(Protocol):

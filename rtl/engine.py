@@ -6,14 +6,13 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.parts.engine import BEAT_BITS, CODE_BITS, Engine
 from nnef_hw.rtl.engine_array import EngineArray
-from nnef_hw.rtl.engine_border import EngineLoader, EngineSender
+from nnef_hw.rtl.engine_border import EngineLoader, EngineSender, border_ports
 from nnef_hw.rtl.engine_codes import EngineCodes
 from nnef_hw.rtl.engine_feed import EngineFeed
 from nnef_hw.rtl.engine_residual import EngineResidual, EngineSerialResidual
 from nnef_hw.rtl.engine_results import EngineRequantizer, EngineTables
 from nnef_hw.rtl.engine_sequencer import EngineSequencer
 from nnef_hw.rtl.memory import TiledMemory
-from nnef_hw.rtl.stream import beat_layout
 
 __all__ = ["SharedEngine"]
 
@@ -30,32 +29,39 @@ class SharedEngine(wiring.Component):
         Contents of the memories; not needed if the program comes as a stream.
     entries : list[int]
         Those of all tables, in the same way.
-    source, target : tuple[int, bool]
-        Bits and signedness of the codes at ``i`` and at ``o``.
+    sources, targets : list[tuple[int, bool]]
+        Bits and signedness of the codes at each input and output.
 
     Members
     -------
     i, o : stream.Signature(beat_layout)
-        A code per beat.
+        A code per beat; ``i0``, ``i1``, ... where there are several.
     feed : In(stream.Signature(16))
         Only if the program comes as a stream: the beats of :class:`.EngineFeed`, all instructions
         of a frame over and over.
     """
 
     def __init__(
-        self, part: Engine, *, source, target, program=(), weights=(), constants=(), entries=()
+        self, part: Engine, *, sources, targets, program=(), weights=(), constants=(), entries=()
     ):
         self.part = part
         self.contents = {"row": program, "constant": constants, "weight": weights}
         self.entries = entries
-        self.source, self.target = source, target
-        layouts = [
-            beat_layout(bits=bits, signed=signed, lanes=1) for bits, signed in (source, target)
-        ]
-        ports = {"i": In(stream.Signature(layouts[0])), "o": Out(stream.Signature(layouts[1]))}
+        self.sources, self.targets = sources, targets
+        ports = {**border_ports("i", In, sources), **border_ports("o", Out, targets)}
         if part.streamed:
             ports["feed"] = In(stream.Signature(BEAT_BITS))
         super().__init__(ports)
+
+    @property
+    def inputs(self):
+        """Streams of all inputs."""
+        return [getattr(self, name) for name in border_ports("i", In, self.sources)]
+
+    @property
+    def outputs(self):
+        """Streams of all outputs."""
+        return [getattr(self, name) for name in border_ports("o", Out, self.targets)]
 
     def elaborate(self, platform):
         m = Module()
@@ -63,12 +69,8 @@ class SharedEngine(wiring.Component):
         m.submodules.sequencer = sequencer = EngineSequencer(part)
         m.submodules.requantizer = requantizer = EngineRequantizer(part)
         m.submodules.array = array = EngineArray(part)
-        m.submodules.loader = loader = EngineLoader(
-            part, bits=self.source[0], signed=self.source[1]
-        )
-        m.submodules.sender = sender = EngineSender(
-            part, bits=self.target[0], signed=self.target[1]
-        )
+        m.submodules.loader = loader = EngineLoader(part, formats=self.sources)
+        m.submodules.sender = sender = EngineSender(part, formats=self.targets)
         places, words = (self._feed if part.streamed else self._memories)(m, sequencer)
         m.submodules.codes = codes = EngineCodes(part)
         parameters = sequencer.parameters
@@ -76,8 +78,10 @@ class SharedEngine(wiring.Component):
         # A word is read, then padded, then stands with its weights before the multipliers.
         inside = Signal()
         word = Signal(part.word_bits, reset_less=True)
-        wiring.connect(m, wiring.flipped(self.i), loader.i)
-        wiring.connect(m, sender.o, wiring.flipped(self.o))
+        for outer, inner in zip(self.inputs, loader.streams, strict=True):
+            wiring.connect(m, wiring.flipped(outer), inner)
+        for inner, outer in zip(sender.streams, self.outputs, strict=True):
+            wiring.connect(m, inner, wiring.flipped(outer))
         for component in (loader, sender, requantizer):
             m.d.comb += component.parameters.eq(parameters)
         m.d.comb += [

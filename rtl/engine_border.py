@@ -1,5 +1,7 @@
 """The shared engine's borders: tensors come into its memory, and leave it."""
 
+from contextlib import nullcontext
+
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -8,7 +10,26 @@ from nnef_hw.parts.engine import CODE_BITS, Engine, Kind
 from nnef_hw.rtl.engine_sequencer import parameter_layout
 from nnef_hw.rtl.stream import beat_layout
 
-__all__ = ["EngineLoader", "EngineSender"]
+__all__ = ["EngineLoader", "EngineSender", "border_ports"]
+
+
+def border_ports(prefix, flow, formats):
+    """Return the streams of codes of these formats: bits and signedness of each."""
+    names = [prefix] if len(formats) == 1 else [f"{prefix}{n}" for n in range(len(formats))]
+    return {
+        name: flow(stream.Signature(beat_layout(bits=bits, signed=signed, lanes=1)))
+        for name, (bits, signed) in zip(names, formats, strict=True)
+    }
+
+
+def _offset(bits, signed):
+    """Return what is between a code and that of the engine, which is never negative."""
+    return 1 << (bits - 1) if signed else 0
+
+
+def _is_chosen(parameters, formats, n):
+    """Return whether the instruction is one of the port with number n."""
+    return parameters.port == n if len(formats) > 1 else Const(1)
 
 
 class EngineLoader(wiring.Component):
@@ -24,7 +45,8 @@ class EngineLoader(wiring.Component):
     Members
     -------
     i : In(stream.Signature(beat_layout))
-        A code per beat.
+        A code per beat; ``i0``, ... where there are several, of which ``port`` of the parameters is
+        taken.
     begin : In(1)
     done : Out(1)
     parameters : In(parameter_layout)
@@ -34,12 +56,11 @@ class EngineLoader(wiring.Component):
         That word is written.
     """
 
-    def __init__(self, part: Engine, *, bits, signed):
+    def __init__(self, part: Engine, *, formats):
         self.part = part
-        self.bits, self.signed = bits, signed
-        beat = beat_layout(bits=bits, signed=signed, lanes=1)
+        self.formats = formats
         super().__init__({
-            "i": In(stream.Signature(beat)),
+            **border_ports("i", In, formats),
             "begin": In(1),
             "done": Out(1),
             "parameters": In(parameter_layout(part)),
@@ -48,6 +69,11 @@ class EngineLoader(wiring.Component):
             "step": Out(1),
             "code": Out(CODE_BITS),
         })
+
+    @property
+    def streams(self):
+        """All inputs."""
+        return [getattr(self, name) for name in border_ports("i", In, self.formats)]
 
     def elaborate(self, platform):
         m = Module()
@@ -59,7 +85,7 @@ class EngineLoader(wiring.Component):
         padding, ends, step = Signal(), Signal(), self.step
         with m.If(self.begin & (parameters.kind == Kind.LOAD)):
             m.d.sync += active.eq(1)
-        offset = 1 << (self.bits - 1) if self.signed else 0
+        comes, code = Signal(), Signal(CODE_BITS)
         following = Mux(self.begin | ends, 0, place + 1)[: len(place)]
         # What a place is, is found out before it comes: whoever gives codes waits for ``ready``.
         with m.If(self.begin | step):
@@ -68,10 +94,16 @@ class EngineLoader(wiring.Component):
                 padding.eq((following < parameters.lead) | (following >= parameters.real)),
                 ends.eq(following == parameters.length),
             ]
+        for n, (source, form) in enumerate(zip(self.streams, self.formats, strict=True)):
+            chosen = _is_chosen(parameters, self.formats, n)
+            m.d.comb += source.ready.eq(active & ~padding & chosen)
+            with m.If(chosen) if len(self.formats) > 1 else nullcontext():
+                m.d.comb += [
+                    comes.eq(source.valid), code.eq(source.payload.data[0] + _offset(*form))
+                ]
         m.d.comb += [
-            self.i.ready.eq(active & ~padding),
-            step.eq(active & (padding | self.i.valid)),
-            self.code.eq(Mux(padding, parameters.pad, self.i.payload.data[0] + offset)),
+            step.eq(active & (padding | comes)),
+            self.code.eq(Mux(padding, parameters.pad, code)),
             self.done.eq(step & ends & (row == parameters.rows)),
         ]
         complete = missing == 0
@@ -110,7 +142,8 @@ class EngineSender(wiring.Component):
     Members
     -------
     o : Out(stream.Signature(beat_layout))
-        A code per beat.
+        A code per beat; ``o0``, ... where there are several, of which ``port`` of the parameters
+        gets the tensor.
     begin : In(1)
     done : Out(1)
     parameters : In(parameter_layout)
@@ -122,12 +155,11 @@ class EngineSender(wiring.Component):
         That word, ``part.between_words - 1`` cycles later, as long as it is read.
     """
 
-    def __init__(self, part: Engine, *, bits, signed):
+    def __init__(self, part: Engine, *, formats):
         self.part = part
-        self.bits, self.signed = bits, signed
-        beat = beat_layout(bits=bits, signed=signed, lanes=1)
+        self.formats = formats
         super().__init__({
-            "o": Out(stream.Signature(beat)),
+            **border_ports("o", Out, formats),
             "begin": In(1),
             "done": Out(1),
             "parameters": In(parameter_layout(part)),
@@ -135,6 +167,11 @@ class EngineSender(wiring.Component):
             "address": Out(part.fields["read"]),
             "word": In(part.word_bits),
         })
+
+    @property
+    def streams(self):
+        """All outputs."""
+        return [getattr(self, name) for name in border_ports("o", Out, self.formats)]
 
     def elaborate(self, platform):
         m = Module()
@@ -144,14 +181,24 @@ class EngineSender(wiring.Component):
         block = Signal(part.fields["blocks"])
         lane = Signal(range(part.lanes))
         last_block, last_lane, ends, takes = Signal(), Signal(), Signal(), Signal()
-        beat = self.o.payload
-        offset = 1 << (self.bits - 1) if self.signed else 0
+        valid, taken, last = Signal(), Signal(), Signal()
+        code = Signal(CODE_BITS, reset_less=True)
+        for n, (sink, (bits, signed)) in enumerate(zip(self.streams, self.formats, strict=True)):
+            chosen = _is_chosen(parameters, self.formats, n)
+            # A signed code is that of the engine with its highest bit turned round.
+            m.d.comb += [
+                sink.valid.eq(valid & chosen),
+                sink.payload.last.eq(last),
+                sink.payload.data[0].eq(code[:bits] ^ _offset(bits, signed)),
+            ]
+            with m.If(chosen) if len(self.formats) > 1 else nullcontext():
+                m.d.comb += taken.eq(sink.ready)
         m.d.comb += [
             last_block.eq(block == parameters.blocks),
             last_lane.eq(lane == Mux(last_block, parameters.last_lanes, part.lanes - 1)),
             ends.eq(last_lane & last_block & (pixel == parameters.pixels)),
-            takes.eq(ready & (~self.o.valid | self.o.ready)),
-            self.done.eq(self.o.valid & self.o.ready & beat.last),
+            takes.eq(ready & (~valid | taken)),
+            self.done.eq(valid & taken & last),
         ]
         # As many cycles after an address as the word takes.
         arrives = reading
@@ -173,9 +220,9 @@ class EngineSender(wiring.Component):
             ]
         with m.If(takes):
             m.d.sync += [
-                beat.data[0].eq(self.word.word_select(lane, CODE_BITS) - offset),
-                beat.last.eq(ends),
-                self.o.valid.eq(1),
+                code.eq(self.word.word_select(lane, CODE_BITS)),
+                last.eq(ends),
+                valid.eq(1),
                 lane.eq(lane + 1),
             ]
             with m.If(last_lane):
@@ -187,8 +234,8 @@ class EngineSender(wiring.Component):
                     block.eq(Mux(last_block, 0, block + 1)),
                     pixel.eq(pixel + last_block),
                 ]
-        with m.Elif(self.o.ready):
-            m.d.sync += self.o.valid.eq(0)
+        with m.Elif(taken):
+            m.d.sync += valid.eq(0)
         with m.If(self.done):
             m.d.sync += self.is_active.eq(0)
         return m

@@ -38,10 +38,10 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
 
     Members
     -------
-    i : In(stream.Signature(beat_layout))
-        The input image: row, column, channel.
-    o : Out(stream.Signature(beat_layout))
-        The output image.
+    i, ... : In(stream.Signature(beat_layout))
+        The input images: row, column, channel; by the names of the plan's ports.
+    o, ... : Out(stream.Signature(beat_layout))
+        The output images.
     feed : In(stream.Signature(16))
         The program as a stream (:mod:`nnef_hw.engine.image`), over and over; only if it comes as
         one that no memory of the board brings.
@@ -67,7 +67,7 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
         self.plan = plan
         self.restartable = restartable
         ports: dict[str, Any] = {}
-        for flow, port in ((In, plan.inputs[0]), (Out, plan.outputs[0])):
+        for flow, port in (*((In, x) for x in plan.inputs), *((Out, x) for x in plan.outputs)):
             layout = beat_layout(bits=port.bits, signed=port.signed, lanes=port.lanes)
             ports[port.name] = flow(stream.Signature(layout))
         store = plan.design.store
@@ -102,24 +102,26 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
             resident = {"program": design.program, "weights": design.weights,
                         "constants": design.constants, "entries": design.entries}  # fmt: skip
         engine = SharedEngine(
-            design.engine, **resident, source=(network.input.bits, network.input.signed),
-            target=(network.result_bits, network.result_signed),
+            design.engine, **resident,
+            sources=[(x.port.bits, x.port.signed) for x in network.sources],
+            targets=[(x.bits, x.signed) for x in network.sinks],
         )  # fmt: skip
         m.submodules.engine = WithReset(engine, restart)
-        wiring.connect(m, wiring.flipped(self.i), engine.i)
+        for source, stream_ in zip(network.sources, engine.inputs, strict=True):
+            wiring.connect(m, wiring.flipped(getattr(self, source.port.name)), stream_)
         if self.reader is not None:
             self._read(m, engine, restart)
         elif design.ring_words:
             wiring.connect(m, wiring.flipped(self.feed), engine.feed)
-        result = engine.o
-        if network.tail is not None:
-            part = network.tail.part
-            component = part.build(**network.tail.contents)
-            m.submodules.tail = WithReset(component, restart)
-            [operand] = part.operands(component)
-            wiring.connect(m, result, operand)
-            result = part.result(component)
-        wiring.connect(m, result, wiring.flipped(self.o))
+        for sink, result in zip(network.sinks, engine.outputs, strict=True):
+            if sink.tail is not None:
+                part = sink.tail.part
+                component = part.build(**sink.tail.contents)
+                m.submodules[sink.instance] = WithReset(component, restart)
+                [operand] = part.operands(component)
+                wiring.connect(m, result, operand)
+                result = part.result(component)
+            wiring.connect(m, result, wiring.flipped(getattr(self, sink.port.name)))
         return m
 
     def _read(self, m: Module, engine: SharedEngine, restart: Any) -> None:

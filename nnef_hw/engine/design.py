@@ -45,7 +45,7 @@ class Design(Program):
         """Bytes of the stream per frame by the name of the layer; nothing if there is none."""
         if not self.ring_words:
             return {}
-        instructions = iter(self.instructions[1:-1])
+        instructions = iter(self.instructions[len(self.network.sources) :])
         return {
             layer.name: 2 * sum(self.packet_words(next(instructions)) for _ in parts)
             for layer, parts in zip(self.layers, self.parts, strict=True)

@@ -7,8 +7,7 @@ from typing import Any
 
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.layer import Layer
-from nnef_hw.engine.program import Instruction
-from nnef_hw.parts.engine import Kind
+from nnef_hw.engine.nest import Nest
 
 __all__ = ["list_program"]
 
@@ -21,10 +20,18 @@ def list_program(design: Design) -> Iterator[dict[str, Any]]:
     takes; ``beats`` the size of its packet where the program is a stream.
     """
     parts = zip(design.layers, design.parts, strict=True)
-    layers: list[Layer | None] = [None, *(layer for layer, own in parts for _ in own), None]
+    layers: list[Layer | None] = [
+        *[None] * len(design.network.sources), *(layer for layer, own in parts for _ in own),
+        *[None] * len(design.network.sinks),
+    ]  # fmt: skip
+    lanes = design.shape.lanes
+    moved = [loading.words for loading in design.loadings]
+    moved += [sink.image.words(lanes) for sink in design.network.sinks]
+    border = iter(moved)
     for n, (instruction, layer, name) in enumerate(
         zip(design.instructions, layers, design.names, strict=True)
     ):
+        nest = instruction.nest
         row = {
             "step": n, "does": instruction.kind.name.lower(), "tensor": name,
             "operation": "" if layer is None else _operation(layer),
@@ -33,7 +40,7 @@ def list_program(design: Design) -> Iterator[dict[str, Any]]:
             "constants": len(instruction.constants),
             "beats": design.packet_words(instruction) if design.ring_words else None,
         }  # fmt: skip
-        yield row | _loops(design, instruction, layer)
+        yield row | ({"words": next(border)} if layer is None else _loops(design, layer, nest))
 
 
 def _operation(layer: Layer) -> str:
@@ -45,13 +52,8 @@ def _operation(layer: Layer) -> str:
     return f"{text}, table" if layer.table is not None else text
 
 
-def _loops(design: Design, instruction: Instruction, layer: Layer | None) -> dict[str, Any]:
-    nest = instruction.nest
-    if nest is None or layer is None:
-        size = design.loading.words
-        if instruction.kind is Kind.SEND:
-            size = design.network.result_image.words(design.shape.lanes)
-        return {"words": size}
+def _loops(design: Design, layer: Layer, nest: Nest | None) -> dict[str, Any]:
+    assert nest is not None, "a layer has loops"
     # A first word may be in front of its tensor: padding.
     read, write = design.places[layer.operand], design.places[layer.tensor]
     inner, outer = (" ".join(map(str, part)) for part in (nest.counts[:3], nest.counts[3:]))

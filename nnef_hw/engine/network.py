@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nnef_hw.architecture import Port
+from nnef_hw.architecture import Port, port_labels
 from nnef_hw.devices import Device
 from nnef_hw.engine import conv, depthwise, pool
 from nnef_hw.engine.conv import ConvLayer
 from nnef_hw.engine.layer import Call, Format, Image, Layer, Residual, lowers
 from nnef_hw.engine.pool import engine_table
-from nnef_hw.engine.support import check_engine, is_tail, tail_of
+from nnef_hw.engine.support import check_engine, find_tails, memory_image
 from nnef_hw.engine.tail import Tail
 from nnef_hw.errors import raise_all
 from nnef_hw.ir import Graph, HostStream, Node, StreamOrder, Trait
@@ -76,9 +76,52 @@ class Loading:
         return self.rows * ((self.length - self.window) // self.step + 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An input: its port, the tensor that it brings, and that one's image in memory."""
+
+    port: Port
+    tensor: str
+    image: Image
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """An output.
+
+    Parameters
+    ----------
+    port
+        Its port.
+    tensor, image
+        The tensor that is sent, and its image in memory.
+    bits, signed
+        Format of its codes.
+    tail
+        What stands between these and the port.
+    """
+
+    port: Port
+    tensor: str
+    image: Image
+    bits: int
+    signed: bool
+    tail: Tail | None
+
+    @property
+    def instance(self) -> str:
+        """Name of the tail's instance: that of the only one is ``tail``."""
+        return f"tail{self.port.name.removeprefix('o')}"
+
+    @property
+    def codes(self) -> int:
+        """Codes that are sent."""
+        return self.image.pixels * self.image.channels
+
+
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Layers in the order in which they run, between an input and an output.
+    """Layers in the order in which they run, between inputs and outputs.
 
     Parameters
     ----------
@@ -86,54 +129,30 @@ class Network:
         Name of the model.
     layers
         The layers.
-    input, output
-        The ports.
-    source, result
-        Tensor that is loaded, and the one that is sent.
-    result_bits, result_signed
-        Format of the codes that are sent.
-    tail
-        What stands between these and the output.
+    sources, sinks
+        Inputs and outputs, in the order in which they are loaded and sent.
     """
 
     name: str
     layers: tuple[Layer, ...]
-    input: Port
-    output: Port
-    source: str
-    result: str
-    result_bits: int
-    result_signed: bool
-    tail: Tail | None
+    sources: tuple[Source, ...]
+    sinks: tuple[Sink, ...]
 
-    @property
-    def ports(self) -> tuple[Port, Port]:
-        """Input and output."""
-        return self.input, self.output
-
-    @property
-    def result_image(self) -> Image:
-        """Image of what is sent."""
-        for layer in self.layers:
-            if layer.tensor == self.result:
-                return layer.target
-        return Image(*self.input.image)
-
-    def loading(self, lanes: int) -> tuple[Loading, tuple[Layer, ...]]:
-        """Return how the input is loaded for words of so many codes, and the layers that follow."""
-        readers = [layer for layer in self.layers if self.source in layer.operands]
-        image = Image(*self.input.image)
-        plain = Loading.of(image, lanes), self.layers
-        if len(readers) != 1 or self.result == self.source:
-            return plain
-        [reader] = readers
-        if not isinstance(reader, ConvLayer) or reader.operand != self.source:
-            return plain
-        packed = reader.packed(lanes)
-        if packed is None:
-            return plain
-        layers = tuple(packed if layer is reader else layer for layer in self.layers)
-        return Loading.packed(reader, lanes), layers
+    def loading(self, lanes: int) -> tuple[tuple[Loading, ...], tuple[Layer, ...]]:
+        """Return how inputs are loaded for words of so many codes, and the layers that follow."""
+        loadings, layers = [], list(self.layers)
+        for source in self.sources:
+            loading = Loading.of(source.image, lanes)
+            readers = [n for n, layer in enumerate(layers) if source.tensor in layer.operands]
+            reader = layers[readers[0]] if readers else None
+            is_sent = any(sink.tensor == source.tensor for sink in self.sinks)
+            if len(readers) == 1 and not is_sent and isinstance(reader, ConvLayer):
+                packed = reader.packed(lanes) if reader.operand == source.tensor else None
+                if packed is not None:
+                    loading = Loading.packed(reader, lanes)
+                    layers[readers[0]] = packed
+            loadings.append(loading)
+        return tuple(loadings), tuple(layers)
 
 
 def lower(graph: Graph, device: Device) -> Network:
@@ -145,15 +164,16 @@ def lower(graph: Graph, device: Device) -> Network:
         If :func:`.check_engine` finds anything.
     """
     raise_all(check_engine(graph))
-    [name] = graph.inputs
     order = StreamOrder(graph)
-    sent, received = order.inputs[name], order.outputs[graph.outputs[0]]
-    source = sent.tensor
-    tensors = {name: source, source: source}
-    tail = tail_of(graph)
+    ends = find_tails(graph, order)
+    tail_names = {node.name for node in ends.values()}
+    tensors: dict[str, str] = {}
+    for name in graph.inputs:
+        source = order.inputs[name].tensor
+        tensors |= {name: source, source: source}
     layers: list[Layer] = []
     for node in graph.nodes:
-        if is_tail(graph, node):
+        if node.name in tail_names:
             continue
         if node.has(Trait.MOVES):
             tensors.setdefault(node.name, tensors[node.inputs[0]])
@@ -170,20 +190,24 @@ def lower(graph: Graph, device: Device) -> Network:
             layers[place] = _fused(call, layers[place])
         else:
             layers.append(lowers[node.op](call))
-    result = tensors[received.tensor if tail is None else tail.inputs[0]]
-    qtype = graph.tensor(result).qtype
-    assert qtype is not None
-    return Network(
-        name=graph.name,
-        layers=tuple(layers),
-        input=_port("i", graph, sent, source),
-        output=_port("o", graph, received, result if tail is None else tail.name),
-        source=source,
-        result=result,
-        result_bits=qtype.bits,
-        result_signed=qtype.signed,
-        tail=None if tail is None else Tail.of(graph, tail, device),
-    )
+    sources = []
+    labels = port_labels("i", graph.inputs)
+    for label, name in zip(labels, graph.inputs, strict=True):
+        sent = order.inputs[name]
+        image = Image(*memory_image(graph, order, sent.tensor))
+        sources.append(Source(_port(label, graph, sent, sent.tensor), sent.tensor, image))
+    images = {source.tensor: source.image for source in sources}
+    images |= {layer.tensor: layer.target for layer in layers}
+    sinks = []
+    for label, name in zip(port_labels("o", graph.outputs), graph.outputs, strict=True):
+        received, tail = order.outputs[name], ends.get(name)
+        result = tensors[received.tensor if tail is None else tail.inputs[0]]
+        qtype = graph.tensor(result).qtype
+        assert qtype is not None
+        port = _port(label, graph, received, result if tail is None else tail.name)
+        behind = None if tail is None else Tail.of(graph, tail, device)
+        sinks.append(Sink(port, result, images[result], qtype.bits, qtype.signed, behind))
+    return Network(graph.name, tuple(layers), tuple(sources), tuple(sinks))
 
 
 def _port(name: str, graph: Graph, stream: HostStream, tensor: str) -> Port:

@@ -10,12 +10,14 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from nnef_hw.architecture import Port
+from nnef_hw.architecture import Port, border_queues
 from nnef_hw.devices import Resources, Target
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.image import ProgramImage
 from nnef_hw.engine.layer import Layer, Shape
+from nnef_hw.engine.network import Sink
 from nnef_hw.engine.resources import border_resources, engine_resources
+from nnef_hw.engine.tail import Tail
 from nnef_hw.engine.timing import FrameTimes, Span, simulate_frames, spans
 from nnef_hw.ir import Graph, Node, stream_image
 
@@ -73,10 +75,21 @@ class LayerStation:
 
 @dataclass(frozen=True)
 class TailStation:
-    """The last node, between the engine and the output."""
+    """A last node, between the engine and an output: from its first code to its last result."""
 
-    node: Node
+    sink: Sink
     cycles: int
+
+    @property
+    def node(self) -> Node:
+        """The node."""
+        return self.tail.node
+
+    @property
+    def tail(self) -> Tail:
+        """What runs it."""
+        assert self.sink.tail is not None
+        return self.sink.tail
 
     @property
     def name(self) -> str:
@@ -86,7 +99,7 @@ class TailStation:
     @property
     def instance(self) -> str:
         """Name of its instance."""
-        return "tail"
+        return self.sink.instance
 
     def describe(self, graph: Graph) -> str:
         """Say in a line what it runs."""
@@ -121,7 +134,10 @@ class EnginePlan:
     @classmethod
     def of(cls, design: Design, target: Target, clock_mhz: float | None) -> EnginePlan:
         """Return the plan of a design for a target."""
-        link = border_resources(target)
+        network = design.network
+        link = border_resources(target) + border_queues(
+            [source.port for source in network.sources], [x.port for x in network.sinks], target
+        )
         return cls(design, target.name, clock_mhz or target.clock_mhz, link)
 
     @property
@@ -136,41 +152,44 @@ class EnginePlan:
 
     @property
     def inputs(self) -> tuple[Port, ...]:
-        """Its input."""
-        return (self.design.network.input,)
+        """Its inputs."""
+        return tuple(source.port for source in self.design.network.sources)
 
     @property
     def outputs(self) -> tuple[Port, ...]:
-        """Its output."""
-        return (self.design.network.output,)
+        """Its outputs."""
+        return tuple(sink.port for sink in self.design.network.sinks)
 
     @cached_property
     def spans(self) -> tuple[Span, ...]:
-        """Load, layers and send."""
+        """Loads, layers and sends."""
         return spans(self.design)
 
     @cached_property
     def stations(self) -> tuple[LayerStation | TailStation, ...]:
         """Layers, and what stands behind the engine."""
-        _, *middle, _ = self.spans
         found: list[LayerStation | TailStation] = [
             LayerStation(layer, self.design.shape, span)
-            for layer, span in zip(self.design.layers, middle, strict=True)
+            for layer, span in zip(self.design.layers, self.layer_spans, strict=True)
         ]
-        tail = self.design.network.tail
-        if tail is not None:
-            found.append(TailStation(tail.node, self._after_send))
+        times = self._times
+        for sink, sends, ends in zip(
+            self.design.network.sinks, times.sends, times.results, strict=True
+        ):
+            if sink.tail is not None:
+                found.append(TailStation(sink, ends[0] - sends[0]))
         return tuple(found)
 
     @property
-    def _after_send(self) -> int:
-        """Cycles from the first code that is sent to the last output."""
-        return self._times.last_outputs[0] - self._times.sends[0]
+    def layer_spans(self) -> tuple[Span, ...]:
+        """Layers."""
+        network = self.design.network
+        return self.spans[len(network.sources) : -len(network.sinks)]
 
     @property
     def first_input(self) -> int:
         """Cycles from the begin of the load to the first beat of the input."""
-        return self.design.engine.before_load + self.design.loading.lead
+        return self.design.engine.before_load + self.design.loadings[0].lead
 
     @cached_property
     def _times(self) -> FrameTimes:
@@ -231,12 +250,9 @@ class EnginePlan:
     @property
     def work(self) -> tuple[tuple[int, int], ...]:
         """Cycles per frame in which each station takes words, and in which it has to wait."""
-        _, *middle, _ = self.spans
-        found = [(span.busy, span.cycles - span.busy) for span in middle]
-        if self.design.network.tail is not None:
-            codes = self.design.network.result_image
-            found.append((codes.pixels * codes.channels, 0))
-        return tuple(found)
+        found = [(span.busy, span.cycles - span.busy) for span in self.layer_spans]
+        sinks = self.design.network.sinks
+        return (*found, *((sink.codes, 0) for sink in sinks if sink.tail is not None))
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values: size, cycles, and the first word of every tensor in memory."""
@@ -254,7 +270,7 @@ class EnginePlan:
             "link": self.link.to_json(),
             **self._memory,
             **self._bitstream,
-            "cycles": {span.name: span.cycles for span in self.spans[:-1]},
+            "cycles": {span.name: span.cycles for span in self.spans[: -len(design.network.sinks)]},
             "words": dict(design.places),
         }
 

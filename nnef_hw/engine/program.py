@@ -75,12 +75,12 @@ class Program:
     existing: Engine | None = None
 
     @cached_property
-    def _loaded(self) -> tuple[Loading, tuple[Layer, ...]]:
+    def _loaded(self) -> tuple[tuple[Loading, ...], tuple[Layer, ...]]:
         return self.network.loading(self.shape.lanes)
 
     @property
-    def loading(self) -> Loading:
-        """How the input becomes words."""
+    def loadings(self) -> tuple[Loading, ...]:
+        """How each input becomes words."""
         return self._loaded[0]
 
     @property
@@ -90,17 +90,21 @@ class Program:
 
     @cached_property
     def stays(self) -> list[Stay]:
-        """From when to when tensors are in memory: instruction 0 loads, layers follow."""
-        sent = len(self.layers) + 1
-        lanes = self.shape.lanes
+        """From when to when tensors are in memory: inputs are loaded, layers run, outputs sent."""
+        network, lanes = self.network, self.shape.lanes
+        first = len(network.sources)
+        sent = first + len(self.layers)
 
-        def last(tensor: str, first: int) -> int:
-            reads = [n for n, layer in enumerate(self.layers, 1) if tensor in layer.operands]
-            return max([first, *reads, *([sent] if tensor == self.network.result else [])])
+        def last(tensor: str, own: int) -> int:
+            reads = [n for n, layer in enumerate(self.layers, first) if tensor in layer.operands]
+            sends = [n for n, sink in enumerate(network.sinks, sent) if sink.tensor == tensor]
+            return max([own, *reads, *sends])
 
-        source = self.network.source
-        stays = [Stay(source, self.loading.words, 0, last(source, 0))]
-        for n, layer in enumerate(self.layers, 1):
+        stays = [
+            Stay(source.tensor, loading.words, n, last(source.tensor, n))
+            for n, (source, loading) in enumerate(zip(network.sources, self.loadings, strict=True))
+        ]
+        for n, layer in enumerate(self.layers, first):
             other = None if layer.residual is None else layer.residual.tensor
             words = layer.target.words(lanes)
             stays.append(Stay(layer.tensor, words, n, last(layer.tensor, n), other))
@@ -110,6 +114,7 @@ class Program:
     def peak(self) -> tuple[int, str]:
         """Most bytes that tensors take at a time, and the layer that runs then."""
         lanes, names = self.shape.lanes, [layer.name for layer in self.layers]
+        first = len(self.network.sources)
 
         def taken(n: int) -> int:
             alive = [x for x in self.stays if x.first <= n <= x.last]
@@ -118,8 +123,8 @@ class Program:
                 x.words for x in alive if not (x.tensor in written_over and x.last == n)
             )
 
-        n = max(range(1, len(names) + 1), key=taken)
-        return taken(n), names[n - 1]
+        n = max(range(first, first + len(names)), key=taken)
+        return taken(n), names[n - first]
 
     @cached_property
     def banks(self) -> Mapping[str, int] | None:
@@ -222,7 +227,8 @@ class Program:
         """What every instruction of the program makes: load, layers and their parts, send."""
         parts = zip(self.layers, self.parts, strict=True)
         middle = [layer.name for layer, own in parts for _ in own]
-        return (self.network.source, *middle, self.network.result)
+        loads = (source.tensor for source in self.network.sources)
+        return (*loads, *middle, *(sink.tensor for sink in self.network.sinks))
 
     @cached_property
     def instructions(self) -> tuple[Instruction, ...]:
@@ -230,14 +236,14 @@ class Program:
         return tuple(self._instructions())
 
     def _instructions(self) -> Iterator[Instruction]:
-        lanes = self.shape.lanes
-        loading, network = self.loading, self.network
-        yield Instruction(Kind.LOAD, {
-            "write": self.places[network.source], "rows": loading.rows - 1,
-            "length": loading.length - 1, "lead": loading.lead,
-            "real": loading.lead + loading.real, "first_word": loading.window - 1,
-            "word_step": loading.step - 1, "pad": loading.pad,
-        }, tables=self._sent_tables)  # fmt: skip
+        lanes, network = self.shape.lanes, self.network
+        for n, (source, loading) in enumerate(zip(network.sources, self.loadings, strict=True)):
+            yield Instruction(Kind.LOAD, {
+                **self._port(n), "write": self.places[source.tensor], "rows": loading.rows - 1,
+                "length": loading.length - 1, "lead": loading.lead,
+                "real": loading.lead + loading.real, "first_word": loading.window - 1,
+                "word_step": loading.step - 1, "pad": loading.pad,
+            }, tables=0 if n else self._sent_tables)  # fmt: skip
         weight = constant = 0
         for layer, parts in zip(self.layers, self.parts, strict=True):
             scale = layer.scale
@@ -259,11 +265,21 @@ class Program:
                 )  # fmt: skip
             weight += parts[-1].weights.stop
             constant += parts[-1].constants.stop
-        image = network.result_image
-        yield Instruction(Kind.SEND, {
-            "read": self.places[network.result], "pixels": image.pixels - 1,
-            "blocks": image.blocks(lanes) - 1, "last_lanes": (image.channels - 1) % lanes,
-        })  # fmt: skip
+        for n, sink in enumerate(network.sinks):
+            yield Instruction(Kind.SEND, {
+                **self._port(n), "read": self.places[sink.tensor],
+                "pixels": sink.image.pixels - 1, "blocks": sink.image.blocks(lanes) - 1,
+                "last_lanes": (sink.image.channels - 1) % lanes,
+            })  # fmt: skip
+
+    @property
+    def ports(self) -> int:
+        """Most inputs, or outputs."""
+        return max(len(self.network.sources), len(self.network.sinks))
+
+    def _port(self, n: int) -> Mapping[str, int]:
+        """Return the number of an input or output, if there are several."""
+        return {"port": n} if self.ports > 1 else {}
 
     @property
     def _sent_tables(self) -> int:

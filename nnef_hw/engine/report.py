@@ -24,9 +24,9 @@ MOST_STEPS = 220
 def report_plan(plan: EnginePlan, graph: Graph, target: Target) -> dict[str, Any]:
     """Return what :meth:`.Architecture.report` asks for (design section 9)."""
     design = plan.design
-    image = design.network.result_image
     results = sum(layer.target.words(design.shape.lanes) for layer in design.layers)
-    codes = plan.inputs[0].beats + image.pixels * image.channels
+    codes = sum(port.beats for port in plan.inputs)
+    codes += sum(sink.codes for sink in design.network.sinks)
     return {
         "layers": [_layer(plan, graph, station) for station in plan.stations],
         "headroom": {
@@ -89,7 +89,7 @@ def _layer(plan: EnginePlan, graph: Graph, station: LayerStation | TailStation) 
         "location": str(node.location) if node.location else None,
         "sources": [
             {"tensor": name, "fifo": 0, "codes": graph.tensor(name).volume}
-            for name in _sources(plan, station)
+            for name in _sources(station)
         ],
         "tensor": station.name, "codes": result.volume,
         "input_image": list(stream_image(graph.tensor(node.inputs[0]).shape)),
@@ -100,9 +100,7 @@ def _layer(plan: EnginePlan, graph: Graph, station: LayerStation | TailStation) 
         "lut": 0, "overlap": None, "stall_cycles": 0, "memory_bytes": 0,
     }  # fmt: skip
     if not isinstance(station, LayerStation):
-        tail = plan.design.network.tail
-        assert tail is not None
-        used = tail.part.resources(plan.design.device)
+        used = station.tail.part.resources(plan.design.device)
         return row | {"dsp": used.dsp, "bram": used.bram, "lut": used.lut}
     layer, span = station.layer, station.span
     return row | {
@@ -116,10 +114,10 @@ def _layer(plan: EnginePlan, graph: Graph, station: LayerStation | TailStation) 
     }  # fmt: skip
 
 
-def _sources(plan: EnginePlan, station: LayerStation | TailStation) -> tuple[str, ...]:
+def _sources(station: LayerStation | TailStation) -> tuple[str, ...]:
     if isinstance(station, LayerStation):
         return station.layer.operands
-    return (plan.design.network.result,)
+    return (station.sink.tensor,)
 
 
 def _boards(plan: EnginePlan, graph: Graph, target: Target) -> Iterator[dict[str, Any]]:
@@ -144,18 +142,18 @@ def _boards(plan: EnginePlan, graph: Graph, target: Target) -> Iterator[dict[str
 def make_timeline(plan: EnginePlan) -> Timeline:
     """Return what input, layers and tail do in a frame: each at its time, evenly within it."""
     step = -(-plan.interval // MOST_STEPS)
-    load, *layers, send = plan.spans
     start = plan.first_input
-    blocks = [_activity(span, start, plan.interval, step) for span in layers]
-    tail = plan.design.network.tail
-    if tail is not None:
-        after = plan.stations[-1].cycles
-        span = Span(tail.name, send.begin, min(after, plan.interval), min(after, plan.interval))
-        blocks.append(_activity(span, start, plan.interval, step))
-    return Timeline(
-        interval=plan.interval, step=step,
-        inputs=(_activity(load, start, plan.interval, step),), blocks=tuple(blocks),
-    )  # fmt: skip
+    sends = dict(zip(plan.design.network.sinks, plan.spans[-len(plan.outputs) :], strict=True))
+    shown = list(plan.layer_spans)
+    for station in plan.stations[len(shown) :]:
+        assert isinstance(station, TailStation)
+        after = min(station.cycles, plan.interval)
+        shown.append(Span(station.name, sends[station.sink].begin, after, after))
+    inputs, blocks = (
+        tuple(_activity(span, start, plan.interval, step) for span in some)
+        for some in (plan.spans[: len(plan.inputs)], shown)
+    )
+    return Timeline(interval=plan.interval, step=step, inputs=inputs, blocks=blocks)  # fmt: skip
 
 
 def _activity(span: Span, start: int, interval: int, step: int) -> Activity:

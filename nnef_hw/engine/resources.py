@@ -23,10 +23,10 @@ def border_resources(target: Target) -> Resources:
 
 
 def engine_resources(design: Design) -> Resources:
-    """Estimate what an engine and its tail take; DSP blocks and memories are exact."""
-    tail = design.network.tail
-    behind = Resources() if tail is None else tail.part.resources(design.device)
-    return behind + array_resources(design)
+    """Estimate what an engine and its tails take; DSP blocks and memories are exact."""
+    tails = (sink.tail for sink in design.network.sinks)
+    behind = (tail.part.resources(design.device) for tail in tails if tail is not None)
+    return Resources.total(behind) + array_resources(design)
 
 
 def array_resources(design: Design) -> Resources:

@@ -11,9 +11,9 @@ from nnef_hw.architecture import Kept, Port
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.layer import Layer
 from nnef_hw.engine.network import lower
-from nnef_hw.engine.support import tail_of
+from nnef_hw.engine.support import find_tails
 from nnef_hw.errors import NnefHwError, UsageError
-from nnef_hw.ir import Graph, Node, Trait
+from nnef_hw.ir import Graph, Node, StreamOrder, Trait
 from nnef_hw.numerics import AddRequant, QType, Requant, signed_bits
 from nnef_hw.parts.engine import QUANTITIES, SIGNED_FIELDS, Engine
 
@@ -56,16 +56,20 @@ def kept(design: Design, built: Graph, graph: Graph) -> Kept:
 
 
 def _kept_formats(design: Design, built: Graph, graph: Graph) -> dict[str, QType]:
-    ends, was = tail_of(graph), tail_of(built)
-    tail = design.network.tail
-    if ends is None or was is None or tail is None or not tail.contents:
-        return {}
-    name = ends.inputs[0]
-    while (node := graph.producer(name)) is not None and node.has(Trait.KEEPS_FORMAT):
-        name = node.inputs[0]
-    qtype = built.tensor(was.inputs[0]).qtype
-    assert qtype is not None
-    return {name: qtype}
+    ends, was = (find_tails(g, StreamOrder(g)) for g in (graph, built))
+    formats = {}
+    for output, other, sink in zip(
+        graph.outputs, built.outputs, design.network.sinks, strict=False
+    ):
+        if sink.tail is None or not sink.tail.contents or output not in ends:
+            continue
+        name = ends[output].inputs[0]
+        while (node := graph.producer(name)) is not None and node.has(Trait.KEEPS_FORMAT):
+            name = node.inputs[0]
+        qtype = built.tensor(was[other].inputs[0]).qtype
+        assert qtype is not None
+        formats[name] = qtype
+    return formats
 
 
 def fit_shifts(graph: Graph, design: Design) -> Graph:
@@ -132,10 +136,17 @@ def retrained(graph: Graph, design: Design) -> Design:
 def differences(own: Design, built: Design) -> Iterator[str]:
     """Yield what of a network of other weights is not as a bitstream has it."""
     new, old = own.network, built.network
-    for what, port, was in (("input", new.input, old.input), ("output", new.output, old.output)):
-        if _codes(port) != _codes(was):
-            yield f"{what} {port.tensor!r} has {_codes(port)}, there it has {_codes(was)}"
+    for what, ports, there in (
+        ("input", [x.port for x in new.sources], [x.port for x in old.sources]),
+        ("output", [x.port for x in new.sinks], [x.port for x in old.sinks]),
+    ):
+        if len(ports) != len(there):
+            yield f"it has {len(ports)} {what}s, there are {len(there)}"
             return
+        for port, was in zip(ports, there, strict=True):
+            if _codes(port) != _codes(was):
+                yield f"{what} {port.tensor!r} has {_codes(port)}, there it has {_codes(was)}"
+                return
     shapes = [_shape(layer) for layer in own.layers]
     built_shapes = [_shape(layer) for layer in built.layers]
     for n, (layer, one, other) in enumerate(zip(own.layers, shapes, built_shapes, strict=False), 1):
@@ -145,22 +156,24 @@ def differences(own: Design, built: Design) -> Iterator[str]:
     if len(shapes) != len(built_shapes):
         yield f"it has {len(built_shapes)} layers, the model {len(shapes)}"
         return
-    for layer, parts, there in zip(own.layers, own.parts, built.parts, strict=True):
-        if [part.nest for part in parts] != [part.nest for part in there]:
+    for layer, parts, known in zip(own.layers, own.parts, built.parts, strict=True):
+        if [part.nest for part in parts] != [part.nest for part in known]:
             yield f"layer {layer.name!r} has other strides, dilation, padding or places of tensors"
             return
-    if own.loading != built.loading:
+    if own.loadings != built.loadings:
         yield "its input is loaded in another order"
         return
-    if (new.tail is None) != (old.tail is None):
-        yield "the last node is another one"
-    elif new.tail is not None and old.tail is not None:
-        if new.tail.part != old.tail.part:
-            yield f"{new.tail.name!r} has another size or format"
-        elif new.tail.contents != old.tail.contents:
-            yield f"{new.tail.name!r} looks up another table, since its operand has another scale"
-    if (new.result_bits, new.result_signed) != (old.result_bits, old.result_signed):
-        yield "the codes that leave have another format"
+    for sink, was_sink in zip(new.sinks, old.sinks, strict=True):
+        tail, was_tail = sink.tail, was_sink.tail
+        if (sink.bits, sink.signed) != (was_sink.bits, was_sink.signed):
+            yield f"output {sink.tensor!r} has codes of another format"
+        if (tail is None) != (was_tail is None):
+            yield f"output {sink.tensor!r} has another last node"
+        elif tail is not None and was_tail is not None:
+            if tail.part != was_tail.part:
+                yield f"{tail.name!r} has another size or format"
+            elif tail.contents != was_tail.contents:
+                yield f"{tail.name!r} looks up another table, since its operand has another scale"
     yield from _sizes(own.engine, built.engine)
 
 

@@ -121,6 +121,8 @@ def _fields(program: Program, weight_words: int, constant_words: int) -> tuple[d
     if program.ring_words:
         fields |= {"weights": program.ring_words.bit_length(),
                    "constants": RING_CONSTANTS.bit_length(), "follows": 1}  # fmt: skip
+    if program.ports > 1:
+        fields["port"] = _bits([program.ports - 1])
     for name in (
         "silent", "height", "width", "rows", "length", "lead", "real", "first_word",
         "word_step", "pixels", "blocks", "last_lanes",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from nnef_hw.engine.layer import lowers
@@ -13,7 +13,7 @@ from nnef_hw.ir.operators import ConvAttributes, PoolAttributes, WindowAttribute
 from nnef_hw.numerics import AddRequant, Requant
 from nnef_hw.parts.engine import CODE_BITS
 
-__all__ = ["check_engine", "is_tail", "tail_of"]
+__all__ = ["check_engine", "find_tails", "memory_image"]
 
 STREAM = "use --arch streaming"
 
@@ -36,61 +36,75 @@ def check_engine(graph: Graph) -> list[NnefHwError]:
             STREAM,
             graph.tensor(name),
         )
-    for what, names in (("input", graph.inputs), ("output", graph.outputs)):
-        if len(names) != 1:
-            refuse(f"the model has {len(names)} {what}s; the engine takes one", STREAM)
     if errors:
         return errors
     order = StreamOrder(graph)
-    source = order.inputs[graph.inputs[0]].tensor
+    sources = [order.inputs[name].tensor for name in graph.inputs]
+    ends = {node.name for node in find_tails(graph, order).values()}
     for node in graph.nodes:
-        for reason, remedy in _problems(graph, node, order):
+        for reason, remedy in _problems(graph, node, order, ends):
             refuse(f"{node.op} {node.name!r}: {reason}", remedy, node)
-    for name in dict.fromkeys((source, *(node.name for node in graph.nodes))):
+    for name in dict.fromkeys((*sources, *(node.name for node in graph.nodes))):
         qtype = graph.tensor(name).qtype
-        if qtype is not None and qtype.bits > CODE_BITS and not _is_result(graph, name):
+        if qtype is not None and qtype.bits > CODE_BITS and order.origin(name)[0] not in ends:
             refuse(
                 f"tensor {name!r} has codes of {qtype.bits} bits",
                 f"use activations of at most {CODE_BITS} bits",
             )
     if not errors and not any(
-        not node.has(Trait.MOVES) and not is_tail(graph, node) for node in graph.nodes
+        not node.has(Trait.MOVES) and node.name not in ends for node in graph.nodes
     ):
         refuse("the model has nothing to compute in the engine's array", STREAM)
     return errors
 
 
-def tail_of(graph: Graph) -> Node | None:
-    """Return the last node if it is computed of the codes that leave, not in the array."""
-    name = StreamOrder(graph).outputs[graph.outputs[0]].tensor
-    node = graph.producer(name)
-    if (
-        node is None
-        or node.op not in tails
-        or len(graph.consumers(name)) > (name != graph.outputs[0])
-    ):
-        return None
-    return node
+def find_tails(graph: Graph, order: StreamOrder) -> dict[str, Node]:
+    """Return by output the last nodes that are computed of the codes that leave, not in the array.
+
+    Nobody else reads the result of such a node.
+    """
+    sent = [order.outputs[output].tensor for output in graph.outputs]
+    found = {}
+    for output, name in zip(graph.outputs, sent, strict=True):
+        node = graph.producer(name)
+        readers = len(graph.consumers(name)) - (name != output)
+        if node is not None and node.op in tails and readers == 0 and sent.count(name) == 1:
+            found[output] = node
+    return found
 
 
-def is_tail(graph: Graph, node: Node) -> bool:
-    """Whether a node is computed of the codes that leave."""
-    tail = tail_of(graph)
-    return tail is not None and tail.name == node.name
+def memory_image(graph: Graph, order: StreamOrder, origin: str) -> tuple[int, int, int]:
+    """Return the image as which a computed or received tensor is in memory.
+
+    An input is as all of its readers want it, if they want the same, and its stream need not be
+    changed for that: the host may send it without any knowledge of rows and pixels.
+    """
+    usual = order.image(origin)
+    producer = graph.producer(origin)
+    if producer is not None and not producer.has(Trait.MOVES):
+        return usual
+    read = {name for node in graph.nodes if not node.has(Trait.MOVES) for name in node.inputs}
+    names = [name for name in (origin, *order.moved) if order.origin(name)[0] == origin]
+    images = set()
+    for name in names:
+        if name == origin and name not in read:
+            continue
+        reordering = order.reordering(name)
+        image = image_shape(graph.tensor(name).shape)
+        if image is None or reordering is None or not reordering.is_trivial:
+            return usual
+        images.add(image)
+    return images.pop() if len(images) == 1 else usual
 
 
-def _is_result(graph: Graph, name: str) -> bool:
-    """Whether a tensor is the result of the last node, which is never in the engine's memory."""
-    tail = tail_of(graph)
-    return tail is not None and tail.name in (name, StreamOrder(graph).origin(name)[0])
-
-
-def _problems(graph: Graph, node: Node, order: StreamOrder) -> Iterator[tuple[str, str]]:
+def _problems(
+    graph: Graph, node: Node, order: StreamOrder, ends: Collection[str]
+) -> Iterator[tuple[str, str]]:
     """Yield reasons and remedies."""
     if node.has(Trait.MOVES):
         yield from _moves(graph, node, order)
         return
-    if is_tail(graph, node):
+    if node.name in ends:
         if node.has(Trait.ALONG_CHANNELS) and list(node.attrs["axes"]) != [1]:
             yield f"axes = {list(node.attrs['axes'])} are not computed", "use axes = [1]"
         return
@@ -132,7 +146,9 @@ def _moves(graph: Graph, node: Node, order: StreamOrder) -> Iterator[tuple[str, 
     origin, _ = order.origin(node.name)
     reordering = order.reordering(node.name)
     stays = reordering is not None and reordering.is_trivial
-    if not stays or order.image(origin) != image_shape(graph.tensor(node.name).shape):
+    if not stays or memory_image(graph, order, origin) != image_shape(
+        graph.tensor(node.name).shape
+    ):
         yield "the engine does not reorder codes yet", STREAM
 
 

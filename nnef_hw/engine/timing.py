@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.feed import Feed
 from nnef_hw.engine.issue import Issue
+from nnef_hw.engine.network import Sink
 from nnef_hw.parts.timing import Kernel, Process, Stream
 
 __all__ = ["FrameTimes", "Span", "simulate_frames", "spans"]
@@ -44,13 +47,17 @@ class FrameTimes:
 
     Attributes
     ----------
-    first_inputs, sends, last_outputs
-        Cycle of each frame's first beat at the input, of the first one that leaves the engine, and
-        of its last one at the output.
+    first_inputs
+        Cycle of each frame's first beat at the first input.
+    sends, results
+        By output, the cycles of its first code that leaves the engine, and of its last beat.
+    last_outputs
+        Cycle of each frame's last beat of all outputs.
     """
 
     first_inputs: tuple[int, ...]
-    sends: tuple[int, ...]
+    sends: tuple[tuple[int, ...], ...]
+    results: tuple[tuple[int, ...], ...]
     last_outputs: tuple[int, ...]
 
     @property
@@ -60,14 +67,18 @@ class FrameTimes:
 
 
 def spans(design: Design) -> tuple[Span, ...]:
-    """Return load, layers and send of a frame like all that follow."""
+    """Return loads, layers and sends of a frame like all that follow."""
     frames, end = _Frames(design), -1
-    found: tuple[Span, ...] = ()
+    engine, lanes = design.engine, design.shape.lanes
     for _ in range(SETTLING + 1):
-        found = frames.run(end)
-        end = frames.start + found[-1].begin + found[-1].cycles - 1 - design.engine.setup
-        frames.sent(end)
-    return found
+        end = frames.compute(end)
+        for sink in design.network.sinks:
+            begin = frames.send(sink, end)
+            words = sink.image.words(lanes)
+            end = begin + engine.before_send + sink.codes - 1
+            end += (words - 1) * (engine.between_words - 1) + engine.border_delay
+            frames.ended(end)
+    return frames.spans(end)
 
 
 class _Frames:
@@ -75,16 +86,17 @@ class _Frames:
 
     Attributes
     ----------
-    start
-        Cycle in which the load of the last frame would have begun if it had been there.
-    loads, sends
-        Cycles in which its load and its send began.
+    loads
+        Cycle in which the first load of the last frame began.
     """
 
     def __init__(self, design: Design) -> None:
         self._design = design
         self._feed = Feed(design)
-        self.start = self.loads = self.sends = 0
+        self.loads = 0
+        # Of every step of the frame: name, when it would begin if nothing had to come, words, stall
+        self._steps: list[tuple[str, int, int, int]] = []
+        self._settles = 0
 
     def _begin(self, end: int, least: int) -> tuple[int, int]:
         """Return when an instruction begins, and when it did if nothing of it had to come.
@@ -101,20 +113,24 @@ class _Frames:
         alone = end + 1 + max(setup, least)
         return max(alone, rows + setup, everything), alone
 
-    def run(self, end: int) -> tuple[Span, ...]:
-        """Return load, layers and send of the next frame, if input and output are ready.
+    def compute(self, end: int) -> int:
+        """Load and compute the next frame, if inputs are ready; return the cycle of its last word.
 
         Parameters
         ----------
         end
             Cycle in which the frame before was sent.
         """
-        design, feed = self._design, self._feed
+        design, feed, steps = self._design, self._feed, self._steps
         engine, network = design.engine, design.network
-        self.loads, self.start = self._begin(end, 0)
-        end = self.loads + engine.before_load + design.loading.cycles - 1 + engine.border_delay
-        feed.end(end)
-        times = [(network.source, self.start, network.input.beats, self.loads - self.start)]
+        steps.clear()
+        for source, loading in zip(network.sources, design.loadings, strict=True):
+            begin, alone = self._begin(end, 0)
+            if not steps:
+                self.loads = begin
+            end = begin + engine.before_load + loading.cycles - 1 + engine.border_delay
+            feed.end(end)
+            steps.append((source.tensor, alone, source.port.beats, begin - alone))
         before = 0
         for layer, parts in zip(design.layers, design.parts, strict=True):
             stalled, first = 0, None
@@ -129,64 +145,82 @@ class _Frames:
             before = engine.settle(adds=adds)
             assert first is not None
             words = sum(part.nest.words for part in parts)
-            times.append((layer.name, first, words, stalled))
-        begin, alone = self._begin(end, before)
-        words = network.result_image.words(design.shape.lanes)
-        codes = network.result_image.pixels * network.result_image.channels
-        end = begin + engine.before_send + codes - 1 + (words - 1) * (engine.between_words - 1)
-        end += engine.border_delay
-        times.append((network.result, alone, codes, begin - alone))
-        self.sends = begin
-        ends = [*(begin for _, begin, _, _ in times[1:]), end + 1 + engine.setup]
-        return tuple(
-            Span(name, begin - self.start, stop - begin, busy, stalled)
-            for (name, begin, busy, stalled), stop in zip(times, ends, strict=True)
-        )
+            steps.append((layer.name, first, words, stalled))
+        self._settles = before
+        return end
 
-    def sent(self, end: int) -> None:
-        """Tell when the frame was sent."""
+    def send(self, sink: Sink, end: int) -> int:
+        """Return when an output's send begins, after what ends in a cycle."""
+        begin, alone = self._begin(end, self._settles)
+        self._settles = 0
+        self._steps.append((sink.tensor, alone, sink.codes, begin - alone))
+        return begin
+
+    def ended(self, end: int) -> None:
+        """Tell when it ended."""
         self._feed.end(end)
+
+    def spans(self, end: int) -> tuple[Span, ...]:
+        """Return the steps of the last frame, which was sent in a cycle."""
+        start = self._steps[0][1]
+        ends = [*(begin for _, begin, *_ in self._steps[1:]), end + 1 + self._design.engine.setup]
+        return tuple(
+            Span(name, begin - start, stop - begin, busy, stalled)
+            for (name, begin, busy, stalled), stop in zip(self._steps, ends, strict=True)
+        )
 
 
 def simulate_frames(design: Design, frames: int) -> FrameTimes:
-    """Run frames back to back, the input always valid and the output always ready."""
+    """Run frames back to back, the inputs always valid and the outputs always ready."""
     kernel = Kernel()
     begins: list[int] = []
-    sends: list[int] = []
-    stream = kernel.stream()
-    kernel.start(_engine(design, stream, begins, sends, frames))
-    tail = design.network.tail
-    if tail is not None:
-        stream = tail.part.start(kernel, stream)
-    times: list[int] = []
-    kernel.start(_sink(stream, times))
+    sinks = design.network.sinks
+    streams = [kernel.stream() for _ in sinks]
+    sends: list[list[int]] = [[] for _ in sinks]
+    kernel.start(_engine(design, streams, begins, sends, frames))
+    ends = []
+    for sink, stream in zip(sinks, streams, strict=True):
+        behind = stream if sink.tail is None else sink.tail.part.start(kernel, stream)
+        ends.append(times := array("q"))
+        kernel.start(_sink(behind, times))
     kernel.run()
-    beats = design.network.output.beats
-    return FrameTimes(tuple(begins), tuple(sends), tuple(times[beats - 1 :: beats]))
+    lasts = [
+        times[sink.port.beats - 1 :: sink.port.beats]
+        for sink, times in zip(sinks, ends, strict=True)
+    ]
+    return FrameTimes(
+        tuple(begins), tuple(map(tuple, sends)), tuple(map(tuple, lasts)),
+        tuple(map(max, zip(*lasts, strict=True))),
+    )  # fmt: skip
 
 
 def _engine(
-    design: Design, target: Stream, begins: list[int], sends: list[int], frames: int
+    design: Design,
+    streams: Sequence[Stream],
+    begins: list[int],
+    sends: Sequence[list[int]],
+    frames: int,
 ) -> Process:
     """Load, compute and send frame after frame, from the cycle after the reset on."""
-    engine, image, lanes = design.engine, design.network.result_image, design.shape.lanes
+    engine, network, lanes = design.engine, design.network, design.shape.lanes
     run, end = _Frames(design), -1
     for _ in range(frames):
-        run.run(end)
-        begins.append(run.loads + engine.before_load + design.loading.lead)
-        time = end = run.sends + engine.before_send
-        sends.append(time)
-        for _ in range(image.pixels):
-            for channel in range(image.channels):
-                is_last = channel % lanes == lanes - 1 or channel == image.channels - 1
-                end = yield target, time
-                time = max(end + 1, time + (engine.between_words if is_last else 1))
-        end += engine.border_delay
-        run.sent(end)
+        end = run.compute(end)
+        begins.append(run.loads + engine.before_load + design.loadings[0].lead)
+        for sink, stream, firsts in zip(network.sinks, streams, sends, strict=True):
+            time = end = run.send(sink, end) + engine.before_send
+            firsts.append(time)
+            for _ in range(sink.image.pixels):
+                for channel in range(sink.image.channels):
+                    is_last = channel % lanes == lanes - 1 or channel == sink.image.channels - 1
+                    end = yield stream, time
+                    time = max(end + 1, time + (engine.between_words if is_last else 1))
+            end += engine.border_delay
+            run.ended(end)
     yield None
 
 
-def _sink(origin: Stream, times: list[int]) -> Process:
+def _sink(origin: Stream, times: array[int]) -> Process:
     """Take every code at once; note when."""
     while True:
         offered = yield origin

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from nnef_hw.architecture import queued_ports
+from nnef_hw.architecture import border_queues
 from nnef_hw.devices import Device, Resources, Target
-from nnef_hw.parts.stream import Skid, make_fifo
+from nnef_hw.parts.stream import Skid
 from nnef_hw.streaming.block import Block
 from nnef_hw.streaming.plan import LayerGraph
 
@@ -20,8 +20,6 @@ __all__ = [
     "total_resources",
 ]
 
-TENSOR_LINK = Resources(lut=150, ff=60)
-"""What one more tensor takes in the host link, but for the FIFO: 59 to 293 LUTs once placed."""
 LAYER_COUNTERS = Resources(lut=105, ff=57)
 """What it takes to count what a layer does, and to read that."""
 
@@ -84,10 +82,7 @@ def border_resources(
     link = Resources(lut=target.link_lut, ff=target.link_ff, bram=target.link_bram)
     if layer_counters:
         link += sum([LAYER_COUNTERS] * len(network.layers), Resources())
-    if target.link_lut:
-        for port in queued_ports(network.inputs, network.outputs):
-            queue = make_fifo(port.bits, port.signed, port.queue_depth, port.beats, target.device)
-            link += queue.resources(target.device) + TENSOR_LINK
+    link += border_queues(network.inputs, network.outputs, target)
     return sum((Skid(bits=port.bits + 1).resources(target.device) for port in ports), link)
 
 

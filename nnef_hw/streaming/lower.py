@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, count
 from typing import Any
 
-from nnef_hw.architecture import Port
+from nnef_hw.architecture import Port, port_labels
 from nnef_hw.errors import raise_all
 from nnef_hw.ir import Graph, HostStream, StreamOrder, Trait
 from nnef_hw.streaming import argmax, conv, data_movement, eltwise, pool, softmax, table
@@ -84,21 +82,9 @@ def _ports(
 ) -> tuple[Port, ...]:
     """Return the ports of inputs or outputs, given how they are streamed."""
     ports: list[Port] = []
-    for label, name in zip(_labels(prefix, names), names, strict=True):
+    for label, name in zip(port_labels(prefix, names), names, strict=True):
         stream = sent[name]
         qtype = graph.tensor(stream.tensor).qtype
         assert qtype is not None
         ports.append(Port(label, streams[stream.tensor], stream.image, qtype.bits, qtype.signed))
     return tuple(ports)
-
-
-def _labels(prefix: str, names: Sequence[str]) -> list[str]:
-    """Return different identifiers, without two underscores in a row: these end a port's name."""
-    if len(names) == 1:
-        return [prefix]
-    labels: list[str] = []
-    for name in names:
-        label = re.sub(r"[\W_]+", "_", f"{prefix}_{name}", flags=re.ASCII).rstrip("_")
-        others = (f"{label}_{n}" for n in count(2))
-        labels.append(next(text for text in chain([label], others) if text not in labels))
-    return labels

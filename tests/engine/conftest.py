@@ -21,34 +21,38 @@ def run_engine(rng):
     """
 
     def run(plan, graph, frames=2, stall=0.0):
-        [name], [output] = graph.inputs, graph.outputs
-        tensor = graph.tensor(name)
-        shape = (frames, *sample_extents(tensor.shape))
-        codes = rng.integers(tensor.qtype.lo, tensor.qtype.hi + 1, shape)
-        [source], [sink] = plan.inputs, plan.outputs
-        beats = to_stream(codes, source).reshape(frames, -1)
-        items = [
-            {"data": [int(code)], "last": n == source.beats - 1}
-            for frame in beats
-            for n, code in enumerate(frame)
-        ]
+        codes = {}
+        for name in graph.inputs:
+            tensor = graph.tensor(name)
+            shape = (frames, *sample_extents(tensor.shape))
+            codes[name] = rng.integers(tensor.qtype.lo, tensor.qtype.hi + 1, shape)
+        fed = {}
+        for name, source in zip(graph.inputs, plan.inputs, strict=True):
+            beats = to_stream(codes[name], source).reshape(frames, -1)
+            fed[source.name] = [
+                {"data": [int(code)], "last": n == source.beats - 1}
+                for frame in beats
+                for n, code in enumerate(frame)
+            ]
         component = EngineAccelerator(plan)
         design = plan.design
-        fed = {"i": items}
         if design.ring_words:
             fed["feed"] = [*image_beats(design)] * frames
             assert len(fed["feed"]) == frames * design.image_words
         done = run_streams(
-            component, fed, {"o": frames * sink.beats}, rng=rng, stall=stall,
-            idle_limit=4 * plan.latency + 100,
+            component, fed, {sink.name: frames * sink.beats for sink in plan.outputs}, rng=rng,
+            stall=stall, idle_limit=4 * plan.latency + 100,
         )  # fmt: skip
-        found = [item.data[0] for item in done.items["o"]]
-        expected = to_stream(run_fixed(graph, {name: codes})[output], sink).ravel()
-        assert found == expected.tolist()
-        assert [item.last for item in done.items["o"]] == ([*[0] * (sink.beats - 1), 1] * frames)
+        expected, ends = run_fixed(graph, codes), []
+        for output, sink in zip(graph.outputs, plan.outputs, strict=True):
+            found = [item.data[0] for item in done.items[sink.name]]
+            assert found == to_stream(expected[output], sink).ravel().tolist(), output
+            lasts = [item.last for item in done.items[sink.name]]
+            assert lasts == [*[0] * (sink.beats - 1), 1] * frames
+            ends.append(np.array(done.out_cycles[sink.name])[sink.beats - 1 :: sink.beats])
         if not stall:
-            ends = np.array(done.out_cycles["o"])[sink.beats - 1 :: sink.beats]
-            assert ends[0] - done.in_cycles["i"][0] == plan.latency
+            ends = np.max(ends, axis=0)
+            assert ends[0] - done.in_cycles[plan.inputs[0].name][0] == plan.latency
             predicted = np.diff(simulate_frames(design, frames).last_outputs)
             assert np.diff(ends).tolist() == predicted.tolist()
             assert (predicted[plan.settling - 1 :] == plan.interval).all()

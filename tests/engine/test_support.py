@@ -56,15 +56,6 @@ def test_operands_that_are_broadcast_or_constant(builder, rng):
     assert constant.startswith("net.nnef:4: ")
 
 
-def test_several_outputs(rng):
-    builder = GraphBuilder()
-    x = builder.input("x", (1, 2, 2, 2))
-    one = builder.conv(x, rng.normal(size=(2, 2, 1, 1)))
-    two = builder.conv(one, rng.normal(size=(2, 2, 1, 1)))
-    [error] = ENGINE.problems(simplify(builder.build(one, two)))
-    assert "the model has 2 outputs; the engine takes one" in str(error)
-
-
 def test_wide_codes(builder, rng, fix):
     builder.conv("x", rng.normal(size=(4, 4, 1, 1)), name="wide")
     texts = [str(error) for error in ENGINE.problems(fix(builder.build(), activation_bits=12))]

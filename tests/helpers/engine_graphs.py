@@ -14,6 +14,9 @@ class EngineNetwork:
         self.shape = (int(rng.integers(1, 7)), int(rng.integers(2, 9)), int(rng.integers(1, 9)))
         self.name = self.builder.input("x", (1, *self.shape))
         self.kept = []
+        if rng.random() < 0.3:
+            self.kept.append((self.builder.input("y", (1, *self.shape)), self.shape))
+            self._sum()
 
     def grow(self):
         """Add an operator, and remember its result for sums to come."""
@@ -36,7 +39,11 @@ class EngineNetwork:
             end = ends[self.rng.integers(len(ends))]
             if end is not None and outputs > 1:
                 self.name = self.builder.op(end, self.name, axes=[1])
-        return self.builder.build(self.name)
+        others = []
+        if self.kept and self.rng.random() < 0.4:
+            inputs = [name for name, _ in self.kept if name not in "xy"]
+            others = inputs[: int(self.rng.integers(1, 3))]
+        return self.builder.build(self.name, *(x for x in others if x != self.name))
 
     def _window(self):
         """Kernel, stride, dilation and padding, per axis, that fit the image."""
