@@ -101,12 +101,20 @@ class SharedEngine(wiring.Component):
             array.word.eq(sequencer.word),
             array.by_lane.eq(parameters.by_lane),
             array.takes_maximum.eq(parameters.maximum),
+            *([array.gathers.eq(parameters.gathers)] if part.gathers else []),
             array.codes.eq(word),
             array.weights.eq(found),
         ]
         operands = m.d.comb if part.direct else m.d.sync
+        read = codes.read_data
+        if part.gathers:
+            # A single code comes as that of the first lane.
+            lane = Signal(part.lane_bits)
+            m.d.sync += lane.eq(sequencer.word.lane)
+            first = read.word_select(Mux(parameters.gathers, lane, 0), CODE_BITS)
+            read = Cat(first, read[CODE_BITS:])
         operands += [
-            word.eq(Mux(inside, codes.read_data, parameters.pad.replicate(part.lanes))),
+            word.eq(Mux(inside, read, parameters.pad.replicate(part.lanes))),
             found.eq(words["weight"]),
         ]
         m.d.sync += inside.eq(sequencer.word.inside | sender.is_active)

@@ -46,6 +46,9 @@ class EngineArray(wiring.Component):
         The word that is read, ``part.operand_stage`` cycles before its codes and weights come.
     by_lane, takes_maximum : In(1)
         How results are made; as the word is read, and until its sums are kept.
+    gathers : In(1)
+        Every word has one result, of the first lane, and these go to words one after the other;
+        only if there are such layers.
     adds : In(1)
         Results leave ``part.residual_cycles`` cycles apart; only if that is more than one.
     codes : In(lanes * 8)
@@ -66,6 +69,7 @@ class EngineArray(wiring.Component):
             "weights": In(part.multipliers * CODE_BITS),
             "result": Out(result_layout(part, acc=signed(part.acc_bits))),
             **({"adds": In(1)} if part.residual_cycles > 1 else {}),
+            **({"gathers": In(1)} if part.gathers else {}),
         })
 
     def elaborate(self, platform):
@@ -199,15 +203,20 @@ class EngineArray(wiring.Component):
                 following = kept[n + 1] if n + 1 < part.rows else total
                 m.d.sync += total.eq(Mux(keep, sums[n], following))
 
-        place = self._place(m)
+        place, next_constant = self._place(m)
         remaining = Signal(part.fields["results"])
         lane = Signal(range(part.lanes))
         constant = Signal(part.fields["constant"])
         write = Signal(part.fields["write"])
+        first_lane = Const(0)
+        if part.gathers:
+            first_lane = Signal.like(lane, name="first_lane")
+            with m.If(keep & self.gathers):
+                m.d.sync += first_lane.eq(first_lane + 1)
         with m.If(keep):
             m.d.sync += [
                 remaining.eq(place.results),
-                lane.eq(0),
+                lane.eq(first_lane),
                 write.eq(place.write),
             ]
         with m.Elif((remaining != 0) & moves):
@@ -216,7 +225,7 @@ class EngineArray(wiring.Component):
                 with m.If(lane == part.lanes - 1):
                     m.d.sync += write.eq(write + 1)
         with m.If(soon):
-            m.d.sync += constant.eq(place.constant)
+            m.d.sync += constant.eq(next_constant)
         with m.Elif(keep | moves):
             m.d.sync += constant.eq(constant + 1)
         m.d.comb += [
@@ -231,8 +240,9 @@ class EngineArray(wiring.Component):
     def _place(self, m):
         """Return where the results go of the pass whose sums are kept in this cycle.
 
-        The last words of two such passes are at least ``lanes`` cycles apart, so that registers
-        which wait in between hold it.
+        And the constant of the one whose sums are kept in the next cycle. The last words of two
+        such passes are at least ``lanes`` cycles apart, so that registers which wait in between
+        hold it; where they may come in every cycle, it comes exactly when it is needed.
         """
         part, word = self.part, self.word
         layout = data.StructLayout({
@@ -240,7 +250,10 @@ class EngineArray(wiring.Component):
         })
         place = layout(Cat(word.results, word.constant, word.write))
         arrives = word.valid & word.keep
-        for n in range(max(0, part.keep_stage(by_lane=False) - part.lanes - 1)):
+        waits = max(0, part.keep_stage(by_lane=False) - part.lanes - 1)
+        if part.gathers:
+            waits = part.keep_stage(by_lane=True) - 2
+        for n in range(waits):
             later = Signal(layout, name=f"place{n}", reset_less=True)
             arrives_later = Signal(name=f"arrives{n}")
             m.d.sync += [later.eq(place), arrives_later.eq(arrives)]
@@ -248,4 +261,6 @@ class EngineArray(wiring.Component):
         held = Signal(layout, name="place", reset_less=True)
         with m.If(arrives):
             m.d.sync += held.eq(place)
-        return held
+        if not part.gathers:
+            return held, held.constant
+        return held, Mux(self.by_lane, place.constant, held.constant)

@@ -164,7 +164,7 @@ class EngineSender(wiring.Component):
             "done": Out(1),
             "parameters": In(parameter_layout(part)),
             "is_active": Out(1),
-            "address": Out(part.fields["read"]),
+            "address": Out(part.fields["read"] - part.lane_bits),
             "word": In(part.word_bits),
         })
 
@@ -213,7 +213,7 @@ class EngineSender(wiring.Component):
             m.d.sync += [
                 self.is_active.eq(1),
                 reading.eq(1),
-                self.address.eq(parameters.read),
+                self.address.eq(parameters.read[part.lane_bits :]),
                 pixel.eq(0),
                 block.eq(0),
                 lane.eq(0),

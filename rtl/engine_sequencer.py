@@ -23,7 +23,9 @@ def word_layout(part: Engine):
 
     ``fresh`` begins new sums, ``shift`` moves those of every row to the row before; ``keep`` ends a
     pass whose sums are results, ``results`` of them. A word that is not ``inside`` is padding.
+    ``lane`` tells which of its codes is read, if that is one.
     """
+    widths = {name: part.fields[name] for name in ("read", "weight", "constant", "write")}
     return data.StructLayout({
         "valid": 1,
         "fresh": 1,
@@ -31,7 +33,9 @@ def word_layout(part: Engine):
         "keep": 1,
         "inside": 1,
         "results": part.fields["results"],
-        **{name: part.fields[name] for name in ("read", "weight", "constant", "write")},
+        **({"lane": part.lane_bits} if part.gathers else {}),
+        **widths,
+        "read": part.fields["read"] - part.lane_bits,
     })
 
 
@@ -116,7 +120,7 @@ class EngineSequencer(wiring.Component):
         may_read = Signal()
         # The last results have been made when the fields that they need change.
         is_free = remaining <= 1 + part.late_ahead
-        if part.streamed:
+        if "follows" in part.fields:
             # Parts of a layer need not wait for what those before them have computed.
             is_free |= self.parameters.follows
         m.d.comb += may_read.eq(
@@ -194,14 +198,16 @@ class EngineSequencer(wiring.Component):
         m.d.comb += is_final.eq(lower)
 
         step = counters[PASS_LEVEL]
+        # Every word is a pass.
+        gathers = parameters.gathers if part.gathers else Const(0)
         keep, is_first, slides = Signal(), Signal(), Signal()
         results = Signal(part.fields["results"])
         # Where results leave more slowly than that, passes have as many words.
         hold = Signal(range(part.rows))
         m.d.comb += [
-            is_first.eq(Cat(*counters[:PASS_LEVEL]) == 0),
+            is_first.eq((Cat(*counters[:PASS_LEVEL]) == 0) | gathers),
             slides.eq(parameters.slides & (step != 0)),
-            keep.eq(moves[PASS_LEVEL] & (step >= parameters.silent)),
+            keep.eq((moves[PASS_LEVEL] & (step >= parameters.silent)) | gathers),
             results.eq(Mux(ended[PASS_LEVEL], parameters.last_results, parameters.results)),
         ]
         with m.If(issue & keep):
@@ -232,5 +238,8 @@ class EngineSequencer(wiring.Component):
             self.word.inside.eq(
                 (places["y"] < parameters.height) & (places["x"] < parameters.width)
             ),
-            *(self.word[name].eq(places[name]) for name in ("read", "weight", "constant", "write")),
+            *(self.word[name].eq(places[name]) for name in ("weight", "constant", "write")),
+            self.word.read.eq(places["read"][part.lane_bits :]),
         ]
+        if part.gathers:
+            m.d.comb += self.word.lane.eq(places["read"])

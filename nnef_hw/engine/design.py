@@ -93,6 +93,8 @@ class Design(Program):
         if instruction.nest is not None:
             rows[:LEVELS] = self._loops(instruction.nest)
         fields = {"kind": int(instruction.kind), **instruction.fields}
+        if engine.gathers and not (instruction.nest and instruction.nest.in_codes):
+            fields["read"] = fields.get("read", 0) * engine.lanes
         known = engine.fields.keys() | engine.same_fields.keys()
         assert fields.keys() <= known | {"adds"}, fields.keys()
         for name, (row, bit) in engine.parameters.items():
@@ -109,6 +111,8 @@ class Design(Program):
                     value = nest.counts[level] - 1
                 else:
                     value = steps[name.removesuffix("_step")][level]
+                    if name == "read_step" and self.engine.gathers and not nest.in_codes:
+                        value *= self.engine.lanes
                 word |= (value & ((1 << width) - 1)) << bit
                 bit += width
             yield word

@@ -155,12 +155,13 @@ class Residual:
 
 
 class Places(NamedTuple):
-    """First words of a layer's operand, weights, constants and result in their memories."""
+    """First words of a layer's operands, weights, constants and result in their memories."""
 
     read: int
     weight: int
     constant: int
     write: int
+    others: tuple[int, ...] = ()
 
 
 class Most(NamedTuple):
@@ -199,6 +200,7 @@ class Layer(ABC):
     label: ClassVar[str]
     by_lane: ClassVar[bool] = True
     maximum: ClassVar[bool] = False
+    gathers: ClassVar[bool] = False
 
     node: Node
     tensor: str
@@ -216,10 +218,20 @@ class Layer(ABC):
         return self.tensor
 
     @property
+    def read_tensors(self) -> tuple[str, ...]:
+        """Names of the tensors that the array reads."""
+        return (self.operand,)
+
+    @property
     def operands(self) -> tuple[str, ...]:
-        """Names of the tensors that it reads."""
+        """Names of these, and of what is added."""
         others = () if self.residual is None else (self.residual.tensor,)
-        return (self.operand, *others)
+        return (*self.read_tensors, *others)
+
+    @property
+    def may_add(self) -> bool:
+        """Whether another tensor may be added to its codes: nothing is behind its sums yet."""
+        return self.residual is None and self.table is None
 
     @property
     def macs(self) -> int:

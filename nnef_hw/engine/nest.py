@@ -25,11 +25,14 @@ class Nest:
         What one iteration of each loop adds, for every quantity (:data:`.QUANTITIES`).
     starts
         Where each quantity begins.
+    in_codes
+        Whether ``read`` counts codes, not words.
     """
 
     counts: tuple[int, ...]
     strides: Mapping[str, tuple[int, ...]]
     starts: Mapping[str, int]
+    in_codes: bool = False
 
     def __post_init__(self) -> None:
         assert len(self.counts) == LEVELS, self.counts

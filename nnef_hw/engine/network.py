@@ -7,18 +7,18 @@ from typing import Any
 
 from nnef_hw.architecture import Port, port_labels
 from nnef_hw.devices import Device
-from nnef_hw.engine import conv, depthwise, pool
+from nnef_hw.engine import conv, depthwise, gather, pool
 from nnef_hw.engine.conv import ConvLayer
 from nnef_hw.engine.layer import Call, Format, Image, Layer, Residual, lowers
 from nnef_hw.engine.pool import engine_table
-from nnef_hw.engine.support import check_engine, find_tails, memory_image
+from nnef_hw.engine.support import check_engine, find_move, find_tails, memory_image
 from nnef_hw.engine.tail import Tail
 from nnef_hw.errors import raise_all
 from nnef_hw.ir import Graph, HostStream, Node, StreamOrder, Trait
 
 __all__ = ["Loading", "Network", "lower"]
 
-LAYERS = (conv, depthwise, pool)
+LAYERS = (conv, depthwise, gather, pool)
 """The modules that register how nodes become layers."""
 
 
@@ -138,6 +138,11 @@ class Network:
     sources: tuple[Source, ...]
     sinks: tuple[Sink, ...]
 
+    def fits(self, lanes: int) -> bool:
+        """Whether codes that change their places do so in words of so many."""
+        moves = (layer for layer in self.layers if isinstance(layer, gather.GatherLayer))
+        return all(layer.fits(lanes) for layer in moves)
+
     def loading(self, lanes: int) -> tuple[tuple[Loading, ...], tuple[Layer, ...]]:
         """Return how inputs are loaded for words of so many codes, and the layers that follow."""
         loadings, layers = [], list(self.layers)
@@ -176,7 +181,13 @@ def lower(graph: Graph, device: Device) -> Network:
         if node.name in tail_names:
             continue
         if node.has(Trait.MOVES):
-            tensors.setdefault(node.name, tensors[node.inputs[0]])
+            move = find_move(graph, order, node)
+            if move is None:
+                tensors.setdefault(node.name, tensors[node.inputs[0]])
+            else:
+                call = Call(graph, replace(node, inputs=(order.origin(node.name)[0],)), tensors)
+                layers.append(gather.lower_move(call, move))
+                tensors[node.name] = node.name
             continue
         tensors[node.name] = node.name
         call = Call(graph, node, tensors)
@@ -219,7 +230,7 @@ def _port(name: str, graph: Graph, stream: HostStream, tensor: str) -> Port:
 def _may_add(call: Call, layer: Layer) -> bool:
     """Whether a layer has nothing behind its sums yet, and the operands are two tensors."""
     names = {call.tensors[name] for name in call.node.inputs}
-    return len(names) > 1 and layer.residual is None and layer.table is None
+    return len(names) > 1 and layer.may_add
 
 
 def _put_longer_last(call: Call, layers: list[Layer]) -> None:

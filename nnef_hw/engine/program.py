@@ -132,7 +132,7 @@ class Program:
         depth, width = SPRAM_SHAPE
         if 2 * self.shape.lanes * CODE_BITS // width > self.device.spram:
             return None
-        apart = [(layer.operand, layer.tensor) for layer in self.layers]
+        apart = [(name, layer.tensor) for layer in self.layers for name in layer.read_tensors]
         return allocate_banks(self.stays, apart, depth)
 
     @cached_property
@@ -209,7 +209,9 @@ class Program:
         weight = constant = 0
         most = Most(self.ring_words // 2, RING_CONSTANTS // 4) if self.ring_words else None
         for layer in self.layers:
-            places = Places(self.places[layer.operand], weight, constant, self.places[layer.tensor])
+            read, *others = (self.places[name] for name in layer.read_tensors)
+            write = self.places[layer.tensor]
+            places = Places(read, weight, constant, write, tuple(others))
             found.append(parts := layer.parts(self.shape, places, most))
             longest = max(len(part.weights) for part in parts)
             if most is not None and longest > self.ring_words:
@@ -221,6 +223,11 @@ class Program:
             weight += parts[-1].weights.stop
             constant += parts[-1].constants.stop
         return tuple(found)
+
+    @property
+    def divides(self) -> bool:
+        """Whether layers may be several instructions."""
+        return self.ring_words > 0 or any(len(parts) > 1 for parts in self.parts)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -254,10 +261,10 @@ class Program:
             }  # fmt: skip
             for part in parts:
                 own = {"results": part.passes[0].results, "last_results": part.passes[-1].results}
+                if self.divides:
+                    own["follows"] = int(part is not parts[0])
                 if self.ring_words:
-                    follows = int(part is not parts[0])
-                    own |= {"weights": len(part.weights), "constants": len(part.constants),
-                            "follows": follows}  # fmt: skip
+                    own |= {"weights": len(part.weights), "constants": len(part.constants)}
                 yield Instruction(
                     Kind.RUN, {**fields, **own, **part.nest.starts}, part.nest,
                     _moved(part.weights, weight), _moved(part.constants, constant),

@@ -120,7 +120,11 @@ def _fields(program: Program, weight_words: int, constant_words: int) -> tuple[d
         fields |= {"looks_up": 1, "table": _bits([len(program.tables) - 1])}
     if program.ring_words:
         fields |= {"weights": program.ring_words.bit_length(),
-                   "constants": RING_CONSTANTS.bit_length(), "follows": 1}  # fmt: skip
+                   "constants": RING_CONSTANTS.bit_length()}  # fmt: skip
+    if program.divides:
+        fields["follows"] = 1
+    if any(layer.gathers for layer in program.layers):
+        fields["gathers"] = 1
     if program.ports > 1:
         fields["port"] = _bits([program.ports - 1])
     for name in (
@@ -135,7 +139,9 @@ def _address_bits(
     program: Program, run: Sequence[Instruction], weight_words: int, constant_words: int
 ) -> dict[str, int]:
     words = program.memory[1]
-    depths = {"read": words, "write": words, "weight": weight_words, "constant": constant_words}
+    gathers = any(layer.gathers for layer in program.layers)
+    codes = words * program.shape.lanes if gathers else words
+    depths = {"read": codes, "write": words, "weight": weight_words, "constant": constant_words}
     widths = {name: max(1, (depth - 1).bit_length()) for name, depth in depths.items()}
     for name in ("y", "x"):
         extremes = [x.nest.extremes(name) for x in run if x.nest is not None]

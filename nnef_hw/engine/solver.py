@@ -65,6 +65,8 @@ def schedule_engine(
 def _plans(network: Network, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:
     """Yield engines of every size: all in block RAM, or from a memory."""
     for size in SIZES:
+        if not network.fits(size.lanes):
+            continue
         yield EnginePlan.of(Design(network, size, target.device), target, clock_mhz)
         for store in stores(target, clock_mhz or target.clock_mhz):
             plans = list(_rings(Design(network, size, target.device, 0, store), target, clock_mhz))
@@ -101,7 +103,8 @@ def check_memory(graph: Graph, target: Target) -> None:
     network = lower(graph, target.device)
     if any(stores(target, target.clock_mhz)):
         return
-    engines = [Design(network, size, target.device).engine for size in SIZES]
+    sizes = (size for size in SIZES if network.fits(size.lanes))
+    engines = [Design(network, size, target.device).engine for size in sizes]
     counts = [engine.weight_memories[0].count for engine in engines]
     if min(counts) > target.device.bram:
         raise TargetError(

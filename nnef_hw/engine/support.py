@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from nnef_hw.engine.layer import lowers
+from nnef_hw.engine.gather import Piece, is_gathered, move_piece, nest_of
+from nnef_hw.engine.layer import ANYWHERE, Image, lowers
 from nnef_hw.engine.tail import tails
 from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.ir import Graph, Node, StreamOrder, Tensor, Trait, image_shape
@@ -13,9 +14,14 @@ from nnef_hw.ir.operators import ConvAttributes, PoolAttributes, WindowAttribute
 from nnef_hw.numerics import AddRequant, Requant
 from nnef_hw.parts.engine import CODE_BITS
 
-__all__ = ["check_engine", "find_tails", "memory_image"]
+__all__ = ["check_engine", "find_move", "find_tails", "memory_image"]
 
 STREAM = "use --arch streaming"
+_LEAST_LANES = 4
+_UNEVEN = (
+    f"its codes do not go from words to words of {_LEAST_LANES}: their numbers along its axes are "
+    "no multiples of that"
+)
 
 
 def check_engine(graph: Graph) -> list[NnefHwError]:
@@ -112,7 +118,8 @@ def _problems(
         where = " but at the end of a network" if node.op in tails else ""
         yield f"the engine does not compute it yet{where}", STREAM
         return
-    for name in (*node.inputs[:1], *node.outputs):
+    gathers = is_gathered(node)
+    for name in (*node.inputs[: None if gathers else 1], *node.outputs):
         shape = graph.tensor(name).shape
         if image_shape(shape) is None:
             yield (
@@ -120,6 +127,8 @@ def _problems(
                 "use [1, C] or [1, C, H, W]",
             )
             return
+    if gathers:
+        yield from _gathers(graph, node)
     if node.has(Trait.ARITHMETIC):
         shapes = [graph.tensor(name).shape for name in (*node.inputs, node.name)]
         if any(graph.tensor(name).data is not None for name in node.inputs):
@@ -139,17 +148,50 @@ def _problems(
                 yield "its weights less their zero point exceed 8 bits", STREAM
 
 
+def find_move(graph: Graph, order: StreamOrder, node: Node) -> Piece | None:
+    """Return what a reshape or transpose changes in memory; None if nothing.
+
+    Steps on the way need not exist.
+    """
+    target = image_shape(graph.tensor(node.name).shape)
+    reordering = order.reordering(node.name) if node.name in order.moved else None
+    if target is None or reordering is None:
+        return None
+    image = memory_image(graph, order, order.origin(node.name)[0])
+    if reordering.is_trivial and image == target:
+        return None
+    return move_piece(Image(*image), Image(*target), reordering)
+
+
 def _moves(graph: Graph, node: Node, order: StreamOrder) -> Iterator[tuple[str, str]]:
-    """Only what leaves the image as it is costs nothing; steps on the way need not exist."""
     if node.name not in order.moved:
         return
-    origin, _ = order.origin(node.name)
+    target = image_shape(graph.tensor(node.name).shape)
     reordering = order.reordering(node.name)
-    stays = reordering is not None and reordering.is_trivial
-    if not stays or memory_image(graph, order, origin) != image_shape(
-        graph.tensor(node.name).shape
-    ):
-        yield "the engine does not reorder codes yet", STREAM
+    image = memory_image(graph, order, order.origin(node.name)[0])
+    if target is None:
+        shape = list(graph.tensor(node.name).shape)
+        yield f"its result of shape {shape} is no image", "use [1, C] or [1, C, H, W]"
+    elif reordering is None:
+        yield "it takes apart what a transpose has put together", STREAM
+    elif not reordering.is_trivial or image != target:
+        piece = move_piece(Image(*image), Image(*target), reordering)
+        if piece is None or nest_of(piece, _LEAST_LANES, ANYWHERE) is None:
+            yield _UNEVEN, STREAM
+
+
+def _gathers(graph: Graph, node: Node) -> Iterator[tuple[str, str]]:
+    """Yield what keeps codes from going to other places."""
+    if any(graph.tensor(name).data is not None for name in node.inputs):
+        yield "a constant operand is not computed", STREAM
+        return
+    formats = {graph.tensor(name).qtype for name in (*node.inputs, node.name)}
+    if len(formats) > 1:
+        yield "its operands have other formats than its result", STREAM
+    if node.op == "concat" and node.attrs["axis"] == 1:
+        shapes = [graph.tensor(name).shape for name in node.inputs[:-1]]
+        if any(shape[1] % _LEAST_LANES for shape in shapes):
+            yield f"channels of an operand before others are no multiple of {_LEAST_LANES}", STREAM
 
 
 def _windows(node: Node) -> Iterator[tuple[str, str]]:

@@ -44,8 +44,8 @@ TABLES_FLAG = BEAT_BITS - 1
 SIGNED_FIELDS = ("own_factor", "other_factor", "offset")
 _RING_ROWS = 256
 _LATE = frozenset({
-    "by_lane", "maximum", "adds", "shares", "zero_point", "low", "high", "other", "sum_low",
-    "sum_high", "own_factor", "other_factor", "offset", "looks_up", "table",
+    "by_lane", "maximum", "gathers", "adds", "shares", "zero_point", "low", "high", "other",
+    "sum_low", "sum_high", "own_factor", "other_factor", "offset", "looks_up", "table",
 })  # fmt: skip
 LEVELS = 6
 """Loops of a layer; level 0 is the innermost."""
@@ -226,6 +226,16 @@ class Engine:
     def shares(self) -> bool:
         """Whether what is added may be in the bank that is read, for which no word is issued."""
         return "shares" in self.fields
+
+    @property
+    def gathers(self) -> bool:
+        """Whether there are layers of which every word that is read gives one code."""
+        return "gathers" in self.fields
+
+    @property
+    def lane_bits(self) -> int:
+        """Lowest bits of what is read which tell a lane: where single codes are read."""
+        return (self.lanes - 1).bit_length() if self.gathers else 0
 
     def other_stage(self, *, by_lane: bool) -> int:
         """Return the cycles from the issue of a pass's last word to that in which none is, then.

@@ -364,3 +364,22 @@ def test_an_input_without_rows(builder, fix, run_engine):
     plan = planned(graph)
     assert plan.inputs[0].image == (1, 1, 60)
     run_engine(plan, graph)
+
+
+@pytest.mark.parametrize(("lanes", "ring_words", "frames"), [(4, 0, 1), (8, 32, 2)])
+def test_codes_change_their_places(builder, fix, run_engine, lanes, ring_words, frames):
+    """Single codes are read, of any lane: parts, repetitions, borders, other orders."""
+    x = builder.input("x", (1, 8, 2, 3))
+    y = builder.op("slice", x, axes=[1], begin=[3], end=[6], stride=[1])
+    y = builder.op("nearest_upsample", y, factor=[2, 2])
+    y = builder.op("tanh", conv(builder, y, 8, 3, 1))
+    y = builder.op("slice", y, axes=[2], begin=[1], end=[3], stride=[1])
+    z = builder.op("concat", y, conv(builder, y, 4, 8, 1), axis=1, shape=[1, 12, 2, 6])
+    z = builder.op("slice", z, axes=[3], begin=[1], end=[4], stride=[1])
+    z = builder.op("transpose", builder.op("relu", conv(builder, z, 8, 12, 1)), axes=[0, 3, 2, 1])
+    conv(builder, z, 4, 3, 1)
+    graph = fix(builder.build())
+    plan = planned(graph, 8, lanes, ring_words)
+    assert plan.design.engine.gathers
+    assert sum(layer.gathers for layer in plan.design.layers) == 6
+    run_engine(plan, graph, frames=frames)

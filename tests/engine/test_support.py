@@ -5,7 +5,10 @@ import pytest
 
 from nnef_hw.boards import find_board
 from nnef_hw.engine.architecture import SharedArray
+from nnef_hw.engine.gather import move_piece, nest_of
+from nnef_hw.engine.layer import ANYWHERE, Image
 from nnef_hw.errors import TargetError, UsageError
+from nnef_hw.ir import Reordering
 from nnef_hw.passes import simplify
 from nnef_hw.testing import GraphBuilder
 
@@ -46,14 +49,34 @@ def test_averages_without_padding(builder, rng):
     assert "avg_pool 'mean': averages that leave padding out" in text
 
 
-def test_operands_that_are_broadcast_or_constant(builder, rng):
+def test_constant_operands(builder, rng):
+    """One that is broadcast is no reason: it is repeated first."""
     x = builder.conv("x", rng.normal(size=(4, 4, 1, 1)))
     y = builder.pool("avg_pool", x, 4)
     total = builder.op("add", x, y, name="sum")
     builder.op("add", total, rng.normal(size=(1, 4, 4, 4)), name="more")
-    broadcast, constant = refused(builder)
-    assert "nearest_upsample 'sum_repeated': the engine does not compute it yet" in broadcast
+    [constant] = refused(builder)
     assert constant.startswith("net.nnef:4: ")
+
+
+def test_codes_that_do_not_fill_words(builder, rng):
+    """Three channels are not the beginning of the word with the fourth one."""
+    x = builder.conv("x", rng.normal(size=(3, 4, 1, 1)))
+    builder.op("concat", x, "x", axis=1, shape=[1, 7, 4, 4], name="joined")
+    [joined] = refused(builder)
+    assert "concat 'joined': channels of an operand before others are no multiple of 4" in joined
+
+
+@pytest.mark.parametrize(
+    ("channels", "into", "works"), [(2, 32, True), (2, 4, True), (6, 3, True), (6, 12, False)]
+)
+def test_streams_of_other_pixels(channels, into, works):
+    """The codes of a word are whole loops, or a part of one."""
+    volume = 16 * channels
+    target = Image(1, volume // into, into)
+    piece = move_piece(Image(1, 16, channels), target, Reordering((1, 1, volume), (0, 1, 2)))
+    assert piece is not None
+    assert (nest_of(piece, 4, ANYWHERE) is not None) == works
 
 
 def test_wide_codes(builder, rng, fix):

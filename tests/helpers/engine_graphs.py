@@ -22,6 +22,7 @@ class EngineNetwork:
         """Add an operator, and remember its result for sums to come."""
         kinds = [
             self._conv, self._conv, self._depthwise, self._pool, self._sum, self._function,
+            self._move, self._move,
         ]  # fmt: skip
         kinds[self.rng.integers(len(kinds))]()
         self.kept.append((self.name, self.shape))
@@ -91,6 +92,49 @@ class EngineNetwork:
     def _function(self):
         functions = ["tanh", "sigmoid", "abs", "neg"]
         self.name = self.builder.op(functions[self.rng.integers(4)], self.name)
+
+    def _move(self):
+        """Take a part, repeat pixels, spread channels, put a border around, or join two tensors."""
+        op = ["slice", "nearest_upsample", "depth_to_space", "pad", "concat", "transpose"][
+            self.rng.integers(6)
+        ]
+        channels, *image = self.shape
+        attrs = {}
+        if op == "slice":
+            axis = int(self.rng.integers(1, 4))
+            begin = int(self.rng.integers(self.shape[axis - 1]))
+            end = int(self.rng.integers(begin, self.shape[axis - 1])) + 1
+            attrs = {"axes": [axis], "begin": [begin], "end": [end], "stride": [1]}
+            image = [channels, *image]
+            image[axis - 1] = end - begin
+            channels, *image = image
+        elif op == "concat":
+            self._filter(4 * int(self.rng.integers(1, 3)), channels, 1)
+            axis = int(self.rng.integers(1, 4))
+            extents = list(self.shape)
+            extents[axis - 1] *= 2
+            other = self.builder.op("tanh", self.name)
+            self.name = self.builder.op(op, self.name, other, axis=axis, shape=[1, *extents])
+            self.shape = tuple(extents)
+            return
+        elif op == "pad":
+            padding = [tuple(map(int, self.rng.integers(0, 3, 2))) for _ in range(2)]
+            attrs = {"padding": [(0, 0), (0, 0), *padding], "border": "constant", "value": 0.0}
+            image = [n + sum(pad) for n, pad in zip(image, padding, strict=True)]
+        elif op == "transpose":
+            attrs = {"axes": [0, 3, 2, 1]}
+            (channels, *image) = image[1], image[0], channels
+        else:
+            factors = [int(x) for x in self.rng.integers(1, 4, 2)]
+            image = [n * f for n, f in zip(image, factors, strict=True)]
+            if op == "depth_to_space":
+                own = int(self.rng.integers(1, 4))
+                self._filter(own * factors[0] * factors[1], channels, 1)
+                image = [n * f for n, f in zip(self.shape[1:], factors, strict=True)]
+                channels = own
+            attrs = {"factor": factors}
+        self.name = self.builder.op(op, self.name, **attrs)
+        self.shape = (channels, *image)
 
     def _sum(self):
         others = [name for name, shape in self.kept if shape == self.shape and name != self.name]
