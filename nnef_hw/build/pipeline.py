@@ -240,7 +240,9 @@ def _plan(
     if stream is not None:
         simple, used, rows = windows(simple, samples, stream)
     built = simple if stream is None else stream.steps(simple)[0]
-    candidates = Candidates(able_architectures(options.arch, built))
+    rounding = options.scheme.rounding
+    asked = built if rounding == "author" else built.replaced(rounding=rounding)
+    candidates = Candidates(able_architectures(options.arch, asked))
     drop = options.accuracy_drop
     candidates.each(
         lambda architecture: check_weights(

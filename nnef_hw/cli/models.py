@@ -37,7 +37,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from nnef_hw.report.models import check_file, check_verdict
+    from nnef_hw.report.models import check_file, check_refusals, check_verdict
 
     result = check_file(options.model, **reading(options), stream=streaming(options))
     if options.json:
@@ -46,6 +46,8 @@ def _check(options: argparse.Namespace) -> int:
         for problem in result["problems"]:
             print(f"nnef-hw: {problem}", file=sys.stderr)
         print(check_verdict(options.model, result))
+        for text in check_refusals(result):
+            print(text)
     return 2 if result["problems"] else 0
 
 

@@ -9,7 +9,7 @@ from nnef_hw.engine.gather import Piece, is_gathered, move_piece, nest_of
 from nnef_hw.engine.layer import ANYWHERE, Image, lowers
 from nnef_hw.engine.tail import tails
 from nnef_hw.errors import NnefHwError, UnsupportedError
-from nnef_hw.ir import Graph, Node, StreamOrder, Tensor, Trait, image_shape
+from nnef_hw.ir import Graph, Node, Stage, StreamOrder, Tensor, Trait, image_shape
 from nnef_hw.ir.operators import ConvAttributes, PoolAttributes, WindowAttributes
 from nnef_hw.numerics import AddRequant, Requant
 from nnef_hw.parts.engine import CODE_BITS
@@ -42,6 +42,15 @@ def check_engine(graph: Graph) -> list[NnefHwError]:
             STREAM,
             graph.tensor(name),
         )
+    rounded = list(_tflite_sums(graph))
+    if rounded:
+        more = f" and of {len(rounded) - 1} more" if len(rounded) > 1 else ""
+        refuse(
+            f"the sums of {rounded[0].op} {rounded[0].name!r}{more} are rounded as TensorFlow Lite "
+            "does, which the engine does not do yet",
+            STREAM,
+            rounded[0],
+        )
     if errors:
         return errors
     order = StreamOrder(graph)
@@ -62,6 +71,22 @@ def check_engine(graph: Graph) -> list[NnefHwError]:
     ):
         refuse("the model has nothing to compute in the engine's array", STREAM)
     return errors
+
+
+def _tflite_sums(graph: Graph) -> Iterator[Node]:
+    """Yield nodes whose sums are rounded in another way: of fixed graphs their attributes tell.
+
+    Of others, what the model's author quantized for TensorFlow Lite.
+    """
+    for node in graph.nodes:
+        if graph.stage == Stage.FIXED:
+            requant = node.attrs.get("requant")
+            if requant is not None and not isinstance(requant, Requant | AddRequant):
+                yield node
+        elif graph.rounding == "tflite" and (
+            node.has(Trait.WEIGHTS) or node.has(Trait.ARITHMETIC) or node.op == "avg_pool"
+        ):
+            yield node
 
 
 def find_tails(graph: Graph, order: StreamOrder) -> dict[str, Node]:
@@ -137,9 +162,6 @@ def _problems(
             yield "an operand is broadcast, which the engine does not do yet", STREAM
     if node.has(Trait.WINDOW):
         yield from _windows(node)
-    requant = node.attrs.get("requant")
-    if requant is not None and not isinstance(requant, Requant | AddRequant):
-        yield "its sums are rounded as TensorFlow Lite does, not yet here", STREAM
     if node.has(Trait.WEIGHTS):
         weights = graph.tensor(node.inputs[1])
         if weights.qtype is not None and weights.data is not None:

@@ -27,6 +27,7 @@ from nnef_hw.run.artifacts import BuildFolder
 __all__ = [
     "check_file",
     "check_model",
+    "check_refusals",
     "check_verdict",
     "inspect_build",
     "inspect_file",
@@ -65,6 +66,7 @@ def check_file(
     """
     is_valid: bool | None
     able = dict.fromkeys((architecture.name for architecture in ARCHITECTURES), False)
+    refusals: dict[str, list[str]] = {}
     try:
         graph = load(path, dims=dims, lenient=lenient, outputs=outputs, bind=bind, states=states)
     except UsageError:
@@ -76,6 +78,7 @@ def check_file(
     else:
         found = {one.name: check_model(graph, one, stream) for one in ARCHITECTURES}
         able = {name: not errors for name, errors in found.items()}
+        refusals = {name: list(map(str, errors)) for name, errors in found.items() if errors}
         problems = [] if any(able.values()) else found[ARCHITECTURES[0].name]
         name = graph.name
         is_valid = True
@@ -84,7 +87,16 @@ def check_file(
         "valid": is_valid,
         "architectures": able,
         "problems": [str(problem) for problem in problems],
+        "refusals": refusals,
     }
+
+
+def check_refusals(result: Mapping[str, Any]) -> Iterator[str]:
+    """Say in a line each why a model that can be built cannot be with an architecture."""
+    if not result["problems"]:
+        for name, errors in result["refusals"].items():
+            more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+            yield f"not with --arch {name}: {errors[0].splitlines()[0]}{more}"
 
 
 def check_verdict(path: Path, result: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ def test_check(cli, tiny):
     assert cli("check", tiny / "tiny.nnef.tgz", "--json").json == {
         "model": "tiny", "valid": True, "architectures": {"streaming": True, "engine": True},
         "problems": [],
+        "refusals": {},
     }  # fmt: skip
 
 

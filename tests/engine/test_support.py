@@ -79,6 +79,16 @@ def test_streams_of_other_pixels(channels, into, works):
     assert (nest_of(piece, 4, ANYWHERE) is not None) == works
 
 
+def test_rounding_is_known_of_the_model(builder, rng):
+    """Before it is quantized: what TensorFlow Lite's author chose is kept."""
+    x = builder.conv("x", rng.normal(size=(4, 4, 1, 1)), name="first")
+    builder.conv(x, rng.normal(size=(4, 4, 1, 1)))
+    graph = simplify(builder.build())
+    assert not ENGINE.problems(graph)
+    [error] = ENGINE.problems(graph.replaced(rounding="tflite"))
+    assert "the sums of conv 'first' and of 1 more are rounded as TensorFlow Lite" in str(error)
+
+
 def test_wide_codes(builder, rng, fix):
     builder.conv("x", rng.normal(size=(4, 4, 1, 1)), name="wide")
     texts = [str(error) for error in ENGINE.problems(fix(builder.build(), activation_bits=12))]
