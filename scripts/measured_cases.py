@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from component_cases import component_cases
 
 from nnef_hw.devices import Resources
 from nnef_hw.families import Family
+from nnef_hw.interpolation import Places
 from nnef_hw.streaming import find_board
 from nnef_hw.window import Window
 
@@ -34,10 +35,12 @@ def describe(case: Case) -> dict[str, Any]:
     parameters.pop("ram", None)
     if isinstance(window := parameters.get("window"), Window):
         parameters["window"] = window.to_json()
-    described: dict[str, Any] = json.loads(
-        json.dumps({**parameters, **case.note}, default=lambda chip: chip.name)
-    )
+    described: dict[str, Any] = json.loads(json.dumps({**parameters, **case.note}, default=_plain))
     return described
+
+
+def _plain(value: Any) -> Any:
+    return asdict(value) if isinstance(value, Places) else value.name
 
 
 def measured_cases(family: Family) -> Iterator[tuple[Case, Resources]]:

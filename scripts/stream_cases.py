@@ -9,12 +9,14 @@ import numpy as np
 from cases import CODES, Case
 
 from nnef_hw.devices import Device
+from nnef_hw.interpolation import Places
 from nnef_hw.numerics import QType, choose_add_requant
 from nnef_hw.parts.concat import Concat, Split
 from nnef_hw.parts.constant import Constant
 from nnef_hw.parts.depthtospace import DepthToSpace
 from nnef_hw.parts.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
 from nnef_hw.parts.fifo import BlockFifo
+from nnef_hw.parts.interpolate import Interpolate
 from nnef_hw.parts.pad import Pad
 from nnef_hw.parts.state import State
 from nnef_hw.parts.stream import Fifo, Skid, SumQueue
@@ -41,6 +43,7 @@ def stream_cases(device: Device) -> Iterator[Case]:
     yield from _constants(device)
     yield from _states(device)
     yield from _moves(device)
+    yield from _interpolations(device)
     yield from _queues(device)
 
 
@@ -111,6 +114,23 @@ def _moves(device: Device) -> Iterator[Case]:
             yield Case(Transpose(extents=(height, width, channels), order=order, **memory))
         # Groups of channels that change places in each of so many pixels.
         yield Case(Transpose(extents=(1, 2, 8), order=(0, 2, 1), turns=height * width, **memory))
+
+
+def _interpolations(device: Device) -> Iterator[Case]:
+    for (height, width, channels), (rows, columns), mode, bits in (
+        ((8, 8, 4), (24, 24), "half_pixel", 8),
+        ((28, 28, 1), (96, 96), "asymmetric", 8),
+        ((14, 14, 16), (20, 31), "half_pixel", 8),
+        ((5, 7, 12), (13, 22), "align_corners", 8),
+        ((49, 40, 3), (10, 9), "half_pixel", 8),
+        ((8, 8, 4), (24, 24), "half_pixel", 4),
+        ((14, 14, 8), (20, 31), "half_pixel", 16),
+    ):
+        places = (Places.of(height, rows, mode), Places.of(width, columns, mode))
+        yield Case(Interpolate(
+            rows=places[0], columns=places[1], channels=channels, bits=bits, signed=True,
+            ram=device.ram,
+        ))  # fmt: skip
 
 
 def _queues(device: Device) -> Iterator[Case]:

@@ -10,8 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 BASE = {
-    "errors", "numerics", "tables", "tflite_numerics", "window", "blockram", "devices", "families",
-    "files", "process_group", "protocol", "sources", "stream_rows",
+    "errors", "interpolation", "numerics", "tables", "tflite_numerics", "window", "blockram",
+    "devices", "families", "files", "process_group", "protocol", "sources",
+    "stream_rows",
 }  # fmt: skip
 GRAPH = BASE | {"ir"}
 ALLOWED = {
@@ -33,7 +34,7 @@ ALLOWED = {
     "boards": BASE | {"boards", "memories", "rtl"},
     "samples": GRAPH,
     "testing": GRAPH | {"reference"},
-    "rtl": {"numerics", "tables", "blockram", "parts", "rtl"},
+    "rtl": {"interpolation", "numerics", "tables", "blockram", "parts", "rtl"},
 }
 HARDWARE = {"engine.accelerator", "streaming.accelerator", "streaming.layer_module"}
 WITHOUT_AMARANTH = {*ALLOWED, "run", "report", "cli"} - {"rtl", "boards"}

@@ -58,6 +58,9 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "state": {"counter bits": 2.97, "code bits": 1.02, "table": 1.27, "fixed": 2.7},
     "slice": {"counter bits": 3.08, "fixed": 0.0},
     "pad": {"counter bits": 2.54, "compared bits": 1.83, "fixed": 4.6},
+    "interpolate": {
+        "counter bits": 3.53, "code bits": 34.57, "memory rows": 0.4, "fixed": 288.0,
+    },
     "upsample": {"counter bits": 2.29, "memory rows": 0.4, "fixed": 47.5},
     "depth to space": {"counter bits": 1.42, "memory rows": 0.4, "fixed": 59.3},
     "transpose": {"counter bits": 2.74, "memory rows": 0.94, "fixed": 18.6},

@@ -59,6 +59,9 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "state": {"counter bits": 1.67, "code bits": 1.04, "table": 1.66, "fixed": 7.0},
     "slice": {"counter bits": 2.53, "fixed": 0.0},
     "pad": {"counter bits": 2.05, "compared bits": 0.95, "fixed": 14.8},
+    "interpolate": {
+        "counter bits": 4.73, "code bits": 37.91, "memory rows": 0.0, "fixed": 301.4,
+    },
     "upsample": {"counter bits": 2.66, "memory rows": 0.0, "fixed": 0.0},
     "depth to space": {"counter bits": 2.34, "memory rows": 0.0, "fixed": 13.4},
     "transpose": {"counter bits": 2.77, "memory rows": 0.56, "fixed": 10.6},

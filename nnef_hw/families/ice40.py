@@ -59,6 +59,9 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "state": {"counter bits": 1.54, "code bits": 0.99, "table": 2.41, "fixed": 7.7},
     "slice": {"counter bits": 2.34, "fixed": 0.0},
     "pad": {"counter bits": 1.95, "compared bits": 0.7, "fixed": 15.7},
+    "interpolate": {
+        "counter bits": 2.13, "code bits": 40.9, "memory rows": 0.91, "fixed": 398.7,
+    },
     "upsample": {"counter bits": 2.43, "memory rows": 0.91, "fixed": 0.0},
     "depth to space": {"counter bits": 1.77, "memory rows": 0.91, "fixed": 21.6},
     "transpose": {"counter bits": 2.16, "memory rows": 0.97, "fixed": 16.5},

@@ -15,6 +15,7 @@ from nnef_hw.parts.depthwise import DepthwiseArray
 from nnef_hw.parts.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
 from nnef_hw.parts.fifo import BlockFifo
 from nnef_hw.parts.flash_reader import FlashReader, FlashWords
+from nnef_hw.parts.interpolate import Interpolate
 from nnef_hw.parts.interpolated_table import InterpolatedTable
 from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.pad import Pad
@@ -50,6 +51,7 @@ __all__ = [
     "Fifo",
     "FlashReader",
     "FlashWords",
+    "Interpolate",
     "InterpolatedTable",
     "LineBuffer",
     "MaxPool",

@@ -11,6 +11,7 @@ from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.ir.operators import CanonicalOperator, PerOperator, PoolAttributes
 from nnef_hw.passes.check_data_movement import check_data_movement
 from nnef_hw.passes.editor import channel_values, is_trivial
+from nnef_hw.passes.interpolated_codes import why_not_interpolated
 from nnef_hw.passes.lower_scan import obstacle
 from nnef_hw.passes.names import authors_name
 from nnef_hw.reference.windows import pool_counts
@@ -81,6 +82,11 @@ def _missing(graph: Graph, node: Node) -> Problem:
     """Say why there is no hardware for an operator."""
     if node.op == "scan" and (found := obstacle(graph, node)) is not None:
         return found
+    if node.op == "resize" and graph.rounding == "tflite":
+        source, quant = graph.tensor(node.inputs[0]), graph.tensor(node.name).quant
+        why = why_not_interpolated(node, source.shape, quant) if quant is not None else None
+        if why is not None:
+            return why
     default = "use convolutions, linear layers, pools, functions and arithmetic"
     return "this operator is not supported", _REMEDIES.get(node.op, default)
 
@@ -249,7 +255,7 @@ def _pad(graph: Graph, node: Node) -> Iterator[Problem]:
 
 
 @checks(
-    "begin_steps", "depth_to_space", "join_steps", "last_step", "nearest_upsample",
+    "begin_steps", "depth_to_space", "interpolate", "join_steps", "last_step", "nearest_upsample",
     "reverse_steps", "split_steps",
 )  # fmt: skip
 def _moved(graph: Graph, node: Node) -> Iterator[Problem]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from nnef_hw.ir import Graph, Node, Quantization
 from nnef_hw.passes.along_axis import emit_along_axis
 from nnef_hw.passes.editor import Editor
+from nnef_hw.passes.interpolated_codes import are_codes
 from nnef_hw.reference.registry import Call, evaluate
 
 __all__ = ["LowerMultilinear"]
@@ -89,7 +90,7 @@ def _lower(editor: Editor, node: Node) -> None:
         editor.constant(f"{node.name}_bias", np.zeros((1, channels))),
     )
     exact: dict[str, Any] = {}
-    quant = _integer_weights(kernel) if _is_of_codes(editor, node) else None
+    quant = _integer_weights(kernel) if are_codes(editor, node) else None
     if quant is not None:
         editor.tensors[inputs[1]] = replace(editor.tensors[inputs[1]], quant=quant)
         exact = {"is_interpolation": True}  # which it rounds in another way than a convolution
@@ -105,14 +106,6 @@ def _lower(editor: Editor, node: Node) -> None:
         **exact,
     }
     editor.emit(Node("deconv", inputs, node.outputs, attrs, node.location))
-
-
-def _is_of_codes(editor: Editor, node: Node) -> bool:
-    """Whether TensorFlow Lite computes codes from codes of the same format."""
-    result = editor.tensors[node.name].quant
-    source = editor.tensors[editor.resolve(node.inputs[0])].quant
-    is_tflite = editor.graph.rounding == "tflite"
-    return is_tflite and result is not None and (source is None or source.args == result.args)
 
 
 def _integer_weights(kernel: NDArray[np.float64]) -> Quantization | None:

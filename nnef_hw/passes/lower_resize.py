@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.along_axis import emit_along_axis
 from nnef_hw.passes.editor import Editor
+from nnef_hw.passes.interpolated_codes import are_codes, interpolate_node, why_not_interpolated
 from nnef_hw.passes.lower_gather import MOST_PARTS
 from nnef_hw.passes.views import is_image
 from nnef_hw.reference.registry import Call, evaluate
@@ -29,7 +30,9 @@ class LowerResize:
     * that takes elements as they are -> a ``gather`` along each axis, if that has few parts
     * others -> a ``conv`` of 1x1 along each axis, whose channels are the places on it
 
-    Left alone: batch and channels.
+    * between codes that TensorFlow Lite computes -> an ``interpolate``
+
+    Left alone: batch and channels, and codes that no hardware computes as TensorFlow Lite does.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -38,11 +41,21 @@ class LowerResize:
         for node in graph.nodes:
             if node.op != "resize" or not _is_spatial(editor, node):
                 editor.keep(node)
+            elif node.attrs["interpolation"] == "linear" and are_codes(editor, node):
+                _lower_codes(editor, node)
             elif (new := _equivalent(editor, node)) is not None:
                 editor.emit(new)
             else:
                 _emit_axes(editor, node)
         return editor.finish()
+
+
+def _lower_codes(editor: Editor, node: Node) -> None:
+    quant, source = editor.tensors[node.name].quant, editor.shape(node.inputs[0])
+    if why_not_interpolated(node, source, quant) is None:
+        editor.emit(interpolate_node(node))
+    else:
+        editor.keep(node)
 
 
 def _is_spatial(editor: Editor, node: Node) -> bool:

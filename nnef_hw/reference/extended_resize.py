@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.reference.batch_rules import Case
+from nnef_hw.interpolation import WHOLE, interpolated
+from nnef_hw.ir.operators import InterpolateAttributes
+from nnef_hw.reference.batch_rules import Case, always
 from nnef_hw.reference.registry import Array, Call, operator
 
 __all__: list[str] = []
@@ -40,6 +42,14 @@ def resize(call: Call) -> Array:
             np.add.at(matrix, (np.arange(size)[:, None], taps), weights)
             x = np.moveaxis(np.tensordot(x, matrix, (axis, 1)), -1, axis)
     return np.ascontiguousarray(x)
+
+
+@operator("interpolate", batch=always)
+def interpolate(call: Call) -> Array:
+    """Interpolate between codes, in real numbers."""
+    x = np.asarray(call.args[0], np.float64)
+    places = call.node.attributes(InterpolateAttributes).places(x.shape)
+    return interpolated(x, *places) / WHOLE
 
 
 def _coordinates(mode: str, size: int, extent: int, scale: float) -> FloatArray:

@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.errors import SampleError
+from nnef_hw.interpolation import interpolate_codes
 from nnef_hw.ir import Graph, Node, Tensor, Trait
 from nnef_hw.ir.batch import join_batch, sample_extents
 from nnef_hw.ir.operators import (
     ConvAttributes,
     FactorAttributes,
+    InterpolateAttributes,
     PadAttributes,
     PerOperator,
     PoolAttributes,
@@ -387,6 +389,12 @@ def _pad(call: _Call) -> Codes:
 @fixed("nearest_upsample")
 def _upsample(call: _Call) -> Codes:
     return repeat_pixels(call.x, call.node.attributes(FactorAttributes).factor)
+
+
+@fixed("interpolate")
+def _interpolate(call: _Call) -> Codes:
+    places = call.node.attributes(InterpolateAttributes).places(call.x.shape)
+    return interpolate_codes(call.x, *places)
 
 
 @fixed("depth_to_space")

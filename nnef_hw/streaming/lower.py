@@ -9,7 +9,16 @@ from typing import Any
 from nnef_hw.architecture import Port, port_labels
 from nnef_hw.errors import raise_all
 from nnef_hw.ir import Graph, HostStream, StreamOrder, Trait
-from nnef_hw.streaming import argmax, conv, data_movement, eltwise, pool, softmax, table
+from nnef_hw.streaming import (
+    argmax,
+    conv,
+    data_movement,
+    eltwise,
+    interpolate,
+    pool,
+    softmax,
+    table,
+)
 from nnef_hw.streaming.kept_rows import find_kept_rows
 from nnef_hw.streaming.layer import Call, Layer, lowers
 from nnef_hw.streaming.plan import LayerGraph
@@ -18,7 +27,7 @@ from nnef_hw.streaming.support import check_streamable
 
 __all__ = ["lower"]
 
-LAYERS = (argmax, conv, data_movement, eltwise, pool, softmax, table)
+LAYERS = (argmax, conv, data_movement, eltwise, interpolate, pool, softmax, table)
 """The modules that register how nodes become layers."""
 
 lowers.require_all()

@@ -311,6 +311,10 @@ RECIPES = {
     ),
     "trilu": lambda net, d: ([net.pick(d)], {"k": net.choice(0, -1, 2), "upper": True}),
     "cumsum": lambda net, _: ([net.pick()], {"axis": 2, "reverse": net.choice(False, True)}),
+    "interpolate": lambda net, _: (
+        [net.pick()],
+        {"size": [3, 5], "coordinates": net.choice("half_pixel", "asymmetric", "align_corners")},
+    ),
     "resize": lambda net, _: (
         [net.pick()],
         {"size": [1, 2, 6, 3], "scale": [1.0, 1.0, 1.5, 0.5],

@@ -240,10 +240,17 @@ def _functions():
 
 
 def _resized_otherwise():
-    sizes = {"aligned": ([9, 17], {"AlignCorners": True}), "fewer": ([1, 5], {})}
+    sizes = {
+        "aligned": ([9, 17], {"AlignCorners": True}),
+        "fewer": ([1, 5], {}),
+        "thirds": ([9, 15], {}),
+        "fractions": ([7, 11], {"HalfPixelCenters": False}),
+        "aligned-otherwise": ([5, 6], {"AlignCorners": True}),
+        "sixteenths": ([48, 5], {}),
+    }
     for name, (extents, values) in sizes.items():
         case = QuantizedCase(f"RESIZE_BILINEAR-{name}")
-        shape = [1, 3, 5, 2] if name == "aligned" else [1, 4, 10, 2]
+        shape = [1, 4, 10, 2] if name == "fewer" else [1, 3, 5, 2]
         size = case.model.constant("size", np.array(extents, np.int32))
         options = values or {"HalfPixelCenters": True}
         yield case.done(case.op("RESIZE_BILINEAR", [case.input(shape), size], [1, *extents, 2],

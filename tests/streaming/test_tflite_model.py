@@ -15,7 +15,16 @@ FRAMES = 2
 
 
 @pytest.mark.parametrize(
-    "name", ["network", "gate", "HARD_SWISH", "resized-variance", "PRELU-channels", "attention"]
+    "name",
+    [
+        "network",
+        "gate",
+        "HARD_SWISH",
+        "resized-variance",
+        "PRELU-channels",
+        "attention",
+        "RESIZE_BILINEAR-thirds",
+    ],
 )
 def test_hardware_gives_the_codes_of_the_reference_kernels(name, tmp_path, simulate):
     case = quantized_cases()[name]

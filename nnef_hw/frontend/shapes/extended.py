@@ -25,6 +25,7 @@ COORDINATES = (
     "half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "half_pixel_symmetric",
     "tf_half_pixel_for_nn",
 )  # fmt: skip
+PLACES = ("half_pixel", "asymmetric", "align_corners")
 INTERPOLATIONS = ("nearest", "linear", "cubic")
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
@@ -43,6 +44,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "exclude_outside": False,
         "antialias": False,
     },
+    "interpolate": {"coordinates": "half_pixel"},
     "topk": {"largest": True},
     "trilu": {"k": 0, "upper": True},
     "cumsum": {"exclusive": False, "reverse": False},
@@ -187,6 +189,16 @@ def _resize(call: Call) -> list[Shape]:
     return [tuple(call.attrs["size"])]
 
 
+def _interpolate(call: Call) -> list[Shape]:
+    source, size = call.inputs[0].shape, call.attrs["size"]
+    if len(source) != 4:
+        raise call.error(f"the input has shape {list(source)}, not of four dimensions")
+    if len(size) != 2 or any(value <= 0 for value in size):
+        raise call.error(f"size {list(size)} must have 2 positive items", at="size")
+    check_choice(call, "coordinates", PLACES)
+    return [(*source[:2], *size)]
+
+
 def _topk(call: Call) -> list[Shape]:
     source, k = call.inputs[0].shape, call.attrs["k"]
     axis = check_axis(call, len(source))
@@ -250,6 +262,7 @@ _RULES: dict[str, Rule] = {
     "scatter_elements": _scatter_elements,
     "scatter_nd": _scatter_nd,
     "resize": _resize,
+    "interpolate": _interpolate,
     "topk": _topk,
     "one_hot": _one_hot,
     "trilu": _trilu,

@@ -4,6 +4,7 @@ from nnef_hw.ir.operators.attributes import Attributes
 from nnef_hw.ir.operators.data_movement import FactorAttributes, PadAttributes, SliceAttributes
 from nnef_hw.ir.operators.operator import CanonicalOperator, Operator, Trait
 from nnef_hw.ir.operators.registry import PerOperator, canonical_operators, operator
+from nnef_hw.ir.operators.resampling import InterpolateAttributes
 from nnef_hw.ir.operators.window import (
     ConvAttributes,
     PoolAttributes,
@@ -16,6 +17,7 @@ __all__ = [
     "CanonicalOperator",
     "ConvAttributes",
     "FactorAttributes",
+    "InterpolateAttributes",
     "Operator",
     "PadAttributes",
     "PerOperator",

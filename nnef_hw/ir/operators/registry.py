@@ -9,6 +9,7 @@ from nnef_hw.ir.operators import (
     arithmetic,
     data_movement,
     functions,
+    resampling,
     selection,
     source,
     steps,
@@ -22,7 +23,7 @@ T = TypeVar("T")
 
 _CANONICAL: dict[str, CanonicalOperator] = {
     found.name: found
-    for module in (arithmetic, data_movement, functions, selection, steps, window)
+    for module in (arithmetic, data_movement, functions, resampling, selection, steps, window)
     for found in module.OPERATORS
 }
 _KNOWN: dict[str, Operator] = {**{found.name: found for found in source.OPERATORS}, **_CANONICAL}

@@ -153,6 +153,35 @@ def test_kernels_of_32_bits_are_refused(op, target, table, read):
         simplify(read(model))
 
 
+def resized(dtype, size, target=None, **options):
+    """Return an image of 2 x 3 pixels, resized."""
+    model = TfliteFile()
+    x = model.input("x", [1, 2, 3, 1], dtype, scale=0.05, zero=3)
+    extents = model.constant("size", np.array(size, np.int32))
+    scale, zero = target or (0.05, 3)
+    model.output(model.op("RESIZE_BILINEAR", [x, extents], "y", [1, *size, 1], dtype,
+                          ("ResizeBilinearOptions", options), scale=scale, zero=zero))  # fmt: skip
+    return model
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (resized("uint8", [6, 9]), "unsigned codes in single precision"),
+        (resized("int8", [1200, 3]), "from 2 to 1200 rows lead its kernel behind the image"),
+    ],
+)
+def test_interpolations_that_no_hardware_does_as_the_kernel_are_refused(model, reason, read):
+    with pytest.raises(UnsupportedError, match=reason) as error:
+        simplify(read(model))
+    assert "'y'" in str(error.value)
+
+
+def test_interpolation_does_not_change_the_format(read):
+    with pytest.raises(UnsupportedError, match="has another format than its input"):
+        read(resized("int8", [6, 9], (0.1, 0)))
+
+
 @pytest.mark.parametrize(("source", "target"), [((0.04, 5), (0.037, -3)), ((0.04, -20), (0.1, 9))])
 class TestFunctions:
     def test_of_leaky_relu(self, source, target, codes):

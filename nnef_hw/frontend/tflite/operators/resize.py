@@ -12,6 +12,8 @@ from nnef_hw.frontend.tflite.values import Value
 __all__: list[str] = []
 
 _METHODS = {"half_pixel": "symmetric", "asymmetric": "asymmetric", "align_corners": "aligned"}
+_SHORT_FACTORS = {1, 2, 4, 8}
+"""Their weights, and products of two of them, have at most 8 bits."""
 
 
 def _sizes(call: TfliteCall) -> tuple[Value, list[int], list[float], str]:
@@ -96,9 +98,19 @@ def _fewer(call: TfliteCall, x: Value, size: list[int], coordinates: str) -> Val
 
 @lowers("RESIZE_BILINEAR")
 def resize_bilinear(call: TfliteCall) -> Value:
-    """Interpolate; corners aligned by a whole factor are those of a larger image's part."""
+    """Interpolate; corners aligned by a whole factor are those of a larger image's part.
+
+    Of codes only factors whose weights are short binary fractions are lowered to that: the kernel
+    rounds others to 10 bits.
+    """
     x, size, scale, coordinates = _sizes(call)
     old = list(x.tensor.shape)
+    source, target = call.source(0).quantization, call.target().quantization
+    if source is not None and target is not None and source.args != target.args:
+        raise call.unsupported(
+            "its result has another format than its input, which the kernel does not regard",
+            "convert the model again",
+        )
     if size == old:
         return x
     if (fewer := _fewer(call, x, size[2:], coordinates)) is not None:
@@ -108,7 +120,7 @@ def resize_bilinear(call: TfliteCall) -> Value:
         method = "asymmetric"
         factors = [(new - 1) / (n - 1) for n, new in zip(old[2:], size[2:], strict=True)]
     up = [round(factor) for factor in factors]
-    if up == factors and min(up) > 0:
+    if up == factors and min(up) > 0 and (target is None or set(up) <= _SHORT_FACTORS):
         y = call.emit("multilinear_upsample", x, factor=up, method=method, border="replicate")
         if list(y.tensor.shape) == size:
             return y
