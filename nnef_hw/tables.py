@@ -2,7 +2,8 @@
 
 Design section 4. A code of at most :data:`TABLE_BITS` bits has an entry of its own, which makes
 the function exact. Of a wider one the upper bits choose a knot, and the others where between it
-and the next one the result lies: that is part of the numerics, and what the hardware computes.
+and the next one the result lies: that is part of the numerics, and what the hardware computes,
+unless the table has all codes of that, too.
 """
 
 from __future__ import annotations
@@ -58,12 +59,12 @@ def look_up(table: ArrayLike, codes: ArrayLike, source: QType) -> IntArray:
     With ``u = code - lowest code``: ``table[u]``; beyond 8 bits, with ``f = source.bits - 8``,
     ``i = u >> f`` and ``r = u & (2**f - 1)``,
     ``table[i] + (((table[i+1] - table[i]) * r + 2**(f-1)) >> f)``, which is never outside of the
-    two knots.
+    two knots. A table that has every code needs no knots.
     """
     entries = np.asarray(table, np.int64)
     places = np.asarray(codes, np.int64) - lowest_code(source)
     low_bits = source.bits - TABLE_BITS
-    if low_bits <= 0:
+    if low_bits <= 0 or len(entries) == 1 << source.bits:
         return entries[places]
     index, rest = places >> low_bits, places & ((1 << low_bits) - 1)
     rise = (entries[index + 1] - entries[index]) * rest

@@ -11,7 +11,6 @@ from nnef_hw.numerics import signed_bits
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.primitives import lut_product
 from nnef_hw.rtl.stream import beat_layout, elastic_stages
-from nnef_hw.tables import TABLE_BITS, table_size
 
 __all__ = ["InterpolatedTable"]
 
@@ -41,9 +40,9 @@ class InterpolatedTable(wiring.Component):
     """
 
     def __init__(self, part: parts.InterpolatedTable, *, knots):
-        if len(knots) != table_size(part.in_bits):
+        if len(knots) != (1 << part.index_bits) + 1:
             raise ValueError(
-                f"InterpolatedTable needs {table_size(part.in_bits)} knots, not {len(knots)}"
+                f"InterpolatedTable needs {(1 << part.index_bits) + 1} knots, not {len(knots)}"
             )
         rises = [after - knot for knot, after in pairwise(knots)]
         if signed_bits(min(rises), max(rises)) > part.rise_bits:
@@ -76,12 +75,12 @@ class InterpolatedTable(wiring.Component):
 
     def _interpolate(self, m, platform, lane, enables):
         """Compute the results of a lane, stage by stage."""
-        looked_up, registered, multiplied, added = enables
+        looked_up, registered, multiplied = enables[:3]
         code = self.i.payload.data[lane].as_unsigned()
         index = code[self.part.low_bits:]
         if self.part.in_signed:
             # The lowest code has the sign bit only.
-            index = index ^ (1 << TABLE_BITS - 1)
+            index = index ^ (1 << self.part.index_bits - 1)
         memory = TiledMemory(self.part.memory, words=self.words)
         m.submodules[f"lane{lane}"] = memory
         m.d.comb += [memory.read_address.eq(index), memory.read_enable.eq(looked_up)]
@@ -107,8 +106,12 @@ class InterpolatedTable(wiring.Component):
         knot = register(multiplied, word[:self.part.out_bits], "knot")
         # Nothing is added below the bit that rounds.
         rise = ((low >> split) + high) >> (self.part.low_bits - 1 - split)
-        with m.If(added):
-            m.d.sync += self.o.payload.data[lane].eq((Cat(Const(1, 1), knot) + rise) >> 1)
+        self._finish(m, lane, (Cat(Const(1, 1), knot) + rise) >> 1, enables)
+
+    def _finish(self, m, lane, result, enables):
+        """Give the point of a line, of which not all bits matter."""
+        with m.If(enables[-1]):
+            m.d.sync += self.o.payload.data[lane].eq(result)
 
     def _product(self, m, platform, digits, word, name):
         difference = word[self.part.out_bits:].as_signed()

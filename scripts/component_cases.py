@@ -15,6 +15,7 @@ from nnef_hw.devices import Device
 from nnef_hw.numerics import QType, Requant, signed_bits
 from nnef_hw.parts.argmax import Argmax
 from nnef_hw.parts.array import SystolicArray
+from nnef_hw.parts.corrected_table import corrected_table
 from nnef_hw.parts.interpolated_table import InterpolatedTable
 from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.parallel import ParallelLineBuffer
@@ -31,6 +32,7 @@ from nnef_hw.streaming import Plan
 from nnef_hw.streaming.layer_module import build_parts
 from nnef_hw.tables import unary_table
 from nnef_hw.tflite_numerics import TfliteRequant, tflite_exp_table
+from nnef_hw.tflite_short_functions import short_tanh
 from nnef_hw.window import Window
 
 __all__ = ["Case", "component_cases", "network_cases"]
@@ -55,6 +57,7 @@ def component_cases(device: Device) -> Iterator[Case]:
         formats = {"in_bits": bits, "out_bits": bits, "in_signed": False, "out_signed": False}
         yield Case(Table(ram=device.ram, **formats), {"entries": entries})
     yield from _interpolated_tables(device)
+    yield from _corrected_tables(device)
     for channels in (2, 9, 10, 100):
         for bits in (4, 8):
             yield Case(Argmax(channels=channels, bits=bits, signed=True))
@@ -247,6 +250,16 @@ def _tflite_components(device: Device) -> Iterator[Case]:
     tables = rng.integers(-1 << 28, 1 << 28, (2, 256)).tolist()
     total = TableSum(in_bits=(8, 8), in_signed=(True, True), acc_bits=30, ram=device.ram)
     yield Case(total, {"entries": tables})
+
+
+def _corrected_tables(device: Device) -> Iterator[Case]:
+    for bits in (12, 14, 15):
+        qtype = QType(bits, True, 1.0)
+        codes = np.arange(qtype.lo, qtype.hi + 1) << (16 - bits)
+        for integer_bits in (3, 4):
+            entries = short_tanh(codes, integer_bits) >> (16 - bits)
+            part = corrected_table(entries, qtype, qtype, device.ram)
+            yield Case(part, {"entries": entries.tolist()}, note={"integer_bits": integer_bits})
 
 
 def _interpolated_tables(device: Device) -> Iterator[Case]:

@@ -145,8 +145,7 @@ largest. Where these differ by more, what they round on the way is taken out: an
 computed in 64 bits by the reference of the `onnx` package (mp_selfie: 32 bits lose up to 1.2e-4,
 the float reference agrees to 5e-14), and one of TensorFlow Lite with filters of 8 bits and real
 activations by the kernels of real filters (t_dtln_q1: the others round activations to 8 bits,
-which is 1.6e-2; with the same rounding the float reference agrees to 2e-7). The int8 LSTMs of
-t_tflm_dtln differ by 3 of 256 codes: TensorFlow Lite's gates have 16 bits, ours are real numbers.
+which is 1.6e-2; with the same rounding the float reference agrees to 2e-7).
 
 """
 _COUNTED = (

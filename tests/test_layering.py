@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 BASE = {
-    "errors", "interpolation", "numerics", "tables", "tflite_numerics", "window", "blockram",
-    "devices", "families", "files", "process_group", "protocol", "sources",
+    "errors", "interpolation", "numerics", "tables", "tflite_numerics", "tflite_short_functions",
+    "window", "blockram", "devices", "families", "files", "process_group", "protocol", "sources",
     "stream_rows",
 }  # fmt: skip
 GRAPH = BASE | {"ir"}

@@ -43,6 +43,9 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "pipelined softmax": {"index bits": 15.06, "division bits": 3.87, "fixed": 183.0},
     "tflite softmax": {"index bits": 5.64, "fixed": 657.0},
     "table": {"fixed": 3.0},
+    "corrected table": {
+        "product bits": 1.73, "code bits": 0.0, "memory rows": 1.4, "fixed": 33.9,
+    },
     "interpolated table": {"product bits": 1.14, "code bits": 0.83, "fixed": 16.7},
     "banked line buffer": {
         "window bits": 0.83, "written bits": 0.0, "offset bits": 0.0, "counter bits": 4.46,

@@ -44,6 +44,9 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "pipelined softmax": {"index bits": 4.88, "division bits": 4.77, "fixed": 289.8},
     "tflite softmax": {"index bits": 6.32, "fixed": 739.0},
     "table": {"fixed": 3.0},
+    "corrected table": {
+        "product bits": 1.32, "code bits": 0.0, "memory rows": 1.75, "fixed": 115.8,
+    },
     "interpolated table": {"product bits": 1.2, "code bits": 5.85, "fixed": 0.0},
     "banked line buffer": {
         "window bits": 1.05, "written bits": 0.18, "offset bits": 0.95, "counter bits": 1.63,

@@ -44,6 +44,9 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "pipelined softmax": {"index bits": 5.52, "division bits": 4.8, "fixed": 258.6},
     "tflite softmax": {"index bits": 4.0, "fixed": 723.7},
     "table": {"fixed": 6.0},
+    "corrected table": {
+        "product bits": 2.18, "code bits": 4.69, "memory rows": 0.28, "fixed": 19.0,
+    },
     "interpolated table": {"product bits": 1.27, "code bits": 5.8, "fixed": 0.0},
     "banked line buffer": {
         "window bits": 1.02, "written bits": 0.0, "offset bits": 3.25, "counter bits": 0.55,

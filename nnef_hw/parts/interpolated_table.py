@@ -51,14 +51,19 @@ class InterpolatedTable(Pipe):
             )
 
     @property
+    def index_bits(self) -> int:
+        """Bits of a code that address the knots."""
+        return TABLE_BITS
+
+    @property
     def low_bits(self) -> int:
-        """Bits of a code below those that address the knots."""
-        return self.in_bits - TABLE_BITS
+        """Bits of a code below these."""
+        return self.in_bits - self.index_bits
 
     @property
     def memory(self) -> Tiling:
         """Memory of a lane: knots, and differences to the next ones."""
-        return tile_memory(self.ram, 1 << TABLE_BITS, self.out_bits + self.rise_bits)
+        return tile_memory(self.ram, 1 << self.index_bits, self.out_bits + self.rise_bits)
 
     @property
     def memories(self) -> tuple[Tiling, ...]:

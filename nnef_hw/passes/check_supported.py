@@ -16,7 +16,7 @@ from nnef_hw.passes.lower_scan import obstacle
 from nnef_hw.passes.names import authors_name
 from nnef_hw.reference.windows import pool_counts
 
-__all__ = ["find_unsupported"]
+__all__ = ["find_differing", "find_unsupported"]
 
 Problem = tuple[str, str]
 
@@ -56,6 +56,24 @@ def find_unsupported(graph: Graph) -> list[NnefHwError]:
                 )
             )
     return errors
+
+
+def find_differing(graph: Graph) -> list[NnefHwError]:
+    """Return an error for each operator of codes that hardware does not compute as its author's.
+
+    Front ends mark these with what ``differs``; a graph of another rounding has none.
+    """
+    if graph.rounding != "tflite":
+        return []
+    return [
+        UnsupportedError(
+            f"{node.op} {node.name!r}: {why}, which has no hardware",
+            remedy=_BY_HOST,
+            location=node.location,
+        )
+        for node in graph.nodes
+        if (why := node.attrs.get("differs"))
+    ]
 
 
 def _input_problems(graph: Graph) -> Iterator[NnefHwError]:
@@ -133,13 +151,6 @@ def _function(graph: Graph, node: Node) -> Iterator[Problem]:
             "its arguments are not exactly one activation",
             "use scalar constants for its parameters",
         )
-    elif node.op == "log" and graph.rounding == "tflite":
-        before = graph.producer(node.inputs[0])
-        if before is not None and before.op == "softmax":
-            yield (
-                "TensorFlow Lite's log-softmax of codes has no hardware",
-                _BY_HOST,
-            )
 
 
 def _layer(graph: Graph, node: Node) -> Iterator[Problem]:

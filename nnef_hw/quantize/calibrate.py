@@ -13,7 +13,7 @@ from nnef_hw.errors import SampleError
 from nnef_hw.ir import Graph, Node, State, Trait, open_states
 from nnef_hw.numerics import QType
 from nnef_hw.quantize.equalize import equalize
-from nnef_hw.quantize.formats import Formats
+from nnef_hw.quantize.formats import Formats, needs_format
 from nnef_hw.quantize.importer import build_fixed
 from nnef_hw.quantize.layer import LayerQuantizer
 from nnef_hw.quantize.loops import step_samples
@@ -186,7 +186,7 @@ class _Chooser:
     def _check_complete(self) -> None:
         """Raise SampleError if a tensor needs samples to be quantized."""
         graph = self._graph
-        needing = [*graph.inputs, *(node.name for node in graph.nodes if node.has(Trait.WEIGHTS))]
+        needing = [*graph.inputs, *(node.name for node in graph.nodes if needs_format(node))]
         missing = [name for name in needing if graph.tensor(name).quant is None]
         if not missing:
             return

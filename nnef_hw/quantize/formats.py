@@ -23,14 +23,14 @@ from nnef_hw.quantize.one_format import (
     format_owners,
     padded_values,
 )
-from nnef_hw.quantize.params import MULT_BITS, index_qtype, softmax_qtype
+from nnef_hw.quantize.params import MULT_BITS, SHORT_SUM_QTYPE, index_qtype, softmax_qtype
 from nnef_hw.quantize.ranges import choose_range
 from nnef_hw.quantize.scheme import Scheme
 from nnef_hw.quantize.source_quantization import source_activation
 from nnef_hw.reference import unary_function
 from nnef_hw.tables import TABLE_BITS
 
-__all__ = ["Formats", "scale_of"]
+__all__ = ["Formats", "needs_format", "scale_of"]
 
 _LARGEST_FACTOR = 256.0
 """Output steps per accumulator step: coarser accumulators mean a range that is not real."""
@@ -306,9 +306,17 @@ class Function(Computed):
 
 @rules(Trait.WEIGHTS)
 class Layer(Computed):
-    """A format for sums of products with weights; only samples show their usual range."""
+    """A format for sums of products with weights; only samples show their usual range.
+
+    What an integer LSTM adds to its gates has their steps, and is not limited.
+    """
 
     has_headroom = True
+
+    def format(self, formats: Formats, node: Node) -> QType:
+        if not needs_format(node) and formats.graph.tensor(node.name).quant is None:
+            return SHORT_SUM_QTYPE
+        return super().format(formats, node)
 
     def step(self, formats: Formats, node: Node) -> float:
         return formats.layer_steps[node.name]
@@ -401,6 +409,11 @@ class Product(Arithmetic):
 
 
 rules.require_all()
+
+
+def needs_format(node: Node) -> bool:
+    """Whether the format of a node's result is the author's, or comes from samples alone."""
+    return node.has(Trait.WEIGHTS) and not node.attrs.get("is_short")
 
 
 def scale_of(qtype: QType) -> float:

@@ -35,6 +35,7 @@ from nnef_hw.numerics import (
     signed_bits,
 )
 from nnef_hw.quantize.params import MULT_BITS, FixedParams, index_qtype, softmax_qtype
+from nnef_hw.quantize.short_arithmetic import short_product, short_sum, short_table
 from nnef_hw.quantize.tflite_tables import single_quotient, tflite_table
 from nnef_hw.reference import unary_function
 from nnef_hw.reference.windows import pool_counts
@@ -136,6 +137,8 @@ class _Builder:
 
     def table(self, node: Node, source: QType, target: QType) -> NDArray[np.int64]:
         """Return the codes of a function at every code of its input."""
+        if node.attrs.get("is_short"):
+            return short_table(node, source)
         if self.is_tflite:
             return tflite_table(node, source, target)
         return unary_table(unary_function(node), source, target)
@@ -163,7 +166,7 @@ class _Builder:
         self, node: Node, factors: list[float], target: QType, acc_bits: int
     ) -> Requant | TfliteRequant:
         if self.is_tflite:
-            is_product = node.attrs.get("is_product", False)
+            is_product = node.attrs.get("is_product") or node.attrs.get("is_short")
             is_linear = not is_product and (node.op == "linear" or "is_linear" in node.attrs)
             is_wide = not is_linear and self._sums_are_wide(node)
             once = is_linear or is_wide
@@ -252,6 +255,9 @@ def _in_one_format(builder: _Builder, node: Node) -> Node:
 @converts("mul")
 def _product(builder: _Builder, node: Node) -> Node:
     target, node = builder.take_format(node), builder.with_operands(node)
+    if node.attrs.get("is_short"):
+        factor = prod(builder.scales(node)) / _scale(target)
+        return node.with_attrs(requant=short_product(factor, target))
     first, second = builder.limits(node)
     corners = [a * b for a in first for b in second]
     bits = signed_bits(min(corners), max(corners))
@@ -275,6 +281,10 @@ def _difference(builder: _Builder, node: Node) -> Node:
 def _weighted_sum(builder: _Builder, node: Node, sign: float) -> Node:
     target, node = builder.take_format(node), builder.with_operands(node)
     first, second = builder.scales(node)
+    if node.attrs.get("is_short"):
+        bits = max(signed_bits(*pair) for pair in builder.limits(node))
+        exact = short_sum(target, bits, **_limits(node, target))
+        return node.with_attrs(requant=exact)
     if builder.is_tflite:
         of_sum = tflite_add_requant(
             (first, second),

@@ -11,9 +11,19 @@ from numpy.typing import NDArray
 from nnef_hw.numerics import SOFTMAX_QTYPE, QType
 from nnef_hw.tflite_numerics import TFLITE_SOFTMAX_QTYPE
 
-__all__ = ["MULT_BITS", "FixedParams", "LayerParams", "index_qtype", "softmax_qtype"]
+__all__ = [
+    "MULT_BITS",
+    "SHORT_SUM_QTYPE",
+    "FixedParams",
+    "LayerParams",
+    "index_qtype",
+    "softmax_qtype",
+]
 
 MULT_BITS = 16
+
+SHORT_SUM_QTYPE = QType(bits=24, signed=True, scale=2.0**-12)
+"""What the last output adds to the gates of an integer LSTM."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

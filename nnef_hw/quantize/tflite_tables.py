@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from nnef_hw.ir import Node
 from nnef_hw.numerics import QType
 from nnef_hw.reference import unary_function
-from nnef_hw.tables import TABLE_BITS, lowest_code, table_size, unary_table
+from nnef_hw.tables import TABLE_BITS, lowest_code, unary_table
 from nnef_hw.tflite_numerics import tflite_requant
 
 __all__ = ["single_quotient", "tflite_table"]
@@ -37,12 +37,13 @@ def single_quotient(*factors: float, divisor: float) -> float:
 def tflite_table(node: Node, source: QType, target: QType) -> Codes:
     """Return the codes of a function at every code of its input, lowest code first.
 
-    Inputs of more than 8 bits have our own interpolated tables.
+    Functions of real numbers of more than 8 bits have our own interpolated tables; what a kernel
+    computes with multipliers has a result for every code of these, too.
     """
     table = _TABLES.get(node.op)
-    if table is None or source.bits > TABLE_BITS:
+    if table is None or (source.bits > TABLE_BITS and table is _looked_up):
         return unary_table(unary_function(node), source, target)
-    codes = lowest_code(source) + np.arange(table_size(source.bits))
+    codes = lowest_code(source) + np.arange(1 << source.bits)
     return table(node, source, target, codes - source.zero_point)
 
 

@@ -12,6 +12,7 @@ from nnef_hw.devices import Device
 from nnef_hw.ir import Trait
 from nnef_hw.numerics import signed_bits
 from nnef_hw.parts import Part
+from nnef_hw.parts.corrected_table import corrected_table
 from nnef_hw.parts.interpolated_table import InterpolatedTable
 from nnef_hw.parts.table import Table
 from nnef_hw.streaming.layer import Call, Contents, Folding, PlainLayer, lowers
@@ -34,9 +35,15 @@ class TableLayer(PlainLayer):
     def _interpolates(self) -> bool:
         return self.source.bits > TABLE_BITS
 
+    @property
+    def _is_exact(self) -> bool:
+        return len(self.entries) == 1 << self.source.bits
+
     def kind(self, folding: Folding) -> str:
         del folding
-        return "interpolated_table" if self._interpolates else "table"
+        if self._is_exact:
+            return "corrected_table" if self._interpolates else "table"
+        return "interpolated_table"
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device
@@ -49,13 +56,15 @@ class TableLayer(PlainLayer):
         }  # fmt: skip
         if not self._interpolates:
             return Table(**formats)
+        if self._is_exact:
+            return corrected_table(self.entries, self.source, self.target, device.ram)
         rises = np.diff(self.entries)
         rise_bits = signed_bits(int(rises.min()), int(rises.max()))
         return InterpolatedTable(rise_bits=rise_bits, **formats)
 
     def contents(self, folding: Folding) -> Contents:
         del folding
-        name = "knots" if self._interpolates else "entries"
+        name = "knots" if self._interpolates and not self._is_exact else "entries"
         return {"table": {name: self.entries.tolist()}}
 
 

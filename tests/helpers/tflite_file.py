@@ -62,20 +62,27 @@ class TfliteFile:
         data = np.asarray(data)
         return self.tensor(name, data.shape, data.dtype.name, data=data, **quant)
 
-    def op(self, op, inputs, name, shape, dtype="float32", options=(), **quant):
+    def op(self, op, inputs, name, shape, dtype="float32", options=(), intermediates=(), **quant):
         """Add an operator with one result; return the result's index.
 
-        ``options`` is the name of their table and a dictionary.
+        ``options`` is the name of their table and a dictionary; ``intermediates`` are tensors.
         """
-        return self.ops(op, inputs, [(name, shape, dtype, quant)], options)[0]
+        return self.ops(op, inputs, [(name, shape, dtype, quant)], options, intermediates)[0]
 
-    def ops(self, op, inputs, results, options=()):
+    def ops(self, op, inputs, results, options=(), intermediates=()):
         """Add an operator with several results, each (name, shape, dtype, quantization)."""
         found = [self.tensor(name, shape, dtype, **q) for name, shape, dtype, q in results]
         if op not in self.codes:
             self.codes.append(op)
         table, values = options or (None, {})
-        self.operators.append([self.codes.index(op), list(inputs), found, table, dict(values)])
+        self.operators.append([
+            self.codes.index(op),
+            list(inputs),
+            found,
+            table,
+            dict(values),
+            list(intermediates),
+        ])
         return found
 
     def output(self, *indices):
@@ -164,8 +171,9 @@ class TfliteFile:
         return tflite.TensorEnd(b)
 
     @staticmethod
-    def _operator(b, code, inputs, outputs, table, values):
+    def _operator(b, code, inputs, outputs, table, values, intermediates):
         inputs, outputs = _integers(b, inputs), _integers(b, outputs)
+        between = _integers(b, intermediates) if intermediates else None
         options = None
         if table is not None:
             values = {key: _option(b, value) for key, value in values.items()}
@@ -177,6 +185,8 @@ class TfliteFile:
         tflite.OperatorAddOpcodeIndex(b, code)
         tflite.OperatorAddInputs(b, inputs)
         tflite.OperatorAddOutputs(b, outputs)
+        if between is not None:
+            tflite.OperatorAddIntermediates(b, between)
         if options is not None:
             tflite.OperatorAddBuiltinOptionsType(b, getattr(tflite.BuiltinOptions, table))
             tflite.OperatorAddBuiltinOptions(b, options)

@@ -257,6 +257,41 @@ def _resized_otherwise():
                                 table="ResizeBilinearOptions", **options))  # fmt: skip
 
 
+def lstm(name, steps=3, inputs=4, size=5, cell=2.0**-11, clip=0.0, weight=0.01, **options):
+    """Return an LSTM of codes, behind which a linear layer reads the last step."""
+    case = QuantizedCase(name)
+    shape = [steps, 1, inputs] if options.get("TimeMajor") else [1, steps, inputs]
+    x = case.input(shape, 0.02, 7)
+    case.inputs = [codes.reshape(len(codes), *shape[1:]) for codes in case.inputs]
+    model, result = case.model, (0.0078, -5)
+    scales = np.linspace(weight, 2 * weight, 4).tolist()
+    operands = [x, *(case.constant([size, inputs], scale) for scale in scales)]
+    operands += [case.constant([size, size], scale) for scale in reversed(scales)] + [-1] * 3
+    for scale in scales:
+        data = case._rng.integers(-4000, 4000, size).astype(np.int32)
+        operands.append(model.constant(f"b{len(model.tensors)}", data, scale=0.02 * scale))
+    operands += [-1] * 2
+    formats = (("hidden", "int8", *result), ("cell", "int16", cell, 0))
+    for what, dtype, scale, zero in formats:
+        operands.append(model.tensor(f"{what}_{name}", [1, size], dtype, scale=scale, zero=zero,
+                                     is_variable=True))  # fmt: skip
+    between = [model.tensor(f"gate{n}", [0], "int16", scale=2.0**-12) for n in range(4)]
+    between.append(model.tensor("hidden", [0], "int8", scale=result[0], zero=result[1]))
+    values = {"FusedActivationFunction": 4, "CellClip": clip, **options}
+    y = model.op(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM", [*operands, -1, -1, -1, -1], "states",
+        [*shape[:2], size], "int8", ("UnidirectionalSequenceLSTMOptions", values), between,
+        scale=result[0], zero=result[1],
+    )  # fmt: skip
+    return case.done(y)
+
+
+def _recurrent():
+    yield lstm("LSTM")
+    yield lstm("LSTM-one-step", steps=1, clip=1.5, cell=2.0**-12)
+    yield lstm("LSTM-saturated", steps=4, weight=0.05, cell=2.0**-15)
+
+
 def _wide():
     case = QuantizedCase("CONV_2D-int16", "int16")
     x = case.input([1, 4, 5, 2], 0.001, 0)
@@ -273,6 +308,48 @@ def _wide():
         yield case.done(case.op(op, [x, y], [1, 50], 0.0012, 0, table, **more))
 
 
+def _dilated():
+    """Dilated windows of images and of sequences, as TensorFlow writes them."""
+    case = QuantizedCase("SPACE_TO_BATCH_ND-image")
+    model = case.model
+    block = model.constant("block", np.array([2, 3], np.int32))
+    pads = model.constant("pads", np.array([[2, 3], [3, 4]], np.int32))
+    x = case.op("SPACE_TO_BATCH_ND", [case.input([1, 5, 5, 2]), block, pads], [6, 5, 4, 2])
+    w = case.constant([3, 3, 3, 2], [0.01, 0.02, 0.015])
+    y = case.op("CONV_2D", [x, w, case.bias(x, w, 3)], [6, 3, 2, 3], 0.2, 4, "Conv2DOptions",
+                **ONE_BY_ONE, Padding=1, FusedActivationFunction=1)  # fmt: skip
+    ends = model.constant("ends", np.array([[0, 1], [1, 0]], np.int32))
+    yield case.done(case.op("BATCH_TO_SPACE_ND", [y, block, ends], [1, 5, 5, 3]))
+    case = QuantizedCase("SPACE_TO_BATCH_ND-sequence")
+    model = case.model
+    block = model.constant("block", np.array([4], np.int32))
+    pads = model.constant("pads", np.array([[8, 2]], np.int32))
+    x = case.op("SPACE_TO_BATCH_ND", [case.input([1, 10, 3]), block, pads], [4, 5, 3])
+    axis = model.constant("axis", np.array(1, np.int32))
+    x = case.op("EXPAND_DIMS", [x, axis], [4, 1, 5, 3])
+    w = case.constant([1, 1, 3, 3], [0.01, 0.02, 0.015], axis=3)
+    y = case.op("DEPTHWISE_CONV_2D", [x, w, case.bias(x, w, 3)], [4, 1, 3, 3], 0.1, 4,
+                "DepthwiseConv2DOptions", **ONE_BY_ONE, Padding=1, DepthMultiplier=1)  # fmt: skip
+    shape = model.constant("shape", np.array([4, 3, 3], np.int32))
+    y = case.op("RESHAPE", [y, shape], [4, 3, 3])
+    ends = model.constant("ends", np.array([[0, 2]], np.int32))
+    yield case.done(case.op("BATCH_TO_SPACE_ND", [y, block, ends], [1, 10, 3]))
+
+
+def _wide_functions():
+    """Of 16 bits, for many codes of the input."""
+    for op, table, values in (
+        ("QUANTIZE", None, {}),
+        ("LEAKY_RELU", "LeakyReluOptions", {"Alpha": 0.3}),
+        ("ABS", None, {}),
+        ("RELU", None, {}),
+    ):
+        case = QuantizedCase(f"{op}-int16", "int16")
+        x = case.input([1, 400], 0.001, 0)
+        case.inputs[0][0, :4] = -32768, 32767, 0, -1
+        yield case.done(case.op(op, [x], [1, 400], 0.0013, 0, table, **values))
+
+
 def quantized_cases():
     """Return the cases by name: each has ``model`` and ``inputs``, one sample after the other."""
     cases = [network(), network("network-uint8", "uint8")]
@@ -287,5 +364,8 @@ def quantized_cases():
         *_resized_otherwise(),
         *_functions(),
         *_wide(),
+        *_recurrent(),
+        *_wide_functions(),
+        *_dilated(),
     ]
     return {case.name: case for case in cases}

@@ -76,6 +76,16 @@ class TfliteCall:
         """All arguments of a variadic operator."""
         return [self.required(index) for index in range(len(self._inputs))]
 
+    def with_input(self, value: Value, **options: Any) -> TfliteCall:
+        """Return a call of the same operator with another first argument, and other options."""
+        operator = replace(self.operator, options={**self.operator.options, **options})
+        call = TfliteCall(
+            operator, [value, *self._inputs[1:]], self._tensors, self.builder,
+            replace(self.location, text=""), self._conversions, self.states,
+        )  # fmt: skip
+        call.created = self.created
+        return call
+
     def option(self, name: str, default: Any = 0) -> Any:
         """Return an option by its name in the schema."""
         return self.operator.options.get(name, default)
@@ -134,19 +144,20 @@ class TfliteCall:
 
     def state(self, index: int) -> Value:
         """Return what the last inference left in an argument that is a variable tensor."""
-        tensor = self._variable(index)
+        tensor = self.variable(index)
         return self.states.read(tensor.index, f"{identifier(tensor.name)}_state", tensor)
 
     def keep(self, index: int, value: Value) -> None:
         """Keep a value in an argument that is a variable tensor, in its format."""
         kept = self.emit("copy", value)
-        quant = self._variable(index).quantization
+        quant = self.variable(index).quantization
         self.states.assign(
-            self._variable(index).index,
+            self.variable(index).index,
             replace(kept, tensor=self.builder.add(replace(kept.tensor, quant=quant))),
         )
 
-    def _variable(self, index: int) -> TfliteTensor:
+    def variable(self, index: int) -> TfliteTensor:
+        """Return what the file says of an argument that is a variable tensor."""
         numbers = self.operator.inputs
         if index >= len(numbers) or numbers[index] < 0:
             raise self.error(f"input {index}, a state, is missing")
@@ -307,10 +318,12 @@ class TfliteCall:
             value = self.reshaped(self.plain(value), (1,) * (rank - value.rank) + value.shape)
         return self.image(value) if is_image else value
 
-    def spread(self, op: str, *values: Value, element: ElementType | None = None) -> Value:
+    def spread(
+        self, op: str, *values: Value, element: ElementType | None = None, **attrs: Any
+    ) -> Value:
         """Make an element-wise node whose arguments broadcast as in TensorFlow Lite."""
         aligned = self.aligned(*values)
-        result = self.emit(op, *aligned, element=element)
+        result = self.emit(op, *aligned, element=element, **attrs)
         return replace(result, is_image=any(value.is_image for value in aligned))
 
     def activated(self, value: Value) -> Value:

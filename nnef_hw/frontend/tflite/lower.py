@@ -18,6 +18,7 @@ from nnef_hw.frontend.tflite.calls import TfliteCall, identifier
 from nnef_hw.frontend.tflite.conversions import Conversions
 from nnef_hw.frontend.tflite.integer_inputs import is_converted
 from nnef_hw.frontend.tflite.model import FLOAT32, TfliteModel, TfliteOperator, TfliteTensor
+from nnef_hw.frontend.tflite.operators.blocks import lower_in_blocks
 from nnef_hw.frontend.tflite.registry import lowering_of
 from nnef_hw.frontend.tflite.states import Handle, States, initial_values
 from nnef_hw.frontend.tflite.values import Value
@@ -194,7 +195,8 @@ class _Lowering:
             operator, inputs, self._graph.tensors, self._builder, self._location,
             self._conversions, self._states,
         )  # fmt: skip
-        found = lowering(call)
+        first = inputs[0] if inputs else None
+        found = lower_in_blocks(call, lowering) if first and first.blocks else lowering(call)
         results = [found] if isinstance(found, Value) else list(found)
         if len(results) < len(operator.outputs):
             raise call.error(f"it has {len(results)} results, not {len(operator.outputs)}")
@@ -287,6 +289,15 @@ class _Lowering:
         try:
             value = self._argument(index)
         except _UnknownValueError:
+            return ""
+        if value.blocks:
+            self._errors.append(
+                UnsupportedError(
+                    f"the output {self._graph.tensors[index].name!r} is cut into blocks",
+                    remedy="end the network behind BATCH_TO_SPACE_ND (--outputs)",
+                    location=self._location,
+                )
+            )
             return ""
         wanted, computed = self._name(index), self._computed()
         if value.is_image and self._tensor(value.tensor).name == wanted and wanted in computed:

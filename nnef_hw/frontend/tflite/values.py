@@ -37,17 +37,25 @@ class Value:
         TensorFlow Lite's type, of the codes if they are quantized.
     is_image
         Whether the tensor is [N, C, spatial...], where TensorFlow Lite has [N, spatial..., C].
+    blocks
+        Steps along the spatial axes, if TensorFlow Lite has the elements so many apart in images of
+        their own (``SPACE_TO_BATCH_ND``); the tensor has them in one.
     """
 
     tensor: Tensor
     type: ElementType
     is_image: bool = False
+    blocks: tuple[int, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Extents as TensorFlow Lite has them."""
         stored = self.tensor.shape
-        return (stored[0], *stored[2:], stored[1]) if self.is_image else stored
+        shape = (stored[0], *stored[2:], stored[1]) if self.is_image else stored
+        if not self.blocks:
+            return shape
+        spatial = zip(shape[1:-1], self.blocks, strict=True)
+        return (shape[0] * math.prod(self.blocks), *(n // step for n, step in spatial), shape[-1])
 
     @property
     def rank(self) -> int:

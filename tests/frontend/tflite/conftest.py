@@ -39,13 +39,18 @@ def compute(read):
 
 @pytest.fixture
 def codes(read):
-    """Return the codes of a model's only output for codes of its inputs."""
+    """Return the codes of a model's only output for codes of its inputs.
+
+    Samples of one with states are sequences of one step.
+    """
 
     def compute_codes(model, *arrays):
         graph = quantize(simplify(read(model)), None)
         inputs = {
             name: np.asarray(x, np.int64) for name, x in zip(graph.inputs, arrays, strict=True)
         }
+        if graph.states:
+            inputs = {name: x[:, np.newaxis, np.newaxis] for name, x in inputs.items()}
         return run_fixed(graph, inputs)[graph.outputs[0]]
 
     return compute_codes

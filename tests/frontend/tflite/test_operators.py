@@ -5,13 +5,15 @@ import pytest
 from tflite_cases import RESULTS, operator_cases
 from tflite_file import TfliteFile
 
+from nnef_hw.errors import NnefHwError
 from nnef_hw.frontend.tflite.registry import known_lowerings
 
 CASES = operator_cases()
 ELSEWHERE = {
     "BROADCAST_TO", "CAST", "CEIL", "ELU", "FAKE_QUANT", "FILL", "LOGICAL_AND", "LOGICAL_NOT",
     "LOGICAL_OR", "QUANTIZE", "RANGE", "RANK", "REDUCE_ALL", "REDUCE_ANY", "ROUND",
-    "ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE",
+    "ASSIGN_VARIABLE", "BATCH_TO_SPACE_ND", "CALL_ONCE", "READ_VARIABLE", "SPACE_TO_BATCH_ND",
+    "VAR_HANDLE",
 }  # fmt: skip
 """Operators that the reference kernels lack or that the tests below or of codes compare."""
 
@@ -114,3 +116,34 @@ def test_constants_are_made_of_shapes(compute):
     model.output(model.op("ADD", [x, cast], "y", [2, 2], options=("AddOptions", {})))
     x = np.array([[1.0, 2.0], [3.0, 4.0]])
     np.testing.assert_array_equal(compute(model, x), np.add(x, [2, 4]))
+
+
+def in_blocks(op="CONV_2D", ends=(0, 2), shape=(4, 2, 4, 2), **options):
+    """Return an image [1, 5, 6, 2] that is cut into blocks of 2 x 2, and an operator behind it."""
+    model = TfliteFile()
+    x = model.input("x", [1, 5, 6, 2])
+    block = model.constant("block", np.array([2, 2], np.int32))
+    pads = model.constant("pads", np.array([[1, ends[0]], [0, ends[1]]], np.int32))
+    x = model.op("SPACE_TO_BATCH_ND", [x, block, pads], "cut", [4, 3, 4, 2])
+    operands = [x]
+    if op == "CONV_2D":
+        w = model.constant("w", np.ones((2, 1, 2, 2), np.float32))
+        operands += [w, model.constant("b", np.zeros(2, np.float32))]
+    table = ("Conv2DOptions", {"StrideW": 1, "StrideH": 1, **options}) if op == "CONV_2D" else ()
+    model.output(model.op(op, operands, "y", list(shape), options=table))
+    return model
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (in_blocks(Padding=0), "CONV_2D 'y': its input is cut into blocks by SPACE_TO_BATCH_ND"),
+        (in_blocks("RELU", shape=(4, 3, 4, 2)), "RELU 'y': its input is cut into blocks"),
+        (in_blocks(Padding=1, shape=(4, 3, 3, 2)), "the output 'y' is cut into blocks"),
+        (in_blocks(ends=(1, 2)), r"the block \[2, 2\] does not divide the padded shape"),
+        (in_blocks(ends=(-1, 2)), r"the block \[2, 2\] and the padding \[1, -1, 0, 2\] do not fit"),
+    ],
+)
+def test_what_stands_between_blocks_is_a_convolution(model, reason, read):
+    with pytest.raises(NnefHwError, match=reason):
+        read(model)

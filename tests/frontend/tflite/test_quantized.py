@@ -34,11 +34,11 @@ def test_networks_give_the_codes_of_the_reference_kernels(name, codes):
 
 def test_sums_of_powers_of_two_are_refused(read):
     model = CASES["ADD-int16"].model
-    *operator, values = model.operators[0]
-    model.operators[0] = [*operator, {}]
+    *operator, values, between = model.operators[0]
+    model.operators[0] = [*operator, {}, between]
     with pytest.raises(UnsupportedError, match=r"operator 0, ADD .*: its scales are to be powers"):
         read(model)
-    model.operators[0] = [*operator, values]
+    model.operators[0] = [*operator, values, between]
 
 
 def f32(value):
@@ -143,13 +143,41 @@ def test_factors_of_products_are_of_single_precision_and_those_of_squares_of_dou
     assert product.attrs["requant"].mult == multiplier(factor)[:1]
 
 
-@pytest.mark.parametrize(
-    ("op", "target", "table"),
-    [("L2_NORMALIZATION", (1 / 128, 0), "L2NormOptions"), ("LOG_SOFTMAX", (1 / 16, 127), None)],
-)
-def test_kernels_of_32_bits_are_refused(op, target, table, read):
-    model = of_function(op, (0.05, 3), target, (table, {}) if table else ())
-    with pytest.raises(UnsupportedError, match="end the network before it"):
+DIFFERING = {
+    "L2_NORMALIZATION": ((1 / 128, 0), ("L2NormOptions", {}), "end the network before it"),
+    "LOG_SOFTMAX": ((1 / 16, 127), (), "its kernel takes logarithms of codes in 32 bits"),
+    "NEG": ((0.05, 3), (), "its kernel negates codes"),
+}
+
+
+@pytest.mark.parametrize("op", DIFFERING)
+def test_kernels_that_hardware_has_not_are_refused(op, read):
+    target, options, reason = DIFFERING[op]
+    with pytest.raises(UnsupportedError, match=reason):
+        simplify(read(of_function(op, (0.05, 3), target, options)))
+
+
+def test_a_log_softmax_of_pixels_is_refused(read):
+    """As one of a row is, whatever stands between the softmax and the logarithm."""
+    model = TfliteFile()
+    x = model.input("x", [1, 4, 4], "int8", scale=0.05)
+    model.output(model.op("LOG_SOFTMAX", [x], "y", [1, 4, 4], "int8", scale=1 / 16, zero=127))
+    with pytest.raises(UnsupportedError, match="log 'y': its kernel takes logarithms"):
+        simplify(read(model))
+
+
+def test_a_division_of_codes_is_refused(read):
+    model = of_pair("DIV", 0.05, 3, 0.04, -20, 0.05, 0)
+    with pytest.raises(UnsupportedError, match="div 'y': its kernel multiplies codes with recip"):
+        simplify(read(model))
+
+
+@pytest.mark.parametrize("op", ["LOGISTIC", "TANH", "EXP"])
+def test_functions_of_16_bits_are_refused(op, read):
+    model = TfliteFile()
+    x = model.input("x", [1, 9], "int16", scale=0.001)
+    model.output(model.op(op, [x], "y", [1, 9], "int16", scale=2.0**-15))
+    with pytest.raises(UnsupportedError, match="its kernel has a table of its own"):
         simplify(read(model))
 
 

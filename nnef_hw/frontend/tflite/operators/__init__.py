@@ -1,6 +1,7 @@
 """The operators of TensorFlow Lite: importing this registers how each is lowered."""
 
 from nnef_hw.frontend.tflite.operators import (
+    blocks,
     elementwise,
     matrix,
     quantization,
@@ -14,6 +15,7 @@ from nnef_hw.frontend.tflite.operators import (
 )
 
 __all__ = [
+    "blocks",
     "elementwise",
     "matrix",
     "quantization",

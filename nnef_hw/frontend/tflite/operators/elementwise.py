@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,21 @@ __all__: list[str] = []
 
 
 def _unary(op: str, call: TfliteCall) -> Value:
-    return call.emit(op, call.required(0))
+    return call.emit(op, call.required(0), **_differing(op, call))
+
+
+_WIDE_FUNCTIONS = frozenset({"exp", "gelu", "log", "rsqrt", "sigmoid", "sqrt", "tanh"})
+
+
+def _differing(op: str, call: TfliteCall) -> dict[str, Any]:
+    """Return the attribute of what hardware computes of codes in another way than the kernel."""
+    if not call.target().is_quantized:
+        return {}
+    if op == "neg":
+        return {"differs": "its kernel negates codes, whatever their zero points and scales are"}
+    if op in _WIDE_FUNCTIONS and call.source(0).kind == "int16":
+        return {"differs": "its kernel has a table of its own for codes of 16 bits"}
+    return {}
 
 
 for _name, _op in {
@@ -90,7 +105,8 @@ def gelu(call: TfliteCall) -> Value:
         bell = call.emit("tanh", inner)
     else:
         bell = call.emit("erf", call.emit("mul", x, math.sqrt(0.5)))
-    return call.emit("mul", call.emit("mul", x, 0.5), call.emit("add", bell, 1.0))
+    factors = call.emit("mul", x, 0.5), call.emit("add", bell, 1.0)
+    return call.emit("mul", *factors, **_differing("gelu", call))
 
 
 def _binary(op: str, call: TfliteCall) -> Value:
@@ -104,9 +120,18 @@ def _binary(op: str, call: TfliteCall) -> Value:
     return call.activated(call.spread(op, call.required(0), call.required(1)))
 
 
+@lowers("DIV")
+def div(call: TfliteCall) -> Value:
+    """Divide; codes by one number are scaled, others have a reciprocal of 32 bits in the kernel."""
+    divisor = call.required(1)
+    more: dict[str, Any] = {}
+    if call.target().is_quantized and (divisor.data is None or call.target().kind == "int16"):
+        more = {"differs": "its kernel multiplies codes with reciprocals of 32 bits"}
+    return call.activated(call.spread("div", call.required(0), divisor, **more))
+
+
 for _name, _op in {
     "ADD": "add",
-    "DIV": "div",
     "MAXIMUM": "max",
     "MINIMUM": "min",
     "MUL": "mul",
@@ -138,7 +163,10 @@ def floor_div(call: TfliteCall) -> Value:
         if a.data is None or b.data is None or not b.data.all():
             raise call.unsupported("integers are divided when the network runs", "use real numbers")
         return call.constant(call.plain(a).data // call.plain(b).data, a.type)  # type: ignore[operator]
-    return call.emit("floor", call.spread("div", a, b))
+    differs: dict[str, Any] = {}
+    if call.target().is_quantized:
+        differs = {"differs": "its kernel divides codes"}
+    return call.emit("floor", call.spread("div", a, b), **differs)
 
 
 @lowers("ADD_N")
@@ -208,4 +236,7 @@ def _scaled(call: TfliteCall, x: Value, factor: float) -> Value:
 @lowers("LOG_SOFTMAX")
 def log_softmax(call: TfliteCall) -> Value:
     x = call.required(0)
-    return call.emit("log", call.emit("softmax", x, axes=[x.stored_axis(x.rank - 1)]))
+    more: dict[str, Any] = {}
+    if call.target().is_quantized:
+        more = {"differs": "its kernel takes logarithms of codes in 32 bits"}
+    return call.emit("log", call.emit("softmax", x, axes=[x.stored_axis(x.rank - 1)]), **more)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nnef_hw.frontend.tflite.calls import TfliteCall
+from nnef_hw.frontend.tflite.operators.integer_lstm import IntegerLstm
 from nnef_hw.frontend.tflite.registry import lowers
 from nnef_hw.frontend.tflite.values import Value
 
@@ -49,6 +50,16 @@ class _Lstm:
         return call.emit("mul", call.emit("sigmoid", leave), call.emit("tanh", cell)), cell
 
 
+def _real(call: TfliteCall) -> _Lstm:
+    """Return an LSTM of real numbers."""
+    return _Lstm(
+        call,
+        _stacked(call, range(1, 1 + _GATES)),
+        _stacked(call, range(5, 5 + _GATES)),
+        _stacked(call, range(_BIASES, _BIASES + _GATES)),
+    )
+
+
 def _stacked(call: TfliteCall, indices: Sequence[int]) -> Value:
     """Return the real numbers of constants, one behind the other along their first axis."""
     found = []
@@ -65,10 +76,7 @@ def _stacked(call: TfliteCall, indices: Sequence[int]) -> Value:
 
 @lowers("UNIDIRECTIONAL_SEQUENCE_LSTM")
 def unidirectional_sequence_lstm(call: TfliteCall) -> Value:
-    """Unroll an LSTM in real numbers; states and result have the formats of the file.
-
-    The 16-bit codes between them are not those of TensorFlow Lite.
-    """
+    """Unroll an LSTM: one of codes with the 16-bit formats that the kernel has between them."""
     for what, indices in (("peepholes", _PEEPHOLES), ("a projection", _PROJECTION),
                           ("layer normalization", _NORMS)):  # fmt: skip
         if any(call.input(index) is not None for index in indices):
@@ -86,12 +94,7 @@ def unidirectional_sequence_lstm(call: TfliteCall) -> Value:
         raise call.unsupported(
             f"it has {steps} steps, over {_MOST_STEPS}", "let the network see fewer at a time"
         )
-    lstm = _Lstm(
-        call,
-        _stacked(call, range(1, 1 + _GATES)),
-        _stacked(call, range(5, 5 + _GATES)),
-        _stacked(call, range(_BIASES, _BIASES + _GATES)),
-    )
+    lstm = IntegerLstm.of(call) if call.source(0).is_quantized else _real(call)
     hidden, cell = (call.state(index) for index in (_OUTPUT_STATE, _CELL_STATE))
     parts = [x] if steps == 1 else call.emit_many(
         "split", x, count=steps, axis=axis, ratios=[1] * steps
