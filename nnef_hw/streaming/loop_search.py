@@ -18,11 +18,12 @@ from nnef_hw.streaming.beats import Network
 from nnef_hw.streaming.block import Block
 from nnef_hw.streaming.budget import Budget
 from nnef_hw.streaming.fifos import UNBOUNDED, Ports
+from nnef_hw.streaming.state import StateLayer
 from nnef_hw.streaming.steady import Steady
 
 __all__ = ["layers_in_loops", "shorten_loops"]
 
-MOST_EVENTS = 6_000_000
+MOST_EVENTS = 2_000_000
 """Simulated events after which no more changes are tried: seconds."""
 LEVELS = (1, 3 / 4, 1 / 2, 1 / 4, 1 / 8)
 """Shares of its cycles that a layer is tried with, beside the next smaller number."""
@@ -108,6 +109,9 @@ class _LoopSearch:
     ) -> None:
         self.options, self.budget, self.ports, self.device = options, budget, ports, device
         self.events = 0
+        # The first inference shows what a loop within it takes.
+        states = (layer[0].layer for layer in options if layer[0].closes_loop)
+        self.is_within = all(isinstance(x, StateLayer) and x.steps > 1 for x in states)
 
     def run(self, blocks: Sequence[Block], enough: int | None) -> tuple[Block, ...] | None:
         current = [_plain(block) for block in blocks]
@@ -184,16 +188,19 @@ class _LoopSearch:
         return sum(amount / max(1, limit) for amount, limit in pairs)
 
     def _interval(self, blocks: Sequence[Block]) -> int:
-        """Return the interval with FIFOs without limit."""
+        """Return the interval with FIFOs without limit, or the latency of a loop within it."""
         unlimited = [
             block.with_fifos([UNBOUNDED] * len(block.fifos)) if block.needs_fifos else block
             for block in blocks
         ]
         network = Network(unlimited, *self.ports, lockstep=True)
         slowest = max(block.cycles for block in blocks)
-        interval = network.settle(Steady(slowest, 1, None)).interval
+        if self.is_within:
+            time = network.run(1).latency
+        else:
+            time = network.settle(Steady(slowest, 1, None)).interval
         self.events += network.events
-        return interval
+        return max(time, slowest)
 
 
 def _plain(block: Block) -> Block:

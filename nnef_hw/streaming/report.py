@@ -24,7 +24,7 @@ def report_plan(plan: Plan, graph: Graph, target: Target, timeline: Timeline) ->
     """Return ``layers``, ``headroom``, ``roofs``, ``boards`` and ``in_turn`` (design section 9)."""
     network = lower(graph)
     codes = {
-        tensor: graph.tensor(tensor).volume
+        tensor: graph.steps(tensor) * graph.tensor(tensor).volume
         for tensor in (
             *(port.tensor for port in plan.inputs),
             *(block.tensor for block in plan.blocks),
