@@ -120,6 +120,9 @@ def _line_buffers(device: Device) -> Iterator[Case]:
         Window(24, 24, 6, kernel=(2, 2), stride=(2, 2), passes=6, by_channel=True),
         Window(8, 8, 64, kernel=(8, 8), passes=64, by_channel=True),
         Window(15, 15, 16, kernel=(3, 3), stride=(2, 2), padding=same, passes=16, by_channel=True),
+        Window(1, 1, 12, kernel=(3, 1), dilation=(4, 1), passes=8, history=8),
+        Window(1, 1, 40, kernel=(10, 1), passes=40, by_channel=True, history=9),
+        Window(2, 5, 8, (10, 4), (2, 2), padding=((0, 0), (1, 1)), passes=4, history=8),
     ]
     for n, window in enumerate(windows):
         shallow = max(2, 1 << (window.min_depth - 1).bit_length())

@@ -13,6 +13,7 @@ from nnef_hw.interpolation import Places
 from nnef_hw.numerics import QType, choose_add_requant
 from nnef_hw.parts.concat import Concat, Split
 from nnef_hw.parts.constant import Constant
+from nnef_hw.parts.delay import Delay
 from nnef_hw.parts.depthtospace import DepthToSpace
 from nnef_hw.parts.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
 from nnef_hw.parts.fifo import BlockFifo
@@ -90,6 +91,8 @@ def _states(device: Device) -> Iterator[Case]:
     for count, bits in ((200, 8), (1000, 8), (500, 16)):
         state = State(count=count, bits=bits, signed=False, ram=device.ram, style="block")
         yield Case(state, {"codes": rng.integers(0, 1 << bits, count).tolist()})
+    for count, frame, bits in ((32, 8, 8), (512, 64, 8), (24, 24, 16), (1000, 250, 4)):
+        yield Case(Delay(count=count, code=3, frame=frame, bits=bits, signed=False))
 
 
 def _moves(device: Device) -> Iterator[Case]:

@@ -11,6 +11,7 @@ from nnef_hw.parts.banked import BankedLineBuffer
 from nnef_hw.parts.concat import Concat, Split
 from nnef_hw.parts.constant import Constant
 from nnef_hw.parts.corrected_table import CorrectedTable
+from nnef_hw.parts.delay import Delay
 from nnef_hw.parts.depthtospace import DepthToSpace
 from nnef_hw.parts.depthwise import DepthwiseArray
 from nnef_hw.parts.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
@@ -45,6 +46,7 @@ __all__ = [
     "Concat",
     "Constant",
     "CorrectedTable",
+    "Delay",
     "DepthToSpace",
     "DepthwiseArray",
     "EltwiseExtremum",

@@ -138,7 +138,7 @@ class LineBuffer(WindowPart):
             "counter bits": sum(all_counters),
             "counters": sum(map(bool, all_counters)),
             "padding bits": compared,
-            "padded width": tiling.width if window.words != window.beats else 0,
+            "padded width": tiling.width * (window.words != window.beats or window.goes_on),
             "memory rows": tiling.width * (tiling.rows - 1) + tiling.rows - 1,
         }
 

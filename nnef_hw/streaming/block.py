@@ -103,17 +103,17 @@ class Block:
     @property
     def closes_loop(self) -> bool:
         """Whether its operands come from blocks behind it, a frame later."""
-        return self.layer.least_queue > 0
+        return self.layer.closes_loop
 
     @property
     def leads(self) -> bool:
         """Whether it gives codes of a frame before it takes any: after reset, by itself."""
-        return self.closes_loop or (self.buffer is not None and self.buffer.window.leads)
+        return self.layer.leads or (self.buffer is not None and self.buffer.window.leads)
 
     @property
     def needs_fifos(self) -> bool:
         """Whether FIFOs in front of its operands may be needed for frames to come out."""
-        return len(self.fifos) > 1 or self.closes_loop
+        return len(self.fifos) > 1 or self.layer.least_queue > 0
 
     @property
     def buffer(self) -> WindowPart | None:

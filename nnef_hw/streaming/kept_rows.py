@@ -1,12 +1,14 @@
-"""Rows that a window reads of the steps before: they stay in its line buffer, without a loop.
+"""Rows of the steps before that windows or branches read: they stay there, without a loop.
 
 In the graph they are a state in front of the new rows (``concat``), whose next value are the last
 rows of both (``slice``). Hardware that did the same would stream all of these rows in every step.
+But a line buffer has them already; and where the first of both rows are read, as beside a branch
+that is late, that is the stream some rows later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,7 +24,7 @@ _ROWS = 2
 
 
 class KeptRows(NamedTuple):
-    """Where the operand of a window comes from.
+    """Where rows of this step and of steps before come from.
 
     Attributes
     ----------
@@ -34,6 +36,8 @@ class KeptRows(NamedTuple):
         New rows that only windows of later steps read.
     code
         What the rows above the first step's are filled with.
+    is_delay
+        Whether they are the first of all these rows, as many as are new.
     """
 
     source: str
@@ -41,18 +45,19 @@ class KeptRows(NamedTuple):
     past: int
     lag: int
     code: int
+    is_delay: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """What line buffers of a graph keep.
+    """What line buffers and delays of a graph keep.
 
     Attributes
     ----------
     rows
-        By the tensor that windows read.
+        By the tensor that windows read, or that a delay gives.
     states, nodes
-        States that are in line buffers, and what only hands their rows on: by results.
+        States that are in them, and what only hands their rows on: by results.
     """
 
     rows: Mapping[str, KeptRows]
@@ -61,7 +66,7 @@ class Keeping:
 
 
 def find_kept_rows(graph: Graph) -> Keeping:
-    """Find the states of a fixed graph of which each is rows above the image of windows alone."""
+    """Find the states of a fixed graph that are rows in front of a stream, and no more."""
     rows: dict[str, KeptRows] = {}
     states, nodes = set[str](), set[str]()
     for name, state in graph.states.items():
@@ -106,7 +111,7 @@ def _sliced(graph: Graph, name: str) -> tuple[Node | None, list[str]]:
 
 
 def _kept(graph: Graph, name: str, state: State, handed_on: list[str]) -> dict[str, KeptRows]:
-    """Return the rows of a state by the tensor that windows read; nothing if it is no such one.
+    """Return the rows of a state by the tensor that is read; nothing if it is no such one.
 
     ``handed_on`` are views of the state; results of all nodes that keep it are added.
     """
@@ -133,11 +138,22 @@ def _kept(graph: Graph, name: str, state: State, handed_on: list[str]) -> dict[s
     codes = state.initial.reshape(-1)
     if (codes != codes[0]).any():
         return {}
-    found = {}
-    for reader, window, lag in _windows(graph, both, next_value, past + new):
-        if window is None or not _suits(graph, window, reader, int(codes[0])):
+    code, found = int(codes[0]), {}
+    slices = [node for node in graph.consumers(both.name) if _range_of(node)]
+    for part in slices:
+        if part is next_value:
+            continue
+        first, end = _range_of(part) or (0, 0)
+        rows = KeptRows(source, new, past, past + new - end, code)
+        if not _are_windows(graph, part.name, graph.consumers(part.name), code):
+            rows = rows._replace(is_delay=True)
+        if first > 0 or (rows.is_delay and end != new):
             return {}
-        found[reader] = KeptRows(source, new, past, lag, int(codes[0]))
+        found[part.name] = rows
+    windows = [node for node in graph.consumers(both.name) if node not in slices]
+    if not _are_windows(graph, both.name, windows, code):
+        return {}
+    found[both.name] = KeptRows(source, new, past, 0, code)
     return found
 
 
@@ -149,23 +165,11 @@ def _range_of(node: Node | None) -> tuple[int, int] | None:
     return (part.begin, part.end) if part.axis == _ROWS else None
 
 
-def _windows(
-    graph: Graph, both: Node, next_value: Node | None, rows: int
-) -> Iterator[tuple[str, Node | None, int]]:
-    """Yield what reads the rows, and which tensor and how many rows less: None for no window."""
-    for reader in graph.consumers(both.name):
-        if reader is next_value:
-            continue
-        taken = _range_of(reader)
-        if taken is None:
-            yield both.name, reader if reader.has(Trait.WINDOW) else None, 0
-            continue
-        windows = graph.consumers(reader.name)
-        if taken[0] > 0 or not windows or reader.name in graph.outputs:
-            yield reader.name, None, 0
-        for window in windows:
-            is_window = window.has(Trait.WINDOW)
-            yield reader.name, window if is_window else None, rows - taken[1]
+def _are_windows(graph: Graph, rows: str, readers: Sequence[Node], code: int) -> bool:
+    """Whether all readers of rows have line buffers for them."""
+    return rows not in graph.outputs and all(
+        node.has(Trait.WINDOW) and _suits(graph, node, rows, code) for node in readers
+    )
 
 
 def _suits(graph: Graph, window: Node, operand: str, code: int) -> bool:

@@ -96,12 +96,17 @@ class Layer(ABC, Generic[F]):
     label
         The sort of hardware, unless that depends on the folding.
     least_queue
-        Least codes of the FIFO in front of every operand; 0 if it needs none. A layer that has one
-        reads what a layer behind it gives, a frame later.
+        Least codes of the FIFO in front of every operand; 0 if it needs none.
+    closes_loop
+        Whether it reads what a layer behind it gives, a frame later.
+    leads
+        Whether it gives codes of a frame before it takes any.
     """
 
     label: ClassVar[str]
     least_queue: ClassVar[int] = 0
+    closes_loop: ClassVar[bool] = False
+    leads: ClassVar[bool] = False
 
     name: str
     node: Node

@@ -8,7 +8,7 @@ from typing import Any
 
 from nnef_hw.architecture import Port, port_labels
 from nnef_hw.errors import raise_all
-from nnef_hw.ir import Graph, HostStream, StreamOrder, Trait
+from nnef_hw.ir import Graph, HostStream, Node, StreamOrder, Trait
 from nnef_hw.streaming import (
     argmax,
     conv,
@@ -19,10 +19,10 @@ from nnef_hw.streaming import (
     softmax,
     table,
 )
-from nnef_hw.streaming.kept_rows import find_kept_rows
+from nnef_hw.streaming.kept_rows import KeptRows, find_kept_rows
 from nnef_hw.streaming.layer import Call, Layer, lowers
 from nnef_hw.streaming.plan import LayerGraph
-from nnef_hw.streaming.state import state_layers
+from nnef_hw.streaming.state import DelayLayer, state_layers
 from nnef_hw.streaming.support import check_streamable
 
 __all__ = ["lower"]
@@ -57,8 +57,12 @@ def lower(graph: Graph) -> LayerGraph:
             # Its steps follow each other in the stream already.
             streams[node.name] = streams[node.inputs[0]]
         elif node.name in keeping.nodes:
-            if node.name in keeping.rows:
-                streams[node.name] = streams[keeping.rows[node.name].source]
+            rows = keeping.rows.get(node.name)
+            if rows is not None and rows.is_delay:
+                layers.append(_delay(graph, node, rows, streams))
+                streams[node.name] = node.name
+            elif rows is not None:
+                streams[node.name] = streams[rows.source]
         elif not node.has(Trait.MOVES):
             streams[node.name] = node.name
             layers.append(_layer(Call(graph, node, streams, order, keeping.rows)))
@@ -80,6 +84,17 @@ def lower(graph: Graph) -> LayerGraph:
 def _layer(call: Call) -> Layer[Any]:
     layer = lowers[call.node.op](call)
     return replace(layer, repeats=call.graph.steps(call.node.name))
+
+
+def _delay(graph: Graph, node: Node, rows: KeptRows, streams: Mapping[str, str]) -> DelayLayer:
+    """Return the layer that gives rows of steps before."""
+    tensor = graph.tensor(node.name)
+    assert tensor.qtype is not None
+    row = tensor.volume // rows.new
+    return DelayLayer(
+        name=node.name, node=node, sources=(streams[rows.source],), source=tensor.qtype,
+        target=tensor.qtype, count=rows.past * row, frame=rows.new * row, code=rows.code,
+    )  # fmt: skip
 
 
 def _ports(

@@ -1,4 +1,4 @@
-"""States as layers: their operand comes from a layer behind them, a step before."""
+"""States as layers: what they read is of a step before."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from nnef_hw.ir import Graph, Node, stream_image
 from nnef_hw.ir import State as GraphState
 from nnef_hw.parts import Part, Split
 from nnef_hw.parts import State as StatePart
-from nnef_hw.streaming.layer import Contents, Folding, Layer
+from nnef_hw.parts.delay import Delay
+from nnef_hw.streaming.layer import Contents, Folding, Layer, PlainLayer
 
-__all__ = ["StateLayer", "state_layers"]
+__all__ = ["DelayLayer", "StateLayer", "state_layers"]
 
 LOGIC_CODES = 128
 """Most initial codes that are in LUTs."""
@@ -30,6 +31,8 @@ class StateLayer(Layer[Folding]):
 
     label = "state"
     least_queue: ClassVar[int] = 2
+    closes_loop: ClassVar[bool] = True
+    leads: ClassVar[bool] = True
 
     initial: tuple[int, ...]
     steps: int = 1
@@ -60,6 +63,31 @@ class StateLayer(Layer[Folding]):
     def contents(self, folding: Folding) -> Contents:
         del folding
         return {"state": {"codes": list(self.initial)}}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DelayLayer(PlainLayer):
+    """A stream ``count`` codes later, in frames of so many: rows of steps before.
+
+    ``code`` stands for those before the first step. The queue in front of it holds what a branch
+    beside it waits for.
+    """
+
+    label = "delay"
+    least_queue: ClassVar[int] = 2
+    leads: ClassVar[bool] = True
+
+    count: int
+    frame: int
+    code: int
+
+    def cycles(self, folding: Folding, device: Device) -> int:
+        del folding, device
+        return self.frame
+
+    def part(self, device: Device) -> Part:
+        del device
+        return Delay(count=self.count, frame=self.frame, code=self.code, **self.codes_format)
 
 
 def state_layers(

@@ -65,6 +65,16 @@ def test_states_of_windows_are_in_their_line_buffers(rng):
     assert plan.macs == 4 * 3 * 3 + 4 * 4 * 3 + 2 * 4
 
 
+def test_branches_of_unlike_delay_wait_in_queues(rng):
+    """Nothing goes round: each stream is taken once, and given some rows later."""
+    graph = stepwise(TEMPORAL["unlike_branches"](), rng)
+    plan = schedule(graph, find_board(BOARD))
+    assert graph.states.keys() == find_kept_rows(graph).states
+    delays = [block for block in plan.blocks if block.kind == "delay"]
+    assert [block.layer.count // block.layer.frame for block in delays] == [4]
+    assert all(block.leads and not block.closes_loop for block in delays)
+
+
 def test_a_shift_register_of_a_models_own_is_kept_as_well(rng):
     graph = simplify(delay_line())
     fixed = quantize(graph, {"x": rng.normal(size=(8, 6, 2, 1))})

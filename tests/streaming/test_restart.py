@@ -3,7 +3,11 @@
 import pytest
 from amaranth.sim import Simulator
 from recurrent_graphs import convolved, looped
+from temporal_graphs import unlike_branches
 
+from nnef_hw.ir import Stage
+from nnef_hw.passes import simplify
+from nnef_hw.passes.stream_time import StreamTime
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.streams import to_stream
 from nnef_hw.streaming import find_board, schedule
@@ -30,10 +34,22 @@ def loop(rng):
     return looped(3, step=-1)
 
 
+def stepwise(rng):
+    """Rows of steps before, in line buffers and a delay that gives codes as soon as it may."""
+    step, _ = StreamTime().steps(simplify(unlike_branches(seed=int(rng.integers(100)))))
+    return step.replaced(stage=Stage.FLOAT)
+
+
 @pytest.mark.parametrize("restarts", [4, pytest.param(40, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
     ("network", "board", "frames"),
-    [(network, "ice40", 1), (network, "ecp5", 1), (recurrent, "ecp5", 2), (loop, "ecp5", 2)],
+    [
+        (network, "ice40", 1),
+        (network, "ecp5", 1),
+        (recurrent, "ecp5", 2),
+        (loop, "ecp5", 2),
+        (stepwise, "ecp5", 14),
+    ],
 )
 def test_restart_at_any_time(network, board, frames, restarts, fix, rng):
     graph = fix(network(rng))
