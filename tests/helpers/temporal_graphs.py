@@ -146,7 +146,16 @@ def exported_tcn(path, rows=32, *, cropped=False, seed=0):
     onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), path)
 
 
-TEMPORAL = {f.__name__: f for f in (causal, classifier, unlike_branches, flattened)}
+def centred(rows=14, seed=0):
+    """Padded at both ends, in rows that are results: those in the middle are, some steps late."""
+    t = Temporal("centred", rows, seed=seed)
+    y = t.pool("avg_pool", "x", 3, 1, padding=(1, 1), border="ignore")
+    y = t.net.op("add", t.conv(y, 3, 3, padding=(1, 1)), "x")
+    t.conv(y, 2, 1, name="y")
+    return t.net.build("y")
+
+
+TEMPORAL = {f.__name__: f for f in (causal, classifier, unlike_branches, flattened, centred)}
 
 
 def random_temporal(seed):

@@ -1,5 +1,7 @@
 """Networks of windows step by step: rows stay in line buffers; codes and cycles of accelerators."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from recurrent_graphs import delay_line
@@ -12,9 +14,11 @@ from nnef_hw.passes.stream_time import StreamTime
 from nnef_hw.quantize import quantize
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.rtl import run_rtl
-from nnef_hw.streaming import find_board, schedule
+from nnef_hw.streaming import find_board, lower, schedule
 from nnef_hw.streaming.accelerator import Accelerator
 from nnef_hw.streaming.architecture import Streaming
+from nnef_hw.streaming.beats import simulate_beats
+from nnef_hw.streaming.block import Block
 from nnef_hw.streaming.kept_rows import find_kept_rows
 from nnef_hw.testing import GraphBuilder
 
@@ -37,6 +41,34 @@ def stepwise(graph, rng, *, continued=False):
 def test_codes_and_cycles(name, simulate, rng):
     graph = stepwise(TEMPORAL[name](), rng)
     simulate(schedule(graph, find_board(BOARD)), graph).check(7)
+
+
+def test_the_least_memory(simulate, rng):
+    """Line buffers that hold no word more than a window spans make new rows wait."""
+    t = Temporal("tight", 16, 4)
+    t.conv(t.net.op("relu", t.conv("x", 8, 4)), 2, 2, dilation=3, name="y")
+    graph = stepwise(t.net.build("y"), rng)
+    plan = schedule(graph, find_board(BOARD))
+    blocks = tuple(
+        Block.of(layer, folding, block.device)
+        for layer, block in zip(lower(graph).layers, plan.blocks, strict=True)
+        for folding in [slowest(layer, block.device)]
+    )
+    assert any(block.buffer.depth == block.buffer.window.span for block in blocks)
+    times = simulate_beats(blocks, plan.inputs, plan.outputs)
+    plan = replace(
+        plan, blocks=blocks, interval=times.interval, latency=times.latency,
+        period=times.steady.period, settling=times.steady.settling,
+    )  # fmt: skip
+    simulate(plan, graph).check(7)
+
+
+def slowest(layer, device):
+    """Return the folding of one row and one lane with the least memory."""
+    small = [folding for folding in layer.foldings(device) if folding.shape["lanes"] == 1]
+    folding = max(small, key=lambda folding: layer.cycles(folding, device))
+    window = layer.parts(folding, device)[0].window
+    return replace(folding, depth=max(2, 1 << (window.min_depth - 1).bit_length()))
 
 
 def test_continued_borders(simulate, rng):

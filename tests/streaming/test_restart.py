@@ -40,6 +40,21 @@ def stepwise(rng):
     return step.replaced(stage=Stage.FLOAT)
 
 
+def early(rng):
+    """A delay in front of many blocks: it may not begin before a restart has reached them."""
+    g = GraphBuilder()
+    x = g.input("x", [1, 2, 1, 1])
+    both = g.op("concat", g.state("old", np.zeros([1, 2, 3, 1])), x, axis=2, name="both")
+    parts = {"next": (1, 4), "late": (0, 1)}
+    for name, (begin, end) in parts.items():
+        g.op("slice", both, name=name, axes=[2], begin=[begin], end=[end], stride=[1],
+             shape=[1, 2, end - begin, 1])  # fmt: skip
+    g.update("old", "next")
+    for _ in range(8):
+        x = g.conv(x, rng.normal(size=[2, 2, 1, 1]))
+    return g.build(g.op("add", "late", x))
+
+
 @pytest.mark.parametrize("restarts", [4, pytest.param(40, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
     ("network", "board", "frames"),
@@ -49,6 +64,7 @@ def stepwise(rng):
         (recurrent, "ecp5", 2),
         (loop, "ecp5", 2),
         (stepwise, "ecp5", 14),
+        (early, "ecp5", 6),
     ],
 )
 def test_restart_at_any_time(network, board, frames, restarts, fix, rng):
