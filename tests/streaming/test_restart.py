@@ -1,5 +1,6 @@
 """A restart in the middle of anything leaves an accelerator as it was after power-on."""
 
+import numpy as np
 import pytest
 from amaranth.sim import Simulator
 from recurrent_graphs import convolved, looped
