@@ -113,7 +113,10 @@ def state_layers(
             StateLayer(
                 name=name, node=node, sources=(streams[state.result],), source=tensor.qtype,
                 target=tensor.qtype, initial=tuple(codes.reshape(-1).tolist()), steps=state.steps,
-                begun=any(reader.op == "begin_steps" for reader in graph.consumers(name)),
+                begun=any(
+                    reader.op == "begin_steps" and reader.inputs[1] == name
+                    for reader in graph.consumers(name)
+                ),
             )
         )  # fmt: skip
     return layers

@@ -5,6 +5,7 @@ import pytest
 from recurrent_graphs import attending, looped, onnx_layer, random_loop
 
 from nnef_hw.frontend import load
+from nnef_hw.frontend.builder import Builder
 from nnef_hw.frontend.named_states import name_states
 from nnef_hw.ir import Tensor
 from nnef_hw.ir.batch import sample_extents
@@ -20,6 +21,29 @@ def begun(net):
     return net.input(Tensor("begin", (1, 1, 3)))
 
 
+def cell_that_goes_on():
+    """Return a loop with two states that begin where the inference before has ended."""
+    body = Builder("body")
+    x, h, c = (body.input(Tensor(name, (1, 3))) for name in "xhc")
+    (total,) = body.node("add", [x, h], {}, ["total"])
+    (gate,) = body.node("sigmoid", [total], {}, ["gate"])
+    (kept,) = body.node("mul", [gate, c], {}, ["kept"])
+    (memory,) = body.node("add", [kept, total], {}, ["memory"])
+    body.node("tanh", [memory], {}, ["next"])
+    net = Builder("goes_on")
+    inputs = [net.input(Tensor("x", (4, 3))), *(net.input(Tensor(n, (1, 3))) for n in "hc")]
+    attrs = {
+        "body": body.build(["next", "memory"]),
+        "scans": [(0, 1)],
+        "full": 0,
+        "states": ["next", "memory"],
+        "outputs": [("next", "full", 0, 1), ("next", "last", 0, 1), ("memory", "last", 0, 1)],
+    }
+    results = net.node("scan", inputs, attrs, ["y", "hn", "cn"], ["scalar"] * 3)
+    graph = net.build([result.name for result in results])
+    return name_states(graph, {"h": "hn", "c": "cn"}, "goes_on")
+
+
 LOOPS = {
     "all steps": lambda: looped(5),
     "last step": lambda: looped(4, last=True),
@@ -27,6 +51,7 @@ LOOPS = {
     "last step backwards": lambda: looped(3, step=-1, last=True),
     "computed first value": lambda: looped(4, initial=begun),
     "something read whole": attending,
+    "two states that go on": cell_that_goes_on,
     "first value of a state": lambda: name_states(
         looped(3, initial=begun, last=True), {"begin": "y"}, "looped"
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -149,12 +150,19 @@ class TfliteCall:
 
     def keep(self, index: int, value: Value) -> None:
         """Keep a value in an argument that is a variable tensor, in its format."""
+        self.states.assign(self.variable(index).index, self.formatted(index, value))
+
+    def formatted(self, index: int, value: Value) -> Value:
+        """Return a value in the format of an argument that is a variable tensor."""
         kept = self.emit("copy", value)
         quant = self.variable(index).quantization
-        self.states.assign(
-            self.variable(index).index,
-            replace(kept, tensor=self.builder.add(replace(kept.tensor, quant=quant))),
-        )
+        return replace(kept, tensor=self.builder.add(replace(kept.tensor, quant=quant)))
+
+    def within(self, builder: Builder) -> TfliteCall:
+        """Return the same call, whose nodes are made in another graph: the body of a loop."""
+        inner = copy(self)
+        inner.builder, inner.created = builder, set()
+        return inner
 
     def variable(self, index: int) -> TfliteTensor:
         """Return what the file says of an argument that is a variable tensor."""

@@ -1,20 +1,24 @@
-"""Recurrent layers, step by step; their states are the network's."""
+"""Recurrent layers: loops, unless they have one step; their states are the network's."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from nnef_hw.frontend.builder import Builder
 from nnef_hw.frontend.tflite.calls import TfliteCall
 from nnef_hw.frontend.tflite.operators.integer_lstm import IntegerLstm
 from nnef_hw.frontend.tflite.registry import lowers
 from nnef_hw.frontend.tflite.values import Value
+from nnef_hw.ir import Tensor
 
 __all__: list[str] = []
 
 _MOST_STEPS = 256
+"""Of an LSTM of codes, which is unrolled."""
 _GATES = 4
 _TANH = 4
 _PEEPHOLES, _BIASES, _PROJECTION = (9, 10, 11), 12, (16, 17)
@@ -76,7 +80,10 @@ def _stacked(call: TfliteCall, indices: Sequence[int]) -> Value:
 
 @lowers("UNIDIRECTIONAL_SEQUENCE_LSTM")
 def unidirectional_sequence_lstm(call: TfliteCall) -> Value:
-    """Unroll an LSTM: one of codes with the 16-bit formats that the kernel has between them."""
+    """Run an LSTM: a loop of real numbers; one of codes is unrolled.
+
+    Codes have the 16-bit formats that the kernel has between them.
+    """
     for what, indices in (("peepholes", _PEEPHOLES), ("a projection", _PROJECTION),
                           ("layer normalization", _NORMS)):  # fmt: skip
         if any(call.input(index) is not None for index in indices):
@@ -89,13 +96,29 @@ def unidirectional_sequence_lstm(call: TfliteCall) -> Value:
     if x.rank != 3:
         raise call.error(f"the input has shape {list(x.shape)}, not of three dimensions")
     axis = 0 if call.option("TimeMajor") else 1
+    hidden, cell = (call.state(index) for index in (_OUTPUT_STATE, _CELL_STATE))
+    if call.source(0).is_quantized:
+        result, hidden, cell = _unrolled(call, x, axis, hidden, cell)
+    elif x.shape[axis] == 1:
+        result, hidden, cell = _step(call, x, hidden, cell)
+    else:
+        result, hidden, cell = _loop(call, x, axis, hidden, cell)
+    call.keep(_OUTPUT_STATE, hidden)
+    call.keep(_CELL_STATE, cell)
+    return result
+
+
+def _unrolled(
+    call: TfliteCall, x: Value, axis: int, hidden: Value, cell: Value
+) -> tuple[Value, Value, Value]:
+    """Return the results of all steps and the last states, every code that of the kernel."""
     steps, batch = x.shape[axis], x.shape[1 - axis]
     if steps > _MOST_STEPS:
         raise call.unsupported(
-            f"it has {steps} steps, over {_MOST_STEPS}", "let the network see fewer at a time"
+            f"it has {steps} steps of codes, over {_MOST_STEPS}",
+            "let the network see fewer at a time",
         )
-    lstm = IntegerLstm.of(call) if call.source(0).is_quantized else _real(call)
-    hidden, cell = (call.state(index) for index in (_OUTPUT_STATE, _CELL_STATE))
+    lstm = IntegerLstm.of(call)
     parts = [x] if steps == 1 else call.emit_many(
         "split", x, count=steps, axis=axis, ratios=[1] * steps
     )  # fmt: skip
@@ -104,6 +127,42 @@ def unidirectional_sequence_lstm(call: TfliteCall) -> Value:
         row = call.reshaped(part, (batch, x.shape[2]))
         hidden, cell = lstm.step(row, hidden, cell)
         results.append(call.reshaped(hidden, (1, *hidden.shape) if axis == 0 else (batch, 1, size)))
-    call.keep(_OUTPUT_STATE, hidden)
-    call.keep(_CELL_STATE, cell)
-    return results[0] if steps == 1 else call.emit("concat", *results, axis=axis)
+    result = results[0] if steps == 1 else call.emit("concat", *results, axis=axis)
+    return result, hidden, cell
+
+
+def _step(call: TfliteCall, x: Value, hidden: Value, cell: Value) -> tuple[Value, Value, Value]:
+    """Return the result of one step, [N, 1, H] or [1, N, H] as x is, and the next states."""
+    row = call.reshaped(x, (hidden.shape[0], x.shape[2]))
+    hidden, cell = _real(call).step(row, hidden, cell)
+    return call.reshaped(hidden, (*x.shape[:2], hidden.shape[1])), hidden, cell
+
+
+def _loop(
+    call: TfliteCall, x: Value, axis: int, hidden: Value, cell: Value
+) -> tuple[Value, Value, Value]:
+    """Return the results of all steps and the last states; steps hand on codes of the file."""
+    body = Builder("step")
+    inside = call.within(body)
+    shape = tuple(1 if n == axis else extent for n, extent in enumerate(x.shape))
+
+    def given(name: str, value: Value, extents: tuple[int, ...]) -> Value:
+        tensor = Tensor(name, extents, location=call.location, quant=value.tensor.quant)
+        return replace(value, tensor=body.input(tensor))
+
+    part = given("x", x, shape)
+    before, memory = given("hidden", hidden, hidden.shape), given("cell", cell, cell.shape)
+    _, after, kept = _step(inside, part, before, memory)
+    after = inside.formatted(_OUTPUT_STATE, after)
+    kept = inside.formatted(_CELL_STATE, kept)
+    result = inside.reshaped(after, (*shape[:2], hidden.shape[1]))
+    names = [value.tensor.name for value in (result, after, kept)]
+    attrs: dict[str, Any] = {
+        "body": body.build(names),
+        "scans": [(axis, 1)],
+        "full": 0,
+        "states": names[1:],
+        "outputs": [(names[0], "full", axis, 1), *((name, "last", 0, 1) for name in names[1:])],
+    }
+    results, hidden, cell = call.emit_many("scan", x, hidden, cell, count=3, **attrs)
+    return results, hidden, cell
