@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,12 +20,14 @@ from nnef_hw.build.options import PlannedModel, check_wishes, find_target
 from nnef_hw.errors import SampleError
 from nnef_hw.frontend import graph_hash, save
 from nnef_hw.ir import Graph
+from nnef_hw.passes.stream_time import StreamTime
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed
 from nnef_hw.report import units
 from nnef_hw.report.quantization import describe_quantization, weight_bytes, weight_widths
 from nnef_hw.report.quantization_html import render_quantization
 from nnef_hw.report.tables import rows_table
 from nnef_hw.samples import Given, Samples, take_samples
+from nnef_hw.stream_rows import StreamRows
 
 __all__ = ["Comparison", "FixedModel"]
 
@@ -83,13 +85,23 @@ class FixedModel(Shown):
         The same as the passes left it, in real numbers; None if there were only integers.
     samples
         What it was calibrated and will be verified with.
+    rows, window
+        Of the steps of another one: how inputs take a stream, and that network of a whole window.
     """
 
     def __init__(
-        self, fixed: Graph, *, graph: Graph, canonical: Graph | None, samples: Samples | None
+        self,
+        fixed: Graph,
+        *,
+        graph: Graph,
+        canonical: Graph | None,
+        samples: Samples | None,
+        rows: Mapping[str, StreamRows] | None = None,
+        window: Graph | None = None,
     ) -> None:
         self.graph = fixed
         self._source, self._canonical, self._samples = graph, canonical, samples
+        self._rows, self._window = rows or {}, window
 
     @property
     def name(self) -> str:
@@ -133,7 +145,7 @@ class FixedModel(Shown):
 
     def run_codes(self, inputs: Given) -> dict[str, NDArray[Any]]:
         """Compute the same, and return the codes."""
-        samples = take_samples(inputs, self.graph)
+        samples = take_samples(inputs, self.graph, self._rows)
         return {**run_fixed(self.graph, quantize_inputs(self.graph, samples.inputs))}
 
     def compare(self, samples: Given | None = None) -> Comparison:
@@ -150,12 +162,38 @@ class FixedModel(Shown):
             If there are none.
         """
         if samples is not None:
-            taken = take_samples(samples, self.graph)
+            taken = take_samples(samples, self.graph, self._rows)
         elif self._samples is not None:
             taken = self._samples.split()[1]
         else:
             raise SampleError("there are no samples to compare with", remedy="give some")
         return Comparison(describe_quantization(self._canonical or self.graph, self.graph, taken))
+
+    def steps(self, axis: int | None = None) -> FixedModel:
+        """Return the network that runs a network of windows step by step, with states.
+
+        A step takes the new rows of a stream only; a result equals that of the window that ends
+        with them. Samples may be windows still, or longer pieces of a stream.
+
+        Parameters
+        ----------
+        axis
+            Axis of time in the shapes of the inputs; None if these tell it: the last one of
+            [1, C, T], the rows of [1, C, T, 1].
+
+        Raises
+        ------
+        UsageError, UnsupportedError, ErrorGroup
+            If it cannot run step by step: for each operator in the way, why.
+        """
+        stream = StreamTime(axis)
+        step, rows = stream.steps(self.graph)
+        canonical = self._canonical and stream.steps(self._canonical)[0]
+        samples = self._samples and self._samples.in_steps(rows)
+        return FixedModel(
+            step, graph=self._source, canonical=canonical, samples=samples, rows=rows,
+            window=self.graph,
+        )  # fmt: skip
 
     def schedule(
         self,
@@ -211,7 +249,10 @@ class FixedModel(Shown):
             "target_fps": target_fps,
             "layer_counters": layer_counters,
         }
-        model = PlannedModel(self._source, self._samples, self.graph, self._canonical, plan, others)
+        model = PlannedModel(
+            self._source, self._samples, self.graph, self._canonical, plan, others, self._rows,
+            self._window,
+        )  # fmt: skip
         return Plan(model, target, wishes)
 
     def save(self, path: Path | str) -> None:

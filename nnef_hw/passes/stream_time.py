@@ -112,6 +112,12 @@ class StreamTime:
         return _Rewrite(graph, plan, whole=False).run(), rows
 
     def _axes(self, graph: Graph) -> dict[str, int]:
+        if any(state.steps > 1 for state in graph.states.values()):
+            raise UnsupportedError(
+                f"model {graph.name!r} has a loop over the steps of a window, which begins anew "
+                "with each window",
+                remedy="let it go on from one inference to the next: --state loops",
+            )
         if graph.states:
             raise UnsupportedError(
                 f"model {graph.name!r} keeps states: it runs step by step already",

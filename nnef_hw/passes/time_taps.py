@@ -10,6 +10,7 @@ from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.ir.operators import (
     ConvAttributes,
     FactorAttributes,
+    InterpolateAttributes,
     PadAttributes,
     PerOperator,
     PoolAttributes,
@@ -63,7 +64,7 @@ class _Case(NamedTuple):
     def shape(self) -> tuple[int, ...]:
         return self.graph.tensor(self.node.inputs[0]).shape
 
-    def of_axis(self, pairs: Sequence[int] | Sequence[tuple[int, int]], what: str) -> int:
+    def of_axis(self, pairs: Sequence[object], what: str) -> int:
         """Return the place of the axis among those of an image."""
         place = self.axis - _IMAGE
         if not 0 <= place < len(pairs):
@@ -163,6 +164,28 @@ def _upsample(case: _Case) -> Taps:
             f"it makes {factors[place]} rows of each", "cut the network in front of it: --outputs"
         )
     return Taps(case.axis)
+
+
+@_taps("interpolate")
+def _interpolate(case: _Case) -> Taps:
+    image = case.node.attributes(InterpolateAttributes)
+    places = image.places(case.shape)
+    along = places[case.of_axis(places, "which are channels")]
+    if along.count != along.extent:
+        raise NotInStepsError(
+            f"it makes {along.count} rows of {along.extent}",
+            "cut the network in front of it: --outputs",
+        )
+    return Taps(case.axis)
+
+
+@_taps("begin_steps", "join_steps", "last_step", "reverse_steps", "split_steps")
+def _loop(case: _Case) -> Taps:
+    """Refuse what a network with a loop is refused for already."""
+    raise NotInStepsError(
+        f"its loop has the steps of axis {case.axis} within an inference",
+        "let the loop go on from one inference to the next: --state loops",
+    )
 
 
 @_taps("transpose")

@@ -14,6 +14,8 @@ import nnef_hw as nh
 from nnef_hw.build.options import BuildOptions
 from nnef_hw.build.pipeline import build as build_files
 from nnef_hw.errors import SampleError, TargetError, UsageError
+from nnef_hw.frontend import save
+from nnef_hw.testing import GraphBuilder
 
 
 @pytest.fixture
@@ -193,6 +195,24 @@ def test_every_value_shows_itself(model, fixed, plan, build):
     assert f"{plan.interval:,} cycles" in repr(plan)
     assert "bit-exact" in repr(build)
     assert "inferences/s" in repr(survey)
+
+
+def test_a_network_of_windows_runs_step_by_step(tmp_path, rng):
+    g = GraphBuilder("taps")
+    x = g.conv(g.input("x", [1, 2, 12, 1]), rng.normal(size=[3, 2, 4, 1]), name="first")
+    save(g.build(g.conv(x, rng.normal(size=[2, 3, 9, 1]), name="last")), tmp_path / "taps.nnef.tgz")
+    windows = rng.normal(size=[20, 2, 12, 1])
+    fixed = nh.load(tmp_path / "taps.nnef.tgz").quantize(windows)
+    step = fixed.steps()
+    ((name, codes),) = fixed.run_codes(windows).items()
+    found = step.run_codes(windows)[name]
+    assert found.shape == (20, 12, 2, 1, 1)
+    np.testing.assert_array_equal(found[:, -1], codes)
+    plan, whole = (model.schedule("ulx3s_85f", arch="streaming") for model in (step, fixed))
+    build = plan.build(tmp_path / "build", bitstream=False, frames=3)
+    assert build.report["simulation"]["bit_exact"]
+    assert build.report["stream"]["window_cycles"] == whole.interval > plan.interval
+    np.testing.assert_array_equal(build.run(windows[:2])[name], step.run(windows[:2])[name])
 
 
 class TestSources:

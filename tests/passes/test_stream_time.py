@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from recurrent_graphs import looped
 from temporal_graphs import (
     TEMPORAL,
     Temporal,
@@ -152,6 +153,12 @@ def refused(t, *outputs, how=GUESSED):
     with pytest.raises((UnsupportedError, ErrorGroup, UsageError)) as caught:
         how.steps(simplify(t.net.build(*outputs)))
     return str(caught.value)
+
+
+def test_a_loop_over_a_window_is_refused():
+    with pytest.raises(UnsupportedError, match="has a loop over the steps of a window") as caught:
+        StreamTime().steps(simplify(looped(4)))
+    assert "--state loops" in caught.value.remedy
 
 
 def test_padding_that_results_see_is_refused():
