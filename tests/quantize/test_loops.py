@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from recurrent_graphs import delay_line, gru
+from recurrent_graphs import delay_line, gru, looped
 
 from nnef_hw.frontend import graph_hash, load, save
-from nnef_hw.ir import Quantization
+from nnef_hw.ir import Quantization, format_graph, parse_graph
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import (
@@ -109,6 +109,18 @@ def test_formats_of_the_author_may_differ(sequences):
     assert fixed.tensor("h").qtype.scale == 1 / 64
     assert fixed.tensor("h_next").qtype.scale == 1 / 100
     assert fixed.producer(fixed.states["h"].result).op == "requantize"
+
+
+def test_fixed_networks_with_loops_are_stored(tmp_path, rng):
+    samples = {"x": rng.normal(size=(8, 3, 3))}
+    fixed = quantize(simplify(looped(3, step=-1)), samples)
+    save(fixed, tmp_path / "fixed.nnef.tgz")
+    again = load(tmp_path / "fixed.nnef.tgz")
+    assert graph_hash(again) == graph_hash(fixed)
+    assert [state.steps for state in again.states.values()] == [3]
+    codes = quantize_inputs(fixed, samples)
+    np.testing.assert_array_equal(run_fixed(again, codes)["y"], run_fixed(fixed, codes)["y"])
+    assert format_graph(parse_graph(format_graph(fixed))) == format_graph(fixed)
 
 
 def test_fixed_networks_with_states_are_stored(sequences, tmp_path):

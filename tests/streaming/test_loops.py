@@ -10,7 +10,7 @@ from nnef_hw.frontend.named_states import name_states
 from nnef_hw.ir import Tensor
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.passes import simplify
-from nnef_hw.quantize import quantize
+from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import run_float
 from nnef_hw.streaming import find_board, schedule
 
@@ -73,6 +73,16 @@ def planned(graph, rng, board="ulx3s_85f"):
 @pytest.mark.parametrize("name", LOOPS)
 def test_codes_and_cycles(name, simulate, rng):
     simulate(*planned(LOOPS[name](), rng)).check(FRAMES)
+
+
+def test_cells_of_16_bits(simulate, rng):
+    """Where that is asked for; all else keeps 8."""
+    graph = simplify(cell_that_goes_on())
+    scheme = Scheme(layers={"y_memory": {"activation_bits": 16}})
+    fixed = quantize(graph, {"x": rng.normal(size=(6, 5, 4, 3))}, scheme)
+    bits = {name: fixed.tensor(name).qtype.bits for name in fixed.states}
+    assert sorted(bits.values()) == [8, 8, 16, 16]
+    simulate(schedule(fixed, find_board("ulx3s_85f")), fixed).check(FRAMES)
 
 
 @pytest.mark.parametrize(
