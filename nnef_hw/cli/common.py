@@ -99,7 +99,7 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="IN=OUT",
         help="make an input a state that takes over an output for the next inference, e.g. "
-        "h_in=h_out (repeatable); auto: those that their names tell; loops: what loops of one step "
+        "h_in=h_out (repeatable); auto: those that their names tell; loops: what loops "
         "pass on",
     )
     parser.add_argument(

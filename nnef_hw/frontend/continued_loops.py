@@ -1,4 +1,4 @@
-"""Loops of one step whose states go on in the next inference: recurrent layers on a stream."""
+"""Loops whose states go on in the next inference: recurrent layers on a stream."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ def continue_loops(graph: Graph, path: Path | str) -> Graph:
     """Return a graph whose loops begin where they ended in the inference before.
 
     What its loops pass on from step to step becomes states of the graph, which begin with the
-    loops' initial values. So as many inferences as a loop has steps are one of the whole loop.
+    loops' initial values. So inferences one after the other are one loop over all of their steps.
 
     Raises
     ------
     UsageError
         If there is no loop.
     UnsupportedError, ErrorGroup
-        If a loop has several steps, or runs backwards: that needs the whole sequence; if an initial
-        value is computed.
+        If a loop runs backwards: that needs the whole sequence; if an initial value is computed.
     """
     loops = [node for node in graph.nodes if node.op == "scan"]
     if not loops:
@@ -43,15 +42,10 @@ def continue_loops(graph: Graph, path: Path | str) -> Graph:
 
 
 def _problems(graph: Graph, node: Node) -> Iterator[NnefHwError]:
-    axis, step = node.attrs["scans"][0]
-    steps = graph.tensor(node.inputs[0]).shape[axis] // abs(step)
     reason = remedy = None
     if any(step < 0 for _, step in node.attrs["scans"]):
         reason = "it runs backwards, from the end of a sequence"
         remedy = "use networks that run forwards only"
-    elif steps > 1:
-        reason = f"it has {steps} steps in each inference"
-        remedy = "read the model with one, as --dim INPUT.AXIS=1 does for ONNX"
     elif any(graph.tensor(name).data is None for name in _initial(node)):
         reason, remedy = "its initial state is computed", "use a constant, or name it by --state"
     if reason:

@@ -1,4 +1,4 @@
-"""Loops of one step that go on in the next inference."""
+"""Loops that go on in the next inference."""
 
 import numpy as np
 import pytest
@@ -12,21 +12,21 @@ from nnef_hw.passes import simplify
 from nnef_hw.reference import run_float
 
 
-@pytest.mark.parametrize("last", [False, True])
-def test_steps_are_those_of_the_whole_loop(last, rng):
+@pytest.mark.parametrize(("steps", "last"), [(1, False), (1, True), (2, False), (3, False)])
+def test_steps_are_those_of_the_whole_loop(steps, last, rng):
     x = rng.normal(size=(4, 6, 3))
-    graph = name_states(looped(1, last=last), "loops", "net")
+    graph = name_states(looped(steps, last=last), "loops", "net")
     verify(graph)
     assert list(graph.states) == ["y_state0"]
-    found = run_float(simplify(graph), {"x": x[:, :, None]})["y"]
     expected = run_float(looped(6), {"x": x})["y"]
-    np.testing.assert_allclose(found[:, :, 0], expected)
+    for net in (graph, simplify(graph)):
+        found = run_float(net, {"x": x.reshape(4, 6 // steps, steps, 3)})["y"]
+        np.testing.assert_allclose(found.reshape(expected.shape), expected)
 
 
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        (looped(6), r"loop 'y' cannot be continued: it has 6 steps .* --dim INPUT.AXIS=1"),
         (looped(1, step=-1), "loop 'y' cannot be continued: it runs backwards"),
         (
             looped(1, initial=lambda net: net.input(Tensor("h0", (1, 1, 3)))),

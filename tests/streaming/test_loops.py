@@ -51,6 +51,7 @@ LOOPS = {
     "last step backwards": lambda: looped(3, step=-1, last=True),
     "computed first value": lambda: looped(4, initial=begun),
     "something read whole": attending,
+    "one that goes on": lambda: name_states(looped(3), "loops", "looped"),
     "two states that go on": cell_that_goes_on,
     "first value of a state": lambda: name_states(
         looped(3, initial=begun, last=True), {"begin": "y"}, "looped"
