@@ -461,5 +461,5 @@ class Architecture(ABC, Generic[P]):
         """Return what a report says of the design's insides (docs/design.md, section 9).
 
         ``layers``, ``headroom``, ``roofs``, ``boards`` and ``in_turn``, as JSON values; where
-        layers share hardware also ``shared``, its resources.
+        layers share hardware also ``shared``, its resources; where they may be in loops, ``loop``.
         """

@@ -32,9 +32,16 @@ def explain(report: Mapping[str, Any]) -> Iterator[str]:
     text = f"{names(slowest)} {verb} {units.count(cycles)} cycles a frame"
     if report.get("in_turn"):
         text += f" of {units.count(interval)}: all layers take turns on one array"
+    elif report.get("loop"):
+        text += (
+            f", but the way around the loop of {names(report['loop'])} {units.count(interval)}: "
+            "a step begins when the one before has ended. No faster folding that fits shortens it"
+        )
     elif interval > cycles:
         text += f"; waits between layers add {units.count(interval - cycles)}"
     yield f"{text}."
+    if report.get("loop"):
+        return
     half = f"Half the interval, {units.count(headroom['wanted'])} cycles,"
     for place, ((codes, cycles), layers) in enumerate(_limits(headroom)):
         reason = f"no folding takes fewer than {units.count(cycles)} cycles"
@@ -65,6 +72,10 @@ def summary(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "otherwise", f"--arch {arch}: {'refused, see the report' if is_refusal else text}"
     for layer, text in _overlaps(report):
         yield "overlap", f"{units.middle(layer, 40)}: {text}"
+    if loop := report.get("loop"):
+        around = units.count(report["cycles_per_inference"])
+        yield "bound by", f"the loop of {len(loop)} layers: {around} cycles"
+        return
     headroom = report["headroom"]
     wanted, limits = units.count(headroom["wanted"]), headroom["limits"]
     cost = f"{units.count(headroom['multipliers'])} multipliers, {_resources(headroom)}"

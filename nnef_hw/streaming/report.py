@@ -13,6 +13,7 @@ from nnef_hw.ir import Graph, stream_image
 from nnef_hw.streaming.block import Block
 from nnef_hw.streaming.ceiling import find_ceilings
 from nnef_hw.streaming.headroom import find_headroom
+from nnef_hw.streaming.loop_search import layers_in_loops
 from nnef_hw.streaming.lower import lower
 from nnef_hw.streaming.plan import LayerGraph, Plan
 from nnef_hw.streaming.resources import usable_luts
@@ -21,7 +22,7 @@ __all__ = ["report_plan"]
 
 
 def report_plan(plan: Plan, graph: Graph, target: Target, timeline: Timeline) -> dict[str, Any]:
-    """Return ``layers``, ``headroom``, ``roofs``, ``boards`` and ``in_turn`` (design section 9)."""
+    """Return what :meth:`.Architecture.report` says."""
     network = lower(graph)
     codes = {
         tensor: graph.steps(tensor) * graph.tensor(tensor).volume
@@ -39,7 +40,16 @@ def report_plan(plan: Plan, graph: Graph, target: Target, timeline: Timeline) ->
         "roofs": _roofs(plan, target, codes),
         "boards": _boards(network, plan, target),
         "in_turn": False,
+        "loop": _loop(plan),
     }
+
+
+def _loop(plan: Plan) -> list[str]:
+    """Return the layers of loops, if the time around one is what bounds the interval."""
+    if plan.interval <= max(block.cycles for block in plan.blocks):
+        return []
+    looped = layers_in_loops(plan.blocks)
+    return [block.name for block in plan.blocks if block.tensor in looped]
 
 
 def _headroom(
@@ -58,6 +68,16 @@ def _headroom(
 def _boards(network: LayerGraph, plan: Plan, target: Target) -> list[dict[str, Any]]:
     """Return the best that each board could make of the network, its own target's first."""
     targets = [target, *(board for board in BOARDS if board.name != target.name)]
+    if _loop(plan):
+        # What the way around a loop takes on other boards only a design for them would show.
+        fps = plan.clock_mhz * 1e6 / plan.interval
+        return [
+            {
+                "board": target.name, "device": target.device.name, "clock_mhz": plan.clock_mhz,
+                "cycles_per_inference": plan.interval, "inferences_per_second": fps,
+                "with_twice": {}, "floor": None,
+            }
+        ]  # fmt: skip
     ceilings = find_ceilings(network, targets, plan.blocks)
     rows = []
     for board in targets:

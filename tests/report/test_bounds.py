@@ -56,6 +56,15 @@ def test_waits_between_layers_are_told_from_layers(tiny):
     assert first == "conv2 takes 30,030 cycles a frame; waits between layers add 45."
 
 
+def test_a_loop_that_bounds_the_interval_is_named(tiny):
+    tiny |= {"cycles_per_inference": 40_000, "loop": ["h", "gates"]}
+    (only,) = bounds.explain(tiny)
+    assert only.startswith(
+        "conv2 takes 30,030 cycles a frame, but the way around the loop of h and gates 40,000: a "
+    )
+    assert list(bounds.summary(tiny)) == [("bound by", "the loop of 2 layers: 40,000 cycles")]
+
+
 def test_full_stream_is_a_reason_and_the_best_is_said(tiny):
     tiny["headroom"] |= {
         "cycles": 20000,

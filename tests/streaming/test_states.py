@@ -10,8 +10,10 @@ from nnef_hw.frontend import load
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import quantize
 from nnef_hw.streaming import find_board, schedule, solver
+from nnef_hw.streaming.activity import make_timeline
 from nnef_hw.streaming.architecture import Streaming
 from nnef_hw.streaming.loop_search import layers_in_loops
+from nnef_hw.streaming.report import report_plan
 from nnef_hw.testing import GraphBuilder
 
 ROOT = Path(__file__).parents[2]
@@ -70,6 +72,9 @@ def test_foldings_are_chosen_for_the_time_around_a_loop(monkeypatch):
     looped = layers_in_loops(quick.blocks)
     assert {"h", "gates", "h_next"} <= looped
     assert looped.isdisjoint({"scores", "row_in_seen"})
+    report = report_plan(quick, fixed, find_board("icebreaker"), make_timeline(quick))
+    assert set(report["loop"]) == looped
+    assert [row["cycles_per_inference"] for row in report["boards"]] == [quick.interval]
 
 
 def test_outputs_of_states_alone_are_refused():
