@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from nnef_hw.ir import Graph, Node, State, Trait, image_shape
+import numpy as np
+
+from nnef_hw.ir import Graph, Node, State, Trait
 from nnef_hw.ir.operators import ConvAttributes, PoolAttributes, SliceAttributes
 from nnef_hw.numerics import QType
 from nnef_hw.tflite_numerics import TfliteAverage
@@ -90,24 +92,34 @@ def pad_code_of(node: Node, source: QType) -> int:
 
 
 def _views(graph: Graph, name: str) -> Iterator[str]:
-    """Yield reshapes behind a state that leave its image as it is, each read by the next one."""
-    image = image_shape(graph.tensor(name).shape)
-    while len(readers := graph.consumers(name)) == 1 and readers[0].has(Trait.RESHAPES):
+    """Yield the moves of a state, each read by the next one."""
+    while len(readers := graph.consumers(name)) == 1 and readers[0].has(Trait.MOVES):
         name = readers[0].name
-        if image_shape(graph.tensor(name).shape) != image:
-            return
         yield name
 
 
 def _sliced(graph: Graph, name: str) -> tuple[Node | None, list[str]]:
-    """Return the node in front of such reshapes, and what there is from it to a tensor."""
+    """Return the node in front of the moves to a tensor, and what there is from that to it."""
     names = [name]
-    image = image_shape(graph.tensor(name).shape)
-    while (node := graph.producer(names[-1])) is not None and node.has(Trait.RESHAPES):
-        if image_shape(graph.tensor(node.inputs[0]).shape) != image:
-            return None, names
+    while (node := graph.producer(names[-1])) is not None and node.has(Trait.MOVES):
         names.append(node.inputs[0])
     return node, names
+
+
+def _is_put_back(graph: Graph, names: Sequence[str]) -> bool:
+    """Whether moves, each result behind its operand, leave every element in its place at last.
+
+    A state, which takes over what is in front of it, is a reshape to the same shape.
+    """
+    first, last = graph.tensor(names[0]), graph.tensor(names[-1])
+    elements = np.arange(first.volume).reshape(first.shape)
+    for name in names[1:]:
+        node = graph.producer(name)
+        if node is not None and not node.has(Trait.RESHAPES):
+            elements = elements.transpose(node.attrs["axes"])
+        elements = elements.reshape(graph.tensor(name).shape)
+    places = np.arange(last.volume).reshape(last.shape)
+    return first.shape == last.shape and np.array_equal(elements, places)
 
 
 def _kept(graph: Graph, name: str, state: State, handed_on: list[str]) -> dict[str, KeptRows]:
@@ -115,7 +127,8 @@ def _kept(graph: Graph, name: str, state: State, handed_on: list[str]) -> dict[s
 
     ``handed_on`` are views of the state; results of all nodes that keep it are added.
     """
-    view = handed_on[-1] if handed_on else name
+    views = list(handed_on)
+    view = views[-1] if views else name
     readers = graph.consumers(view)
     if len(readers) != 1 or readers[0].op != "concat" or readers[0].attrs["axis"] != _ROWS:
         return {}
@@ -131,6 +144,7 @@ def _kept(graph: Graph, name: str, state: State, handed_on: list[str]) -> dict[s
         or next_value not in graph.consumers(both.name)
         or _range_of(next_value) != (new, new + past)
         or any(len(graph.consumers(result)) != (n > 0) for n, result in enumerate(results))
+        or not _is_put_back(graph, [*reversed(results), name, *views])
         or not {name, *handed_on}.isdisjoint(graph.outputs)
         or [other.result for other in graph.states.values()].count(state.result) > 1
     ):

@@ -115,6 +115,35 @@ def test_a_shift_register_of_a_models_own_is_kept_as_well(rng):
     assert (block.buffer.window.history, block.buffer.window.height) == (2, 1)
 
 
+def channels_last(back=(0, 2, 3, 1)):
+    """Return a filter whose state has its channels last, as TensorFlow Lite's variables have."""
+    rng = np.random.default_rng(0)
+    net = GraphBuilder("channels_last")
+    x = net.op("tanh", net.input("x", (1, 2, 1, 1)))
+    old = net.op("transpose", net.state("old", np.zeros((1, 2, 1, 2))), axes=[0, 3, 1, 2],
+                 shape=(1, 2, 2, 1), name="image")  # fmt: skip
+    both = net.op("concat", old, x, name="both", axis=2)
+    cut = {"axes": [2], "begin": [1], "end": [3], "stride": [1], "shape": (1, 2, 2, 1)}
+    shifted = net.op("slice", both, name="shifted", **cut)
+    net.update("old", net.op("transpose", shifted, axes=list(back), shape=(1, 2, 1, 2)))
+    net.conv(both, rng.normal(size=(3, 2, 3, 1)), name="y")
+    return net.build("y")
+
+
+def test_states_with_their_channels_last_are_kept(simulate, rng):
+    graph = quantize(simplify(channels_last()), {"x": rng.normal(size=(8, 6, 2, 1, 1))})
+    assert find_kept_rows(graph).states == {"old"}
+    simulate(schedule(graph, find_board(BOARD)), graph).check(5)
+
+
+def test_states_whose_rows_change_places_go_round(simulate, rng):
+    """Rows and channels are as many, so that only their places tell."""
+    graph = simplify(channels_last(back=(0, 1, 3, 2)))
+    graph = quantize(graph, {"x": rng.normal(size=(8, 6, 2, 1, 1))})
+    assert not find_kept_rows(graph).states
+    simulate(schedule(graph, find_board(BOARD)), graph).check(5)
+
+
 def filtered(*, read=False, initial=0.0, function=None, padding=(0, 0)):
     """Return a filter over three steps whose rows are read elsewhere, or begin with numbers."""
     net = GraphBuilder("filter")
