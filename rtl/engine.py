@@ -102,6 +102,8 @@ class SharedEngine(wiring.Component):
             array.by_lane.eq(parameters.by_lane),
             array.takes_maximum.eq(parameters.maximum),
             *([array.gathers.eq(parameters.gathers)] if part.gathers else []),
+            *([array.packs.eq(parameters.packs), array.begin.eq(sequencer.begin)]
+              if part.packs else []),
             array.codes.eq(word),
             array.weights.eq(found),
         ]

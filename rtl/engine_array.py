@@ -49,6 +49,9 @@ class EngineArray(wiring.Component):
     gathers : In(1)
         Every word has one result, of the first lane, and these go to words one after the other;
         only if there are such layers.
+    packs, begin : In(1)
+        Whether the word after the one that was written last is written next, not that of the
+        address; an instruction begins. Only if there are such layers.
     adds : In(1)
         Results leave ``part.residual_cycles`` cycles apart; only if that is more than one.
     codes : In(lanes * 8)
@@ -70,6 +73,7 @@ class EngineArray(wiring.Component):
             "result": Out(result_layout(part, acc=signed(part.acc_bits))),
             **({"adds": In(1)} if part.residual_cycles > 1 else {}),
             **({"gathers": In(1)} if part.gathers else {}),
+            **({"packs": In(1), "begin": In(1)} if part.packs else {}),
         })
 
     def elaborate(self, platform):
@@ -213,11 +217,18 @@ class EngineArray(wiring.Component):
             first_lane = Signal.like(lane, name="first_lane")
             with m.If(keep & self.gathers):
                 m.d.sync += first_lane.eq(first_lane + 1)
+        filled = Const(0)
+        if part.packs:
+            filled = Signal.like(write, name="filled")
+            with m.If(self.begin):
+                m.d.sync += filled.eq(0)
+            with m.Elif(keep & self.packs):
+                m.d.sync += filled.eq(filled + (first_lane == part.lanes - 1))
         with m.If(keep):
             m.d.sync += [
                 remaining.eq(place.results),
                 lane.eq(first_lane),
-                write.eq(place.write),
+                write.eq(place.write + filled if part.packs else place.write),
             ]
         with m.Elif((remaining != 0) & moves):
             m.d.sync += [remaining.eq(remaining - 1), lane.eq(lane + 1)]

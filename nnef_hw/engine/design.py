@@ -95,6 +95,8 @@ class Design(Program):
         fields = {"kind": int(instruction.kind), **instruction.fields}
         if engine.gathers and not (instruction.nest and instruction.nest.in_codes):
             fields["read"] = fields.get("read", 0) * engine.lanes
+        if "packs" not in engine.fields:
+            fields.pop("packs", None)
         known = engine.fields.keys() | engine.same_fields.keys()
         assert fields.keys() <= known | {"adds"}, fields.keys()
         for name, (row, bit) in engine.parameters.items():

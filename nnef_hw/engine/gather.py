@@ -123,7 +123,8 @@ class _Loop:
 def nest_of(piece: Piece, lanes: int, places: Places, operand: int = 0) -> Nest | None:
     """Return the loops of a piece, which read codes, not words; None if these do not do.
 
-    The codes of a word have to be whole loops, or part of one; all together at most six.
+    The codes of a word are whole loops, or part of one; or else those of all words follow one
+    another, and none has to be filled up. All together these are at most six.
     """
     source, target = piece.source, piece.target
     blocks, target_blocks = source.blocks(lanes), target.blocks(lanes)
@@ -137,12 +138,16 @@ def nest_of(piece: Piece, lanes: int, places: Places, operand: int = 0) -> Nest 
         # What fills up a word may be anything.
         along = [replace(along[0], count=piece.channels(lanes))]
     missing, words = lanes, 1
+    packs = not _fills_words(along, piece.across, lanes)
+    if packs and (target.channels % lanes or piece.into_channel or piece.into_pixel):
+        return None
     for axis in (*along, *piece.across):
         count, step = axis.count, (axis.pixels * blocks * lanes + axis.channels)
+        if packs:
+            loops.append(_Loop(count, step, 0, axis.row, axis.column))
+            continue
         if missing > 1:
             inner = count if missing % count == 0 else missing
-            if count % inner:
-                return None
             loops.append(_Loop(inner, step, 0, axis.row, axis.column))
             missing, count, step = missing // inner, count // inner, step * inner
         write = axis.into * target_blocks if axis.into else words
@@ -173,8 +178,20 @@ def nest_of(piece: Piece, lanes: int, places: Places, operand: int = 0) -> Nest 
             "y": piece.top, "x": piece.left, "weight": places.weight,
             "constant": places.constant, "write": places.write + write,
         },
-        in_codes=True,
+        in_codes=True, packs=packs,
     )  # fmt: skip
+
+
+def _fills_words(along: Sequence[Axis], across: Sequence[Axis], lanes: int) -> bool:
+    """Whether the codes of a word are whole loops, or part of one."""
+    missing = lanes
+    for axis in (*along, *across):
+        if missing > 1:
+            inner = axis.count if missing % axis.count == 0 else missing
+            if axis.count % inner:
+                return False
+            missing //= inner
+    return missing == 1
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -208,13 +225,20 @@ class GatherLayer(Layer):
     def fits(self, lanes: int) -> bool:
         """Whether it can be done in words of so many codes."""
         anywhere = ANYWHERE._replace(others=(0,) * len(self.others))
-        nests = (nest_of(piece, lanes, anywhere, n) for n, piece in enumerate(self.pieces))
+        nests = [nest_of(piece, lanes, anywhere, n) for n, piece in enumerate(self.pieces)]
+        if len(nests) > 1 and any(nest is not None and nest.packs for nest in nests):
+            return False
         return None not in nests
 
     def _nest(self, shape: Shape, places: Places, n: int) -> Nest:
         nest = nest_of(self.pieces[n], shape.lanes, places, n)
         assert nest is not None, f"{self.name}: {self.pieces[n]}"
         return nest
+
+    def packs(self, shape: Shape) -> list[bool]:
+        """Return whether the words of each piece follow one another, whatever its loops are."""
+        anywhere = ANYWHERE._replace(others=(0,) * len(self.others))
+        return [self._nest(shape, anywhere, n).packs for n in range(len(self.pieces))]
 
     def nest(self, shape: Shape, places: Places) -> Nest:
         return self._nest(shape, places, 0)
@@ -246,9 +270,16 @@ class GatherLayer(Layer):
         return np.zeros(1, np.int64)
 
     def fields(self, shape: Shape) -> dict[str, int]:
+        packs = int(any(self.packs(shape)))
         bordered = any(piece.is_bordered for piece in self.pieces)
         height, width = (self.source.height, self.source.width) if bordered else (1, 1)
-        return {**super().fields(shape), "gathers": 1, "height": height, "width": width}
+        return {
+            **super().fields(shape),
+            "gathers": 1,
+            "packs": packs,
+            "height": height,
+            "width": width,
+        }
 
 
 _pieces = PerOperator[Callable[[Call], Sequence[Piece]]]("gathered result")

@@ -56,5 +56,7 @@ def _loops(design: Design, layer: Layer, nest: Nest | None) -> dict[str, Any]:
     assert nest is not None, "a layer has loops"
     # A first word may be in front of its tensor: padding.
     read, write = design.places[layer.operand], design.places[layer.tensor]
+    if nest.in_codes:
+        read, write = nest.starts["read"] // design.shape.lanes, nest.starts["write"]
     inner, outer = (" ".join(map(str, part)) for part in (nest.counts[:3], nest.counts[3:]))
     return {"loops": f"{inner} | {outer}", "words": nest.words, "read": read, "write": write}

@@ -27,12 +27,15 @@ class Nest:
         Where each quantity begins.
     in_codes
         Whether ``read`` counts codes, not words.
+    packs
+        Whether results go to one word after the other, whatever the loops are.
     """
 
     counts: tuple[int, ...]
     strides: Mapping[str, tuple[int, ...]]
     starts: Mapping[str, int]
     in_codes: bool = False
+    packs: bool = False
 
     def __post_init__(self) -> None:
         assert len(self.counts) == LEVELS, self.counts

@@ -125,6 +125,8 @@ def _fields(program: Program, weight_words: int, constant_words: int) -> tuple[d
         fields["follows"] = 1
     if any(layer.gathers for layer in program.layers):
         fields["gathers"] = 1
+    if any(x.fields.get("packs") for x in run):
+        fields["packs"] = 1
     if program.ports > 1:
         fields["port"] = _bits([program.ports - 1])
     for name in (

@@ -44,8 +44,8 @@ TABLES_FLAG = BEAT_BITS - 1
 SIGNED_FIELDS = ("own_factor", "other_factor", "offset")
 _RING_ROWS = 256
 _LATE = frozenset({
-    "by_lane", "maximum", "gathers", "adds", "shares", "zero_point", "low", "high", "other",
-    "sum_low", "sum_high", "own_factor", "other_factor", "offset", "looks_up", "table",
+    "by_lane", "maximum", "gathers", "packs", "adds", "shares", "zero_point", "low", "high",
+    "other", "sum_low", "sum_high", "own_factor", "other_factor", "offset", "looks_up", "table",
 })  # fmt: skip
 LEVELS = 6
 """Loops of a layer; level 0 is the innermost."""
@@ -231,6 +231,11 @@ class Engine:
     def gathers(self) -> bool:
         """Whether there are layers of which every word that is read gives one code."""
         return "gathers" in self.fields
+
+    @property
+    def packs(self) -> bool:
+        """Whether such codes go to one word after the other, if the instruction tells so."""
+        return "packs" in self.fields
 
     @property
     def lane_bits(self) -> int:

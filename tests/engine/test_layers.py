@@ -383,3 +383,18 @@ def test_codes_change_their_places(builder, fix, run_engine, lanes, ring_words, 
     assert plan.design.engine.gathers
     assert sum(layer.gathers for layer in plan.design.layers) == 6
     run_engine(plan, graph, frames=frames)
+
+
+@pytest.mark.parametrize("ring_words", [0, 32])
+def test_words_follow_one_another(builder, fix, run_engine, ring_words):
+    """Six codes of a pixel are one word and half of the next one, which the next pixel fills."""
+    x = builder.input("x", (1, 3, 2, 2))
+    x = builder.op("relu", conv(builder, x, 6, 3, padding=1))
+    x = builder.op("transpose", x, axes=[0, 2, 3, 1])
+    y = builder.op("tanh", builder.reshape(x, [1, 24]))
+    z = builder.op("concat", y, builder.op("sigmoid", y), axis=1, shape=[1, 48])
+    builder.op("linear", z, filters(builder, 5, 48), filters(builder, 1, 5))
+    graph = fix(builder.build())
+    plan = planned(graph, ring_words=ring_words)
+    assert plan.design.engine.packs
+    run_engine(plan, graph)

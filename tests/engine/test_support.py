@@ -68,15 +68,15 @@ def test_codes_that_do_not_fill_words(builder, rng):
 
 
 @pytest.mark.parametrize(
-    ("channels", "into", "works"), [(2, 32, True), (2, 4, True), (6, 3, True), (6, 12, False)]
+    ("channels", "into", "works"),
+    [(2, 32, True), (2, 4, True), (6, 3, True), (6, 12, True), (6, 32, False)],
 )
 def test_streams_of_other_pixels(channels, into, works):
     """The codes of a word are whole loops, or a part of one."""
     volume = 16 * channels
     target = Image(1, volume // into, into)
     piece = move_piece(Image(1, 16, channels), target, Reordering((1, 1, volume), (0, 1, 2)))
-    assert piece is not None
-    assert (nest_of(piece, 4, ANYWHERE) is not None) == works
+    assert (piece is not None and nest_of(piece, 4, ANYWHERE) is not None) == works
 
 
 def test_rounding_is_known_of_the_model(builder, rng):
