@@ -9,6 +9,7 @@ import nnef_hw.reference.float
 from nnef_hw.frontend.nnef.library import load_library
 from nnef_hw.frontend.nnef.operators import standard_operators
 from nnef_hw.ir.operators import Trait, canonical_operators, operator
+from nnef_hw.passes.unroll_scan import MOST_STEPS
 from nnef_hw.reference.registry import known_operators
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "operators.md"
@@ -29,6 +30,14 @@ REWRITTEN = {
     "area_downsample": "as avg_pool",
     "batch_normalization": "folded into the layer before or after it; of computed moments products",
     "copy": "nothing",
+    "cumsum": "matmul by a constant",
+    **dict.fromkeys(
+        ("eq", "ge", "gt", "le", "lt", "ne"),
+        "part of a table, of one activation and scalar constants; of two a table of the difference",
+    ),
+    "gather_nd": "by constant indices that are a grid: as gather along each axis",
+    "scan": f"at most {MOST_STEPS} steps: hardware for each",
+    "select": "part of a table, of one activation and scalar constants; else products with 0 and 1",
     "deconv": "conv with the channels of every pixel of a step, then depth to space",
     "nearest_downsample": "a max_pool of one pixel",
     "gather": "by constant indices: a concat of slices",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -23,6 +23,8 @@ class LowerGather:
     """Rewrite operators that take elements along axes, in an order that is known.
 
     * ``gather`` with constant indices -> a ``concat`` of slices, one for each run of neighbours
+    * ``gather_nd`` with constant indices that are a grid of such along each axis -> a ``gather``
+      along each
     * ``slice`` with a negative stride -> likewise
     * ``slice`` with a stride over channels, or of what is no image -> the first of every group of
       elements, where whole groups are there; likewise where they are not
@@ -38,6 +40,8 @@ class LowerGather:
             done = editor.data(node.inputs[0]) is None if node.inputs else False
             if done and node.op == "gather":
                 done = _emit_gather(editor, node)
+            elif done and node.op == "gather_nd":
+                done = _emit_grid(editor, node)
             elif done and node.op == "slice":
                 done = _emit_strided(editor, node)
             elif done and node.op == "tile":
@@ -47,6 +51,38 @@ class LowerGather:
             if not done:
                 editor.keep(node)
         return editor.finish()
+
+
+def _emit_grid(editor: Editor, node: Node) -> bool:
+    """Emit a gather along each axis; each index must vary along result axes of its own."""
+    indices, shape = editor.data(node.inputs[1]), editor.shape(node.inputs[0])
+    if indices is None or node.attrs.get("batch_dims", 0) or indices.ndim < 2:
+        return False
+    grid, count = indices.astype(np.int64), indices.shape[-1]
+    outer, source, begin = list(grid.shape[:-1]), node.inputs[0], 0
+    like = editor.tensors[node.name]
+    found: list[NDArray[np.int64]] = []
+    for axis in range(count):
+        part = grid[..., axis]
+        varying = [n for n in range(begin, len(outer)) if (np.diff(part, axis=n) != 0).any()]
+        end = varying[-1] + 1 if varying else begin
+        if axis == count - 1:
+            end = len(outer)
+        at = tuple(slice(None) if begin <= n < end else slice(1) for n in range(len(outer)))
+        if not np.array_equal(np.broadcast_to(part[at], part.shape), part):
+            return False
+        found.append(part[at].reshape(-1) % shape[axis])
+        begin = end
+    extents = list(shape)
+    for axis, index in enumerate(found):
+        extents[axis] = len(index)
+        places = editor.constant(f"{node.name}_places", index)
+        editor.tensors[places] = replace(editor.tensors[places], dtype="integer")
+        result = editor.activation(f"{node.name}_axis{axis}", tuple(extents), like)
+        editor.emit(Node("gather", (source, places), (result,), {"axis": axis}, node.location))
+        source = result
+    editor.emit(reshape_node(source, node.name, like.shape, node))
+    return True
 
 
 def _emit_gather(editor: Editor, node: Node) -> bool:

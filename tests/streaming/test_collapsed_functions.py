@@ -8,6 +8,7 @@ from nnef_hw.ir import Trait
 from nnef_hw.ir.parser import parse_graph
 from nnef_hw.ir.printer import format_graph
 from nnef_hw.passes import simplify
+from nnef_hw.quantize import quantize
 from nnef_hw.reference import run_float
 from nnef_hw.streaming import find_board, schedule
 from nnef_hw.testing import GraphBuilder
@@ -94,3 +95,16 @@ def test_a_function_is_printed_saved_and_written_out_for_others(fix, rng, tmp_pa
     wanted, found = run_float(canonical, x), run_float(plain, x)
     for name, values in wanted.items():
         np.testing.assert_allclose(found[name], values, rtol=1e-5, atol=1e-6)
+
+
+def test_peaks_and_choices(simulate, rng):
+    """What compares two activations is a function of their difference; codes are equal in both."""
+    net = GraphBuilder("peaks")
+    heat = net.op("sigmoid", net.input("x", (1, 2, 4, 5)))
+    window = {"size": [1, 1, 3, 3], "padding": [(0, 0), (0, 0), (1, 1), (1, 1)],
+              "border": "ignore", "stride": [1, 1, 1, 1], "dilation": [1, 1, 1, 1]}  # fmt: skip
+    highest = net.op("max_pool", heat, **window)
+    peak = net.op("eq", highest, heat)
+    net.op("select", peak, heat, net.constant("none", np.asarray(-0.5)), name="y")
+    fixed = quantize(simplify(net.build("y")), {"x": rng.normal(size=(20, 2, 4, 5))})
+    simulate(schedule(fixed, find_board("ulx3s_85f")), fixed).check(3)
