@@ -322,6 +322,24 @@ def _several():
     yield case.done(case.op("RESHAPE", [x, packed], [1, 60]))
 
 
+def _rarely():
+    case = Case("REVERSE_V2")
+    axes = case.model.constant("axes", np.array([1, 2], np.int32))
+    yield case.done(case.op("REVERSE_V2", [case.image(), axes], IMAGE))
+    case = Case("SELECT")
+    x, y = case.image(), case.image()
+    larger = case.op("GREATER", [x, y], IMAGE, dtype="bool")
+    yield case.done(case.op("SELECT", [larger, y, x], IMAGE))
+    case = Case("GATHER_ND")
+    places = case.model.constant("places", np.array([[0, 1], [0, 3]], np.int32))
+    yield case.done(case.op("GATHER_ND", [case.image(), places], [2, *IMAGE[2:]]))
+    case = Case("L2_POOL_2D")
+    yield case.done(case.op(
+        "L2_POOL_2D", [case.image()], [1, 2, 2, 3], "Pool2DOptions", StrideW=2, StrideH=2,
+        FilterWidth=3, FilterHeight=2, Padding=1,
+    ))  # fmt: skip
+
+
 def _recurrent():
     for time_major, clip in ((False, 0.0), (True, 0.7)):
         case = Case(f"UNIDIRECTIONAL_SEQUENCE_LSTM-{time_major}")
@@ -344,5 +362,7 @@ def _recurrent():
 
 def operator_cases():
     """Return the cases by name: each has ``model`` and ``inputs``."""
-    kinds = (_functions, _pairs, _windows, _matrices, _reductions, _moves, _several, _recurrent)
+    kinds = (
+        _functions, _pairs, _windows, _matrices, _reductions, _moves, _several, _rarely, _recurrent
+    )  # fmt: skip
     return {case.name: case for kind in kinds for case in kind()}

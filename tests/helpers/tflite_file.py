@@ -65,7 +65,8 @@ class TfliteFile:
     def op(self, op, inputs, name, shape, dtype="float32", options=(), intermediates=(), **quant):
         """Add an operator with one result; return the result's index.
 
-        ``options`` is the name of their table and a dictionary; ``intermediates`` are tensors.
+        ``options`` is the name of their table and a dictionary, or "custom" and bytes;
+        ``intermediates`` are tensors.
         """
         return self.ops(op, inputs, [(name, shape, dtype, quant)], options, intermediates)[0]
 
@@ -80,7 +81,7 @@ class TfliteFile:
             list(inputs),
             found,
             table,
-            dict(values),
+            values,
             list(intermediates),
         ])
         return found
@@ -174,8 +175,10 @@ class TfliteFile:
     def _operator(b, code, inputs, outputs, table, values, intermediates):
         inputs, outputs = _integers(b, inputs), _integers(b, outputs)
         between = _integers(b, intermediates) if intermediates else None
-        options = None
-        if table is not None:
+        options = custom = None
+        if table == "custom":
+            custom = b.CreateByteVector(values)
+        elif table is not None:
             values = {key: _option(b, value) for key, value in values.items()}
             getattr(tflite, f"{table}Start")(b)
             for key, value in values.items():
@@ -187,6 +190,8 @@ class TfliteFile:
         tflite.OperatorAddOutputs(b, outputs)
         if between is not None:
             tflite.OperatorAddIntermediates(b, between)
+        if custom is not None:
+            tflite.OperatorAddCustomOptions(b, custom)
         if options is not None:
             tflite.OperatorAddBuiltinOptionsType(b, getattr(tflite.BuiltinOptions, table))
             tflite.OperatorAddBuiltinOptions(b, options)

@@ -172,7 +172,13 @@ class _Decoder:
         return TfliteOperator(index, self._codes[code], inputs, outputs, options, name)
 
     def _options(self, proto: Any) -> dict[str, Any]:
-        """Return the options by name: scalars, text, and vectors as lists."""
+        """Return the options by name: scalars, text, and vectors as lists.
+
+        What a custom operator has are bytes, ``CustomOptions``.
+        """
+        if proto.CustomOptionsLength():
+            items = self._integers(proto.CustomOptionsLength, proto.CustomOptionsAsNumpy)
+            return {"CustomOptions": bytes(items)}
         kind = _names(self._schema.BuiltinOptions).get(proto.BuiltinOptionsType())
         table = proto.BuiltinOptions()
         found = getattr(self._schema, kind or "", None)

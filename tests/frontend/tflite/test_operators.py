@@ -12,8 +12,8 @@ CASES = operator_cases()
 ELSEWHERE = {
     "BROADCAST_TO", "CAST", "CEIL", "ELU", "FAKE_QUANT", "FILL", "LOGICAL_AND", "LOGICAL_NOT",
     "LOGICAL_OR", "QUANTIZE", "RANGE", "RANK", "REDUCE_ALL", "REDUCE_ANY", "ROUND",
-    "ASSIGN_VARIABLE", "BATCH_TO_SPACE_ND", "CALL_ONCE", "READ_VARIABLE", "SPACE_TO_BATCH_ND",
-    "VAR_HANDLE",
+    "ASSIGN_VARIABLE", "BATCH_TO_SPACE_ND", "CALL_ONCE", "Convolution2DTransposeBias",
+    "READ_VARIABLE", "SPACE_TO_BATCH_ND", "VAR_HANDLE",
 }  # fmt: skip
 """Operators that the reference kernels lack or that the tests below or of codes compare."""
 
@@ -146,4 +146,42 @@ def in_blocks(op="CONV_2D", ends=(0, 2), shape=(4, 2, 4, 2), **options):
 )
 def test_what_stands_between_blocks_is_a_convolution(model, reason, read):
     with pytest.raises(NnefHwError, match=reason):
+        read(model)
+
+
+def transposed(custom, strides, padding, shape, rng):
+    """Return a transposed convolution, by MediaPipe's operator or TensorFlow Lite's own."""
+    model = TfliteFile()
+    x = model.input("x", [1, 3, 4, 2])
+    w = model.constant("w", rng.normal(size=(3, 2, 3, 2)).astype(np.float32))
+    b = model.constant("b", rng.normal(size=3).astype(np.float32))
+    if custom:
+        packed = np.array([padding + 1, *strides], "<i4").tobytes()
+        operands, op, options = [x, w, b], "Convolution2DTransposeBias", ("custom", packed)
+    else:
+        wanted = model.constant("shape", np.array(shape, np.int32))
+        values = {"StrideW": strides[0], "StrideH": strides[1], "Padding": padding}
+        operands, op = [wanted, w, x, b], "TRANSPOSE_CONV"
+        options = ("TransposeConvOptions", values)
+    model.output(model.op(op, operands, "y", shape, options=options))
+    return model
+
+
+@pytest.mark.parametrize(
+    ("strides", "padding", "shape"),
+    [((2, 1), 0, [1, 3, 8, 3]), ((2, 2), 0, [1, 6, 8, 3]), ((2, 1), 1, [1, 4, 9, 3])],
+)
+def test_transposed_convolutions_of_mediapipe(strides, padding, shape, compute, rng):
+    x = rng.normal(size=(1, 3, 4, 2))
+    found, expected = (
+        compute(transposed(custom, strides, padding, shape, np.random.default_rng(3)), x)
+        for custom in (True, False)
+    )
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_options_of_mediapipe_that_say_nothing(read):
+    model = transposed(True, (2, 2), 0, [1, 6, 8, 3], np.random.default_rng(3))
+    model.operators[0][4] = b"1234"
+    with pytest.raises(NnefHwError, match="Bias 'y': its options do not say padding and strides"):
         read(model)

@@ -194,9 +194,12 @@ for _name, _op in {
     add_lowering(_name, partial(_compared, _op))
 
 
-@lowers("SELECT_V2")
-def select_v2(call: TfliteCall) -> Value:
+@lowers("SELECT", "SELECT_V2")
+def select(call: TfliteCall) -> Value:
+    """Choose element by element; the older operator's vector chooses along the first axis."""
     condition, first, second = (call.required(index) for index in range(3))
+    if call.operator.op == "SELECT" and condition.rank == 1 < first.rank:
+        condition = call.reshaped(condition, (condition.volume, *[1] * (first.rank - 1)))
     return call.spread("select", condition, first, second, element=first.type)
 
 

@@ -230,6 +230,21 @@ def gather(call: TfliteCall) -> Value:
     return call.emit("gather", x, indices, axis=axis)
 
 
+@lowers("GATHER_ND")
+def gather_nd(call: TfliteCall) -> Value:
+    """Take elements by constant indices into the first axes."""
+    return call.emit(
+        "gather_nd", call.plain(call.required(0)), call.plain(call.required(1)), batch_dims=0
+    )
+
+
+@lowers("REVERSE_V2")
+def reverse_v2(call: TfliteCall) -> Value:
+    x = call.required(0)
+    axes = [call.axis(axis, x.rank) for axis in call.integers(1, "the axes")]
+    return _sliced(call, x, {axis: range(x.shape[axis] - 1, -1, -1) for axis in axes})
+
+
 def _block(call: TfliteCall, x: Value) -> int:
     size = int(call.option("BlockSize"))
     if size < 1 or x.rank != 4:

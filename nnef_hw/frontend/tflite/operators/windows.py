@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from nnef_hw.frontend.tflite.calls import TfliteCall, activate
 from nnef_hw.frontend.tflite.operators.bias import bias_of
 from nnef_hw.frontend.tflite.registry import lowers
@@ -111,10 +113,58 @@ def transpose_conv(call: TfliteCall) -> Value:
     return call.activated(result)
 
 
+@lowers("Convolution2DTransposeBias")
+def transpose_conv_of_mediapipe(call: TfliteCall) -> Value:
+    """Transposed convolution of MediaPipe; arguments are input, filter and bias.
+
+    Its options are three numbers of 32 bits: padding (1: SAME, 2: VALID) and strides of columns and
+    of rows.
+    """
+    stored = call.option("CustomOptions", b"")
+    if len(stored) < 12:
+        raise call.error("its options do not say padding and strides")
+    code, *strides = (int(item) for item in np.frombuffer(stored[:12], "<i4"))
+    if code not in {1, 2} or min(strides) < 1:
+        raise call.error(f"its padding is {code}, its strides are {strides}")
+    x, weights = call.required(0), call.required(1)
+    _check_images(call, x, weights)
+    stride, wanted = strides[::-1], call.target().shape
+    if len(wanted) != 4:
+        raise call.error(f"the result has shape {list(wanted)}, not of four dimensions")
+    size = weights.shape[1:3]
+    kernel = replace(call.transposed(weights, [3, 0, 1, 2]), is_image=True)
+    padding = [(0, 0), (0, 0)]
+    if code == 1:
+        totals = [max((-(-n // s) - 1) * s + k - n, 0)
+                  for n, s, k in zip(wanted[1:3], stride, size, strict=True)]  # fmt: skip
+        padding = [(total // 2, total - total // 2) for total in totals]
+    return call.emit(
+        "deconv", call.image(x), kernel, bias_of(call, 2, 0), border="constant", padding=padding,
+        stride=stride, dilation=[1, 1], groups=1,
+        output_shape=[wanted[0], wanted[3], wanted[1], wanted[2]],
+    )  # fmt: skip
+
+
+@lowers("L2_POOL_2D")
+def l2_pool_2d(call: TfliteCall) -> Value:
+    """Root of the mean of squares of windows."""
+    if call.target().is_quantized:
+        raise call.unsupported("codes have no kernel", "use real numbers")
+    x = call.required(0)
+    _check_images(call, x)
+    mean = _windows(call, call.emit("sqr", call.image(x)), "avg_pool")
+    root = call.emit("sqrt", mean)
+    return activate(call, root, call.option("FusedActivationFunction"))
+
+
 def _pooled(call: TfliteCall, op: str) -> Value:
     x = call.required(0)
     _check_images(call, x)
-    image = call.image(x)
+    pooled = _windows(call, call.image(x), op)
+    return activate(call, pooled, call.option("FusedActivationFunction"))
+
+
+def _windows(call: TfliteCall, image: Value, op: str) -> Value:
     size = _steps(call, "FilterHeight", "FilterWidth")
     stride = _steps(call, "StrideH", "StrideW")
     padding = _padding(call, image.tensor.shape[2:], size, stride)
@@ -125,7 +175,7 @@ def _pooled(call: TfliteCall, op: str) -> Value:
         "stride": [1, 1, *stride],
         "dilation": [1, 1, 1, 1],
     }
-    return activate(call, call.emit(op, image, **attrs), call.option("FusedActivationFunction"))
+    return call.emit(op, image, **attrs)
 
 
 @lowers("MAX_POOL_2D")
