@@ -341,6 +341,11 @@ def _rarely():
 
 
 def _recurrent():
+    case = Case("SVDF")
+    inputs = [case.input(1, 5), case.weights(6, 5), case.weights(6, 4), case.weights(3)]
+    inputs.append(case.model.tensor("kept", [1, 24], is_variable=True))
+    yield case.done(case.op("SVDF", inputs, [1, 3], "SVDFOptions", Rank=2,
+                            FusedActivationFunction=1))  # fmt: skip
     for time_major, clip in ((False, 0.0), (True, 0.7)):
         case = Case(f"UNIDIRECTIONAL_SEQUENCE_LSTM-{time_major}")
         steps, size = 3, 5

@@ -77,3 +77,36 @@ def test_handles_are_no_numbers(read):
     model.output(model.op("READ_VARIABLE", [model.input("x", [1, 1])], "y", [1, 1]))
     with pytest.raises(ModelError, match="its first argument is no variable"):
         read(model)
+
+
+def test_filters_over_time_keep_what_features_were(read, rng):
+    """What ``reference_ops::SVDF`` says, step by step; the rank is 2, the memory 4."""
+    case = operator_cases()["SVDF"]
+    graph = read(case.model)
+    features, times, bias = (
+        np.frombuffer(case.model.buffers[n], np.float32).reshape(shape)
+        for n, shape in ((1, (6, 5)), (2, (6, 4)), (3, (3,)))
+    )
+    x, kept, expected = rng.normal(size=(7, 5)), np.zeros((6, 4)), []
+    for row in x:
+        kept = np.concatenate([kept[:, 1:], (features @ row)[:, None]], axis=1)
+        total = (kept * times).sum(axis=1).reshape(3, 2).sum(axis=1) + bias
+        expected.append(np.maximum(total, 0))
+    [name] = graph.inputs
+    found = run_float(graph, {name: x[:, None]})[graph.outputs[0]]
+    np.testing.assert_allclose(found.reshape(7, 3), expected, atol=1e-6)
+    assert not rewrite(graph)[1]
+
+
+def test_filters_over_time_of_codes_are_refused(read):
+    model = TfliteFile()
+    x = model.input("x", [1, 5], "int8", scale=0.1)
+    arguments = [
+        x, model.constant("f", np.ones((2, 5), np.int8), scale=0.1),
+        model.constant("t", np.ones((2, 3), np.int16), scale=0.01), -1,
+        model.tensor("kept", [1, 6], "int16", scale=0.05, is_variable=True),
+    ]  # fmt: skip
+    y = model.op("SVDF", arguments, "y", [1, 2], "int8", ("SVDFOptions", {"Rank": 1}), scale=0.1)
+    model.output(y)
+    [error, *_] = rewrite(read(model))[1]
+    assert "its kernel keeps states and multiplies weights of 16 bits" in str(error)

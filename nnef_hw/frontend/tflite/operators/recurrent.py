@@ -166,3 +166,38 @@ def _loop(
     }
     results, hidden, cell = call.emit_many("scan", x, hidden, cell, count=3, **attrs)
     return results, hidden, cell
+
+
+_SVDF_STATE = 4
+
+
+@lowers("SVDF")
+def svdf(call: TfliteCall) -> Value:
+    """Filter features over time: each keeps its last values, which are weighed and summed up.
+
+    Arguments are input [N, I], filters of features [F, I] and of time [F, M], a bias [F / rank],
+    and the state [N, F * M], the oldest value of each feature first.
+    """
+    x, features, times = call.required(0), call.required(1), call.required(2)
+    rank = int(call.option("Rank", 1))
+    if x.rank != 2 or times.rank != 2 or rank < 1 or times.shape[0] % rank:
+        raise call.error(f"its arguments have shapes {[list(v.shape) for v in (x, times)]}")
+    (count, memory), batch = times.shape, x.shape[0]
+    more: dict[str, Any] = {}
+    if call.target().is_quantized:
+        more = {"differs": "its kernel keeps states and multiplies weights of 16 bits"}
+    now = call.reshaped(call.emit("linear", x, features, 0.0), (batch, count, 1))
+    window = now
+    if memory > 1:
+        kept = call.reshaped(call.state(_SVDF_STATE), (batch, count, memory))
+        kept = call.emit("slice", kept, axes=[2], begin=[1], end=[memory], stride=[1])
+        window = call.emit("concat", kept, now, axis=2)
+    call.keep(_SVDF_STATE, call.reshaped(window, (batch, count * memory)))
+    weighed = call.emit("mul", window, call.reshaped(times, (1, count, memory)))
+    grouped = call.reshaped(weighed, (batch, count // rank, rank * memory))
+    total = call.emit("sum_reduce", grouped, axes=[2], normalize=False, **more)
+    result = call.reshaped(total, (batch, count // rank))
+    bias = call.input(3)
+    if bias is not None:
+        result = call.spread("add", result, bias)
+    return call.activated(result)
