@@ -11,12 +11,13 @@ import numpy as np
 from nnef_hw.architecture import Plan
 from nnef_hw.architectures import AUTO, able_architectures
 from nnef_hw.build.choice import Candidates, choose_plan
-from nnef_hw.build.fixed import DEFAULT_SCHEME, fix_model
+from nnef_hw.build.fixed import DEFAULT_SCHEME, fix_model, windows
 from nnef_hw.devices import Target
 from nnef_hw.errors import ErrorGroup, NnefHwError
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.ir.batch import join_batch, join_steps, sample_extents
 from nnef_hw.passes import simplify
+from nnef_hw.passes.stream_time import StreamTime
 from nnef_hw.quantize import Scheme
 from nnef_hw.samples import Samples
 
@@ -99,24 +100,33 @@ def survey(
             yield _planned(target, plan)
 
 
-def roughly_fixed(graph: Graph, samples: Samples | None, scheme: Scheme = DEFAULT_SCHEME) -> Graph:
+def roughly_fixed(
+    graph: Graph,
+    samples: Samples | None,
+    scheme: Scheme = DEFAULT_SCHEME,
+    stream: StreamTime | None = None,
+) -> Graph:
     """Return a fixed graph to plan with: formats are right, codes only if there are samples.
 
     Without samples ranges come from noise. Cycles, multipliers and block RAMs do not depend on
-    them; LUTs do, by a few in a hundred.
+    them; LUTs do, by a few in a hundred. ``stream`` is how it runs step by step, if it is to.
 
     Raises
     ------
-    UnsupportedError, ErrorGroup
-        If the model has layers that cannot be built.
+    UsageError, UnsupportedError, ErrorGroup
+        If the model has layers that cannot be built, or cannot run step by step.
     """
-    if graph.stage == Stage.FIXED or samples is not None:
-        return fix_model(graph, samples, scheme)[0]
     simple = simplify(graph) if graph.stage == Stage.FLOAT else graph
-    rough = replace(
-        scheme, calibration="minmax", weight_rounding="nearest", correct_bias=False, equalize=False
-    )
-    return fix_model(simple, noise(simple), rough)[0]
+    if stream is not None:
+        simple, samples, _ = windows(simple, samples, stream)
+    if graph.stage != Stage.FIXED and samples is None:
+        samples = noise(simple)
+        scheme = replace(
+            scheme, calibration="minmax", weight_rounding="nearest", correct_bias=False,
+            equalize=False,
+        )  # fmt: skip
+    fixed, _ = fix_model(simple, samples, scheme)
+    return fixed if stream is None else stream.steps(fixed)[0]
 
 
 def noise(graph: Graph) -> Samples:

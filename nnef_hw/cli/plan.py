@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nnef_hw.cli.common import Commands, add_command, console, print_json, reading
+from nnef_hw.cli.common import Commands, add_command, console, print_json, reading, streaming
 from nnef_hw.cli.quantize import accuracy_drop, add_scheme, scheme
 from nnef_hw.errors import UsageError
 
@@ -54,12 +54,13 @@ def _plan(options: argparse.Namespace) -> int:
     check_wishes(options.arch, {"--freq": options.freq, "--target-fps": options.target_fps})
     if accuracy_drop(options) is not None:
         raise UsageError("plans take the widths that they are given", remedy="omit --bits auto")
+    stream = streaming(options)
     names = options.board.split(",")
     boards = BOARDS if names == [ALL] else [find_board(name) for name in names]
     graph = load(options.model, **reading(options))
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
     with Console(stderr=True).status("quantizing") as status:
-        fixed = roughly_fixed(graph, samples, scheme(options))
+        fixed = roughly_fixed(graph, samples, scheme(options), stream)
         found: list[Outlook] = []
         for board in boards:
             status.update(f"{board.name}, {len(found)} of {len(boards)} done")

@@ -2,9 +2,12 @@
 
 import re
 
+import numpy as np
 from cli_cases import MODEL, UNSTREAMED_MODELS
 
 from nnef_hw.boards import BOARDS
+from nnef_hw.frontend import save
+from nnef_hw.testing import GraphBuilder
 
 
 def test_every_board_is_asked(cli, tiny):
@@ -55,3 +58,16 @@ def test_a_model_that_cannot_be_built_is_refused_once(cli, tmp_path):
     result = cli("plan", write(tmp_path))
     assert (result.status, result.out) == (2, "")
     assert result.err.count(message) == 1
+
+
+def test_networks_of_windows_step_by_step(cli, tmp_path):
+    g = GraphBuilder("taps")
+    rng = np.random.default_rng(0)
+    x = g.conv(g.input("x", [1, 2, 12, 1]), rng.normal(size=[3, 2, 4, 1]))
+    save(g.build(g.conv(x, rng.normal(size=[2, 3, 9, 1]))), tmp_path / "taps.nnef.tgz")
+    cycles = []
+    for options in ((), ("--stream", "time")):
+        arguments = ("--board", "ulx3s_85f", "--arch", "streaming", *options, "--json")
+        (row,) = cli("plan", tmp_path / "taps.nnef.tgz", *arguments).json["boards"]
+        cycles.append(row["cycles_per_inference"])
+    assert cycles[1] < cycles[0] / 3
