@@ -68,6 +68,8 @@ class ArrayLayer(Layer[F]):
         Bias with the input's zero point folded in.
     requant, w_bits, acc_bits
         What is done to sums; widths of weights and sums.
+    is_quantized
+        Whether the model's author chose the codes of the weights, which then have no other width.
     """
 
     window: Window
@@ -76,6 +78,7 @@ class ArrayLayer(Layer[F]):
     requant: Requant | TfliteRequant
     w_bits: int
     acc_bits: int
+    is_quantized: bool = False
 
     @property
     def image(self) -> Window:
@@ -90,7 +93,7 @@ class ArrayLayer(Layer[F]):
         return int(self.weights.size)
 
     def narrowed(self, bits: int) -> ArrayLayer[F]:
-        return replace(self, w_bits=min(self.w_bits, bits))
+        return self if self.is_quantized else replace(self, w_bits=min(self.w_bits, bits))
 
     @property
     def biases(self) -> int:

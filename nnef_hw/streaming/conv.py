@@ -100,6 +100,7 @@ def _lower_conv(call: Call) -> ConvLayer | DepthwiseLayer:
         **call.common, "window": _conv_window(call, by_channel=depthwise), "bias": bias,
         "requant": call.attrs["requant"], "w_bits": stored_bits(weights, qtype),
         "acc_bits": acc_bits,
+        "is_quantized": call.graph.tensor(node.inputs[1]).quant is not None,
     }  # fmt: skip
     if depthwise:
         return DepthwiseLayer(**fields, weights=weights[:, :, 0])

@@ -302,7 +302,7 @@ def check_weights(model: str, network: LayerGraph, target: Target) -> None:
 def _weight_bits(network: LayerGraph, most: int | None = None) -> int:
     """Return the bits of all weights, if none has more than so many."""
     return sum(
-        layer.weights_of_model * min(layer.weight_bits, most or layer.weight_bits)
+        layer.weights_of_model * (layer.narrowed(most) if most else layer).weight_bits
         for layer in network.layers
     )
 

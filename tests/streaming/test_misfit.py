@@ -9,6 +9,7 @@ import pytest
 
 from nnef_hw.boards import BOARDS
 from nnef_hw.errors import TargetError
+from nnef_hw.ir import Quantization
 from nnef_hw.streaming import find_board, schedule
 from nnef_hw.testing import GraphBuilder
 
@@ -139,6 +140,18 @@ def test_recommended_bits_of_weights_are_the_most_that_fit(fix, perceptron):
     assert then == math.ceil(now * bits / 8)
     schedule(fix(perceptron, weight_bits=bits), target)
     refuse(fix(perceptron, weight_bits=bits + 1), target)
+
+
+def test_weights_that_the_author_quantized_keep_their_bits(fix, perceptron):
+    graph = fix(perceptron)
+    args = {"zero_point": 0, "scale": 0.1, "bits": 8, "signed": True, "symmetric": True}
+    quant = Quantization("zero_point_linear_quantize", args)
+    tensors = {
+        name: replace(tensor, quant=quant if tensor.data is not None else None)
+        for name, tensor in graph.tensors.items()
+    }
+    error = refuse(graph.replaced(tensors=tensors), find_board("icebreaker"))
+    assert "--weight-bits" not in error.remedy
 
 
 def test_fifos_that_do_not_fit(fix, residual):
