@@ -74,7 +74,9 @@ class SharedEngine(wiring.Component):
         places, words = (self._feed if part.streamed else self._memories)(m, sequencer)
         m.submodules.codes = codes = EngineCodes(part)
         parameters = sequencer.parameters
-        m.d.sync += sequencer.done.eq(loader.done | sender.done)
+        sent = Signal()
+        m.d.sync += sent.eq(sender.done)
+        m.d.comb += sequencer.done.eq(loader.done | sent)
         # A word is read, then padded, then stands with its weights before the multipliers.
         inside = Signal()
         word = Signal(part.word_bits, reset_less=True)

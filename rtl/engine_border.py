@@ -40,7 +40,7 @@ class EngineLoader(wiring.Component):
     codes of a row have come, and then every ``word_step + 1``.
 
     One code per cycle, padding included; it begins in the cycle after ``begin``, and ``done`` is
-    set in the cycle of its last code.
+    set in the cycle after its last code.
 
     Members
     -------
@@ -82,41 +82,45 @@ class EngineLoader(wiring.Component):
         row = Signal(part.fields["rows"])
         place = Signal(part.fields["length"])
         missing = Signal(part.fields["length"])
-        padding, ends, step = Signal(), Signal(), self.step
+        padding, ends, is_last, step = Signal(), Signal(), Signal(), self.step
+        # It is closed from its last code on, since whether that comes is known late.
+        closed = Signal()
         with m.If(self.begin & (parameters.kind == Kind.LOAD)):
             m.d.sync += active.eq(1)
         comes, code = Signal(), Signal(CODE_BITS)
         following = Mux(self.begin | ends, 0, place + 1)[: len(place)]
         # What a place is, is found out before it comes: whoever gives codes waits for ``ready``.
+        following_row = Mux(self.begin, 0, row + ends)[: len(row)]
         with m.If(self.begin | step):
             m.d.sync += [
                 place.eq(following),
+                row.eq(following_row),
+                closed.eq(~self.begin & is_last),
+                is_last.eq((following == parameters.length) & (following_row == parameters.rows)),
                 padding.eq((following < parameters.lead) | (following >= parameters.real)),
                 ends.eq(following == parameters.length),
             ]
         for n, (source, form) in enumerate(zip(self.streams, self.formats, strict=True)):
             chosen = _is_chosen(parameters, self.formats, n)
-            m.d.comb += source.ready.eq(active & ~padding & chosen)
+            m.d.comb += source.ready.eq(active & ~closed & ~padding & chosen)
             with m.If(chosen) if len(self.formats) > 1 else nullcontext():
                 m.d.comb += [
                     comes.eq(source.valid), code.eq(source.payload.data[0] + _offset(*form))
                 ]
         m.d.comb += [
-            step.eq(active & (padding | comes)),
+            step.eq(active & ~closed & (padding | comes)),
             self.code.eq(Mux(padding, parameters.pad, code)),
-            self.done.eq(step & ends & (row == parameters.rows)),
+            self.done.eq(active & closed),
         ]
         complete = missing == 0
         with m.If(self.begin):
             m.d.sync += [
                 self.address.eq(parameters.write - 1),
                 missing.eq(parameters.first_word),
-                row.eq(0),
             ]
         m.d.sync += self.enable.eq(step & complete)
         with m.If(step):
             m.d.sync += [
-                row.eq(row + ends),
                 missing.eq(
                     Mux(
                         ends,
