@@ -132,6 +132,28 @@ def test_exports(path, frames, exports, simulate, rng):
     simulate(schedule(fixed, find_board("ulx3s_85f")), fixed).check(frames)
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("operators", [None, ["LSTM", "Gemm", "Transpose", "Squeeze", "Gather"]])
+def test_networks_that_onnxruntime_quantized(operators, exports, simulate, tmp_path):
+    """With codes around the LSTM, or only behind it; its inside is calibrated."""
+    tools = pytest.importorskip("onnxruntime.quantization")
+    samples = np.load(exports / "lstm" / "input.npy")
+
+    class Reader(tools.CalibrationDataReader):
+        rest = iter([{"input": x.astype(np.float32)} for x in samples])
+
+        def get_next(self):
+            return next(self.rest, None)
+
+    path = tmp_path / "lstm.onnx"
+    tools.quantize_static(
+        exports / "lstm" / "lstm.onnx", path, Reader(), quant_format=tools.QuantFormat.QDQ,
+        op_types_to_quantize=operators,
+    )  # fmt: skip
+    fixed = quantize(simplify(load(path)), {"input": samples})
+    simulate(schedule(fixed, find_board("ulx3s_85f")), fixed).check(200)
+
+
 @pytest.mark.parametrize(
     "shard", [0, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(1, 50))]
 )
