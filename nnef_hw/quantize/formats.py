@@ -140,7 +140,7 @@ class Formats:
         most = math.inf
         if node.has(Trait.WEIGHTS):
             most = self.scheme.largest_layer_factor
-        elif node.op in ("add", "sub"):
+        elif node.has(Trait.ARITHMETIC) and node.has(Trait.CLIPS):  # a sum
             most = self.scheme.largest_sum_factor
         return min(_LARGEST_FACTOR, ((1 << self.mult_bits(node)) - 1) / 2, most)
 

@@ -75,7 +75,7 @@ def passes():
     for module in pkgutil.iter_modules(nnef_hw.passes.__path__, "nnef_hw.passes."):
         name = module.name.rpartition(".")[2]
         kind = getattr(importlib.import_module(module.name), name.title().replace("_", ""), None)
-        if kind is not None and name != "editor":
+        if kind is not None and "__call__" in vars(kind) and name != "editor":
             found[name] = kind()
     return found
 
