@@ -9,7 +9,6 @@ import nnef_hw.reference.float
 from nnef_hw.frontend.nnef.library import load_library
 from nnef_hw.frontend.nnef.operators import standard_operators
 from nnef_hw.ir.operators import Trait, canonical_operators, operator
-from nnef_hw.passes.unroll_scan import MOST_STEPS
 from nnef_hw.reference.registry import known_operators
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "operators.md"
@@ -36,7 +35,7 @@ REWRITTEN = {
         "part of a table, of one activation and scalar constants; of two a table of the difference",
     ),
     "gather_nd": "by constant indices that are a grid: as gather along each axis",
-    "scan": f"at most {MOST_STEPS} steps: hardware for each",
+    "scan": "a cell that all steps share; of one step part of the graph",
     "select": "part of a table, of one activation and scalar constants; else products with 0 and 1",
     "deconv": "conv with the channels of every pixel of a step, then depth to space",
     "nearest_downsample": "a max_pool of one pixel",

@@ -1,3 +1,4 @@
+import ctypes
 import re
 import sys
 from pathlib import Path
@@ -16,6 +17,15 @@ def program(folder, name, text):
     path.write_text(f"#!/bin/sh\necho '{text}'\n")
     path.chmod(0o755)
     return path
+
+
+def is_installed(library):
+    """Whether the loader finds a library of the system."""
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
 
 
 @pytest.fixture
@@ -116,7 +126,14 @@ def test_doctor_starts_what_it_finds(tmp_path, monkeypatch):
 def test_doctor_names_the_packages_of_missing_libraries(tmp_path, monkeypatch):
     """A program that is linked with libraries that have gone since."""
     compiler = find_tool("c++")
-    libraries = ["libusb-1.0.so.0", "libftdi1.so.2", "libhidapi-hidraw.so.0"]
+    packages = {
+        "libusb-1.0.so.0": "libusb-1.0-0",
+        "libftdi1.so.2": "libftdi1-2",
+        "libhidapi-hidraw.so.0": "libhidapi-hidraw0",
+    }
+    libraries = [name for name in packages if not is_installed(name)]
+    if not libraries:
+        pytest.skip("the system has all of them")
     (tmp_path / "none.cpp").write_text("")
     (tmp_path / "main.cpp").write_text("int main() {}")
     for name in libraries:
@@ -133,7 +150,7 @@ def test_doctor_names_the_packages_of_missing_libraries(tmp_path, monkeypatch):
     row = next(row for row in doctor() if row.name == "openfpgaloader")
     assert row.found is False
     assert row.problem == f"openfpgaloader cannot start: the system lacks {', '.join(libraries)}"
-    assert row.remedy.endswith("apt install libusb-1.0-0 libftdi1-2 libhidapi-hidraw0)")
+    assert row.remedy.endswith(f"apt install {' '.join(packages[name] for name in libraries)})")
 
 
 def test_doctor_finds_the_packages():

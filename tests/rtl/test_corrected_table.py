@@ -1,8 +1,10 @@
+# amaranth: UnusedElaboratable=no
 import numpy as np
 import pytest
 
 from nnef_hw.numerics import QType
 from nnef_hw.parts.corrected_table import corrected_table
+from nnef_hw.rtl.corrected_table import CorrectedTable
 from nnef_hw.tflite_short_functions import short_logistic, short_tanh
 
 SAMPLES = 300
@@ -62,9 +64,9 @@ def test_entries_must_be_those_of_the_part(ram, rng):
     qtype = QType(9, False, 1.0)
     part = corrected_table(np.arange(512), qtype, qtype, ram)
     with pytest.raises(ValueError, match="needs 512 entries, not 511"):
-        part.build(entries=list(range(511)))
+        CorrectedTable(part, entries=list(range(511)))
     bent = np.arange(512)
     bent[::2] += 1  # as steep between knots as before
     bent[3::8] -= 2
     with pytest.raises(ValueError, match=r"corrections -3\.\.0 do not fit 1 bits"):
-        part.build(entries=bent.tolist())
+        CorrectedTable(part, entries=bent.tolist())
