@@ -17,8 +17,6 @@ from nnef_hw.ir import Tensor
 
 __all__: list[str] = []
 
-_MOST_STEPS = 256
-"""Of an LSTM of codes, which is unrolled."""
 _GATES = 4
 _TANH = 4
 _PEEPHOLES, _BIASES, _PROJECTION = (9, 10, 11), 12, (16, 17)
@@ -80,10 +78,7 @@ def _stacked(call: TfliteCall, indices: Sequence[int]) -> Value:
 
 @lowers("UNIDIRECTIONAL_SEQUENCE_LSTM")
 def unidirectional_sequence_lstm(call: TfliteCall) -> Value:
-    """Run an LSTM: a loop of real numbers; one of codes is unrolled.
-
-    Codes have the 16-bit formats that the kernel has between them.
-    """
+    """Run an LSTM, a loop: one of codes with the 16-bit formats that its kernel has in a step."""
     for what, indices in (("peepholes", _PEEPHOLES), ("a projection", _PROJECTION),
                           ("layer normalization", _NORMS)):  # fmt: skip
         if any(call.input(index) is not None for index in indices):
@@ -97,9 +92,7 @@ def unidirectional_sequence_lstm(call: TfliteCall) -> Value:
         raise call.error(f"the input has shape {list(x.shape)}, not of three dimensions")
     axis = 0 if call.option("TimeMajor") else 1
     hidden, cell = (call.state(index) for index in (_OUTPUT_STATE, _CELL_STATE))
-    if call.source(0).is_quantized:
-        result, hidden, cell = _unrolled(call, x, axis, hidden, cell)
-    elif x.shape[axis] == 1:
+    if x.shape[axis] == 1:
         result, hidden, cell = _step(call, x, hidden, cell)
     else:
         result, hidden, cell = _loop(call, x, axis, hidden, cell)
@@ -108,33 +101,11 @@ def unidirectional_sequence_lstm(call: TfliteCall) -> Value:
     return result
 
 
-def _unrolled(
-    call: TfliteCall, x: Value, axis: int, hidden: Value, cell: Value
-) -> tuple[Value, Value, Value]:
-    """Return the results of all steps and the last states, every code that of the kernel."""
-    steps, batch = x.shape[axis], x.shape[1 - axis]
-    if steps > _MOST_STEPS:
-        raise call.unsupported(
-            f"it has {steps} steps of codes, over {_MOST_STEPS}",
-            "let the network see fewer at a time",
-        )
-    lstm = IntegerLstm.of(call)
-    parts = [x] if steps == 1 else call.emit_many(
-        "split", x, count=steps, axis=axis, ratios=[1] * steps
-    )  # fmt: skip
-    size, results = hidden.shape[1], []
-    for part in parts:
-        row = call.reshaped(part, (batch, x.shape[2]))
-        hidden, cell = lstm.step(row, hidden, cell)
-        results.append(call.reshaped(hidden, (1, *hidden.shape) if axis == 0 else (batch, 1, size)))
-    result = results[0] if steps == 1 else call.emit("concat", *results, axis=axis)
-    return result, hidden, cell
-
-
 def _step(call: TfliteCall, x: Value, hidden: Value, cell: Value) -> tuple[Value, Value, Value]:
     """Return the result of one step, [N, 1, H] or [1, N, H] as x is, and the next states."""
+    lstm = IntegerLstm.of(call) if call.source(0).is_quantized else _real(call)
     row = call.reshaped(x, (hidden.shape[0], x.shape[2]))
-    hidden, cell = _real(call).step(row, hidden, cell)
+    hidden, cell = lstm.step(row, hidden, cell)
     return call.reshaped(hidden, (*x.shape[:2], hidden.shape[1])), hidden, cell
 
 
