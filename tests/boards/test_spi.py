@@ -23,7 +23,7 @@ def test_host_gets_its_results_over_spi(tmp_path):
         accelerator, clk_hz=100_000_000, phy=SpiPhy(), manifest_hash=bytes(32), idle_cycles=4096
     )
     text = to_verilog(core, name="core", ports=[core.sck, core.copi, core.cs_n, core.cipo])
-    assert run_tests(text, "spi_bench", tmp_path, top="core") == 7
+    assert run_tests(text, "spi_bench", tmp_path, top="core") == 10
 
 
 def test_top_with_spi_has_its_pins():

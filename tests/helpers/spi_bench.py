@@ -71,10 +71,7 @@ async def start(dut, half_period):
 
 
 @cocotb.test()
-@cocotb.parametrize((
-    ("half_period", "pause"),
-    [(40, False), (40, True), (43, True), (57, False), (200, True)],
-))
+@cocotb.parametrize(half_period=[40, 43, 57, 200], pause=[False, True])
 async def frames_go_in_and_results_come_out(dut, half_period, pause):
     host = await start(dut, half_period)
     number = 2

@@ -56,7 +56,7 @@ def early(rng):
     return g.build(g.op("add", "late", x))
 
 
-@pytest.mark.parametrize("restarts", [4, pytest.param(40, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("restarts", [8, pytest.param(40, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
     ("network", "board", "frames"),
     [

@@ -11,7 +11,7 @@ from nnef_hw.quantize import quantize
 from nnef_hw.reference import run_fixed
 from nnef_hw.streaming import find_board, schedule
 
-FRAMES = 2
+FRAMES = 4
 
 
 @pytest.mark.parametrize(
