@@ -23,6 +23,7 @@ __all__ = [
     "TfliteAddRequant",
     "TfliteAverage",
     "TfliteRequant",
+    "halves_away",
     "tflite_add_requant",
     "tflite_difference_scale",
     "tflite_exp_table",
@@ -326,9 +327,14 @@ def tflite_limits(lo: float, hi: float, scale: float, zero_point: int) -> tuple[
     (``CalculateActivationRangeQuantized``).
     """
     quotients = np.array([lo, hi], np.float32) / np.float32(scale)
-    away = np.copysign(np.floor(np.abs(quotients, dtype=np.float64) + 0.5), quotients)
-    low, high = (away + zero_point).tolist()
+    low, high = (halves_away(quotients) + zero_point).tolist()
     return low, high
+
+
+def halves_away(x: ArrayLike) -> NDArray[np.float64]:
+    """Return real numbers rounded to whole ones, halves away from 0 (``TfLiteRound``)."""
+    away: NDArray[np.float64] = np.floor(np.abs(x, dtype=np.float64) + 0.5)
+    return np.copysign(away, x)
 
 
 def tflite_exp_table(scale: float, entries: int = 256) -> IntArray:

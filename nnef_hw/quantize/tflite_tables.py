@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from nnef_hw.ir import Node
 from nnef_hw.numerics import QType
+from nnef_hw.quantize.tflite_wide_tables import has_wide_table, wide_table
 from nnef_hw.reference import unary_function
 from nnef_hw.tables import TABLE_BITS, lowest_code, unary_table
-from nnef_hw.tflite_numerics import tflite_requant
+from nnef_hw.tflite_numerics import halves_away, tflite_requant
 
 __all__ = ["single_quotient", "tflite_table"]
 
@@ -37,9 +38,11 @@ def single_quotient(*factors: float, divisor: float) -> float:
 def tflite_table(node: Node, source: QType, target: QType) -> Codes:
     """Return the codes of a function at every code of its input, lowest code first.
 
-    Functions of real numbers of more than 8 bits have our own interpolated tables; what a kernel
-    computes with multipliers has a result for every code of these, too.
+    What a kernel computes of more than 8 bits has a result for every code of these, too; other
+    functions have our own interpolated tables.
     """
+    if has_wide_table(node, source, target):
+        return wide_table(node, source)
     table = _TABLES.get(node.op)
     if table is None or (source.bits > TABLE_BITS and table is _looked_up):
         return unary_table(unary_function(node), source, target)
@@ -67,8 +70,8 @@ def _joined(source: QType, target: QType, differences: Codes) -> Codes:
     factor = np.float32(_scale(source)) * (np.float32(1.0) / np.float32(_scale(target)))
     codes = (differences + source.zero_point).astype(np.float32)
     steps = codes * factor - np.float32(source.zero_point) * factor
-    away = np.copysign(np.floor(np.abs(steps, dtype=np.float64) + 0.5), steps)
-    return np.asarray((away.astype(np.int64) + target.zero_point).clip(target.lo, target.hi))
+    nearest = halves_away(steps).astype(np.int64)
+    return np.asarray((nearest + target.zero_point).clip(target.lo, target.hi))
 
 
 def _leaky(node: Node, source: QType, target: QType, differences: Codes) -> Codes:
@@ -95,8 +98,8 @@ def _looked_up(node: Node, source: QType, target: QType, differences: Codes) -> 
     with np.errstate(all="ignore"):
         results = np.asarray(unary_function(node)(real.astype(np.float64)), np.float32)
     steps = results * (np.float32(1.0) / np.float32(_scale(target)))
-    away = np.copysign(np.floor(np.abs(steps, dtype=np.float64) + 0.5), steps)
-    limited = np.nan_to_num(away + target.zero_point, nan=target.lo).clip(target.lo, target.hi)
+    nearest = halves_away(steps) + target.zero_point
+    limited = np.nan_to_num(nearest, nan=target.lo).clip(target.lo, target.hi)
     return np.asarray(limited.astype(np.int64))
 
 

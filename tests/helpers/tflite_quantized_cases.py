@@ -307,6 +307,14 @@ def _wide():
         x, y = case.input([1, 50], 0.001, 0), case.input([1, 50], 0.0007, 0)
         yield case.done(case.op(op, [x, y], [1, 50], 0.0012, 0, table, **more))
 
+    for op in ("LOGISTIC", "TANH"):
+        for name, scale in (("power", 2.0**-12), ("near", 2.0**-11 * 1.0003), ("any", 0.0007)):
+            case = QuantizedCase(f"{op}-int16-{name}", "int16")
+            x = case.input([1, 1024], scale, 0)
+            codes = np.arange(-32768, 32768, 16) + case._rng.integers(0, 16, 4096)
+            case.inputs = [codes.reshape(4, 1024).astype(np.int16)]
+            yield case.done(case.op(op, [x], [1, 1024], 2.0**-15, 0))
+
 
 def _dilated():
     """Dilated windows of images and of sequences, as TensorFlow writes them."""

@@ -25,6 +25,7 @@ FRAMES = 4
         "attention",
         "RESIZE_BILINEAR-thirds",
         "LSTM-one-step",
+        "TANH-int16-any",
     ],
 )
 def test_hardware_gives_the_codes_of_the_reference_kernels(name, tmp_path, simulate):
