@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -370,6 +370,16 @@ class Architecture(ABC, Generic[P]):
         TargetError
             If it does not fit; says what is short, and by how much.
         """
+
+    def decisive(
+        self, target: Target, clock_mhz: float, target_fps: float | None
+    ) -> tuple[Hashable, ...]:
+        """Return what of a target decides over plans: where it is the same, they differ in names.
+
+        Only a frame rate asks for a clock.
+        """
+        link = target.link_lut, target.link_ff, target.link_bram
+        return target.device, link, None if target_fps is None else clock_mhz
 
     @abstractmethod
     def read_plan(self, value: dict[str, Any], graph: Graph) -> P:

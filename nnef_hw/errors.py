@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = [
     "CheckError",
@@ -124,6 +125,10 @@ class ErrorGroup(NnefHwError):
         super().__init__("\n".join(str(error) for error in errors))
         self.errors = tuple(errors)
         self.exit_status = max(error.exit_status for error in errors)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # to and from other processes
+        return type(self), (self.errors,), self.__dict__
 
 
 def raise_all(errors: Sequence[NnefHwError]) -> None:

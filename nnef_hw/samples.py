@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.errors import SampleError
+from nnef_hw.files import digest
 from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import (
     join_batch,
@@ -27,8 +28,8 @@ from nnef_hw.ir.batch import (
 from nnef_hw.stream_rows import StreamRows
 
 __all__ = [
-    "Given", "Samples", "Score", "check_samples", "labelled", "load_samples", "score",
-    "spread_order", "take_samples",
+    "Given", "Samples", "Score", "check_samples", "labelled", "load_samples",
+    "samples_digest", "score", "spread_order", "take_samples",
 ]  # fmt: skip
 
 CALIBRATION_LIMIT = 200
@@ -86,6 +87,25 @@ class Samples:
         others[: len(self) - len(self) % step : step] = False
         others[0] = False
         return others
+
+
+def samples_digest(samples: Samples | None) -> str:
+    """Digest of all numbers of samples; empty if there are none."""
+    if samples is None:
+        return ""
+    arrays = {**samples.inputs, "labels": samples.labels}
+    parts = [
+        part
+        for name, array in arrays.items()
+        if array is not None
+        for part in (
+            name,
+            str(array.dtype),
+            repr(array.shape),
+            np.ascontiguousarray(array).tobytes(),
+        )
+    ]
+    return digest(*parts)
 
 
 Given: TypeAlias = (

@@ -31,7 +31,7 @@ from measured_cases import describe, measured_cases
 from numpy.typing import NDArray
 
 from nnef_hw.boards import Board
-from nnef_hw.build.synthesis import map_only
+from nnef_hw.build.mapping import map_only
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.families import FAMILIES, Family
 from nnef_hw.frontend import load

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 BASE = {
     "errors", "interpolation", "numerics", "tables", "tflite_numerics", "tflite_short_functions",
     "window", "blockram", "devices", "families", "files", "process_group", "protocol", "sources",
-    "stream_rows",
+    "stream_rows", "workers",
 }  # fmt: skip
 GRAPH = BASE | {"ir"}
 ALLOWED = {

@@ -32,6 +32,7 @@ from nnef_hw.report.models import check_model, inspect_model, inspection
 from nnef_hw.report.progress import progress_bar
 from nnef_hw.report.survey import survey_tables
 from nnef_hw.samples import Given, take_samples
+from nnef_hw.workers import processes_for
 
 __all__ = ["Check", "Model", "Survey", "load"]
 
@@ -257,8 +258,11 @@ class Model(Shown):
         targets = [find_board(name) for name in names] or BOARDS
         taken = None if samples is None else take_samples(samples, self.graph)
         fixed = roughly_fixed(self.graph, taken, _scheme(Scheme(), options))
-        found = survey(fixed, targets, arch=arch, clock_mhz=clock_mhz, target_fps=target_fps)
-        return Survey(list(found))
+        with processes_for(len(targets)) as pool:
+            found = survey(
+                fixed, targets, arch=arch, clock_mhz=clock_mhz, target_fps=target_fps, pool=pool
+            )
+            return Survey(list(found))
 
     def save(self, path: Path | str) -> None:
         """Write it as NNEF: ``NAME.nnef.tgz``, ``NAME.nnef.tar`` or a folder.

@@ -45,7 +45,7 @@ from nnef_hw.report import write_html, write_json
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import run_rtl
 from nnef_hw.run.simulate import accuracies, random_codes, require_exact, simulation_row
-from nnef_hw.samples import Samples, load_samples, spread_order
+from nnef_hw.samples import Samples, load_samples, samples_digest, spread_order
 from nnef_hw.sources import package_digest
 from nnef_hw.stream_rows import StreamRows
 from nnef_hw.tools import find_tool
@@ -181,7 +181,7 @@ def _inputs_digest(
     """Digest of everything that a design depends on."""
     given = graph_hash(options.model.fixed) if isinstance(options.model, PlannedModel) else ""
     return digest(
-        package_digest(), graph_hash(graph), given, _samples_digest(samples), repr(target),
+        package_digest(), graph_hash(graph), given, samples_digest(samples), repr(target),
         repr((options.arch, options.clock_mhz, options.target_fps)),
         repr((options.scheme, options.accuracy_drop, options.stream)),
         repr((options.link, options.baud, options.layer_counters, options.ip_name)), *_versions(),
@@ -314,7 +314,7 @@ def _simulate(options: BuildOptions, folder: BuildFolder) -> dict[str, Any]:
     verilog, top = folder.simulated
     images = [stored.data for stored in folder.plan.images]
     key = digest(
-        package_digest(), verilog, *images, _samples_digest(samples), repr(options.frames), *tools,
+        package_digest(), verilog, *images, samples_digest(samples), repr(options.frames), *tools,
         *_versions(),
     )  # fmt: skip
 
@@ -434,24 +434,6 @@ def _report(
 
     report: dict[str, Any] = cached_step(folder.path, "report", key, produce)[0]
     return report
-
-
-def _samples_digest(samples: Samples | None) -> str:
-    if samples is None:
-        return ""
-    arrays = {**samples.inputs, "labels": samples.labels}
-    parts = [
-        part
-        for name, array in arrays.items()
-        if array is not None
-        for part in (
-            name,
-            str(array.dtype),
-            repr(array.shape),
-            np.ascontiguousarray(array).tobytes(),
-        )
-    ]
-    return digest(*parts)
 
 
 def _versions() -> list[str]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from nnef_hw.architecture import Plan
-from nnef_hw.architectures import AUTO, able_architectures
-from nnef_hw.build.choice import Candidates, choose_plan
+from nnef_hw.architecture import Architecture, Plan
+from nnef_hw.architectures import AUTO, able_architectures, find_architecture
+from nnef_hw.build.choice import Candidates
 from nnef_hw.build.fixed import DEFAULT_SCHEME, fix_model, windows
 from nnef_hw.devices import Target
 from nnef_hw.errors import ErrorGroup, NnefHwError
@@ -19,12 +20,15 @@ from nnef_hw.ir.batch import join_batch, join_steps, sample_extents
 from nnef_hw.passes import simplify
 from nnef_hw.passes.stream_time import StreamTime
 from nnef_hw.quantize import Scheme
+from nnef_hw.quantize.observe import Progress
 from nnef_hw.samples import Samples
+from nnef_hw.workers import Here, Pool, as_done
 
-__all__ = ["Outlook", "noise", "roughly_fixed", "survey"]
+__all__ = ["Outlook", "noise", "plan_target", "roughly_fixed", "survey"]
 
 FRAMES = 8
 STEPS = 4
+HERE = Here()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +83,19 @@ def survey(
     arch: str = AUTO,
     clock_mhz: float | None = None,
     target_fps: float | None = None,
+    pool: Pool = HERE,
+    progress: Progress = lambda what, done, total: None,
 ) -> Iterator[Outlook]:
-    """Yield what every board would make of a fixed graph.
+    """Yield what every board would make of a fixed graph, in the order they are given.
+
+    Boards that are alike to an architecture are planned once.
+
+    Parameters
+    ----------
+    pool
+        What plans; this process by default.
+    progress
+        Called with the current work, its progress and its total.
 
     Raises
     ------
@@ -88,16 +103,58 @@ def survey(
         If it has layers that cannot be built, on whatever board.
     """
     able = able_architectures(arch, fixed)
-    for target in targets:
-        clock = clock_mhz or target.clock_mhz
+    asked = [(target, clock_mhz or target.clock_mhz) for target in targets]
+    alike: dict[tuple[Hashable, ...], list[tuple[Target, float]]] = {}
+    for architecture in able:
+        for target, clock in asked:
+            alike.setdefault(_key(architecture, target, clock, target_fps), []).append((
+                target,
+                clock,
+            ))
+    jobs = {}
+    # Large devices take longest.
+    for key, members in sorted(alike.items(), key=lambda item: -item[1][0][0].device.lut):
+        (target, clock), names = members[0], ", ".join(member.name for member, _ in members)
+        # A refusal names them all.
+        named = replace(target, name=names)
+        jobs[key] = pool.submit(plan_target, fixed, key[0], named, clock, target_fps)
+    for count, _ in enumerate(as_done(list(jobs.values()))):
+        progress("planning", count + 1, len(jobs))
+    plans: dict[Hashable, Plan | NnefHwError] = {key: job.result() for key, job in jobs.items()}
+    for target, clock in asked:
+        found = {one.name: plans[_key(one, target, clock, target_fps)] for one in able}
         try:
-            plan, _ = choose_plan(
-                Candidates(able), fixed, target, clock_mhz=clock, target_fps=target_fps
-            )
+            plan, _ = Candidates(able).plan(partial(_taken, found), smallest=target_fps is not None)
         except NnefHwError as error:
             yield _refused(target, clock, error)
         else:
-            yield _planned(target, plan)
+            yield _planned(target, clock, plan)
+
+
+def _key(
+    architecture: Architecture[Any], target: Target, clock: float, target_fps: float | None
+) -> tuple[Hashable, ...]:
+    return architecture.name, *architecture.decisive(target, clock, target_fps)
+
+
+def plan_target(
+    fixed: Graph, arch: str, target: Target, clock_mhz: float, target_fps: float | None
+) -> Plan | NnefHwError:
+    """Plan a fixed graph with one architecture; return why not, if it does not fit."""
+    try:
+        plan: Plan = find_architecture(arch).plan(
+            fixed, target, clock_mhz=clock_mhz, target_fps=target_fps
+        )
+    except NnefHwError as error:
+        return error
+    return plan
+
+
+def _taken(plans: Mapping[str, Plan | NnefHwError], architecture: Architecture[Any]) -> Plan:
+    plan = plans[architecture.name]
+    if isinstance(plan, NnefHwError):
+        raise plan
+    return plan
 
 
 def roughly_fixed(
@@ -143,16 +200,16 @@ def noise(graph: Graph) -> Samples:
     return Samples(inputs)
 
 
-def _planned(target: Target, plan: Plan) -> Outlook:
+def _planned(target: Target, clock_mhz: float, plan: Plan) -> Outlook:
     device, used = target.device, plan.resources
     slowest = max(plan.stations, key=lambda station: station.cycles, default=None)
     return Outlook(
         board=target.name,
         device=device.name,
-        clock_mhz=plan.clock_mhz,
+        clock_mhz=clock_mhz,
         arch=plan.arch,
         cycles_per_inference=plan.interval,
-        inferences_per_second=plan.clock_mhz * 1e6 / plan.interval,
+        inferences_per_second=clock_mhz * 1e6 / plan.interval,
         multipliers=plan.multipliers,
         mac_utilization=plan.mac_utilization,
         lut=used.lut / device.lut,

@@ -6,24 +6,23 @@ else, and the results keep no path of this machine, so equal inputs give equal f
 
 from __future__ import annotations
 
-import json
-import logging
-import math
+import os
 import re
 import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nnef_hw.errors import TargetError, ToolError
+from nnef_hw.build.mapping import map_design
+from nnef_hw.build.placement import Placer, clocks_of, slowest_clock
 from nnef_hw.families import Family
+from nnef_hw.process_group import run_parallel
 from nnef_hw.tools import find_tool, run_tool
 
-__all__ = ["Resource", "SynthesisResult", "map_only", "synthesize", "tool_identities"]
-
-_log = logging.getLogger(__name__)
+__all__ = ["Resource", "SynthesisResult", "synthesize", "tool_identities"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,23 +84,6 @@ class SynthesisResult:
         return cls(**fields)
 
 
-YOSYS_ASSERTION = "ERROR: Assert"
-_DISPLAY = {"lut": "logic cells", "ff": "flip-flops", "dsp": "DSP blocks", "bram": "block RAMs",
-            "spram": "SPRAM blocks"}  # fmt: skip
-_UTILISATION = re.compile(r"^Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%", re.MULTILINE)
-_MISFIT = re.compile(
-    r"^ERROR: .*(no BELs remaining|[Uu]nable to find|[Ff]ailed to (?:place|route|expand|find)|"
-    r"[Rr]outing design failed|too many|legal placement).*$",
-    re.MULTILINE,
-)
-
-_UNKNOWN = re.compile(
-    r"^ERROR: (No package for partnumber|Unable to read chipdb|[Uu]nable to load uarch for device|"
-    r"Unsupported package)\b.*$",
-    re.MULTILINE,
-)
-
-
 def synthesize(
     verilog: Path | Sequence[Path],
     *,
@@ -159,34 +141,20 @@ def synthesize(
     logs = log_dir or out_dir
     logs.mkdir(parents=True, exist_ok=True)
     ports = family.ports(with_pins=constraints is not None)
-    cells, seconds = _map(verilog, family, top, device, out_dir, logs, ports)
-    netlist = f"{top}.json"
-    arguments = [*family.device_options(device, package, speed), "--json", netlist]
-    arguments += ["--freq", f"{frequency_mhz:g}", "--timing-allow-fail"]
-    pins = None
-    if constraints is not None:
-        pins = f"{top}.{family.constraints_suffix}"
-        (out_dir / pins).write_text(constraints)
-
-    log = logs / "nextpnr.log"
+    cells, seconds = map_design(verilog, family, top, device, out_dir, logs, ports)
+    placer = Placer(top, family, device, package, speed, frequency_mhz, constraints)
     begin = time.perf_counter()
-    placements = {}
-    for seed in seeds:
-        folder = out_dir / f"seed{seed}"
-        folder.mkdir(exist_ok=True)
-        try:
-            # the WebAssembly tools see nothing above their folder
-            run = ["--seed", str(seed), "--report", f"seed{seed}/timing.json"]
-            run += family.route_options(pins, f"seed{seed}/{top}.config")
-            run_tool(family.router.name, [*arguments, *run], cwd=out_dir, log=log)
-        except ToolError as error:
-            _raise_if_unknown(log, family, f"{device} {package}{speed}", error)
-            _raise_if_misfit(log, family, f"{device}-{package}", error)
-            raise
-        log.replace(folder / log.name)
-        placements[seed] = json.loads((folder / "timing.json").read_text())
+
+    def place(seed: int) -> dict[str, Any]:
+        log = logs / ("nextpnr.log" if len(seeds) == 1 else f"nextpnr{seed}.log")
+        report = placer.place(out_dir, seed, log)
+        log.replace(out_dir / f"seed{seed}" / "nextpnr.log")
+        return report
+
+    reports = run_parallel([partial(place, seed) for seed in seeds], os.cpu_count())
+    placements = dict(zip(seeds, reports, strict=True))
     seconds["nextpnr"] = time.perf_counter() - begin
-    (out_dir / netlist).unlink()
+    (out_dir / f"{top}.json").unlink()
     best = max(placements, key=lambda seed: _slack(placements[seed]))
     for path in (out_dir / f"seed{best}").iterdir():
         path.replace(out_dir / path.name)
@@ -208,8 +176,8 @@ def synthesize(
     for path in logs.glob("*.log"):
         path.replace(out_dir / path.name)
 
-    clocks = _clocks(report)
-    fmax, constraint = _slowest(clocks, frequency_mhz)
+    clocks = clocks_of(report)
+    fmax, constraint = slowest_clock(clocks, frequency_mhz)
     return SynthesisResult(
         fmax_mhz=fmax,
         frequency_mhz=constraint,
@@ -220,111 +188,21 @@ def synthesize(
         files=files,
         seconds=seconds,
         seeds={
-            str(seed): _slowest(_clocks(placement), frequency_mhz)[0]
+            str(seed): slowest_clock(clocks_of(placement), frequency_mhz)[0]
             for seed, placement in placements.items()
         },
     )
 
 
-def _clocks(report: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    """Return frequency and constraint of every clock in nextpnr's report."""
-    # rounded down, lest a clock be promised that is not there
-    return {
-        name: (math.floor(clock["achieved"] * 1000) / 1000, clock["constraint"])
-        for name, clock in report["fmax"].items()
-    }
-
-
-def _slowest(
-    clocks: Mapping[str, tuple[float, float]], frequency_mhz: float
-) -> tuple[float | None, float]:
-    """Return the clock that is closest to missing its constraint."""
-    return min(
-        clocks.values(), key=lambda clock: clock[0] / clock[1], default=(None, frequency_mhz)
-    )
-
-
 def _slack(report: Mapping[str, Any]) -> float:
     """Return by what factor the constraints of a placement are reached."""
-    return min((fmax / limit for fmax, limit in _clocks(report).values()), default=1.0)
-
-
-def map_only(
-    verilog: Path | Sequence[Path],
-    *,
-    top: str,
-    family: Family,
-    device: str,
-    out_dir: Path,
-    ports: Sequence[str] = (),
-) -> dict[str, int]:
-    """Map a design to cells and count them by type, in seconds; nothing is placed.
-
-    ``out_dir`` receives the netlist as ``{top}_netlist.v``, the names and cells of which
-    Verilator takes together with the models of the cells. ``ports`` are further commands of yosys
-    (:meth:`.Family.ports`), without which not every nextpnr takes ``{top}.json``.
-    """
-    return _map(verilog, family, top, device, out_dir, out_dir, ports)[0]
+    return min((fmax / limit for fmax, limit in clocks_of(report).values()), default=1.0)
 
 
 def tool_identities(family: Family) -> tuple[str, ...]:
     """Names and versions of the tools that a result depends on, for the keys of caches."""
     names = ("yosys", family.router.name, family.packer.name)
     return tuple(find_tool(name).identity for name in names)
-
-
-def _map(
-    verilog: Path | Sequence[Path],
-    family: Family,
-    top: str,
-    device: str,
-    out_dir: Path,
-    log_dir: Path,
-    ports: Sequence[str],
-) -> tuple[dict[str, int], dict[str, float]]:
-    sources = [verilog] if isinstance(verilog, Path) else list(verilog)
-    out_dir.mkdir(parents=True, exist_ok=True)
-    names = []
-    for number, source in enumerate(sources):
-        names.append(f"source{number}.v")
-        shutil.copyfile(source, out_dir / names[-1])
-    files = family.files()
-    for name, text in files.items():
-        (out_dir / name).write_text(text)
-    reading = f"read_verilog -sv -D{family.define} {' '.join(names)}"
-    log = log_dir / "yosys.log"
-    *ways, last = family.mappings(device, top)
-    for number, way in enumerate(ways):
-        try:
-            seconds = _run_yosys([reading, *way, *ports], top, out_dir, log)
-            break
-        except ToolError:
-            if YOSYS_ASSERTION not in log.read_text(errors="replace"):
-                raise
-            failed = log.replace(log_dir / f"yosys_assertion{number or ''}.log")
-            _log.warning("yosys failed with an assertion of its own, see %s in the build; another "
-                         "way is tried", failed.name)  # fmt: skip
-    else:
-        seconds = _run_yosys([reading, *last, *ports], top, out_dir, log)
-    counts = json.loads((out_dir / "cells.json").read_text())["design"]["num_cells_by_type"]
-    for name in (*names, *files, "cells.json"):
-        (out_dir / name).unlink()
-    return dict(sorted(counts.items())), {"yosys": seconds}
-
-
-def _run_yosys(commands: Sequence[str], top: str, out_dir: Path, log: Path) -> float:
-    """Map the source to cells with these commands; return the seconds it took."""
-    script = [
-        *commands,
-        # sources of cells are files of the yosys installation
-        "setattr -unset src =*/w:* =*/c:* =*/m:*",
-        "setattr -mod -unset src =*",
-        f"write_json {top}.json",
-        f"write_verilog -noattr {top}_netlist.v",
-        "tee -q -o cells.json stat -json",
-    ]
-    (out_dir / "synthesis.ys").write_text("\n".join(script) + "\n")
-    return run_tool("yosys", ["-s", "synthesis.ys"], cwd=out_dir, log=log)
 
 
 def _resources(
@@ -339,38 +217,3 @@ def _resources(
         flip_flops = sum(n for cell, n in cells.items() if re.fullmatch(family.flip_flops, cell))
         resources["ff"] = Resource(flip_flops, resources["lut"].available)
     return resources
-
-
-def _raise_if_unknown(log: Path, family: Family, target: str, cause: ToolError) -> None:
-    """Turn nextpnr's failure into an error of the user's, if it has no such device."""
-    if match := _UNKNOWN.search(log.read_text(errors="replace")):
-        reason = match[0].removeprefix("ERROR: ")
-        raise TargetError(
-            f"{find_tool(family.router.name).identity} does not know the device {target} "
-            f"({reason})",
-            remedy="correct part, package and speed of the board",
-        ) from cause
-
-
-def _raise_if_misfit(log: Path, family: Family, target: str, cause: ToolError) -> None:
-    """Turn nextpnr's failure into an error of the user's, if it is one."""
-    text = log.read_text(errors="replace")
-    used = {cell: (int(n), int(limit)) for cell, n, limit in _UTILISATION.findall(text)}
-    names = {cell: _DISPLAY[name] for name, cell in family.cells.items()}
-    over = [
-        f"{n} {names.get(cell, cell)} of {limit}" for cell, (n, limit) in used.items() if n > limit
-    ]
-    remedy = "take a smaller model, fewer multipliers or a bigger board"
-    if over:
-        raise TargetError(
-            f"the design does not fit into {target}: it needs {', '.join(over)}", remedy=remedy
-        ) from cause
-    if match := _MISFIT.search(text):
-        cell, _ = next(iter(family.cells.items()))[::-1]
-        n, limit = used.get(cell, (0, 0))
-        share = f" with {n} of {limit} logic cells used" if limit else ""
-        reason = match[0].removeprefix("ERROR: ")
-        raise TargetError(
-            f"the design cannot be placed and routed in {target}{share} ({reason}; see {log})",
-            remedy=remedy,
-        ) from cause

@@ -46,10 +46,11 @@ def _plan(options: argparse.Namespace) -> int:
 
     from nnef_hw.boards import BOARDS, find_board
     from nnef_hw.build.options import check_wishes
-    from nnef_hw.build.survey import Outlook, roughly_fixed, survey
+    from nnef_hw.build.survey import roughly_fixed, survey
     from nnef_hw.frontend import load
     from nnef_hw.report.survey import survey_tables
     from nnef_hw.samples import load_samples
+    from nnef_hw.workers import processes_for
 
     check_wishes(options.arch, {"--freq": options.freq, "--target-fps": options.target_fps})
     if accuracy_drop(options) is not None:
@@ -59,18 +60,20 @@ def _plan(options: argparse.Namespace) -> int:
     boards = BOARDS if names == [ALL] else [find_board(name) for name in names]
     graph = load(options.model, **reading(options))
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
-    with Console(stderr=True).status("quantizing") as status:
+    errors = Console(stderr=True)
+    with errors.status("quantizing") as status, processes_for(len(boards)) as pool:
         fixed = roughly_fixed(graph, samples, scheme(options), stream)
-        found: list[Outlook] = []
-        for board in boards:
-            status.update(f"{board.name}, {len(found)} of {len(boards)} done")
-            found += survey(
+        found = list(
+            survey(
                 fixed,
-                [board],
+                boards,
                 arch=options.arch,
                 clock_mhz=options.freq,
                 target_fps=options.target_fps,
+                pool=pool,
+                progress=lambda what, done, total: status.update(f"{what}, {done} of {total}"),
             )
+        )
     if options.json:
         rows = [outlook.to_json() for outlook in found]
         print_json({"model": graph.name, "calibrated": samples is not None, "boards": rows})

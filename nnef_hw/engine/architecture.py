@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from nnef_hw.engine.plan import KEPT, SIMULATED, EnginePlan
 from nnef_hw.engine.report import make_timeline, report_plan
 from nnef_hw.engine.retrained import fit_shifts, kept, retrained
 from nnef_hw.engine.solver import check_memory, schedule_engine
-from nnef_hw.engine.store import find_store
+from nnef_hw.engine.store import find_store, stores
 from nnef_hw.engine.support import check_engine
 from nnef_hw.engine.timing import simulate_frames
 from nnef_hw.errors import NnefHwError, UsageError
@@ -50,6 +51,11 @@ class SharedArray(Architecture[EnginePlan]):
                 remedy="omit them: the layers of an engine take the cycles of the report in turn",
             )
         return schedule_engine(graph, target, clock_mhz=clock_mhz, target_fps=target_fps)
+
+    def decisive(
+        self, target: Target, clock_mhz: float, target_fps: float | None
+    ) -> tuple[Hashable, ...]:
+        return *super().decisive(target, clock_mhz, target_fps), *stores(target, clock_mhz)
 
     def read_plan(self, value: dict[str, Any], graph: Graph) -> EnginePlan:
         device = find_device(value["device"])

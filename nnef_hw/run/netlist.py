@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import nnef_hw.sim
-from nnef_hw.build.synthesis import map_only
+from nnef_hw.build.mapping import map_only
 from nnef_hw.devices import Device
 from nnef_hw.errors import ToolError
 from nnef_hw.families import CellModels

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from nnef_hw.build.synthesis import Resource, SynthesisResult, map_only, synthesize
+from nnef_hw.build.mapping import map_only
+from nnef_hw.build.synthesis import Resource, SynthesisResult, synthesize
 from nnef_hw.errors import TargetError, ToolError
 from nnef_hw.families import ECP5, GOWIN, ICE40
 from nnef_hw.tools import find_tool, run_tool
@@ -144,7 +145,7 @@ def test_assertion_of_yosys_is_tried_around(source, tmp_path, monkeypatch, caplo
         log.write_text("ERROR: Assert `a == b' failed in kernel/rtlil.cc:3091.\n")
         raise ToolError("yosys failed")
 
-    monkeypatch.setattr("nnef_hw.build.synthesis.run_tool", yosys)
+    monkeypatch.setattr("nnef_hw.build.mapping.run_tool", yosys)
     cells = map_only(source, top="top", family=ECP5, device="85k", out_dir=tmp_path / "map")
     assert cells["MULT18X18D"] == 1
     assert ["-dff" in script for script in scripts] == [False, True]

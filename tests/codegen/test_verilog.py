@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nnef_hw.build.synthesis import map_only
+from nnef_hw.build.mapping import map_only
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.names import identifier
 from nnef_hw.codegen.verilog import to_verilog

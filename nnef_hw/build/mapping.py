@@ -1,0 +1,99 @@
+"""Verilog to the cells of a family, with yosys.
+
+Everything happens inside one folder with relative names, because the WebAssembly tools see nothing
+else, and the results keep no path of this machine, so equal inputs give equal files.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from nnef_hw.errors import ToolError
+from nnef_hw.families import Family
+from nnef_hw.tools import run_tool
+
+__all__ = ["map_design", "map_only"]
+
+_log = logging.getLogger(__name__)
+
+YOSYS_ASSERTION = "ERROR: Assert"
+
+
+def map_only(
+    verilog: Path | Sequence[Path],
+    *,
+    top: str,
+    family: Family,
+    device: str,
+    out_dir: Path,
+    ports: Sequence[str] = (),
+) -> dict[str, int]:
+    """Map a design to cells and count them by type, in seconds; nothing is placed.
+
+    ``out_dir`` receives the netlist as ``{top}_netlist.v``, the names and cells of which
+    Verilator takes together with the models of the cells. ``ports`` are further commands of yosys
+    (:meth:`.Family.ports`), without which not every nextpnr takes ``{top}.json``.
+    """
+    return map_design(verilog, family, top, device, out_dir, out_dir, ports)[0]
+
+
+def map_design(
+    verilog: Path | Sequence[Path],
+    family: Family,
+    top: str,
+    device: str,
+    out_dir: Path,
+    log_dir: Path,
+    ports: Sequence[str],
+) -> tuple[dict[str, int], dict[str, float]]:
+    """Map a design to cells; return how many there are by type, and the seconds it took.
+
+    ``out_dir`` receives the netlist as ``{top}.json`` and ``{top}_netlist.v``, ``log_dir`` the log.
+    """
+    sources = [verilog] if isinstance(verilog, Path) else list(verilog)
+    out_dir.mkdir(parents=True, exist_ok=True)
+    names = []
+    for number, source in enumerate(sources):
+        names.append(f"source{number}.v")
+        shutil.copyfile(source, out_dir / names[-1])
+    files = family.files()
+    for name, text in files.items():
+        (out_dir / name).write_text(text)
+    reading = f"read_verilog -sv -D{family.define} {' '.join(names)}"
+    log = log_dir / "yosys.log"
+    *ways, last = family.mappings(device, top)
+    for number, way in enumerate(ways):
+        try:
+            seconds = _run_yosys([reading, *way, *ports], top, out_dir, log)
+            break
+        except ToolError:
+            if YOSYS_ASSERTION not in log.read_text(errors="replace"):
+                raise
+            failed = log.replace(log_dir / f"yosys_assertion{number or ''}.log")
+            _log.warning("yosys failed with an assertion of its own, see %s in the build; another "
+                         "way is tried", failed.name)  # fmt: skip
+    else:
+        seconds = _run_yosys([reading, *last, *ports], top, out_dir, log)
+    counts = json.loads((out_dir / "cells.json").read_text())["design"]["num_cells_by_type"]
+    for name in (*names, *files, "cells.json"):
+        (out_dir / name).unlink()
+    return dict(sorted(counts.items())), {"yosys": seconds}
+
+
+def _run_yosys(commands: Sequence[str], top: str, out_dir: Path, log: Path) -> float:
+    """Map the source to cells with these commands; return the seconds it took."""
+    script = [
+        *commands,
+        # sources of cells are files of the yosys installation
+        "setattr -unset src =*/w:* =*/c:* =*/m:*",
+        "setattr -mod -unset src =*",
+        f"write_json {top}.json",
+        f"write_verilog -noattr {top}_netlist.v",
+        "tee -q -o cells.json stat -json",
+    ]
+    (out_dir / "synthesis.ys").write_text("\n".join(script) + "\n")
+    return run_tool("yosys", ["-s", "synthesis.ys"], cwd=out_dir, log=log)

@@ -1,0 +1,171 @@
+"""What nextpnr does with a netlist: packing alone, and placements by their seeds."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nnef_hw.boards import Board
+from nnef_hw.errors import TargetError, ToolError
+from nnef_hw.families import Family
+from nnef_hw.tools import find_tool, run_tool
+
+__all__ = ["Placer", "clocks_of", "slowest_clock"]
+
+_DISPLAY = {"lut": "logic cells", "ff": "flip-flops", "dsp": "DSP blocks", "bram": "block RAMs",
+            "spram": "SPRAM blocks"}  # fmt: skip
+_UTILISATION = re.compile(r"^Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%", re.MULTILINE)
+_MISFIT = re.compile(
+    r"^ERROR: .*(no BELs remaining|[Uu]nable to find|[Ff]ailed to (?:place|route|expand|find)|"
+    r"[Rr]outing design failed|too many|legal placement).*$",
+    re.MULTILINE,
+)
+
+_UNKNOWN = re.compile(
+    r"^ERROR: (No package for partnumber|Unable to read chipdb|[Uu]nable to load uarch for device|"
+    r"Unsupported package)\b.*$",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Placer:
+    """Packs and places netlists of one device.
+
+    Parameters
+    ----------
+    top
+        Top module; the netlist is ``{top}.json``.
+    family, device, package, speed
+        As nextpnr names them.
+    frequency_mhz
+        Constraint for clocks that the constraints say nothing about.
+    constraints
+        Text in the language of the family's nextpnr; None places the pins anywhere.
+    """
+
+    top: str
+    family: Family
+    device: str
+    package: str
+    speed: str
+    frequency_mhz: float
+    constraints: str | None
+
+    @classmethod
+    def of_board(cls, board: Board, frequency_mhz: float, constraints: str) -> Placer:
+        """Return that of the board's top."""
+        return cls(
+            "board_top", board.device.family, board.part, board.package, board.speed,
+            frequency_mhz, constraints,
+        )  # fmt: skip
+
+    def place(self, folder: Path, seed: int, log: Path) -> dict[str, Any]:
+        """Place and route the netlist of a folder; return nextpnr's report.
+
+        ``folder / f"seed{seed}"`` receives the report as ``timing.json`` and ``{top}.config``.
+
+        Raises
+        ------
+        TargetError
+            The design does not fit, or cannot be routed; or nextpnr does not have the device.
+        ToolError
+            nextpnr is missing or failed for another reason.
+        """
+        own = folder / f"seed{seed}"
+        own.mkdir(exist_ok=True)
+        pins = None
+        if self.constraints is not None:
+            pins = f"{own.name}/{self.top}.{self.family.constraints_suffix}"
+            (folder / pins).write_text(self.constraints)
+        # the WebAssembly tools see nothing above their folder
+        arguments = ["--freq", f"{self.frequency_mhz:g}", "--timing-allow-fail"]
+        arguments += ["--seed", str(seed), "--report", f"{own.name}/timing.json"]
+        arguments += self.family.route_options(pins, f"{own.name}/{self.top}.config")
+        self._run(arguments, folder, log)
+        report: dict[str, Any] = json.loads((own / "timing.json").read_text())
+        return report
+
+    def pack(self, folder: Path, log: Path) -> dict[str, tuple[int, int]]:
+        """Pack the netlist of a folder; return resources used and available.
+
+        Raises
+        ------
+        TargetError, ToolError
+            As for :meth:`place`.
+        """
+        self._run(["--pack-only"], folder, log)
+        rows = _UTILISATION.findall(log.read_text())
+        used = self.family.utilization({cell: (int(n), int(limit)) for cell, n, limit in rows})
+        netlist = json.loads((folder / f"{self.top}.json").read_text())
+        count, available = used["lut"]
+        return used | {"lut": (count + round(self.family.lone_flip_flops(netlist)), available)}
+
+    def _run(self, arguments: Sequence[str], folder: Path, log: Path) -> None:
+        device = self.family.device_options(self.device, self.package, self.speed)
+        command = [*device, "--json", f"{self.top}.json", *arguments]
+        try:
+            run_tool(self.family.router.name, command, cwd=folder, log=log)
+        except ToolError as error:
+            named = f"{self.device} {self.package}{self.speed}"
+            _raise_if_unknown(log, self.family, named, error)
+            _raise_if_misfit(log, self.family, f"{self.device}-{self.package}", error)
+            raise
+
+
+def clocks_of(report: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """Return frequency and constraint of every clock in nextpnr's report."""
+    # rounded down, lest a clock be promised that is not there
+    return {
+        name: (math.floor(clock["achieved"] * 1000) / 1000, clock["constraint"])
+        for name, clock in report["fmax"].items()
+    }
+
+
+def slowest_clock(
+    clocks: Mapping[str, tuple[float, float]], frequency_mhz: float
+) -> tuple[float | None, float]:
+    """Return the clock that is closest to missing its constraint."""
+    return min(
+        clocks.values(), key=lambda clock: clock[0] / clock[1], default=(None, frequency_mhz)
+    )
+
+
+def _raise_if_unknown(log: Path, family: Family, target: str, cause: ToolError) -> None:
+    """Turn nextpnr's failure into an error of the user's, if it has no such device."""
+    if match := _UNKNOWN.search(log.read_text(errors="replace")):
+        reason = match[0].removeprefix("ERROR: ")
+        raise TargetError(
+            f"{find_tool(family.router.name).identity} does not know the device {target} "
+            f"({reason})",
+            remedy="correct part, package and speed of the board",
+        ) from cause
+
+
+def _raise_if_misfit(log: Path, family: Family, target: str, cause: ToolError) -> None:
+    """Turn nextpnr's failure into an error of the user's, if it is one."""
+    text = log.read_text(errors="replace")
+    used = {cell: (int(n), int(limit)) for cell, n, limit in _UTILISATION.findall(text)}
+    names = {cell: _DISPLAY[name] for name, cell in family.cells.items()}
+    over = [
+        f"{n} {names.get(cell, cell)} of {limit}" for cell, (n, limit) in used.items() if n > limit
+    ]
+    remedy = "take a smaller model, fewer multipliers or a bigger board"
+    if over:
+        raise TargetError(
+            f"the design does not fit into {target}: it needs {', '.join(over)}", remedy=remedy
+        ) from cause
+    if match := _MISFIT.search(text):
+        cell, _ = next(iter(family.cells.items()))[::-1]
+        n, limit = used.get(cell, (0, 0))
+        share = f" with {n} of {limit} logic cells used" if limit else ""
+        reason = match[0].removeprefix("ERROR: ")
+        raise TargetError(
+            f"the design cannot be placed and routed in {target}{share} ({reason}; see {log})",
+            remedy=remedy,
+        ) from cause
