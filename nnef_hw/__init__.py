@@ -8,14 +8,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nnef_hw.api import Build, Check, FixedModel, Model, Plan, Survey, load, open_build
+    from nnef_hw.api import (
+        Build,
+        Check,
+        Exploration,
+        FixedModel,
+        Model,
+        Plan,
+        Survey,
+        load,
+        open_build,
+    )
     from nnef_hw.boards import BOARDS
     from nnef_hw.quantize import Scheme
     from nnef_hw.run.device import Device, open_device
 
 __all__ = [
-    "BOARDS", "Build", "Check", "Device", "FixedModel", "Model", "Plan", "Scheme", "Survey", "load",
-    "open_build", "open_device",
+    "BOARDS", "Build", "Check", "Device", "Exploration", "FixedModel", "Model", "Plan", "Scheme",
+    "Survey", "load", "open_build", "open_device",
 ]  # fmt: skip
 
 __version__ = "0.1.0"

@@ -38,7 +38,7 @@ ALLOWED = {
 }
 HARDWARE = {"engine.accelerator", "streaming.accelerator", "streaming.layer_module"}
 WITHOUT_AMARANTH = {*ALLOWED, "run", "report", "cli"} - {"rtl", "boards"}
-HIGH = {"codegen", "build", "run", "report", "api", "cli"}
+HIGH = {"codegen", "build", "explore", "run", "report", "api", "cli"}
 
 
 def modules():

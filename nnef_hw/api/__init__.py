@@ -6,8 +6,20 @@ terminal and in a notebook.
 """
 
 from nnef_hw.api.build import Build, open_build
+from nnef_hw.api.exploration import Exploration
 from nnef_hw.api.fixed import FixedModel
-from nnef_hw.api.model import Check, Model, Survey, load
+from nnef_hw.api.model import Model, load
 from nnef_hw.api.plan import Plan
+from nnef_hw.api.survey import Check, Survey
 
-__all__ = ["Build", "Check", "FixedModel", "Model", "Plan", "Survey", "load", "open_build"]
+__all__ = [
+    "Build",
+    "Check",
+    "Exploration",
+    "FixedModel",
+    "Model",
+    "Plan",
+    "Survey",
+    "load",
+    "open_build",
+]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import fields, replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -11,97 +12,35 @@ from typing import Any
 
 from numpy.typing import NDArray
 from rich.console import RenderableType
-from rich.text import Text
 
+from nnef_hw.api.exploration import Exploration
 from nnef_hw.api.fixed import FixedModel
 from nnef_hw.api.show import Shown
 from nnef_hw.api.sources import as_file
+from nnef_hw.api.survey import Check, Survey
 from nnef_hw.architectures import ARCHITECTURES, AUTO
 from nnef_hw.boards import BOARDS, find_board
 from nnef_hw.build.fixed import device_budget, fix_model
 from nnef_hw.build.options import check_wishes
-from nnef_hw.build.survey import Outlook, roughly_fixed, survey
+from nnef_hw.build.survey import roughly_fixed, survey
 from nnef_hw.errors import UsageError
+from nnef_hw.explore import STAGES, Point, Sweep, explore
 from nnef_hw.frontend import load as load_file
 from nnef_hw.frontend import save
 from nnef_hw.frontend.named_states import NamedStates
 from nnef_hw.ir import Graph, Stage
 from nnef_hw.quantize import Budget, Scheme
 from nnef_hw.reference import run_float
+from nnef_hw.report.exploration import write_exploration
 from nnef_hw.report.models import check_model, inspect_model, inspection
 from nnef_hw.report.progress import progress_bar
-from nnef_hw.report.survey import survey_tables
 from nnef_hw.samples import Given, take_samples
-from nnef_hw.workers import processes_for
+from nnef_hw.workers import Pool, Processes, processes_for
 
-__all__ = ["Check", "Model", "Survey", "load"]
-
+__all__ = ["Model", "load"]
 
 UNNAMED = {"main_graph", "model"}
 """What exporters call a network that has no name."""
-
-
-@dataclass(frozen=True, repr=False)
-class Check(Shown):
-    """Whether a model can be built; true if it can.
-
-    Parameters
-    ----------
-    model
-        Its name.
-    architectures
-        Of every architecture, whether it has hardware for the model.
-    problems
-        Why none of them has; each with its place in the model and what helps.
-    """
-
-    model: str
-    architectures: Mapping[str, bool]
-    problems: Sequence[str]
-
-    def __bool__(self) -> bool:
-        return not self.problems
-
-    def _parts(self) -> Iterator[RenderableType]:
-        able = ", ".join(name for name, is_able in self.architectures.items() if is_able)
-        yield Text(f"{self.model}: " + (f"can be built ({able})" if self else "cannot be built"))
-        for problem in self.problems:
-            yield Text(f"  {problem}")
-
-
-@dataclass(frozen=True, repr=False)
-class Survey(Shown):
-    """What boards would make of a model, in the order they were asked.
-
-    Parameters
-    ----------
-    outlooks
-        One for each: ``board``, ``fits``, ``cycles_per_inference``, ``refusal``, ...
-    """
-
-    outlooks: Sequence[Outlook]
-
-    @property
-    def fitting(self) -> list[Outlook]:
-        """Those that it fits, the fastest first."""
-        found = [outlook for outlook in self.outlooks if outlook.fits]
-        return sorted(found, key=lambda outlook: -(outlook.inferences_per_second or 0))
-
-    def __getitem__(self, board: str) -> Outlook:
-        """Return that of a board.
-
-        Raises
-        ------
-        KeyError
-            If it was not asked.
-        """
-        for outlook in self.outlooks:
-            if outlook.board == board:
-                return outlook
-        raise KeyError(board)
-
-    def _parts(self) -> Iterator[RenderableType]:
-        yield from survey_tables(self.outlooks)
 
 
 class Model(Shown):
@@ -263,6 +202,97 @@ class Model(Shown):
                 fixed, targets, arch=arch, clock_mhz=clock_mhz, target_fps=target_fps, pool=pool
             )
             return Survey(list(found))
+
+    def explore(
+        self,
+        samples: Given | None,
+        boards: str | Sequence[str],
+        *,
+        weight_bits: Sequence[int] = (8,),
+        target_fps: Sequence[float] = (),
+        arch: str = AUTO,
+        clock_mhz: float | None = None,
+        seeds: int = 1,
+        until: str = STAGES[-1],
+        out: Path | str | None = None,
+        pool: Pool | None = None,
+        **options: Any,
+    ) -> Exploration:
+        """Compare designs: boards, widths of weights, speeds.
+
+        All are planned and scored, which takes seconds; those that may be on the front of their
+        board are synthesized, and those that still may be are placed. What the folder holds already
+        is not computed again.
+
+        Parameters
+        ----------
+        samples
+            As for :meth:`quantize`.
+        boards
+            A name or names.
+        weight_bits
+            Widths, 1..8, each with each board.
+        target_fps
+            Rates for which the smallest designs are taken; without any the fastest design, and the
+            smallest ones with its rate, a half, a quarter and an eighth of it.
+        arch, clock_mhz
+            See :meth:`FixedModel.schedule`.
+        seeds
+            Placements of each design.
+        until
+            ``planned``, ``mapped`` or ``placed``.
+        out
+            The sweep's folder, by default ``explore/NAME``.
+        pool
+            What runs the jobs: any object with ``submit(function, *arguments)`` that gives
+            something with ``done()`` and ``result()``, such as a ``distributed.Client``. By default
+            processes of this machine.
+        **options
+            Fields of the quantization's scheme, such as ``calibration="percentile"``.
+
+        Raises
+        ------
+        UsageError, SampleError, TargetError
+            If options, samples or clocks make no sense.
+        UnsupportedError, ErrorGroup
+            If the model has layers that cannot be built, on whatever board.
+        ToolError
+            If a tool is missing, or fails.
+        """
+        names = [boards] if isinstance(boards, str) else boards
+
+        def call(point: Point) -> str:
+            wish = "" if point.target_fps is None else f", target_fps={point.target_fps:.15g}"
+            given = {"weight_bits": point.weight_bits, **options}
+            said = ", ".join(f"{name}={value!r}" for name, value in given.items())
+            return (
+                f"model.quantize(samples, {said}).schedule({point.board!r}, arch={arch!r}, "
+                f"clock_mhz={clock_mhz}{wish}).build(seeds={seeds})"
+            )
+
+        sweep = Sweep(
+            graph=self.graph,
+            samples=None if samples is None else take_samples(samples, self.graph),
+            boards=[find_board(name) for name in names],
+            weight_bits=weight_bits,
+            target_fps=target_fps,
+            arch=arch,
+            clock_mhz=clock_mhz,
+            scheme=_scheme(Scheme(), options),
+            seeds=seeds,
+            until=until,
+            build=call,
+        )
+        folder = Path("explore") / self.name if out is None else Path(out)
+        running: AbstractContextManager[Pool] = Processes() if pool is None else nullcontext(pool)
+        with running as workers, progress_bar() as progress:
+            points = explore(sweep, folder, workers, progress or (lambda what, done, total: None))
+        found = Exploration(self.name, folder, points)
+        write_exploration(
+            {"model": self.name, "points": [point.to_json() for point in points], "commands": []},
+            folder / "index.html",
+        )
+        return found
 
     def save(self, path: Path | str) -> None:
         """Write it as NNEF: ``NAME.nnef.tgz``, ``NAME.nnef.tar`` or a folder.

@@ -15,7 +15,7 @@ from nnef_hw.architectures import find_architecture
 from nnef_hw.boards import Board
 from nnef_hw.build.options import BuildOptions
 from nnef_hw.build.weights import copy_board
-from nnef_hw.codegen.board import design_board
+from nnef_hw.codegen.board import DEFAULT_BAUD, BoardDesign, design_board
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.fusesoc import axi_testbench, fusesoc_core, ip_readme
 from nnef_hw.codegen.ip import axi_wrapper, ip_name
@@ -36,9 +36,10 @@ from nnef_hw.samples import Samples
 from nnef_hw.sim.cocotb_bench import write_bench
 from nnef_hw.stream_rows import StreamRows
 
-__all__ = ["emit"]
+__all__ = ["board_of", "emit"]
 
 BENCH_FRAMES = 4
+GENERATOR = f"nnef-hw {nnef_hw.__version__}"
 
 
 def emit(
@@ -66,7 +67,7 @@ def emit(
     manifest = make_manifest(
         fixed,
         plan,
-        generator=f"nnef-hw {nnef_hw.__version__}",
+        generator=GENERATOR,
         link=link_entry(kind, options.baud),
         module=module,
         rows=rows,
@@ -113,6 +114,16 @@ def emit(
     (folder / "board").mkdir(exist_ok=True)
     (folder / "board" / "board_top.v").write_text(board.verilog)
     (folder / "board" / f"board_top.{board.suffix}").write_text(board.constraints)
+
+
+def board_of(
+    fixed: Graph, plan: Plan, board: Board, *, rows: Mapping[str, StreamRows] | None = None
+) -> BoardDesign:
+    """Return the board's top as a build with a UART at its usual rate has it."""
+    manifest = make_manifest(
+        fixed, plan, generator=GENERATOR, link=link_entry("uart", DEFAULT_BAUD), rows=rows
+    )
+    return design_board(plan, fixed, manifest, board)
 
 
 def _accelerator(plan: Plan, fixed: Graph, module: str, *, is_ip: bool) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nnef_hw.architecture import Architecture
@@ -19,7 +19,9 @@ from nnef_hw.quantize.search import WIDTHS
 from nnef_hw.samples import Samples
 from nnef_hw.stream_rows import StreamRows
 
-__all__ = ["check_weights", "device_budget", "fix_model", "windows"]
+__all__ = [
+    "Quantized", "check_weights", "device_budget", "fix_model", "quantize_model", "windows",
+]  # fmt: skip
 
 DEFAULT_SCHEME = Scheme()
 LOGIC_FOR_MULTIPLIERS = 0.5
@@ -87,6 +89,69 @@ def fix_model(
             wanted, seen.inputs, (others.inputs, others.labels), scheme, budget, progress
         )
     return quantize(wanted, seen.inputs, scheme, progress), canonical
+
+
+@dataclass(frozen=True, slots=True)
+class Quantized:
+    """A quantized model, and what belongs to it.
+
+    Parameters
+    ----------
+    fixed, canonical
+        See :func:`fix_model`; of a network that runs step by step, those of a step.
+    samples
+        What it was calibrated with, as this network takes them.
+    rows, window
+        How the inputs take a stream step by step, and the fixed network of a whole window.
+    """
+
+    fixed: Graph
+    canonical: Graph | None
+    samples: Samples | None
+    rows: Mapping[str, StreamRows] = field(default_factory=dict)
+    window: Graph | None = None
+
+
+def quantize_model(
+    graph: Graph,
+    samples: Samples | None,
+    scheme: Scheme = DEFAULT_SCHEME,
+    stream: StreamTime | None = None,
+    *,
+    budget: Budget | None = None,
+    progress: Progress | None = None,
+    check: Callable[[Graph, Samples | None, Graph], None] | None = None,
+) -> Quantized:
+    """Quantize a model as :func:`fix_model` does, one that runs step by step as whole windows.
+
+    Parameters
+    ----------
+    check
+        Called before anything is calibrated with the network that will be, its samples, and the
+        network that is built.
+
+    Raises
+    ------
+    NnefHwError
+        As :func:`fix_model` and :func:`windows`.
+    """
+    simple, used = simplify(graph) if graph.stage == Stage.FLOAT else graph, samples
+    rows: Mapping[str, StreamRows] = {}
+    if stream is not None:
+        simple, used, rows = windows(simple, samples, stream)
+    if check is not None:
+        check(simple, used, simple if stream is None else stream.steps(simple)[0])
+    fixed, canonical = fix_model(simple, used, scheme, budget=budget, progress=progress)
+    if stream is None:
+        return Quantized(fixed, canonical, used)
+    step, taken = stream.steps(fixed)
+    return Quantized(
+        step,
+        canonical and stream.steps(canonical)[0],
+        used and used.in_steps(taken),
+        {name: taken[name].after(rows[name]) for name in taken},
+        fixed,
+    )
 
 
 def _with_formats(graph: Graph, formats: Mapping[str, QType]) -> Graph:

@@ -8,7 +8,7 @@ import logging
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -22,7 +22,7 @@ from nnef_hw.build.cache import cached_step, discard_steps, remove_leftovers
 from nnef_hw.build.choice import Candidates, choose_plan
 from nnef_hw.build.clock import search_clock
 from nnef_hw.build.emit import emit
-from nnef_hw.build.fixed import check_weights, device_budget, fix_model, windows
+from nnef_hw.build.fixed import check_weights, device_budget, quantize_model
 from nnef_hw.build.options import BuildOptions, PlannedModel, check_options
 from nnef_hw.build.summary import describe_steps, make_report, spi_rate
 from nnef_hw.build.synthesis import SynthesisResult, synthesize, tool_identities
@@ -47,7 +47,6 @@ from nnef_hw.run.rtl import run_rtl
 from nnef_hw.run.simulate import accuracies, random_codes, require_exact, simulation_row
 from nnef_hw.samples import Samples, load_samples, samples_digest, spread_order
 from nnef_hw.sources import package_digest
-from nnef_hw.stream_rows import StreamRows
 from nnef_hw.tools import find_tool
 
 __all__ = ["build"]
@@ -234,44 +233,40 @@ def _plan(
     progress: Callable[[str], None],
 ) -> PlannedModel:
     """Quantize and schedule."""
-    stream, used = options.stream, samples
-    simple = simplify(graph) if graph.stage == Stage.FLOAT else graph
-    rows: Mapping[str, StreamRows] = {}
-    if stream is not None:
-        simple, used, rows = windows(simple, samples, stream)
-    built = simple if stream is None else stream.steps(simple)[0]
-    rounding = options.scheme.rounding
-    asked = built if rounding == "author" else built.replaced(rounding=rounding)
-    candidates = Candidates(able_architectures(options.arch, asked))
     drop = options.accuracy_drop
-    candidates.each(
-        lambda architecture: check_weights(
-            simple, used, options.scheme, target, architecture, searched=drop is not None
+    candidates = Candidates(())
+
+    def check(simple: Graph, used: Samples | None, built: Graph) -> None:
+        nonlocal candidates
+        rounding = options.scheme.rounding
+        asked = built if rounding == "author" else built.replaced(rounding=rounding)
+        candidates = Candidates(able_architectures(options.arch, asked))
+        candidates.each(
+            lambda architecture: check_weights(
+                simple, used, options.scheme, target, architecture, searched=drop is not None
+            )
         )
-    )
-    fixed, canonical = fix_model(
-        simple,
-        used,
+
+    made = quantize_model(
+        graph,
+        samples,
         options.scheme,
+        options.stream,
         budget=None if drop is None else device_budget(drop, target.device),
         progress=lambda what, done, total: progress(f"{what}, {done} of {total}"),
+        check=check,
     )
-    window = None
-    if stream is not None:
-        window = fixed
-        fixed, taken = stream.steps(window)
-        canonical = canonical and stream.steps(canonical)[0]
-        used = used and used.in_steps(taken)
-        rows = {name: taken[name].after(rows[name]) for name in taken}
     plan, others = choose_plan(
         candidates,
-        fixed,
+        made.fixed,
         target,
         clock_mhz=options.clock_mhz,
         target_fps=options.target_fps,
         layer_counters=options.layer_counters,
     )
-    return PlannedModel(graph, used, fixed, canonical, plan, others, rows, window)
+    return PlannedModel(
+        graph, made.samples, made.fixed, made.canonical, plan, others, made.rows, made.window
+    )
 
 
 def _simulate_and_synthesize(

@@ -78,16 +78,11 @@ class Placer:
             nextpnr is missing or failed for another reason.
         """
         own = folder / f"seed{seed}"
-        own.mkdir(exist_ok=True)
-        pins = None
-        if self.constraints is not None:
-            pins = f"{own.name}/{self.top}.{self.family.constraints_suffix}"
-            (folder / pins).write_text(self.constraints)
         # the WebAssembly tools see nothing above their folder
         arguments = ["--freq", f"{self.frequency_mhz:g}", "--timing-allow-fail"]
         arguments += ["--seed", str(seed), "--report", f"{own.name}/timing.json"]
-        arguments += self.family.route_options(pins, f"{own.name}/{self.top}.config")
-        self._run(arguments, folder, log)
+        arguments += self.family.route_options(f"{own.name}/{self.top}.config")
+        self._run(arguments, own, log)
         report: dict[str, Any] = json.loads((own / "timing.json").read_text())
         return report
 
@@ -99,18 +94,25 @@ class Placer:
         TargetError, ToolError
             As for :meth:`place`.
         """
-        self._run(["--pack-only"], folder, log)
+        self._run(["--pack-only"], folder / "packed", log)
         rows = _UTILISATION.findall(log.read_text())
         used = self.family.utilization({cell: (int(n), int(limit)) for cell, n, limit in rows})
         netlist = json.loads((folder / f"{self.top}.json").read_text())
         count, available = used["lut"]
         return used | {"lut": (count + round(self.family.lone_flip_flops(netlist)), available)}
 
-    def _run(self, arguments: Sequence[str], folder: Path, log: Path) -> None:
+    def _run(self, arguments: Sequence[str], own: Path, log: Path) -> None:
+        """Run nextpnr on the netlist beside a folder, which receives what it writes."""
+        own.mkdir(exist_ok=True)
+        pins = None
+        if self.constraints is not None:
+            pins = f"{own.name}/{self.top}.{self.family.constraints_suffix}"
+            (own.parent / pins).write_text(self.constraints)
         device = self.family.device_options(self.device, self.package, self.speed)
         command = [*device, "--json", f"{self.top}.json", *arguments]
+        command += self.family.pin_options(pins)
         try:
-            run_tool(self.family.router.name, command, cwd=folder, log=log)
+            run_tool(self.family.router.name, command, cwd=own.parent, log=log)
         except ToolError as error:
             named = f"{self.device} {self.package}{self.speed}"
             _raise_if_unknown(log, self.family, named, error)

@@ -12,7 +12,7 @@ import numpy as np
 from nnef_hw.architecture import Architecture, Plan
 from nnef_hw.architectures import AUTO, able_architectures, find_architecture
 from nnef_hw.build.choice import Candidates
-from nnef_hw.build.fixed import DEFAULT_SCHEME, fix_model, windows
+from nnef_hw.build.fixed import DEFAULT_SCHEME, quantize_model
 from nnef_hw.devices import Target
 from nnef_hw.errors import ErrorGroup, NnefHwError
 from nnef_hw.ir import Graph, Stage
@@ -174,16 +174,13 @@ def roughly_fixed(
         If the model has layers that cannot be built, or cannot run step by step.
     """
     simple = simplify(graph) if graph.stage == Stage.FLOAT else graph
-    if stream is not None:
-        simple, samples, _ = windows(simple, samples, stream)
     if graph.stage != Stage.FIXED and samples is None:
         samples = noise(simple)
         scheme = replace(
             scheme, calibration="minmax", weight_rounding="nearest", correct_bias=False,
             equalize=False,
         )  # fmt: skip
-    fixed, _ = fix_model(simple, samples, scheme)
-    return fixed if stream is None else stream.steps(fixed)[0]
+    return quantize_model(simple, samples, scheme, stream).fixed
 
 
 def noise(graph: Graph) -> Samples:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import nnef_hw
-from nnef_hw.cli import boards, build, hardware, models, plan, quantize, run
+from nnef_hw.cli import boards, build, explore, hardware, models, plan, quantize, run
 from nnef_hw.cli.common import Command
 from nnef_hw.cli.crash import crash_message, threads_crash
 from nnef_hw.cli.signals import Interrupted, leave, signals_raise
@@ -25,7 +25,7 @@ from nnef_hw.files import STORAGE, output_error
 __all__ = ["main"]
 
 CRASHED = 3
-GROUPS = (models, plan, quantize, build, run, hardware, boards)
+GROUPS = (models, plan, explore, quantize, build, run, hardware, boards)
 
 
 class _Warnings(logging.Handler):

@@ -43,13 +43,18 @@ def add_commands(commands: Commands) -> None:
     )
 
 
-def add_scheme(parser: argparse.ArgumentParser) -> None:
-    """Declare the options that :func:`scheme` and :func:`accuracy_drop` read."""
+def add_scheme(parser: argparse.ArgumentParser, *, widths: bool = True) -> None:
+    """Declare the options that :func:`scheme` and :func:`accuracy_drop` read.
+
+    Without ``widths`` the widths of weights are for the caller to choose.
+    """
     group = parser.add_argument_group(
         "quantization",
         "how to quantize what the model's author left in floats; see docs/quantization.md",
     )
-    group.add_argument("--weight-bits", type=int, metavar="N", help="1..8 (default: 8)")
+    parser.set_defaults(weight_bits=None)
+    if widths:
+        group.add_argument("--weight-bits", type=int, metavar="N", help="1..8 (default: 8)")
     group.add_argument("--activation-bits", type=int, metavar="N", help="2..16 (default: 8)")
     group.add_argument(
         "--calibration",
@@ -79,6 +84,11 @@ def add_scheme(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.toml",
         help="file with these and more options, also for single layers",
     )
+    if widths:
+        _add_search(group)
+
+
+def _add_search(group: Any) -> None:
     group.add_argument(
         "--bits",
         choices=("auto",),

@@ -91,10 +91,12 @@ class Ecp5(Family):
         options = [f"--{part}", "--package", package]
         return [*options, "--speed", speed] if speed else options
 
-    def route_options(self, constraints: str | None, config: str) -> list[str]:
-        pins = ["--lpf-allow-unconstrained"] if constraints is None else ["--lpf", constraints]
+    def pin_options(self, constraints: str | None) -> list[str]:
+        return ["--lpf-allow-unconstrained"] if constraints is None else ["--lpf", constraints]
+
+    def route_options(self, config: str) -> list[str]:
         # the default router does not finish where a third of an 85F is full
-        return ["--router", "router2", *pins, "--textcfg", config]
+        return ["--router", "router2", "--textcfg", config]
 
     def pack_arguments(self, part: str, config: str, bitstream: str) -> list[str]:
         del part

@@ -185,16 +185,12 @@ class Family(ABC):
         """Return nextpnr's options for a device, package and speed grade, as it names them."""
 
     @abstractmethod
-    def route_options(self, constraints: str | None, config: str) -> list[str]:
-        """Return nextpnr's further options.
+    def pin_options(self, constraints: str | None) -> list[str]:
+        """Return nextpnr's options for a file of the pins and clocks; None puts pins anywhere."""
 
-        Parameters
-        ----------
-        constraints
-            File of the pins and clocks; None places the pins anywhere.
-        config
-            File that receives the configuration.
-        """
+    @abstractmethod
+    def route_options(self, config: str) -> list[str]:
+        """Return nextpnr's options for routing, and the file that receives the configuration."""
 
     @abstractmethod
     def pack_arguments(self, part: str, config: str, bitstream: str) -> list[str]:

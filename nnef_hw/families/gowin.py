@@ -128,9 +128,11 @@ class Gowin(Family):
     def device_options(self, part: str, package: str, speed: str) -> list[str]:
         return ["--device", f"{package}{speed}", "--vopt", f"family={part}"]
 
-    def route_options(self, constraints: str | None, config: str) -> list[str]:
-        pins = [] if constraints is None else ["--vopt", f"cst={constraints}"]
-        return [*pins, "--write", config]
+    def pin_options(self, constraints: str | None) -> list[str]:
+        return [] if constraints is None else ["--vopt", f"cst={constraints}"]
+
+    def route_options(self, config: str) -> list[str]:
+        return ["--write", config]
 
     def pack_arguments(self, part: str, config: str, bitstream: str) -> list[str]:
         # once configured, the pins of the flash that configures it are those of the design

@@ -94,9 +94,11 @@ class Ice40(Family):
         del speed
         return [f"--{part}", "--package", package]
 
-    def route_options(self, constraints: str | None, config: str) -> list[str]:
-        pins = ["--pcf-allow-unconstrained"] if constraints is None else ["--pcf", constraints]
-        return [*pins, "--asc", config]
+    def pin_options(self, constraints: str | None) -> list[str]:
+        return ["--pcf-allow-unconstrained"] if constraints is None else ["--pcf", constraints]
+
+    def route_options(self, config: str) -> list[str]:
+        return ["--asc", config]
 
     def pack_arguments(self, part: str, config: str, bitstream: str) -> list[str]:
         del part

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from nnef_hw.files import write_atomic
 from nnef_hw.report import units
 
-__all__ = ["render_quantization", "write_quantization_html"]
+__all__ = ["page_style", "render_quantization", "write_quantization_html"]
 
 _HEIGHT = 36
 _THIN = "\N{THIN SPACE}"
@@ -44,12 +44,12 @@ def render_quantization(report: Mapping[str, Any]) -> str:
     return environment.from_string(_read("quantization.html")).render(
         report=report,
         worst=min(noisy, key=lambda layer: layer["sqnr_db"], default=None),
-        style=_style(),
+        style=page_style(),
     )
 
 
-def _style() -> Markup:
-    """Return the rules of the other report, which this one shares."""
+def page_style() -> Markup:
+    """Return the style rules that all pages share: those of a build's report."""
     text = _read("template.html")
     return Markup(text[text.index("<style>") + len("<style>") : text.index("</style>")].strip())
 

@@ -165,7 +165,7 @@ def test_progress(options, copy):
 def test_identical_build_does_nothing_again(finished, options, copy, monkeypatch):
     build(options(copy))
     before = files(copy)
-    for name in ("fix_model", "able_architectures", "emit", "run_rtl", "make_report"):
+    for name in ("quantize_model", "able_architectures", "emit", "run_rtl", "make_report"):
         monkeypatch.setattr(pipeline, name, None)
     report = build(options(copy))
     assert files(copy) == before

@@ -102,30 +102,31 @@ def test_mappings_of_every_kind_of_ice40():
 
 
 @pytest.mark.parametrize(
-    ("family", "device", "constrained", "free", "packed"),
+    ("family", "device", "pins", "free", "route", "packed"),
     [
         (
-            ICE40, ["--85k", "--package", "x"], ["--pcf", "p", "--asc", "c"],
-            ["--pcf-allow-unconstrained", "--asc", "c"], ["c", "b"],
+            ICE40, ["--85k", "--package", "x"], ["--pcf", "p"],
+            ["--pcf-allow-unconstrained"], ["--asc", "c"], ["c", "b"],
         ),
         (
             GOWIN, ["--device", "x6", "--vopt", "family=85k"],
-            ["--vopt", "cst=p", "--write", "c"], ["--write", "c"],
+            ["--vopt", "cst=p"], [], ["--write", "c"],
             ["--mspi_as_gpio", "-d", "85k", "-o", "b", "c"],
         ),
         (
             ECP5, ["--85k", "--package", "x", "--speed", "6"],
-            ["--router", "router2", "--lpf", "p", "--textcfg", "c"],
-            ["--router", "router2", "--lpf-allow-unconstrained", "--textcfg", "c"],
+            ["--lpf", "p"], ["--lpf-allow-unconstrained"],
+            ["--router", "router2", "--textcfg", "c"],
             ["--compress", "c", "b"],
         ),
     ],
     ids=["ice40", "gowin", "ecp5"],
 )  # fmt: skip
-def test_options_of_the_tools(family, device, constrained, free, packed):
+def test_options_of_the_tools(family, device, pins, free, route, packed):
     assert family.device_options("85k", "x", "6") == device
-    assert family.route_options("p", "c") == constrained
-    assert family.route_options(None, "c") == free
+    assert family.pin_options("p") == pins
+    assert family.pin_options(None) == free
+    assert family.route_options("c") == route
     assert family.pack_arguments("85k", "c", "b") == packed
 
 

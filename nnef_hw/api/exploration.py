@@ -1,0 +1,54 @@
+"""Many designs of a network, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rich.console import RenderableType
+
+from nnef_hw.api.show import Shown, framed
+from nnef_hw.explore import Point
+from nnef_hw.report.exploration import exploration_tables, render_exploration
+
+__all__ = ["Exploration"]
+
+
+@dataclass(frozen=True, repr=False)
+class Exploration(Shown):
+    """Designs of a network on several boards; :meth:`nnef_hw.api.Model.explore` makes it.
+
+    Parameters
+    ----------
+    model
+        Its name.
+    path
+        The sweep's folder, with ``points.jsonl``, ``front.json`` and ``index.html``.
+    points
+        All designs: ``board``, ``weight_bits``, ``cycles_per_inference``, ``rate`` (inferences per
+        second), ``lut`` (share of the device), ``quality``, ``placed``, ``refusal``, ``build``.
+    """
+
+    model: str
+    path: Path
+    points: Sequence[Point]
+
+    @property
+    def front(self) -> list[Point]:
+        """Designs that no other one of their board beats, the fastest of each board first."""
+        best = [point for point in self.points if point.is_front]
+        return sorted(best, key=lambda point: (point.board, -point.rate))
+
+    @cached_property
+    def _found(self) -> dict[str, Any]:
+        points = [point.to_json() for point in self.points]
+        return {"model": self.model, "points": points, "commands": []}
+
+    def _parts(self) -> Iterator[RenderableType]:
+        yield from exploration_tables(self._found["points"])
+
+    def _repr_html_(self) -> str:
+        return framed(render_exploration(self._found))

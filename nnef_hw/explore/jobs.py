@@ -1,0 +1,179 @@
+"""What is computed of a design, each in whatever process: arguments and outcomes are all it has."""
+
+from __future__ import annotations
+
+import lzma
+import pickle
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from nnef_hw.architectures import able_architectures
+from nnef_hw.boards import Board
+from nnef_hw.build.choice import Candidates, choose_plan
+from nnef_hw.build.emit import board_of
+from nnef_hw.build.fixed import quantize_model
+from nnef_hw.build.mapping import map_design
+from nnef_hw.build.placement import Placer, clocks_of, slowest_clock
+from nnef_hw.errors import NnefHwError, TargetError, ToolError
+from nnef_hw.explore.cache import Outcome
+from nnef_hw.explore.points import Quality
+from nnef_hw.frontend import graph_hash
+from nnef_hw.ir import Graph
+from nnef_hw.passes.stream_time import StreamTime
+from nnef_hw.quantize import Scheme
+from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed
+from nnef_hw.report.quantization import describe_quantization
+from nnef_hw.samples import Samples, labelled, score
+
+__all__ = ["map_board", "place_board", "plan_board", "quantize_graph", "score_fixed"]
+
+FIXED, REAL, PLAN = "fixed.pickle", "real.pickle", "plan.pickle"
+NETLIST, CONSTRAINTS = "netlist.xz", "constraints"
+TOP = "board_top"
+
+
+def quantize_graph(
+    graph: Graph, samples: Samples | None, scheme: Scheme, stream: StreamTime | None, arch: str
+) -> Outcome:
+    """Quantize a network: its integers, and their hash.
+
+    Raises
+    ------
+    UnsupportedError, ErrorGroup
+        If the architecture has no hardware for it.
+    """
+
+    def check(simple: Graph, used: Samples | None, built: Graph) -> None:
+        del simple, used
+        rounding = scheme.rounding
+        able_architectures(
+            arch, built if rounding == "author" else built.replaced(rounding=rounding)
+        )
+
+    found = quantize_model(graph, samples, scheme, stream, check=check)
+    others = None
+    if found.samples is not None:
+        others = found.samples if found.canonical is None else found.samples.split()[1]
+    return Outcome(
+        {"hash": graph_hash(found.fixed)},
+        {FIXED: pickle.dumps((found.fixed, found.rows)),
+         REAL: pickle.dumps((found.canonical, others))},
+    )  # fmt: skip
+
+
+def score_fixed(quantized: bytes, real: bytes) -> Outcome:
+    """Score a quantized network on samples that did not calibrate it; nothing if there are none."""
+    fixed, _ = pickle.loads(quantized)
+    canonical, others = pickle.loads(real)
+    if others is None:
+        return Outcome(None, {})
+    if canonical is None:
+        value = None
+        if others.labels is not None:
+            codes = run_fixed(fixed, quantize_inputs(fixed, others.inputs))
+            outputs = dequantize_outputs(fixed, codes)[fixed.outputs[0]]
+            value = score(*labelled(fixed, outputs, others.labels))
+        kind = None if value is None else value.kind
+        number = None if value is None else value.value
+        return Outcome([kind, len(others), None, number, None, None, None], {})
+    described = describe_quantization(canonical, fixed, others)
+    noise = {layer["name"]: layer["sqnr_db"] for layer in described["layers"]}
+    known = {name: value for name, value in noise.items() if value is not None}
+    worst = min(known, key=lambda name: known[name], default=None)
+    accuracy = described["accuracy"] or dict.fromkeys(("metric", "float", "fixed"))
+    return Outcome(
+        [accuracy["metric"], len(others), accuracy["float"], accuracy["fixed"],
+         None if worst is None else known[worst], worst, noise.get(fixed.outputs[0])],
+        {},
+    )  # fmt: skip
+
+
+def quality(value: Sequence[Any] | None) -> Quality | None:
+    """Return what :func:`score_fixed` found."""
+    return None if value is None else Quality(*value)
+
+
+def plan_board(
+    quantized: bytes, arch: str, board: Board, clock_mhz: float, target_fps: float | None
+) -> Outcome:
+    """Plan a quantized network for a board, or say why it cannot be."""
+    fixed, _ = pickle.loads(quantized)
+    try:
+        plan, _ = choose_plan(
+            Candidates(able_architectures(arch, fixed)), fixed, board, clock_mhz=clock_mhz,
+            target_fps=target_fps,
+        )  # fmt: skip
+    except NnefHwError as error:
+        return _refused(error)
+    slowest = max(plan.stations, key=lambda station: station.cycles, default=None)
+    value = {
+        "arch": plan.arch,
+        "cycles_per_inference": plan.interval,
+        "latency_cycles": plan.latency,
+        "multipliers": plan.multipliers,
+        "bottleneck": None if slowest is None else slowest.name,
+        "estimated": plan.resources.to_json(),
+    }
+    return Outcome(value, {PLAN: pickle.dumps(plan)})
+
+
+def map_board(quantized: bytes, planned: bytes, board: Board) -> Outcome:
+    """Write a board's Verilog, map and pack it; the outcome has the netlist for placements."""
+    fixed, rows = pickle.loads(quantized)
+    plan = pickle.loads(planned)
+    design = board_of(fixed, plan, board, rows=rows)
+    with _scratch() as folder:
+        source = folder / "source" / f"{TOP}.v"
+        source.parent.mkdir()
+        source.write_text(design.verilog)
+        family = board.device.family
+        try:
+            map_design(
+                source, family, TOP, board.part, folder, folder, family.ports(with_pins=True)
+            )
+            placer = Placer.of_board(board, plan.clock_mhz, design.constraints)
+            used = placer.pack(folder, folder / "pack.log")
+        except TargetError as error:
+            return _refused(error)
+        netlist = (folder / f"{TOP}.json").read_bytes()
+    return Outcome(
+        {"mapped": {kind: count for kind, (count, _) in used.items()}},
+        {NETLIST: lzma.compress(netlist, preset=1), CONSTRAINTS: design.constraints.encode()},
+    )
+
+
+def place_board(
+    netlist: bytes, constraints: bytes, board: Board, clock_mhz: float, seed: int
+) -> Outcome:
+    """Place and route a netlist with one seed: the clock in MHz that it reaches."""
+    with _scratch() as folder:
+        (folder / f"{TOP}.json").write_bytes(lzma.decompress(netlist))
+        placer = Placer.of_board(board, clock_mhz, constraints.decode())
+        try:
+            report = placer.place(folder, seed, folder / "nextpnr.log")
+        except TargetError as error:
+            return _refused(error)
+    fmax, _ = slowest_clock(clocks_of(report), clock_mhz)
+    return Outcome({"fmax_mhz": fmax}, {})
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """Give a folder for tools; the logs that their errors name go with it."""
+    with tempfile.TemporaryDirectory(prefix="nnef-hw-") as name:
+        try:
+            yield Path(name)
+        except ToolError as error:
+            reason = re.sub(rf", see {re.escape(name)}\S*?(?=:?$)", "", error.reason, flags=re.M)
+            raise ToolError(reason, remedy=error.remedy) from error
+
+
+def _refused(error: NnefHwError) -> Outcome:
+    reasons = getattr(error, "errors", (error,))
+    remedies = dict.fromkeys(each.remedy for each in reasons if each.remedy)
+    value = {"refusal": "; ".join(each.reason for each in reasons), "remedy": "; ".join(remedies)}
+    return Outcome(value, {})
