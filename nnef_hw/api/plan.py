@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 
 from nnef_hw.api.build import Build
 from nnef_hw.api.show import Shown, framed, printed
@@ -20,6 +20,7 @@ from nnef_hw.build.summary import make_report
 from nnef_hw.codegen.board import DEFAULT_BAUD
 from nnef_hw.devices import Target
 from nnef_hw.report.html import render_html
+from nnef_hw.report.progress import progress_console
 
 __all__ = ["Plan", "Wishes"]
 
@@ -102,6 +103,15 @@ class Plan(Shown):
         plain: dict[str, Any] = json.loads(json.dumps(report))
         return plain
 
+    def component(self) -> Any:
+        """Return the accelerator as an Amaranth component, for a design of your own.
+
+        Its streams are ``i`` and ``o`` (``i_NAME`` if there are several), with ``payload.data``, an
+        array of codes, and ``payload.last``, the end of a frame.
+        """
+        plan = self._model.plan
+        return find_architecture(plan.arch).component(plan, self._model.fixed)
+
     def build(
         self,
         out: Path | str | None = None,
@@ -143,7 +153,7 @@ class Plan(Shown):
             If a tool is missing, or fails. A missed clock is none: see ``report["timing_met"]``.
         """
         folder = Path("build") / self._model.graph.name if out is None else Path(out)
-        with Console(stderr=True).status("starting") as status:
+        with progress_console().status("starting") as status:
             report = build(
                 BuildOptions(
                     model=self._model, out=folder, bitstream=bitstream, frames=frames,

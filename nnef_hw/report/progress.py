@@ -1,21 +1,29 @@
-"""A progress bar for what takes long, on standard error and on terminals only."""
+"""A progress bar for what takes long, on standard error of terminals, and in notebooks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-__all__ = ["progress_bar"]
+__all__ = ["progress_bar", "progress_console"]
+
+
+def progress_console() -> Console:
+    """Return standard error; in a notebook its cell, if what shows progress there is installed."""
+    if find_spec("ipywidgets") is None:
+        return Console(stderr=True, force_jupyter=False)
+    return Console(stderr=True)
 
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str, int, int], None] | None]:
     """Yield a function of the current work, how much of it is done, and the total."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
+    console = progress_console()
+    if not (console.is_terminal or console.is_jupyter):
         yield None
         return
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
