@@ -6,7 +6,7 @@ JOBS ?= auto
 # EXTRAS=dev,crosscheck also compares with other projects' parsers and engines.
 EXTRAS ?= dev
 
-.PHONY: demo test nightly golden passes lint types bench bench-engine bench-frontend bench-tools clean
+.PHONY: demo test nightly golden passes site lint types bench bench-engine bench-frontend bench-tools clean
 
 demo: $(VENV)/.installed
 	$(BIN)/nnef-hw build examples/digits_cnn/digits_cnn.nnef.tgz --board icebreaker \
@@ -27,6 +27,10 @@ golden: $(VENV)/.installed-dev
 # Writes what passes make of the cases of tests/passes/texts that do not say it yet.
 passes: $(VENV)/.installed-dev
 	PYTHONPATH=tests/helpers $(BIN)/python tests/passes/update.py
+
+# The documentation's site, in build/site; warnings are errors.
+site: $(VENV)/.installed-dev
+	$(BIN)/mkdocs build --strict
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -103,6 +103,11 @@ class Plan(Shown):
         plain: dict[str, Any] = json.loads(json.dumps(report))
         return plain
 
+    @property
+    def page(self) -> str:
+        """The report as a page of HTML."""
+        return render_html(self.report, self._timeline)
+
     def component(self) -> Any:
         """Return the accelerator as an Amaranth component, for a design of your own.
 
@@ -172,4 +177,4 @@ class Plan(Shown):
         yield printed(self.report)
 
     def _repr_html_(self) -> str:
-        return framed(render_html(self.report, self._timeline))
+        return framed(self.page)

@@ -22,7 +22,7 @@ from nnef_hw.cli.signals import Interrupted, leave, signals_raise
 from nnef_hw.errors import ErrorGroup, NnefHwError, OutputError
 from nnef_hw.files import STORAGE, output_error
 
-__all__ = ["main"]
+__all__ = ["command_parser", "main"]
 
 CRASHED = 3
 GROUPS = (models, plan, explore, quantize, build, run, hardware, boards)
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    parser = _parser()
+    parser = command_parser()
     options = parser.parse_args(words, argparse.Namespace(arguments=words))
     # Amaranth warns of every component that an error keeps from being converted.
     warnings.filterwarnings("ignore", r"(?s).* created but never used")
@@ -98,7 +98,8 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
     parser = argparse.ArgumentParser(
         prog="nnef-hw",
         description="Turn a trained neural network into a bit-exact FPGA accelerator.",

@@ -1,0 +1,104 @@
+"""The documentation's site: built with warnings as errors, and every link in it leads somewhere."""
+
+import os
+import posixpath
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+import nnef_hw as nh
+from nnef_hw.cli import command_parser
+
+ROOT = Path(__file__).parents[1]
+LOADED = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src")}
+
+
+class Page(HTMLParser):
+    """Names of a page, what it links to and what it loads."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.names, self.links, self.loaded, self.text = set(), [], [], text
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.names |= {found[key] for key in ("id", "name") if found.get(key)}
+        for key in ("href", "src"):
+            if found.get(key):
+                self.links.append(found[key])
+                if (tag, key) in LOADED and found.get("rel") not in {"canonical", "alternate"}:
+                    self.loaded.append(found[key])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Pages of the site by name, and its folder."""
+    folder = tmp_path_factory.mktemp("site")
+    result = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
+        cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    pages = {
+        path.relative_to(folder).as_posix(): Page(path.read_text(encoding="utf-8"))
+        for path in folder.rglob("*.html")
+    }
+    return folder, pages
+
+
+def test_every_link_leads_somewhere(site):
+    folder, pages = site
+    broken = []
+    for name, page in pages.items():
+        if name == "404.html":  # its links are those of the server's root
+            continue
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            path = posixpath.normpath(posixpath.join(posixpath.dirname(name), unquote(parts.path)))
+            target = name if not parts.path else path
+            is_there = (folder / target).exists()
+            if is_there and parts.fragment and target in pages:
+                is_there = _has(pages[target], parts.fragment)
+            if not is_there:
+                broken.append(f"{name}: {link}")
+    assert broken == []
+
+
+def _has(page, fragment):
+    # the tabs and drawers of the theme are of scripts
+    return unquote(fragment) in page.names or fragment.startswith("__")
+
+
+def test_nothing_is_loaded_from_elsewhere(site):
+    _, pages = site
+    assert {x for page in pages.values() for x in page.loaded if urlsplit(x).netloc} == set()
+
+
+def test_the_reference_is_complete(site):
+    _, pages = site
+    by_name = pages["reference/api.html"]
+    for name in set(nh.__all__) - {"BOARDS"}:
+        assert any(found.endswith(f".{name}") for found in by_name.names), name
+    commands = pages["reference/cli.html"].names
+    [subs] = [x for x in command_parser()._actions if hasattr(x, "choices") and x.choices]
+    assert set(subs.choices) <= commands
+    boards = pages["reference/boards.html"].text
+    assert all(board.name in boards for board in nh.BOARDS)
+    messages = pages["reference/messages.html"].text
+    for message in ("does not reach … inferences/s on", "sample file … does not exist",
+                    "there is no architecture …", "is not a finished build"):  # fmt: skip
+        assert message in messages, message
+
+
+def test_the_gallery_shows_reports(site):
+    _, pages = site
+    assert "1,152" in pages["gallery/digits_cnn.html"].text
+    assert pages["gallery.html"].links.count("gallery/digits_cnn.html") == 2
