@@ -1,4 +1,4 @@
-"""Sample files: inputs and labels in .npz, their split, and how good outputs are."""
+"""Sample files (.npz; .npy without labels), their split, and how good outputs are."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def load_samples(
     Raises
     ------
     SampleError
-        If it is no .npz file, lacks an array, or one has the wrong shape or NaN or infinity in it.
+        If it is no such file, lacks an array, or one has the wrong shape or NaN or infinity in it.
     """
     return check_samples(_read(Path(path)), graph, str(path), rows)
 
@@ -299,17 +299,18 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with path.open("rb") as file:
             archive = np.load(file, allow_pickle=False)
-            if not isinstance(archive, np.ndarray):
-                return {name: archive[name] for name in archive.files}
+            if isinstance(archive, np.ndarray):
+                return {"inputs": archive}
+            return {name: archive[name] for name in archive.files}
     except FileNotFoundError as error:
         raise SampleError(f"sample file {path} does not exist") from error
     except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise SampleError(
-            f"{path} is not an .npz file of plain arrays", remedy="write it with numpy.savez"
+            f"{path} is not an .npz or .npy file of plain arrays",
+            remedy="write it with numpy.savez",
         ) from error
     except OSError as error:
         raise SampleError(f"sample file {path} cannot be read: {error}") from error
-    raise SampleError(f"{path} holds one array", remedy="write it with numpy.savez")
 
 
 def _check(

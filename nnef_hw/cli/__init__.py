@@ -6,6 +6,7 @@ Each module has the commands of one group; its ``add_commands`` declares them.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import logging
 import os
@@ -16,15 +17,15 @@ from pathlib import Path
 
 import nnef_hw
 from nnef_hw.cli import boards, build, explore, hardware, models, plan, quantize, run
-from nnef_hw.cli.common import Command
-from nnef_hw.cli.crash import crash_message, threads_crash
+from nnef_hw.cli.common import JSON, Command, error_json, forget_json, json_printed, print_json
+from nnef_hw.cli.crash import DefectError, crash_message, threads_crash
+from nnef_hw.cli.parser import Parser
 from nnef_hw.cli.signals import Interrupted, leave, signals_raise
-from nnef_hw.errors import ErrorGroup, NnefHwError, OutputError
+from nnef_hw.errors import ErrorGroup, NnefHwError
 from nnef_hw.files import STORAGE, output_error
 
 __all__ = ["command_parser", "main"]
 
-CRASHED = 3
 GROUPS = (models, plan, explore, quantize, build, run, hardware, boards)
 
 
@@ -45,6 +46,7 @@ class _Warnings(logging.Handler):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (design section 9)."""
     words = sys.argv[1:] if arguments is None else list(arguments)
+    forget_json()
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started us
             setattr(sys, name, io.StringIO())
@@ -56,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except NnefHwError as error:
             for each in error.errors if isinstance(error, ErrorGroup) else (error,):
                 print(f"nnef-hw: {each}", file=sys.stderr)
+            _print_error(error, words)
             return error.exit_status
         except KeyboardInterrupt as error:
             print("nnef-hw: interrupted", file=sys.stderr)
@@ -78,6 +81,14 @@ def _run(words: list[str]) -> int:
     return command(options)
 
 
+def _print_error(error: NnefHwError, words: list[str]) -> None:
+    """Print an error as the JSON object that a command with ``--json`` has not printed."""
+    if JSON in words and not json_printed():
+        with contextlib.suppress(OSError):
+            print_json({"error": error_json(error)})
+            sys.stdout.flush()
+
+
 def _crash(error: BaseException, words: list[str]) -> int:
     """Report an exception that no command expects; return the exit status."""
     if isinstance(error, OSError) and error.errno in STORAGE:
@@ -87,10 +98,14 @@ def _crash(error: BaseException, words: list[str]) -> int:
             _drop_output()
         else:
             place = os.fsdecode(error.filename)
-        print(f"nnef-hw: {output_error(error, Path(place))}", file=sys.stderr)
-        return OutputError.exit_status
-    print(f"nnef-hw: {crash_message(error, words)}", file=sys.stderr)
-    return CRASHED
+        wrong = output_error(error, Path(place))
+        print(f"nnef-hw: {wrong}", file=sys.stderr)
+        _print_error(wrong, words)
+        return wrong.exit_status
+    message = crash_message(error, words)
+    print(f"nnef-hw: {message}", file=sys.stderr)
+    _print_error(DefectError(message), words)
+    return DefectError.exit_status
 
 
 def _drop_output() -> None:
@@ -98,9 +113,9 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def command_parser() -> argparse.ArgumentParser:
+def command_parser() -> Parser:
     """Return the parser of all commands."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="nnef-hw",
         description="Turn a trained neural network into a bit-exact FPGA accelerator.",
         epilog="Exit status: 0 fine, 1 a check failed, 2 wrong input or arguments, 3 a tool "

@@ -7,18 +7,23 @@ import json
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from rich.console import Console
 
-from nnef_hw.errors import UsageError
+from nnef_hw.errors import NnefHwError, UsageError
 
 __all__ = [
+    "JSON",
     "Command",
     "Commands",
     "add_command",
     "console",
+    "error_json",
+    "forget_json",
+    "json_printed",
     "positive_number",
     "print_json",
     "print_result",
@@ -28,6 +33,8 @@ __all__ = [
 ]
 
 PIPE_WIDTH = 120
+JSON = "--json"
+_printed: list[bool] = []
 GUESS = -1
 """Axis of --stream time, which shapes tell."""
 FOUND = ("auto", "loops")
@@ -52,7 +59,7 @@ def add_command(
         name, help=summary, description=summary[:1].upper() + summary[1:]
     )
     sub.set_defaults(command=command)
-    sub.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    sub.add_argument(JSON, action="store_true", help="print one JSON object and nothing else")
     if positional:
         kinds = (
             "an NNEF archive or folder, an ONNX or a TensorFlow Lite file"
@@ -226,6 +233,33 @@ def streaming(options: argparse.Namespace) -> Any:
 def print_json(value: Any) -> None:
     """Print one JSON object."""
     print(json.dumps(value, indent=1, allow_nan=False))
+    _printed.append(True)
+
+
+def json_printed() -> bool:
+    """Whether the command has printed its JSON object."""
+    return bool(_printed)
+
+
+def forget_json() -> None:
+    """Begin another command."""
+    _printed.clear()
+
+
+def error_json(error: NnefHwError) -> dict[str, Any]:
+    """Return an error as JSON values: exit status, and every single error with its place."""
+    return {
+        "status": error.exit_status,
+        "errors": [
+            {
+                "kind": type(each).__name__,
+                "reason": each.reason,
+                "remedy": each.remedy,
+                "location": None if each.location is None else asdict(each.location),
+            }
+            for each in getattr(error, "errors", (error,))
+        ],
+    }
 
 
 def print_result(options: argparse.Namespace, result: dict[str, Any]) -> None:

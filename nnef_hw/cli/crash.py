@@ -16,8 +16,15 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 import nnef_hw
+from nnef_hw.errors import NnefHwError
 
-__all__ = ["crash_message", "threads_crash"]
+__all__ = ["DefectError", "crash_message", "threads_crash"]
+
+
+class DefectError(NnefHwError):
+    """What nobody has foreseen."""
+
+    exit_status = 3
 
 
 class ThreadCrashes(list[BaseException]):

@@ -38,7 +38,7 @@ def fail():
 def test_defect_is_one_line_and_a_report(cli, broken, tmp_path):
     broken(fail)
     result = cli("check", "a model.onnx", "--json")
-    assert (result.status, result.out) == (3, "")
+    assert (result.status, result.json["error"]["errors"][0]["kind"]) == (3, "DefectError")
     name, what, command = LINE.fullmatch(result.err).groups()
     assert what == r"KeyError: 'two words\nand a line'"
     assert command == "nnef-hw check 'a model.onnx' --json"

@@ -37,10 +37,12 @@ def test_doctor_reports_a_missing_tool(cli, monkeypatch):
     ],
     ids=" ".join,
 )  # fmt: skip
-def test_wrong_arguments_show_the_usage(arguments, cli):
+def test_wrong_arguments_lead_to_the_help(arguments, cli):
     result = cli(*arguments)
+    command = "".join(f"{word} " for word in arguments[:1] if word != "frobnicate")
     assert (result.status, result.out) == (2, "")
-    assert result.err.startswith("usage: nnef-hw")
+    assert result.err.startswith("nnef-hw: ")
+    assert result.err.endswith(f"see nnef-hw {command}--help\n")
 
 
 def program(*arguments, **options):
@@ -71,3 +73,48 @@ def test_closed_pipe_is_no_traceback():
     command = f"{Path(sys.executable).with_name('nnef-hw')} inspect {MODEL} --json | head -c 1"
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert (result.stdout, result.stderr) == ("{", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("biuld",), "there is no command 'biuld'; did you mean 'build'? see nnef-hw --help"),
+        (("frobnicate",), "there is no command 'frobnicate'; see nnef-hw --help"),
+        (
+            ("check", "x", "--jsn"),
+            "unrecognized arguments: --jsn; did you mean '--json'? see nnef-",
+        ),
+        (
+            ("build", "x", "--freq", "fast"),
+            "argument --freq: 'fast' is neither MHz nor 'auto'; see",
+        ),
+        (("sim",), "the following arguments are required: BUILD; see nnef-hw sim --help"),
+    ],
+)
+def test_wrong_arguments_are_one_line(cli, words, message):
+    result = cli(*words)
+    assert (result.status, result.out) == (2, "")
+    assert result.err.startswith("nnef-hw: ")
+    assert message in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_an_error_is_an_object_too(cli, tmp_path, built):
+    """If the command prints JSON; and only one is printed."""
+    (tmp_path / "wrong").mkdir()
+    lines = ("version 1.0;", "graph g(x) -> (y)", "{", "    x = external(shape = [1, 2]);",
+             "    y = foo(x);", "}\n")  # fmt: skip
+    (tmp_path / "wrong" / "graph.nnef").write_text("\n".join(lines))
+    found = cli("inspect", "wrong", "--json")
+    [error] = found.json["error"]["errors"]
+    assert (found.status, found.json["error"]["status"]) == (2, 2)
+    assert error["reason"] in found.err
+    assert (error["location"]["line"], error["location"]["column"]) == (5, 9)
+    for words in (
+        ("inspect", "none.onnx"),
+        ("check", "x", "--jsn"),
+        ("sim", built, "--limit", "0"),
+    ):
+        wrong = cli(*words, "--json")
+        assert wrong.json["error"]["errors"][0]["kind"] == "UsageError"
+        assert cli(*words).out == ""

@@ -27,8 +27,11 @@ GOOD = np.full((10, 1, 6, 6), 0.5)
 
 WRONG_SAMPLES = {
     "missing": (lambda folder: folder / "nope.npz", r"sample file .*nope\.npz does not exist"),
-    "not an npz": (not_an_archive, r"wrong\.npz is not an \.npz file.*; write it with numpy.savez"),
-    "truncated": (half_an_archive, r"wrong\.npz is not an \.npz file"),
+    "not an npz": (
+        not_an_archive,
+        r"wrong\.npz is not an \.npz or \.npy file.*; write it with numpy.savez",
+    ),
+    "truncated": (half_an_archive, r"wrong\.npz is not an \.npz or \.npy file"),
     "NaN": (
         save_inputs(inputs=np.where(np.arange(10)[:, None, None, None] == 3, np.nan, GOOD)),
         r"wrong\.npz: array 'inputs' has NaN or infinity in sample 3",

@@ -53,7 +53,7 @@ BAD = {
     "text": ({"x": np.full((4, 3, 2), "a")}, "holds <U1, not numbers"),
     "counts": ({"x": GOOD, "labels": np.arange(3)}, "different numbers of samples: [3, 4]"),
     "labels": ({"x": GOOD, "labels": np.full(4, np.nan)}, "array 'labels' has NaN"),
-    "objects": ({"x": np.array([None, 1])}, "is not an .npz file of plain arrays"),
+    "objects": ({"x": np.array([None, 1])}, "is not an .npz or .npy file of plain arrays"),
 }
 
 
@@ -82,7 +82,7 @@ def test_lone_inputs_do_not_serve_several_graph_inputs(write):
 def test_other_files_are_refused(content, tmp_path):
     path = tmp_path / "s.npz"
     path.write_bytes(content)
-    with pytest.raises(SampleError, match=r"s\.npz is not an \.npz file"):
+    with pytest.raises(SampleError, match=r"s\.npz is not an \.npz or \.npy file"):
         load_samples(path, make_graph("x"))
 
 
@@ -93,10 +93,11 @@ def test_an_absent_file_and_a_folder_are_refused(tmp_path):
         load_samples(tmp_path, make_graph("x"))
 
 
-def test_a_single_array_file_is_refused(tmp_path):
+def test_a_single_array_is_the_input(tmp_path):
     np.save(tmp_path / "s.npy", GOOD)
-    with pytest.raises(SampleError, match=r"s\.npy holds one array"):
-        load_samples(tmp_path / "s.npy", make_graph("x"))
+    samples = load_samples(tmp_path / "s.npy", make_graph("x"))
+    np.testing.assert_array_equal(samples.inputs["x"], GOOD)
+    assert samples.labels is None
 
 
 @pytest.mark.parametrize(
