@@ -61,7 +61,7 @@ clean:
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nnef-hw needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[ice40,ecp5,gowin]'
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

@@ -6,14 +6,15 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from nnef_hw.errors import ToolError
+from nnef_hw.families import FAMILIES
 from nnef_hw.tools import PROBE, TOOLS, Spec, Tool, find_tool, run_tool
 
-__all__ = ["ToolStatus", "doctor", "library_error"]
+__all__ = ["ToolStatus", "doctor", "is_well", "library_error"]
 
 LIBRARIES = {
     "libusb-1.0": "libusb-1.0-0",
@@ -56,6 +57,16 @@ def doctor(progress: Callable[[str], None] = lambda _: None) -> list[ToolStatus]
         else:
             rows.append(ToolStatus(name, spec.purpose, True, version, path, "", ""))
     return rows
+
+
+def is_well(rows: Sequence[ToolStatus]) -> bool:
+    """Whether boards of a family can be built; tools of other families may be absent."""
+    found = {row.name for row in rows if row.found}
+    of_families = [{family.router.name, family.packer.name} for family in FAMILIES]
+    absent = {row.name for row in rows if not (row.found or row.path)}
+    may_be_absent = {name for names in of_families if names & absent for name in names}
+    needed = {row.name for row in rows} - (absent & may_be_absent)
+    return needed <= found and any(names <= found for names in of_families)
 
 
 def _probe(tool: Tool, spec: Spec) -> None:

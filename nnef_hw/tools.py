@@ -124,7 +124,7 @@ def _family_specs(family: Family) -> Iterator[tuple[str, Spec]]:
         package = _function(program.distribution, program.module, program.call)
         yield program.name, Spec(
             f"{purpose} for {family.title}", (program.name,), program.minimum,
-            _PIP + package.distribution, (package,), probe=program.probe, usage=program.usage,
+            f"{_PIP}nnef-hw[{family.name}]", (package,), probe=program.probe, usage=program.usage,
         )  # fmt: skip
 
 

@@ -1,8 +1,10 @@
+import re
 import tomllib
 from importlib import metadata
 from pathlib import Path
 
 import nnef_hw
+from nnef_hw.families import FAMILIES
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -41,3 +43,24 @@ def test_every_data_file_is_packaged():
 
 def test_version():
     assert nnef_hw.__version__ == PROJECT["project"]["version"] == metadata.version("nnef-hw")
+
+
+def test_the_source_distribution_has_everything():
+    """What is in the tree and not in a package is named; the tests run from it."""
+    named = {line.split()[-1] for line in (ROOT / "MANIFEST.in").read_text().splitlines()}
+    included = " ".join((ROOT / "MANIFEST.in").read_text().split())
+    by_setuptools = {"nnef_hw", "pyproject.toml", "README.md", "LICENSE", "MANIFEST.in"}
+    ours = {
+        path.name
+        for path in ROOT.iterdir()
+        if not path.name.startswith(".") and path.suffix != ".egg-info" and path.name != "build"
+    } | {".ci"}
+    assert {name for name in ours - by_setuptools if name not in included} == set()
+    assert ".ci" in named
+
+
+def test_extras_hold_the_tools_of_families():
+    extras = PROJECT["project"]["optional-dependencies"]
+    for family in FAMILIES:
+        packages = {re.split(r"[^\w-]", line)[0] for line in extras[family.name]}
+        assert packages == {family.router.distribution, family.packer.distribution}

@@ -1,13 +1,14 @@
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from nnef_hw import tools
-from nnef_hw.doctor import doctor
+from nnef_hw.doctor import ToolStatus, doctor, is_well
 from nnef_hw.errors import ToolError
-from nnef_hw.tools import Tool, cache_directory, find_tool, run_tool
+from nnef_hw.tools import TOOLS, Tool, cache_directory, find_tool, run_tool
 
 
 def program(folder, name, text):
@@ -179,3 +180,20 @@ def test_cache_directory_is_the_environments(tmp_path, monkeypatch):
     monkeypatch.setenv("NNEF_HW_CACHE", str(tmp_path / "file" / "below"))
     with pytest.raises(ToolError, match="cannot be made"):
         cache_directory()
+
+
+def test_tools_of_other_families_may_be_absent():
+    rows = {
+        name: ToolStatus(name, spec.purpose, True, "1", "x", "", "") for name, spec in TOOLS.items()
+    }
+    assert is_well(list(rows.values()))
+
+    def without(*names, path=""):
+        lost = {name: replace(rows[name], found=False, path=path) for name in names}
+        return is_well(list((rows | lost).values()))
+
+    assert without("nextpnr-ecp5", "ecppack")
+    assert without("nextpnr-ecp5", "nextpnr-himbaechel")
+    assert not without("nextpnr-ecp5", path="/usr/bin/nextpnr-ecp5")  # there, and broken
+    assert not without("nextpnr-ecp5", "nextpnr-himbaechel", "nextpnr-ice40")
+    assert not without("yosys")

@@ -81,6 +81,8 @@ def build(
     if options.weights_of is not None:
         options = base_options(options)
     target = check_options(options)
+    if options.bitstream and isinstance(target, Board):
+        tool_identities(target.device.family)  # better now than after minutes
     missing = [path for path in (options.out, *options.out.parents) if not path.exists()]
     with writing(options.out), locked(options.out / ".steps" / "lock"):
         remove_leftovers(options.out)

@@ -15,7 +15,7 @@ from nnef_hw.errors import TargetError, ToolError
 from nnef_hw.families import Family
 from nnef_hw.tools import find_tool, run_tool
 
-__all__ = ["Placer", "clocks_of", "slowest_clock"]
+__all__ = ["Placer", "clocks_of", "slowest_clock", "used_by"]
 
 _DISPLAY = {"lut": "logic cells", "ff": "flip-flops", "dsp": "DSP blocks", "bram": "block RAMs",
             "spram": "SPRAM blocks"}  # fmt: skip
@@ -89,6 +89,8 @@ class Placer:
     def pack(self, folder: Path, log: Path) -> dict[str, tuple[int, int]]:
         """Pack the netlist of a folder; return resources used and available.
 
+        They are those of a placement, but for lone flip-flops of Gowin devices: 2% of the LUTs.
+
         Raises
         ------
         TargetError, ToolError
@@ -96,10 +98,12 @@ class Placer:
         """
         self._run(["--pack-only"], folder / "packed", log)
         rows = _UTILISATION.findall(log.read_text())
-        used = self.family.utilization({cell: (int(n), int(limit)) for cell, n, limit in rows})
+        counts = {cell: (int(used), int(available)) for cell, used, available in rows}
+        found = {name: counts[cell] for name, cell in self.family.cells.items() if cell in counts}
         netlist = json.loads((folder / f"{self.top}.json").read_text())
-        count, available = used["lut"]
-        return used | {"lut": (count + round(self.family.lone_flip_flops(netlist)), available)}
+        # Before placement the logic cells of Gowin's adders count as LUTs already.
+        used, available = found["lut"]
+        return found | {"lut": (used + round(self.family.lone_flip_flops(netlist)), available)}
 
     def _run(self, arguments: Sequence[str], own: Path, log: Path) -> None:
         """Run nextpnr on the netlist beside a folder, which receives what it writes."""
@@ -118,6 +122,13 @@ class Placer:
             _raise_if_unknown(log, self.family, named, error)
             _raise_if_misfit(log, self.family, f"{self.device}-{self.package}", error)
             raise
+
+
+def used_by(report: Mapping[str, Any], family: Family) -> dict[str, int]:
+    """Return what a placement uses of each resource, from nextpnr's report."""
+    rows = report["utilization"]
+    counts = {cell: (row["used"], row["available"]) for cell, row in rows.items()}
+    return {name: used for name, (used, _) in family.utilization(counts).items()}
 
 
 def clocks_of(report: Mapping[str, Any]) -> dict[str, tuple[float, float]]:

@@ -40,9 +40,9 @@ def _boards(options: argparse.Namespace) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from nnef_hw.doctor import doctor
+    from nnef_hw.doctor import doctor, is_well
 
     with Console(stderr=True).status("starting") as status:
-        rows = [asdict(row) for row in doctor(lambda step: status.update(step))]
-    print_rows(options, "tools", rows)
-    return 0 if all(row["found"] for row in rows) else 3
+        rows = doctor(lambda step: status.update(step))
+    print_rows(options, "tools", [asdict(row) for row in rows])
+    return 0 if is_well(rows) else 3

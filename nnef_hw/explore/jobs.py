@@ -17,7 +17,7 @@ from nnef_hw.build.choice import Candidates, choose_plan
 from nnef_hw.build.emit import board_of
 from nnef_hw.build.fixed import quantize_model
 from nnef_hw.build.mapping import map_design
-from nnef_hw.build.placement import Placer, clocks_of, slowest_clock
+from nnef_hw.build.placement import Placer, clocks_of, slowest_clock, used_by
 from nnef_hw.errors import NnefHwError, TargetError, ToolError
 from nnef_hw.explore.cache import Outcome
 from nnef_hw.explore.points import Quality
@@ -149,7 +149,7 @@ def map_board(quantized: bytes, planned: bytes, board: Board) -> Outcome:
 def place_board(
     netlist: bytes, constraints: bytes, board: Board, clock_mhz: float, seed: int
 ) -> Outcome:
-    """Place and route a netlist with one seed: the clock in MHz that it reaches."""
+    """Place and route a netlist with one seed: the clock in MHz that it reaches, what it takes."""
     with _scratch() as folder:
         (folder / f"{TOP}.json").write_bytes(lzma.decompress(netlist))
         placer = Placer.of_board(board, clock_mhz, constraints.decode())
@@ -158,7 +158,7 @@ def place_board(
         except TargetError as error:
             return _refused(error)
     fmax, _ = slowest_clock(clocks_of(report), clock_mhz)
-    return Outcome({"fmax_mhz": fmax}, {})
+    return Outcome({"fmax_mhz": fmax, "mapped": used_by(report, board.device.family)}, {})
 
 
 @contextmanager

@@ -84,7 +84,7 @@ class Point:
     quality
         How good its integers are.
     mapped
-        Resources that nextpnr counts after synthesis.
+        Resources that nextpnr counts after synthesis, or after placement if there is one.
     placed
         Clocks that placements reach.
     refusal, remedy

@@ -90,6 +90,8 @@ class Sweep:
         ------
         UsageError, TargetError, SampleError
             If a number, name or clock makes no sense.
+        ToolError
+            If a tool is missing.
         """
         rates = {f"--target-fps {rate:g}": rate for rate in self.target_fps}
         check_wishes(self.arch, {"--freq": self.clock_mhz, "--seeds": self.seeds, **rates})
@@ -97,6 +99,8 @@ class Sweep:
             raise UsageError(f"there is no stage {self.until!r}", remedy=f"use {', '.join(STAGES)}")
         for board in self.boards:
             check_clock(board, self.clock_mhz or board.clock_mhz)
+            if self.until != STAGES[0]:
+                _tools(board)
         if (
             self.samples is None
             and self.graph.stage == Stage.FLOAT
@@ -338,7 +342,10 @@ class _Run:
             design.point.placed = Placed(
                 clocks, {seed: x["refusal"] for seed, x in reasons.items()}
             )
-            if not clocks:
+            if clocks:
+                fastest = max(clocks, key=lambda seed: clocks[seed])
+                design.point.mapped = by_seed[fastest]["mapped"]
+            else:
                 first = next(iter(reasons.values()))
                 design.point.refusal, design.point.remedy = first["refusal"], first["remedy"]
 

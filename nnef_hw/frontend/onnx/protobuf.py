@@ -72,7 +72,7 @@ def read_model(path: Path, errors: list[NnefHwError]) -> tuple[OnnxModel, Decode
     except ImportError:
         raise UsageError(
             f"ONNX models such as {str(path)!r} need the onnx package",
-            remedy="pip install nnef-hw[onnx]",
+            remedy="pip install onnx",
         ) from None
     content = read_model_file(path, "export it with external data")
     try:
