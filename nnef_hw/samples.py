@@ -1,8 +1,7 @@
-"""Sample files (.npz; .npy without labels), their split, and how good outputs are."""
+"""Sample files (.npz; .npy without labels), and their split."""
 
 from __future__ import annotations
 
-import math
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -19,7 +18,6 @@ from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import (
     join_batch,
     join_steps,
-    sample_extents,
     samples_shape,
     sequences_shape,
     split_samples,
@@ -28,8 +26,8 @@ from nnef_hw.ir.batch import (
 from nnef_hw.stream_rows import StreamRows
 
 __all__ = [
-    "Given", "Samples", "Score", "check_samples", "labelled", "load_samples",
-    "samples_digest", "score", "spread_order", "take_samples",
+    "Given", "Samples", "check_samples", "load_samples", "samples_digest", "spread_order",
+    "take_samples",
 ]  # fmt: skip
 
 CALIBRATION_LIMIT = 200
@@ -125,14 +123,6 @@ def spread_order(count: int) -> NDArray[np.intp]:
     for bit in range(bits):
         reverse |= (numbers >> bit & 1) << bits - 1 - bit
     return reverse[reverse < count]
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """How good outputs are: ``accuracy`` (0..1, integer labels) or ``mae`` (float labels)."""
-
-    kind: str
-    value: float
 
 
 def load_samples(
@@ -257,42 +247,6 @@ def check_samples(
     if labels is not None:
         _check_labels(source, labels, graph, max(steps, default=1))
     return Samples(inputs, labels, lone)
-
-
-def labelled(
-    graph: Graph, outputs: NDArray[Any], labels: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the real outputs that labels are for, and these, for :func:`score`.
-
-    Labels of a graph with states are of every step of ``outputs`` [N, T, ...], or of the last one
-    of every sequence: their number tells.
-    """
-    if not graph.is_sequential:
-        return outputs, labels
-    extents = sample_extents(graph.tensor(graph.outputs[0]).shape)
-    steps = outputs.reshape(-1, outputs.shape[outputs.ndim - len(extents) - 1], *extents)
-    is_class = np.issubdtype(labels.dtype, np.integer)
-    if labels.size == steps.size // (math.prod(extents) if is_class else 1):
-        return steps.reshape(-1, *extents), labels.reshape(len(steps) * steps.shape[1], -1)
-    return steps[:, -1], labels
-
-
-def score(outputs: NDArray[Any], labels: NDArray[Any]) -> Score:
-    """Compare a network's real outputs [N, ...] with labels.
-
-    Integer labels are classes: the greatest output along axis 1 counts, or a lone output rounded
-    (an argmax layer). Float labels give the mean absolute error.
-    """
-    values = np.asarray(outputs, np.float64)
-    if np.issubdtype(labels.dtype, np.integer):
-        flat = values.reshape(len(values), -1)
-        found = np.floor(flat[:, 0] + 0.5) if flat.shape[1] == 1 else flat.argmax(axis=1)
-        if labels.size != len(flat):
-            raise SampleError(f"labels have shape {list(labels.shape)}, not [{len(flat)}]")
-        return Score("accuracy", float((found == labels.reshape(-1)).mean()))
-    if labels.size != values.size:
-        raise SampleError(f"labels have shape {list(labels.shape)}, not {list(values.shape)}")
-    return Score("mae", float(np.abs(values.reshape(-1) - labels.reshape(-1)).mean()))
 
 
 def _read(path: Path) -> dict[str, NDArray[Any]]:

@@ -33,6 +33,7 @@ ALLOWED = {
     "engine": GRAPH | {"parts", "engine", "boards", "architecture", "memories"},
     "boards": BASE | {"boards", "memories", "rtl"},
     "samples": GRAPH,
+    "scoring": GRAPH,
     "testing": GRAPH | {"reference"},
     "rtl": {"interpolation", "numerics", "tables", "blockram", "parts", "rtl"},
 }

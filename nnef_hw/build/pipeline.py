@@ -44,7 +44,14 @@ from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.report import write_html, write_json
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import run_rtl
-from nnef_hw.run.simulate import accuracies, random_codes, require_exact, simulation_row
+from nnef_hw.run.simulate import (
+    TRACED_SAMPLES,
+    accuracies,
+    layer_quality,
+    random_codes,
+    require_exact,
+    simulation_row,
+)
 from nnef_hw.samples import Samples, load_samples, samples_digest, spread_order
 from nnef_hw.sources import package_digest
 from nnef_hw.tools import find_tool
@@ -329,7 +336,7 @@ def _simulate(options: BuildOptions, folder: BuildFolder) -> dict[str, Any]:
         outcome = run_rtl(verilog, folder.plan, fixed, fed, top=top, **limit)
         order = order[: len(outcome.codes[fixed.outputs[0]])]
         expected = run_fixed(fixed, {name: values[order] for name, values in codes.items()})
-        accuracy = None
+        accuracy, noise = None, {}
         if samples is not None:
             is_float = folder.canonical is not None
             mask = samples.evaluation_mask() if is_float else np.ones(len(samples), bool)
@@ -338,11 +345,14 @@ def _simulate(options: BuildOptions, folder: BuildFolder) -> dict[str, Any]:
                 folder.canonical, fixed, samples[mask],
                 {name: x[scored] for name, x in outcome.codes.items()},
                 len(samples) - int(mask.sum()),
-                (np.cumsum(mask) - 1)[order[scored]],
+                (np.cumsum(mask) - 1)[order[scored]], positions=np.flatnonzero(mask),
             )  # fmt: skip
+            rows = layer_quality(folder.canonical, fixed, samples[mask][:TRACED_SAMPLES])
+            noise = {row["name"]: row["sqnr_db"] for row in rows}
         return {
             "simulation": simulation_row(folder.plan, outcome, expected, available=available),
             "accuracy": accuracy,
+            "noise": noise,
             "seconds": {"simulate": round(time.perf_counter() - begin, 2)},
         }
 
@@ -422,7 +432,8 @@ def _report(
             plan=plan, insides=architecture.report(plan, folder.fixed, target, timeline),
             others=compiled["others"], stream=compiled["stream"],
             target=target, synthesis=placed, simulation=verified["simulation"],
-            accuracy=verified["accuracy"], bitstream=bitstream, seconds=seconds, commands=commands,
+            accuracy=verified["accuracy"], noise=verified["noise"], bitstream=bitstream,
+            seconds=seconds, commands=commands,
             baud=options.uart_baud or spi_rate(plan.clock_mhz),
         )  # fmt: skip
         write_json(report, scratch / "report.json")

@@ -37,12 +37,14 @@ def make_report(
     bitstream: str | None,
     seconds: dict[str, float],
     commands: list[str],
+    noise: Mapping[str, float | None] | None = None,
 ) -> dict[str, Any]:
     """Gather everything that is known of a build (keys: design section 9).
 
     ``insides`` are the architecture's: :meth:`nnef_hw.architecture.Architecture.report`, and
     ``others`` the architectures that were not taken: :meth:`nnef_hw.build.choice.Candidates.plan`;
-    ``stream`` is of :func:`describe_steps`.
+    ``stream`` is of :func:`describe_steps`; ``noise`` the signal to noise ratio of layers' results
+    in dB.
     """
     core = plan.clock_mhz * 1e6 / plan.interval
     return {
@@ -71,6 +73,7 @@ def make_report(
         "bitstream": bitstream,
         "simulation": simulation,
         "accuracy": accuracy,
+        "noise": dict(noise or {}),
         "inputs": [port.tensor for port in plan.inputs],
         "outputs": [port.tensor for port in plan.outputs],
         "link": plan.link.to_json(),

@@ -11,6 +11,7 @@ import numpy as np
 from nnef_hw.cli.common import (
     Commands,
     add_command,
+    console,
     positive_number,
     print_json,
     print_result,
@@ -73,6 +74,10 @@ def add_commands(commands: Commands) -> None:
     )
     sub.add_argument("--samples", type=Path, required=True, metavar="S.npz")
 
+    sub = add_command(commands, "report", _report, "put two builds side by side", "build")
+    sub.add_argument("other", type=Path, metavar="OTHER", help="another build's folder")
+    sub.add_argument("-o", "--output", type=Path, metavar="OUT.html", help="write a page, too")
+
 
 def _run(options: argparse.Namespace) -> int:
     from nnef_hw.run.executors import make_executor
@@ -120,4 +125,21 @@ def _compare(options: argparse.Namespace) -> int:
     result = compare(BuildFolder.open(options.build), options.samples)
     print_result(options, result)
     require_equal(result["mismatches"], result["samples"])
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from nnef_hw.report.beside import beside_tables, put_beside, write_beside
+    from nnef_hw.run.artifacts import BuildFolder
+
+    folders = options.build, options.other
+    found = put_beside(*(BuildFolder.open(folder).report for folder in folders))
+    names = str(folders[0]), str(folders[1])
+    if options.output is not None:
+        write_beside(found, names, options.output)
+    if options.json:
+        print_json({"builds": names, **found})
+    else:
+        for table in beside_tables(found, names):
+            console().print(table)
     return 0

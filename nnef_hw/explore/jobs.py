@@ -27,7 +27,8 @@ from nnef_hw.passes.stream_time import StreamTime
 from nnef_hw.quantize import Scheme
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed
 from nnef_hw.report.quantization import describe_quantization
-from nnef_hw.samples import Samples, labelled, score
+from nnef_hw.samples import Samples
+from nnef_hw.scoring import labelled, score
 
 __all__ = ["map_board", "place_board", "plan_board", "quantize_graph", "score_fixed"]
 

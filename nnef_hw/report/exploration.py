@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from nnef_hw.files import write_atomic
 from nnef_hw.report import units
-from nnef_hw.report.quantization_html import page_style
+from nnef_hw.report.pages import page_environment, page_style
 
 __all__ = ["draw_points", "exploration_tables", "render_exploration", "write_exploration"]
 
@@ -78,14 +76,11 @@ def render_exploration(found: Mapping[str, Any]) -> str:
     found
         ``model``, ``points`` (rows of ``points.jsonl``), and ``commands`` that made it.
     """
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    environment = page_environment()
     points = found["points"]
     environment.globals.update(say=units, shown=units.printable, clocks=_clocks, goal=_goal)
-    source = files("nnef_hw.report").joinpath("exploration.html").read_text(encoding="utf-8")
     drawn = [point for point in points if not point["refusal"]]
-    return environment.from_string(source).render(
+    return environment.get_template("exploration.html").render(
         found=found,
         points=points,
         style=page_style(),

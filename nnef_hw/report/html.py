@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
-
-from jinja2 import Environment, StrictUndefined
 
 from nnef_hw.architecture import Timeline
 from nnef_hw.files import write_atomic
 from nnef_hw.report import bounds, units
 from nnef_hw.report.memory_map import draw_memory_map
+from nnef_hw.report.pages import page_environment
 from nnef_hw.report.picture import draw
 from nnef_hw.report.roofline import draw_roofline
 from nnef_hw.report.timeline import draw_timeline
@@ -36,19 +34,11 @@ def render_html(report: Mapping[str, Any], timeline: Timeline) -> str:
     timeline
         Activity of every block in a steady frame.
     """
-    environment = Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        finalize=_shown,
-    )
+    environment = page_environment(keep_trailing_newline=True, finalize=_shown)
     environment.globals["say"] = units
-    source = files("nnef_hw.report").joinpath("template.html").read_text(encoding="utf-8")
     clock_hz = report["clock_mhz"] * 1e6 if report["clock_mhz"] else None
     steps = {step: seconds for step, seconds in report["seconds"].items() if step != "total"}
-    return environment.from_string(source).render(
+    return environment.get_template("template.html").render(
         report=report,
         picture=draw(report),
         timeline=draw_timeline(report, timeline),
@@ -57,6 +47,7 @@ def render_html(report: Mapping[str, Any], timeline: Timeline) -> str:
         bounds=list(bounds.explain(report)),
         ceilings=list(bounds.ceilings(report)),
         bottlenecks=units.bottlenecks(report),
+        noise=report.get("noise") or {},
         resources=list(units.resource_rows(report)),
         latency_seconds=units.share(report["latency_cycles"], clock_hz),
         steps=steps,

@@ -20,7 +20,8 @@ from nnef_hw.reference import (
     iterate_float,
     quantize_inputs,
 )
-from nnef_hw.samples import Samples, labelled, score
+from nnef_hw.samples import Samples
+from nnef_hw.scoring import confusion, labelled, score
 
 __all__ = ["describe_quantization", "weight_bytes", "weight_widths"]
 
@@ -28,8 +29,6 @@ FloatArray = NDArray[np.float64]
 
 _CHUNK = 16
 _BARS = 64
-_CLASSES = 100
-"""Most classes that a confusion matrix is made of."""
 
 
 @dataclass(slots=True, eq=False)
@@ -113,7 +112,7 @@ def describe_quantization(
                 "metric": scores["fixed"].kind,
                 **{key: found_score.value for key, found_score in scores.items()},
             }
-            result["confusion"] = _confusion(*judged["fixed"])
+            result["confusion"] = confusion(*judged["fixed"])
         if drift is not None:
             result["steps"] = drift.rows()
     producers = {node.name: node for node in fixed.nodes}
@@ -212,21 +211,6 @@ def _bars(found: _Comparison, lo: float, hi: float) -> dict[str, Any]:
     inside = centers[used].clip(first, last)
     bars, _ = np.histogram(inside, edges, weights=counts[used].astype(np.float64))
     return {"lo": first, "hi": last, "counts": bars.astype(int).tolist()}
-
-
-def _confusion(outputs: FloatArray, labels: NDArray[Any]) -> list[list[int]] | None:
-    """Return how often a label, row by row, was taken for each class; None for other labels."""
-    flat = outputs.reshape(len(outputs), -1)
-    expected = labels.reshape(-1)
-    is_class = np.issubdtype(labels.dtype, np.integer) and flat.shape[1] > 1
-    if not is_class or expected.min() < 0:
-        return None
-    classes = max(flat.shape[1], int(expected.max()) + 1)
-    if classes > _CLASSES:
-        return None
-    table = np.zeros((classes, classes), np.int64)
-    np.add.at(table, (expected, flat.argmax(axis=1)), 1)
-    return [[int(count) for count in row] for row in table]
 
 
 def weight_widths(graph: Graph) -> dict[str, int]:

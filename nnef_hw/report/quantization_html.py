@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
-
 from nnef_hw.files import write_atomic
 from nnef_hw.report import units
+from nnef_hw.report.pages import page_environment, page_style
 
-__all__ = ["page_style", "render_quantization", "write_quantization_html"]
+__all__ = ["render_quantization", "write_quantization_html"]
 
 _HEIGHT = 36
 _THIN = "\N{THIN SPACE}"
@@ -33,29 +30,17 @@ def render_quantization(report: Mapping[str, Any]) -> str:
     report
         What :func:`~nnef_hw.report.quantization.describe_quantization` returns.
     """
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    environment = page_environment()
     environment.globals.update(
         say=units, shown=units.printable, number=_number, interval=_interval,
         share=_share, decibels=_decibels, height_of=_height,
     )  # fmt: skip
     noisy = [layer for layer in report["layers"] if layer["sqnr_db"] is not None]
-    return environment.from_string(_read("quantization.html")).render(
+    return environment.get_template("quantization.html").render(
         report=report,
         worst=min(noisy, key=lambda layer: layer["sqnr_db"], default=None),
         style=page_style(),
     )
-
-
-def page_style() -> Markup:
-    """Return the style rules that all pages share: those of a build's report."""
-    text = _read("template.html")
-    return Markup(text[text.index("<style>") + len("<style>") : text.index("</style>")].strip())
-
-
-def _read(name: str) -> str:
-    return files("nnef_hw.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def _number(value: float) -> str:

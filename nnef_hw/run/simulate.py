@@ -27,11 +27,13 @@ from nnef_hw.reference import (
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import RtlOutcome, Trace, run_rtl
 from nnef_hw.run.trace import TRACED_FRAMES, announce_trace, layer_scopes, traced
-from nnef_hw.samples import Given, Samples, Score, labelled, score, take_samples
+from nnef_hw.samples import Given, Samples, take_samples
+from nnef_hw.scoring import Score, confusion, labelled, score, worst
 
 __all__ = [
     "accuracies",
     "compare",
+    "layer_quality",
     "random_codes",
     "require_equal",
     "require_exact",
@@ -198,10 +200,19 @@ def accuracies(
     rtl_codes: Mapping[str, NDArray[np.int64]],
     calibration_samples: int,
     simulated: NDArray[np.intp] | None = None,
+    *,
+    positions: NDArray[np.intp] | None = None,
 ) -> dict[str, Any] | None:
     """Score float, fixed and RTL against the labels, by the first output; None without labels.
 
-    ``simulated`` are the positions of the samples that the RTL's codes are of, if not of all.
+    And say which classes the fixed network confuses, and which samples are worst.
+
+    Parameters
+    ----------
+    simulated
+        Positions of the samples that the RTL's codes are of, if not of all.
+    positions
+        Numbers of the samples in their file, if it has others.
     """
     if samples.labels is None:
         return None
@@ -212,7 +223,8 @@ def accuracies(
     def scored(outputs: NDArray[Any], expected: NDArray[Any]) -> Score:
         return score(*labelled(fixed, outputs, expected))
 
-    fixed_score = scored(dequantize_outputs(fixed, fixed_codes)[name], samples.labels)
+    judged = labelled(fixed, dequantize_outputs(fixed, fixed_codes)[name], samples.labels)
+    fixed_score = score(*judged)
     rtl = None
     if len(labels):
         rtl = scored(dequantize_outputs(fixed, rtl_codes)[name], labels).value
@@ -227,6 +239,8 @@ def accuracies(
         "float": real,
         "fixed": fixed_score.value,
         "rtl": rtl,
+        "confusion": confusion(*judged),
+        "worst": worst(*judged, np.arange(len(samples)) if positions is None else positions),
     }
 
 
@@ -245,7 +259,7 @@ def compare(build: BuildFolder, given: Given) -> dict[str, Any]:
     mask = samples.evaluation_mask() if canonical is not None else np.ones(len(samples), bool)
     scored = accuracies(
         canonical, fixed, samples[mask], {name: x[mask] for name, x in outcome.codes.items()},
-        len(samples) - int(mask.sum()),
+        len(samples) - int(mask.sum()), positions=np.flatnonzero(mask),
     )  # fmt: skip
     result = {
         "samples": len(samples),
@@ -255,7 +269,7 @@ def compare(build: BuildFolder, given: Given) -> dict[str, Any]:
         "evaluation_samples": int(mask.sum()),
         "accuracy": None,
         "mae": None,
-        "layers": _layer_quality(canonical, fixed, samples[mask][:TRACED_SAMPLES]),
+        "layers": layer_quality(canonical, fixed, samples[mask][:TRACED_SAMPLES]),
         "steps": _step_quality(canonical, fixed, samples[mask][:TRACED_SAMPLES]),
     }
     if scored is not None:
@@ -263,8 +277,8 @@ def compare(build: BuildFolder, given: Given) -> dict[str, Any]:
     return result
 
 
-def _layer_quality(canonical: Graph | None, fixed: Graph, samples: Samples) -> list[dict[str, Any]]:
-    """Signal to quantization noise of every layer's result in dB."""
+def layer_quality(canonical: Graph | None, fixed: Graph, samples: Samples) -> list[dict[str, Any]]:
+    """Return the signal to quantization noise ratio of every layer's result in dB, as rows."""
     if canonical is None:
         return []
     assert canonical.stage != Stage.FIXED

@@ -47,3 +47,14 @@ def test_rtl_of_a_model_file_is_refused(refused, tiny, tmp_path):
     match = "is not a build, so there is no hardware to run; run nnef-hw build first"
     refused("run", tiny / "tiny.nnef.tgz", *options, match=match)
     refused("run", tmp_path / "nope", *options, match=match)
+
+
+def test_two_builds_side_by_side(cli, built, tmp_path):
+    found = cli("report", built, built, "--json", "-o", tmp_path / "both.html").json
+    assert found["builds"] == [str(built), str(built)]
+    assert all(row["first"] == row["second"] for row in found["figures"])
+    assert (tmp_path / "both.html").read_text().startswith("<!doctype html>")
+    assert "cycles per inference" in cli("report", built, built).out
+    wrong = cli("report", built, tmp_path / "none")
+    assert (wrong.status, wrong.out) == (2, "")
+    assert "does not exist" in wrong.err

@@ -11,7 +11,8 @@ from nnef_hw.quantize import quantize
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
 from nnef_hw.run.rtl import run_rtl
 from nnef_hw.run.simulate import require_exact, simulation_row
-from nnef_hw.samples import load_samples, score
+from nnef_hw.samples import load_samples
+from nnef_hw.scoring import score
 from nnef_hw.streaming import find_board, schedule
 from nnef_hw.streaming.accelerator import Accelerator
 

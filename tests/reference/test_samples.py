@@ -5,7 +5,8 @@ import pytest
 from recurrent_graphs import gru, looped
 
 from nnef_hw.errors import SampleError
-from nnef_hw.samples import Samples, Score, labelled, load_samples, score, spread_order
+from nnef_hw.samples import Samples, load_samples, spread_order
+from nnef_hw.scoring import Score, labelled, score
 from nnef_hw.testing import GraphBuilder
 
 

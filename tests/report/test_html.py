@@ -409,3 +409,36 @@ def test_network_without_multipliers(render, single):
 
 def test_equal_reports_give_equal_bytes(render, deep):
     assert render(deep) == render(dict(reversed(deep.items())))
+
+
+def test_noise_stands_beside_folding(render, tiny):
+    assert "Signal to" not in render(tiny)
+    first, *others = tiny["layers"]
+    page = render(tiny | {"noise": {first["name"]: 31.44, **{x["name"]: None for x in others}}})
+    rows = re.findall(r'<th scope="row"><span class="mono">.*?</tr>', page, re.S)[: len(others) + 1]
+    assert '<td class="n">31.4</td>' in rows[0]
+    assert all("31.4" not in row for row in rows[1:])
+
+
+def test_confusion_and_worst_samples(render, tiny):
+    accuracy = tiny["accuracy"] | {
+        "confusion": [[17, 1], [0, 23]],
+        "worst": [{"sample": 4711, "label": 0, "found": 1, "margin": -0.25}],
+    }
+    page = render(tiny | {"accuracy": accuracy})
+    assert re.search(r'<td class="hit">17</td>\s*<td class="">1</td>', page)
+    assert '<td class="none">0</td>' in page
+    assert re.search(
+        r'4711</th><td class="n">0</td><td class="n bad">1</td><td class="n">-0.25<', page
+    )
+    errors = {"metric": "mae", "confusion": None, "worst": [{"sample": 3, "error": 0.125}]}
+    page = render(tiny | {"accuracy": tiny["accuracy"] | errors})
+    assert '3</th><td class="n">0.125</td>' in page
+    assert 'id="confusion"' not in page
+
+
+def test_a_step_stands_beside_its_window(render, tiny):
+    stream = {"rows": {"x": 2}, "window_rows": {"x": 32}, "window_macs": 40920,
+              "window_cycles": 1728}  # fmt: skip
+    page = render(tiny | {"stream": stream})
+    assert re.search(r"A step of 2 rows: .* a window of 32: 40,920 MACs, 1,728 cycles\.", page)

@@ -10,8 +10,8 @@ from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
 from nnef_hw.run.rtl import RtlOutcome
 from nnef_hw.run.simulate import (
-    _layer_quality,
     accuracies,
+    layer_quality,
     random_codes,
     require_equal,
     require_exact,
@@ -179,28 +179,28 @@ def test_mean_errors_for_real_labels(canonical, fixed, samples):
         accuracies(canonical, fixed, Samples(samples.inputs, real[:, :2]), codes, 0)
 
 
-def test_layer_quality(canonical, fixed, samples):
-    layers = _layer_quality(canonical, fixed, samples)
+def testlayer_quality(canonical, fixed, samples):
+    layers = layer_quality(canonical, fixed, samples)
     assert [layer["name"] for layer in layers] == [
         node.name for node in fixed.nodes if node.op != "reshape"
     ]
     assert all(30 < layer["sqnr_db"] < 60 for layer in layers)
-    assert _layer_quality(None, fixed, samples) == []
+    assert layer_quality(None, fixed, samples) == []
 
     # two bits fewer cost about 12 dB
     coarse = quantize(canonical, samples.inputs, Scheme(activation_bits=6))
-    for fine, coarser in zip(layers, _layer_quality(canonical, coarse, samples), strict=True):
+    for fine, coarser in zip(layers, layer_quality(canonical, coarse, samples), strict=True):
         assert 6 < fine["sqnr_db"] - coarser["sqnr_db"] < 18
 
 
-def test_layer_quality_by_hand():
+def testlayer_quality_by_hand():
     """A layer that copies: its noise is that of rounding to codes."""
     net = GraphBuilder("net")
     net.conv(net.input("x", [1, 1, 2, 2]), np.ones((1, 1, 1, 1)), name="y")
     canonical = simplify(net.build())
     values = np.array([0.0, 255.0, 100.25, 40.0]).reshape(1, 1, 2, 2)
     fixed = quantize(canonical, {"x": values})
-    (layer,) = _layer_quality(canonical, fixed, Samples({"x": values}))
+    (layer,) = layer_quality(canonical, fixed, Samples({"x": values}))
     codes = run_fixed(fixed, quantize_inputs(fixed, {"x": values}))
     noise = dequantize_outputs(fixed, codes)["y"] - values
     expected = 10 * math.log10(np.square(values).sum() / np.square(noise).sum())
@@ -212,5 +212,5 @@ def test_silent_and_exact_layers_have_no_ratio():
     net.conv(net.input("x", [1, 1, 2, 2]), np.ones((1, 1, 1, 1)), name="y")
     canonical = simplify(net.build())
     fixed = quantize(canonical, {"x": np.array([0.0, 1.0, 0.5, 0.25]).reshape(1, 1, 2, 2)})
-    (layer,) = _layer_quality(canonical, fixed, Samples({"x": np.zeros((1, 1, 2, 2))}))
+    (layer,) = layer_quality(canonical, fixed, Samples({"x": np.zeros((1, 1, 2, 2))}))
     assert layer["sqnr_db"] is None
