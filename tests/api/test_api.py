@@ -109,7 +109,7 @@ def test_a_plan_is_that_of_a_build(plan, build):
     assert plan.interval == build.report["cycles_per_inference"]
     assert plan.latency == build.report["latency_cycles"]
     assert plan.inferences_per_second == plan.clock_mhz * 1e6 / plan.interval
-    later = {"resources", "seconds", "commands", "simulation", "accuracy", "layers"}
+    later = {"resources", "seconds", "commands", "simulation", "accuracy", "layers", "noise"}
     for key in plan.report.keys() - later:
         assert plan.report[key] == build.report[key], key
     # A build reads its own copy of the model, whose lines are others.

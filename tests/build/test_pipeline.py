@@ -457,8 +457,10 @@ def test_build_with_bitstream(complete, tmp_path, monkeypatch):
     assert (simulation["frames"], simulation["bit_exact"]) == (frames, True)
     for key in ("cycles_per_inference", "latency_cycles"):
         assert simulation[key] == simulation[f"predicted_{key}"] == report[key]
-    keys = {"metric", "samples", "calibration_samples", "rtl_samples", "float", "fixed", "rtl"}
+    keys = {"metric", "samples", "calibration_samples", "rtl_samples", "float", "fixed", "rtl",
+            "confusion", "worst"}  # fmt: skip
     assert accuracy.keys() == keys
+    assert report["noise"].keys() <= {layer["name"] for layer in report["layers"]} != set()
     assert accuracy["rtl"] == accuracy["fixed"] >= least
     assert compare(BuildFolder.open(wanted.out), wanted.calibrate)["bit_exact"] is True
 
