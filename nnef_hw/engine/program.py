@@ -106,6 +106,8 @@ class Program:
         ]
         for n, layer in enumerate(self.layers, first):
             other = None if layer.residual is None else layer.residual.tensor
+            if other in layer.read_tensors:
+                other = None  # words that are written over are read again
             words = layer.target.words(lanes)
             stays.append(Stay(layer.tensor, words, n, last(layer.tensor, n), other))
         return stays
