@@ -53,7 +53,9 @@ class EngineRequantizer(wiring.Component):
     """Add a bias, multiply by a factor, shift, round, clip: a result per cycle, never waiting.
 
     Golden model: :meth:`nnef_hw.numerics.Requant.apply` of ``acc + bias``, of unsigned codes. The
-    shift is the same for all layers: factors of those that have a smaller one are scaled up.
+    shift is the same for all layers: factors of those that have a smaller one are scaled up. Where
+    the part rounds twice it is that before the first rounding, which layers may leave out; the
+    golden model is :meth:`nnef_hw.tflite_numerics.TfliteRequant.apply` then.
 
     Members
     -------
@@ -68,7 +70,7 @@ class EngineRequantizer(wiring.Component):
     constant_address : Out
     constant : In
         A word per result of a pixel, a cycle later: bias in the low bits, modulo ``2**acc_bits``,
-        and factor.
+        factor, and how much farther than others the result is shifted.
     """
 
     def __init__(self, part: Engine):
@@ -79,7 +81,7 @@ class EngineRequantizer(wiring.Component):
             "parameters": In(parameter_layout(part)),
             "soon": Out(1),
             "constant_address": Out(part.fields["constant"]),
-            "constant": In(part.acc_bits + part.factor_bits),
+            "constant": In(part.constant_bits),
         })
 
     def elaborate(self, platform):
@@ -87,12 +89,16 @@ class EngineRequantizer(wiring.Component):
         part = self.part
         m.d.comb += self.constant_address.eq(self.i.constant)
         bias = self.constant[: part.acc_bits].as_signed()
-        factor = self.constant[part.acc_bits :]
+        factor = self.constant[part.acc_bits :][: part.factor_bits]
+        shift = self.constant[part.acc_bits + part.factor_bits :]
 
         biased = (self.i.acc + bias)[: part.acc_bits].as_signed()
         operand = Signal(signed(part.acc_bits + part.extra_bits), reset_less=True)
-        digits = Signal(part.stages * part.digit_bits, reset_less=True)
-        m.d.sync += [operand.eq(biased << part.extra_bits), digits.eq(factor)]
+        factor_bits = part.stages * part.digit_bits
+        digits = Signal(factor_bits + part.more_shift_bits, reset_less=True)
+        m.d.sync += [
+            operand.eq(biased << part.extra_bits), digits.eq(factor | (shift << factor_bits)),
+        ]  # fmt: skip
         product = Const(0, signed(len(operand)))
         for n in range(part.stages):
             partial = chained_multiply_add(
@@ -108,11 +114,14 @@ class EngineRequantizer(wiring.Component):
             m.d.sync += product.eq(partial >> part.digit_bits)
             if n + 1 < part.stages:
                 operand = delayed(m, operand, 1, name=f"operand{n}_")
+            if n + 1 < part.stages or part.rounds_twice:
                 digits = delayed(m, digits[part.digit_bits :], 1, name=f"digits{n}_")
 
         # Nothing is added below the bit that rounds.
         final_shift = part.shift + part.extra_bits - part.stages * part.digit_bits
         halves = product >> (final_shift - 1)
+        if part.rounds_twice:
+            halves = self._rounded_first(m, halves, digits)
         rounded = Signal(signed(max(len(halves), CODE_BITS + 1) + 1), reset_less=True)
         code = Signal(CODE_BITS, reset_less=True)
         zero_point = self.parameters.zero_point
@@ -130,6 +139,26 @@ class EngineRequantizer(wiring.Component):
             m.d.comb += self.o[name].eq(delayed(m, before[name], 1, name=f"{name}_o"))
         m.d.comb += self.soon.eq(before["valid"] & before["first"])
         return m
+
+    def _rounded_first(self, m, halves, shift):
+        """Return results in halves that are rounded and shifted farther, two cycles later.
+
+        The second rounding, which follows, takes halves away from 0: below 0 they go down by one,
+        unless there is nothing to round.
+        """
+        part = self.part
+        rounds_again = Const(1) if part.least_shift else shift.any()
+        first = Signal(signed(len(halves) + 1), name="rounded_first", reset_less=True)
+        step = Cat(Const(1, 1), (halves[-1] & rounds_again).replicate(len(halves))).as_signed()
+        with m.If(self.parameters.rounds_once):
+            m.d.sync += first.eq(halves)
+        with m.Else():
+            m.d.sync += first.eq((halves + step) & ~1)
+        shift = delayed(m, shift, 1, name="own_shift")
+        farther = first >> part.least_shift
+        shifted = Signal.like(farther, name="shifted", reset_less=True)
+        m.d.sync += shifted.eq(farther >> shift)
+        return shifted
 
 
 class EngineTables(wiring.Component):

@@ -8,12 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.engine.layer import POOL_SHIFT, Call, Places, Scale, Shape, lowers
+from nnef_hw.engine.layer import Call, Places, Shape, lowers
 from nnef_hw.engine.nest import Nest, Pass, issue_cycles
+from nnef_hw.engine.scale import POOL_SHIFT, Scale, channel_sums
 from nnef_hw.engine.windows import WindowLayer
 from nnef_hw.ir.operators import PoolAttributes
 from nnef_hw.numerics import IntArray, accumulator_range
 from nnef_hw.parts.engine import PASS_LEVEL
+from nnef_hw.tflite_numerics import TfliteAverage, TfliteRequant
 from nnef_hw.window import Window
 
 __all__ = ["DepthwiseLayer"]
@@ -204,20 +206,20 @@ class DepthwiseLayer(WindowLayer):
 @lowers("avg_pool", "box")
 def _lower_average(call: Call) -> DepthwiseLayer:
     node, image = call.node, call.image(call.node.inputs[0])
-    pool = node.attributes(PoolAttributes)
+    pool, requant = node.attributes(PoolAttributes), node.attrs["requant"]
     source, target = call.format(node.inputs[0]), call.format(node.name)
-    scale = Scale.of(node.attrs["requant"], target)
-    weight = 1 << POOL_SHIFT
+    # Rounding twice is of sums as they are.
+    up = 0 if isinstance(requant, TfliteRequant) else POOL_SHIFT
+    # TensorFlow Lite divides sums of codes, its zero point included.
+    zero = -source.offset if isinstance(requant, TfliteAverage) else source.zero_point
     window = Window(
         image.height, image.width, 1, kernel=pool.size, stride=pool.stride,
         dilation=pool.dilation, padding=pool.padding,
     )  # fmt: skip
-    bias = -pool.taps * source.zero_point * weight
+    filters = np.full((image.channels, pool.taps), 1 << up, np.int64)
+    biases = np.full(image.channels, -pool.taps * zero << up, np.int64)
+    scale = Scale.of(requant, target.offset, channel_sums(filters, biases, source.high))
     return DepthwiseLayer(
         **call.common, window=window, pad=source.zero_point,
-        scale=Scale(
-            scale.mult, scale.shift + POOL_SHIFT, scale.zero_point, scale.low, scale.high
-        ),
-        filters=np.full((image.channels, pool.taps), weight, np.int64),
-        biases=np.full(image.channels, bias, np.int64), is_pool=True,
+        scale=scale.weighted(up) if up else scale, filters=filters, biases=biases, is_pool=True,
     )  # fmt: skip

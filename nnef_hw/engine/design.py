@@ -53,13 +53,18 @@ class Design(Program):
 
     @cached_property
     def constants(self) -> list[int]:
-        """Contents of the constant memory: a bias in the low bits, a factor above."""
-        bits = self.engine.acc_bits
-        return [
-            factor << bits | int(bias) & ((1 << bits) - 1)
-            for layer in self.layers
-            for bias, factor in zip(layer.bias(self.shape), self.factors(layer), strict=True)
-        ]
+        """Contents of the constant memory: a bias in the low bits, a factor above, its shift."""
+        engine = self.engine
+        bits, found = engine.acc_bits, []
+        for layer in self.layers:
+            factors = self.factors(layer)
+            shifts = [engine.least_shift] * len(factors)
+            if engine.rounds_twice:
+                shifts = self.shifts(layer)
+            for bias, factor, shift in zip(layer.bias(self.shape), factors, shifts, strict=True):
+                above = factor | (shift - engine.least_shift) << engine.factor_bits
+                found.append(above << bits | int(bias) & ((1 << bits) - 1))
+        return found
 
     @cached_property
     def entries(self) -> list[int]:

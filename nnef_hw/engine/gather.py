@@ -11,17 +11,16 @@ from numpy.typing import NDArray
 
 from nnef_hw.engine.layer import (
     ANYWHERE,
-    POOL_SHIFT,
     Call,
     Image,
     Layer,
     Most,
     Places,
-    Scale,
     Shape,
     lowers,
 )
 from nnef_hw.engine.nest import Nest, Part, Pass
+from nnef_hw.engine.scale import POOL_SHIFT, Scale
 from nnef_hw.ir import Node, Reordering
 from nnef_hw.ir.operators import (
     FactorAttributes,
@@ -296,7 +295,7 @@ def _layer(call: Call, pieces: Sequence[Piece], pad: int = 0) -> GatherLayer:
     return GatherLayer(
         node=node, tensor=node.name, operand=call.tensors[node.inputs[0]],
         source=pieces[0].source, target=pieces[0].target, pad=pad,
-        scale=Scale.identity(call.format(node.name)), pieces=tuple(pieces),
+        scale=Scale.identity(call.format(node.name).high), pieces=tuple(pieces),
         others=tuple(call.tensors[name] for name in node.inputs[1:]),
     )  # fmt: skip
 

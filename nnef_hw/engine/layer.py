@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.engine.nest import Nest, Part, Pass
+from nnef_hw.engine.scale import POOL_SHIFT, Scale
+from nnef_hw.engine.sum_factors import sum_factors
 from nnef_hw.ir import Graph, Node, image_shape
 from nnef_hw.ir.operators import PerOperator
-from nnef_hw.numerics import AddRequant, IntArray, QType, Requant
+from nnef_hw.numerics import AddRequant, IntArray, QType
+from nnef_hw.tflite_numerics import TfliteAddRequant
 
 __all__ = [
     "ANYWHERE",
-    "POOL_SHIFT",
     "Call",
     "Format",
     "Image",
@@ -26,13 +28,9 @@ __all__ = [
     "Most",
     "Places",
     "Residual",
-    "Scale",
     "Shape",
     "lowers",
 ]
-
-POOL_SHIFT = 6
-"""A weight of one is 2**6, so that factors are small."""
 
 
 class Shape(NamedTuple):
@@ -86,27 +84,10 @@ class Format:
         offset = -(1 << (qtype.bits - 1)) if qtype.signed else 0
         return cls(qtype.zero_point - offset, qtype.hi - offset, offset)
 
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """How sums become codes: a factor per channel or one, the shift, zero point and limits."""
-
-    mult: tuple[int, ...]
-    shift: int
-    zero_point: int
-    low: int
-    high: int
-
-    @classmethod
-    def of(cls, requant: Requant, target: Format) -> Scale:
-        """Return that of a fixed node."""
-        low, high = requant.lo - target.offset, requant.hi - target.offset
-        return cls(requant.mult, requant.shift, requant.zero_point - target.offset, low, high)
-
-    @classmethod
-    def identity(cls, target: Format) -> Scale:
-        """Return that of codes with a weight of ``2**POOL_SHIFT``."""
-        return cls((1,), POOL_SHIFT, 0, 0, target.high)
+    @property
+    def differences(self) -> tuple[int, int]:
+        """Least and greatest difference of a code and the zero point."""
+        return -self.zero_point, self.high - self.zero_point
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,22 +117,24 @@ class Residual:
     def of(
         cls,
         node: Node,
-        requant: AddRequant,
+        requant: AddRequant | TfliteAddRequant,
         own: int,
         formats: Sequence[Format],
         target: Format,
         tensor: str,
     ) -> Residual:
         """Return that of a fixed node whose operand ``own`` is the layer's, the other a tensor."""
-        shift = requant.shift
-        offset = (1 << (shift - 1)) + ((requant.zero_point - target.offset) << shift)
-        offset -= sum(m * x.zero_point for m, x in zip(requant.mult, formats, strict=True))
+        if isinstance(requant, AddRequant):
+            mult, shift = requant.mult, requant.shift
+            offset = (1 << (shift - 1)) + (requant.zero_point << shift)
+        else:
+            found = sum_factors(requant, *(x.differences for x in formats))
+            assert found is not None, f"{node.name}: {requant}"
+            mult, shift, offset = found
+        offset -= target.offset << shift
+        offset -= sum(m * x.zero_point for m, x in zip(mult, formats, strict=True))
         low, high = requant.lo - target.offset, requant.hi - target.offset
-        other = 1 - own
-        return cls(
-            node, tensor, requant.mult[own], requant.mult[other], offset, shift, low,
-            high,
-        )  # fmt: skip
+        return cls(node, tensor, mult[own], mult[1 - own], offset, shift, low, high)
 
 
 class Places(NamedTuple):
@@ -340,11 +323,11 @@ class Layer(ABC):
             "height": self.source.height, "width": self.source.width, "pad": self.pad,
         }  # fmt: skip
 
-    def factors(self, shape: Shape) -> list[int]:
-        """Return the factor of everything that has a bias."""
+    def per_result(self, values: Sequence[int], shape: Shape, default: int = 0) -> list[int]:
+        """Return one of the values, of all channels or one each, for everything that has a bias."""
         count = len(self.bias(shape))
-        mult = self.scale.mult * (self.target.channels if len(self.scale.mult) == 1 else 1)
-        return [*mult, *[1] * (count - len(mult))][:count]
+        own = tuple(values) * (self.target.channels if len(values) == 1 else 1)
+        return [*own, *[default] * (count - len(own))][:count]
 
 
 @dataclass(frozen=True, slots=True)

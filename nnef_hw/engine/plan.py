@@ -24,7 +24,8 @@ from nnef_hw.ir import Graph, Node, stream_image
 __all__ = ["KEPT", "SIMULATED", "EnginePlan", "LayerStation", "TailStation"]
 
 KEPT = (
-    "acc_bits", "factor_bits", "shift", "digit_bits", "residual_bits", "residual_shift", "tables",
+    "acc_bits", "factor_bits", "shift", "digit_bits", "least_shift", "more_shift_bits",
+    "residual_bits", "residual_shift", "tables",
 )  # fmt: skip
 """What an engine has, besides its fields, that follows from the weights it was made for."""
 SIMULATED = 4

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.engine.depthwise import DepthwiseLayer
-from nnef_hw.engine.layer import POOL_SHIFT, Call, Layer, Residual, Scale, Shape, lowers
+from nnef_hw.engine.layer import Call, Layer, Residual, Shape, lowers
+from nnef_hw.engine.scale import POOL_SHIFT, Scale
 from nnef_hw.engine.windows import WindowLayer
 from nnef_hw.ir import Trait
 from nnef_hw.ir.operators import PoolAttributes
@@ -51,7 +52,7 @@ def _lower_maximum(call: Call) -> MaximumLayer:
     )  # fmt: skip
     source = call.format(node.inputs[0])
     pad = 0 if pool.border == "ignore" else source.zero_point
-    return MaximumLayer(**call.common, window=window, pad=pad, scale=Scale.identity(source))
+    return MaximumLayer(**call.common, window=window, pad=pad, scale=Scale.identity(source.high))
 
 
 def _passing(call: Call, **fields: Any) -> DepthwiseLayer:
@@ -59,7 +60,7 @@ def _passing(call: Call, **fields: Any) -> DepthwiseLayer:
     image = call.image(call.node.inputs[0])
     return DepthwiseLayer(
         **call.common, window=Window(image.height, image.width, 1), pad=0,
-        scale=Scale.identity(call.format(call.node.inputs[0])),
+        scale=Scale.identity(call.format(call.node.inputs[0]).high),
         filters=np.full((image.channels, 1), 1 << POOL_SHIFT, np.int64),
         biases=np.zeros(image.channels, np.int64), is_pool=True, **fields,
     )  # fmt: skip

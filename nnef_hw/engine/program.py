@@ -168,15 +168,29 @@ class Program:
         return words or [0]
 
     @cached_property
+    def rounds_twice(self) -> bool:
+        """Whether results have shifts of their own, before which some are rounded, too."""
+        return any(layer.scale.shifts for layer in self.layers)
+
+    @cached_property
     def shift(self) -> int:
-        """Shift behind the factors of all layers."""
+        """Shift behind the factors of all layers; where results have their own, that before."""
         if self.existing is not None:
             return self.existing.shift
-        return max(layer.scale.shift for layer in self.layers)
+        scales = [layer.scale for layer in self.layers]
+        return max(x.fraction_bits if self.rounds_twice else x.shift for x in scales)
 
     def factors(self, layer: Layer) -> list[int]:
         """Return the factors of everything of a layer that has a bias, for that shift."""
-        return [mult << (self.shift - layer.scale.shift) for mult in layer.factors(self.shape)]
+        if self.rounds_twice:
+            return layer.per_result(layer.scale.factors(self.shift).mult, self.shape, 1)
+        up = self.shift - layer.scale.shift
+        return layer.per_result([mult << up for mult in layer.scale.mult], self.shape, 1 << up)
+
+    def shifts(self, layer: Layer) -> list[int]:
+        """Return the shifts behind, of an engine whose results have their own."""
+        found = layer.scale.factors(self.shift).shifts
+        return layer.per_result(found, self.shape, min(found))
 
     @cached_property
     def tables(self) -> list[tuple[int, ...]]:
@@ -261,6 +275,8 @@ class Program:
                 "high": scale.high, **self._residual(layer, self.places[layer.tensor]),
                 **self._function(layer),
             }  # fmt: skip
+            if self.rounds_twice:
+                fields["rounds_once"] = int(not scale.twice)
             for part in parts:
                 own = {"results": part.passes[0].results, "last_results": part.passes[-1].results}
                 if self.divides:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import fields, replace
-from typing import Any
 
 from nnef_hw.architecture import Kept, Port
 from nnef_hw.engine.design import Design
@@ -28,7 +27,8 @@ _LARGEST = {
 }  # fmt: skip
 """What a bitstream may have more of."""
 _LOOKED_AT_LATER = frozenset({
-    "acc_bits", "factor_bits", "residual_bits", "digit_bits", "fields", "same_fields",
+    "acc_bits", "factor_bits", "residual_bits", "digit_bits", "least_shift", "more_shift_bits",
+    "fields", "same_fields",
 })  # fmt: skip
 """What every number of the program is compared with."""
 
@@ -86,19 +86,18 @@ def fit_shifts(graph: Graph, design: Design) -> Graph:
             steps.append((layer.residual.node, excess))
         for node, excess in steps:
             requant = node.attrs.get("requant")
-            if excess > 0 and requant is not None and requant.shift > excess:
+            if isinstance(requant, Requant | AddRequant) and 0 < excess < requant.shift:
                 changed[node.name] = node.with_attrs(requant=_rounded(requant, excess))
     nodes = tuple(changed.get(node.name, node) for node in graph.nodes)
     return graph.replaced(nodes=nodes) if changed else graph
 
 
-def _rounded(requant: Any, excess: int) -> Requant | AddRequant:
+def _rounded(requant: Requant | AddRequant, excess: int) -> Requant | AddRequant:
     """Return the same with a smaller shift."""
     half = 1 << (excess - 1)
     mult = [(abs(m) + half) >> excess for m in requant.mult]
     if isinstance(requant, Requant):
         return replace(requant, mult=tuple(max(1, m) for m in mult), shift=requant.shift - excess)
-    assert isinstance(requant, AddRequant)
     first, second = (
         -new if old < 0 else new for old, new in zip(requant.mult, mult, strict=True)
     )  # fmt: skip
@@ -196,6 +195,13 @@ def _misfits(design: Design) -> Iterator[str]:
         if bits > engine.factor_bits:
             yield (
                 f"layer {layer.name!r} takes factors of {bits} bits, there are {engine.factor_bits}"
+            )
+            return
+        shifts = range(engine.least_shift, engine.least_shift + (1 << engine.more_shift_bits))
+        if engine.rounds_twice and (far := {*design.shifts(layer)}.difference(shifts)):
+            yield (
+                f"layer {layer.name!r} takes a shift of {min(far)}, there are {shifts.start} to "
+                f"{shifts[-1]}"
             )
             return
         bits = signed_bits(*layer.largest_sum)

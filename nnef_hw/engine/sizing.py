@@ -20,7 +20,7 @@ __all__ = ["size_engine"]
 _LEAST_SUM_BITS = 16
 _OFTEN_SAME = frozenset({
     "pad", "zero_point", "low", "high", "sum_low", "sum_high", "other", "own_factor",
-    "other_factor", "offset",
+    "other_factor", "offset", "rounds_once",
 })  # fmt: skip
 _TRAINED = frozenset({"pad", "zero_point", "own_factor", "other_factor", "offset"})
 """Those of them that other weights change; but what is 0 stays so: that of a ReLU's results."""
@@ -47,14 +47,17 @@ def size_engine(program: Program) -> Engine:
     products = program.shape.rows * program.shape.lanes
     acc_bits, factor_bits = _acc_bits(program), max(factors).bit_length()
     digit_bits = min(_DIGITS, factor_bits)
+    least_shift, more_shift_bits = _own_shifts(program)
     if program.ring_words:
-        spare = -(acc_bits + factor_bits) % BEAT_BITS
+        spare = -(acc_bits + factor_bits + more_shift_bits) % BEAT_BITS
         factor_bits += min(spare, -factor_bits % digit_bits)
     return Engine(
         rows=program.shape.rows, lanes=program.shape.lanes,
         slide_rows=program.slide_rows,
         in_dsp=products <= program.device.products, acc_bits=acc_bits,
         factor_bits=factor_bits, shift=program.shift, digit_bits=digit_bits,
+        rounds_twice=program.rounds_twice, least_shift=least_shift,
+        more_shift_bits=more_shift_bits,
         residual_bits=residual_bits, residual_shift=program.residual_shift,
         residual_cycles=program.residual_cycles,
         maximum=any(layer.maximum for layer in layers), code_words=max(2, program.memory[1]),
@@ -73,6 +76,14 @@ def _acc_bits(program: Program) -> int:
         low, high = layer.largest_sum
         bits = max(bits, signed_bits(int(margin * low), int(margin * high)))
     return bits
+
+
+def _own_shifts(program: Program) -> tuple[int, int]:
+    """Return the least shift of results that have their own, and the bits of what is above it."""
+    if not program.rounds_twice:
+        return 0, 0
+    shifts = [shift for layer in program.layers for shift in program.shifts(layer)]
+    return min(shifts), (max(shifts) - min(shifts)).bit_length()
 
 
 def _same(program: Program) -> Mapping[str, int]:
@@ -112,6 +123,8 @@ def _fields(program: Program, weight_words: int, constant_words: int) -> tuple[d
         "results": rows.bit_length(), "last_results": rows.bit_length(),
         **dict.fromkeys(("pad", "zero_point", "low", "high"), CODE_BITS),
     }  # fmt: skip
+    if program.rounds_twice:
+        fields["rounds_once"] = 1
     if residual_bits:
         fields |= {"other": own["write"], "sum_low": CODE_BITS, "sum_high": CODE_BITS, **signed}
     if any(map(program.shares, program.layers)):

@@ -6,13 +6,14 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from nnef_hw.engine.gather import Piece, is_gathered, move_piece, nest_of
-from nnef_hw.engine.layer import ANYWHERE, Image, lowers
+from nnef_hw.engine.layer import ANYWHERE, Format, Image, lowers
+from nnef_hw.engine.sum_factors import sum_factors
 from nnef_hw.engine.tail import tails
 from nnef_hw.errors import NnefHwError, UnsupportedError
-from nnef_hw.ir import Graph, Node, Stage, StreamOrder, Tensor, Trait, image_shape
+from nnef_hw.ir import Graph, Node, StreamOrder, Tensor, Trait, image_shape
 from nnef_hw.ir.operators import ConvAttributes, PoolAttributes, WindowAttributes
-from nnef_hw.numerics import AddRequant, Requant
 from nnef_hw.parts.engine import CODE_BITS
+from nnef_hw.tflite_numerics import TfliteAddRequant
 
 __all__ = ["check_engine", "find_move", "find_tails", "memory_image"]
 
@@ -42,15 +43,6 @@ def check_engine(graph: Graph) -> list[NnefHwError]:
             STREAM,
             graph.tensor(name),
         )
-    rounded = list(_tflite_sums(graph))
-    if rounded:
-        more = f" and of {len(rounded) - 1} more" if len(rounded) > 1 else ""
-        refuse(
-            f"the sums of {rounded[0].op} {rounded[0].name!r}{more} are rounded as TensorFlow Lite "
-            "does, which the engine does not do yet",
-            STREAM,
-            rounded[0],
-        )
     if errors:
         return errors
     order = StreamOrder(graph)
@@ -71,22 +63,6 @@ def check_engine(graph: Graph) -> list[NnefHwError]:
     ):
         refuse("the model has nothing to compute in the engine's array", STREAM)
     return errors
-
-
-def _tflite_sums(graph: Graph) -> Iterator[Node]:
-    """Yield nodes whose sums are rounded in another way: of fixed graphs their attributes tell.
-
-    Of others, what the model's author quantized for TensorFlow Lite.
-    """
-    for node in graph.nodes:
-        if graph.stage == Stage.FIXED:
-            requant = node.attrs.get("requant")
-            if requant is not None and not isinstance(requant, Requant | AddRequant):
-                yield node
-        elif graph.rounding == "tflite" and (
-            node.has(Trait.WEIGHTS) or node.has(Trait.ARITHMETIC) or node.op == "avg_pool"
-        ):
-            yield node
 
 
 def find_tails(graph: Graph, order: StreamOrder) -> dict[str, Node]:
@@ -160,6 +136,8 @@ def _problems(
             yield "a constant operand is not added yet", STREAM
         elif len(set(shapes)) > 1:
             yield "an operand is broadcast, which the engine does not do yet", STREAM
+        elif not _has_factors(graph, node):
+            yield "no factors of 26 bits round as TensorFlow Lite does", "use rounding = 'half_up'"
     if node.has(Trait.WINDOW):
         yield from _windows(node)
     if node.has(Trait.WEIGHTS):
@@ -168,6 +146,18 @@ def _problems(
             codes = weights.data.astype(int) - weights.qtype.zero_point
             if codes.size and (codes.min() < -128 or codes.max() > 127):
                 yield "its weights less their zero point exceed 8 bits", STREAM
+
+
+def _has_factors(graph: Graph, node: Node) -> bool:
+    """Whether a sum can be computed with short factors; known of fixed graphs only."""
+    requant = node.attrs.get("requant")
+    if not isinstance(requant, TfliteAddRequant):
+        return True
+    formats = [qtype for name in node.inputs if (qtype := graph.tensor(name).qtype) is not None]
+    if any(qtype.bits > CODE_BITS for qtype in formats):
+        return True  # refused for that
+    first, second = (Format.of(qtype).differences for qtype in formats)
+    return sum_factors(requant, first, second) is not None
 
 
 def find_move(graph: Graph, order: StreamOrder, node: Node) -> Piece | None:

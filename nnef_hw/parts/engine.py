@@ -44,7 +44,8 @@ TABLES_FLAG = BEAT_BITS - 1
 SIGNED_FIELDS = ("own_factor", "other_factor", "offset")
 _RING_ROWS = 256
 _LATE = frozenset({
-    "by_lane", "maximum", "gathers", "packs", "adds", "shares", "zero_point", "low", "high",
+    "by_lane", "maximum", "gathers", "packs", "adds", "shares", "rounds_once", "zero_point", "low",
+    "high",
     "other", "sum_low", "sum_high", "own_factor", "other_factor", "offset", "looks_up", "table",
 })  # fmt: skip
 LEVELS = 6
@@ -89,6 +90,9 @@ class Engine:
         Width of the factors that sums are multiplied with, and the shift behind.
     digit_bits
         Bits of the factor per stage of the requantizer.
+    rounds_twice, least_shift, more_shift_bits
+        Whether results are rounded behind ``shift``, as TensorFlow Lite does, and shifted again:
+        all of them at least so far, each further by a number of so many bits.
     residual_bits, residual_shift
         Width of the signed factors of sums of two codes, and the shift behind; 0 if there are none.
     residual_cycles
@@ -138,6 +142,9 @@ class Engine:
     tables: int = 0
     single_port: bool = False
     residual_cycles: int = 1
+    rounds_twice: bool = False
+    least_shift: int = 0
+    more_shift_bits: int = 0
     same_fields: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -191,8 +198,13 @@ class Engine:
 
     @property
     def requantizer_delay(self) -> int:
-        """Cycles from a sum to its code: bias, multipliers, rounding, limits."""
-        return 1 + self.stages + 2
+        """Cycles from a sum to its code: bias, multipliers, (the first) rounding, limits."""
+        return 1 + self.stages + 2 + (2 if self.rounds_twice else 0)
+
+    @property
+    def constant_bits(self) -> int:
+        """Bits of a constant: bias, factor, shift."""
+        return self.acc_bits + self.factor_bits + self.more_shift_bits
 
     @property
     def residual_begin(self) -> int:
@@ -424,8 +436,8 @@ class Engine:
 
     @cached_property
     def constant_memories(self) -> tuple[Tiling, ...]:
-        """Memory of biases and factors, in the same way."""
-        return self._filled(self.constant_words, self.acc_bits + self.factor_bits)
+        """Memory of biases, factors and shifts, in the same way."""
+        return self._filled(self.constant_words, self.constant_bits)
 
     @cached_property
     def program_memories(self) -> tuple[Tiling, ...]:

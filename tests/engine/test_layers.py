@@ -4,22 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from engine_graphs import EngineNetwork
+from engine_graphs import EngineNetwork, planned
 
 from nnef_hw.boards import find_board
-from nnef_hw.engine.design import Design
-from nnef_hw.engine.layer import Shape
-from nnef_hw.engine.network import lower
-from nnef_hw.engine.plan import EnginePlan
 from nnef_hw.errors import TargetError
 from nnef_hw.testing import GraphBuilder
-
-BOARD = find_board("ulx3s_85f")
-
-
-def planned(graph, rows=4, lanes=4, ring_words=0, board=BOARD):
-    design = Design(lower(graph, board.device), Shape(rows, lanes), board.device, ring_words)
-    return EnginePlan.of(design, board, None)
 
 
 @pytest.fixture
@@ -153,6 +142,18 @@ def test_sums_bit_by_bit(builder, fix, run_engine, channels, cycles, board, ring
     plan = planned(graph, board=find_board(board), ring_words=ring_words)
     assert plan.design.engine.residual_cycles == cycles
     assert (len(plan.design.instructions) > 5) == bool(ring_words)
+    run_engine(plan, graph)
+
+
+def test_what_the_array_reads_is_not_written_over(builder, fix, run_engine):
+    """Though a tensor that is added, and read no more, gives its place to the sum."""
+    x = builder.input("x", (1, 4, 3, 3))
+    first = builder.op("relu", conv(builder, x, 4, 4, padding=1))
+    builder.op("add", first, conv(builder, first, 4, 4, padding=1))
+    graph = fix(builder.build())
+    plan = planned(graph)
+    (_, first_place), (_, total) = list(plan.design.places.items())[-2:]
+    assert first_place != total
     run_engine(plan, graph)
 
 

@@ -79,14 +79,15 @@ def test_streams_of_other_pixels(channels, into, works):
     assert (piece is not None and nest_of(piece, 4, ANYWHERE) is not None) == works
 
 
-def test_rounding_is_known_of_the_model(builder, rng):
-    """Before it is quantized: what TensorFlow Lite's author chose is kept."""
-    x = builder.conv("x", rng.normal(size=(4, 4, 1, 1)), name="first")
-    builder.conv(x, rng.normal(size=(4, 4, 1, 1)))
-    graph = simplify(builder.build())
-    assert not ENGINE.problems(graph)
-    [error] = ENGINE.problems(graph.replaced(rounding="tflite"))
-    assert "the sums of conv 'first' and of 1 more are rounded as TensorFlow Lite" in str(error)
+def test_sums_without_factors(builder, rng, fix, monkeypatch):
+    """None of random scales has been found: shorter ones than any has are tried."""
+    monkeypatch.setattr("nnef_hw.engine.sum_factors._MOST_BITS", 9)
+    x = builder.conv("x", rng.normal(size=(4, 4, 1, 1)))
+    builder.op("add", x, builder.conv(x, rng.normal(size=(4, 4, 1, 1))), name="total")
+    graph = builder.build()
+    assert not ENGINE.problems(fix(graph))
+    [error] = ENGINE.problems(fix(graph, rounding="tflite"))
+    assert "add 'total': no factors of 26 bits round as TensorFlow Lite does" in str(error)
 
 
 def test_wide_codes(builder, rng, fix):

@@ -1,8 +1,21 @@
-"""Random small networks that the shared engine runs."""
+"""Random small networks that the shared engine runs, and its plans for them."""
 
 import numpy as np
 
+from nnef_hw.boards import find_board
+from nnef_hw.engine.design import Design
+from nnef_hw.engine.layer import Shape
+from nnef_hw.engine.network import lower
+from nnef_hw.engine.plan import EnginePlan
 from nnef_hw.testing import GraphBuilder
+
+BOARD = find_board("ulx3s_85f")
+
+
+def planned(graph, rows=4, lanes=4, ring_words=0, board=BOARD):
+    """Return the plan of a graph on an array of some size."""
+    design = Design(lower(graph, board.device), Shape(rows, lanes), board.device, ring_words)
+    return EnginePlan.of(design, board, None)
 
 
 class EngineNetwork:
