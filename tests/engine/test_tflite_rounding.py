@@ -114,6 +114,30 @@ def test_a_network(fix, run_engine, rng, size, ring_words):
     run_engine(plan, graph)
 
 
+@pytest.mark.parametrize("rounds_once", [False, True])
+def test_both_roundings(fix, run_engine, rng, rounds_once):
+    """Of sums above and below 0, with shifts so small that halves are frequent, and with none."""
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 1, 16, 12))
+    builder.conv(x, np.linspace(-1, 1, 8).reshape(8, 1, 1, 1), name="y")
+    graph = fix(builder.build(), rounding="tflite")
+    [node] = graph.nodes
+    requant = node.attrs["requant"]
+    shift = tuple(range(-7, 1))
+    mult = tuple(rng.integers(1 << 30, 1 << 31, 8).tolist())
+    requant = replace(requant, mult=mult, shift=shift, rounds_once=rounds_once)
+    weights = graph.tensor(node.inputs[1])
+    codes = [(-1) ** n << -exponent for n, exponent in enumerate(shift)]
+    weights = replace(weights, data=np.array(codes).reshape(8, 1, 1, 1).clip(-127, 127))
+    graph = graph.replaced(
+        nodes=(node.with_attrs(requant=requant),),
+        tensors={**graph.tensors, weights.name: weights},
+    )
+    plan = planned(graph)
+    assert plan.design.engine.more_shift_bits == 3
+    run_engine(plan, graph, frames=1)
+
+
 @pytest.mark.parametrize("name", ["network", "AVERAGE_POOL_2D-1-int8", "AVERAGE_POOL_2D-1-uint8"])
 def test_models_of_codes(run_engine, tmp_path, name):
     QUANTIZED[name].model.save(tmp_path / "net.tflite")
