@@ -103,6 +103,7 @@ class SharedEngine(wiring.Component):
             array.word.eq(sequencer.word),
             array.by_lane.eq(parameters.by_lane),
             array.takes_maximum.eq(parameters.maximum),
+            *([array.inverts.eq(parameters.inverts)] if part.inverts else []),
             *([array.gathers.eq(parameters.gathers)] if part.gathers else []),
             *([array.packs.eq(parameters.packs), array.begin.eq(sequencer.begin)]
               if part.packs else []),

@@ -36,7 +36,9 @@ class EngineArray(wiring.Component):
     a sum for every lane instead, in the same registers: without the tree, and of the first row
     alone, or of ``part.slide_rows`` of them, between which the sums move. When a pass ends its sums
     are kept apart, and leave one by one while the next pass is computed. With ``maximum`` these may
-    be the greatest codes of every lane instead, times 64.
+    be the greatest codes of every lane instead, times 64; or the least ones, which ``inverts``
+    makes the greatest before and what they were behind. The codes of the first word of a pass, less
+    128, are the weights of the first row for a later one with ``times_kept``.
 
     Golden model: ``acc[r] = sum over words and lanes of code * weight``, modulo ``2**acc_bits``.
 
@@ -44,7 +46,7 @@ class EngineArray(wiring.Component):
     -------
     word : In(word_layout)
         The word that is read, ``part.operand_stage`` cycles before its codes and weights come.
-    by_lane, takes_maximum : In(1)
+    by_lane, takes_maximum, inverts : In(1)
         How results are made; as the word is read, and until its sums are kept.
     gathers : In(1)
         Every word has one result, of the first lane, and these go to words one after the other;
@@ -71,6 +73,7 @@ class EngineArray(wiring.Component):
             "codes": In(part.word_bits),
             "weights": In(part.multipliers * CODE_BITS),
             "result": Out(result_layout(part, acc=signed(part.acc_bits))),
+            **({"inverts": In(1)} if part.inverts else {}),
             **({"adds": In(1)} if part.residual_cycles > 1 else {}),
             **({"gathers": In(1)} if part.gathers else {}),
             **({"packs": In(1), "begin": In(1)} if part.packs else {}),
@@ -81,13 +84,17 @@ class EngineArray(wiring.Component):
         part = self.part
         word = self.word
         # Since the issue of the word, one cycle has passed when it is read.
-        flags = [data.StructLayout({"valid": 1, "fresh": 1, "shift": 1, "keep": 1})(
-            Cat(word.valid, word.fresh, word.shift, word.keep & word.valid))]  # fmt: skip
+        own = {
+            "valid": word.valid, "fresh": word.fresh, "shift": word.shift,
+            "keep": word.keep & word.valid,
+            **({"times_kept": word.times_kept} if part.multiplies else {}),
+        }  # fmt: skip
+        flags = [data.StructLayout(dict.fromkeys(own, 1))(Cat(own.values()))]
         for n in range(2, part.keep_stage(by_lane=False) + 1):
             delayed = Signal.like(flags[-1], name=f"flags{n}")
             m.d.sync += delayed.eq(flags[-1])
             flags.append(delayed)
-        products = self._products(m)
+        products = self._products(m, self._weights(m, flags[part.operand_stage - 1]))
         sums = self._sums(m, platform, flags, products, self._trees(m, products))
         if part.maximum:
             sums = self._maxima(m, flags[part.operand_stage - 1], sums)
@@ -99,13 +106,27 @@ class EngineArray(wiring.Component):
         self._drain(m, soon, keep, sums)
         return m
 
-    def _products(self, m):
+    def _weights(self, m, reading):
+        """Return the weights, of which those of the first row may be codes that were kept."""
+        part = self.part
+        if not part.multiplies:
+            return self.weights
+        kept = Signal(part.word_bits, name="kept_codes", reset_less=True)
+        middle = Const(1 << (CODE_BITS - 1), CODE_BITS).replicate(part.lanes)
+        with m.If(reading.valid & reading.fresh):
+            m.d.sync += kept.eq(self.codes ^ middle)
+        weights = Signal.like(self.weights, name="chosen_weights")
+        first = Mux(reading.times_kept, kept, self.weights[: part.word_bits])
+        m.d.comb += weights.eq(Cat(first, self.weights[part.word_bits :]))
+        return weights
+
+    def _products(self, m, weights):
         """Return the products of all rows and lanes."""
         part = self.part
         operands = [
             (
                 self.codes.word_select(lane, CODE_BITS),
-                self.weights.word_select(row * part.lanes + lane, CODE_BITS).as_signed(),
+                weights.word_select(row * part.lanes + lane, CODE_BITS).as_signed(),
             )
             for row in range(part.rows)
             for lane in range(part.lanes)
@@ -180,8 +201,11 @@ class EngineArray(wiring.Component):
         """Return what is kept: the sums, or the greatest codes of all lanes."""
         part = self.part
         kept = list(sums)
+        inverted = self.inverts.replicate(CODE_BITS) if part.inverts else None
         for lane in range(part.lanes):
             code = self.codes.word_select(lane, CODE_BITS)
+            if inverted is not None:
+                code = code ^ inverted
             best = Signal(CODE_BITS, name=f"best{lane}", reset_less=True)
             with m.If(reading.valid & (reading.fresh | (code > best))):
                 m.d.sync += best.eq(code)
@@ -190,6 +214,8 @@ class EngineArray(wiring.Component):
                 later = Signal.like(best, name=f"best{lane}_{n}", reset_less=True)
                 m.d.sync += later.eq(best)
                 best = later
+            if inverted is not None:
+                best = best ^ inverted
             kept[lane] = Mux(self.takes_maximum, best << 6, sums[lane])
         return kept
 

@@ -23,7 +23,8 @@ def word_layout(part: Engine):
 
     ``fresh`` begins new sums, ``shift`` moves those of every row to the row before; ``keep`` ends a
     pass whose sums are results, ``results`` of them. A word that is not ``inside`` is padding.
-    ``lane`` tells which of its codes is read, if that is one.
+    ``lane`` tells which of its codes is read, if that is one; ``times_kept`` that its weights are
+    the codes of the first word of the pass.
     """
     widths = {name: part.fields[name] for name in ("read", "weight", "constant", "write")}
     return data.StructLayout({
@@ -34,6 +35,7 @@ def word_layout(part: Engine):
         "inside": 1,
         "results": part.fields["results"],
         **({"lane": part.lane_bits} if part.gathers else {}),
+        **({"times_kept": 1} if part.multiplies else {}),
         **widths,
         "read": part.fields["read"] - part.lane_bits,
     })
@@ -220,6 +222,9 @@ class EngineSequencer(wiring.Component):
             self.word.keep.eq(keep),
             self.word.results.eq(results),
         ]
+        if part.multiplies:
+            begins_second = (counters[1] != 0) & (counters[0] == 0)
+            m.d.sync += self.word.times_kept.eq(parameters.multiplies & begins_second)
         return ~keep | (hold == 0)
 
     def _addresses(self, m, found, starts):

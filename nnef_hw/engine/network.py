@@ -7,7 +7,7 @@ from typing import Any
 
 from nnef_hw.architecture import Port, port_labels
 from nnef_hw.devices import Device
-from nnef_hw.engine import conv, depthwise, gather, pool
+from nnef_hw.engine import conv, depthwise, gather, pairs, pool
 from nnef_hw.engine.conv import ConvLayer
 from nnef_hw.engine.layer import Call, Format, Image, Layer, Residual, lowers
 from nnef_hw.engine.pool import engine_table
@@ -15,10 +15,12 @@ from nnef_hw.engine.support import check_engine, find_move, find_tails, memory_i
 from nnef_hw.engine.tail import Tail
 from nnef_hw.errors import raise_all
 from nnef_hw.ir import Graph, HostStream, Node, StreamOrder, Trait
+from nnef_hw.numerics import AddRequant
+from nnef_hw.tflite_numerics import TfliteAddRequant
 
 __all__ = ["Loading", "Network", "lower"]
 
-LAYERS = (conv, depthwise, gather, pool)
+LAYERS = (conv, depthwise, gather, pairs, pool)
 """The modules that register how nodes become layers."""
 
 
@@ -191,13 +193,13 @@ def lower(graph: Graph, device: Device) -> Network:
             continue
         tensors[node.name] = node.name
         call = Call(graph, node, tensors)
-        if node.has(Trait.ARITHMETIC):
+        if _is_sum(node):
             _put_longer_last(call, layers)
         place = _last_reader(call, layers)
         if place is not None and node.has(Trait.TABLE) and layers[place].table is None:
             changed: dict[str, Any] = {"tensor": node.name, "table": engine_table(call)}
             layers[place] = replace(layers[place], **changed)
-        elif place is not None and node.has(Trait.ARITHMETIC) and _may_add(call, layers[place]):
+        elif place is not None and _is_sum(node) and _may_add(call, layers[place]):
             layers[place] = _fused(call, layers[place])
         else:
             layers.append(lowers[node.op](call))
@@ -225,6 +227,11 @@ def _port(name: str, graph: Graph, stream: HostStream, tensor: str) -> Port:
     qtype = graph.tensor(stream.tensor).qtype
     assert qtype is not None
     return Port(name, tensor, stream.image, qtype.bits, qtype.signed)
+
+
+def _is_sum(node: Node) -> bool:
+    """Whether a node adds or subtracts two tensors."""
+    return isinstance(node.attrs.get("requant"), AddRequant | TfliteAddRequant)
 
 
 def _may_add(call: Call, layer: Layer) -> bool:

@@ -57,6 +57,10 @@ def _luts(engine: Engine, device: Device) -> float:
         luts += _RESIDUAL_LUTS * CODE_BITS * engine.residual_bits
     if engine.maximum:
         luts += 5.0 * engine.word_bits
+    if engine.inverts:
+        luts += 2.0 * engine.word_bits
+    if engine.multiplies:
+        luts += 2.0 * engine.word_bits
     if not engine.in_dsp:
         luts += engine.multipliers * device.lut_multiplier
     fields = sum(engine.fields.values())

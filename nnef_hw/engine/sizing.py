@@ -140,6 +140,9 @@ def _fields(program: Program, weight_words: int, constant_words: int) -> tuple[d
         fields["gathers"] = 1
     if any(x.fields.get("packs") for x in run):
         fields["packs"] = 1
+    for name in ("multiplies", "inverts"):
+        if any(x.fields.get(name) for x in run):
+            fields[name] = 1
     if program.ports > 1:
         fields["port"] = _bits([program.ports - 1])
     for name in (

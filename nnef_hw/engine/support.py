@@ -133,7 +133,7 @@ def _problems(
     if node.has(Trait.ARITHMETIC):
         shapes = [graph.tensor(name).shape for name in (*node.inputs, node.name)]
         if any(graph.tensor(name).data is not None for name in node.inputs):
-            yield "a constant operand is not added yet", STREAM
+            yield "a constant operand is not computed yet", STREAM
         elif len(set(shapes)) > 1:
             yield "an operand is broadcast, which the engine does not do yet", STREAM
         elif not _has_factors(graph, node):

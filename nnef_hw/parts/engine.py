@@ -44,9 +44,9 @@ TABLES_FLAG = BEAT_BITS - 1
 SIGNED_FIELDS = ("own_factor", "other_factor", "offset")
 _RING_ROWS = 256
 _LATE = frozenset({
-    "by_lane", "maximum", "gathers", "packs", "adds", "shares", "rounds_once", "zero_point", "low",
-    "high",
-    "other", "sum_low", "sum_high", "own_factor", "other_factor", "offset", "looks_up", "table",
+    "by_lane", "maximum", "inverts", "gathers", "packs", "adds", "shares", "rounds_once",
+    "zero_point", "low", "high", "other", "sum_low", "sum_high", "own_factor", "other_factor",
+    "offset", "looks_up", "table",
 })  # fmt: skip
 LEVELS = 6
 """Loops of a layer; level 0 is the innermost."""
@@ -243,6 +243,16 @@ class Engine:
     def gathers(self) -> bool:
         """Whether there are layers of which every word that is read gives one code."""
         return "gathers" in self.fields
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether there are products of two tensors: codes that become weights."""
+        return "multiplies" in self.fields
+
+    @property
+    def inverts(self) -> bool:
+        """Whether there are least codes: greatest ones of codes that are inverted."""
+        return "inverts" in self.fields
 
     @property
     def packs(self) -> bool:

@@ -26,15 +26,6 @@ def builder():
     return builder
 
 
-def test_operators(builder, rng):
-    y = builder.conv("x", rng.normal(size=(4, 4, 1, 1)))
-    x = builder.op("mul", "x", y, name="product")
-    builder.conv(x, rng.normal(size=(2, 4, 1, 1)))
-    [text] = refused(builder)
-    assert text.startswith("net.nnef:2: mul 'product': the engine does not compute it yet")
-    assert "--arch streaming" in text
-
-
 def test_a_softmax_in_the_middle(builder, rng):
     x = builder.op("softmax", "x", name="soft", axes=[1])
     builder.conv(x, rng.normal(size=(2, 4, 1, 1)))

@@ -19,10 +19,14 @@ def planned(graph, rows=4, lanes=4, ring_words=0, board=BOARD):
 
 
 class EngineNetwork:
-    """A float graph in the making, of random operators; ``rng`` chooses."""
+    """A float graph in the making, of random operators; ``rng`` chooses.
 
-    def __init__(self, rng):
+    ``products`` are other operators of two tensors than sums.
+    """
+
+    def __init__(self, rng, products=()):
         self.rng = rng
+        self.products = products
         self.builder = GraphBuilder("net")
         self.shape = (int(rng.integers(1, 7)), int(rng.integers(2, 9)), int(rng.integers(1, 9)))
         self.name = self.builder.input("x", (1, *self.shape))
@@ -154,7 +158,7 @@ class EngineNetwork:
         if not others:
             self._filter(self.shape[0], self.shape[0], 1)
             return
-        op = ["add", "sub"][self.rng.integers(2)]
+        op = ["add", "sub", *self.products][self.rng.integers(2 + len(self.products))]
         operands = [self.name, others[self.rng.integers(len(others))]]
         if self.rng.random() < 0.5:
             operands.reverse()
