@@ -10,14 +10,13 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from nnef_hw.devices import Resources, Target
 from nnef_hw.errors import NnefHwError, UsageError
 from nnef_hw.ir import Graph
-from nnef_hw.numerics import QType
 from nnef_hw.parts.reader import Reader
 from nnef_hw.parts.stream import make_fifo
 
@@ -321,13 +320,10 @@ class Kept:
 
     Parameters
     ----------
-    formats
-        Formats of activations.
     layer_factor, sum_factor
         What :class:`.Scheme` calls ``largest_layer_factor`` and ``largest_sum_factor``.
     """
 
-    formats: Mapping[str, QType] = field(default_factory=dict)
     layer_factor: float = math.inf
     sum_factor: float = math.inf
 
@@ -399,17 +395,9 @@ class Architecture(ABC, Generic[P]):
             for station in plan.stations
         ]  # fmt: skip
 
-    def kept(self, plan: P, built: Graph, graph: Graph) -> Kept:
-        """Return what the quantization of a canonical graph must keep to run on a bitstream.
-
-        Parameters
-        ----------
-        plan, built
-            Plan and fixed graph of the bitstream.
-        graph
-            The graph, of other weights.
-        """
-        del plan, built, graph
+    def kept(self, plan: P) -> Kept:
+        """Return what the quantization of other weights must keep to run on a plan's bitstream."""
+        del plan
         return Kept()
 
     def retrained(self, plan: P, graph: Graph, *, free: bool) -> tuple[P, Graph]:

@@ -39,6 +39,8 @@ class SharedEngine(wiring.Component):
     feed : In(stream.Signature(16))
         Only if the program comes as a stream: the beats of :class:`.EngineFeed`, all instructions
         of a frame over and over.
+    tail_address, tail_data, tail_enable : Out
+        A beat of the tables of what stands behind it; only if there are any.
     """
 
     def __init__(
@@ -51,6 +53,11 @@ class SharedEngine(wiring.Component):
         ports = {**border_ports("i", In, sources), **border_ports("o", Out, targets)}
         if part.streamed:
             ports["feed"] = In(stream.Signature(BEAT_BITS))
+        if part.tail_beats:
+            ports |= {
+                "tail_address": Out(range(part.tail_beats)), "tail_data": Out(BEAT_BITS),
+                "tail_enable": Out(1),
+            }  # fmt: skip
         super().__init__(ports)
 
     @property
@@ -152,11 +159,20 @@ class SharedEngine(wiring.Component):
             m.d.comb += [tables.i.eq(result), tables.parameters.eq(parameters)]
             if part.streamed:
                 feed = m.submodules.feed
+                own = feed.table_address < part.table_memory.depth if part.tail_beats else 1
                 m.d.comb += [
-                    getattr(tables, f"write_{name}").eq(getattr(feed, f"table_{name}"))
-                    for name in ("address", "data", "enable")
+                    tables.write_address.eq(feed.table_address),
+                    tables.write_data.eq(feed.table_data),
+                    tables.write_enable.eq(feed.table_enable & own),
                 ]
             result = tables.o
+        if part.tail_beats:
+            feed, before_tails = m.submodules.feed, part.table_beats - part.tail_beats
+            m.d.comb += [
+                self.tail_address.eq(feed.table_address - before_tails),
+                self.tail_data.eq(feed.table_data),
+                self.tail_enable.eq(feed.table_enable & (feed.table_address >= before_tails)),
+            ]
         self._write(m, result, loader, codes)
         return m
 

@@ -44,9 +44,9 @@ class EngineFeed(wiring.Component):
     def __init__(self, part: Engine):
         self.part = part
         tables = {
-            "table_address": Out(range(part.table_memory.depth)), "table_data": Out(BEAT_BITS),
+            "table_address": Out(range(part.table_beats)), "table_data": Out(BEAT_BITS),
             "table_enable": Out(1),
-        } if part.tables else {}  # fmt: skip
+        } if part.table_beats else {}  # fmt: skip
         super().__init__({
             **tables,
             "i": In(stream.Signature(BEAT_BITS)),
@@ -99,7 +99,7 @@ class EngineFeed(wiring.Component):
         ]
 
         # What is left of the section, without the word that comes, and of that, without the beat.
-        beats = part.table_memory.depth if part.tables else 0
+        beats = part.table_beats
         left = Signal(range(max(part.ring_words, part.constant_words, beats)))
         stages = (*header, *(section.active for section in sections))
 
@@ -163,9 +163,9 @@ class EngineFeed(wiring.Component):
 
     def _tables(self, m, accept):
         """Return the section of all tables, if there are any: they are written once."""
-        if not self.part.tables:
+        if not self.part.table_beats:
             return ()
-        section = _Section("table", (self.part.table_memory,))
+        section = _Section("table", (None,))
         place, filled = Signal.like(self.table_address, name="table_place"), Signal()
         with m.If(section.complete):
             m.d.sync += place.eq(place + 1)

@@ -9,7 +9,18 @@ from nnef_hw.parts.softmax import QUOTIENT_BITS
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.stream import beat_layout
 
-__all__ = ["ExponentialLookup", "PixelSum", "Softmax"]
+__all__ = ["ExponentialLookup", "PixelSum", "Softmax", "table_ports"]
+
+
+def table_ports(part):
+    """Return the members by which a softmax gets its table, if that is written."""
+    if not part.is_written:
+        return {}
+    return {
+        "table_address": In(range(part.table_memory.depth)),
+        "table_data": In(part.exponential_bits),
+        "table_enable": In(1),
+    }
 
 
 class ExponentialLookup:
@@ -27,6 +38,8 @@ class ExponentialLookup:
         The codes; its read address is the user's business.
     code_shape : Shape
         Shape of a code.
+    writer : Component
+        Whose :func:`table_ports` write the table; None if these are the exponentials for ever.
 
     Attributes
     ----------
@@ -40,9 +53,15 @@ class ExponentialLookup:
         Whether no exponential is on its way.
     """
 
-    def __init__(self, m, part, table, codes, code_shape):
-        exponentials = TiledMemory(part.table_memory, words=table)
+    def __init__(self, m, part, table, codes, code_shape, writer=None):
+        exponentials = TiledMemory(part.table_memory, words=table, writable=writer is not None)
         m.submodules.table = exponentials
+        if writer is not None:
+            m.d.comb += [
+                exponentials.write_address.eq(writer.table_address),
+                exponentials.write_data.eq(writer.table_data),
+                exponentials.write_enable.eq(writer.table_enable),
+            ]
         self.read = Signal(name="read_code")
         self.maximum = Signal(code_shape, name="greatest_code")
         self.exponential = Signal(part.exponential_bits, name="exponential", reset_less=True)
@@ -73,8 +92,8 @@ class PixelSum:
         The softmax that it belongs to.
     table : list[int]
         The exponentials.
-    i : stream.Interface
-        Where the codes come from.
+    owner : Component
+        The softmax, with the codes that come at ``i``, and :func:`table_ports`.
     summand : function
         Function that tells what an exponential adds to the sum.
 
@@ -88,11 +107,14 @@ class PixelSum:
         Whether the pixel is the last of its frame.
     """
 
-    def __init__(self, m, part, table, i, *, summand=lambda exponential: exponential):
+    def __init__(self, m, part, table, owner, *, summand=lambda exponential: exponential):
+        i = owner.i
         code = i.payload.data[0]
         m.submodules.codes = self.codes = codes = TiledMemory(part.code_memory, writable=True)
         self.i = i
-        self.lookup = lookup = ExponentialLookup(m, part, table, codes, code.shape())
+        self.lookup = lookup = ExponentialLookup(
+            m, part, table, codes, code.shape(), owner if part.is_written else None
+        )
         self.exponential = lookup.exponential
         self.index = index = Signal(range(part.channels), name="index")
         self.maximum = Signal.like(code, name="maximum", reset_less=True)
@@ -162,27 +184,30 @@ class Softmax(wiring.Component):
     Parameters
     ----------
     table : list[int]
-        :func:`nnef_hw.numerics.exp_table`.
+        :func:`nnef_hw.numerics.exp_table`; not needed if it is written.
 
     Members
     -------
+    table_address, table_data, table_enable : In
+        An exponential is written; only if ``part.is_written``.
     i : In(stream.Signature(beat_layout))
     o : Out(stream.Signature(beat_layout))
     """
 
-    def __init__(self, part: parts.Softmax, *, table):
+    def __init__(self, part: parts.Softmax, *, table=()):
         self.part = part
         self.table = table
         codes = beat_layout(bits=part.bits, signed=part.signed, lanes=1)
         super().__init__({
             "i": In(stream.Signature(codes)),
             "o": Out(stream.Signature(beat_layout(bits=8, signed=False, lanes=1))),
+            **table_ports(part),
         })
 
     def elaborate(self, platform):
         m = Module()
         sum_bits = self.part.sum_bits
-        pixel = PixelSum(m, self.part, self.table, self.i)
+        pixel = PixelSum(m, self.part, self.table, self)
         remainder = Signal(sum_bits + QUOTIENT_BITS + 1, reset_less=True)
         divisor = Signal(sum_bits + QUOTIENT_BITS)
         quotient = Signal(QUOTIENT_BITS)

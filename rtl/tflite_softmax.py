@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw import parts
 from nnef_hw.parts.tflite_softmax import DROPPED_BITS, FRACTION_BITS, PRODUCTS
-from nnef_hw.rtl.softmax import PixelSum
+from nnef_hw.rtl.softmax import PixelSum, table_ports
 from nnef_hw.rtl.stream import beat_layout
 
 __all__ = ["TfliteSoftmax"]
@@ -29,21 +29,24 @@ class TfliteSoftmax(wiring.Component):
     Parameters
     ----------
     table : list[int]
-        :func:`nnef_hw.tflite_numerics.tflite_exp_table`.
+        :func:`nnef_hw.tflite_numerics.tflite_exp_table`; not needed if it is written.
 
     Members
     -------
+    table_address, table_data, table_enable : In
+        An exponential is written; only if ``part.is_written``.
     i : In(stream.Signature(beat_layout))
     o : Out(stream.Signature(beat_layout))
     """
 
-    def __init__(self, part: parts.TfliteSoftmax, *, table):
+    def __init__(self, part: parts.TfliteSoftmax, *, table=()):
         self.part = part
         self.table = table
         codes = beat_layout(bits=part.bits, signed=part.signed, lanes=1)
         super().__init__({
             "i": In(stream.Signature(codes)),
             "o": Out(stream.Signature(beat_layout(bits=8, signed=True, lanes=1))),
+            **table_ports(part),
         })
 
     def elaborate(self, platform):
@@ -51,7 +54,7 @@ class TfliteSoftmax(wiring.Component):
         shift_steps = self.part.shift_steps
         # An exponential without its low bits, the highest of which rounds.
         pixel = PixelSum(
-            m, self.part, self.table, self.i,
+            m, self.part, self.table, self,
             summand=lambda exponential: (exponential[DROPPED_BITS:]
                                          + exponential[DROPPED_BITS - 1]),
         )

@@ -9,8 +9,7 @@ from typing import Any
 from nnef_hw.architecture import Architecture
 from nnef_hw.devices import Device, Target
 from nnef_hw.errors import SampleError, UsageError
-from nnef_hw.ir import Graph, Quantization, Stage
-from nnef_hw.numerics import QType
+from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes import simplify
 from nnef_hw.passes.stream_time import StreamTime
 from nnef_hw.quantize import Budget, Scheme, equalize, quantize, search_widths
@@ -35,7 +34,6 @@ def fix_model(
     *,
     budget: Budget | None = None,
     progress: Progress | None = None,
-    formats: Mapping[str, QType] | None = None,
 ) -> tuple[Graph, Graph | None]:
     """Return the fixed graph of a model, and the canonical one it came from (None if fixed).
 
@@ -45,8 +43,6 @@ def fix_model(
         Budget of a search for widths of weights; None to use the scheme's widths.
     progress
         Called with the current work, its progress and its total.
-    formats
-        Formats that activations must have which nobody has chosen yet.
 
     Raises
     ------
@@ -69,14 +65,13 @@ def fix_model(
     canonical = graph if graph.stage == Stage.CANONICAL else simplify(graph)
     if scheme.equalize:
         canonical, scheme = equalize(canonical), replace(scheme, equalize=False)
-    wanted = _with_formats(canonical, formats or {})
     if samples is None:
         if budget is not None:
             raise SampleError(
                 "widths cannot be searched without samples",
                 remedy="give labelled inputs with --calibrate samples.npz",
             )
-        return quantize(wanted, None, scheme), canonical
+        return quantize(canonical, None, scheme), canonical
     seen = samples.calibration()
     if budget is not None:
         if len(samples) == 1:
@@ -86,9 +81,9 @@ def fix_model(
             )
         others = samples.split()[1]
         scheme = search_widths(
-            wanted, seen.inputs, (others.inputs, others.labels), scheme, budget, progress
+            canonical, seen.inputs, (others.inputs, others.labels), scheme, budget, progress
         )
-    return quantize(wanted, seen.inputs, scheme, progress), canonical
+    return quantize(canonical, seen.inputs, scheme, progress), canonical
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,20 +147,6 @@ def quantize_model(
         {name: taken[name].after(rows[name]) for name in taken},
         fixed,
     )
-
-
-def _with_formats(graph: Graph, formats: Mapping[str, QType]) -> Graph:
-    """Return the graph as if its author had given activations these formats."""
-    tensors = dict(graph.tensors)
-    for name, qtype in formats.items():
-        if tensors[name].quant is None:
-            args = {
-                "zero_point": qtype.zero_point, "scale": qtype.scale, "bits": qtype.bits,
-                "signed": qtype.signed, "symmetric": qtype.narrow,
-            }  # fmt: skip
-            quant = Quantization("zero_point_linear_quantize", args)
-            tensors[name] = replace(tensors[name], quant=quant)
-    return graph.replaced(tensors=tensors)
 
 
 def windows(

@@ -91,13 +91,13 @@ def compile_weights(
     architecture = base.architecture
     raise_all(architecture.problems(simple))
     chosen = not any(tensor.quant is not None for tensor in simple.tensors.values())
-    kept = architecture.kept(base.plan, base.fixed, simple)
+    kept = architecture.kept(base.plan)
     scheme = options.scheme
     if simple.stage != Stage.FIXED:
         scheme = replace(
             scheme, largest_layer_factor=kept.layer_factor, largest_sum_factor=kept.sum_factor
         )
-    fixed, canonical = fix_model(simple, samples, scheme, formats=kept.formats)
+    fixed, canonical = fix_model(simple, samples, scheme)
     is_free = chosen and canonical is not None
     plan, fixed = architecture.retrained(base.plan, fixed, free=is_free)
     return fixed, canonical, plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Module, Signal
+from amaranth import Cat, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -113,16 +113,41 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
             self._read(m, engine, restart)
         elif design.ring_words:
             wiring.connect(m, wiring.flipped(self.feed), engine.feed)
+        beats = 0
         for sink, result in zip(network.sinks, engine.outputs, strict=True):
             if sink.tail is not None:
-                part = sink.tail.part
-                component = part.build(**sink.tail.contents)
+                own = len(sink.tail.table_beats) if design.ring_words else 0
+                part = sink.tail.written if own else sink.tail.part
+                component = part.build(**({} if own else sink.tail.contents))
+                if own:
+                    self._write_table(m, engine, component, part, beats)
+                    beats += own
                 m.submodules[sink.instance] = WithReset(component, restart)
                 [operand] = part.operands(component)
                 wiring.connect(m, result, operand)
                 result = part.result(component)
             wiring.connect(m, result, wiring.flipped(getattr(self, sink.port.name)))
         return m
+
+    def _write_table(
+        self, m: Module, engine: SharedEngine, component: Any, part: Any, first: int
+    ) -> None:
+        """Let the table of a tail come from a beat of the engine's on."""
+        per_entry = -(-part.exponential_bits // BEAT_BITS)
+        place = Signal(range(per_entry * part.table_memory.depth), name="table_place")
+        comes = engine.tail_enable & (engine.tail_address >= first)
+        comes &= engine.tail_address < first + per_entry * part.table_memory.depth
+        m.d.comb += place.eq(engine.tail_address - first)
+        entry, data, complete = place, engine.tail_data, comes
+        if per_entry > 1:
+            lower = Signal(BEAT_BITS, name="lower_beat", reset_less=True)
+            with m.If(comes):
+                m.d.sync += lower.eq(engine.tail_data)
+            entry, data, complete = place[1:], Cat(lower, data), comes & place[0]
+        m.d.comb += [
+            component.table_address.eq(entry), component.table_data.eq(data),
+            component.table_enable.eq(complete),
+        ]  # fmt: skip
 
     def _read(self, m: Module, engine: SharedEngine, restart: Any) -> None:
         """Let the memory's image come over and over."""

@@ -81,8 +81,8 @@ class SharedArray(Architecture[EnginePlan]):
     def program(self, plan: EnginePlan) -> list[dict[str, Any]]:
         return list(list_program(plan.design))
 
-    def kept(self, plan: EnginePlan, built: Graph, graph: Graph) -> Kept:
-        return kept(plan.design, built, graph)
+    def kept(self, plan: EnginePlan) -> Kept:
+        return kept(plan.design)
 
     def retrained(self, plan: EnginePlan, graph: Graph, *, free: bool) -> tuple[EnginePlan, Graph]:
         if free:

@@ -9,7 +9,7 @@ from functools import cached_property
 from nnef_hw.engine.nest import Nest
 from nnef_hw.engine.program import Instruction, Program
 from nnef_hw.engine.sizing import size_engine
-from nnef_hw.parts.engine import CODE_BITS, LEVELS, QUANTITIES, TABLE_BEATS, Engine
+from nnef_hw.parts.engine import CODE_BITS, LEVELS, QUANTITIES, Engine
 from nnef_hw.parts.reader import Reader
 
 __all__ = ["Design"]
@@ -35,7 +35,7 @@ class Design(Program):
         return (
             2
             + engine.instruction_rows * len(engine.program_memories)
-            + instruction.tables * TABLE_BEATS
+            + instruction.table_beats
             + len(instruction.constants) * len(engine.constant_memories)
             + len(instruction.weights) * engine.weight_beats(instruction.weight_rows)
         )

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 from nnef_hw.engine.design import Design
-from nnef_hw.parts.engine import TABLE_BEATS
 from nnef_hw.parts.reader import Reader
 
 __all__ = ["Feed", "Source"]
@@ -121,7 +120,7 @@ class Feed:
             1, engine.instruction_rows * len(engine.program_memories), self._source
         )
         last = max(
-            self._source.take(instruction.tables * TABLE_BEATS, 0) if instruction.tables else rows,
+            self._source.take(instruction.table_beats, 0) if instruction.table_beats else rows,
             self._constants.fill(
                 len(instruction.constants), len(engine.constant_memories), self._source
             ),

@@ -69,20 +69,22 @@ def image_beats(design: Design) -> Iterator[int]:
     less one, above :data:`.COUNT_BITS`; how many such words, and in bit :data:`.TABLES_FLAG`
     whether all tables follow its rows; its rows, the constants, the words. Each of these is as many
     beats as it needs, the highest bits first. Of weights the upper rows of the array that need none
-    are left out. A beat of a table is two entries, the lower one first.
+    are left out. A beat of a table is two entries, the lower one first;
+    tables of what stands behind the engine follow, an entry in one beat or two.
     """
     engine, weights = design.engine, design.weights
     for instruction in design.instructions:
         beats = engine.weight_beats(instruction.weight_rows)
         yield len(instruction.constants) | max(0, beats - 1) << COUNT_BITS
-        yield len(instruction.weights) | bool(instruction.tables) << TABLES_FLAG
+        yield len(instruction.weights) | bool(instruction.table_beats) << TABLES_FLAG
         yield from _split(design.rows(instruction), len(engine.program_memories))
-        if instruction.tables:
+        if instruction.table_beats:
             entries = design.entries
             yield from (
                 low | high << CODE_BITS
                 for low, high in zip(entries[::2], entries[1::2], strict=True)
             )
+            yield from design.tail_beats
         constants = [design.constants[n] for n in instruction.constants]
         yield from _split(constants, len(engine.constant_memories))
         yield from _split([weights[n] for n in instruction.weights], beats)

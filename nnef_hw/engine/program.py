@@ -16,7 +16,14 @@ from nnef_hw.engine.nest import Nest, Part
 from nnef_hw.engine.network import Loading, Network
 from nnef_hw.engine.store import Store
 from nnef_hw.errors import TargetError
-from nnef_hw.parts.engine import CODE_BITS, RESIDUAL_CYCLES, RING_CONSTANTS, Engine, Kind
+from nnef_hw.parts.engine import (
+    CODE_BITS,
+    RESIDUAL_CYCLES,
+    RING_CONSTANTS,
+    TABLE_BEATS,
+    Engine,
+    Kind,
+)
 
 __all__ = ["Instruction", "Program"]
 
@@ -37,8 +44,8 @@ class Instruction:
         Which words of all weights, and which of all constants, it needs.
     weight_rows
         Rows of the array that need weights.
-    tables
-        How many functions by table come with it.
+    table_beats
+        Beats of tables that come with it.
     """
 
     kind: Kind
@@ -47,7 +54,7 @@ class Instruction:
     weights: range = range(0)
     constants: range = range(0)
     weight_rows: int = 0
-    tables: int = 0
+    table_beats: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,7 +273,7 @@ class Program:
                 "length": loading.length - 1, "lead": loading.lead,
                 "real": loading.lead + loading.real, "first_word": loading.window - 1,
                 "word_step": loading.step - 1, "pad": loading.pad,
-            }, tables=0 if n else self._sent_tables)  # fmt: skip
+            }, table_beats=0 if n else self._sent_beats)  # fmt: skip
         weight = constant = 0
         for layer, parts in zip(self.layers, self.parts, strict=True):
             scale = layer.scale
@@ -307,11 +314,18 @@ class Program:
         return {"port": n} if self.ports > 1 else {}
 
     @property
-    def _sent_tables(self) -> int:
-        """Functions that come with the program."""
+    def _sent_beats(self) -> int:
+        """Beats of tables that come with the program."""
         if not self.ring_words:
             return 0
-        return len(self.tables) if self.existing is None else self.existing.tables
+        tables = len(self.tables) if self.existing is None else self.existing.tables
+        return tables * TABLE_BEATS + len(self.tail_beats)
+
+    @cached_property
+    def tail_beats(self) -> list[int]:
+        """Tables of what stands behind the engine, as beats."""
+        tails = (sink.tail for sink in self.network.sinks)
+        return [beat for tail in tails if tail is not None for beat in tail.table_beats]
 
     def _weight_rows(self, layer: Layer) -> int:
         """Rows that need weights: all of which sums may move, if any do."""

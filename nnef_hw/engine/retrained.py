@@ -10,10 +10,9 @@ from nnef_hw.architecture import Kept, Port
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.layer import Layer
 from nnef_hw.engine.network import lower
-from nnef_hw.engine.support import find_tails
 from nnef_hw.errors import NnefHwError, UsageError
-from nnef_hw.ir import Graph, Node, StreamOrder, Trait
-from nnef_hw.numerics import AddRequant, QType, Requant, signed_bits
+from nnef_hw.ir import Graph, Node
+from nnef_hw.numerics import AddRequant, Requant, signed_bits
 from nnef_hw.parts.engine import QUANTITIES, SIGNED_FIELDS, Engine
 
 __all__ = ["differences", "fit_shifts", "kept", "retrained"]
@@ -33,18 +32,10 @@ _LOOKED_AT_LATER = frozenset({
 """What every number of the program is compared with."""
 
 
-def kept(design: Design, built: Graph, graph: Graph) -> Kept:
-    """Return what the quantization of a canonical graph must keep to run on a bitstream.
+def kept(design: Design) -> Kept:
+    """Return what the quantization must keep to run on a bitstream.
 
-    The format of the last node's operand, where this is looked up behind the engine; and factors
-    must not be larger than what its fields hold.
-
-    Parameters
-    ----------
-    design, built
-        The design of the bitstream, and its fixed graph.
-    graph
-        The canonical graph of other weights.
+    Factors must not be larger than what its fields hold.
     """
     engine = design.engine
     layer_factor = ((1 << engine.factor_bits) - 1) * _BELOW / (1 << engine.shift)
@@ -52,24 +43,7 @@ def kept(design: Design, built: Graph, graph: Graph) -> Kept:
     if engine.residual_bits:
         most = (1 << (engine.residual_bits - 1)) - 1
         sum_factor = most * _BELOW / (1 << engine.residual_shift)
-    return Kept(_kept_formats(design, built, graph), layer_factor, sum_factor)
-
-
-def _kept_formats(design: Design, built: Graph, graph: Graph) -> dict[str, QType]:
-    ends, was = (find_tails(g, StreamOrder(g)) for g in (graph, built))
-    formats = {}
-    for output, other, sink in zip(
-        graph.outputs, built.outputs, design.network.sinks, strict=False
-    ):
-        if sink.tail is None or not sink.tail.contents or output not in ends:
-            continue
-        name = ends[output].inputs[0]
-        while (node := graph.producer(name)) is not None and node.has(Trait.KEEPS_FORMAT):
-            name = node.inputs[0]
-        qtype = built.tensor(was[other].inputs[0]).qtype
-        assert qtype is not None
-        formats[name] = qtype
-    return formats
+    return Kept(layer_factor, sum_factor)
 
 
 def fit_shifts(graph: Graph, design: Design) -> Graph:
@@ -168,11 +142,8 @@ def differences(own: Design, built: Design) -> Iterator[str]:
             yield f"output {sink.tensor!r} has codes of another format"
         if (tail is None) != (was_tail is None):
             yield f"output {sink.tensor!r} has another last node"
-        elif tail is not None and was_tail is not None:
-            if tail.part != was_tail.part:
-                yield f"{tail.name!r} has another size or format"
-            elif tail.contents != was_tail.contents:
-                yield f"{tail.name!r} looks up another table, since its operand has another scale"
+        elif tail is not None and was_tail is not None and tail.part != was_tail.part:
+            yield f"{tail.name!r} has another size or format"
     yield from _sizes(own.engine, built.engine)
 
 

@@ -64,6 +64,7 @@ def size_engine(program: Program) -> Engine:
         weight_words=weight_words, constant_words=constant_words,
         instructions=len(program.instructions), fields=fields, ram=program.device.ram,
         ring_words=program.ring_words, tables=len(program.tables),
+        tail_beats=len(program.tail_beats) if program.ring_words else 0,
         single_port=program.banks is not None, same_fields=same,
     )  # fmt: skip
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nnef_hw.devices import Device
 from nnef_hw.ir import Graph, Node, stream_image
 from nnef_hw.ir.operators import PerOperator
 from nnef_hw.parts.argmax import Argmax
+from nnef_hw.parts.engine import BEAT_BITS
 from nnef_hw.parts.part import Part
-from nnef_hw.parts.softmax import Softmax
+from nnef_hw.parts.softmax import SerialSoftmax, Softmax
 from nnef_hw.parts.tflite_softmax import TfliteSoftmax
 from nnef_hw.tflite_numerics import TFLITE_SOFTMAX_QTYPE
 
@@ -49,6 +50,24 @@ class Tail:
     def name(self) -> str:
         """Name of what it computes."""
         return self.node.name
+
+    @property
+    def table_beats(self) -> Sequence[int]:
+        """Its table as beats of a program that comes as a stream, the lower bits first."""
+        if not isinstance(self.part, SerialSoftmax):
+            return ()
+        entries = [*self.contents["table"], *[0] * self.part.table_memory.depth]
+        return [
+            entry >> place & (1 << BEAT_BITS) - 1
+            for entry in entries[: self.part.table_memory.depth]
+            for place in range(0, self.part.exponential_bits, BEAT_BITS)
+        ]
+
+    @property
+    def written(self) -> Part:
+        """What computes it, with a table that comes so."""
+        part = self.part
+        return replace(part, is_written=True) if isinstance(part, SerialSoftmax) else part
 
 
 tails = PerOperator[Callable[[Graph, Node, Device, dict[str, Any]], Tail]]("engine tail")

@@ -101,6 +101,9 @@ class Engine:
         Whether it has maxima.
     tables
         Functions by table, of codes of 8 bits.
+    tail_beats
+        Beats of the tables of what stands behind it, which come with those functions if the program
+        comes as a stream.
     code_words, constant_words
         Depths of its memories of codes and of constants; the latter is the ring of those that
         pass, if the program comes as a stream.
@@ -140,6 +143,7 @@ class Engine:
     ram: BlockRam
     ring_words: int = 0
     tables: int = 0
+    tail_beats: int = 0
     single_port: bool = False
     residual_cycles: int = 1
     rounds_twice: bool = False
@@ -471,6 +475,11 @@ class Engine:
 
     def _delay(self, cycles: int) -> Tiling:
         return tile_memory(self.ram, 1 << cycles.bit_length(), self.fields["write"])
+
+    @property
+    def table_beats(self) -> int:
+        """Beats of all tables, which come with the first packet of a frame."""
+        return self.tables * TABLE_BEATS + self.tail_beats if self.streamed else 0
 
     @cached_property
     def table_memory(self) -> Tiling:

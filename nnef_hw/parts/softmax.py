@@ -60,6 +60,11 @@ class SoftmaxPart(Part):
 class SerialSoftmax(SoftmaxPart, Pipe):
     """One pixel at a time: all of its codes are taken, then its probabilities are given.
 
+    Parameters
+    ----------
+    is_written
+        Whether the table is written through ports, and not there from the beginning.
+
     Attributes
     ----------
     registers
@@ -67,6 +72,8 @@ class SerialSoftmax(SoftmaxPart, Pipe):
     """
 
     registers: ClassVar[int]
+
+    is_written: bool = False
 
     @property
     @abstractmethod

@@ -340,6 +340,21 @@ def test_tables_come_with_the_program(builder, fix, run_engine, stall):
     run_engine(plan, graph, frames=3, stall=stall)
 
 
+@pytest.mark.parametrize("rounding", [None, "tflite"])
+def test_tables_of_softmax_come_with_the_program(builder, fix, run_engine, rounding):
+    """Behind functions by table, an entry in one beat or in two; of two outputs."""
+    x = builder.input("x", (1, 5))
+    first = builder.op("linear", x, filters(builder, 6, 5), filters(builder, 1, 6))
+    second = builder.op("linear", builder.op("tanh", first), filters(builder, 3, 6), [[0.0] * 3])
+    ends = [builder.op("softmax", scores, axes=[1]) for scores in (first, second)]
+    graph = fix(builder.build(*ends).replaced(rounding=rounding))
+    plan = planned(graph, ring_words=32)
+    engine = plan.design.engine
+    assert (engine.tables, engine.tail_beats) == (1, 2 * 256 * (2 if rounding else 1))
+    assert plan.design.instructions[0].table_beats == engine.table_beats
+    run_engine(plan, graph, frames=3)
+
+
 @pytest.mark.parametrize(("ring_words", "stall"), [(0, 0.0), (32, 0.0), (32, 0.3)])
 def test_several_inputs_and_outputs(builder, fix, run_engine, ring_words, stall):
     """Of different formats and sizes; an output is read on, or has a last node of its own."""
