@@ -85,6 +85,16 @@ class ConvLayer(Layer):
         filters[:, :, lanes - codes :] = self.filters.reshape(len(self.filters), rows, codes)
         return replace(self, source=source, window=window, filters=filters)
 
+    def filled(self, lanes: int) -> ConvLayer:
+        """Return the same over an operand whose first word of a pixel is filled up, not its last.
+
+        What fills it are the codes before: they meet weights of 0.
+        """
+        fill = -self.source.channels % lanes
+        source = replace(self.source, channels=self.source.channels + fill)
+        filters = np.pad(self.filters, ((0, 0), (0, 0), (fill, 0)))
+        return replace(self, source=source, filters=filters)
+
     def _padded(self, shape: Shape) -> int:
         """Output channels in whole words."""
         return self.target.blocks(shape.lanes) * shape.lanes

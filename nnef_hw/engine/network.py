@@ -55,6 +55,12 @@ class Loading:
         return cls(image.pixels, length, 0, image.channels, lanes, lanes, 0)
 
     @classmethod
+    def filled(cls, image: Image, lanes: int) -> Loading:
+        """Return that of pixels whose first word is filled up with the codes before."""
+        window = image.channels - (image.blocks(lanes) - 1) * lanes
+        return cls(image.pixels, image.channels, 0, image.channels, window, lanes, 0)
+
+    @classmethod
     def packed(cls, layer: ConvLayer, lanes: int) -> Loading:
         """Return that of the operand of a layer whose windows have their rows in one word."""
         channels, columns = layer.source.channels, layer.window.kernel[1]
@@ -153,13 +159,19 @@ class Network:
             readers = [n for n, layer in enumerate(layers) if source.tensor in layer.operands]
             reader = layers[readers[0]] if readers else None
             is_sent = any(sink.tensor == source.tensor for sink in self.sinks)
-            if len(readers) == 1 and not is_sent and isinstance(reader, ConvLayer):
-                packed = reader.packed(lanes) if reader.operand == source.tensor else None
-                if packed is not None:
-                    loading = Loading.packed(reader, lanes)
-                    layers[readers[0]] = packed
+            is_alone = len(readers) == 1 and not is_sent
+            if is_alone and isinstance(reader, ConvLayer) and reader.operands == (source.tensor,):
+                loading, layers[readers[0]] = _loading(reader, source.image, lanes)
             loadings.append(loading)
         return tuple(loadings), tuple(layers)
+
+
+def _loading(layer: ConvLayer, image: Image, lanes: int) -> tuple[Loading, ConvLayer]:
+    """Return how the only layer that reads an input has it loaded, and that layer then."""
+    packed = layer.packed(lanes)
+    if packed is not None:
+        return Loading.packed(layer, lanes), packed
+    return Loading.filled(image, lanes), layer.filled(lanes)
 
 
 def lower(graph: Graph, device: Device) -> Network:

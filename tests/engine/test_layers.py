@@ -414,3 +414,23 @@ def test_words_follow_one_another(builder, fix, run_engine, ring_words):
     plan = planned(graph, ring_words=ring_words)
     assert plan.design.engine.packs
     run_engine(plan, graph)
+
+
+@pytest.mark.parametrize(("channels", "size"), [(3, 3), (6, 1), (1, 1)])
+def test_inputs_are_loaded_without_padding(builder, fix, run_engine, channels, size, rng):
+    """A convolution reads pixels whose first word is filled up with codes of the one before."""
+    x = builder.input("x", (1, channels, 4, 3))
+    builder.conv(x, rng.normal(size=(5, channels, size, size)), padding=size // 2)
+    graph = fix(builder.build())
+    plan = planned(graph)
+    assert [loading.cycles for loading in plan.design.loadings] == [12 * channels]
+    run_engine(plan, graph)
+
+
+def test_an_input_that_is_added_stays_as_it_is(builder, fix, run_engine, rng):
+    """The sum reads its words, too."""
+    x = builder.input("x", (1, 1, 4, 5))
+    y = builder.conv(x, rng.normal(size=(1, 1, 1, 3)), padding=[(0, 0), (1, 1)])
+    builder.op("add", x, y)
+    graph = fix(builder.build())
+    run_engine(planned(graph), graph)
