@@ -9,6 +9,7 @@ from nnef_hw.rtl.engine_array import EngineArray
 from nnef_hw.rtl.engine_border import EngineLoader, EngineSender, border_ports
 from nnef_hw.rtl.engine_codes import EngineCodes
 from nnef_hw.rtl.engine_feed import EngineFeed
+from nnef_hw.rtl.engine_resident import EngineResident
 from nnef_hw.rtl.engine_residual import EngineResidual, EngineSerialResidual
 from nnef_hw.rtl.engine_results import EngineRequantizer, EngineTables
 from nnef_hw.rtl.engine_sequencer import EngineSequencer
@@ -78,8 +79,8 @@ class SharedEngine(wiring.Component):
         m.submodules.array = array = EngineArray(part)
         m.submodules.loader = loader = EngineLoader(part, formats=self.sources)
         m.submodules.sender = sender = EngineSender(part, formats=self.targets)
-        places, words = (self._feed if part.streamed else self._memories)(m, sequencer)
         m.submodules.codes = codes = EngineCodes(part)
+        places, words = (self._feed if part.streamed else self._memories)(m, sequencer)
         parameters = sequencer.parameters
         sent = Signal()
         m.d.sync += sent.eq(sender.done)
@@ -179,7 +180,10 @@ class SharedEngine(wiring.Component):
     def _feed(self, m, sequencer):
         """Return the addresses of rows, constants and weights, and what is found there."""
         m.submodules.feed = feed = EngineFeed(self.part)
-        wiring.connect(m, wiring.flipped(self.feed), feed.i)
+        if self.part.residents:
+            self._residents(m, sequencer, feed)
+        else:
+            wiring.connect(m, wiring.flipped(self.feed), feed.i)
         m.d.comb += [
             sequencer.has_rows.eq(feed.has_rows),
             sequencer.has_all.eq(feed.has_all),
@@ -191,6 +195,21 @@ class SharedEngine(wiring.Component):
         return {name: getattr(feed, f"{name}_address") for name in names}, {
             name: getattr(feed, name) for name in names
         }
+
+    def _residents(self, m, sequencer, feed):
+        """Let packets of the program come from the memory of codes, too."""
+        m.submodules.resident = resident = EngineResident(self.part)
+        codes = m.submodules.codes
+        wiring.connect(m, wiring.flipped(self.feed), resident.i)
+        wiring.connect(m, resident.o, feed.i)
+        m.d.comb += [
+            resident.link_enable.eq(feed.link_enable),
+            resident.fill_enable.eq(feed.fill_enable),
+            resident.occupied.eq(sequencer.occupied),
+            codes.packet_address.eq(resident.address),
+            codes.packet_enable.eq(resident.read_enable),
+            resident.word.eq(codes.packet_data),
+        ]
 
     def _memories(self, m, sequencer):
         """Return the same, where memories hold all there is."""
@@ -219,8 +238,16 @@ class SharedEngine(wiring.Component):
         with m.If(result.valid | loader.step):
             code = Mux(loader.step, loader.code, result.code)
             m.d.sync += word.eq(Cat(word[CODE_BITS:], code))
+        write_enable, data = loader.enable | complete, word
+        write_address = Mux(loader.enable, loader.address, address)
+        if part.residents:
+            resident = m.submodules.resident
+            m.d.comb += resident.writes_soon.eq(result.valid & result.last)
+            write_enable |= resident.write_enable
+            write_address = Mux(resident.write_enable, resident.address, write_address)
+            data = Mux(resident.write_enable, resident.write_data, data)
         m.d.comb += [
-            codes.write_enable.eq(loader.enable | complete),
-            codes.write_address.eq(Mux(loader.enable, loader.address, address)),
-            codes.write_data.eq(word),
+            codes.write_enable.eq(write_enable),
+            codes.write_address.eq(write_address),
+            codes.write_data.eq(data),
         ]

@@ -28,6 +28,10 @@ class EngineCodes(wiring.Component):
         The word, a cycle later.
     write_address, write_data, write_enable : In
         What is written.
+    packet_address, packet_enable : In
+    packet_data : Out(lanes * 8)
+        A word of the program, a cycle later, in a bank that is neither written nor read then; only
+        if packets may stay here.
     other_address, other_enable : In
     other_data : Out(lanes * 8)
         The other word, a cycle later, and from then on unless tensors are added bit by bit; only
@@ -42,6 +46,11 @@ class EngineCodes(wiring.Component):
             "write_address": In(address), "write_data": In(part.word_bits),
             "write_enable": In(1),
         }  # fmt: skip
+        if part.residents:
+            members |= {
+                "packet_address": In(address), "packet_enable": In(1),
+                "packet_data": Out(part.word_bits),
+            }  # fmt: skip
         if part.residual_bits:
             members |= {
                 "other_address": In(address), "other_enable": In(1),
@@ -102,13 +111,18 @@ class EngineCodes(wiring.Component):
                 here.eq(writing & (write_address[-1] == bank)),
                 other.eq(others & (other_address[-1] == bank)),
             ]
+            read_address = self.read_address
+            if self.part.residents:
+                packet = Signal(name=f"packet{bank}")
+                m.d.comb += packet.eq(self.packet_enable & (self.packet_address[-1] == bank))
+                read_address = Mux(packet, self.packet_address, read_address)
             parts = []
             for column in range(self.part.word_bits // width):
                 memory = SinglePortMemory(depth=depth, width=width)
                 m.submodules[f"bank{bank}_{column}"] = memory
                 m.d.comb += [
                     memory.address.eq(Mux(here, write_address,
-                                          Mux(other, other_address, self.read_address))),
+                                          Mux(other, other_address, read_address))),
                     memory.write_enable.eq(here),
                     memory.read_enable.eq(~here),
                     memory.write_data.eq(write_data.word_select(column, width)),
@@ -122,6 +136,9 @@ class EngineCodes(wiring.Component):
             return Mux(bank, found[1], found[0])
 
         m.d.comb += self.read_data.eq(chosen(self.read_address, "read_bank"))
+        if self.part.residents:
+            # All of a packet is in one bank.
+            m.d.comb += self.packet_data.eq(Mux(self.packet_address[-1], found[1], found[0]))
         if self.part.residual_bits:
             word = chosen(other_address, "other_bank")
         if self.part.residual_bits and self.part.residual_cycles == 1:

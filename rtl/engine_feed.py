@@ -6,7 +6,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.parts.engine import BEAT_BITS, COUNT_BITS, TABLES_FLAG, Engine
+from nnef_hw.parts.engine import BEAT_BITS, COUNT_BITS, FILL_FLAG, TABLES_FLAG, Engine
 from nnef_hw.rtl.memory import TiledMemory
 
 __all__ = ["EngineFeed"]
@@ -23,7 +23,11 @@ class EngineFeed(wiring.Component):
     ends, one cycle late: by then the word that was read last has been. Results still need its
     constants; so not all of their memory is filled ahead.
 
-    Golden model: :func:`nnef_hw.engine.image.image_beats`.
+    Where packets may stay in the memory of codes, a packet ends with the beat that tells where the
+    next one is; and with :data:`.FILL_FLAG` in its second beat, that beat follows at once, and then
+    so many words, of ``part.resident_beats`` beats each, that are written there.
+
+    Golden model: :func:`nnef_hw.engine.image.frame_beats`.
 
     Members
     -------
@@ -39,6 +43,9 @@ class EngineFeed(wiring.Component):
         How many of each it has; in the cycle after ``end``.
     table_address, table_data, table_enable : Out
         A beat of tables is written; only if there are any.
+    link_enable, fill_enable : Out(1)
+        The beat that is taken tells where a packet is, or belongs to a word that is written; only
+        if packets may stay in the memory of codes.
     """
 
     def __init__(self, part: Engine):
@@ -47,8 +54,10 @@ class EngineFeed(wiring.Component):
             "table_address": Out(range(part.table_beats)), "table_data": Out(BEAT_BITS),
             "table_enable": Out(1),
         } if part.table_beats else {}  # fmt: skip
+        links = {"link_enable": Out(1), "fill_enable": Out(1)} if part.residents else {}
         super().__init__({
             **tables,
+            **links,
             "i": In(stream.Signature(BEAT_BITS)),
             "row_address": In(range(part.slots * part.instruction_stride)),
             "constant_address": In(range(part.constant_words)),
@@ -76,7 +85,11 @@ class EngineFeed(wiring.Component):
         weight = self._circular(m, "weight", accept, column)
         weight.last = Signal.like(column, name="last_beat")
         table = self._tables(m, accept)
-        sections = rows, constant, weight, *table
+        link, fill = (), ()
+        if part.residents:
+            link = (Signal(name="takes_link"),)
+            fill = (_Section("fill", (None,) * part.resident_beats),)
+        sections = rows, constant, weight, *table, *fill
         packet_ends, ended = Signal(), Signal()
         m.d.sync += ended.eq(self.end)
         self._count(m, "has_rows", rows.ends)
@@ -89,11 +102,11 @@ class EngineFeed(wiring.Component):
             self._room(
                 m, weight, weight.complete, part.ring_words, Mux(ended, self.weights, 0)
             ),
-            *(Const(1) for _ in table),
+            *(Const(1) for _ in (*table, *fill)),
         )  # fmt: skip
         takes = (section.active & free for section, free in zip(sections, room, strict=True))
         m.d.comb += [
-            has_room.eq(Cat(*header, *takes).any()),
+            has_room.eq(Cat(*header, *link, *takes).any()),
             self.i.ready.eq(has_room),
             accept.eq(self.i.valid & has_room),
         ]
@@ -101,7 +114,7 @@ class EngineFeed(wiring.Component):
         # What is left of the section, without the word that comes, and of that, without the beat.
         beats = part.table_beats
         left = Signal(range(max(part.ring_words, part.constant_words, beats)))
-        stages = (*header, *(section.active for section in sections))
+        stages = (*header, *link, *(section.active for section in sections))
 
         def go_on(stage, section=None, count=0):
             """Return what begins another stage: a section of so many words, or the header."""
@@ -146,8 +159,28 @@ class EngineFeed(wiring.Component):
                     otherwise = m.Elif
                 with m.Else() if others else nullcontext():
                     m.d.comb += packet_ends.eq(1)
-                    m.d.sync += go_on(header[0])
+                    m.d.sync += go_on(link[0] if link else header[0])
+        if part.residents:
+            self._link(m, link[0], fill[0], accept, weights, go_on, header)
         return m
+
+    def _link(self, m, link, fill, accept, words, go_on, header):
+        """Tell what is behind an instruction: where the next one is; or words that are written."""
+        filling = Signal()
+        m.d.comb += [
+            self.link_enable.eq(link & accept),
+            self.fill_enable.eq(fill.active & accept),
+        ]
+        with m.If(header[1] & accept):
+            m.d.sync += filling.eq(self.i.payload[FILL_FLAG])
+            with m.If(self.i.payload[FILL_FLAG]):
+                m.d.sync += go_on(link)
+        with m.If(link & accept):
+            m.d.sync += go_on(header[0])
+            with m.If(filling):
+                m.d.sync += go_on(fill.active, fill, words - 1)
+        with m.If(fill.ends):
+            m.d.sync += go_on(header[0])
 
     def _rows(self, m, accept, column):
         """Memory of the program: the rows of an instruction, then the next slot."""

@@ -77,6 +77,9 @@ class EngineSequencer(wiring.Component):
         that is read (``part.shares``).
     end : Out(1)
         An instruction ends: nothing of it is issued any more.
+    occupied : Out(2)
+        Of each bank of codes, whether there may be no time to read packets of the program from it
+        in two cycles from now on; only if these may stay there (``part.residents``).
     """
 
     def __init__(self, part: Engine):
@@ -95,6 +98,7 @@ class EngineSequencer(wiring.Component):
             "has_all": In(1),
             "end": Out(1),
             **({"other_soon": In(1)} if part.shares else {}),
+            **({"occupied": Out(2)} if part.residents else {}),
         })
 
     def elaborate(self, platform):
@@ -155,7 +159,25 @@ class EngineSequencer(wiring.Component):
             ]
         m.d.sync += self.word.valid.eq(issue)
         self._addresses(m, self.row, starts)
+        if part.residents:
+            self._occupied(m, running, issue & is_final, remaining)
         return m
+
+    def _occupied(self, m, running, ends, remaining):
+        """Tell which banks an instruction reads; both while sums of two tensors may be made."""
+        parameters = self.parameters
+        ran, sums = Signal(), Const(0)
+        m.d.sync += ran.eq(running)
+        if self.part.residual_bits:
+            adding = Signal()
+            with m.If(ends & parameters.adds):
+                m.d.sync += adding.eq(1)
+            with m.Elif(remaining <= 1):
+                m.d.sync += adding.eq(0)
+            sums = adding | (running | ran) & parameters.adds
+        m.d.comb += self.occupied.eq(
+            Cat((running | ran) & (parameters.bank == bank) | sums for bank in range(2))
+        )
 
     def _starts(self, m, end):
         """Return where every quantity begins: weights and constants where they came to."""

@@ -16,7 +16,8 @@ class FlashReader(wiring.Component):
     """Give the words of an image; golden model: its bytes as little-endian 16-bit words.
 
     After a reset it wakes the chip, reads its ID and, for four lines, sets the volatile QE bit.
-    Each ``start`` then is one read command, from the image's first word to its last. While the
+    Each ``start`` then is one read command, from the image's first word to its last; all but the
+    first one leave out the words that come once. While the
     queue has no room for a further word, the chip stays selected and its clock pauses.
     :class:`.FlashWords` tells the cycle of every word.
 
@@ -57,8 +58,12 @@ class FlashReader(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         part = self.part
-        waiting, reading = len(part.startup), len(part.startup) + 1 + len(part.command)
         states = part.program
+        waiting = len(part.startup)
+        rounds = [waiting]
+        if part.once:
+            rounds.append((waiting + len(states)) // 2)
+        reading = [place + 1 + len(part.command) for place in rounds]
 
         step = Signal(range(len(states)))
         known = Signal()
@@ -67,16 +72,16 @@ class FlashReader(wiring.Component):
         at_words = Signal()
         pulsed = Signal()
         m.d.comb += [
-            at_wait.eq(step == waiting),
-            at_words.eq(step == reading),
+            at_wait.eq(Cat(step == place for place in rounds).any()),
+            at_words.eq(Cat(step == place for place in reading).any()),
             self.idle.eq(at_wait & known),
         ]
         with m.If(step == len(states) - 1):
-            m.d.sync += step.eq(waiting)
+            m.d.sync += step.eq(rounds[-1])
         with m.Elif(Mux(at_wait, known & self.start, ~at_words | finished)):
             m.d.sync += step.eq(step + 1)
 
-        pulse, last = self._words(m, at_wait, at_words, finished)
+        pulse, last = self._words(m, step == rounds[-1], at_words, finished)
         m.d.sync += pulsed.eq(pulse)
         keep = self._pins(m, states, step, pulsed)
         shifted = self._shift(m, keep, pulsed)
@@ -103,8 +108,12 @@ class FlashReader(wiring.Component):
         m.d.comb += self.id.eq(shifted)
         return m
 
-    def _words(self, m, at_wait, at_words, finished):
-        """Begin a word's pulses when the queue has room for it."""
+    def _words(self, m, is_again, at_words, finished):
+        """Begin a word's pulses when the queue has room for it.
+
+        Words that come once have been begun when the reader waits to read again; from a reset to
+        the first read none has.
+        """
         part = self.part
         room = Signal(range(part.depth + 1), init=part.depth)
         # counts up, since a counter that is loaded takes its carry chain apart on an iCE40
@@ -126,8 +135,8 @@ class FlashReader(wiring.Component):
             m.d.sync += room.eq(Mux(taken, room + 1, room - 1))
         with m.If(pulse):
             m.d.sync += position.eq(position + 1)
-        with m.If(at_wait):
-            m.d.sync += begun.eq(0)
+        with m.If(is_again):
+            m.d.sync += begun.eq(part.once)
         with m.Elif(begins):
             m.d.sync += begun.eq(begun + 1)
         return pulse, last

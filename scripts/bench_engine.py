@@ -26,6 +26,7 @@ from nnef_hw.engine.design import Design
 from nnef_hw.engine.layer import Shape
 from nnef_hw.engine.network import lower
 from nnef_hw.engine.plan import EnginePlan
+from nnef_hw.engine.residency import with_residents
 from nnef_hw.engine.store import Store, stores
 from nnef_hw.frontend import load, save
 from nnef_hw.ir import Graph
@@ -99,7 +100,7 @@ def _sized(graph: Graph, size: Shape) -> EnginePlan:
 
 def _from_memory(graph: Graph, board: Board, size: Shape, store: Store) -> EnginePlan:
     design = Design(lower(graph, board.device), size, board.device, RING_WORDS, store)
-    return EnginePlan.of(design, board, store.clock_mhz)
+    return EnginePlan.of(with_residents(design), board, store.clock_mhz)
 
 
 def _measure(plan: EnginePlan, graph: Graph, samples: Samples) -> list[str]:
@@ -112,7 +113,7 @@ def _measure(plan: EnginePlan, graph: Graph, samples: Samples) -> list[str]:
             path.write_text(image_text(stored))
             verilog, top = with_memories(verilog, plan, top, path)
             stalled = sum(span.stalled for span in plan.spans)
-            moved = [f"{2 * stored.words:,}", f"{stalled:,}", stored.read]
+            moved = [f"{2 * plan.design.frame_words:,}", f"{stalled:,}", stored.read]
         run = run_rtl(verilog, plan, graph, codes, top=top)
     expected = run_fixed(graph, codes)
     is_exact = all((run.codes[name] == found).all() for name, found in expected.items())

@@ -64,6 +64,7 @@ class SharedArray(Architecture[EnginePlan]):
             lower(graph, device), Shape(value["rows"], value["lanes"]), device,
             0 if memory is None else memory["ring"],
             None if memory is None else find_store(memory),
+            resident=() if memory is None else tuple(memory.get("resident", ())),
         )  # fmt: skip
         if "bitstream" in value:
             kept = value["bitstream"]

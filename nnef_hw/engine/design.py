@@ -6,13 +6,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from nnef_hw.blockram import SPRAM_SHAPE
 from nnef_hw.engine.nest import Nest
 from nnef_hw.engine.program import Instruction, Program
 from nnef_hw.engine.sizing import size_engine
 from nnef_hw.parts.engine import CODE_BITS, LEVELS, QUANTITIES, Engine
 from nnef_hw.parts.reader import Reader
 
-__all__ = ["Design"]
+__all__ = ["FILL_HEADER_BEATS", "Design"]
+
+FILL_HEADER_BEATS = 3
+"""Beats in front of words that are written to the memory of codes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,12 +26,77 @@ class Design(Program):
     @cached_property
     def reader(self) -> Reader | None:
         """What brings the program, if it comes as a stream from a memory of the board."""
-        return None if self.store is None else self.store.reader(self.image_words, self.device)
+        if self.store is None:
+            return None
+        return self.store.reader(self.image_words, self.device, self.fill_words)
 
     @cached_property
     def image_words(self) -> int:
-        """Beats of the program as a stream (:mod:`nnef_hw.engine.image`)."""
-        return sum(map(self.packet_words, self.instructions))
+        """Beats of the program as a stream (:mod:`nnef_hw.engine.image`), and what comes once."""
+        return self.fill_words + self.frame_words
+
+    @cached_property
+    def frame_words(self) -> int:
+        """Beats that come in every frame."""
+        packets = enumerate(self.instructions)
+        return sum(self.packet_words(x) for n, x in packets if n not in self.resident)
+
+    @cached_property
+    def fills(self) -> tuple[tuple[int, range, int], ...]:
+        """What is written to the memory of codes before the first frame.
+
+        An instruction, which words of its packet, and where the first of these goes; no more of
+        them than the ring has words.
+        """
+        found = []
+        for n, place in self.resident_places.items():
+            words = self.resident_words(self.instructions[n])
+            for first in range(0, words, self.ring_words):
+                some = range(first, min(first + self.ring_words, words))
+                found.append((n, some, place + first))
+        return tuple(found)
+
+    @cached_property
+    def fill_words(self) -> int:
+        """Beats of them."""
+        beats = self.engine.resident_beats
+        return sum(FILL_HEADER_BEATS + beats * len(words) for _, words, _ in self.fills)
+
+    def resident_words(self, instruction: Instruction) -> int:
+        """Return the words of codes that its packet takes."""
+        return -(-self.packet_words(instruction) // self.engine.resident_beats)
+
+    @cached_property
+    def free_words(self) -> tuple[int, int]:
+        """Words of each bank that no tensor ever takes: the last ones."""
+        depth, _ = SPRAM_SHAPE
+        ends = [0, depth]
+        for stay in self.stays:
+            end = self.places[stay.tensor] + stay.words
+            bank = self.places[stay.tensor] // depth
+            ends[bank] = max(ends[bank], end)
+        return depth - ends[0], 2 * depth - ends[1]
+
+    def resident_bank(self, n: int) -> int:
+        """Return the bank in which the packet of an instruction may stay.
+
+        That which the instruction before does not read: while this runs, the packet comes.
+        """
+        return 1 - self.instructions[n - 1].fields["bank"]
+
+    @cached_property
+    def resident_places(self) -> Mapping[int, int]:
+        """First words of the packets that stay in the memory of codes, by instruction."""
+        depth, _ = SPRAM_SHAPE
+        left = list(self.free_words) if self.resident else []
+        found = {}
+        for n in self.resident:
+            bank = self.resident_bank(n)
+            found[n] = (bank + 1) * depth - left[bank]
+            left[bank] -= self.resident_words(self.instructions[n])
+            if left[bank] < 0:
+                raise ValueError(f"there is no room for the packet of instruction {n}")
+        return found
 
     def packet_words(self, instruction: Instruction) -> int:
         """Return the beats of an instruction and of what it needs."""
@@ -38,6 +107,7 @@ class Design(Program):
             + instruction.table_beats
             + len(instruction.constants) * len(engine.constant_memories)
             + len(instruction.weights) * engine.weight_beats(instruction.weight_rows)
+            + engine.residents
         )
 
     @property
@@ -45,9 +115,12 @@ class Design(Program):
         """Bytes of the stream per frame by the name of the layer; nothing if there is none."""
         if not self.ring_words:
             return {}
-        instructions = iter(self.instructions[len(self.network.sources) :])
+        packets = enumerate(self.instructions)
+        sizes = iter([0 if n in self.resident else self.packet_words(x) for n, x in packets])
+        for _ in self.network.sources:
+            next(sizes)
         return {
-            layer.name: 2 * sum(self.packet_words(next(instructions)) for _ in parts)
+            layer.name: 2 * sum(next(sizes) for _ in parts)
             for layer, parts in zip(self.layers, self.parts, strict=True)
         }
 

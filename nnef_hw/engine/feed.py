@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from nnef_hw.blockram import SPRAM_SHAPE
 from nnef_hw.engine.design import Design
+from nnef_hw.engine.program import Instruction
+from nnef_hw.parts.engine import Kind
 from nnef_hw.parts.reader import Reader
 
 __all__ = ["Feed", "Source"]
@@ -48,6 +53,62 @@ class _Memory(Source):
             last = self._words.take_all(count, wanted)
             beats -= count
         return last
+
+
+class _Busy(NamedTuple):
+    """Cycles in which no packet's word begins to be read: of one bank, or of both (None)."""
+
+    bank: int | None
+    begin: int
+    end: int
+
+
+class _Resident(Source):
+    """A packet in the memory of codes: a word every two cycles, while its bank is free.
+
+    A word takes two cycles from ``begin`` on, since in one of them the bank may be written, and is
+    there in the next one. The word behind it begins when its first beat is taken.
+
+    Parameters
+    ----------
+    begin
+        First cycle in which a word can be read.
+    busy
+        When the bank is not free.
+    """
+
+    def __init__(self, begin: int, busy: Sequence[_Busy]) -> None:
+        self._begin = begin
+        self._busy = busy
+        self._last = begin - 1
+        self._is_second = False
+
+    def take(self, beats: int, wanted: int) -> int:
+        while beats:
+            if self._is_second:
+                self._last = max(self._last + 1, wanted)
+                self._is_second, beats = False, beats - 1
+                continue
+            begin, until = self._free(self._begin)
+            first = max(begin + 2, self._last + 1, wanted)
+            if first == begin + 2 and beats > 1:
+                # As many words as can begin, one behind the other.
+                words = beats // 2 if until is None else min(beats // 2, (until - begin + 1) // 2)
+                self._begin, self._last = begin + 2 * words, begin + 2 * words + 1
+                beats -= 2 * words
+            else:
+                self._begin = self._last = first
+                self._is_second, beats = True, beats - 1
+        return self._last
+
+    def _free(self, cycle: int) -> tuple[int, int | None]:
+        """Return the first free cycle from one on, and the one in which that ends."""
+        for busy in self._busy:
+            if busy.begin <= cycle <= busy.end:
+                cycle = busy.end + 1
+            elif busy.begin > cycle:
+                return cycle, busy.begin
+        return cycle, None
 
 
 _FREED = 2
@@ -102,6 +163,11 @@ class Feed:
             return
         engine = design.engine
         self._source = Source.of(design.reader)
+        self._last = -1
+        self._begin = 0
+        self._busy: list[_Busy] = []
+        if design.fill_words:
+            self._last = self._source.take(design.fill_words, 0)
         self._slots = _Ring(engine.slots)
         self._constants = _Ring(engine.constants_ahead)
         self._weights = _Ring(engine.ring_words)
@@ -115,26 +181,46 @@ class Feed:
         if not engine.streamed:
             return 0, 0
         instruction = self._design.instructions[self._next]
-        self._source.take(2, 0)
-        rows = self._slots.fill(
-            1, engine.instruction_rows * len(engine.program_memories), self._source
-        )
+        source = self._origin()
+        source.take(2, self._last + 1)
+        rows = self._slots.fill(1, engine.instruction_rows * len(engine.program_memories), source)
         last = max(
-            self._source.take(instruction.table_beats, 0) if instruction.table_beats else rows,
+            source.take(instruction.table_beats, 0) if instruction.table_beats else rows,
             self._constants.fill(
-                len(instruction.constants), len(engine.constant_memories), self._source
+                len(instruction.constants), len(engine.constant_memories), source
             ),
             self._weights.fill(
-                len(instruction.weights), engine.weight_beats(instruction.weight_rows),
-                self._source,
+                len(instruction.weights), engine.weight_beats(instruction.weight_rows), source
             ),
         )  # fmt: skip
+        self._last = source.take(1, 0) if engine.residents else last
         return rows + 1, last + 1
+
+    def _origin(self) -> Source:
+        """Return where the next packet comes from."""
+        place = self._design.resident_places.get(self._next)
+        if place is None:
+            return self._source
+        bank = place // SPRAM_SHAPE[0]
+        self._busy = [busy for busy in self._busy if busy.end > self._last]
+        return _Resident(self._last + 1, [x for x in self._busy if x.bank in {bank, None}])
+
+    def begin(self, cycle: int) -> None:
+        """Begin the instruction in this cycle."""
+        self._begin = cycle
+
+    def _occupied(self, instruction: Instruction, end: int) -> _Busy:
+        """Return when an instruction leaves no time to read packets."""
+        if instruction.kind == Kind.RUN and instruction.fields.get("adds"):
+            return _Busy(None, self._begin + 1, end + self._design.engine.drain(adds=True))
+        return _Busy(instruction.fields["bank"], self._begin + 1, end + 1)
 
     def end(self, cycle: int) -> None:
         """End the instruction in this cycle."""
         instruction = self._design.instructions[self._next]
         self._next = (self._next + 1) % len(self._design.instructions)
+        if self._design.engine.residents:
+            self._busy.append(self._occupied(instruction, cycle))
         if self._design.engine.streamed:
             self._slots.free(1, cycle)
             self._constants.free(len(instruction.constants), cycle)

@@ -7,10 +7,17 @@ from dataclasses import dataclass
 
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.store import Store
-from nnef_hw.parts.engine import BEAT_BITS, CODE_BITS, COUNT_BITS, TABLES_FLAG
+from nnef_hw.parts.engine import (
+    BEAT_BITS,
+    CODE_BITS,
+    COUNT_BITS,
+    FILL_FLAG,
+    RESIDENT_FLAG,
+    TABLES_FLAG,
+)
 from nnef_hw.parts.reader import Reader
 
-__all__ = ["ProgramImage", "image_beats", "image_bytes"]
+__all__ = ["ProgramImage", "fill_beats", "frame_beats", "image_bytes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +55,7 @@ class ProgramImage:
 
     @property
     def words(self) -> int:
-        """Words of 16 bits that are read."""
+        """Words of 16 bits, of which those come once that are kept on the chip."""
         return self.design.image_words
 
     @property
@@ -62,37 +69,67 @@ class ProgramImage:
         return self.memory.padded(image_bytes(self.design))
 
 
-def image_beats(design: Design) -> Iterator[int]:
-    """Yield the beats of 16 bits that a streamed engine takes per frame.
+def fill_beats(design: Design) -> Iterator[int]:
+    """Yield the beats that a streamed engine takes once: packets that stay in the memory of codes.
+
+    In pieces of three beats, 0, how many words there are, with bit :data:`.FILL_FLAG`, and where
+    the first one goes, and then the words, the lowest bits first.
+    """
+    width = design.engine.resident_beats
+    packets: dict[int, list[int]] = {}
+    for n, words, place in design.fills:
+        if n not in packets:
+            packet = list(_packet(design, n))
+            packets[n] = packet + [0] * (-len(packet) % width)
+        yield from (0, len(words) | 1 << FILL_FLAG, place)
+        yield from packets[n][width * words.start : width * words.stop]
+
+
+def frame_beats(design: Design) -> Iterator[int]:
+    """Yield the beats that a streamed engine takes per frame: packets, but those that stay."""
+    for n in range(len(design.instructions)):
+        if n not in design.resident:
+            yield from _packet(design, n)
+
+
+def _packet(design: Design, n: int) -> Iterator[int]:
+    """Yield the beats of 16 bits of an instruction.
 
     A packet per instruction: how many constants it needs, with the beats of a word of its weights,
     less one, above :data:`.COUNT_BITS`; how many such words, and in bit :data:`.TABLES_FLAG`
     whether all tables follow its rows; its rows, the constants, the words. Each of these is as many
     beats as it needs, the highest bits first. Of weights the upper rows of the array that need none
-    are left out. A beat of a table is two entries, the lower one first;
-    tables of what stands behind the engine follow, an entry in one beat or two.
+    are left out. A beat of a table is two entries, the lower one first; tables of what stands
+    behind the engine follow, an entry in one beat or two. Where packets may stay in the memory of
+    codes, a last beat tells where the next one is: with bit :data:`.RESIDENT_FLAG` there, from the
+    word on that the other bits are.
     """
-    engine, weights = design.engine, design.weights
-    for instruction in design.instructions:
-        beats = engine.weight_beats(instruction.weight_rows)
-        yield len(instruction.constants) | max(0, beats - 1) << COUNT_BITS
-        yield len(instruction.weights) | bool(instruction.table_beats) << TABLES_FLAG
-        yield from _split(design.rows(instruction), len(engine.program_memories))
-        if instruction.table_beats:
-            entries = design.entries
-            yield from (
-                low | high << CODE_BITS
-                for low, high in zip(entries[::2], entries[1::2], strict=True)
-            )
-            yield from design.tail_beats
-        constants = [design.constants[n] for n in instruction.constants]
-        yield from _split(constants, len(engine.constant_memories))
-        yield from _split([weights[n] for n in instruction.weights], beats)
+    engine, weights, instruction = design.engine, design.weights, design.instructions[n]
+    beats = engine.weight_beats(instruction.weight_rows)
+    yield len(instruction.constants) | max(0, beats - 1) << COUNT_BITS
+    yield len(instruction.weights) | bool(instruction.table_beats) << TABLES_FLAG
+    yield from _split(design.rows(instruction), len(engine.program_memories))
+    if instruction.table_beats:
+        entries = design.entries
+        yield from (
+            low | high << CODE_BITS for low, high in zip(entries[::2], entries[1::2], strict=True)
+        )
+        yield from design.tail_beats
+    constants = [design.constants[n] for n in instruction.constants]
+    yield from _split(constants, len(engine.constant_memories))
+    yield from _split([weights[n] for n in instruction.weights], beats)
+    if engine.residents:
+        place = design.resident_places.get((n + 1) % len(design.instructions))
+        yield 0 if place is None else place | 1 << RESIDENT_FLAG
 
 
 def image_bytes(design: Design) -> bytes:
-    """Return the image of a memory: the beats, the lower byte of each first."""
-    return b"".join(beat.to_bytes(BEAT_BITS // 8, "little") for beat in image_beats(design))
+    """Return the image of a memory: what comes once, then the beats of a frame.
+
+    The lower byte of each is the first one.
+    """
+    beats = (*fill_beats(design), *frame_beats(design))
+    return b"".join(beat.to_bytes(BEAT_BITS // 8, "little") for beat in beats)
 
 
 def _split(words: Sequence[int], beats: int) -> Iterator[int]:

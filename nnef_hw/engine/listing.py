@@ -17,7 +17,8 @@ def list_program(design: Design) -> Iterator[dict[str, Any]]:
 
     ``loops`` are the iterations, the innermost first, up to the end of a pass and behind it;
     ``read`` and ``write`` first words of codes; ``words``, ``weights``, ``constants`` how many it
-    takes; ``beats`` the size of its packet where the program is a stream.
+    takes; ``beats`` the size of its packet where the program is a stream, and ``from`` where that
+    comes: from the chip if it stays there.
     """
     parts = zip(design.layers, design.parts, strict=True)
     layers: list[Layer | None] = [
@@ -39,8 +40,16 @@ def list_program(design: Design) -> Iterator[dict[str, Any]]:
             "write": instruction.fields.get("write"), "weights": len(instruction.weights),
             "constants": len(instruction.constants),
             "beats": design.packet_words(instruction) if design.ring_words else None,
+            "from": _origin(design, n),
         }  # fmt: skip
         yield row | ({"words": next(border)} if layer is None else _loops(design, layer, nest))
+
+
+def _origin(design: Design, n: int) -> str | None:
+    """Say where the packet of an instruction comes from."""
+    if n in design.resident:
+        return "chip"
+    return None if design.store is None else design.store.kind
 
 
 def _operation(layer: Layer) -> str:

@@ -281,8 +281,9 @@ class EnginePlan:
         design = self.design
         if design.store is None:
             return {}
-        size = 2 * design.image_words
-        return {"memory": {**design.store.to_json(), "bytes": size, "ring": design.ring_words}}
+        found = {**design.store.to_json(), "bytes": 2 * design.image_words,
+                 "ring": design.ring_words}  # fmt: skip
+        return {"memory": found | ({"resident": list(design.resident)} if design.resident else {})}
 
     @property
     def _bitstream(self) -> dict[str, Any]:

@@ -72,6 +72,8 @@ class Program:
         Where it comes from then; None if from anywhere, whenever it is wanted.
     existing
         The engine that a bitstream has already; None to make one for this network.
+    resident
+        Instructions whose packets stay in the banks of codes, beside these.
     """
 
     network: Network
@@ -80,6 +82,7 @@ class Program:
     ring_words: int = 0
     store: Store | None = None
     existing: Engine | None = None
+    resident: tuple[int, ...] = ()
 
     @cached_property
     def _loaded(self) -> tuple[tuple[Loading, ...], tuple[Layer, ...]]:
@@ -269,7 +272,8 @@ class Program:
         lanes, network = self.shape.lanes, self.network
         for n, (source, loading) in enumerate(zip(network.sources, self.loadings, strict=True)):
             yield Instruction(Kind.LOAD, {
-                **self._port(n), "write": self.places[source.tensor], "rows": loading.rows - 1,
+                **self._port(n), **self._bank(source.tensor), "rows": loading.rows - 1,
+                "write": self.places[source.tensor],
                 "length": loading.length - 1, "lead": loading.lead,
                 "real": loading.lead + loading.real, "first_word": loading.window - 1,
                 "word_step": loading.step - 1, "pad": loading.pad,
@@ -280,7 +284,7 @@ class Program:
             fields = {
                 **layer.fields(self.shape), "zero_point": scale.zero_point, "low": scale.low,
                 "high": scale.high, **self._residual(layer, self.places[layer.tensor]),
-                **self._function(layer),
+                **self._function(layer), **self._bank(layer.operand),
             }  # fmt: skip
             if self.rounds_twice:
                 fields["rounds_once"] = int(not scale.twice)
@@ -299,10 +303,14 @@ class Program:
             constant += parts[-1].constants.stop
         for n, sink in enumerate(network.sinks):
             yield Instruction(Kind.SEND, {
-                **self._port(n), "read": self.places[sink.tensor],
+                **self._port(n), **self._bank(sink.tensor), "read": self.places[sink.tensor],
                 "pixels": sink.image.pixels - 1, "blocks": sink.image.blocks(lanes) - 1,
                 "last_lanes": (sink.image.channels - 1) % lanes,
             })  # fmt: skip
+
+    def _bank(self, tensor: str) -> Mapping[str, int]:
+        """Return in which bank an instruction leaves no time to read packets, if any are there."""
+        return {"bank": self.places[tensor] // SPRAM_SHAPE[0]} if self.resident else {}
 
     @property
     def ports(self) -> int:

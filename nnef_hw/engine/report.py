@@ -50,19 +50,21 @@ def _memory(plan: EnginePlan) -> dict[str, Any] | None:
     """Return what comes from a memory beside the FPGA per frame, and what the engine waits for."""
     for stored in plan.images:
         stalled = sum(span.stalled for span in plan.spans)
-        return {"kind": stored.kind, "read": stored.read, "bytes": 2 * stored.words,
-                "address": stored.address, "stall_cycles": stalled,
-                "bytes_per_cycle": 2 * stored.words / _read_cycles(stored.part)}  # fmt: skip
+        return {"kind": stored.kind, "read": stored.read, "bytes": 2 * plan.design.frame_words,
+                "resident_bytes": 2 * plan.design.fill_words, "address": stored.address,
+                "stall_cycles": stalled,
+                "bytes_per_cycle": _bytes_per_cycle(stored.part)}  # fmt: skip
     return None
 
 
-def _read_cycles(reader: Reader) -> int:
-    """Return the cycles from one image to the next, of a reader that never waits."""
-    words, ends = reader.words_from(), []
-    for _ in range(2):
+def _bytes_per_cycle(reader: Reader) -> float:
+    """Return the rate at which what comes over and over does, from a reader that never waits."""
+    words, ends, count = reader.words_from(), [], 0
+    for _ in range(3):
         words.begin(0)
-        ends.append(words.take_all(reader.words, 0))
-    return ends[1] - ends[0]
+        count = words.left
+        ends.append(words.take_all(count, 0))
+    return 2 * count / (ends[2] - ends[1])
 
 
 def _memory_map(plan: EnginePlan) -> dict[str, Any]:

@@ -13,6 +13,8 @@ _RESIDUAL_LUTS = 5.4
 """Per bit of a code and of the residual's factor: two products, their sum, registers between."""
 _SERIAL_LUTS = 60
 """Of sums bit by bit, besides their factors and the word that is added."""
+_RESIDENT_LUTS = 260
+"""Of what keeps packets in the memory of codes and reads them there."""
 _FEED_LUTS = 300
 """Of what puts a program that comes as a stream into its memories."""
 
@@ -65,6 +67,7 @@ def _luts(engine: Engine, device: Device) -> float:
         luts += engine.multipliers * device.lut_multiplier
     fields = sum(engine.fields.values())
     luts += _FEED_LUTS if engine.streamed else 0
+    luts += _RESIDENT_LUTS if engine.residents else 0
     return _FIXED_LUTS + luts + 2.0 * fields + engine.word_bits * 3.0
 
 

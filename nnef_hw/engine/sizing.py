@@ -65,7 +65,8 @@ def size_engine(program: Program) -> Engine:
         instructions=len(program.instructions), fields=fields, ram=program.device.ram,
         ring_words=program.ring_words, tables=len(program.tables),
         tail_beats=len(program.tail_beats) if program.ring_words else 0,
-        single_port=program.banks is not None, same_fields=same,
+        single_port=program.banks is not None, residents=bool(program.resident),
+        same_fields=same,
     )  # fmt: skip
 
 
@@ -137,6 +138,8 @@ def _fields(program: Program, weight_words: int, constant_words: int) -> tuple[d
                    "constants": RING_CONSTANTS.bit_length()}  # fmt: skip
     if program.divides:
         fields["follows"] = 1
+    if program.resident:
+        fields["bank"] = 1
     if any(layer.gathers for layer in program.layers):
         fields["gathers"] = 1
     if any(x.fields.get("packs") for x in run):

@@ -11,6 +11,7 @@ from nnef_hw.engine.design import Design
 from nnef_hw.engine.layer import Shape
 from nnef_hw.engine.network import Network, lower
 from nnef_hw.engine.plan import EnginePlan
+from nnef_hw.engine.residency import with_residents
 from nnef_hw.engine.store import stores
 from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph
@@ -73,6 +74,10 @@ def _plans(network: Network, target: Target, clock_mhz: float | None) -> Iterato
             fitting = [plan for plan in plans if not list(_short(plan.resources, target.device))]
             # Of those that do not fit, the one that lacks least.
             yield from fitting or plans[-1:]
+            for plan in fitting:
+                design = with_residents(plan.design)
+                if design is not plan.design:
+                    yield EnginePlan.of(design, target, clock_mhz)
 
 
 def _rings(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:

@@ -37,12 +37,15 @@ class Store(ABC):
         Its words come in every frame as in the one before.
     is_loaded
         The host fills it over the link, after each time the FPGA is configured.
+    can_skip
+        What comes first may be read only once.
     """
 
     kind: ClassVar[str]
     model: ClassVar[str]
     repeats: ClassVar[bool]
     is_loaded: ClassVar[bool]
+    can_skip: ClassVar[bool]
 
     clock_mhz: float
 
@@ -62,8 +65,11 @@ class Store(ABC):
         """What reads it, as a user may know it."""
 
     @abstractmethod
-    def reader(self, words: int, device: Device) -> Reader:
-        """Return the reader of an image of so many words of 16 bits, on a device."""
+    def reader(self, words: int, device: Device, once: int = 0) -> Reader:
+        """Return the reader of an image of so many words of 16 bits, on a device.
+
+        The first ``once`` of them come only once; 0 if not ``can_skip``.
+        """
 
     @abstractmethod
     def fits(self, words: int) -> bool:
@@ -111,6 +117,7 @@ class FlashStore(Store):
     model = "nnef_hw.sim.memories:FlashModel"
     repeats = True
     is_loaded = False
+    can_skip = True
 
     chips: tuple[FlashChip, ...]
     any_chip: bool
@@ -140,11 +147,11 @@ class FlashStore(Store):
     def command(self) -> str:
         return self.read.name
 
-    def reader(self, words: int, device: Device) -> FlashReader:
+    def reader(self, words: int, device: Device, once: int = 0) -> FlashReader:
         del device
         return FlashReader(
             chips=self.chips, any_chip=self.any_chip, read=self.read, clock_mhz=self.clock_mhz,
-            base=self.address, words=words,
+            base=self.address, words=words, once=once,
         )  # fmt: skip
 
     def fits(self, words: int) -> bool:
@@ -186,6 +193,7 @@ class SdramStore(Store):
     # Refreshes come at any time of a frame.
     repeats = False
     is_loaded = True
+    can_skip = False
 
     chip: SdramChip
 
@@ -206,7 +214,8 @@ class SdramStore(Store):
     def command(self) -> str:
         return f"CAS latency {self.chip.cas_latency(self.clock_mhz)}"
 
-    def reader(self, words: int, device: Device) -> SdramReader:
+    def reader(self, words: int, device: Device, once: int = 0) -> SdramReader:
+        assert not once
         return SdramReader(chip=self.chip, clock_mhz=self.clock_mhz, words=words, ram=device.ram)
 
     def fits(self, words: int) -> bool:

@@ -13,7 +13,7 @@ from nnef_hw.engine.issue import Issue
 from nnef_hw.engine.network import Sink
 from nnef_hw.parts.timing import Kernel, Process, Stream
 
-__all__ = ["FrameTimes", "Span", "simulate_frames", "spans"]
+__all__ = ["FrameTimes", "Span", "simulate_frames", "spans", "waits"]
 
 SETTLING = 2
 """Frames after which weights come as they will in all that follow."""
@@ -68,6 +68,17 @@ class FrameTimes:
 
 def spans(design: Design) -> tuple[Span, ...]:
     """Return loads, layers and sends of a frame like all that follow."""
+    frames, end = _settled(design)
+    return frames.spans(end)
+
+
+def waits(design: Design) -> tuple[int, ...]:
+    """Return the cycles that every instruction of such a frame waits for its packet."""
+    return tuple(_settled(design)[0].waits)
+
+
+def _settled(design: Design) -> tuple[_Frames, int]:
+    """Return some frames, and the cycle in which the last one was sent."""
     frames, end = _Frames(design), -1
     engine, lanes = design.engine, design.shape.lanes
     for _ in range(SETTLING + 1):
@@ -78,7 +89,7 @@ def spans(design: Design) -> tuple[Span, ...]:
             end = begin + engine.before_send + sink.codes - 1
             end += (words - 1) * (engine.between_words - 1) + engine.border_delay
             frames.ended(end)
-    return frames.spans(end)
+    return frames, end
 
 
 class _Frames:
@@ -88,12 +99,15 @@ class _Frames:
     ----------
     loads
         Cycle in which the first load of the last frame began.
+    waits
+        Cycles that every instruction of the last frame waited for its packet.
     """
 
     def __init__(self, design: Design) -> None:
         self._design = design
         self._feed = Feed(design)
         self.loads = 0
+        self.waits: list[int] = []
         # Of every step of the frame: name, when it would begin if nothing had to come, words, stall
         self._steps: list[tuple[str, int, int, int]] = []
         self._settles = 0
@@ -111,7 +125,10 @@ class _Frames:
         setup = self._design.engine.setup
         rows, everything = self._feed.packet()
         alone = end + 1 + max(setup, least)
-        return max(alone, rows + setup, everything), alone
+        begin = max(alone, rows + setup, everything)
+        self._feed.begin(begin)
+        self.waits.append(begin - alone)
+        return begin, alone
 
     def compute(self, end: int) -> int:
         """Load and compute the next frame, if inputs are ready; return the cycle of its last word.
@@ -124,6 +141,7 @@ class _Frames:
         design, feed, steps = self._design, self._feed, self._steps
         engine, network = design.engine, design.network
         steps.clear()
+        self.waits.clear()
         for source, loading in zip(network.sources, design.loadings, strict=True):
             begin, alone = self._begin(end, 0)
             if not steps:

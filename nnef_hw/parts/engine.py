@@ -17,9 +17,11 @@ __all__ = [
     "BEAT_BITS",
     "CODE_BITS",
     "COUNT_BITS",
+    "FILL_FLAG",
     "LEVELS",
     "PASS_LEVEL",
     "QUANTITIES",
+    "RESIDENT_FLAG",
     "RESIDUAL_CYCLES",
     "RING_CONSTANTS",
     "SIGNED_FIELDS",
@@ -41,6 +43,10 @@ TABLE_BEATS = (1 << CODE_BITS) * CODE_BITS // BEAT_BITS
 """Beats of a function by table; all of them come with the first packet of a frame."""
 TABLES_FLAG = BEAT_BITS - 1
 """Bit of the second beat of a packet that tells so."""
+FILL_FLAG = BEAT_BITS - 2
+"""Bit of the second beat: words of the memory of codes follow, not an instruction."""
+RESIDENT_FLAG = BEAT_BITS - 1
+"""Bit of the last beat of a packet: the next one is in the memory of codes, at the word below."""
 SIGNED_FIELDS = ("own_factor", "other_factor", "offset")
 _RING_ROWS = 256
 _LATE = frozenset({
@@ -118,6 +124,8 @@ class Engine:
         Length of the program.
     fields
         Width of every field of a program's row.
+    residents
+        Whether packets of the stream may stay in the memory of codes, which then is in banks.
     same_fields
         Fields of which all instructions that look at them have the same: width and contents.
     ram
@@ -149,6 +157,7 @@ class Engine:
     rounds_twice: bool = False
     least_shift: int = 0
     more_shift_bits: int = 0
+    residents: bool = False
     same_fields: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -160,6 +169,8 @@ class Engine:
             raise ValueError(f"Engine rows must be a multiple of the lanes, not {self.rows}")
         if self.ring_words & (self.ring_words - 1):
             raise ValueError(f"Engine ring_words must be a power of two, not {self.ring_words}")
+        if self.residents and not (self.streamed and self.single_port):
+            raise ValueError("Engine residents need a stream, and codes in single-port RAM")
         if self.residual_cycles not in {1, *RESIDUAL_CYCLES}:
             raise ValueError(f"Engine residual_cycles cannot be {self.residual_cycles}")
         if not 1 <= self.slide_rows <= self.rows:
@@ -169,6 +180,11 @@ class Engine:
     def streamed(self) -> bool:
         """Whether the program comes as a stream, with its weights and constants."""
         return self.ring_words > 0
+
+    @property
+    def resident_beats(self) -> int:
+        """Beats of a word of the memory of codes."""
+        return self.word_bits // BEAT_BITS
 
     @property
     def multipliers(self) -> int:

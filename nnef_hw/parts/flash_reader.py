@@ -76,12 +76,14 @@ class FlashReader(Reader):
         Byte address of the image.
     words
         Its words.
+    once
+        How many of these, the first ones, only the first read after a reset brings.
 
     Raises
     ------
     ValueError
         If there is no chip or one lacks the command, the clock is too fast for it, or the image is
-        empty or not within 24 bits of address.
+        empty, or all of it comes only once, or it is not within 24 bits of address.
     """
 
     component = "nnef_hw.rtl.flash_reader:FlashReader"
@@ -93,6 +95,7 @@ class FlashReader(Reader):
     read: FlashRead
     base: int
     any_chip: bool = False
+    once: int = 0
 
     def __post_init__(self) -> None:
         if not self.chips:
@@ -104,6 +107,10 @@ class FlashReader(Reader):
             raise ValueError(
                 f"FlashReader: {self.read.name!r} takes at most {self.read.max_mhz:g} MHz, "
                 f"not {self.clock_mhz:g}"
+            )
+        if not 0 <= self.once < max(1, self.words):
+            raise ValueError(
+                f"FlashReader: {self.once} of {self.words} words cannot be those that come once"
             )
         if self.words < 1 or self.base < 0 or self.base + 2 * self.words > 1 << 24:
             raise ValueError(
@@ -156,8 +163,11 @@ class FlashReader(Reader):
     @cached_property
     def command(self) -> tuple[PinState, ...]:
         """Pins from the beginning of a read up to the first pulse that brings data."""
+        return self._command(self.base)
+
+    def _command(self, base: int) -> tuple[PinState, ...]:
         read = self.read
-        address = self.base << read.mode_bits | (1 << read.mode_bits) - 1
+        address = base << read.mode_bits | (1 << read.mode_bits) - 1
         bits = 24 + read.mode_bits
         states = [*_send(read.opcode, 8)]
         if read.address_lines == 1:
@@ -186,8 +196,15 @@ class FlashReader(Reader):
 
     @property
     def program(self) -> tuple[PinState, ...]:
-        """All states: :attr:`startup`, one to wait in, :attr:`command`, ``reading``, ``ending``."""
-        return (*self.startup, PinState(), *self.command, self.reading, *self.ending)
+        """All states: :attr:`startup`, one to wait in, :attr:`command`, ``reading``, ``ending``.
+
+        If some words come only once, from that to wait in again, for all reads but the first.
+        """
+        first = (*self.startup, PinState(), *self.command, self.reading, *self.ending)
+        if not self.once:
+            return first
+        again = self._command(self.base + 2 * self.once)
+        return (*first, PinState(), *again, self.reading, *self.ending)
 
     @property
     def tiling(self) -> Tiling:
@@ -256,6 +273,7 @@ class FlashWords:
         self._reader = reader
         self._taken: deque[int] = deque([-1] * reader.depth, maxlen=reader.depth)
         self._pulses = 0
+        self._once = reader.once
         self.left = 0
         self.idle = len(reader.startup)
         self.offered = -1
@@ -271,7 +289,8 @@ class FlashWords:
         if self.left:
             raise ValueError(f"{self.left} words of the last read were not taken yet")
         cycle = max(wanted, self.idle)
-        self.left = self._reader.words
+        self.left = self._reader.words - self._reader.once + self._once
+        self._once = 0
         self._pulses = cycle + 1 + len(self._reader.command) - self._reader.word_cycles
         self._next()
         return cycle

@@ -58,6 +58,8 @@ class ReaderWords(Protocol):
 class Reader(Part):
     """Gives the words of an image, from its first one on, whenever it is started.
 
+    What comes only once, if anything does, is left out when it is started again.
+
     Parameters
     ----------
     clock_mhz
@@ -96,6 +98,6 @@ class Reader(Part):
         times = self.words_from()
         while True:
             times.begin(0)
-            for _ in range(self.words):
+            for _ in range(times.left):
                 taken = yield target, times.offered
                 times.take(taken)

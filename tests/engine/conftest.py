@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nnef_hw.engine.accelerator import EngineAccelerator
-from nnef_hw.engine.image import image_beats
+from nnef_hw.engine.image import fill_beats, frame_beats
 from nnef_hw.engine.timing import simulate_frames
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.reference import run_fixed
@@ -37,8 +37,8 @@ def run_engine(rng):
         component = EngineAccelerator(plan)
         design = plan.design
         if design.ring_words:
-            fed["feed"] = [*image_beats(design)] * frames
-            assert len(fed["feed"]) == frames * design.image_words
+            fed["feed"] = [*fill_beats(design), *[*frame_beats(design)] * frames]
+            assert len(fed["feed"]) == design.fill_words + frames * design.frame_words
         done = run_streams(
             component, fed, {sink.name: frames * sink.beats for sink in plan.outputs}, rng=rng,
             stall=stall, idle_limit=4 * plan.latency + 100,

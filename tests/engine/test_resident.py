@@ -1,0 +1,100 @@
+"""Packets of the program that stay in the memory of codes: their beats come from there."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from engine_graphs import EngineNetwork
+
+from nnef_hw.boards import find_board
+from nnef_hw.engine.design import Design
+from nnef_hw.engine.layer import Shape
+from nnef_hw.engine.network import lower
+from nnef_hw.engine.plan import EnginePlan
+from nnef_hw.engine.residency import with_residents
+from nnef_hw.engine.store import stores
+from nnef_hw.engine.timing import waits
+from nnef_hw.errors import NnefHwError
+from nnef_hw.testing import GraphBuilder
+
+BOARD = find_board("icebreaker")
+
+
+def resident_plan(graph, chosen, ring_words=32):
+    """Return the plan of an engine of which these packets stay on the chip."""
+    network = lower(graph, BOARD.device)
+    design = Design(network, Shape(4, 4), BOARD.device, ring_words, resident=chosen)
+    return EnginePlan.of(design, BOARD, None)
+
+
+def layers(rng, size, *channels):
+    builder = GraphBuilder()
+    x = builder.input("x", (1, channels[0], size, size))
+    for inputs, outputs in pairwise(channels):
+        weights = rng.normal(size=(outputs, inputs, 1, 1))
+        x = builder.conv(x, weights, rng.normal(size=(1, outputs)))
+        x = builder.op("relu", x)
+    return builder.build()
+
+
+@pytest.mark.parametrize("stall", [0.0, 0.3])
+def test_all_packets_stay(fix, rng, run_engine, stall):
+    """But the first one, which comes before any is written; nothing else comes again."""
+    graph = fix(layers(rng, 2, 7, 24, 18, 13))
+    plan = resident_plan(graph, ())
+    count = len(plan.design.instructions)
+    assert count > 5
+    plan = resident_plan(graph, tuple(range(1, count)))
+    first = plan.design.instructions[0]
+    assert plan.design.frame_words == plan.design.packet_words(first)
+    run_engine(plan, graph, frames=3, stall=stall)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_some_packets_of_random_networks(fix, run_engine, seed):
+    rng = np.random.default_rng([seed, 77])
+    while True:
+        network = EngineNetwork(rng)
+        for _ in range(int(rng.integers(2, 6))):
+            network.grow()
+        try:
+            graph = fix(network.finish())
+            design = resident_plan(graph, (), 64).design
+            count = len(design.instructions)
+        except NnefHwError:
+            continue
+        if design.banks is not None:
+            break
+    chosen = tuple(n for n in rng.permutation(range(1, count)).tolist() if rng.random() < 0.6)
+    run_engine(resident_plan(graph, chosen, 64), graph, frames=3)
+
+
+def test_packets_that_save_most_waiting_stay(fix, rng):
+    """As many as have room; the first frame takes longer, since they come with it."""
+    graph = fix(layers(rng, 2, 8, 192, 320, 256))
+    [store, *_] = stores(BOARD, 24.0)
+    network = lower(graph, BOARD.device)
+    without = Design(network, Shape(4, 4), BOARD.device, 512, store)
+    design = with_residents(without)
+    plan, other = (EnginePlan.of(x, BOARD, 24.0) for x in (design, without))
+    assert 0 < sum(waits(design)) < sum(waits(without))
+    assert plan.interval < other.interval
+    assert plan.interval < plan.latency
+    sizes = [design.resident_words(design.instructions[n]) for n in design.resident]
+    assert sum(sizes) <= sum(design.free_words)
+    assert design.reader.once == design.fill_words > 0
+
+
+def test_reads_that_leave_out_what_comes_once():
+    """Both commands are in the reader's table, and the prediction knows of the second one."""
+    [store, *_] = stores(BOARD, 24.0)
+    reader = store.reader(100, BOARD.device, 60)
+    words = reader.words_from()
+    counts = []
+    for _ in range(3):
+        words.begin(0)
+        counts.append(words.left)
+        words.take_all(words.left, 0)
+    assert counts == [100, 40, 40]
+    with pytest.raises(ValueError, match="cannot be those that come once"):
+        store.reader(100, BOARD.device, 100)
