@@ -1,4 +1,4 @@
-"""What is computed channel by channel with weights: depthwise convolutions and averages."""
+"""What is computed channel by channel with weights: depthwise convolutions, some averages."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nnef_hw.engine.layer import Call, Places, Shape, lowers
+from nnef_hw.engine.layer import Places, Shape
 from nnef_hw.engine.nest import Nest, Pass, issue_cycles
-from nnef_hw.engine.scale import POOL_SHIFT, Scale, channel_sums
 from nnef_hw.engine.windows import WindowLayer
-from nnef_hw.ir.operators import PoolAttributes
 from nnef_hw.numerics import IntArray, accumulator_range
 from nnef_hw.parts.engine import PASS_LEVEL
-from nnef_hw.tflite_numerics import TfliteAverage, TfliteRequant
-from nnef_hw.window import Window
 
 __all__ = ["DepthwiseLayer"]
 
@@ -67,6 +63,11 @@ class DepthwiseLayer(WindowLayer):
     is_pool: bool = False
 
     @property
+    def slides(self) -> bool:
+        """Whether its windows may slide."""
+        return True
+
+    @property
     def is_uniform(self) -> bool:
         return self.is_pool and len(self.scale.mult) == 1
 
@@ -93,7 +94,9 @@ class DepthwiseLayer(WindowLayer):
 
     def _slides(self, shape: Shape) -> list[_Slide]:
         """List the ways to slide."""
-        ways = []
+        ways: list[_Slide] = []
+        if not self.slides:
+            return ways
         for axis in (0, 1):
             size, stride = self.window.kernel[axis], self.window.stride[axis]
             rows = -(-size // stride)
@@ -201,25 +204,3 @@ class DepthwiseLayer(WindowLayer):
         bias = np.zeros(self.source.blocks(shape.lanes) * shape.lanes, np.int64)
         bias[: len(self.biases)] = self.biases
         return bias
-
-
-@lowers("avg_pool", "box")
-def _lower_average(call: Call) -> DepthwiseLayer:
-    node, image = call.node, call.image(call.node.inputs[0])
-    pool, requant = node.attributes(PoolAttributes), node.attrs["requant"]
-    source, target = call.format(node.inputs[0]), call.format(node.name)
-    # Rounding twice is of sums as they are.
-    up = 0 if isinstance(requant, TfliteRequant) else POOL_SHIFT
-    # TensorFlow Lite divides sums of codes, its zero point included.
-    zero = -source.offset if isinstance(requant, TfliteAverage) else source.zero_point
-    window = Window(
-        image.height, image.width, 1, kernel=pool.size, stride=pool.stride,
-        dilation=pool.dilation, padding=pool.padding,
-    )  # fmt: skip
-    filters = np.full((image.channels, pool.taps), 1 << up, np.int64)
-    biases = np.full(image.channels, -pool.taps * zero << up, np.int64)
-    scale = Scale.of(requant, target.offset, channel_sums(filters, biases, source.high))
-    return DepthwiseLayer(
-        **call.common, window=window, pad=source.zero_point,
-        scale=scale.weighted(up) if up else scale, filters=filters, biases=biases, is_pool=True,
-    )  # fmt: skip

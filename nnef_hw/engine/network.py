@@ -7,7 +7,7 @@ from typing import Any
 
 from nnef_hw.architecture import Port, port_labels
 from nnef_hw.devices import Device
-from nnef_hw.engine import conv, depthwise, gather, pairs, pool
+from nnef_hw.engine import average, conv, gather, pairs, pool
 from nnef_hw.engine.conv import ConvLayer
 from nnef_hw.engine.layer import Call, Format, Image, Layer, Residual, lowers
 from nnef_hw.engine.pool import engine_table
@@ -20,7 +20,7 @@ from nnef_hw.tflite_numerics import TfliteAddRequant
 
 __all__ = ["Loading", "Network", "lower"]
 
-LAYERS = (conv, depthwise, gather, pairs, pool)
+LAYERS = (average, conv, gather, pairs, pool)
 """The modules that register how nodes become layers."""
 
 

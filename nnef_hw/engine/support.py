@@ -213,5 +213,3 @@ def _windows(node: Node) -> Iterator[tuple[str, str]]:
         return
     if window.border not in ("constant", "ignore"):
         yield f"border {window.border!r} is not computed", "use 'constant' or 'ignore'"
-    elif window.border == "ignore" and not node.has(Trait.KEEPS_FORMAT):
-        yield "averages that leave padding out are not computed yet", STREAM

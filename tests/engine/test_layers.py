@@ -91,6 +91,18 @@ def test_pools(builder, fix, run_engine, op, border):
     run_engine(planned(graph), graph)
 
 
+@pytest.mark.parametrize(("size", "ring_words", "areas"), [(2, 0, 9), (3, 32, 9), (4, 0, 25)])
+def test_averages_of_what_is_inside(builder, fix, run_engine, size, ring_words, areas):
+    """A factor for each number of taps, and a part of the layer for each area with one."""
+    x = conv(builder, builder.input("x", (1, 3, 6, 5)), 6, 3, padding=1)
+    y = builder.pool("avg_pool", x, size, stride=1, padding=size // 2, border="ignore")
+    conv(builder, y, 3, 6)
+    graph = fix(builder.build(), symmetric=False)
+    plan = planned(graph, ring_words=ring_words)
+    assert len(plan.design.parts[1]) == areas
+    run_engine(plan, graph)
+
+
 @pytest.mark.parametrize(("size", "outputs"), [(1, 5), (2, 4), (3, 5)])
 def test_codes_in_single_port_ram(builder, fix, run_engine, size, outputs):
     """Read in one bank while the other one is written, and read where a tensor is added.

@@ -33,13 +33,6 @@ def test_a_softmax_in_the_middle(builder, rng):
     assert "softmax 'soft': the engine does not compute it yet but at the end" in text
 
 
-def test_averages_without_padding(builder, rng):
-    x = builder.conv("x", rng.normal(size=(2, 4, 1, 1)))
-    builder.pool("avg_pool", x, 3, stride=1, padding=1, border="ignore", name="mean")
-    [text] = refused(builder)
-    assert "avg_pool 'mean': averages that leave padding out" in text
-
-
 def test_constant_operands(builder, rng):
     """One that is broadcast is no reason: it is repeated first."""
     x = builder.conv("x", rng.normal(size=(4, 4, 1, 1)))
