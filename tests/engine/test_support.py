@@ -33,6 +33,18 @@ def test_a_softmax_in_the_middle(builder, rng):
     assert "softmax 'soft': the engine does not compute it yet but at the end" in text
 
 
+def test_states_hide_nothing(builder, rng):
+    """What else is refused is told too."""
+    kept = builder.state("kept", np.zeros((1, 4, 4, 4)))
+    builder.update(kept, builder.op("add", "x", kept, name="total"))
+    x = builder.op("softmax", "total", name="soft", axes=[1])
+    builder.conv(x, rng.normal(size=(2, 4, 1, 1)))
+    texts = refused(builder)
+    assert len(texts) == 2
+    assert "the variable 'kept' keeps a value between inferences" in texts[0]
+    assert "softmax 'soft'" in texts[1]
+
+
 def test_constant_operands(builder, rng):
     """One that is broadcast is no reason: it is repeated first."""
     x = builder.conv("x", rng.normal(size=(4, 4, 1, 1)))
