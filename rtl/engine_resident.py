@@ -61,7 +61,9 @@ class EngineResident(wiring.Component):
         second = Signal(BEAT_BITS, reset_less=True)
         has_second = Signal()
         word, taken, first_taken, begins = Signal.like(held), Signal(), Signal(), Signal()
+        is_free = Signal()
         m.d.comb += [
+            is_free.eq(is_here & ~self.occupied.bit_select(bank, 1)),
             self.address.eq(Cat(place, bank)),
             word.eq(Mux(is_held, held, self.word)),
             self.o.valid.eq(Mux(is_here, waits | has_second, self.i.valid)),
@@ -71,10 +73,9 @@ class EngineResident(wiring.Component):
             self.i.ready.eq(~is_here & self.o.ready),
             taken.eq(is_here & self.o.valid & self.o.ready),
             first_taken.eq(taken & ~has_second),
-            begins.eq(
-                is_here & ~reads & (~waits | first_taken) & ~self.occupied.bit_select(bank, 1)
-            ),
-            self.read_enable.eq(Mux(reads, ~is_early, begins & self.writes_soon)),
+            begins.eq(is_free & ~reads & (~waits | first_taken)),
+            # Whether a word begins is known late; what is read early is looked at only if it does.
+            self.read_enable.eq(Mux(reads, ~is_early, is_free & self.writes_soon)),
         ]
         m.d.sync += [reads.eq(begins), is_early.eq(self.writes_soon)]
         with m.If(reads | waits):
@@ -88,13 +89,16 @@ class EngineResident(wiring.Component):
         with m.Elif(taken):
             m.d.sync += has_second.eq(0)
 
+        # A word is written in the cycle after its upper beat.
         is_upper = Signal()
-        m.d.comb += [
-            self.write_enable.eq(self.fill_enable & is_upper),
-            self.write_data.eq(Cat(second, self.i.payload)),
-        ]
+        m.d.sync += self.write_enable.eq(self.fill_enable & is_upper)
+        m.d.comb += self.write_data.eq(Cat(second, held[BEAT_BITS:]))
         with m.If(self.fill_enable):
-            m.d.sync += [is_upper.eq(~is_upper), second.eq(self.i.payload)]
+            m.d.sync += is_upper.eq(~is_upper)
+            with m.If(is_upper):
+                m.d.sync += held[BEAT_BITS:].eq(self.i.payload)
+            with m.Else():
+                m.d.sync += second.eq(self.i.payload)
         with m.If(reads | self.write_enable):
             m.d.sync += place.eq(place + 1)
         with m.If(self.link_enable):

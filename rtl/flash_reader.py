@@ -81,7 +81,7 @@ class FlashReader(wiring.Component):
         with m.Elif(Mux(at_wait, known & self.start, ~at_words | finished)):
             m.d.sync += step.eq(step + 1)
 
-        pulse, last = self._words(m, step == rounds[-1], at_words, finished)
+        pulse, last = self._words(m, at_wait, at_words, finished, step == rounds[-1])
         m.d.sync += pulsed.eq(pulse)
         keep = self._pins(m, states, step, pulsed)
         shifted = self._shift(m, keep, pulsed)
@@ -108,15 +108,11 @@ class FlashReader(wiring.Component):
         m.d.comb += self.id.eq(shifted)
         return m
 
-    def _words(self, m, is_again, at_words, finished):
-        """Begin a word's pulses when the queue has room for it.
-
-        Words that come once have been begun when the reader waits to read again; from a reset to
-        the first read none has.
-        """
+    def _words(self, m, at_wait, at_words, finished, at_last_wait):
+        """Begin a word's pulses when the queue has room for it."""
         part = self.part
         room = Signal(range(part.depth + 1), init=part.depth)
-        # counts up, since a counter that is loaded takes its carry chain apart on an iCE40
+        # counts up from 0, since a counter that is loaded takes its carry chain apart on an iCE40
         begun = Signal(range(part.words + 1))
         all_begun = Signal()
         position = Signal(range(part.word_cycles))
@@ -124,8 +120,14 @@ class FlashReader(wiring.Component):
         pulse = Signal()
         last = Signal()
         taken = self.o.valid & self.o.ready
+        count = Const(part.words)
+        if part.once:
+            is_again = Signal()
+            with m.If(at_last_wait):
+                m.d.sync += is_again.eq(1)
+            count = Mux(is_again, part.words - part.once, part.words)
         m.d.comb += [
-            all_begun.eq(begun == part.words),
+            all_begun.eq(begun == count),
             begins.eq(at_words & (position == 0) & ~all_begun & (room != 0)),
             pulse.eq(begins | (position != 0)),
             last.eq(position == part.word_cycles - 1),
@@ -135,8 +137,8 @@ class FlashReader(wiring.Component):
             m.d.sync += room.eq(Mux(taken, room + 1, room - 1))
         with m.If(pulse):
             m.d.sync += position.eq(position + 1)
-        with m.If(is_again):
-            m.d.sync += begun.eq(part.once)
+        with m.If(at_wait):
+            m.d.sync += begun.eq(0)
         with m.Elif(begins):
             m.d.sync += begun.eq(begun + 1)
         return pulse, last

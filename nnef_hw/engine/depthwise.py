@@ -23,19 +23,28 @@ MOST_SLIDING = 4
 class _Slide(NamedTuple):
     """A window that slides along one axis while its sums move from row to row.
 
+    A long window takes several turns: each has every so manieth result, so that as few windows
+    overlap as there are rows.
+
     Attributes
     ----------
     axis
         0 to slide down, 1 to slide to the right.
     rows
         Rows that are at work: windows that overlap.
+    stride
+        Pixels from one window of a turn to the next.
     words
-        Words of a step: those between one window and the next.
+        Words of a step: those between one such window and the next.
+    turns
+        How often the window slides along a line; more than once if there is only one.
     """
 
     axis: int
     rows: int
+    stride: int
     words: int
+    turns: int
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -44,7 +53,8 @@ class DepthwiseLayer(WindowLayer):
 
     Where windows overlap along an axis, and their taps are neighbours, the image is read once for
     all of them: row r of the array works at the window that is r steps from its end, and with each
-    step the sums move to the row before. Otherwise the first row works alone.
+    step the sums move to the row before. Otherwise the first row works alone. Of signals, long
+    windows slide several times.
 
     Parameters
     ----------
@@ -97,11 +107,19 @@ class DepthwiseLayer(WindowLayer):
         ways: list[_Slide] = []
         if not self.slides:
             return ways
+        results = (self.target.height, self.target.width)
         for axis in (0, 1):
-            size, stride = self.window.kernel[axis], self.window.stride[axis]
-            rows = -(-size // stride)
-            if 1 < rows <= min(MOST_SLIDING, shape.rows) and self.window.dilation[axis] == 1:
-                ways.append(_Slide(axis, rows, stride * self.window.kernel[1 - axis]))
+            size, count = self.window.kernel[axis], results[axis]
+            if self.window.dilation[axis] != 1:
+                continue
+            # The turns have the loop of the lines.
+            most = count if results[1 - axis] == 1 else 1
+            for turns in range(1, most + 1):
+                stride = turns * self.window.stride[axis]
+                rows = -(-size // stride)
+                if count % turns == 0 and 1 < rows <= min(MOST_SLIDING, shape.rows):
+                    words = stride * self.window.kernel[1 - axis]
+                    ways.append(_Slide(axis, rows, stride, words, turns))
         return ways
 
     def _slide(self, shape: Shape) -> _Slide | None:
@@ -121,8 +139,9 @@ class DepthwiseLayer(WindowLayer):
     def _sliding_passes(self, slide: _Slide, shape: Shape) -> tuple[list[Pass], int]:
         steps = (self.target.height, self.target.width)
         first = Pass(slide.rows * slide.words, shape.lanes)
-        others = [Pass(slide.words, shape.lanes)] * (steps[slide.axis] - 1)
-        return [first, *others], steps[1 - slide.axis] * self.target.blocks(shape.lanes)
+        others = [Pass(slide.words, shape.lanes)] * (steps[slide.axis] // slide.turns - 1)
+        repeats = slide.turns * steps[1 - slide.axis] * self.target.blocks(shape.lanes)
+        return [first, *others], repeats
 
     def passes(self, shape: Shape) -> tuple[list[Pass], int]:
         slide = self._slide(shape)
@@ -133,28 +152,33 @@ class DepthwiseLayer(WindowLayer):
         slide = self._slide(shape)
         if slide is None:
             return plain
-        # Loops: taps across, pixels of a step, steps, channel blocks, lines.
+        # Loops: taps across, pixels of a step, steps, channel blocks, lines or turns.
         along, across = slide.axis, 1 - slide.axis
         blocks = self.source.blocks(shape.lanes)
         target_blocks = self.target.blocks(shape.lanes)
         pixel = (self.source.width * blocks, blocks)
         result = (self.target.width * target_blocks, target_blocks)
         taps, stride = self.window.kernel[across], self.window.stride
-        steps = (self.target.height, self.target.width)
-        tap = self.window.dilation[across]
-        reads = (
-            tap * pixel[across], pixel[along], 0, stride[along] * pixel[along], 1,
-            stride[across] * pixel[across],
-        )  # fmt: skip
+        tap, turns = self.window.dilation[across], slide.turns
+        results = (self.target.height, self.target.width)
+        steps = results[along] // turns + slide.rows - 1
+        # The last loop goes from line to line, or from turn to turn.
+        last = along if turns > 1 else across
         place = {
-            along: (0, 1, 0, stride[along], 0, 0),
-            across: (tap, 0, 0, 0, 0, stride[across]),
+            along: (0, 1, 0, slide.stride, 0, stride[along] if turns > 1 else 0),
+            across: (tap, 0, 0, 0, 0, 0 if turns > 1 else stride[across]),
         }
-        write = (0, 0, 0, result[along], 1, result[across])
+        reads = (
+            tap * pixel[across], pixel[along], 0, slide.stride * pixel[along], 1,
+            stride[last] * pixel[last],
+        )  # fmt: skip
+        write = (0, 0, 0, turns * result[along], 1, result[last])
         # The sums of the first windows end with the step `rows - 1`.
-        first = plain.starts["write"] - (slide.rows - 1) * result[along]
+        first = plain.starts["write"] - (slide.rows - 1) * turns * result[along]
         return Nest(
-            counts=(taps, stride[along], 1, steps[along] + slide.rows - 1, blocks, steps[across]),
+            counts=(
+                taps, slide.stride, 1, steps, blocks, turns if turns > 1 else results[across],
+            ),
             strides={
                 "read": reads, "y": place[0], "x": place[1],
                 "weight": (1, taps, 0, 0, 0 if self.is_pool else slide.words, 0),
@@ -184,8 +208,8 @@ class DepthwiseLayer(WindowLayer):
             words = np.zeros((blocks, taps, shape.rows, lanes), np.int64)
             words[:, :, 0] = whole.reshape(blocks, lanes, taps).transpose(0, 2, 1)
             return words.reshape(-1, shape.rows, lanes)
-        along = slide.axis
-        size, stride = self.window.kernel[along], self.window.stride[along]
+        along, stride = slide.axis, slide.stride
+        size = self.window.kernel[along]
         taps_across = self.window.kernel[1 - along]
         planes = whole.reshape(blocks, lanes, *self.window.kernel)
         if along:

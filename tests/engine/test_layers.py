@@ -61,6 +61,31 @@ def test_depthwise_convolutions_slide(builder, fix, run_engine, image, stride, r
     run_engine(plan, graph)
 
 
+@pytest.mark.parametrize(
+    ("axis", "size", "options", "turns"),
+    [
+        (0, 10, {"padding": [(0, 0), (0, 0)]}, 3),
+        (1, 5, {"padding": [(0, 0), (1, 3)]}, 2),
+        (0, 9, {"stride": 2, "padding": [(4, 4), (0, 0)]}, 2),
+        (1, 11, {"padding": [(0, 0), (5, 5)]}, 3),
+    ],
+)
+def test_long_windows_slide_several_times(builder, fix, run_engine, axis, size, options, turns):
+    """Of signals: every turn has every so manieth result."""
+    shape, kernel = [1, 1], [1, 1]
+    shape[axis], kernel[axis] = 24, size
+    x = builder.input("x", (1, 6, *shape))
+    weights = filters(builder, 6, 1, *kernel)
+    y = builder.conv(x, weights, filters(builder, 1, 6), groups=6, **options)
+    builder.op("box", y, size=[1, 1, *kernel], border="constant", padding=[(0, 0)] * 4)
+    graph = fix(builder.build())
+    plan = planned(graph, ring_words=32)
+    [layer, _] = plan.design.layers
+    [part, *_] = plan.design.parts[0]
+    assert (part.nest.counts[5], layer.sliding_rows(plan.design.shape) > 2) == (turns, True)
+    run_engine(plan, graph)
+
+
 @pytest.mark.parametrize("lanes", [4, 8])
 def test_few_channels_are_packed(builder, fix, run_engine, lanes):
     """A row of the window is one word, padding included."""
