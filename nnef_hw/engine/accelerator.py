@@ -165,5 +165,7 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
             ]
         else:
             m.submodules.reader = WithReset(reader, restart)
-            m.d.comb += [reader.start.eq(1), self.memory_error.eq(reader.error)]
+            m.d.comb += reader.start.eq(1)
+            # It is looked at far away from the reader, long after it is known.
+            m.d.sync += self.memory_error.eq(reader.error)
         connect_pads(m, self.pads, reader, self, is_reader=True)
