@@ -50,7 +50,10 @@ def test_all_packets_stay(fix, rng, run_engine, stall):
     run_engine(plan, graph, frames=3, stall=stall)
 
 
-@pytest.mark.parametrize("seed", range(3))
+MORE = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(3, 40)]
+
+
+@pytest.mark.parametrize("seed", [*range(3), *MORE])
 def test_some_packets_of_random_networks(fix, run_engine, seed):
     rng = np.random.default_rng([seed, 77])
     while True:
