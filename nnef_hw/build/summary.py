@@ -8,6 +8,7 @@ from typing import Any
 
 from nnef_hw.architecture import Plan
 from nnef_hw.architectures import find_architecture
+from nnef_hw.build.critical import name_parts
 from nnef_hw.build.synthesis import SynthesisResult
 from nnef_hw.devices import Target
 from nnef_hw.errors import NnefHwError
@@ -65,6 +66,10 @@ def make_report(
         "fmax_mhz": synthesis.fmax_mhz if synthesis else None,
         "timing_met": synthesis.timing_met if synthesis else None,
         "fmax_mhz_by_seed": synthesis.seeds if synthesis else {},
+        "longest_path": name_parts(
+            synthesis.path if synthesis else [],
+            {station.instance: station.name for station in plan.stations},
+        ),
         "inferences_per_second": core,
         "link_inferences_per_second": (
             min(core, _link_rate(plan, baud)) if target.link_lut else None

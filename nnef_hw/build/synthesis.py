@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from nnef_hw.build.critical import longest_path
 from nnef_hw.build.mapping import map_design
 from nnef_hw.build.placement import Placer, clocks_of, slowest_clock
 from nnef_hw.families import Family
@@ -59,6 +60,8 @@ class SynthesisResult:
         Time by step.
     seeds
         Highest frequency of the same clock by the seed of the placement; the fastest was packed.
+    path
+        Cells and delays in ns along the path that limits that clock.
     """
 
     fmax_mhz: float | None
@@ -70,6 +73,7 @@ class SynthesisResult:
     files: dict[str, str]
     seconds: dict[str, float]
     seeds: dict[str, float | None] = field(default_factory=dict)
+    path: list[list[Any]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """Return what :meth:`from_json` takes back."""
@@ -191,6 +195,7 @@ def synthesize(
             str(seed): slowest_clock(clocks_of(placement), frequency_mhz)[0]
             for seed, placement in placements.items()
         },
+        path=longest_path(report),
     )
 
 

@@ -105,6 +105,7 @@ def test_design_becomes_a_bitstream(source, family, tmp_path):
     assert {name for name in result.files.values() if not (folder / name).is_file()} == set()
     assert (folder / result.files["bitstream"]).stat().st_size > 100_000
     assert SynthesisResult.from_json(json.loads(json.dumps(result.to_json()))) == result
+    assert sum(ns for _, ns in result.path) == pytest.approx(1e3 / result.fmax_mhz, rel=0.01)
 
 
 def test_missed_timing_is_a_result(source, tmp_path):
