@@ -16,6 +16,7 @@ from nnef_hw.build.pipeline import build as build_files
 from nnef_hw.errors import SampleError, TargetError, UsageError
 from nnef_hw.frontend import save
 from nnef_hw.testing import GraphBuilder
+from nnef_hw.workers import Here
 
 
 @pytest.fixture
@@ -182,6 +183,25 @@ def test_what_boards_would_make_of_it(model, samples, plan):
     assert not refused.fits
     assert "does not reach" in refused.refusal
     assert refused.remedy
+
+
+def test_designs_are_compared(model, samples, plan, tmp_path):
+    found = model.explore(
+        samples, ["icebreaker"], weight_bits=(8, 3), until="planned", out=tmp_path / "out",
+        pool=Here(), arch="streaming",
+    )  # fmt: skip
+    fastest = found.points[0]
+    assert (fastest.cycles_per_inference, fastest.weight_bits) == (plan.interval, 8)
+    assert {point.weight_bits for point in found.points} == {8, 3}
+    assert found.front
+    assert all(point in found.points for point in found.front)
+    rebuilt = eval(fastest.build.partition(".build(")[0], {"model": model, "samples": samples})
+    assert rebuilt.interval == fastest.cycles_per_inference
+    assert "inferences/s" in repr(found)
+    assert found._repr_html_().startswith("<iframe")
+    assert (tmp_path / "out" / "index.html").is_file()
+    with pytest.raises(UsageError, match="no option 'weight_bit'"):
+        model.explore(samples, "icebreaker", weight_bit=4)
 
 
 def test_every_value_shows_itself(model, fixed, plan, build):

@@ -14,8 +14,11 @@ import nnef_hw as nh
 from nnef_hw.boards import find_board
 from nnef_hw.build.emit import board_of
 from nnef_hw.errors import SampleError, TargetError, ToolError, UsageError
-from nnef_hw.explore import explore, jobs
+from nnef_hw.explore import Sweep, explore, jobs
 from nnef_hw.files import digest
+from nnef_hw.passes.stream_time import StreamTime
+from nnef_hw.samples import take_samples
+from nnef_hw.testing import GraphBuilder
 from nnef_hw.workers import Here
 
 
@@ -112,6 +115,25 @@ def test_a_design_that_does_not_fit_is_a_point(sweep_of, tmp_path):
     assert "does not reach" in points[0].refusal
     assert points[1].is_front
     assert rows(tmp_path / "out")[0]["cycles_per_inference"] is None
+
+
+def test_a_network_of_windows_step_by_step(tmp_path, rng):
+    g = GraphBuilder("taps")
+    x = g.conv(g.input("x", [1, 2, 12, 1]), rng.normal(size=[3, 2, 4, 1]))
+    graph = g.build(g.conv(x, rng.normal(size=[2, 3, 9, 1])))
+    samples = take_samples(rng.normal(size=[20, 2, 12, 1]), graph)
+    sweep = Sweep(
+        graph, samples, [find_board("ulx3s_25f")], (8,), arch="streaming", until="planned",
+        target_fps=(1e5,),
+    )  # fmt: skip
+    (window,) = explore(sweep, tmp_path / "window", Here())
+    (step,) = explore(replace(sweep, stream=StreamTime(None)), tmp_path / "step", Here())
+    steps = nh.Model(graph).quantize(samples).steps()
+    plan = steps.schedule("ulx3s_25f", arch="streaming", target_fps=1e5)
+    assert step.cycles_per_inference == plan.interval
+    assert step.quality.samples == window.quality.samples
+    noise = steps.compare().sqnr_db
+    assert step.quality.sqnr_db == noise[step.quality.worst_layer]
 
 
 @pytest.mark.parametrize(
