@@ -6,7 +6,7 @@ JOBS ?= auto
 # EXTRAS=dev,crosscheck also compares with other projects' parsers and engines.
 EXTRAS ?= dev
 
-.PHONY: demo test nightly golden passes site lint types bench bench-engine bench-frontend bench-tools clean
+.PHONY: demo test nightly prove golden passes site lint types bench bench-engine bench-frontend bench-tools clean
 
 demo: $(VENV)/.installed
 	$(BIN)/nnef-hw build examples/digits_cnn/digits_cnn.nnef.tgz --board icebreaker \
@@ -19,6 +19,10 @@ test: $(VENV)/.installed-dev
 # make test leaves out of sweeps.
 nightly: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m nightly
+
+# Proofs of all components of rtl/ (docs/proofs.md).
+prove: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "nightly or not nightly" tests/proofs
 
 # Records anew which plans and which Verilog belong to the networks of tests/golden.
 golden: $(VENV)/.installed-dev

@@ -44,6 +44,8 @@ class SharedEngine(wiring.Component):
         A beat of the tables of what stands behind it; only if there are any.
     """
 
+    unproved = "what it gives follows from a whole program; tests/engine simulates it"
+
     def __init__(
         self, part: Engine, *, sources, targets, program=(), weights=(), constants=(), entries=()
     ):

@@ -64,6 +64,8 @@ class EngineArray(wiring.Component):
         With its ``acc``; ``constant`` is a cycle ahead.
     """
 
+    unproved = "no stream: a schedule of fixed delays, no handshake"
+
     def __init__(self, part: Engine):
         self.part = part
         super().__init__({

@@ -56,6 +56,8 @@ class EngineLoader(wiring.Component):
         That word is written.
     """
 
+    unproved = "its ports follow an instruction of a program; tests/engine simulates it"
+
     def __init__(self, part: Engine, *, formats):
         self.part = part
         self.formats = formats
@@ -158,6 +160,8 @@ class EngineSender(wiring.Component):
     word : In(lanes * 8)
         That word, ``part.between_words - 1`` cycles later, as long as it is read.
     """
+
+    unproved = "its ports follow an instruction of a program; tests/engine simulates it"
 
     def __init__(self, part: Engine, *, formats):
         self.part = part

@@ -38,6 +38,8 @@ class EngineCodes(wiring.Component):
         where tensors are added.
     """
 
+    unproved = "no stream: a memory"
+
     def __init__(self, part: Engine):
         self.part = part
         address = range(part.code_words)

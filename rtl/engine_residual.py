@@ -30,6 +30,8 @@ class EngineResidual(wiring.Component):
         That word, a cycle later and from then on.
     """
 
+    unproved = "no stream: a schedule of fixed delays, no handshake"
+
     def __init__(self, part: Engine):
         self.part = part
         super().__init__({
@@ -101,6 +103,8 @@ class EngineSerialResidual(wiring.Component):
     word : In(lanes * 8)
         That word, a cycle later.
     """
+
+    unproved = "no stream: a schedule of fixed delays, no handshake"
 
     def __init__(self, part: Engine):
         self.part = part

@@ -73,6 +73,8 @@ class EngineRequantizer(wiring.Component):
         factor, and how much farther than others the result is shifted.
     """
 
+    unproved = "no stream: a schedule of fixed delays, no handshake"
+
     def __init__(self, part: Engine):
         self.part = part
         super().__init__({
@@ -180,6 +182,8 @@ class EngineTables(wiring.Component):
     write_address, write_data, write_enable : In
         Two entries; only if they come as a stream.
     """
+
+    unproved = "no stream: a schedule of fixed delays, no handshake"
 
     def __init__(self, part: Engine, *, entries=()):
         self.part = part

@@ -82,6 +82,8 @@ class EngineSequencer(wiring.Component):
         in two cycles from now on; only if these may stay there (``part.residents``).
     """
 
+    unproved = "no stream: it issues the words of a program"
+
     def __init__(self, part: Engine):
         self.part = part
         super().__init__({

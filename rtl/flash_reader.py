@@ -44,6 +44,8 @@ class FlashReader(wiring.Component):
         The same in the middle of that cycle; only for commands of double rate.
     """
 
+    unproved = "words follow what a chip answers at its pins; tests simulate the chip"
+
     def __init__(self, part: parts.FlashReader):
         self.part = part
         members = {

@@ -45,6 +45,8 @@ class TiledMemory(wiring.Component):
         Cycles from ``read_address`` to ``read_data``.
     """
 
+    unproved = "no stream: a memory"
+
     latency = 1
 
     def __init__(self, tiling, *, words=(), writable=False, style="block"):
@@ -131,6 +133,8 @@ class SinglePortMemory(wiring.Component):
     latency : int
         Cycles from ``address`` to ``read_data``.
     """
+
+    unproved = "no stream: a memory"
 
     latency = 1
 

@@ -51,6 +51,8 @@ class ProductPair(wiring.Component):
         Cycles from operands to products.
     """
 
+    unproved = "no stream: it never waits"
+
     latency = 2
 
     def __init__(self, *, x_bits, x_signed, w_bits, in_dsp):

@@ -67,6 +67,8 @@ class PipelinedSoftmax(wiring.Component):
     o : Out(stream.Signature(beat_layout))
     """
 
+    unproved = "the solver finds no invariant in 150 s; tests simulate it under stalls"
+
     def __init__(self, part: parts.PipelinedSoftmax, *, table):
         self.part = part
         self.table = table

@@ -50,6 +50,8 @@ class SdramReader(wiring.Component):
         What stood at the pins in the middle of a cycle.
     """
 
+    unproved = "words follow what a chip answers at its pins; tests simulate the chip"
+
     def __init__(self, part: parts.SdramReader):
         self.part = part
         width = part.chip.width

@@ -39,6 +39,8 @@ class TfliteSoftmax(wiring.Component):
     o : Out(stream.Signature(beat_layout))
     """
 
+    unproved = "the solver finds no invariant in 150 s; tests simulate it under stalls"
+
     def __init__(self, part: parts.TfliteSoftmax, *, table=()):
         self.part = part
         self.table = table

@@ -1,0 +1,103 @@
+"""Arrays of multipliers: every sum is that of its own pass, and none is overwritten."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from claims.frames import RAM, claim, marked
+from claims.operators import sum_items
+from nnef_hw import parts
+
+__all__ = ["ARRAYS"]
+
+FORMAT = {
+    "x_bits": 1, "x_signed": False, "w_bits": 2, "acc_bits": 3, "in_dsp": False, "ram": RAM,
+    "weight_style": "logic",
+}  # fmt: skip
+
+
+def weights_of(shape):
+    """Return weights of which neighbours differ."""
+    return np.array([1, -1, -2, 1, 0])[np.arange(np.prod(shape)) % 5].reshape(shape)
+
+
+def window_words(codes, length, lanes):
+    """Return the codes as passes of so many words of lanes."""
+    rows = codes.reshape(-1, lanes).tolist()
+    return [
+        {"data": row, "last": n % length == length - 1, "end": n == len(rows) - 1}
+        for n, row in enumerate(rows)
+    ]
+
+
+def wrap(sums):
+    return (sums + 4) % 8 - 4
+
+
+def systolic(channels, words, lanes, rows, group_rows, kept_passes, weight_delay=0, pixels=1):
+    part = parts.SystolicArray(
+        channels=channels, words=words, lanes=lanes, rows=rows, group_rows=group_rows,
+        kept_passes=kept_passes, weight_delay=weight_delay, **FORMAT,
+    )  # fmt: skip
+    weights = weights_of((channels, words, lanes))
+
+    def golden(codes):
+        passes = codes.reshape(pixels, part.passes, words, lanes)
+        sums = [
+            (weights[first : first + rows] * passes[pixel, n]).sum(axis=(1, 2))
+            for pixel in range(pixels) for n, first in enumerate(range(0, channels, rows))
+        ]  # fmt: skip
+        return sum_items(wrap(np.concatenate(sums)))
+
+    return claim(
+        part.build(weights=weights), marked(pixels * part.passes * words * lanes), golden,
+        items=lambda codes: window_words(codes, words, lanes), patience=part.latency + 3,
+        frame_bits=3,
+        needs=[
+            (pixel * part.passes + channel // rows + 1) * words - 1
+            for pixel in range(pixels) for channel in range(channels)
+        ],
+    )  # fmt: skip
+
+
+def depthwise(channels, positions, lanes, taps, kept_passes, weight_delay=0, lut_ram=False):
+    part = parts.DepthwiseArray(
+        channels=channels, positions=positions, lanes=lanes, taps=taps, lut_ram=lut_ram,
+        kept_passes=kept_passes, weight_delay=weight_delay, **FORMAT,
+    )  # fmt: skip
+    weights = weights_of((channels, positions))
+    padded = np.zeros((part.blocks * lanes, part.words * taps), int)
+    padded[:channels, :positions] = weights
+    order = padded.reshape(part.blocks, lanes, part.words, taps).transpose(0, 2, 3, 1)
+
+    def golden(codes):
+        products = codes.reshape(order.shape) * order
+        return sum_items(wrap(products.sum(axis=(1, 2)).reshape(-1)[:channels]))
+
+    return claim(
+        part.build(weights=weights), marked(order.size), golden,
+        items=lambda codes: window_words(codes, part.words, lanes * taps),
+        patience=part.latency + 3, frame_bits=3,
+        needs=[(channel // lanes + 1) * part.words - 1 for channel in range(channels)],
+    )  # fmt: skip
+
+
+ARRAYS = {
+    "SystolicArray": {
+        "one row": partial(systolic, 2, 2, 1, 1, 1, 1),
+        "one row, two passes kept": partial(systolic, 2, 2, 1, 1, 1, 2),
+        "rows": partial(systolic, 3, 2, 1, 2, 1, 1),
+        "rows, two passes kept": partial(systolic, 3, 1, 1, 2, 2, 2),
+        "lanes": partial(systolic, 2, 2, 2, 2, 1, 2),
+        "weights far away": partial(systolic, 2, 1, 1, 2, 1, 2, 1),
+    },
+    "DepthwiseArray": {
+        "one lane": partial(depthwise, 2, 2, 1, 1, 1),
+        "two passes kept": partial(depthwise, 2, 2, 1, 1, 2),
+        "many passes kept": partial(depthwise, 2, 1, 1, 1, 3),
+        "lanes": partial(depthwise, 3, 2, 2, 1, 2),
+        "weights far away": partial(depthwise, 2, 1, 2, 1, 2, 1),
+    },
+}  # fmt: skip
