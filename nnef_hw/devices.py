@@ -94,6 +94,11 @@ class Device:
         return self.family.products_per_dsp
 
     @property
+    def sums_per_dsp(self) -> int:
+        """Products of two sums of 9 bits in a DSP block."""
+        return self.family.sums_per_dsp
+
+    @property
     def lut_multiplier(self) -> int:
         """LUTs of one registered 8x8 multiplier in logic."""
         return self.family.lut_multiplier

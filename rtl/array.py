@@ -93,7 +93,8 @@ class SystolicArray(wiring.Component):
         m.d.comb += accept.eq(self.i.valid & self.i.ready)
 
         # What hops from group to group: word, address, and (valid, first, last).
-        x_hops = [Signal.like(self.i.payload.data, name=f"x_hop{n}", reset_less=True)
+        entering = self._entering()
+        x_hops = [Signal.like(entering, name=f"x_hop{n}", reset_less=True)
                   for n in range(len(groups) + 1)]
         address_hops = [Signal(range(depth), name=f"address_hop{n}", init=depth - 1)
                         for n in range(len(groups))]
@@ -108,7 +109,7 @@ class SystolicArray(wiring.Component):
         m.d.sync += [valid[0].eq(accept), last[0].eq(accept & self.i.payload.last)]
         with m.If(accept):
             m.d.sync += [
-                x_hops[0].eq(self.i.payload.data),
+                x_hops[0].eq(entering),
                 first[0].eq(next_first),
                 next_first.eq(self.i.payload.last),
                 address_hops[0].eq(address_hops[0] + 1),
@@ -117,7 +118,7 @@ class SystolicArray(wiring.Component):
                 m.d.sync += address_hops[0].eq(0)
 
         sum_stage = part.sum_stage
-        accumulators, captures = [], []
+        accumulators, captures, words_of = [], [], []
         for group, (rows, tiling) in enumerate(zip(groups, part.weight_memories, strict=True)):
             weights = TiledMemory(
                 tiling,
@@ -132,15 +133,12 @@ class SystolicArray(wiring.Component):
             codes = self._delayed(m, x_hops[group + 1], name=f"codes{group}")
             words = self._delayed(m, weights.read_data, name=f"words{group}")
             sums = self._products(m, group, rows, codes, words)
-            accumulators.append([])
-            for row, total in enumerate(sums):
-                accumulator = Signal(signed(part.acc_bits), name=f"acc{group}_{row}",
-                                     reset_less=True)
-                added = masked_sum(m, platform, ~first[group + sum_stage], accumulator, total,
-                                   name=f"added{group}_{row}")
-                with m.If(valid[group + sum_stage]):
-                    m.d.sync += accumulator.eq(added)
-                accumulators[-1].append(accumulator)
+            words_of.append(codes)
+            stage = first[group + sum_stage], valid[group + sum_stage]
+            accumulators.append([
+                self._accumulated(m, platform, total, *stage, name=f"{group}_{row}")
+                for row, total in enumerate(sums)
+            ])
             captures.append(last[group + sum_stage + 1])
 
         shift, reload = self._drain(m, accept, last)
@@ -150,10 +148,43 @@ class SystolicArray(wiring.Component):
             m.d.sync += [later.eq(earlier) for earlier, later in pairwise(hops)]
         if self.part.kept_passes == 1:
             reloads = captures
-        m.d.comb += self.o.payload.acc.eq(
-            self._chain(m, accumulators, captures, shifts, reloads)
-        )
+        result = self._chain(m, accumulators, captures, shifts, reloads)
+        common = self._common(m, platform, words_of[0], first[sum_stage], valid[sum_stage])
+        if common is not None:
+            if part.kept_passes == 1:
+                kept = self._held(m, common, captures[0], name="common_kept")
+            else:
+                waiting = self._held(m, common, captures[0], name="common_waiting")
+                kept = self._held(m, waiting, shift & reload, name="common_kept")
+            result = result - kept
+        m.d.comb += self.o.payload.acc.eq(result)
         return m
+
+    def _entering(self):
+        """Return the codes of a word as the multipliers take them."""
+        return self.i.payload.data
+
+    def _common(self, m, platform, codes, first, valid):
+        """Return what the sums of all rows have too much of after a pass; None if it is nothing.
+
+        The codes are those of the first group's multipliers.
+        """
+        del m, platform, codes, first, valid
+
+    def _accumulated(self, m, platform, total, first, valid, *, name):
+        """Return the sum of the valid totals since the first one."""
+        accumulator = Signal(signed(self.part.acc_bits), name=f"acc{name}", reset_less=True)
+        added = masked_sum(m, platform, ~first, accumulator, total, name=f"added{name}")
+        with m.If(valid):
+            m.d.sync += accumulator.eq(added)
+        return accumulator
+
+    def _held(self, m, value, load, *, name):
+        """Return what the value was when it was last loaded."""
+        register = Signal.like(value, name=name, reset_less=True)
+        with m.If(load):
+            m.d.sync += register.eq(value)
+        return register
 
     def _chain(self, m, accumulators, captures, shifts, reloads):
         """Keep the sums of passes and shift them to the first row; return that row's.
@@ -202,9 +233,10 @@ class SystolicArray(wiring.Component):
                 position = row * part.lanes + lane
                 operands.append((codes[lane], weights.word_select(position, part.w_bits)))
         products = []
+        in_dsp = part.runs_in_dsp[group]
         for n in range(0, len(operands), 2):
             pair = ProductPair(x_bits=part.x_bits, x_signed=part.x_signed, w_bits=part.w_bits,
-                               in_dsp=part.in_dsp)
+                               in_dsp=n < in_dsp)
             m.submodules[f"products{group}_{n // 2}"] = pair
             m.d.comb += [pair.x0.eq(operands[n][0]), pair.w0.eq(operands[n][1])]
             products.append(pair.p0)
@@ -212,20 +244,24 @@ class SystolicArray(wiring.Component):
                 m.d.comb += [pair.x1.eq(operands[n + 1][0]), pair.w1.eq(operands[n + 1][1])]
                 products.append(pair.p1)
 
-        sums = []
-        for row in range(rows):
-            level = products[row * part.lanes:(row + 1) * part.lanes]
-            while len(level) > 1:
-                pairs = []
-                for n in range(0, len(level), 2):
-                    total = level[n] + level[n + 1] if n + 1 < len(level) else level[n]
-                    register = Signal(signed(len(level[0]) + 1), reset_less=True,
-                                      name=f"tree{group}_{row}_{len(level)}_{n}")
-                    m.d.sync += register.eq(total)
-                    pairs.append(register)
-                level = pairs
-            sums.append(level[0])
-        return sums
+        return [
+            self._tree(m, products[row * part.lanes:(row + 1) * part.lanes],
+                       name=f"{group}_{row}")
+            for row in range(rows)
+        ]
+
+    def _tree(self, m, level, *, name):
+        """Return the sum of values of equal width, with a register behind every adder."""
+        while len(level) > 1:
+            pairs = []
+            for n in range(0, len(level), 2):
+                total = level[n] + level[n + 1] if n + 1 < len(level) else level[n]
+                register = Signal(signed(len(level[0]) + 1), reset_less=True,
+                                  name=f"tree{name}_{len(level)}_{n}")
+                m.d.sync += register.eq(total)
+                pairs.append(register)
+            level = pairs
+        return level[0]
 
     def _drain(self, m, accept, last):
         """Offer the sums of a pass one by one; hold back a last word until they can be kept.

@@ -136,9 +136,10 @@ class DepthwiseArray(wiring.Component):
         operands = [(codes[n], weights.word_select(n, part.w_bits))
                     for n in range(part.taps * part.lanes)]
         products = []
+        [in_dsp] = part.runs_in_dsp
         for n in range(0, len(operands), 2):
             pair = ProductPair(x_bits=part.x_bits, x_signed=part.x_signed, w_bits=part.w_bits,
-                               in_dsp=part.in_dsp)
+                               in_dsp=n < in_dsp)
             m.submodules[f"products{n // 2}"] = pair
             ports = [(pair.x0, pair.w0, pair.p0), (pair.x1, pair.w1, pair.p1)]
             for (x, w, p), (code, weight) in zip(ports, operands[n:n + 2], strict=False):

@@ -6,7 +6,12 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.rtl.primitives import lut_product, own_register
 
-__all__ = ["ProductPair", "weight_code"]
+__all__ = ["ProductOfSums", "ProductPair", "weight_code", "weight_of"]
+
+FACTOR_BITS = 9
+"""Width of the factors of a multiplier that takes sums of codes and weights."""
+DIGITS = 4
+"""Bits of a factor that are multiplied in logic in a cycle."""
 
 
 def weight_code(weight, bits):
@@ -22,6 +27,11 @@ def weight_code(weight, bits):
     if weight not in {-1, 1}:
         raise ValueError(f"one bit cannot hold a weight of {weight}")
     return int(weight < 0)
+
+
+def weight_of(code):
+    """Return the weight that a memory holds as that code: the inverse of :func:`weight_code`."""
+    return Cat(1, code).as_signed() if len(code) == 1 else code.as_signed()
 
 
 class ProductPair(wiring.Component):
@@ -71,9 +81,7 @@ class ProductPair(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        w0, w1 = self.w0, self.w1
-        if self.w_bits == 1:
-            w0, w1 = Cat(1, w0).as_signed(), Cat(1, w1).as_signed()
+        w0, w1 = weight_of(self.w0), weight_of(self.w1)
         if self.in_dsp and platform is not None:
             p0, p1 = Signal(signed(16)), Signal(signed(16))
             x_shape = Shape(8, self.x_signed)
@@ -114,4 +122,88 @@ class ProductPair(wiring.Component):
                 m.d.comb += p.eq(Cat(low[0][:low_bits], upper))
             else:
                 m.d.comb += p.eq(high)
+        return m
+
+
+class ProductOfSums(wiring.Component):
+    """Product of two sums of a code and a weight, ``p = (x0 + w1) * (x1 + w0)``, registered.
+
+    Golden model: multiplication of integers, exact. One per cycle, never stalls.
+
+    Parameters
+    ----------
+    x_bits, w_bits : int
+        Width of a code and of a weight, signed; a sum has one bit more.
+    in_dsp : bool
+        Use one of the device's multipliers (``MULT18X18D``, ``MULT9X9``); otherwise LUTs.
+
+    Members
+    -------
+    x0, x1 : In(signed(x_bits))
+    w0, w1 : In(signed(w_bits))
+    p : Out(signed(2 * (max(x_bits, w_bits) + 1)))
+
+    Attributes
+    ----------
+    latency : int
+        Cycles from operands to the product.
+    """
+
+    latency = 3
+
+    def __init__(self, *, x_bits, w_bits, in_dsp):
+        if in_dsp and max(x_bits, w_bits) >= FACTOR_BITS:
+            raise ValueError(f"a multiplier of {FACTOR_BITS} bits cannot take sums of {x_bits} "
+                             f"and {w_bits} bits")
+        self.in_dsp = in_dsp
+        self.width = max(x_bits, w_bits) + 1
+        super().__init__({
+            "x0": In(signed(x_bits)), "w0": In(signed(w_bits)),
+            "x1": In(signed(x_bits)), "w1": In(signed(w_bits)),
+            "p": Out(signed(2 * self.width)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        # A register of their own, since the multipliers of a DSP block may be far from the adders.
+        a, b = (Signal(signed(self.width), name=name, reset_less=True) for name in "ab")
+        m.d.sync += [a.eq(self.x0 + self.w1), b.eq(self.x1 + self.w0)]
+        if not self.in_dsp:
+            return self._in_logic(m, platform, a, b)
+        if platform is None:
+            factors = [Signal.like(a, reset_less=True) for _ in range(2)]
+            product = Signal.like(self.p, reset_less=True)
+            m.d.sync += [factors[0].eq(a), factors[1].eq(b), product.eq(factors[0] * factors[1])]
+            m.d.comb += self.p.eq(product)
+            return m
+        wide_a, wide_b = Signal(signed(FACTOR_BITS)), Signal(signed(FACTOR_BITS))
+        wide_p = Signal(signed(2 * FACTOR_BITS))
+        m.d.comb += [wide_a.eq(a), wide_b.eq(b), self.p.eq(wide_p)]
+        m.submodules.dsp = Instance(
+            platform.prefix + "product",
+            i_clk=ClockSignal(), i_a=wide_a, i_b=wide_b, o_p=wide_p,
+        )
+        return m
+
+    def _in_logic(self, m, platform, a, b):
+        """Multiply four digits of ``a`` at a time, and join their products a cycle later.
+
+        So there are no more than two adders between registers.
+        """
+        products = []
+        for low in range(0, self.width, DIGITS):
+            digits = a[low:low + DIGITS]
+            if low + DIGITS >= self.width:
+                digits = digits.as_signed()
+            product = lut_product(m, platform, digits, b, name=f"product{low}")
+            register = Signal.like(product, name=f"digits{low}", reset_less=True)
+            m.d.sync += register.eq(product)
+            products.append(register)
+        # The low digits of a product are those of the whole; its others are added to the next one.
+        total = products[-1]
+        for product in reversed(products[:-1]):
+            total = Cat(product[:DIGITS], total + (product >> DIGITS)).as_signed()
+        joined = Signal.like(self.p, name="joined", reset_less=True)
+        m.d.sync += joined.eq(total)
+        m.d.comb += self.p.eq(joined)
         return m

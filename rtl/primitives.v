@@ -1,8 +1,8 @@
 // Modules of the accelerator above; all names begin with its prefix.
 
-// Two 8x8 products in one iCE40 SB_MAC16, in two ECP5 MULT18X18D or in two Gowin MULT9X9; registered
-// before and after. NNEF_HW_ICE40, NNEF_HW_ECP5 or NNEF_HW_GOWIN selects the device's block at
-// synthesis; without them the same behaviour is simulated.
+// Two 8x8 products in one iCE40 SB_MAC16, elsewhere in two blocks; registered before and after.
+// NNEF_HW_ICE40, NNEF_HW_ECP5 or NNEF_HW_GOWIN selects the device's block at synthesis; without them
+// the same behaviour is simulated.
 module nnef_hw_product_pair #(parameter X_SIGNED = 1'b0) (
     input clk,
     input [7:0] x0, x1,
@@ -23,38 +23,23 @@ module nnef_hw_product_pair #(parameter X_SIGNED = 1'b0) (
         .OLOADTOP(1'b0), .OLOADBOT(1'b0), .ADDSUBTOP(1'b0), .ADDSUBBOT(1'b0),
         .OHOLDTOP(1'b0), .OHOLDBOT(1'b0), .CI(1'b0), .ACCUMCI(1'b0), .SIGNEXTIN(1'b0)
     );
-`elsif NNEF_HW_ECP5
-    nnef_hw_product #(.X_SIGNED(X_SIGNED)) product0 (.clk(clk), .x(x0), .w(w0), .p(p0));
-    nnef_hw_product #(.X_SIGNED(X_SIGNED)) product1 (.clk(clk), .x(x1), .w(w1), .p(p1));
-`elsif NNEF_HW_GOWIN
-    nnef_hw_product #(.X_SIGNED(X_SIGNED)) product0 (.clk(clk), .x(x0), .w(w0), .p(p0));
-    nnef_hw_product #(.X_SIGNED(X_SIGNED)) product1 (.clk(clk), .x(x1), .w(w1), .p(p1));
 `else
-    reg signed [8:0] x0_register = 0, x1_register = 0;
-    reg signed [7:0] w0_register = 0, w1_register = 0;
-    reg signed [15:0] p0_register = 0, p1_register = 0;
-    always @(posedge clk) begin
-        x0_register <= {X_SIGNED & x0[7], x0};
-        x1_register <= {X_SIGNED & x1[7], x1};
-        w0_register <= w0;
-        w1_register <= w1;
-        p0_register <= x0_register * w0_register;
-        p1_register <= x1_register * w1_register;
-    end
-    assign p0 = p0_register;
-    assign p1 = p1_register;
+    wire signed [8:0] a0 = {X_SIGNED & x0[7], x0}, a1 = {X_SIGNED & x1[7], x1};
+    wire signed [8:0] b0 = w0, b1 = w1;
+    nnef_hw_product #(.BITS(16)) product0 (.clk(clk), .a(a0), .b(b0), .p(p0));
+    nnef_hw_product #(.BITS(16)) product1 (.clk(clk), .a(a1), .b(b1), .p(p1));
 `endif
 endmodule
-`ifdef NNEF_HW_ECP5
-// One 8x8 product in a MULT18X18D with input and output registers; operands are sign-extended.
-module nnef_hw_product #(parameter X_SIGNED = 1'b0) (
+// The low bits of a 9x9 product, in an ECP5 MULT18X18D or a Gowin MULT9X9; registered before and after.
+module nnef_hw_product #(parameter BITS = 18) (
     input clk,
-    input [7:0] x,
-    input [7:0] w,
-    output [15:0] p
+    input signed [8:0] a, b,
+    output signed [BITS-1:0] p
 );
-    wire [17:0] a = {{10{X_SIGNED & x[7]}}, x};
-    wire [17:0] b = {{10{w[7]}}, w};
+`ifdef NNEF_HW_ECP5
+    wire [17:0] x = {{9{a[8]}}, a}, y = {{9{b[8]}}, b};
+    wire [17:0] q;
+    assign p = q[BITS-1:0];
     MULT18X18D #(
         .REG_INPUTA_CLK("CLK0"), .REG_INPUTB_CLK("CLK0"), .REG_OUTPUT_CLK("CLK0"),
         .REG_PIPELINE_CLK("NONE"), .CLK0_DIV("ENABLED"), .RESETMODE("SYNC"), .GSR("DISABLED")
@@ -63,37 +48,37 @@ module nnef_hw_product #(parameter X_SIGNED = 1'b0) (
         .CE0(1'b1), .CE1(1'b1), .CE2(1'b1), .CE3(1'b1),
         .RST0(1'b0), .RST1(1'b0), .RST2(1'b0), .RST3(1'b0),
         .SIGNEDA(1'b1), .SIGNEDB(1'b1), .SOURCEA(1'b0), .SOURCEB(1'b0),
-        .A0(a[0]), .A1(a[1]), .A2(a[2]), .A3(a[3]), .A4(a[4]), .A5(a[5]),
-        .A6(a[6]), .A7(a[7]), .A8(a[8]), .A9(a[9]), .A10(a[10]), .A11(a[11]),
-        .A12(a[12]), .A13(a[13]), .A14(a[14]), .A15(a[15]), .A16(a[16]), .A17(a[17]),
-        .B0(b[0]), .B1(b[1]), .B2(b[2]), .B3(b[3]), .B4(b[4]), .B5(b[5]),
-        .B6(b[6]), .B7(b[7]), .B8(b[8]), .B9(b[9]), .B10(b[10]), .B11(b[11]),
-        .B12(b[12]), .B13(b[13]), .B14(b[14]), .B15(b[15]), .B16(b[16]), .B17(b[17]),
-        .P0(p[0]), .P1(p[1]), .P2(p[2]), .P3(p[3]), .P4(p[4]), .P5(p[5]), .P6(p[6]), .P7(p[7]),
-        .P8(p[8]), .P9(p[9]), .P10(p[10]), .P11(p[11]), .P12(p[12]), .P13(p[13]), .P14(p[14]),
-        .P15(p[15])
+        .A0(x[0]), .A1(x[1]), .A2(x[2]), .A3(x[3]), .A4(x[4]), .A5(x[5]),
+        .A6(x[6]), .A7(x[7]), .A8(x[8]), .A9(x[9]), .A10(x[10]), .A11(x[11]),
+        .A12(x[12]), .A13(x[13]), .A14(x[14]), .A15(x[15]), .A16(x[16]), .A17(x[17]),
+        .B0(y[0]), .B1(y[1]), .B2(y[2]), .B3(y[3]), .B4(y[4]), .B5(y[5]),
+        .B6(y[6]), .B7(y[7]), .B8(y[8]), .B9(y[9]), .B10(y[10]), .B11(y[11]),
+        .B12(y[12]), .B13(y[13]), .B14(y[14]), .B15(y[15]), .B16(y[16]), .B17(y[17]),
+        .P0(q[0]), .P1(q[1]), .P2(q[2]), .P3(q[3]), .P4(q[4]), .P5(q[5]), .P6(q[6]), .P7(q[7]),
+        .P8(q[8]), .P9(q[9]), .P10(q[10]), .P11(q[11]), .P12(q[12]), .P13(q[13]), .P14(q[14]),
+        .P15(q[15]), .P16(q[16]), .P17(q[17])
     );
-endmodule
-`endif
-`ifdef NNEF_HW_GOWIN
-// One 8x8 product in a MULT9X9 with input and output registers; operands are sign-extended.
-module nnef_hw_product #(parameter X_SIGNED = 1'b0) (
-    input clk,
-    input [7:0] x,
-    input [7:0] w,
-    output [15:0] p
-);
-    wire [17:0] product;
-    assign p = product[15:0];
+`elsif NNEF_HW_GOWIN
+    wire [17:0] q;
+    assign p = q[BITS-1:0];
     MULT9X9 #(
         .AREG(1'b1), .BREG(1'b1), .OUT_REG(1'b1), .PIPE_REG(1'b0), .ASIGN_REG(1'b0),
         .BSIGN_REG(1'b0), .SOA_REG(1'b0), .MULT_RESET_MODE("SYNC")
     ) mult (
         .CLK(clk), .CE(1'b1), .RESET(1'b0), .ASIGN(1'b1), .BSIGN(1'b1), .ASEL(1'b0), .BSEL(1'b0),
-        .A({X_SIGNED & x[7], x}), .B({w[7], w}), .SIA(9'b0), .SIB(9'b0), .DOUT(product)
+        .A(a), .B(b), .SIA(9'b0), .SIB(9'b0), .DOUT(q)
     );
-endmodule
+`else
+    reg signed [8:0] a_register = 0, b_register = 0;
+    reg signed [BITS-1:0] p_register = 0;
+    always @(posedge clk) begin
+        a_register <= a;
+        b_register <= b;
+        p_register <= a_register * b_register;
+    end
+    assign p = p_register;
 `endif
+endmodule
 // 16384 words of 16 bits; a word is read or written per cycle, and q is defined after a read only.
 module nnef_hw_single_port_ram (
     input clk, enable, write,

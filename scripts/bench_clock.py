@@ -98,7 +98,8 @@ def _components(layer: Layer, rng: np.random.Generator) -> tuple[Any, Any]:
     array = parts.SystolicArray(
         channels=layer.channels, words=layer.words, lanes=layer.lanes, rows=layer.rows,
         group_rows=min(layer.rows, GROUP_PRODUCTS // layer.lanes), x_bits=8, x_signed=True,
-        w_bits=8, acc_bits=ACC_BITS, in_dsp=layer.in_dsp, ram=device.ram, kept_passes=2,
+        w_bits=8, acc_bits=ACC_BITS,
+        in_dsp=layer.rows * layer.lanes if layer.in_dsp else 0, ram=device.ram, kept_passes=2,
         weight_style="block", weight_delay=device.weight_delay,
     )  # fmt: skip
     weights = rng.integers(-127, 128, (layer.channels, layer.words, layer.lanes))

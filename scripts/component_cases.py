@@ -16,6 +16,7 @@ from nnef_hw.numerics import QType, Requant, signed_bits
 from nnef_hw.parts.argmax import Argmax
 from nnef_hw.parts.array import SystolicArray
 from nnef_hw.parts.corrected_table import corrected_table
+from nnef_hw.parts.fast_array import FastArray
 from nnef_hw.parts.interpolated_table import InterpolatedTable
 from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.parallel import ParallelLineBuffer
@@ -43,6 +44,7 @@ def component_cases(device: Device) -> Iterator[Case]:
     yield from _line_buffers(device)
     yield from _parallel_line_buffers(device)
     yield from _arrays(device)
+    yield from _fast_arrays(device)
     yield from _requantizers()
     yield from _tflite_components(device)
     for bits in (4, 8, 16):
@@ -195,9 +197,40 @@ def _arrays(device: Device) -> Iterator[Case]:
         array = SystolicArray(
             channels=channels, words=words, rows=rows, lanes=lanes, group_rows=group_rows,
             kept_passes=kept, x_bits=bits, x_signed=False, w_bits=bits, acc_bits=acc_bits,
-            in_dsp=in_dsp, ram=device.ram, weight_style=style, weight_delay=device.weight_delay,
+            in_dsp=rows * lanes if in_dsp else 0, ram=device.ram, weight_style=style,
+            weight_delay=device.weight_delay,
         )  # fmt: skip
         yield Case(array, {"weights": weights.astype(np.int64)})
+
+
+def _fast_arrays(device: Device) -> Iterator[Case]:
+    rng = np.random.default_rng(0)
+    # rows, lanes, group_rows, in_dsp, kept_passes, code bits
+    spread: list[tuple[int, int, int, bool, int, int]] = [
+        (4, 4, 4, True, 1, 8),
+        (4, 8, 2, True, 2, 8),
+        (8, 4, 4, True, 2, 8),
+        (8, 2, 8, True, 1, 8),
+        (4, 5, 2, True, 1, 8),
+        (8, 8, 2, True, 2, 8),
+        (4, 4, 4, False, 1, 8),
+        (8, 4, 4, False, 2, 8),
+        (8, 2, 8, False, 1, 8),
+        (4, 4, 4, False, 1, 4),
+    ]
+    for rows, lanes, group_rows, in_dsp, kept, bits in spread:
+        if in_dsp and not device.sums_per_dsp:
+            continue
+        highest = (1 << (bits - 1)) - 1
+        values = np.round(rng.normal(0, 0.3 * highest, (8, 72, lanes)))
+        multipliers = rows * -(-lanes // 2) + lanes // 2
+        array = FastArray(
+            channels=8, words=72, rows=rows, lanes=lanes, group_rows=group_rows,
+            kept_passes=kept, x_bits=bits, x_signed=False, w_bits=bits, acc_bits=2 * bits + 4,
+            in_dsp=multipliers if in_dsp else 0, ram=device.ram, weight_style="block",
+            weight_delay=device.weight_delay,
+        )  # fmt: skip
+        yield Case(array, {"weights": np.clip(values, -highest, highest).astype(np.int64)})
 
 
 def _requantizers() -> Iterator[Case]:

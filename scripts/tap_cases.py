@@ -51,7 +51,8 @@ def tap_cases(device: Device) -> Iterator[Case]:
     for channels, positions, lanes, taps, kept, acc_bits, in_dsp, style in spread:
         array = DepthwiseArray(
             channels=channels, positions=positions, lanes=lanes, taps=taps, kept_passes=kept,
-            x_bits=8, x_signed=False, w_bits=8, acc_bits=acc_bits, in_dsp=in_dsp, ram=device.ram,
+            x_bits=8, x_signed=False, w_bits=8, acc_bits=acc_bits,
+            in_dsp=lanes * taps if in_dsp else 0, ram=device.ram,
             lut_ram=device.family.has_lut_ram, weight_style=style,
             weight_delay=device.weight_delay,
         )  # fmt: skip

@@ -10,6 +10,11 @@ from nnef_hw.families.family import CellModels, Family, Pin, Program
 
 __all__ = ["ECP5"]
 
+# What holds for plain and fast arrays.
+ARRAY = {
+    "sum bits": 2.27, "kept bits": 0.01, "tree bits": 0.84, "hop bits": 0.63,
+    "address bits": 0.0, "memory rows": 1.74, "table": 1.21, "fixed": 0.0,
+}  # fmt: skip
 # Of LUT4s in slices, so that flip-flops are free.
 LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "line buffer": {
@@ -20,10 +25,8 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "window bits": 0.0, "pixel bits": 0.0, "padded width": 1.2, "counter bits": 4.0,
         "fixed": 0.0,
     },
-    "array": {
-        "sum bits": 2.27, "kept bits": 0.01, "tree bits": 0.84, "hop bits": 0.63,
-        "address bits": 0.0, "memory rows": 1.74, "table": 1.21, "fixed": 0.0,
-    },
+    "array": ARRAY,
+    "fast array": {**ARRAY, "factor bits": 1.25},
     "tap array": {
         "sum bits": 4.27, "kept bits": 0.0, "tree bits": 0.96, "hop bits": 0.0,
         "address bits": 0.0, "memory rows": 0.0, "table": 0.0, "columns": 1.55, "fixed": 0.2,
@@ -117,6 +120,7 @@ ECP5 = Ecp5(
     # Its narrower shapes save a multiplexer now and then, but take a line of Verilog per few bits.
     ram=BlockRam("DP16KD", ((512, 36), (1024, 18), (2048, 9))),
     products_per_dsp=1,
+    sums_per_dsp=1,
     flip_flops_per_lut=1.0,
     has_lut_ram=True,
     lut_multiplier=104,

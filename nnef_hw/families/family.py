@@ -84,6 +84,9 @@ class Family(ABC):
         Block RAM and its shapes.
     products_per_dsp
         Independent 8x8 products in a DSP block.
+    sums_per_dsp
+        Products of two sums of 9 bits, for two products each of a fast inner product; 0 where these
+        take as many DSP blocks as the products.
     flip_flops_per_lut
         How many flip-flops a device has beside each of its LUTs.
     has_lut_ram
@@ -129,6 +132,7 @@ class Family(ABC):
     title: str
     ram: BlockRam
     products_per_dsp: int
+    sums_per_dsp: int
     flip_flops_per_lut: float
     has_lut_ram: bool
     lut_multiplier: int

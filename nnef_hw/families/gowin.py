@@ -11,6 +11,11 @@ from nnef_hw.families.family import CellModels, Family, Pin, Program
 
 __all__ = ["GOWIN"]
 
+# What holds for plain and fast arrays.
+ARRAY = {
+    "sum bits": 2.35, "kept bits": 1.07, "tree bits": 1.04, "hop bits": 1.91,
+    "address bits": 1.89, "memory rows": 1.47, "table": 1.35, "fixed": 7.8,
+}  # fmt: skip
 # Of logic cells, whether a LUT is used of one, its flip-flop or only its carry.
 LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "line buffer": {
@@ -21,10 +26,8 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "window bits": 0.97, "pixel bits": 1.25, "padded width": 0.9, "counter bits": 2.59,
         "fixed": 27.6,
     },
-    "array": {
-        "sum bits": 2.35, "kept bits": 1.07, "tree bits": 1.04, "hop bits": 1.91,
-        "address bits": 1.89, "memory rows": 1.47, "table": 1.35, "fixed": 7.8,
-    },
+    "array": ARRAY,
+    "fast array": {**ARRAY, "factor bits": 1.25},
     "tap array": {
         "sum bits": 2.79, "kept bits": 1.15, "tree bits": 1.36, "hop bits": 0.0,
         "address bits": 0.27, "memory rows": 0.0, "table": 0.0, "columns": 1.22, "fixed": 36.1,
@@ -180,6 +183,7 @@ GOWIN = Gowin(
     title="Gowin",
     ram=BlockRam("BSRAM", ((512, 36), (1024, 18), (2048, 9))),
     products_per_dsp=1,
+    sums_per_dsp=1,
     flip_flops_per_lut=0.75,
     has_lut_ram=True,
     lut_multiplier=115,

@@ -10,6 +10,11 @@ from nnef_hw.families.family import CellModels, Family, Pin, Program
 
 __all__ = ["ICE40"]
 
+# What holds for plain and fast arrays.
+ARRAY = {
+    "sum bits": 2.07, "kept bits": 1.06, "tree bits": 0.89, "hop bits": 1.32,
+    "address bits": 2.11, "memory rows": 1.06, "table": 2.1, "fixed": 29.2,
+}  # fmt: skip
 # Of logic cells, whether a LUT is used of one, its flip-flop or only its carry.
 LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "line buffer": {
@@ -20,10 +25,8 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "window bits": 1.14, "pixel bits": 0.5, "padded width": 0.25, "counter bits": 4.2,
         "fixed": 0.0,
     },
-    "array": {
-        "sum bits": 2.07, "kept bits": 1.06, "tree bits": 0.89, "hop bits": 1.32,
-        "address bits": 2.11, "memory rows": 1.06, "table": 2.1, "fixed": 29.2,
-    },
+    "array": ARRAY,
+    "fast array": {**ARRAY, "factor bits": 1.1},
     "tap array": {
         "sum bits": 2.07, "kept bits": 1.06, "tree bits": 0.89, "hop bits": 1.32,
         "address bits": 2.11, "memory rows": 1.06, "table": 2.1, "columns": 0.0,
@@ -117,6 +120,7 @@ ICE40 = Ice40(
     title="iCE40",
     ram=BlockRam("SB_RAM40_4K", ((256, 16), (512, 8), (1024, 4), (2048, 2))),
     products_per_dsp=2,
+    sums_per_dsp=0,
     flip_flops_per_lut=1.0,
     has_lut_ram=False,
     lut_multiplier=112,

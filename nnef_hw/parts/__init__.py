@@ -15,6 +15,7 @@ from nnef_hw.parts.delay import Delay
 from nnef_hw.parts.depthtospace import DepthToSpace
 from nnef_hw.parts.depthwise import DepthwiseArray
 from nnef_hw.parts.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
+from nnef_hw.parts.fast_array import FastArray, fast_offsets
 from nnef_hw.parts.fifo import BlockFifo
 from nnef_hw.parts.flash_reader import FlashReader, FlashWords
 from nnef_hw.parts.interpolate import Interpolate
@@ -52,6 +53,7 @@ __all__ = [
     "EltwiseExtremum",
     "EltwiseProduct",
     "EltwiseSum",
+    "FastArray",
     "Fifo",
     "FlashReader",
     "FlashWords",
@@ -84,4 +86,5 @@ __all__ = [
     "Transpose",
     "Upsample",
     "WindowPart",
+    "fast_offsets",
 ]

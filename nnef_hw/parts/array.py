@@ -47,7 +47,8 @@ class ArrayPart(Pipe):
     x_bits, x_signed, w_bits, acc_bits
         Formats of codes, weights and sums; one bit holds weights of +1 and -1.
     in_dsp
-        Multipliers in DSP blocks, else in LUTs.
+        How many multipliers are in DSP blocks, the first ones; the others are in LUTs. They are
+        built in pairs, of which the second one goes with the first.
     ram
         The device's block RAM, for the weights.
     weight_style
@@ -66,7 +67,7 @@ class ArrayPart(Pipe):
     x_signed: bool
     w_bits: int
     acc_bits: int
-    in_dsp: bool
+    in_dsp: int
     ram: BlockRam
     weight_style: str
     weight_delay: int
@@ -77,8 +78,30 @@ class ArrayPart(Pipe):
         """Cycles from the accepted last word of a pass to its first sum."""
 
     @property
+    @abstractmethod
+    def runs(self) -> list[int]:
+        """Multipliers of every run of pairs; the last one of a run may be alone."""
+
+    @property
+    def runs_in_dsp(self) -> list[int]:
+        """How many of them are in DSP blocks."""
+        found, left = [], self.in_dsp
+        for run in self.runs:
+            count = min(max(left, 0), run)
+            found.append(min(count + count % 2, run))
+            left -= run
+        return found
+
+    def dsp(self, device: Device) -> int:
+        return sum(-(-count // device.products_per_dsp) for count in self.runs_in_dsp)
+
+    @property
+    def in_logic(self) -> int:
+        return self.multipliers - sum(self.runs_in_dsp)
+
+    @property
     def timing(self) -> ArrayPart:
-        return replace(self, in_dsp=False, weight_style="block")
+        return replace(self, in_dsp=0, weight_style="block")
 
     @abstractmethod
     def pass_cycles(self, interval: int) -> int:
@@ -173,10 +196,9 @@ class SystolicArray(ArrayPart):
     def memories(self) -> tuple[Tiling, ...]:
         return self.weight_memories if self.weight_style == "block" else ()
 
-    def dsp(self, device: Device) -> int:
-        if not self.in_dsp:
-            return 0
-        return sum(-(-rows * self.lanes // device.products_per_dsp) for rows in self.group_sizes)
+    @property
+    def runs(self) -> list[int]:
+        return [rows * self.lanes for rows in self.group_sizes]
 
     @property
     def features(self) -> Mapping[str, float]:
@@ -185,12 +207,9 @@ class SystolicArray(ArrayPart):
         if self.weight_style == "logic":
             width = sum(memory.width for memory in self.weight_memories)
             table = width * rom_luts(self.depth)
-        products = 0.0
-        if not self.in_dsp:
-            products = product_luts(
-                self.multipliers, self.x_bits, self.w_bits, words=self.depth,
-                style=self.weight_style,
-            )  # fmt: skip
+        products = product_luts(
+            self.in_logic, self.x_bits, self.w_bits, words=self.depth, style=self.weight_style
+        )
         return {
             "sum bits": self.rows * self.acc_bits,
             "kept bits": self.rows * self.acc_bits * (self.kept_passes - 1),
@@ -204,15 +223,19 @@ class SystolicArray(ArrayPart):
             "products": products,
         }
 
+    @property
+    def _address_bits(self) -> int:
+        """What hops from group to group beside the codes."""
+        return counter_bits(self.depth) + 5
+
     def flip_flops(self, device: Device) -> int:
         del device
         groups, word = len(self.group_sizes), self.x_bits * self.lanes
         tree = tree_bits(self.lanes, self.x_bits + self.w_bits)
         ff = self.rows * (self.acc_bits * (1 + self.kept_passes) + tree)
-        ff += word * (groups + 1) + (counter_bits(self.depth) + 5) * groups
+        ff += word * (groups + 1) + self._address_bits * groups
         ff += self.weight_delay * (self.multipliers * self.w_bits + word * groups)
-        if not self.in_dsp:
-            ff += self.multipliers * 2 * (self.x_bits + self.w_bits)
+        ff += self.in_logic * 2 * (self.x_bits + self.w_bits)
         return ff + 25 + 5 * (self.lanes - 1).bit_length()
 
     def process(self, target: Stream, *origins: Stream) -> Process:

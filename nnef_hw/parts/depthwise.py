@@ -120,18 +120,16 @@ class DepthwiseArray(ArrayPart):
     def memories(self) -> tuple[Tiling, ...]:
         return (self.weight_memory,) if self.weight_style == "block" else ()
 
-    def dsp(self, device: Device) -> int:
-        return -(-self.multipliers // device.products_per_dsp) if self.in_dsp else 0
+    @property
+    def runs(self) -> list[int]:
+        return [self.multipliers]
 
     @property
     def features(self) -> Mapping[str, float]:
         in_logic = self.weight_style == "logic"
-        products = 0.0
-        if not self.in_dsp:
-            products = product_luts(
-                self.multipliers, self.x_bits, self.w_bits, words=self.depth,
-                style=self.weight_style,
-            )  # fmt: skip
+        products = product_luts(
+            self.in_logic, self.x_bits, self.w_bits, words=self.depth, style=self.weight_style
+        )
         return {
             "columns": self._columns if in_logic else 0,
             "sum bits": self.lanes * self.acc_bits,
@@ -156,8 +154,7 @@ class DepthwiseArray(ArrayPart):
             sums += self.kept_passes - 1
         tree = tree_bits(self.taps, self.x_bits + self.w_bits)
         ff += self.lanes * (self.acc_bits * sums + tree)
-        if not self.in_dsp:
-            ff += self.multipliers * 5 * (self.x_bits + self.w_bits) // 2
+        ff += self.in_logic * 5 * (self.x_bits + self.w_bits) // 2
         return ff + 35
 
     def process(self, target: Stream, *origins: Stream) -> Process:

@@ -87,6 +87,11 @@ class Part(ABC):
         """Multipliers for multiply-accumulates."""
         return 0
 
+    @property
+    def in_logic(self) -> int:
+        """How many of them are in LUTs."""
+        return 0
+
     def dsp(self, device: Device) -> int:
         """DSP blocks, exact."""
         del device

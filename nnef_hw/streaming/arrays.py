@@ -21,7 +21,14 @@ from nnef_hw.streaming.requantize import RequantizerFolding, make_requantizer
 from nnef_hw.tflite_numerics import TfliteRequant
 from nnef_hw.window import Window
 
-__all__ = ["ArrayFolding", "ArrayLayer", "Convolution", "multiplier_choices", "stored_bits"]
+__all__ = [
+    "DSP_BITS",
+    "ArrayFolding",
+    "ArrayLayer",
+    "Convolution",
+    "multiplier_choices",
+    "stored_bits",
+]
 
 DSP_BITS = 8
 """Widest codes and weights that a DSP block's 8x8 product takes."""
@@ -29,15 +36,17 @@ DSP_BITS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class ArrayFolding(RequantizerFolding):
-    """An array: passes whose sums it keeps; where its multipliers and its weights are."""
+    """An array: passes whose sums it keeps; where its multipliers and its weights are.
+
+    Parameters
+    ----------
+    in_dsp
+        How many multipliers are in DSP blocks.
+    """
 
     kept_passes: int
-    in_dsp: bool
+    in_dsp: int
     weight_style: str
-
-    @property
-    def multiplies_in_dsp(self) -> bool:
-        return self.in_dsp
 
     @depends_on("digit_bits", "digit_stages")
     def behind(self, layer: ArrayLayer[Any], device: Device) -> tuple[Part, ...]:
@@ -104,6 +113,11 @@ class ArrayLayer(Layer[F]):
         return self.w_bits
 
     @property
+    def fits_dsp(self) -> bool:
+        """Whether its codes and weights are narrow enough for products in DSP blocks."""
+        return max(self.source.bits, self.w_bits) <= DSP_BITS
+
+    @property
     def out_channels(self) -> int:
         """Output channels."""
         return int(self.weights.shape[0])
@@ -159,13 +173,13 @@ class Convolution(ArrayLayer[F]):
 
 
 def multiplier_choices(
-    x_bits: int, w_bits: int, words: int, device: Device
+    multipliers: int, x_bits: int, w_bits: int, words: int, device: Device
 ) -> list[dict[str, Any]]:
     """List where multipliers and weights may be, as fields of a folding.
 
     ``words`` is the depth of a weight memory.
     """
-    in_dsp = [True, False] if max(x_bits, w_bits) <= DSP_BITS else [False]
+    in_dsp = [multipliers, 0] if max(x_bits, w_bits) <= DSP_BITS else [0]
     styles = ["block", "logic"] if words <= device.logic_words else ["block"]
     return [{"in_dsp": dsp, "weight_style": style} for dsp, style in product(in_dsp, styles)]
 

@@ -141,6 +141,11 @@ class Block:
         """Multipliers built for them."""
         return sum(part.multipliers for part in self.parts)
 
+    @cached_property
+    def in_dsp(self) -> int:
+        """How many of them are in DSP blocks."""
+        return self.multipliers - sum(part.in_logic for part in self.parts)
+
     @property
     def instance(self) -> str:
         """Name of its instance in the accelerator: a Verilog identifier."""
@@ -161,9 +166,19 @@ class Block:
         if self.multipliers:
             counts = {unit: count for unit, count in self.shape.items() if unit != "lines"}
             factors = " x ".join(f"{count} {unit}" for unit, count in counts.items() if count > 1)
-            where = "DSP blocks" if self.folding.multiplies_in_dsp else "logic"
-            parts.append(f"{factors or '1 multiplier'} in {where}")
+            if self.folding.products_per_multiplier > 1:
+                factors += f" by {self.multipliers} multipliers"
+            parts.append(f"{factors or '1 multiplier'} in {self._places}")
         return ", ".join([*parts, f"{self.cycles} cycles"])
+
+    @property
+    def _places(self) -> str:
+        """Say where its multipliers are."""
+        if not self.in_dsp:
+            return "logic"
+        if self.in_dsp == self.multipliers:
+            return "DSP blocks"
+        return f"DSP blocks, {self.multipliers - self.in_dsp} of them in logic"
 
     @property
     def shape(self) -> dict[str, int]:

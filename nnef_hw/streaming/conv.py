@@ -68,12 +68,12 @@ class ConvLayer(Convolution[SystolicFolding | DotFolding]):
 
     def contents(self, folding: SystolicFolding | DotFolding) -> Contents:
         if isinstance(folding, SystolicFolding):
-            weights = folding.weights(self)
+            weights, bias = folding.weights(self), folding.bias(self)
         else:
-            weights = self.weights.reshape(self.out_channels, -1)
+            weights, bias = self.weights.reshape(self.out_channels, -1), self.bias
         return {
             "array": {"weights": weights},
-            "requantize": requant_contents(self.requant, self.bias.tolist()),
+            "requantize": requant_contents(self.requant, bias.tolist()),
         }
 
 

@@ -47,9 +47,9 @@ class Folding:
         return {"rows": 0, "lanes": 1, "taps": 1, "lines": 0}
 
     @property
-    def multiplies_in_dsp(self) -> bool:
-        """Whether its multipliers are in DSP blocks."""
-        return False
+    def products_per_multiplier(self) -> int:
+        """Multiply-accumulates per cycle of a multiplier."""
+        return 1
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""

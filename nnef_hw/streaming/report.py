@@ -108,9 +108,7 @@ def _roofs(plan: Plan, target: Target, codes: Mapping[str, int]) -> dict[str, fl
     As many LUTs may multiply as the rest of the design leaves.
     """
     device = target.device
-    in_logic = sum(
-        block.multipliers for block in plan.blocks if not block.folding.multiplies_in_dsp
-    )
+    in_logic = sum(block.multipliers - block.in_dsp for block in plan.blocks)
     others = plan.resources.lut - in_logic * device.lut_multiplier
     free = usable_luts(device, plan.resources.lut) - others
     return {
@@ -161,7 +159,7 @@ def _layer(
         "macs": block.macs,
         "multipliers": block.multipliers,
         **folding.shape,
-        "in_dsp": block.multipliers if folding.multiplies_in_dsp else 0,
+        "in_dsp": block.in_dsp,
         "cycles": block.cycles,
         "busy_cycles": sum(activity.busy),
         "waiting_cycles": sum(activity.waiting),

@@ -13,6 +13,7 @@ from nnef_hw.devices import Device, Resources
 from nnef_hw.streaming.block import Block
 from nnef_hw.streaming.budget import Budget
 from nnef_hw.streaming.knapsack import Table, cheapest, choose
+from nnef_hw.streaming.mixing import fill_dsp
 
 __all__ = ["Search"]
 
@@ -146,12 +147,18 @@ class Search:
         """
         if interval not in self.found:
             chosen = self._within(interval)
-            self.found[interval] = (
-                None
-                if chosen is None
-                else [layer[n] for layer, n in zip(self.options, chosen, strict=True)]
-            )
+            self.found[interval] = None if chosen is None else self._filled(chosen)
         return self.found[interval]
+
+    def _filled(self, chosen: NDArray[np.int64]) -> list[Block]:
+        """Return the chosen blocks, of which some multipliers take DSP blocks that are left."""
+        blocks = [layer[n] for layer, n in zip(self.options, chosen, strict=True)]
+
+        def cost(lut: int, dsp: int) -> float:
+            shares = lut / self.sizes[LUT], dsp / self.sizes[DSP]
+            return float(LUT_WEIGHT * shares[0] ** 2 + self.dsp_weight * shares[1] ** 4)
+
+        return fill_dsp(blocks, self.budget.dsp, cost)
 
     def _within(self, interval: int) -> NDArray[np.int64] | None:
         allowed = [self._allowed(n, interval) for n in range(len(self.options))]

@@ -15,6 +15,7 @@ from nnef_hw.blockram import tile_memory
 from nnef_hw.devices import Device
 from nnef_hw.parts import Part, WindowPart
 from nnef_hw.parts.array import SystolicArray
+from nnef_hw.parts.fast_array import FastArray, fast_offsets
 from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.parallel import ParallelLineBuffer
 from nnef_hw.parts.width import Pack
@@ -30,6 +31,8 @@ __all__ = ["SystolicFolding", "systolic_foldings", "window_weights"]
 LEAST_UTILIZATION = 0.25
 MOST_WASTED = 1.15
 """Multipliers of an array, for each one of the smallest array that is as fast."""
+MOST_FAST = 0.8
+"""Most multipliers of a fast inner product, for each one that it takes the place of."""
 MOST_GROUPED = 16
 """Most products of a word for which rows share a weight memory."""
 
@@ -46,6 +49,8 @@ class SystolicFolding(ArrayFolding):
         Whether a word is a whole window; the lanes then count its taps.
     depth
         Words of the line buffer; 0 if parallel, as it follows from the image.
+    fast
+        Whether a multiplier is for two products: a fast inner product.
     """
 
     rows: int
@@ -53,10 +58,15 @@ class SystolicFolding(ArrayFolding):
     group_rows: int
     parallel: bool = False
     depth: int = 0
+    fast: bool = False
 
     @property
     def shape(self) -> dict[str, int]:
         return {"rows": self.rows, "lanes": self.lanes, "taps": 1, "lines": 0}
+
+    @property
+    def products_per_multiplier(self) -> int:
+        return 2 if self.fast else 1
 
     def window(self, layer: Convolution[Any]) -> Window:
         """Return the window as the array reads it."""
@@ -80,11 +90,12 @@ class SystolicFolding(ArrayFolding):
         return LineBuffer(window=window, lanes=self.lanes, depth=self.depth, **formats)
 
     @depends_on(
-        "rows", "lanes", "parallel", "group_rows", "kept_passes", "in_dsp", "weight_style"
+        "rows", "lanes", "parallel", "group_rows", "kept_passes", "in_dsp", "weight_style", "fast"
     )  # fmt: skip
     def array(self, layer: Convolution[Any], device: Device) -> SystolicArray:
         """Return the array."""
-        return SystolicArray(
+        kind = FastArray if self.fast else SystolicArray
+        return kind(
             channels=layer.out_channels, rows=self.rows, lanes=self.lanes,
             words=1 if self.parallel else self.window(layer).pass_words,
             group_rows=self.group_rows, w_bits=_w_bits(layer, self.lanes, self.parallel),
@@ -110,6 +121,15 @@ class SystolicFolding(ArrayFolding):
         """Return the weights as the array takes them."""
         return window_weights(layer, self.lanes, parallel=self.parallel)
 
+    def bias(self, layer: Convolution[Any]) -> NDArray[np.int64]:
+        """Return what is added to the array's sums."""
+        if not self.fast:
+            return layer.bias
+        source = layer.source
+        return layer.bias - fast_offsets(
+            self.weights(layer), x_bits=source.bits, x_signed=source.signed
+        )
+
 
 def window_weights(
     layer: Convolution[Any], lanes: int, *, parallel: bool = False
@@ -132,35 +152,58 @@ def _w_bits(layer: Convolution[Any], lanes: int, parallel: bool) -> int:
 
 def systolic_foldings(layer: Convolution[Any], device: Device) -> list[SystolicFolding]:
     """List the arrays that could run a convolution or linear layer."""
-    foldings = list(_parallel_foldings(layer, device))
-    for rows, lanes in _arrays(layer, device):
-        window = layer.window.folded(-(-layer.in_channels // lanes), -(-layer.out_channels // rows))
-        foldings += _arithmetic_foldings(layer, device, window, rows, lanes, parallel=False)
+    foldings: list[SystolicFolding] = []
+    for fast in _inner_products(layer, device):
+        foldings += _parallel_foldings(layer, device, fast=fast)
+        for rows, lanes in _arrays(layer, device, fast=fast):
+            passes = -(-layer.out_channels // rows)
+            window = layer.window.folded(-(-layer.in_channels // lanes), passes)
+            foldings += _arithmetic_foldings(
+                layer, device, window, rows, lanes, parallel=False, fast=fast
+            )
     return foldings
 
 
-def _arrays(layer: Convolution[Any], device: Device) -> list[tuple[int, int]]:
+def _inner_products(layer: Convolution[Any], device: Device) -> tuple[bool, ...]:
+    """List whether a multiplier may be for two products: where a DSP block takes their factors."""
+    return (False, True) if device.sums_per_dsp and layer.fits_dsp else (False,)
+
+
+def _multipliers(rows: int, lanes: int, *, fast: bool) -> int:
+    """Multipliers of an array (:class:`.FastArray` if fast)."""
+    return rows * -(-lanes // 2) + lanes // 2 if fast else rows * lanes
+
+
+def _is_useful(rows: int, lanes: int, *, fast: bool) -> bool:
+    """Whether a fast inner product saves enough multipliers for its adders."""
+    return not fast or _multipliers(rows, lanes, fast=True) <= MOST_FAST * rows * lanes
+
+
+def _arrays(layer: Convolution[Any], device: Device, *, fast: bool) -> list[tuple[int, int]]:
     """List (rows, lanes) of arrays, without those that waste multipliers.
 
     One does if another needs as few words per window with clearly fewer multipliers.
     """
     largest = device.products + int(device.lut * 0.5) // device.lut_multiplier
-    arrays = sorted(
-        (-(-layer.out_channels // rows) * -(-layer.in_channels // lanes), rows * lanes, rows, lanes)
-        for rows in size_steps(layer.out_channels)
-        for lanes in size_steps(layer.in_channels)
-        if rows * lanes <= largest
-    )
+    arrays = []
+    for rows in size_steps(layer.out_channels):
+        for lanes in size_steps(layer.in_channels):
+            multipliers = _multipliers(rows, lanes, fast=fast)
+            if multipliers <= largest and _is_useful(rows, lanes, fast=fast):
+                words = -(-layer.out_channels // rows) * -(-layer.in_channels // lanes)
+                arrays.append((words, multipliers, rows, lanes))
     kept = []
     fewest = largest
-    for _, multipliers, rows, lanes in arrays:
+    for _, multipliers, rows, lanes in sorted(arrays):
         fewest = min(fewest, multipliers)
         if multipliers <= fewest * MOST_WASTED:
             kept.append((rows, lanes))
     return kept
 
 
-def _parallel_foldings(layer: Convolution[Any], device: Device) -> Iterator[SystolicFolding]:
+def _parallel_foldings(
+    layer: Convolution[Any], device: Device, *, fast: bool
+) -> Iterator[SystolicFolding]:
     """Fold a layer whose whole window is one word: few channels, many taps.
 
     Only where the results of a pass leave fast enough that the multipliers do not just wait.
@@ -172,9 +215,12 @@ def _parallel_foldings(layer: Convolution[Any], device: Device) -> Iterator[Syst
     if plain.starts_in_padding or plain.goes_on:
         return
     for rows in size_steps(layer.out_channels):
-        if rows * lanes <= device.products:
+        multipliers = _multipliers(rows, lanes, fast=fast)
+        if multipliers <= device.products and _is_useful(rows, lanes, fast=fast):
             window = plain.folded(1, -(-layer.out_channels // rows))
-            for folding in _arithmetic_foldings(layer, device, window, rows, lanes, parallel=True):
+            for folding in _arithmetic_foldings(
+                layer, device, window, rows, lanes, parallel=True, fast=fast
+            ):
                 busy = layer.macs / (rows * lanes)
                 if busy >= LEAST_UTILIZATION * folding.cycles(layer, device):
                     yield folding
@@ -182,17 +228,20 @@ def _parallel_foldings(layer: Convolution[Any], device: Device) -> Iterator[Syst
 
 def _arithmetic_foldings(
     layer: Convolution[Any], device: Device, window: Window, rows: int, lanes: int, *,
-    parallel: bool,
+    parallel: bool, fast: bool,
 ) -> Iterator[SystolicFolding]:  # fmt: skip
     """Vary the requantizer, the kind of multipliers and the weight memory of one array."""
     words = 1 if parallel else window.pass_words
     w_bits = _w_bits(layer, lanes, parallel)
     size: dict[str, Any] = {
-        "rows": rows, "lanes": lanes, "parallel": parallel,
+        "rows": rows, "lanes": lanes, "parallel": parallel, "fast": fast,
         "depth": 0 if parallel else least_depth(window),
         "group_rows": _group_rows(rows, lanes * w_bits, lanes, window.passes * words, device),
     }  # fmt: skip
-    kinds = multiplier_choices(layer.source.bits, w_bits, window.passes * words, device)
+    kinds = multiplier_choices(
+        _multipliers(rows, lanes, fast=fast), layer.source.bits, w_bits, window.passes * words,
+        device,
+    )  # fmt: skip
     fastest = None
     for digits, kept_passes in product(digit_choices(layer.requant, device), (1, 2)):
         folding = SystolicFolding(**size, **digits, kept_passes=kept_passes, **kinds[0])

@@ -51,7 +51,7 @@ class TapFolding(ArrayFolding):
     digit_bits: int = 1
     digit_stages: int = 1
     kept_passes: int = 1
-    in_dsp: bool = False
+    in_dsp: int = 0
     weight_style: str = "block"
 
     @property
@@ -118,7 +118,9 @@ def tap_foldings(size: T, layer: ArrayLayer[Any], view: View, device: Device) ->
         plain = replace(size, **digits)
         kept = _kept_passes(plain, layer, device)
         weight_words = plain.array(layer, device).depth
-        for kind in multiplier_choices(layer.source.bits, layer.w_bits, weight_words, device):
+        for kind in multiplier_choices(
+            size.lanes * size.taps, layer.source.bits, layer.w_bits, weight_words, device
+        ):
             depth = 0 if size.lines else least_depth(view.window)
             folding = replace(plain, **kind, kept_passes=kept, depth=depth)
             buffer = folding.buffer(layer, view, device)

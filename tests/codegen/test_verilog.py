@@ -131,10 +131,10 @@ def test_window_weights_fill_absent_lanes_with_zeros(lanes, graph):
 DIGITS = {"digit_bits": 1, "digit_stages": 1, "kept_passes": 1}
 FOLDINGS = {
     "edges": SystolicFolding(
-        rows=3, lanes=1, group_rows=2, in_dsp=True, weight_style="block", depth=64, **DIGITS
+        rows=3, lanes=1, group_rows=2, in_dsp=3, weight_style="block", depth=64, **DIGITS
     ),
     "classes_conv": SystolicFolding(
-        rows=1, lanes=2, group_rows=1, in_dsp=False, weight_style="logic", depth=64, **DIGITS
+        rows=1, lanes=2, group_rows=1, in_dsp=0, weight_style="logic", depth=64, **DIGITS
     ),
 }
 

@@ -32,7 +32,7 @@ BUFFER = LineBuffer(
 )  # fmt: skip
 ARRAY = SystolicArray(
     channels=12, words=27, rows=2, lanes=2, group_rows=2, kept_passes=1, x_bits=8, x_signed=False,
-    w_bits=8, acc_bits=20, in_dsp=True, ram=RAM, weight_style="block", weight_delay=0,
+    w_bits=8, acc_bits=20, in_dsp=4, ram=RAM, weight_style="block", weight_delay=0,
 )  # fmt: skip
 REQUANTIZER = Requantizer(
     channels=12, acc_bits=20, factor_bits=16, digit_bits=2, stages=1, bits=8, signed=False
@@ -78,7 +78,7 @@ def test_a_part_of_which_nobody_knows_the_luts_cannot_be_defined():
         (ARRAY, {"rows": 4}),
         (ARRAY, {"acc_bits": 24}),
         (ARRAY, {"kept_passes": 2}),
-        (ARRAY, {"in_dsp": False}),
+        (ARRAY, {"in_dsp": 0}),
         (ARRAY, {"weight_style": "logic"}),
         (ARRAY, {"group_rows": 1}),
         (REQUANTIZER, {"digit_bits": 4}),
@@ -104,7 +104,7 @@ def test_two_roundings_take_more_luts_than_one(board):
 @pytest.mark.parametrize("board", BOARDS)
 def test_lut_multipliers_cost_what_the_device_says(board):
     device = find_board(board).device
-    in_dsp, in_lut = (replace(ARRAY, in_dsp=dsp).resources(device) for dsp in (True, False))
+    in_dsp, in_lut = (replace(ARRAY, in_dsp=dsp).resources(device) for dsp in (4, 0))
     assert in_lut.lut - in_dsp.lut == 4 * device.lut_multiplier
     assert (in_dsp.dsp, in_lut.dsp) == (4 // device.products_per_dsp, 0)
     assert in_lut.bram == in_dsp.bram
@@ -183,7 +183,7 @@ def test_fit_finds_the_weights(script, rng, capsys):
     covering(
         [
             (LineBuffer, {"depth": 256, "lanes": 1}),
-            (SystolicArray, {"rows": 8, "group_rows": 8, "in_dsp": True}),
+            (SystolicArray, {"rows": 8, "group_rows": 8, "in_dsp": 8}),
             (Requantizer, {"channels": 8, "digit_bits": 2, "stages": 4}),
             (TfliteRequantizer, {"stages": 8}),
             (TfliteSoftmax, {"channels": 10}),

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from nnef_hw import parts
-from nnef_hw.rtl.array import SystolicArray
 
 
 @dataclass(frozen=True)
@@ -26,11 +25,9 @@ class Shape:
     weight_style: str = "block"
     weight_delay: int = 0
 
-    def build(self, weights, ram, *, in_dsp=False):
-        return SystolicArray(self.part(ram, in_dsp=in_dsp), weights=weights)
-
-    def part(self, ram, *, in_dsp=False):
-        return parts.SystolicArray(**vars(self), in_dsp=in_dsp, ram=ram)
+    def build(self, weights, ram, *, kind=parts.SystolicArray, in_dsp=0):
+        part = kind(**vars(self), in_dsp=in_dsp, ram=ram)
+        return part.component_class()(part, weights=weights)
 
     def random(self, rng, pixels):
         """Weights and codes: extremes in the first channels and pixels, then noise."""
@@ -40,6 +37,8 @@ class Shape:
         weights = rng.integers(-top - 1, top + 1, (self.channels, self.words, self.lanes))
         codes = rng.integers(lo, hi + 1, (pixels, self.words, self.lanes))
         weights[0], weights[-1] = top, -top - 1
+        if self.w_bits == 1:
+            weights = 2 * weights + 1
         codes[0], codes[1] = hi, lo
         return weights, codes
 
@@ -64,10 +63,12 @@ SHAPES = {
 }
 
 
-def check(drive, ram, rng, shape, *, in_dsp=False, pixels=4, frame=2, **options):
+def check(
+    drive, ram, rng, shape, *, kind=parts.SystolicArray, in_dsp=0, pixels=4, frame=2, **options
+):
     """Drive frames of ``frame`` pixels and compare sums and framing."""
     weights, codes = shape.random(rng, pixels)
-    array = shape.build(weights, ram, in_dsp=in_dsp)
+    array = shape.build(weights, ram, kind=kind, in_dsp=in_dsp)
     passes = array.part.passes
     items = [
         {
@@ -81,7 +82,10 @@ def check(drive, ram, rng, shape, *, in_dsp=False, pixels=4, frame=2, **options)
     ]
     count = pixels * shape.channels
     run = drive(array, items, count, **options)
-    sums = np.einsum("pwl,cwl->pc", codes, weights).reshape(-1)
+    sums = np.einsum("pwl,cwl->pc", codes, weights)
+    if kind is parts.FastArray:
+        sums += parts.fast_offsets(weights, x_bits=shape.x_bits, x_signed=shape.x_signed)
+    sums = sums.reshape(-1)
     half = 1 << shape.acc_bits - 1
     expected = (sums + half) % (2 * half) - half
     assert [item.acc for item in run.items] == expected.tolist()
@@ -96,6 +100,42 @@ def test_sums_of_products_under_stalls(shape, kept_passes, drive, ram, rng):
     check(drive, ram, rng, replace(shape, kept_passes=kept_passes), stall=0.5)
 
 
+FAST_SHAPES = {
+    name: shape for name, shape in SHAPES.items() if shape.lanes > 1 and shape.x_bits <= 8
+} | {
+    "pairs": Shape(7, 5, lanes=2, rows=3, group_rows=3),
+    "odd_lanes_signed": Shape(5, 4, lanes=3, rows=5, group_rows=2, x_signed=True, weight_delay=1),
+    "signs": Shape(6, 3, lanes=5, rows=3, group_rows=1, w_bits=1, acc_bits=14),
+    "wrapping_pairs": Shape(6, 20, lanes=4, rows=3, group_rows=2, acc_bits=10),
+    "bits": Shape(4, 3, lanes=6, rows=2, group_rows=2, x_bits=1, w_bits=4, acc_bits=9),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kept_passes", [1, 2])
+@pytest.mark.parametrize("shape", FAST_SHAPES.values(), ids=FAST_SHAPES)
+def test_fast_inner_products(shape, kept_passes, drive, ram, rng):
+    """They give the same sums but for offsets, in the same cycles, stalls or none."""
+    shape = replace(shape, kept_passes=kept_passes)
+    in_dsp = int(rng.integers(2 * shape.rows))
+    check(drive, ram, rng, shape, kind=parts.FastArray, in_dsp=in_dsp, stall=0.5)
+    _, plain = check(drive, ram, rng, shape)
+    _, fast = check(drive, ram, rng, shape, kind=parts.FastArray, in_dsp=in_dsp)
+    assert (fast.in_cycles == plain.in_cycles).all()
+    assert (fast.out_cycles == plain.out_cycles).all()
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize(
+    ("name", "in_dsp", "kept_passes"),
+    [("odd_lanes_signed", 11, 1), ("wrapping_pairs", 7, 2), ("signs", 0, 1)],
+)
+def test_verilog_of_fast_inner_products(name, in_dsp, kept_passes, drive, ram, rng):
+    shape = replace(FAST_SHAPES[name], kept_passes=kept_passes)
+    check(
+        drive, ram, rng, shape, kind=parts.FastArray, in_dsp=in_dsp, stall=0.5, engine="verilator"
+    )
+
+
 def test_wrapping_sums_do_wrap(rng):
     shape = SHAPES["wrapping_sums"]
     weights, codes = shape.random(rng, 4)
@@ -106,10 +146,10 @@ def test_wrapping_sums_do_wrap(rng):
 @pytest.mark.parametrize(
     ("name", "in_dsp", "kept_passes", "engine"),
     [
-        ("partial_pass_and_group", True, 1, "cocotb"),
-        ("partial_pass_and_group", True, 2, "verilator"),
-        ("wide_tree", True, 1, "verilator"),
-        ("wide_codes", False, 2, "verilator"),
+        ("partial_pass_and_group", 10, 1, "cocotb"),
+        ("partial_pass_and_group", 3, 2, "verilator"),
+        ("wide_tree", 15, 1, "verilator"),
+        ("wide_codes", 0, 2, "verilator"),
     ],
 )
 def test_verilog(name, in_dsp, kept_passes, engine, drive, ram, rng):

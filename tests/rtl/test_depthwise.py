@@ -34,7 +34,7 @@ class Shape:
     weight_style: str = "block"
     weight_delay: int = 0
 
-    def build(self, weights, ram, *, in_dsp=False):
+    def build(self, weights, ram, *, in_dsp=0):
         part = parts.DepthwiseArray(**vars(self), in_dsp=in_dsp, ram=ram)
         return DepthwiseArray(part, weights=weights)
 
@@ -208,10 +208,10 @@ class Chain(wiring.Component):
 @pytest.mark.parametrize(
     ("name", "in_dsp", "engine"),
     [
-        ("absent_taps", True, "cocotb"),
-        ("absent_lanes", False, "verilator"),
+        ("absent_taps", 1, "cocotb"),
+        ("absent_lanes", 0, "verilator"),
         ("whole_window", True, "verilator"),
-        ("delayed_weights", True, "verilator"),
+        ("delayed_weights", 8, "verilator"),
     ],
 )
 def test_verilog(name, in_dsp, engine, drive, ram, rng):

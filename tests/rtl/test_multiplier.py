@@ -6,7 +6,7 @@ from collections import deque
 import pytest
 from amaranth.sim import Simulator
 
-from nnef_hw.rtl.multiplier import ProductPair, weight_code
+from nnef_hw.rtl.multiplier import ProductOfSums, ProductPair, weight_code
 
 DSP_FORMATS = [
     (2, False, 2),
@@ -49,6 +49,40 @@ def test_products_are_exact(x_bits, x_signed, w_bits, in_dsp, rng):
     simulator.add_clock(1e-8)
     simulator.add_testbench(bench)
     simulator.run()
+
+
+@pytest.mark.parametrize("in_dsp", [False, True])
+@pytest.mark.parametrize(("x_bits", "w_bits"), [(1, 2), (3, 4), (4, 3), (8, 2), (8, 8)])
+def test_products_of_sums_are_exact(x_bits, w_bits, in_dsp, rng):
+    unit = ProductOfSums(x_bits=x_bits, w_bits=w_bits, in_dsp=in_dsp)
+    ports = (unit.x0, unit.w1, unit.x1, unit.w0)
+    widths = (x_bits, w_bits, x_bits, w_bits)
+    values = [[-(1 << bits - 1), 0, (1 << bits - 1) - 1] for bits in widths]
+    cases = [*itertools.product(*values)]
+    cases += zip(*(rng.integers(v[0], v[2] + 1, 50).tolist() for v in values), strict=True)
+
+    async def bench(ctx):
+        expected = deque()
+        for case in cases:
+            for port, value in zip(ports, case, strict=True):
+                ctx.set(port, value)
+            x0, w1, x1, w0 = case
+            expected.append((x0 + w1) * (x1 + w0))
+            await ctx.tick()
+            if len(expected) == unit.latency:
+                assert ctx.get(unit.p) == expected.popleft()
+
+    simulator = Simulator(unit)
+    simulator.add_clock(1e-8)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+@pytest.mark.parametrize(("x_bits", "w_bits"), [(9, 8), (8, 9)])
+def test_wide_sums_do_not_fit_a_multiplier(x_bits, w_bits):
+    message = f"a multiplier of 9 bits cannot take sums of {x_bits} and {w_bits} bits"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        ProductOfSums(x_bits=x_bits, w_bits=w_bits, in_dsp=True)
 
 
 @pytest.mark.parametrize(("x_bits", "w_bits"), [(9, 8), (8, 9)])

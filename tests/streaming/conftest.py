@@ -16,6 +16,7 @@ from nnef_hw.sim.frames import pack_frames, unpack_frames
 from nnef_hw.sim.pysim import StreamBench
 from nnef_hw.streaming import lower
 from nnef_hw.streaming.accelerator import Accelerator
+from nnef_hw.streaming.arrays import ArrayFolding
 from nnef_hw.streaming.beats import BeatTimes, predict_interval, simulate_beats
 from nnef_hw.streaming.fifos import give_fifos, shrink_fifos
 from nnef_hw.streaming.options import layer_options
@@ -36,6 +37,8 @@ def force(rng):
                 group_rows=int(rng.integers(1, block.folding.rows + 1)),
                 kept_passes=int(rng.integers(1, 3)),
             )
+        if isinstance(block.folding, ArrayFolding) and block.in_dsp:
+            block = block.with_folding(in_dsp=int(rng.integers(block.multipliers + 1)))
         if isinstance(block.parts[-1], Requantizer):
             top_bits = block.parts[-1].factor_bits
             digit_bits = int(rng.integers(1, top_bits + 1))

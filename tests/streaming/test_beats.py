@@ -196,7 +196,7 @@ def test_sums_that_leave_as_fast_as_they_can(group_rows, kept_passes, fix, simul
     (block,) = plan.blocks
     folding = SystolicFolding(
         rows=3, lanes=2, group_rows=group_rows, kept_passes=kept_passes, digit_bits=16,
-        digit_stages=1, in_dsp=True, weight_style="block", depth=128,
+        digit_stages=1, in_dsp=6, weight_style="block", depth=128,
     )  # fmt: skip
     block = replace(block, folding=folding)
     times = simulate_beats([block], plan.inputs, plan.outputs)

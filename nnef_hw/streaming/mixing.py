@@ -1,0 +1,63 @@
+"""DSP blocks that a design leaves over take multipliers of layers that are in logic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from nnef_hw.streaming.arrays import ArrayFolding, ArrayLayer
+from nnef_hw.streaming.block import Block
+
+__all__ = ["fill_dsp"]
+
+
+class _Offer(NamedTuple):
+    """LUTs that a multiplier of a block in logic takes, and which block it is."""
+
+    luts: float
+    position: int
+
+
+def fill_dsp(blocks: Sequence[Block], dsp: int, cost: Callable[[int, int], float]) -> list[Block]:
+    """Move multipliers from logic to DSP blocks as long as a design gets cheaper.
+
+    Those that take most LUTs are moved first.
+
+    Parameters
+    ----------
+    dsp
+        DSP blocks that the design may use.
+    cost
+        What it is to use so many LUTs and DSP blocks.
+    """
+    filled = list(blocks)
+    offers = [_Offer(_luts(block), n) for n, block in enumerate(blocks) if _is_movable(block)]
+    for offer in sorted(offers, reverse=True):
+        block = filled[offer.position]
+        others = [other.resources for n, other in enumerate(filled) if n != offer.position]
+        lut, used = (sum(getattr(one, name) for one in others) for name in ("lut", "dsp"))
+        free = min(dsp - used - block.resources.dsp, block.multipliers - block.in_dsp)
+        least = cost(lut + block.resources.lut, used + block.resources.dsp)
+        for count in range(free, 0, -1):
+            moved = block.with_folding(in_dsp=block.in_dsp + count)
+            after = cost(lut + moved.resources.lut, used + moved.resources.dsp)
+            if used + moved.resources.dsp <= dsp and after < least:
+                filled[offer.position], least = moved, after
+    return filled
+
+
+def _is_movable(block: Block) -> bool:
+    """Whether some of its multipliers are in logic that DSP blocks could be in the place of."""
+    return (
+        isinstance(block.folding, ArrayFolding)
+        and isinstance(block.layer, ArrayLayer)
+        and block.layer.fits_dsp
+        and block.in_dsp < block.multipliers
+    )
+
+
+def _luts(block: Block) -> float:
+    """LUTs that a multiplier takes more than one in a DSP block."""
+    whole = block.with_folding(in_dsp=block.multipliers)
+    moved = block.multipliers - block.in_dsp
+    return (block.resources.lut - whole.resources.lut) / moved
