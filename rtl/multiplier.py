@@ -104,15 +104,23 @@ class ProductPair(wiring.Component):
             x_register = own_register(m, platform, x, name=f"x{n}_register")
             w_register = Signal(w.shape(), name=f"w{n}_register", reset_less=True)
             m.d.sync += w_register.eq(w)
-            # The halves of x are multiplied apart and joined after the second register, where
-            # there is time for another adder.
-            low_bits = (self.x_bits + 3) // 4 * 2 if self.x_bits > 2 else 0
+            # An adder per two digits: the narrower operand has the digits.
+            digits, operand = x_register, w_register
+            if len(w_register) < self.x_bits:
+                # an odd one out would take an adder for its sign
+                digits = w_register
+                if len(digits) % 2:
+                    digits = Cat(digits, digits[-1]).as_signed()
+                operand = x_register if self.x_signed else Cat(x_register, Const(0, 1)).as_signed()
+            # The halves of the digits are multiplied apart and joined after the second register,
+            # where there is time for another adder.
+            low_bits = (len(digits) + 3) // 4 * 2 if len(digits) > 4 else 0
             halves = []
-            for name, half in (("low", x_register[:low_bits]), ("high", x_register[low_bits:])):
-                if name == "high" and self.x_signed:
+            for name, half in (("low", digits[:low_bits]), ("high", digits[low_bits:])):
+                if name == "high" and digits.shape().signed:
                     half = half.as_signed()
                 if len(half):
-                    product = lut_product(m, platform, half, w_register, name=f"{name}{n}_product")
+                    product = lut_product(m, platform, half, operand, name=f"{name}{n}_product")
                     register = Signal.like(product, name=f"{name}{n}", reset_less=True)
                     m.d.sync += register.eq(product)
                     halves.append(register)

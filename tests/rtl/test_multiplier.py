@@ -16,6 +16,9 @@ DSP_FORMATS = [
     (8, False, 8),
     (8, True, 8),
     (8, True, 2),
+    (8, False, 3),
+    (8, False, 4),
+    (8, True, 7),
 ]
 FORMATS = [(*fmt, False) for fmt in [*DSP_FORMATS, (16, False, 8), (8, True, 9)]]
 FORMATS += [(*fmt, True) for fmt in DSP_FORMATS]
