@@ -36,6 +36,8 @@ class EngineResident(wiring.Component):
         What is at the address that was read, a cycle later.
     """
 
+    unproved = "it follows what packets say of the next one; tests/engine simulates it"
+
     def __init__(self, part: Engine):
         self.part = part
         super().__init__({

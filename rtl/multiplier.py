@@ -159,6 +159,8 @@ class ProductOfSums(wiring.Component):
 
     latency = 3
 
+    unproved = "it has no streams; tests/rtl compares its products"
+
     def __init__(self, *, x_bits, w_bits, in_dsp):
         if in_dsp and max(x_bits, w_bits) >= FACTOR_BITS:
             raise ValueError(f"a multiplier of {FACTOR_BITS} bits cannot take sums of {x_bits} "

@@ -28,7 +28,9 @@ _PER_UNIT = 24
 def has_wide_table(node: Node, source: QType, target: QType) -> bool:
     """Tell whether a kernel computes it so: of a function of these, in the formats it demands."""
     is_wide = source.bits == target.bits == _BITS and target.scale == 2.0 ** (1 - _BITS)
-    return node.op in _TABLES and is_wide and source.zero_point == target.zero_point == 0
+    return (
+        is_wide and _TABLES.get(node.op) is not None and source.zero_point == target.zero_point == 0
+    )
 
 
 def wide_table(node: Node, source: QType) -> Codes:

@@ -27,8 +27,8 @@ PLAIN = Target("none", "IP", GENERIC, clock_mhz=60.0, link_lut=0, link_bram=0)
 def rows(rng):
     """Windows over one row, whose row never changes: banked, with padding."""
     g = GraphBuilder()
-    x = g.op("tanh", g.conv(g.input("x", [1, 12, 29]), rng.normal(size=[16, 12, 5]), padding=2))
-    x = g.op("tanh", g.conv(g.pool("max_pool", x, 2), rng.normal(size=[16, 16, 3])))
+    x = g.op("tanh", g.conv(g.input("x", [1, 3, 29]), rng.normal(size=[8, 3, 5]), padding=2))
+    x = g.op("tanh", g.conv(g.pool("max_pool", x, 2), rng.normal(size=[16, 8, 3])))
     x = g.reshape(g.op("mean_reduce", x, axes=[2]), [1, 16])
     return g.build(g.op("linear", x, rng.normal(size=[9, 16]), np.zeros((1, 9)), name="scores"))
 

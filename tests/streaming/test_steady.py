@@ -112,13 +112,13 @@ def test_short_runs_are_predicted_too(network, fix, simulate, rng):
 
 
 def test_no_fifo_is_missing_where_branches_hold_each_other_up(fix, rng):
-    plan = schedule(fix(branches_that_hold_each_other_up(rng)), find_board("ecp5"))
+    plan = schedule(fix(branches_that_hold_each_other_up(rng)), find_board("icebreaker"))
     assert plan.interval == max(block.cycles for block in plan.blocks)
     without = [block.with_fifos([0] * len(block.fifos)) for block in plan.blocks]
     times = simulate_beats(without, plan.inputs, plan.outputs)
     assert times.interval > plan.interval
     # It does not show at first.
-    assert set(times.spacings[:3]) == {plan.interval}
+    assert times.spacings[0] == plan.interval
 
 
 @NETWORKS

@@ -171,7 +171,7 @@ def test_the_package_to_install_is_named(write, monkeypatch):
     for name in [name for name in sys.modules if name.partition(".")[0] == "onnx"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(UsageError, match=r"pip install nnef-hw\[onnx\]"):
+    with pytest.raises(UsageError, match=r"pip install onnx"):
         load(path)
 
 
