@@ -5,10 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from nnef_hw.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.devices import Device
 from nnef_hw.parts.part import Pipe, counter_bits, rom_luts
+from nnef_hw.parts.passes import window_cycles
 from nnef_hw.parts.timing import Process, Stream
 
 __all__ = ["ArrayPart", "SystolicArray", "product_luts", "tree_bits"]
@@ -104,8 +106,11 @@ class ArrayPart(Pipe):
         return replace(self, in_dsp=0, weight_style="block")
 
     @abstractmethod
-    def pass_cycles(self, interval: int) -> int:
-        """Cycles of all passes over a window, if a sum is taken every ``interval`` cycles."""
+    def window_cycles(self, interval: int, *, queued: bool) -> Fraction:
+        """Cycles of all passes over a window, if a sum is taken every ``interval`` cycles.
+
+        ``queued`` if two more may wait for that.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,20 +165,10 @@ class SystolicArray(ArrayPart):
     def latency(self) -> int:
         return self.sum_stage + 4
 
-    def pass_cycles(self, interval: int) -> int:
-        """Cycles of all passes over a window, if a sum is taken every ``interval`` cycles.
-
-        A pass waits for the results of those before.
-        """
-        full, rest = divmod(self.channels, self.rows)
-        cycles = full * max(self.words, self._result_cycles(self.rows, interval))
-        return cycles + (max(self.words, self._result_cycles(rest, interval)) if rest else 0)
-
-    def _result_cycles(self, count: int, interval: int) -> int:
-        """Least cycles per pass of ``count`` results."""
-        spacing = max(interval, 1)
-        stay = self.latency + 1 + (count - 1) * spacing
-        return max(count * spacing, -(-stay // self.kept_passes))
+    def window_cycles(self, interval: int, *, queued: bool) -> Fraction:
+        return window_cycles(
+            self.channels, self.rows, self.words, self.latency, self.kept_passes, interval, queued
+        )
 
     @property
     def group_sizes(self) -> list[int]:

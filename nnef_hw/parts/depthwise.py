@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from nnef_hw.blockram import Tiling, tile_memory
 from nnef_hw.devices import Device
@@ -86,14 +87,12 @@ class DepthwiseArray(ArrayPart):
     def latency(self) -> int:
         return 2 + self.pass_stage + (self.kept_passes > 1)
 
-    def pass_cycles(self, interval: int) -> int:
-        """Cycles of all passes over a window, if a sum is taken every ``interval`` cycles.
-
-        Enough passes are kept for that.
-        """
+    def window_cycles(self, interval: int, *, queued: bool) -> Fraction:
+        """Cycles of all passes over a window: enough of them are kept for that."""
+        del queued
         full, rest = divmod(self.channels, self.lanes)
         cycles = full * max(self.words, self.lanes * interval)
-        return cycles + (max(self.words, rest * interval) if rest else 0)
+        return Fraction(cycles + (max(self.words, rest * interval) if rest else 0))
 
     @property
     def depth(self) -> int:

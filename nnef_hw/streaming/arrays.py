@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
+from math import ceil
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,11 +14,12 @@ from numpy.typing import NDArray
 from nnef_hw.devices import Device
 from nnef_hw.numerics import QType, Requant, signed_bits
 from nnef_hw.parts import Part
+from nnef_hw.parts.array import ArrayPart
 from nnef_hw.parts.stream import SumQueue
 from nnef_hw.parts.width import Pack
 from nnef_hw.streaming.kept import depends_on
 from nnef_hw.streaming.layer import Layer
-from nnef_hw.streaming.requantize import RequantizerFolding, make_requantizer
+from nnef_hw.streaming.requantize import RequantizerFolding, interval_of, make_requantizer
 from nnef_hw.tflite_numerics import TfliteRequant
 from nnef_hw.window import Window
 
@@ -57,6 +59,13 @@ class ArrayFolding(RequantizerFolding):
         )  # fmt: skip
         queue = (SumQueue(bits=layer.acc_bits + 1),) if device.long_wires else ()
         return (*queue, requantizer)
+
+    def reading(
+        self, layer: ArrayLayer[Any], array: ArrayPart, windows: int, device: Device
+    ) -> int:
+        """Cycles in which an array reads so many windows, if they are there and its codes leave."""
+        interval = interval_of(layer.requant, self)
+        return ceil(windows * array.window_cycles(interval, queued=device.long_wires))
 
 
 F = TypeVar("F", bound=ArrayFolding)

@@ -100,7 +100,7 @@ class PoolLayer(_Pool, Layer[PoolFolding]):
             buffer = self._buffer(folding, device)
             depths = useful_depths(
                 partial(_with_depth, buffer),
-                self.window, self._reading(folding), self.window.beats,
+                self.window, self._reading(folding), self.window.channel_blocks,
             )  # fmt: skip
             foldings += [replace(folding, depth=depth) for depth in depths]
         return foldings
@@ -114,7 +114,7 @@ class PoolLayer(_Pool, Layer[PoolFolding]):
 
     def cycles(self, folding: PoolFolding, device: Device) -> int:
         buffer = self._buffer(folding, device)
-        return buffered_cycles(buffer, self._reading(folding), self.window.beats)
+        return buffered_cycles(buffer, self._reading(folding), self.window.channel_blocks)
 
     def contents(self, folding: PoolFolding) -> Contents:
         del folding

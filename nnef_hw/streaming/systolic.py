@@ -22,7 +22,7 @@ from nnef_hw.parts.width import Pack
 from nnef_hw.streaming.arrays import ArrayFolding, Convolution, multiplier_choices
 from nnef_hw.streaming.kept import depends_on
 from nnef_hw.streaming.layer import size_steps
-from nnef_hw.streaming.requantize import digit_choices, interval_of
+from nnef_hw.streaming.requantize import digit_choices
 from nnef_hw.streaming.windows import buffered_cycles, least_depth, useful_depths
 from nnef_hw.window import Window
 
@@ -111,9 +111,9 @@ class SystolicFolding(ArrayFolding):
         """Cycles per frame of a layer that nothing makes wait."""
         buffer, array = self.buffer(layer, device), self.array(layer, device)
         window = buffer.window
-        reading = window.out_pixels * array.pass_cycles(interval_of(layer.requant, self))
+        reading = self.reading(layer, array, window.out_pixels, device)
         if isinstance(buffer, LineBuffer):
-            return buffered_cycles(buffer, reading, layer.codes)
+            return buffered_cycles(buffer, reading, layer.in_channels)
         # Words that complete no window pass in a cycle each.
         return max(reading + window.words - window.out_pixels, layer.codes)
 
@@ -246,7 +246,7 @@ def _arithmetic_foldings(
     for digits, kept_passes in product(digit_choices(layer.requant, device), (1, 2)):
         folding = SystolicFolding(**size, **digits, kept_passes=kept_passes, **kinds[0])
         array = folding.array(layer, device)
-        reading = window.out_pixels * array.pass_cycles(interval_of(layer.requant, folding))
+        reading = folding.reading(layer, array, window.out_pixels, device)
         if fastest is not None and reading >= fastest:
             continue
         fastest = reading
@@ -254,7 +254,7 @@ def _arithmetic_foldings(
         depths = [folding.depth]
         if isinstance(buffer, LineBuffer):
             of_depth = partial(_of_depth, folding, layer, device)
-            depths = list(useful_depths(of_depth, buffer.window, reading, layer.codes))
+            depths = list(useful_depths(of_depth, buffer.window, reading, layer.in_channels))
         for kind, depth in product(kinds, depths):
             choices = {**size, **digits, **kind, "depth": depth}
             yield SystolicFolding(**choices, kept_passes=kept_passes)

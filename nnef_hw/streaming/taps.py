@@ -90,16 +90,12 @@ class TapFolding(ArrayFolding):
 
     def cycles(self, layer: ArrayLayer[Any], view: View, device: Device) -> int:
         """Cycles per frame of a layer that nothing makes wait."""
-        reading = self.reading(layer, view, device)
+        array = self.array(layer, device)
+        reading = self.reading(layer, array, view.window.out_pixels, device)
         buffer = self.buffer(layer, view, device)
         if isinstance(buffer, LineBuffer):
-            return buffered_cycles(buffer, reading, layer.codes)
+            return buffered_cycles(buffer, reading, view.channels)
         return max(reading, layer.codes)
-
-    def reading(self, layer: ArrayLayer[Any], view: View, device: Device) -> int:
-        """Cycles per frame in which windows are read."""
-        cycles = self.array(layer, device).pass_cycles(interval_of(layer.requant, self))
-        return view.window.out_pixels * cycles
 
 
 T = TypeVar("T", bound=TapFolding)
@@ -127,9 +123,10 @@ def tap_foldings(size: T, layer: ArrayLayer[Any], view: View, device: Device) ->
             if not isinstance(buffer, LineBuffer):
                 yield folding
                 continue
-            reading = folding.reading(layer, view, device)
+            array = folding.array(layer, device)
+            reading = folding.reading(layer, array, view.window.out_pixels, device)
             of_depth = partial(_of_depth, folding, layer, view, device)
-            for words in useful_depths(of_depth, view.window, reading, layer.codes):
+            for words in useful_depths(of_depth, view.window, reading, view.channels):
                 yield replace(folding, depth=words)
 
 

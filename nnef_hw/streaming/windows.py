@@ -8,7 +8,7 @@ from nnef_hw.blockram import tile_memory
 from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.window import Window
 
-__all__ = ["buffered_cycles", "least_depth", "useful_depths"]
+__all__ = ["buffered_cycles", "least_depth", "useful_depths", "writing_cycles"]
 
 MAX_DEPTH_DOUBLINGS = 2
 
@@ -18,17 +18,44 @@ def least_depth(window: Window) -> int:
     return max(2, 1 << (window.min_depth - 1).bit_length())
 
 
-def buffered_cycles(buffer: LineBuffer, reading: int, codes: int) -> int:
-    """Cycles per frame of a layer that reads so long, of an image of so many codes.
+def writing_cycles(window: Window, lanes: int, channels: int) -> int:
+    """Cycles per frame in which a line buffer is written, of one code per cycle.
+
+    Words of several codes are gathered while padding is written, two of them at most.
+    """
+    blocks = window.channel_blocks
+    if blocks == channels:
+        return window.words
+    first = min(lanes, channels)
+    second = min(lanes, channels - first) or first
+    (top, bottom), (left, right) = window.padding
+    row = window.padded_width * blocks
+    before, behind = (top * row + left * blocks, bottom * row + right * blocks)
+    between = (left + right) * blocks
+    # Words come in runs, with padding before each of them.
+    rows, runs = (window.height, 1) if not between else (1, window.height)
+    words, codes = rows * window.width * blocks, rows * window.width * channels
+    if window.starts_in_padding:
+        # That is not written before the first word is there.
+        early = min(behind, first - 1) + min(before, second - 1)
+    else:
+        early = min(before + behind, first + second - 2)
+    later = min(between, first + second - 2)
+    written = max(words, codes - early) + (runs - 1) * max(words, codes - later)
+    return window.words - window.beats + written
+
+
+def buffered_cycles(buffer: LineBuffer, reading: int, channels: int) -> int:
+    """Cycles per frame of a layer that reads so long, of an image of so many channels.
 
     A shallow buffer makes the reader wait at row and frame ends.
     """
     waiting = buffer.missing_words + 2 * buffer.waits
-    return max(reading + waiting, buffer.window.words, codes)
+    return max(reading + waiting, writing_cycles(buffer.window, buffer.lanes, channels))
 
 
 def useful_depths(
-    of_depth: Callable[[int], LineBuffer], window: Window, reading: int, codes: int
+    of_depth: Callable[[int], LineBuffer], window: Window, reading: int, channels: int
 ) -> Iterator[int]:
     """Yield powers of two that fill their block RAMs, as long as a larger one saves cycles."""
     depth = least_depth(window)
@@ -41,7 +68,7 @@ def useful_depths(
         depth *= 2
     fastest = None
     for _ in range(1 + MAX_DEPTH_DOUBLINGS):
-        cycles = buffered_cycles(of_depth(depth), reading, codes)
+        cycles = buffered_cycles(of_depth(depth), reading, channels)
         if fastest is not None and cycles >= fastest:
             break
         yield depth

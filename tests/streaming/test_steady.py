@@ -112,13 +112,13 @@ def test_short_runs_are_predicted_too(network, fix, simulate, rng):
 
 
 def test_no_fifo_is_missing_where_branches_hold_each_other_up(fix, rng):
-    plan = schedule(fix(branches_that_hold_each_other_up(rng)), find_board("icebreaker"))
+    plan = schedule(fix(branches_that_hold_each_other_up(rng)), find_board("ecp5"))
     assert plan.interval == max(block.cycles for block in plan.blocks)
     without = [block.with_fifos([0] * len(block.fifos)) for block in plan.blocks]
     times = simulate_beats(without, plan.inputs, plan.outputs)
     assert times.interval > plan.interval
     # It does not show at first.
-    assert times.spacings[0] == plan.interval
+    assert set(times.spacings[:3]) == {plan.interval}
 
 
 @NETWORKS
@@ -150,7 +150,7 @@ def test_sizing_fifos_simulates_a_chain_once(fix, rng):
 
 
 def test_frames_that_leave_before_they_come_steadily(fix, rng):
-    plan = schedule(fix(slower_branch_that_begins_early(rng)), find_board("ecp5"))
+    plan = schedule(fix(strides_and_an_input_apart(rng)), find_board("ecp5"))
     assert plan.settling > 2
     assert predict_interval(plan, plan.settling) < plan.interval
     assert predict_interval(plan, 1000) == plan.interval
