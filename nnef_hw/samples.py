@@ -125,30 +125,20 @@ def spread_order(count: int) -> NDArray[np.intp]:
     return reverse[reverse < count]
 
 
-def load_samples(
-    path: Path | str, graph: Graph, rows: Mapping[str, StreamRows] | None = None
-) -> Samples:
+def load_samples(path: Path | str, graph: Graph) -> Samples:
     """Read a sample file for a graph.
 
     It holds what :func:`check_samples` takes, by name.
-
-    Parameters
-    ----------
-    rows
-        How inputs take a stream step by step: windows [N, ...] of several rows, or longer pieces,
-        become sequences.
 
     Raises
     ------
     SampleError
         If it is no such file, lacks an array, or one has the wrong shape or NaN or infinity in it.
     """
-    return check_samples(_read(Path(path)), graph, str(path), rows)
+    return check_samples(_read(Path(path)), graph, str(path))
 
 
-def take_samples(
-    given: Given, graph: Graph, rows: Mapping[str, StreamRows] | None = None
-) -> Samples:
+def take_samples(given: Given, graph: Graph) -> Samples:
     """Return the samples that a caller gives for a graph, in whatever way.
 
     Parameters
@@ -156,8 +146,6 @@ def take_samples(
     given
         A sample file; arrays by name as such a file holds them; the array of the only input; that
         and an array of labels; or samples, which are checked for this graph.
-    rows
-        As for :func:`load_samples`.
 
     Raises
     ------
@@ -165,7 +153,7 @@ def take_samples(
         As for :func:`load_samples`.
     """
     if isinstance(given, str | Path):
-        return load_samples(given, graph, rows)
+        return load_samples(given, graph)
     if isinstance(given, Samples):
         arrays = dict(given.inputs)
         if given.labels is not None:
@@ -180,27 +168,22 @@ def take_samples(
         arrays = dict(zip(("inputs", "labels"), map(np.asarray, given), strict=True))
     else:
         arrays = {"inputs": np.asarray(given)}
-    return check_samples(arrays, graph, "samples", rows)
+    return check_samples(arrays, graph, "samples")
 
 
-def check_samples(
-    arrays: Mapping[str, NDArray[Any]],
-    graph: Graph,
-    source: str,
-    rows: Mapping[str, StreamRows] | None = None,
-) -> Samples:
+def check_samples(arrays: Mapping[str, NDArray[Any]], graph: Graph, source: str) -> Samples:
     """Return arrays as the samples of a graph.
 
     There is one array per graph input by name, or ``inputs`` if there is only one; ``labels`` is
     optional. The samples of an input are [N, ...] if its batch extent is 1, else [N, *shape]; of a
-    graph with states [N, T, ...], or [T, ...] for one sequence, which gets an axis in front.
+    graph with states [N, T, ...], or [T, ...] for one sequence, which gets an axis in front. Of a
+    network of steps (``graph.rows``) windows [N, ...] of several rows, or longer pieces of a
+    stream, become sequences.
 
     Parameters
     ----------
     source
         Where they come from, for errors.
-    rows
-        How inputs take a stream step by step, see :func:`load_samples`.
 
     Raises
     ------
@@ -220,11 +203,12 @@ def check_samples(
                 remedy=f"store {expected}{also} with the sample number as the first axis",
             )
         shape, array = graph.tensor(name).shape, np.asarray(arrays[key])
-        if rows and rows[name].accepts(array, shape):
-            array = rows[name].sequences(array)
+        rows = graph.rows.get(name)
+        if rows is not None and rows.accepts(array, shape):
+            array = rows.sequences(array)
         takes = (sequences_shape if graph.is_sequential else samples_shape)(shape)
-        if rows:
-            takes += f", or windows {rows[name].windows_shape(shape)}"
+        if rows is not None:
+            takes += f", or windows {rows.windows_shape(shape)}"
         inputs[name] = _check(
             source, key, array, shape, takes, is_sequence=graph.is_sequential,
             remedy=_remedy(graph, name, array.shape),

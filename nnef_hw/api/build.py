@@ -84,7 +84,7 @@ class Build(Shown):
             If the board does not answer.
         """
         executor = build_executor(self._folder, on, port)
-        return executor.run(take_samples(inputs, executor.graph, executor.rows).inputs)
+        return executor.run(take_samples(inputs, executor.graph).inputs)
 
     def simulate(
         self, samples: Given | None = None, *, limit: int | None = None, stall: float = 0.0

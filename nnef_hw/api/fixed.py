@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +27,6 @@ from nnef_hw.report.quantization import describe_quantization, weight_bytes, wei
 from nnef_hw.report.quantization_html import render_quantization
 from nnef_hw.report.tables import rows_table
 from nnef_hw.samples import Given, Samples, take_samples
-from nnef_hw.stream_rows import StreamRows
 
 __all__ = ["Comparison", "FixedModel"]
 
@@ -85,8 +84,8 @@ class FixedModel(Shown):
         The same as the passes left it, in real numbers; None if there were only integers.
     samples
         What it was calibrated and will be verified with.
-    rows, window
-        Of the steps of another one: how inputs take a stream, and that network of a whole window.
+    window
+        Of the steps of another one: that network of a whole window.
     """
 
     def __init__(
@@ -96,12 +95,11 @@ class FixedModel(Shown):
         graph: Graph,
         canonical: Graph | None,
         samples: Samples | None,
-        rows: Mapping[str, StreamRows] | None = None,
         window: Graph | None = None,
     ) -> None:
         self.graph = fixed
         self._source, self._canonical, self._samples = graph, canonical, samples
-        self._rows, self._window = rows or {}, window
+        self._window = window
 
     @property
     def name(self) -> str:
@@ -145,7 +143,7 @@ class FixedModel(Shown):
 
     def run_codes(self, inputs: Given) -> dict[str, NDArray[Any]]:
         """Compute the same, and return the codes."""
-        samples = take_samples(inputs, self.graph, self._rows)
+        samples = take_samples(inputs, self.graph)
         return {**run_fixed(self.graph, quantize_inputs(self.graph, samples.inputs))}
 
     def compare(self, samples: Given | None = None) -> Comparison:
@@ -162,7 +160,7 @@ class FixedModel(Shown):
             If there are none.
         """
         if samples is not None:
-            taken = take_samples(samples, self.graph, self._rows)
+            taken = take_samples(samples, self.graph)
         elif self._samples is not None:
             taken = self._samples.split()[1]
         else:
@@ -191,9 +189,8 @@ class FixedModel(Shown):
         canonical = self._canonical and stream.steps(self._canonical)[0]
         samples = self._samples and self._samples.in_steps(rows)
         return FixedModel(
-            step, graph=self._source, canonical=canonical, samples=samples, rows=rows,
-            window=self.graph,
-        )  # fmt: skip
+            step, graph=self._source, canonical=canonical, samples=samples, window=self.graph
+        )
 
     def schedule(
         self,
@@ -250,7 +247,7 @@ class FixedModel(Shown):
             "layer_counters": layer_counters,
         }
         model = PlannedModel(
-            self._source, self._samples, self.graph, self._canonical, plan, others, self._rows,
+            self._source, self._samples, self.graph, self._canonical, plan, others,
             self._window,
         )  # fmt: skip
         return Plan(model, target, wishes)

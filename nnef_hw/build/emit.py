@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,6 @@ from nnef_hw.run.rtl import payloads
 from nnef_hw.run.simulate import random_codes
 from nnef_hw.samples import Samples
 from nnef_hw.sim.cocotb_bench import write_bench
-from nnef_hw.stream_rows import StreamRows
 
 __all__ = ["board_of", "emit"]
 
@@ -50,13 +48,11 @@ def emit(
     samples: Samples | None,
     target: Target,
     options: BuildOptions,
-    rows: Mapping[str, StreamRows] | None = None,
     base: BuildFolder | None = None,
 ) -> None:
     """Write models, manifest, plan, Verilog and bench; and the board's top, or the IP's wrapper.
 
-    ``rows`` tell how inputs take windows of a stream. Of a build whose bitstream is kept (``base``)
-    the Verilog is copied.
+    Of a build whose bitstream is kept (``base``) the Verilog is copied.
     """
     save(fixed, folder / FIXED_MODEL)
     if canonical is not None:
@@ -70,7 +66,6 @@ def emit(
         generator=GENERATOR,
         link=link_entry(kind, options.baud),
         module=module,
-        rows=rows,
         bitstream=None if base is None else read_manifest(base.path).hash,
     )
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
@@ -116,12 +111,10 @@ def emit(
     (folder / "board" / f"board_top.{board.suffix}").write_text(board.constraints)
 
 
-def board_of(
-    fixed: Graph, plan: Plan, board: Board, *, rows: Mapping[str, StreamRows] | None = None
-) -> BoardDesign:
+def board_of(fixed: Graph, plan: Plan, board: Board) -> BoardDesign:
     """Return the board's top as a build with a UART at its usual rate has it."""
     manifest = make_manifest(
-        fixed, plan, generator=GENERATOR, link=link_entry("uart", DEFAULT_BAUD), rows=rows
+        fixed, plan, generator=GENERATOR, link=link_entry("uart", DEFAULT_BAUD)
     )
     return design_board(plan, fixed, manifest, board)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nnef_hw.architecture import Architecture
@@ -96,14 +96,13 @@ class Quantized:
         See :func:`fix_model`; of a network that runs step by step, those of a step.
     samples
         What it was calibrated with, as this network takes them.
-    rows, window
-        How the inputs take a stream step by step, and the fixed network of a whole window.
+    window
+        The fixed network of a whole window, if it runs step by step.
     """
 
     fixed: Graph
     canonical: Graph | None
     samples: Samples | None
-    rows: Mapping[str, StreamRows] = field(default_factory=dict)
     window: Graph | None = None
 
 
@@ -131,27 +130,26 @@ def quantize_model(
         As :func:`fix_model` and :func:`windows`.
     """
     simple, used = simplify(graph) if graph.stage == Stage.FLOAT else graph, samples
-    rows: Mapping[str, StreamRows] = {}
+    extended: Mapping[str, StreamRows] = {}
     if stream is not None:
-        simple, used, rows = windows(simple, samples, stream)
+        simple, used, extended = windows(simple, samples, stream)
     if check is not None:
         check(simple, used, simple if stream is None else stream.steps(simple)[0])
     fixed, canonical = fix_model(simple, used, scheme, budget=budget, progress=progress)
     if stream is None:
         return Quantized(fixed, canonical, used)
-    step, taken = stream.steps(fixed)
+    step, rows = stream.steps(fixed, extended)
     return Quantized(
         step,
-        canonical and stream.steps(canonical)[0],
-        used and used.in_steps(taken),
-        {name: taken[name].after(rows[name]) for name in taken},
+        canonical and stream.steps(canonical, extended)[0],
+        used and used.in_steps(rows),
         fixed,
     )
 
 
 def windows(
     graph: Graph, samples: Samples | None, stream: StreamTime
-) -> tuple[Graph, Samples | None, Mapping[str, StreamRows]]:
+) -> tuple[Graph, Samples | None, dict[str, StreamRows]]:
     """Return the windows of a network that runs step by step, which are quantized.
 
     Returns

@@ -23,7 +23,6 @@ from nnef_hw.ir import Graph
 from nnef_hw.passes.stream_time import StreamTime
 from nnef_hw.quantize import Scheme
 from nnef_hw.samples import Samples
-from nnef_hw.stream_rows import StreamRows
 
 __all__ = [
     "NO_BOARD", "BuildOptions", "PlannedModel", "check_options", "check_wishes", "find_target",
@@ -48,8 +47,8 @@ class PlannedModel:
         What was made of them, see :func:`~nnef_hw.build.fixed.fix_model`.
     plan, others
         The plan, and what is known of the architectures that were not taken.
-    rows, window
-        How the inputs take a stream step by step, and the fixed network of a whole window.
+    window
+        The fixed network of a whole window, if it runs step by step.
     """
 
     graph: Graph
@@ -58,7 +57,6 @@ class PlannedModel:
     canonical: Graph | None
     plan: Plan
     others: list[dict[str, Any]]
-    rows: Mapping[str, StreamRows] = field(default_factory=dict)
     window: Graph | None = None
 
 

@@ -218,13 +218,13 @@ def _compile(
         else:
             made = _plan(options, target, graph, samples, progress)
         fixed, canonical, plan = made.fixed, made.canonical, made.plan
-        emit(folder, fixed, canonical, plan, made.samples, target, options, made.rows, base)
+        emit(folder, fixed, canonical, plan, made.samples, target, options, base)
         # Before the new Verilog is in place: an interruption in between costs time, not trust.
         discard_steps(options.out, LATER_STEPS)
         described = None
-        if made.window is not None:
+        if fixed.rows:
             fastest = options.target_fps is None
-            described = describe_steps(made.window, made.rows, target, plan, fastest=fastest)
+            described = describe_steps(fixed, made.window, target, plan, fastest=fastest)
         return {
             "stream": described,
             "seconds": {"compile": round(time.perf_counter() - begin, 2)},
@@ -273,9 +273,7 @@ def _plan(
         target_fps=options.target_fps,
         layer_counters=options.layer_counters,
     )
-    return PlannedModel(
-        graph, made.samples, made.fixed, made.canonical, plan, others, made.rows, made.window
-    )
+    return PlannedModel(graph, made.samples, made.fixed, made.canonical, plan, others, made.window)
 
 
 def _simulate_and_synthesize(
@@ -313,7 +311,7 @@ def _simulate(options: BuildOptions, folder: BuildFolder) -> dict[str, Any]:
     if isinstance(options.model, PlannedModel):
         samples = options.model.samples
     elif options.calibrate is not None:
-        samples = load_samples(options.calibrate, fixed, folder.rows)
+        samples = load_samples(options.calibrate, fixed)
     tools = [find_tool(name).identity for name in ("verilator", "c++")]
     verilog, top = folder.simulated
     images = [stored.data for stored in folder.plan.images]

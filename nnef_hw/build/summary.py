@@ -15,7 +15,6 @@ from nnef_hw.errors import NnefHwError
 from nnef_hw.ir import Graph
 from nnef_hw.protocol import MAX_PAYLOAD
 from nnef_hw.report.models import inspect_model
-from nnef_hw.stream_rows import StreamRows
 
 __all__ = ["describe_steps", "make_report", "spi_rate"]
 
@@ -89,16 +88,16 @@ def make_report(
 
 
 def describe_steps(
-    window: Graph, rows: Mapping[str, StreamRows], target: Target, plan: Plan, *, fastest: bool
+    step: Graph, window: Graph | None, target: Target, plan: Plan, *, fastest: bool
 ) -> dict[str, Any]:
     """Say what a network that runs step by step has to do for a window, were it run as a whole.
 
     Parameters
     ----------
+    step
+        The fixed network.
     window
-        The fixed network of a window.
-    rows
-        How inputs take windows.
+        That of a window; None if only the step was given.
     plan
         The plan of a step.
     fastest
@@ -108,16 +107,25 @@ def describe_steps(
     -------
     dict
         By input, rows of a step and of a window; MACs and cycles of a window on the same target:
-        null where it does not fit, or cannot be compared.
+        null where it does not fit, or cannot be compared. Of a window that is not known all of it
+        is null.
     """
+    described: dict[str, Any] = {
+        "rows": {name: found.rows for name, found in step.rows.items()},
+        "window_rows": None,
+        "window_macs": None,
+        "window_cycles": None,
+    }
+    if window is None:
+        return described
     cycles, architecture = None, find_architecture(plan.arch)
     with contextlib.suppress(NnefHwError):
         if fastest:
             cycles = architecture.plan(window, target, clock_mhz=plan.clock_mhz).interval
     return {
-        "rows": {name: found.rows for name, found in rows.items()},
+        **described,
         "window_rows": {
-            name: window.tensor(name).shape[found.axis] for name, found in rows.items()
+            name: window.tensor(name).shape[found.axis] for name, found in step.rows.items()
         },
         "window_macs": inspect_model(window)["macs"],
         "window_cycles": cycles,

@@ -85,7 +85,7 @@ def _convert(options: argparse.Namespace) -> int:
     graph = UnrollScan()(load(options.model, **reading(options)))
     stream = streaming(options)
     if stream is not None:
-        graph, _ = stream.of_model(simplify(graph) if graph.stage == Stage.FLOAT else graph)
+        graph = stream.of_model(simplify(graph) if graph.stage == Stage.FLOAT else graph)
     if options.expand:
         if graph.stage != Stage.FLOAT:
             raise UsageError(

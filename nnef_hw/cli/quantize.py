@@ -152,11 +152,13 @@ def _quantize(options: argparse.Namespace) -> int:
     stream = streaming(options)
     graph = load(options.model, **reading(options))
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
+    extended: dict[str, Any] = {}
     if stream is not None:
-        graph, samples, _ = windows(graph, samples, stream)
+        graph, samples, extended = windows(graph, samples, stream)
     with progress_bar() as progress:
         fixed, canonical = fix_model(graph, samples, wanted, budget=budget, progress=progress)
-    save(fixed if stream is None else stream.steps(fixed)[0], options.output)
+    saved = fixed if stream is None else stream.steps(fixed, extended)[0]
+    save(saved, options.output)
     if canonical is None:
         samples = None  # the formats were there already
     if not options.json:
@@ -174,7 +176,7 @@ def _quantize(options: argparse.Namespace) -> int:
             **described,
             "output": options.output,
             "calibration_samples": 0 if used is None else len(used),
-            "hash": graph_hash(fixed),
+            "hash": graph_hash(saved),
         })
     else:
         _print_accuracy(described, options.report)

@@ -88,7 +88,7 @@ def _run(options: argparse.Namespace) -> int:
     executor = make_executor(
         options.model, options.on, port=options.port, **reading(options), stream=streaming(options)
     )
-    samples = load_samples(options.input, executor.graph, executor.rows)
+    samples = load_samples(options.input, executor.graph)
     outputs = executor.run(samples.inputs)
     if samples.is_lone:
         outputs = {name: value[0] for name, value in outputs.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from typing import Any
 
 from nnef_hw.architecture import Plan, Port
@@ -12,7 +11,6 @@ from nnef_hw.ir import Graph
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.manifest import FORMAT_VERSION, IMAGE, MODULE, answer_hash, probe_codes
 from nnef_hw.reference import run_fixed
-from nnef_hw.stream_rows import StreamRows
 
 __all__ = ["link_entry", "make_manifest"]
 
@@ -24,7 +22,6 @@ def make_manifest(
     generator: str,
     link: dict[str, Any],
     module: str = MODULE,
-    rows: Mapping[str, StreamRows] | None = None,
     bitstream: bytes | None = None,
 ) -> dict[str, Any]:
     """Describe a build: tensors with shapes and QTypes, streams, folding, link.
@@ -32,8 +29,8 @@ def make_manifest(
     ``port`` is the prefix of the accelerator's ports for a tensor.
     ``image`` is (height, width, channels) in stream order; a tensor of another shape is reshaped by
     the host in NCHW order. ``link`` is what :func:`link_entry` gives; ``module`` the accelerator's
-    name in the Verilog; ``rows`` how inputs take windows of a stream. ``bitstream`` is the hash of
-    the manifest that a bitstream was made with, if that is another one.
+    name in the Verilog; ``bitstream`` the hash of the manifest that a bitstream was made with, if
+    that is another one.
     """
     return {
         "format": FORMAT_VERSION,
@@ -53,7 +50,7 @@ def make_manifest(
             for name, port in zip(graph.outputs, plan.outputs, strict=True)
         ],
         **_states(graph),
-        **({"stream": {name: found.to_json() for name, found in rows.items()}} if rows else {}),
+        **_stream(graph),
         "folding": [
             {
                 "layer": station.name,
@@ -93,6 +90,12 @@ def _states(graph: Graph) -> dict[str, Any]:
             if state.goes_on
         ]
     }
+
+
+def _stream(graph: Graph) -> dict[str, Any]:
+    """Return how inputs take windows of a stream, if they do."""
+    rows = {name: found.to_json() for name, found in graph.rows.items()}
+    return {"stream": rows} if rows else {}
 
 
 def _memories(graph: Graph, plan: Plan) -> dict[str, Any]:

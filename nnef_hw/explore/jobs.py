@@ -61,14 +61,14 @@ def quantize_graph(
         others = found.samples if found.canonical is None else found.samples.split()[1]
     return Outcome(
         {"hash": graph_hash(found.fixed)},
-        {FIXED: pickle.dumps((found.fixed, found.rows)),
+        {FIXED: pickle.dumps(found.fixed),
          REAL: pickle.dumps((found.canonical, others))},
     )  # fmt: skip
 
 
 def score_fixed(quantized: bytes, real: bytes) -> Outcome:
     """Score a quantized network on samples that did not calibrate it; nothing if there are none."""
-    fixed, _ = pickle.loads(quantized)
+    fixed = pickle.loads(quantized)
     canonical, others = pickle.loads(real)
     if others is None:
         return Outcome(None, {})
@@ -102,7 +102,7 @@ def plan_board(
     quantized: bytes, arch: str, board: Board, clock_mhz: float, target_fps: float | None
 ) -> Outcome:
     """Plan a quantized network for a board, or say why it cannot be."""
-    fixed, _ = pickle.loads(quantized)
+    fixed = pickle.loads(quantized)
     try:
         plan, _ = choose_plan(
             Candidates(able_architectures(arch, fixed)), fixed, board, clock_mhz=clock_mhz,
@@ -124,9 +124,9 @@ def plan_board(
 
 def map_board(quantized: bytes, planned: bytes, board: Board) -> Outcome:
     """Write a board's Verilog, map and pack it; the outcome has the netlist for placements."""
-    fixed, rows = pickle.loads(quantized)
+    fixed = pickle.loads(quantized)
     plan = pickle.loads(planned)
-    design = board_of(fixed, plan, board, rows=rows)
+    design = board_of(fixed, plan, board)
     with _scratch() as folder:
         source = folder / "source" / f"{TOP}.v"
         source.parent.mkdir()

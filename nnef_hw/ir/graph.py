@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from nnef_hw.errors import Location
 from nnef_hw.ir.operators import Attributes, CanonicalOperator, Operator, Trait, operator
 from nnef_hw.numerics import QType
+from nnef_hw.stream_rows import StreamRows
 
 __all__ = ["Graph", "Node", "Quantization", "Stage", "State", "Tensor"]
 
@@ -187,7 +188,8 @@ class Graph:
     ``states`` are tensors without a producer and without data: each holds a value that the
     inference before left, so no pass can take it for a constant. ``rounding`` is how the model's
     author rounds sums (:class:`nnef_hw.quantize.Scheme`); None if nothing is known. ``repeated``
-    says of inputs that are the states of loops how often they come in an inference.
+    says of inputs that are the states of loops how often they come in an inference; ``rows`` of the
+    inputs of a step of another network, which computes windows, how they take these.
     """
 
     name: str
@@ -199,6 +201,7 @@ class Graph:
     states: Mapping[str, State] = field(default_factory=dict)
     rounding: str | None = None
     repeated: Mapping[str, int] = field(default_factory=dict)
+    rows: Mapping[str, StreamRows] = field(default_factory=dict)
     _producers: dict[str, Node] = field(init=False, repr=False, default_factory=dict)
     _consumers: dict[str, list[Node]] = field(init=False, repr=False, default_factory=dict)
     _steps: dict[str, int] = field(init=False, repr=False, default_factory=dict)
@@ -294,4 +297,5 @@ class Graph:
             states=self.states,
             rounding=self.rounding if rounding is None else rounding,
             repeated=self.repeated,
+            rows=self.rows,
         )

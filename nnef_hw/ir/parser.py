@@ -34,6 +34,7 @@ from nnef_hw.ir.graph import Graph, Node, Quantization, Stage, State, Tensor
 from nnef_hw.ir.printer import DEFAULT_DTYPES, KEYWORDS
 from nnef_hw.ir.tokens import Tokens
 from nnef_hw.numerics import AddRequant, QType, Requant
+from nnef_hw.stream_rows import StreamRows
 from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
 
 __all__ = ["parse_graph"]
@@ -41,7 +42,15 @@ __all__ = ["parse_graph"]
 _WORDS = {"None": None, "True": True, "False": False, "inf": math.inf, "nan": math.nan}
 _RECORDS = {
     kind.__name__: kind
-    for kind in (QType, Requant, AddRequant, TfliteRequant, TfliteAddRequant, TfliteAverage)
+    for kind in (
+        QType,
+        Requant,
+        AddRequant,
+        TfliteRequant,
+        TfliteAddRequant,
+        TfliteAverage,
+        StreamRows,
+    )
 }
 _ARRAYS = frozenset(
     {"bool", "float16", "float32", "float64"}
@@ -78,7 +87,7 @@ class _Parser(Tokens):
         stage = Stage(self.take())
         self.expect("graph")
         name = self.name()
-        rounding = self.properties(("rounding",)).get("rounding")
+        said = self.properties(("rounding", "rows"))
         self.expect("{")
         scope = _Scope()
         while not self.accept("}"):
@@ -89,7 +98,7 @@ class _Parser(Tokens):
                 raise ModelError(reason, location=self.location(start))
         return Graph(
             name, tuple(scope.inputs), tuple(scope.outputs), scope.tensors, tuple(scope.nodes),
-            stage, scope.states, rounding,
+            stage, scope.states, said.get("rounding"), rows=dict(said.get("rows", ())),
         )  # fmt: skip
 
     def statement(self, scope: _Scope) -> None:

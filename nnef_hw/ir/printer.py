@@ -46,7 +46,8 @@ class _Printer:
     def graph(self, graph: Graph) -> Iterator[str]:
         """Yield the lines of a graph."""
         rounding = "" if graph.rounding is None else f" rounding={graph.rounding!r}"
-        yield f"{graph.stage} graph {_name(graph.name)}{rounding} {{"
+        rows = "" if not graph.rows else f" rows={self._value([*graph.rows.items()])}"
+        yield f"{graph.stage} graph {_name(graph.name)}{rounding}{rows} {{"
         for line in self._statements(graph):
             yield f"  {line}"
         yield "}"

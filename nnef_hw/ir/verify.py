@@ -69,6 +69,9 @@ def verify(graph: Graph) -> None:
             formats = {graph.tensor(tensor).qtype for tensor in (name, state.result)}
             assert len(formats) == 1, f"state {name}: its next value has another format"
             assert np.issubdtype(state.initial.dtype, np.integer), f"state {name}: no codes"
+    for name, rows in graph.rows.items():
+        extent = graph.tensor(name).shape[rows.axis]
+        assert extent == rows.rows, f"input {name}: a step of it has {extent} rows"
     for tensor in graph.tensors.values():
         if tensor.data is not None:
             assert tensor.data.shape == tensor.shape, f"{tensor.name}: data has another shape"

@@ -8,6 +8,7 @@ gives that ends with its rows.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -43,8 +44,8 @@ class StreamTime:
     axis: int | None = None
     continue_borders: bool = False
 
-    def of_model(self, graph: Graph) -> tuple[Graph, dict[str, StreamRows]]:
-        """Return the network of a step of a model, canonical or fixed, and how it takes samples.
+    def of_model(self, graph: Graph) -> Graph:
+        """Return the network of a step of a model, canonical or fixed.
 
         Raises
         ------
@@ -52,8 +53,7 @@ class StreamTime:
             As for :meth:`window`.
         """
         window, extended = self.window(graph)
-        step, rows = self.steps(window)
-        return step, {name: rows[name].after(extended[name]) for name in rows}
+        return self.steps(window, extended)[0]
 
     def window(self, graph: Graph) -> tuple[Graph, dict[str, StreamRows]]:
         """Return the network of a window of which :meth:`steps` makes the steps.
@@ -91,13 +91,21 @@ class StreamTime:
         }  # fmt: skip
         return _Rewrite(graph, plan, whole=True).run(), rows
 
-    def steps(self, graph: Graph) -> tuple[Graph, dict[str, StreamRows]]:
+    def steps(
+        self, graph: Graph, extended: Mapping[str, StreamRows] | None = None
+    ) -> tuple[Graph, dict[str, StreamRows]]:
         """Return the network of a step of what :meth:`window` returned, canonical or fixed.
+
+        Parameters
+        ----------
+        extended
+            How samples of the model become windows of this one, as :meth:`window` returned it; by
+            default they are these.
 
         Returns
         -------
         Graph
-            The network, with states.
+            The network, with states, and with how it takes samples of the model (``Graph.rows``).
         dict
             By input how samples of the windowed network become sequences of steps.
         """
@@ -109,7 +117,11 @@ class StreamTime:
             )
             for name, axis in axes.items()
         }
-        return _Rewrite(graph, plan, whole=False).run(), rows
+        step = _Rewrite(graph, plan, whole=False).run()
+        taken = {
+            name: rows[name].after(extended[name]) if extended else rows[name] for name in rows
+        }
+        return replace(step, rows=taken), rows
 
     def _axes(self, graph: Graph) -> dict[str, int]:
         if any(state.steps > 1 for state in graph.states.values()):

@@ -126,7 +126,7 @@ def check_model(
         errors += unusable_formats(graph)
     if stream is not None and not errors:
         try:
-            graph, _ = stream.of_model(_canonical(graph))
+            graph = stream.of_model(_canonical(graph))
         except (UnsupportedError, ErrorGroup) as error:
             return list(error.errors) if isinstance(error, ErrorGroup) else [error]
     # A layer that is refused already need not be told what else it lacks.
@@ -169,15 +169,15 @@ def inspect_file(
     described["rounding"] = rounding if described["quantized"] else ""
     if stream is None:
         return described
-    step, rows = stream.of_model(simplify(graph) if graph.stage == Stage.FLOAT else graph)
+    step = stream.of_model(simplify(graph) if graph.stage == Stage.FLOAT else graph)
     return {
         **described,
         **{key: value for key, value in inspect_model(step).items() if key != "quantized"},
         "stream": {
-            "rows": {name: found.rows for name, found in rows.items()},
+            "rows": {name: found.rows for name, found in step.rows.items()},
             "window_rows": {
                 name: graph.tensor(name).shape[found.axis] + found.front
-                for name, found in rows.items()
+                for name, found in step.rows.items()
             },
             "window_macs": described["macs"],
         },

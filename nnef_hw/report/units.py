@@ -61,15 +61,17 @@ def columns(text: str) -> int:
 def step(report: Mapping[str, Any]) -> str:
     """Say what a step of a stream costs, and what a window would."""
     stream = report["stream"]
-    rows, window_rows = (sum(stream[key].values()) for key in ("rows", "window_rows"))
+    rows = sum(stream["rows"].values())
     text = (
         f"{count(rows)} row{'s' * (rows > 1)}: {count(report['macs'])} MACs, "
-        f"{count(report['cycles_per_inference'])} cycles; a window of {count(window_rows)}: "
-        f"{count(stream['window_macs'])} MACs"
+        f"{count(report['cycles_per_inference'])} cycles"
     )
-    if stream["window_cycles"] is None:
-        return text
-    return f"{text}, {count(stream['window_cycles'])} cycles"
+    if stream["window_rows"] is not None:
+        window_rows = sum(stream["window_rows"].values())
+        text += f"; a window of {count(window_rows)}: {count(stream['window_macs'])} MACs"
+    if stream["window_cycles"] is not None:
+        text += f", {count(stream['window_cycles'])} cycles"
+    return text
 
 
 def middle(text: str, limit: int) -> str:

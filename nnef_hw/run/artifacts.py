@@ -15,7 +15,6 @@ from nnef_hw.errors import UsageError
 from nnef_hw.frontend import load
 from nnef_hw.ir import Graph
 from nnef_hw.manifest import HEX_IMAGE, MODULE, read_manifest
-from nnef_hw.stream_rows import StreamRows
 
 __all__ = ["BuildFolder"]
 
@@ -54,12 +53,6 @@ class BuildFolder:
     def manifest(self) -> dict[str, Any]:
         """Contents of ``manifest.json``."""
         return self._read("manifest.json", dict)
-
-    @property
-    def rows(self) -> dict[str, StreamRows]:
-        """How its inputs take windows of a stream, by name; none if they take no stream."""
-        found = self.manifest.get("stream", {})
-        return {name: StreamRows.from_json(item) for name, item in found.items()}
 
     @cached_property
     def plan(self) -> Plan:

@@ -22,7 +22,6 @@ from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.device import open_device
 from nnef_hw.run.netlist import mapped_verilog
 from nnef_hw.run.rtl import run_rtl
-from nnef_hw.stream_rows import StreamRows
 
 __all__ = [
     "DeviceExecutor",
@@ -45,10 +44,6 @@ class Executor(Protocol):
     def graph(self) -> Graph:
         """The graph whose inputs and outputs the executor has."""
 
-    @property
-    def rows(self) -> Mapping[str, StreamRows]:
-        """How its inputs take windows of a stream, by name."""
-
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Return the real outputs [N, ...] of real inputs [N, ...], both by name."""
 
@@ -56,9 +51,8 @@ class Executor(Protocol):
 class FloatExecutor:
     """The real-valued reference."""
 
-    def __init__(self, graph: Graph, rows: Mapping[str, StreamRows]) -> None:
+    def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.rows = rows
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Compute in float64."""
@@ -68,9 +62,8 @@ class FloatExecutor:
 class FixedExecutor:
     """The fixed-point reference, quantizing inputs and dequantizing outputs."""
 
-    def __init__(self, graph: Graph, rows: Mapping[str, StreamRows]) -> None:
+    def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.rows = rows
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Compute in the hardware's integers."""
@@ -82,7 +75,6 @@ class RtlExecutor:
 
     def __init__(self, build: BuildFolder) -> None:
         self.graph = build.fixed
-        self.rows = build.rows
         self._build = build
 
     @property
@@ -116,7 +108,6 @@ class DeviceExecutor:
 
     def __init__(self, build: BuildFolder, port: str) -> None:
         self.graph = build.fixed
-        self.rows = build.rows
         self._build = build.path
         self._port = port
 
@@ -177,14 +168,13 @@ def make_executor(
             remedy="run nnef-hw build first and give its folder",
         )
     graph = load(path, **part)
-    rows: Mapping[str, StreamRows] = {}
     if on == "fixed":
         graph = _quantized(graph, path)
     else:
         _check_real(graph, path)
     if stream is not None:
-        graph, rows = stream.of_model(simplify(graph) if graph.stage == Stage.FLOAT else graph)
-    return FixedExecutor(graph, rows) if on == "fixed" else FloatExecutor(graph, rows)
+        graph = stream.of_model(simplify(graph) if graph.stage == Stage.FLOAT else graph)
+    return FixedExecutor(graph) if on == "fixed" else FloatExecutor(graph)
 
 
 def build_executor(build: BuildFolder, on: str, port: str | None = None) -> Executor:
@@ -205,11 +195,11 @@ def build_executor(build: BuildFolder, on: str, port: str | None = None) -> Exec
             assert port is not None
             return DeviceExecutor(build, port)
         case "fixed":
-            return FixedExecutor(build.fixed, build.rows)
+            return FixedExecutor(build.fixed)
         case "float":
             graph = build.canonical or build.fixed
             _check_real(graph, build.path)
-            return FloatExecutor(graph, build.rows)
+            return FloatExecutor(graph)
         case _:
             names = ", ".join(("float", "fixed", *HARDWARE))
             raise UsageError(f"nothing runs on {on!r}", remedy=f"choose one of {names}")

@@ -176,7 +176,7 @@ def simulate(
     if given is None:
         codes = random_codes(graph, min(limit or RANDOM_FRAMES, RANDOM_FRAMES))
     else:
-        samples = take_samples(given, graph, build.rows)
+        samples = take_samples(given, graph)
         codes = quantize_inputs(graph, samples[: limit or len(samples)].inputs)
     verilog, top = build.simulated
     if trace is None:
@@ -251,7 +251,7 @@ def compare(build: BuildFolder, given: Given) -> dict[str, Any]:
     the first of those.
     """
     fixed, canonical = build.fixed, build.canonical
-    samples = take_samples(given, fixed, build.rows)
+    samples = take_samples(given, fixed)
     codes = quantize_inputs(fixed, samples.inputs)
     verilog, top = build.simulated
     outcome = run_rtl(verilog, build.plan, fixed, codes, top=top)

@@ -1,6 +1,7 @@
 """--stream time: what it says of a model, and what it refuses."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -72,3 +73,49 @@ def test_options_that_mean_nothing(refused, cli, models, tmp_path):
     assert (result.status, result.err.count("--continue-borders")) == (2, 3)
     result = cli("check", models / "padded.nnef.tgz", "--stream", "time=2", "--continue-borders")
     assert result.status == 0
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize("options", [["time=2"], ["time=2", "--continue-borders"]])
+def test_a_quantized_archive_takes_windows(options, cli, models, tmp_path, rng):
+    """What is built of it is what is built of the model itself."""
+    model = models / f"{'padded' if len(options) > 1 else 'classifier'}.nnef.tgz"
+    [output], shape = load(model).outputs, load(model).tensor("x").shape[1:]
+    np.savez(tmp_path / "s.npz", inputs=rng.uniform(-1, 1, (10, *shape)))
+    calibrate = ("--calibrate", tmp_path / "s.npz")
+    archive = tmp_path / "fixed.nnef.tgz"
+    made = cli("quantize", model, "--stream", *options, *calibrate, "-o", archive, "--json",
+               "--report", tmp_path / "q.html")  # fmt: skip
+    build = ("--board", "icebreaker", "--no-bitstream", "--json", *calibrate, "--out")
+    built = cli("build", archive, *build, tmp_path / "of archive")
+    direct = cli("build", model, "--stream", *options, *build, tmp_path / "direct")
+    assert (made.status, built.status, direct.status) == (0, 0, 0)
+
+    manifests = [
+        json.loads((tmp_path / name / "manifest.json").read_text())
+        for name in ("of archive", "direct")
+    ]
+    assert manifests[0] == manifests[1]
+    assert manifests[0]["stream"]["x"]["rows"] == 2
+    assert manifests[0]["model_hash"] == json.loads(made.out)["hash"]
+    reports = [json.loads(result.out) for result in (built, direct)]
+    assert reports[0]["cycles_per_inference"] == reports[1]["cycles_per_inference"]
+    assert reports[0]["stream"]["rows"] == reports[1]["stream"]["rows"] == {"x": 2}
+    assert reports[0]["stream"]["window_rows"] is None
+    again = cli("build", archive, *build[:3], *calibrate, "--out", tmp_path / "of archive")
+    assert re.search(r"\nstep +2 rows: [\d,]+ MACs, [\d,]+ cycles\n", again.out)
+
+    ways = {
+        "of the archive": (archive, "--on", "fixed"),
+        "rtl": (tmp_path / "of archive", "--on", "rtl"),
+        "direct": (tmp_path / "direct", "--on", "fixed"),
+    }
+    results = []
+    for name, way in ways.items():
+        written = tmp_path / f"{name}.npz"
+        assert cli("run", *way, "--input", tmp_path / "s.npz", "--output", written).status == 0
+        results.append(np.load(written)[output])
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[0], results[2])
+    compared = cli("compare", tmp_path / "of archive", "--samples", tmp_path / "s.npz", "--json")
+    assert (compared.status, json.loads(compared.out)["bit_exact"]) == (0, True)

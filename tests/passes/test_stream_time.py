@@ -1,5 +1,7 @@
 """Networks of windows, step by step: the same numbers as windows that move along the stream."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from recurrent_graphs import looped
@@ -14,7 +16,10 @@ from temporal_graphs import (
 )
 
 from nnef_hw.errors import ErrorGroup, UnsupportedError, UsageError
-from nnef_hw.frontend import load
+from nnef_hw.frontend import graph_hash, load, save
+from nnef_hw.ir import verify
+from nnef_hw.ir.parser import parse_graph
+from nnef_hw.ir.printer import format_graph
 from nnef_hw.passes import simplify
 from nnef_hw.passes.stream_time import StreamTime
 from nnef_hw.passes.time_rows import find_rows
@@ -25,6 +30,7 @@ from nnef_hw.stream_rows import StreamRows
 STEPS = 24
 ROWS = StreamTime(2)
 GUESSED = StreamTime()
+BORDERS = StreamTime(2, continue_borders=True)
 
 
 def streams(graph, how, rng):
@@ -112,11 +118,24 @@ def test_a_causal_network_begins_as_with_its_padding(rng):
     )
 
 
+def test_a_step_knows_how_it_takes_windows(tmp_path):
+    """So do its text and its archive, and another number of rows is another network."""
+    window, extended = BORDERS.window(simplify(padded()))
+    step, rows = BORDERS.steps(window, extended)
+    assert step.rows == {"x": StreamRows(2, 2, 4, 3)}
+    assert (rows["x"].front, rows["x"].behind) == (0, 0)
+    assert BORDERS.of_model(simplify(padded())).rows == step.rows
+    save(step, tmp_path / "step.nnef.tgz")
+    assert load(tmp_path / "step.nnef.tgz").rows == step.rows
+    assert parse_graph(format_graph(step)).rows == step.rows
+    assert graph_hash(replace(step, rows=rows)) != graph_hash(step)
+    with pytest.raises(AssertionError, match="input x: a step of it has 2 rows"):
+        verify(replace(step, rows={"x": StreamRows(2, 3)}))
+
+
 def test_continued_borders(rng):
     """Rows take the place of padding, in the network of a window as well."""
-    how = StreamTime(2, continue_borders=True)
-    graph = simplify(padded())
-    window, rows = how.window(graph)
+    window, rows = BORDERS.window(simplify(padded()))
     # The convolution in front reads a row more at each end, the pool one and, two rows further
     # out, that of the one behind, whose last row it makes of a row less.
     assert (rows["x"].rows, rows["x"].front, rows["x"].behind) == (19, 4, 3)
@@ -124,9 +143,9 @@ def test_continued_borders(rng):
     assert not any(
         any(node.attrs["padding"][-2]) for node in window.nodes if "padding" in node.attrs
     )
-    check_steps(padded(), rng, how)
+    check_steps(padded(), rng, BORDERS)
     # Where padding is not reached nothing changes: the middle of what a long window gives.
-    check_steps(causal(), rng, how)
+    check_steps(causal(), rng, BORDERS)
 
 
 def test_a_window_becomes_a_sequence(rng):

@@ -65,7 +65,7 @@ def test_every_window_is_simulated_step_by_step(built):
 def test_the_last_step_of_a_window_gives_its_integers(built):
     folder, _ = built
     found = make_executor(folder / "build", "rtl")
-    samples = load_samples(folder / "s.npz", found.graph, found.rows)
+    samples = load_samples(folder / "s.npz", found.graph)
     y = found.run(samples.inputs)["y"]
     fixed, codes = windowed(folder)
     expected = run_fixed(fixed, codes)["y"]
@@ -84,7 +84,7 @@ def test_stalls_and_comparison(built):
 def test_models_run_step_by_step_without_a_build(built):
     folder, _ = built
     executor = make_executor(folder / "net.nnef.tgz", "float", stream=StreamTime(2))
-    samples = load_samples(folder / "s.npz", executor.graph, executor.rows)
+    samples = load_samples(folder / "s.npz", executor.graph)
     x = np.load(folder / "s.npz")["inputs"]
     whole = run_float(load(folder / "net.nnef.tgz"), {"x": x})
     np.testing.assert_allclose(executor.run(samples.inputs)["y"][:, -1], whole["y"])
@@ -114,10 +114,10 @@ def test_samples_of_other_shapes_are_refused(built, tmp_path):
     folder = BuildFolder.open(built[0] / "build")
     np.savez(tmp_path / "s.npz", inputs=np.zeros((4, 2, 19, 2)))
     with pytest.raises(SampleError, match=r"\[T, 2, 2, 3\] .*, or windows \[N, 2, rows, 3\]"):
-        load_samples(tmp_path / "s.npz", folder.fixed, folder.rows)
+        load_samples(tmp_path / "s.npz", folder.fixed)
     # Longer pieces of a stream are sequences too.
     np.savez(tmp_path / "s.npz", inputs=np.zeros((4, 2, 40, 3)))
-    assert load_samples(tmp_path / "s.npz", folder.fixed, folder.rows).inputs["x"].shape[1] == 20
+    assert load_samples(tmp_path / "s.npz", folder.fixed).inputs["x"].shape[1] == 20
 
 
 def test_continued_borders_are_calibrated_as_windows_with_more_rows(tmp_path, rng):
@@ -136,7 +136,7 @@ def test_continued_borders_are_calibrated_as_windows_with_more_rows(tmp_path, rn
     assert longer.inputs["x"].shape[2] == 19
     fixed = quantize(window, longer.calibration().inputs)
     expected = run_fixed(fixed, quantize_inputs(fixed, longer.inputs))
-    steps = load_samples(tmp_path / "s.npz", folder.fixed, folder.rows)
+    steps = load_samples(tmp_path / "s.npz", folder.fixed)
     found = run_fixed(folder.fixed, quantize_inputs(folder.fixed, steps.inputs))
     [result] = fixed.outputs
     np.testing.assert_array_equal(found[result][:, -1], expected[result])

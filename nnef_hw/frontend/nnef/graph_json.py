@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from nnef_hw.errors import Location
 from nnef_hw.ir import Graph, Node, Quantization, Stage, State, Tensor
 from nnef_hw.numerics import AddRequant, QType, Requant
+from nnef_hw.stream_rows import StreamRows
 from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
 
 __all__ = ["decode_graph", "encode_graph"]
@@ -61,6 +62,8 @@ class _Encoder:
         }
         if graph.rounding is not None:
             value["rounding"] = graph.rounding
+        if graph.rows:
+            value["rows"] = {name: found.to_json() for name, found in graph.rows.items()}
         if graph.states:
             value["states"] = {
                 name: {
@@ -184,6 +187,7 @@ def decode_graph(value: dict[str, Any], array: Callable[[Any], Array]) -> Graph:
             for name, item in value.get("states", {}).items()
         },
         rounding=value.get("rounding"),
+        rows={name: StreamRows.from_json(item) for name, item in value.get("rows", {}).items()},
     )
 
 
