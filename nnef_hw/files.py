@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import hashlib
+import json
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -41,6 +43,9 @@ STORAGE = {
     errno.EIO: "check the disk, or choose another place",
 }
 """What to do about the errors of a disk, which no program is to blame for."""
+
+SEAL = ".contents.json"
+"""File with the digests of all others in a folder of :func:`publish_directory`."""
 
 
 def output_error(error: OSError, path: Path) -> OutputError:
@@ -129,12 +134,31 @@ def digest(*parts: str | bytes | Path) -> str:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Keep other processes out; without file locks they may do the same work twice."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        if sys.platform != "win32":
-            fcntl.flock(file, fcntl.LOCK_EX)
+def locked(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Keep other processes out; without file locks they may do the same work twice.
+
+    Parameters
+    ----------
+    path
+        File to lock; it is made, and its folder.
+    waiting
+        Called before waiting for another process.
+    """
+    with contextlib.ExitStack() as stack:
+        while True:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = stack.enter_context(path.open("w"))
+            if sys.platform == "win32":
+                break
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                waiting()
+                fcntl.flock(file, fcntl.LOCK_EX)
+            # Who had it may have removed it: then others lock another file of this name.
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                    break
         yield
 
 
@@ -159,21 +183,63 @@ def _remove_abandoned(target: Path) -> None:
             remove(path)
 
 
+@functools.lru_cache(4096)
+def _content(path: Path, *_stamp: int) -> str:
+    """Digest of a file's content, which is read again when the file was touched."""
+    return digest(path)
+
+
+def _contents(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """Return the digests of files in a folder, by name."""
+    found = {}
+    for name in names:
+        path = folder / name
+        known = path.stat()
+        stamp = known.st_ino, known.st_size, known.st_mtime_ns, known.st_ctime_ns
+        found[name] = _content(path, *stamp)
+    return found
+
+
+def _seal(folder: Path) -> None:
+    """Write down the digests of all files in a folder."""
+    names = sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
+    (folder / SEAL).write_text(json.dumps(_contents(folder, names), indent=1) + "\n")
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether all files of a folder are what they were when it was sealed."""
+    try:
+        sealed = json.loads((folder / SEAL).read_bytes())
+        return isinstance(sealed, dict) and _contents(folder, sealed) == sealed
+    except (OSError, ValueError):
+        return False
+
+
 def publish_directory(target: Path, produce: Callable[[Path], object]) -> Path:
-    """Make a folder whose name says its contents, unless it exists.
+    """Make a folder whose name says what is in it, unless it exists.
 
     ``produce`` fills a temporary folder, which then becomes ``target`` in one step. Safe when
-    several processes want the same folder; what killed ones left in the parent is removed.
+    several processes want the same folder; what killed ones left in the parent is removed. So is a
+    folder whose files are not what they were: the digest of each is kept with them.
+
+    Raises
+    ------
+    OutputError
+        If the disk is full, or cannot be written there.
     """
-    if target.is_dir():
+    if _is_whole(target):
         return target
-    with locked(target.with_name(target.name + ".lock")):
-        if target.is_dir():
+    with writing(target.parent), locked(target.with_name(target.name + ".lock")):
+        if _is_whole(target):
             return target
+        remove(target)
         _remove_abandoned(target)
         scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         try:
             produce(scratch)
+            _seal(scratch)
             scratch.chmod(0o755)
             scratch.rename(target)
         except BaseException:

@@ -116,6 +116,8 @@ def _function(distribution: str, module: str, call: str) -> _Package:
 
 _PIP = "pip install "
 PROBE = "empty"
+SCARCE_BYTES = 100_000_000
+"""Space on a disk; with less, a tool that fails without a word has most likely filled it."""
 """Name of an empty file where tools are probed."""
 
 
@@ -367,6 +369,14 @@ def _failure(
         return OutputError(
             f"{tool.identity} {how}: {os.strerror(full)}",
             remedy=STORAGE[full],
+            location=Location(str(cwd)),
+        )
+    free = shutil.disk_usage(cwd).free
+    if not lines and free < SCARCE_BYTES:
+        # It may have had no place to say so: what it prints goes to the same disk.
+        return OutputError(
+            f"{tool.identity} {how} without a word, and only {free / 1e6:.1f} MB are free",
+            remedy=STORAGE[errno.ENOSPC],
             location=Location(str(cwd)),
         )
     last = "\n".join(f"    {line}" for line in lines)

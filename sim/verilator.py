@@ -144,6 +144,33 @@ def build_model(
     tools = (verilator.identity, compiler.identity, str(compiler.path))
     root = cache_dir or cache_directory()
     library_key = digest(*tools, _HEADER, *flags, str(vpi))[:32]
+    key = digest(library_key, verilog, prelude, harness, *runner, *arguments, *link)[:32]
+    logs = root / "logs" / key
+
+    def produce(folder):
+        compiled, model_flags = _shared(
+            root, library_key, verilator, compiler, flags, trace, runner, vpi=vpi
+        )
+        (folder / "top.v").write_text(verilog)
+        command = [*arguments, "--Mdir", "obj", "top.v"]
+        run_tool(verilator, command, cwd=folder, log=logs / "verilator.log")
+        _check_ports(_ports(folder / "obj" / "Vtop.h"), ports or {}, top)
+        # cocotb wants the program to be called like the top module
+        program = folder / "bin" / top
+        program.parent.mkdir()
+        libraries = ["-pthread", *(["-llz4", "-lz"] if trace == "fst" else []), *link]
+        objects = _compile_model(folder, logs, (prelude, harness), compiler, model_flags)
+        command = [*objects, *compiled, *libraries, "-o", program]
+        run_tool(compiler, command, cwd=folder, log=logs / "link.log")
+        for path in (*objects, *(folder / "obj").glob("*.cpp")):
+            path.unlink()
+
+    model = publish_directory(root / "models" / key, produce)
+    return Model(model / "bin" / top, _ports(model / "obj" / "Vtop.h"))
+
+
+def _shared(root, library_key, verilator, compiler, flags, trace, runner, *, vpi):
+    """Return the object files that models of a kind share, and the flags of what goes with them."""
     library = publish_directory(
         root / "verilated" / library_key,
         lambda folder: _compile_library(
@@ -161,7 +188,7 @@ def build_model(
         )
         compiled += sorted(writer.glob("*.o"))
 
-    flags += [*_includes(verilator), "-include", library / "runtime.h"]
+    flags = [*flags, *_includes(verilator), "-include", library / "runtime.h"]
     # Unknown to the library, so that its precompiled header suits models of every kind.
     flags += [f"-DTRACE_{trace.upper()}"] if trace else []
     if runner:
@@ -173,27 +200,7 @@ def build_model(
             lambda folder: _compile_all(compiler, [job], folder, runner_logs),
         )
         compiled.append(folder / "runner.o")
-
-    key = digest(library_key, verilog, prelude, harness, *runner, *arguments, *link)[:32]
-    logs = root / "logs" / key
-
-    def produce(folder):
-        (folder / "top.v").write_text(verilog)
-        command = [*arguments, "--Mdir", "obj", "top.v"]
-        run_tool(verilator, command, cwd=folder, log=logs / "verilator.log")
-        _check_ports(_ports(folder / "obj" / "Vtop.h"), ports or {}, top)
-        # cocotb wants the program to be called like the top module
-        program = folder / "bin" / top
-        program.parent.mkdir()
-        libraries = ["-pthread", *(["-llz4", "-lz"] if trace == "fst" else []), *link]
-        objects = _compile_model(folder, logs, (prelude, harness), compiler, flags)
-        command = [*objects, *compiled, *libraries, "-o", program]
-        run_tool(compiler, command, cwd=folder, log=logs / "link.log")
-        for path in (*objects, *(folder / "obj").glob("*.cpp")):
-            path.unlink()
-
-    model = publish_directory(root / "models" / key, produce)
-    return Model(model / "bin" / top, _ports(model / "obj" / "Vtop.h"))
+    return compiled, flags
 
 
 def _includes(verilator: Tool) -> list[str]:

@@ -1,4 +1,5 @@
 import re
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,7 @@ import pytest
 
 from nnef_hw import tools
 from nnef_hw.doctor import ToolStatus, doctor, is_well
-from nnef_hw.errors import ToolError
+from nnef_hw.errors import OutputError, ToolError
 from nnef_hw.tools import TOOLS, Tool, cache_directory, find_tool, run_tool
 
 
@@ -168,6 +169,20 @@ def test_failure_shows_the_last_lines_and_the_log(tmp_path):
     assert f"python 3.1 failed with status 7, see {log}:" in error.value.reason
     assert "    99" in error.value.reason
     assert "    50\n" not in error.value.reason
+
+
+def test_failure_without_a_word_on_a_full_disk(tmp_path, monkeypatch):
+    """Its last words had no place there either."""
+    tool = Tool("python", (sys.executable, "-c"), "3.1", Path(sys.executable))
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=400_000))
+    with pytest.raises(OutputError, match=r"without a word, and only 0\.4 MB are free"):
+        run_tool(tool, ["raise SystemExit(1)"], cwd=tmp_path)
+    with pytest.raises(ToolError, match="status 1:\n    why"):
+        run_tool(tool, ["raise SystemExit('why')"], cwd=tmp_path)
+    monkeypatch.undo()
+    with pytest.raises(ToolError, match="failed with status 1"):
+        run_tool(tool, ["raise SystemExit(1)"], cwd=tmp_path)
 
 
 def test_cache_directory_is_the_environments(tmp_path, monkeypatch):

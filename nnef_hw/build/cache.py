@@ -33,9 +33,10 @@ def cached_step(
 ) -> tuple[Any, bool]:
     """Run one step of a build, unless its result is there already.
 
-    A record below ``directory`` holds the key and the digests of the files. It is removed before
-    the first file changes and written after the last one, so an interrupted step is done again,
-    and so is one whose files were touched.
+    A record below ``directory`` holds the key, the digests of the files and what was returned. It
+    is without a key from before the first file changes until after the last one, so an interrupted
+    step is done again, and so is one whose files or record were touched. No new file stands beside
+    an old one of the same step.
 
     Parameters
     ----------
@@ -58,6 +59,7 @@ def cached_step(
     previous = _read_record(record)
     if previous and previous["key"] == key and _is_intact(directory, previous["files"]):
         return previous["value"], False
+    old = previous["files"] if previous else {}
 
     scratch = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=_made(directory / _STEPS)))
     try:
@@ -67,14 +69,14 @@ def cached_step(
             for path in sorted(scratch.rglob("*"))
             if path.is_file()
         }
-        text = json.dumps({"key": key, "files": files, "value": value}, indent=1)
-        record.unlink(missing_ok=True)
-        for stale in set(previous["files"] if previous else ()) - files.keys():
-            (directory / stale).unlink(missing_ok=True)
+        text = _sealed(key, files, value)
+        write_atomic(record, _sealed("", {**old, **files}, None))
+        for file in {**old, **files}:
+            (directory / file).unlink(missing_ok=True)
         for file in files:
             _made((directory / file).parent)
             (scratch / file).replace(directory / file)
-        write_atomic(record, text + "\n")
+        write_atomic(record, text)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return json.loads(text)["value"], True
@@ -83,7 +85,7 @@ def cached_step(
 def finished_step(directory: Path, name: str) -> tuple[Any, list[str]] | None:
     """Return what a step returned, and its files; None if it was not done, or they were touched."""
     record = _read_record(directory / _STEPS / f"{name}.json")
-    if record is None or not _is_intact(directory, record["files"]):
+    if record is None or not record["key"] or not _is_intact(directory, record["files"]):
         return None
     return record["value"], list(record["files"])
 
@@ -101,9 +103,10 @@ def discard_steps(directory: Path, names: Sequence[str]) -> None:
     for name in names:
         record = directory / _STEPS / f"{name}.json"
         previous = _read_record(record)
-        record.unlink(missing_ok=True)
         for file in previous["files"] if previous else ():
             (directory / file).unlink(missing_ok=True)
+        # Last: it is what names them.
+        record.unlink(missing_ok=True)
 
 
 def _made(directory: Path) -> Path:
@@ -111,14 +114,20 @@ def _made(directory: Path) -> Path:
     return directory
 
 
+def _sealed(key: str, files: dict[str, str], value: Any) -> str:
+    """Return the text of a record, with the digest of all that is in it."""
+    record = {"key": key, "files": files, "value": value}
+    return json.dumps({**record, "digest": digest(json.dumps(record))}, indent=1) + "\n"
+
+
 def _read_record(path: Path) -> dict[str, Any] | None:
+    """Return a step's record; None if there is none, or it is damaged."""
     try:
-        record = json.loads(path.read_text())
-    except (OSError, ValueError):
+        record: dict[str, Any] = json.loads(path.read_text())
+        sealed = record.pop("digest")
+    except (OSError, ValueError, TypeError, LookupError, AttributeError):
         return None
-    return (
-        record if isinstance(record, dict) and {"key", "files", "value"} <= record.keys() else None
-    )
+    return record if sealed == digest(json.dumps(record)) else None
 
 
 def _is_intact(directory: Path, files: dict[str, str]) -> bool:

@@ -91,7 +91,8 @@ def build(
     if options.bitstream and isinstance(target, Board):
         tool_identities(target.device.family)  # better now than after minutes
     missing = [path for path in (options.out, *options.out.parents) if not path.exists()]
-    with writing(options.out), locked(options.out / ".steps" / "lock"):
+    lock = options.out / ".steps" / "lock"
+    with writing(options.out), locked(lock, lambda: progress("waiting for another build")):
         remove_leftovers(options.out)
         try:
             if options.fastest:

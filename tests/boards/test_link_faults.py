@@ -4,7 +4,7 @@ The board's top runs in Verilator; the faults are made between the host and the 
 """
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from increment import Increment
 from nnef_hw.boards.core import LinkedCore
 from nnef_hw.boards.top import BoardTop
 from nnef_hw.codegen.verilog import to_verilog
-from nnef_hw.run.link import Host, Timing
+from nnef_hw.run.link import Host, LinkError, Timing
 from nnef_hw.sim.board_runner import BoardTransport
 
 pytestmark = pytest.mark.verilator
@@ -25,6 +25,8 @@ TIMING = Timing(
     silence=1.5 * IDLE_CYCLES / CLK_HZ, reply=3000 / CLK_HZ, stall=0.01, pause=50 / CLK_HZ
 )
 FRAME_BYTES = 3
+REPLAYED = 3
+HASH = bytes(range(32))
 # Bytes of one frame's packets: DATA_END and READ; ACK and RESULT.
 LENGTHS = {"request": (7 + FRAME_BYTES, 7), "reply": (7, 7 + FRAME_BYTES)}
 
@@ -52,10 +54,10 @@ class Fault:
         }[self.kind]
 
 
-def single_faults(values):
+def single_faults(values, lengths=LENGTHS):
     """Yield every fault of one bit, one byte or one packet; bytes are changed by ``values``."""
-    for direction, lengths in LENGTHS.items():
-        for packet, length in enumerate(lengths):
+    for direction, packets in lengths.items():
+        for packet, length in enumerate(packets):
             yield Fault(direction, packet, "lose")
             yield Fault(direction, packet, "repeat")
             for place in range(length):
@@ -99,8 +101,9 @@ class Line:
 @pytest.fixture(scope="module")
 def verilog():
     core = LinkedCore(
-        Increment(), clk_hz=CLK_HZ, baud=BAUD, manifest_hash=bytes(32), idle_cycles=IDLE_CYCLES
-    )
+        Increment(), clk_hz=CLK_HZ, baud=BAUD, manifest_hash=HASH, idle_cycles=IDLE_CYCLES,
+        frames={"i": FRAME_BYTES, "o": FRAME_BYTES},
+    )  # fmt: skip
     top = BoardTop(core, pll=None, clk_hz=CLK_HZ)
     return to_verilog(top, name="board_top", ports=[top.clk, top.rx, top.tx, top.led])
 
@@ -110,7 +113,7 @@ def check(verilog, faults, frames):
     with BoardTransport(verilog, clk_hz=CLK_HZ, baud=BAUD) as board:
         line = Line(board)
         host = Host(line, TIMING)
-        host.open(bytes(32))
+        host.open(HASH)
         for fault, frame in zip(faults, frames, strict=False):
             before = host.repeats
             line.arm(fault)
@@ -131,3 +134,87 @@ def test_every_bit_and_packet_over_a_thousand_frames(verilog, rng):
 def test_every_value_of_every_byte(verilog, rng):
     faults = list(single_faults(range(1, 256)))
     check(verilog, faults, rng.integers(0, 256, (len(faults), FRAME_BYTES), np.uint8))
+
+
+class Session:
+    """Requests that carry no data: each is made with a fault, and must do what it does, once."""
+
+    def __init__(self, board):
+        self.line = Line(board)
+        self.host = Host(self.line, TIMING)
+        self.identity = self.host.open(HASH)
+        self.start()
+
+    def start(self):
+        """Begin anew, with a frame that has been through."""
+        self.host.abort()
+        assert list(self.host.infer([b"abc"], FRAME_BYTES)) == [b"bcd"]
+        self.counters = self.host.counters()
+        assert self.counters.frames == 1
+
+    def identify(self, fault):
+        self.line.arm(fault)
+        assert self.host.identify() == self.identity, fault
+
+    def count(self, fault):
+        """Nothing that is counted changes, but how many packets were damaged: one at most."""
+        before = self.host.counters()
+        self.line.arm(fault)
+        found = self.host.counters()
+        assert found == replace(before, damaged=found.damaged), fault
+        assert (found.damaged - before.damaged) % 256 <= 1, fault
+
+    def refuse(self, fault):
+        self.line.arm(fault)
+        with pytest.raises(LinkError, match="refuses COUNTERS: tensor; it has no layer of that"):
+            self.host.layer_counts(1)
+
+    def replay(self, fault):
+        """So many frames pass, and none of their results is there to be read."""
+        before = self.host.counters().frames
+        self.line.arm(fault)
+        assert self.host.replay(REPLAYED), fault
+        self.line.arm(None)
+        self.host.wait_for_replay()
+        assert (self.host.counters().frames - before) % 256 == REPLAYED, fault
+        assert self.host.read() == b"", fault
+
+    def abort(self, fault):
+        self.host.send(b"x")
+        self.line.arm(fault)
+        self.host.abort()
+        self.line.arm(None)
+        assert self.host.counters().frames == 0, fault
+        self.start()
+
+
+LENGTHS_OF_REQUESTS = {
+    "identify": (7, 47), "count": (7, 17), "refuse": (7, 7), "replay": (9, 7), "abort": (7, 7),
+}  # fmt: skip
+
+
+def check_requests(verilog, name, values):
+    """Make a request with every fault; one repeat mends each, and data goes through afterwards."""
+    request, reply = LENGTHS_OF_REQUESTS[name]
+    with BoardTransport(verilog, clk_hz=CLK_HZ, baud=BAUD) as board:
+        session = Session(board)
+        attack = getattr(session, name)
+        lengths = {"request": (request,), "reply": (reply,)}
+        for fault in single_faults(values, lengths):
+            before = session.host.repeats
+            attack(fault)
+            assert session.host.repeats - before <= 1, fault
+        session.line.arm(None)
+        assert session.host.repeats > request + reply
+        assert list(session.host.infer([b"ABC"], FRAME_BYTES)) == [b"BCD"]
+
+
+@pytest.mark.parametrize("name", LENGTHS_OF_REQUESTS)
+def test_requests_without_data(name, verilog):
+    check_requests(verilog, name, [1 << bit for bit in range(8)])
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", LENGTHS_OF_REQUESTS)
+def test_every_value_of_requests_without_data(name, verilog):
+    check_requests(verilog, name, range(1, 256))
