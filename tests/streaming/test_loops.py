@@ -110,29 +110,34 @@ def test_layers_of_onnx(kind, direction, outputs, is_begun, simulate, rng, tmp_p
 
 NIGHTLY = (
     "lstm/lstm.onnx", "lstm/lstm.tract.nnef.tgz", "lstm/lstm.tract-opl.nnef.tgz", "gru/gru.onnx",
-    "gru/gru.tract.nnef.tgz", "gru/gru.tract-opl.nnef.tgz",
+    "gru/gru.tract.nnef.tgz", "gru/gru.tract-opl.nnef.tgz", "rnn/rnn.onnx",
 )  # fmt: skip
+LONG = (pytest.mark.nightly, pytest.mark.verilator)
 
 
 @pytest.mark.parametrize(
     ("path", "frames"),
     [
-        ("rnn/rnn.tract.nnef.tgz", 3),
-        *(pytest.param(path, 200, marks=pytest.mark.nightly) for path in NIGHTLY),
-        pytest.param("rnn/rnn.onnx", 200, marks=pytest.mark.nightly),
+        ("rnn/rnn.tract.nnef.tgz", FRAMES),
+        *(pytest.param(path, 200, marks=LONG) for path in NIGHTLY),
     ],
 )
 def test_exports(path, frames, exports, simulate, rng):
-    """Networks of PyTorch, by tract and as ONNX files, on sequences with random stalls."""
+    """Networks of PyTorch, by tract and as ONNX files, on sequences with random stalls.
+
+    Long runs are compiled first.
+    """
     if path.endswith("onnx"):
         pytest.importorskip("onnx")
     file = exports / path
     samples = np.load(file.parent / "input.npy")
     fixed = quantize(simplify(load(file)), {"input": samples})
-    simulate(schedule(fixed, find_board("ulx3s_85f")), fixed).check(frames)
+    engine = "verilator" if frames > FRAMES else "pysim"
+    simulate(schedule(fixed, find_board("ulx3s_85f")), fixed, engine).check(frames)
 
 
 @pytest.mark.nightly
+@pytest.mark.verilator
 @pytest.mark.parametrize("operators", [None, ["LSTM", "Gemm", "Transpose", "Squeeze", "Gather"]])
 def test_networks_that_onnxruntime_quantized(operators, exports, simulate, tmp_path):
     """With codes around the LSTM, or only behind it; its inside is calibrated."""
@@ -151,7 +156,7 @@ def test_networks_that_onnxruntime_quantized(operators, exports, simulate, tmp_p
         op_types_to_quantize=operators,
     )  # fmt: skip
     fixed = quantize(simplify(load(path)), {"input": samples})
-    simulate(schedule(fixed, find_board("ulx3s_85f")), fixed).check(200)
+    simulate(schedule(fixed, find_board("ulx3s_85f")), fixed, "verilator").check(200)
 
 
 @pytest.mark.parametrize(

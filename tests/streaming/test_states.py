@@ -18,6 +18,7 @@ from nnef_hw.testing import GraphBuilder
 
 ROOT = Path(__file__).parents[2]
 STEPS = 4
+LONG = 64
 SLOW = ("gru", "convolved", "delayed", "swapped")
 
 
@@ -57,6 +58,20 @@ def test_random_networks(shard, force, simulate, rng):
         fixed = quantize(graph, samples)
         plan = force(schedule(fixed, target), fixed, target)
         simulate(plan, fixed).check(4)
+
+
+@pytest.mark.verilator
+@pytest.mark.parametrize(
+    "seed", [300, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(301, 330))]
+)
+def test_long_sequences(seed, force, simulate, rng):
+    """The cycles of all steps, of two outputs, and codes with stalls."""
+    graph = simplify(random_recurrent(seed).replaced(outputs=("mixed", "y")))
+    samples = {"x": rng.normal(size=(6, 8, *graph.tensor("x").shape[1:]))}
+    fixed = quantize(graph, samples)
+    target = find_board("ecp5")
+    plan = force(schedule(fixed, target), fixed, target)
+    simulate(plan, fixed, "verilator").check(LONG)
 
 
 def test_foldings_are_chosen_for_the_time_around_a_loop(monkeypatch):

@@ -1,0 +1,91 @@
+"""Engines over many frames: every code, and the cycle of every border beat of each of them."""
+
+import numpy as np
+import pytest
+from engine_graphs import EngineNetwork, planned
+
+from nnef_hw.codegen.verilog import to_verilog
+from nnef_hw.engine.accelerator import EngineAccelerator
+from nnef_hw.engine.image import fill_beats, frame_beats
+from nnef_hw.engine.timing import simulate_frames
+from nnef_hw.errors import NnefHwError
+from nnef_hw.ir.batch import sample_extents
+from nnef_hw.parts.engine import BEAT_BITS
+from nnef_hw.reference import run_fixed
+from nnef_hw.run.rtl import payloads
+from nnef_hw.run.streams import from_stream
+from nnef_hw.sim.fast_runner import FastRunner
+from nnef_hw.sim.frames import unpack_frames
+
+pytestmark = pytest.mark.verilator
+
+FRAMES = 70
+SIZES = [(4, 4), (8, 4), (8, 8)]
+RINGS = [0, 0, 64, 256]
+
+
+def network(rng, fix):
+    """Return a plan and a graph of several outputs, of random operators, sizes and streams."""
+    while True:
+        grown = EngineNetwork(rng, ("mul", "max", "min"))
+        for _ in range(int(rng.integers(2, 6))):
+            grown.grow()
+        try:
+            graph = fix(grown.finish(), calibration="minmax")
+            plan = planned(graph, *SIZES[rng.integers(len(SIZES))], RINGS[rng.integers(len(RINGS))])
+        except NnefHwError:
+            continue
+        if len(graph.outputs) > 1:
+            return plan, graph
+
+
+def check(plan, graph, rng, stall=0.0):
+    """Run frames back to back through the Verilog; without stalls the cycles are predicted."""
+    design = plan.design
+    codes = {
+        name: rng.integers(
+            graph.tensor(name).qtype.lo, graph.tensor(name).qtype.hi + 1,
+            (FRAMES, *sample_extents(graph.tensor(name).shape)),
+        )
+        for name in graph.inputs
+    }  # fmt: skip
+    fed = payloads(graph.inputs, plan.inputs, codes)
+    if design.ring_words:
+        fed["feed"] = np.array([*fill_beats(design), *[*frame_beats(design)] * FRAMES], np.uint64)
+        assert fed["feed"].max() < 1 << BEAT_BITS
+    verilog = to_verilog(EngineAccelerator(plan))
+    runner = FastRunner(verilog, inputs=[*fed], outputs=[port.name for port in plan.outputs])
+    run = runner.run_streams(
+        fed, {port.name: FRAMES * port.beats for port in plan.outputs}, stall=stall
+    )
+    expected = run_fixed(graph, codes)
+    for name, port in zip(graph.outputs, plan.outputs, strict=True):
+        beats = unpack_frames(
+            run.payloads[port.name], port.lanes, port.bits, signed=port.signed, beats=port.beats
+        )
+        found = from_stream(beats, port, graph.tensor(name).shape)
+        np.testing.assert_array_equal(found, expected[name], err_msg=name)
+    if stall:
+        return
+    predicted = simulate_frames(design, FRAMES)
+    [first, *_] = plan.inputs
+    begins = run.in_cycles[first.name][:: first.beats].astype(int)
+
+    origin = int(begins[0]) - predicted.first_inputs[0]
+    assert begins.tolist() == [origin + cycle for cycle in predicted.first_inputs]
+    for port, results in zip(plan.outputs, predicted.results, strict=True):
+        ends = run.out_cycles[port.name][port.beats - 1 :: port.beats]
+        assert ends.tolist() == [origin + cycle for cycle in results], port.name
+    spacings = np.diff(predicted.last_outputs)
+    assert len(spacings) == FRAMES - 1
+    assert (spacings[plan.settling - 1 :] == plan.interval).all()
+
+
+@pytest.mark.parametrize(
+    "seed", [1, 2, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(3, 60))]
+)
+def test_random_networks_of_several_outputs(seed, fix, rng):
+    chosen = np.random.default_rng([seed, 9])
+    plan, graph = network(chosen, fix)
+    check(plan, graph, rng)
+    check(plan, graph, rng, stall=0.2)
