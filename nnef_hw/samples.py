@@ -282,8 +282,9 @@ def _remedy(graph: Graph, name: str, given: tuple[int, ...]) -> str | None:
     if len(differing) != 1 or shape[differing[0] - len(shape)] not in counts:
         return None
     axis = differing[0]
+    steps = "1 step" if shape[axis] == 1 else f"{shape[axis]} steps"
     return (
-        f"its loop takes {shape[axis]} steps: cut or fill up the sequences, or read an ONNX model "
+        f"its loop takes {steps}: cut or fill up the sequences, or read an ONNX model "
         f"with --dim {name}.{axis}={given[axis - len(shape)]}"
     )
 
@@ -292,7 +293,7 @@ def _from_the_end(shape: tuple[int, ...], given: tuple[int, ...]) -> Iterator[tu
     """Yield the extents of a shape but a batch of 1, and those that are given in their places."""
     padded = (1,) * (len(shape) - len(given)) + given[max(0, len(given) - len(shape)) :]
     for place, extent in enumerate(shape):
-        is_batch = place == 0 and extent == 1
+        is_batch = place == 0 and extent == 1 and len(given) <= len(shape)
         yield (extent, extent if is_batch else padded[place])
 
 

@@ -80,10 +80,13 @@ def _input_problems(graph: Graph) -> Iterator[NnefHwError]:
     for name in (*graph.inputs, *graph.states):
         tensor = graph.tensor(name)
         if tensor.dtype != "scalar":
-            what = "variable" if name in graph.states else "input"
+            what, remedy = "variable", "hardware computes with quantized real numbers only"
+            if name not in graph.states:
+                what = "input"
+                remedy += f"; if it is the same in every inference: --bind {name}=X"
             yield UnsupportedError(
                 f"{what} {name!r} holds {_CONTENTS[tensor.dtype]}",
-                remedy="hardware computes with quantized real numbers only",
+                remedy=remedy,
                 location=tensor.location,
             )
 

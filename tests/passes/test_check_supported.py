@@ -54,7 +54,7 @@ REFUSED = {
     ),
     "integer input": (
         network(("cast", [], {}, "scalar"), dtype="integer"),
-        "input 'x' holds integers; hardware computes with quantized real numbers only",
+        "quantized real numbers only; if it is the same in every inference: --bind x=X",
     ),
     "condition": (
         network(

@@ -2,9 +2,10 @@ import re
 
 import numpy as np
 import pytest
-from recurrent_graphs import gru, looped
+from recurrent_graphs import gru, looped, onnx_layer
 
 from nnef_hw.errors import SampleError
+from nnef_hw.frontend import load
 from nnef_hw.samples import Samples, load_samples, spread_order
 from nnef_hw.scoring import Score, labelled, score
 from nnef_hw.testing import GraphBuilder
@@ -65,9 +66,13 @@ def test_bad_arrays_are_refused(case, write):
         load_samples(write(**arrays), make_graph("x"))
 
 
-def test_sequences_of_another_length_than_a_loop(write):
+def test_sequences_of_another_length_than_a_loop(write, tmp_path):
+    pytest.importorskip("onnx")
+    symbolic = onnx_layer("GRU", tmp_path / "gru.onnx", steps="T")
     with pytest.raises(SampleError, match=r"its loop takes 5 steps: .* --dim x\.1=7"):
         load_samples(write(x=np.zeros((4, 7, 3))), looped(5))
+    with pytest.raises(SampleError, match=r"its loop takes 1 step: .* --dim x\.0=7"):
+        load_samples(write(x=np.zeros((4, 7, 1, 3))), load(symbolic))
     with pytest.raises(SampleError, match=r"the model takes \[N, 5, 3\]$"):
         load_samples(write(x=np.zeros((4, 5, 2))), looped(5))
 
