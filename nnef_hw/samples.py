@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -29,6 +30,8 @@ __all__ = [
     "Given", "Samples", "check_samples", "load_samples", "samples_digest", "spread_order",
     "take_samples",
 ]  # fmt: skip
+
+_log = logging.getLogger(__name__)
 
 CALIBRATION_LIMIT = 200
 CALIBRATION_SHARE = 5
@@ -215,6 +218,13 @@ def check_samples(arrays: Mapping[str, NDArray[Any]], graph: Graph, source: str)
         )  # fmt: skip
         if graph.is_sequential and split_samples(array, shape) is not None:
             lone = True
+            if array.shape[1:] == shape and shape[0] == 1 < len(array):
+                _log.warning(
+                    "%s: array %r of shape %s is taken for one sequence of %d steps; "
+                    "%d sequences of one step have shape %s",
+                    source, key, list(array.shape), len(array), len(array),
+                    [len(array), 1, *shape],
+                )  # fmt: skip
     counts = {len(x) for x in inputs.values()}
     labels = arrays.get("labels")
     if labels is not None and lone:

@@ -3,7 +3,6 @@
 A build is killed before each of its changes to the folder, whichever these are; no clock decides.
 """
 
-import fcntl
 import json
 import os
 import re
@@ -175,6 +174,7 @@ def test_a_damaged_record_is_no_record(clean, options, tmp_path):
 
 def test_a_build_waits_for_another_one(clean, options, tmp_path):
     """And says so; then it finds what that has done."""
+    fcntl = pytest.importorskip("fcntl")
     _, new, changed = clean
     out = tmp_path / "out"
     shutil.copytree(new, out)

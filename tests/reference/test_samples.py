@@ -77,6 +77,20 @@ def test_sequences_of_another_length_than_a_loop(write, tmp_path):
         load_samples(write(x=np.zeros((4, 5, 2))), looped(5))
 
 
+def test_what_may_be_steps_or_sequences_is_said(write, caplog):
+    """A batch extent of one reads as an axis of steps."""
+    lone = load_samples(write(x=np.zeros((4, 1, 3))), gru())
+    assert (lone.inputs["x"].shape, lone.is_lone) == ((1, 4, 3), True)
+    assert "taken for one sequence of 4 steps; 4 sequences of one step have shape [4, 1, 1, 3]" in (
+        caplog.text
+    )
+    caplog.clear()
+    several = load_samples(write(x=np.zeros((4, 1, 1, 3))), gru())
+    assert (several.inputs["x"].shape, several.is_lone) == ((4, 1, 3), False)
+    assert load_samples(write(x=np.zeros((4, 3))), gru()).is_lone
+    assert not caplog.text
+
+
 def test_lone_inputs_do_not_serve_several_graph_inputs(write):
     with pytest.raises(SampleError, match="no array 'a'"):
         load_samples(write(inputs=GOOD), make_graph("a", "b"))
