@@ -134,7 +134,7 @@ def digest(*parts: str | bytes | Path) -> str:
 
 
 @contextmanager
-def locked(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+def locked(path: Path, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
     """Keep other processes out; without file locks they may do the same work twice.
 
     Parameters

@@ -10,6 +10,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -91,8 +92,8 @@ def build(
     if options.bitstream and isinstance(target, Board):
         tool_identities(target.device.family)  # better now than after minutes
     missing = [path for path in (options.out, *options.out.parents) if not path.exists()]
-    lock = options.out / ".steps" / "lock"
-    with writing(options.out), locked(lock, lambda: progress("waiting for another build")):
+    waiting = partial(progress, f"waiting for another build in {options.out}")
+    with writing(options.out), locked(options.out / ".steps" / "lock", waiting):
         remove_leftovers(options.out)
         try:
             if options.fastest:

@@ -232,11 +232,11 @@ def test_the_board_of_a_design_is_that_of_its_build(cli, tiny, tmp_path):
     assert build.json["cycles_per_inference"] == point["cycles_per_inference"]
     assert build.json["resources"]["lut"]["estimated"] == point["estimated"]["lut"]
     files = {path.name: path for path in (tmp_path / "out" / "jobs").glob("*/*.pickle")}
-    fixed, rows = pickle.loads(files["fixed.pickle"].read_bytes())
+    fixed = pickle.loads(files["fixed.pickle"].read_bytes())
     plans = [pickle.loads(path.read_bytes())
              for path in (tmp_path / "out" / "jobs").glob("*/plan.pickle")]  # fmt: skip
     [plan] = [plan for plan in plans if plan.interval == point["cycles_per_inference"]][:1]
-    design = board_of(fixed, plan, find_board("ulx3s_25f"), rows=rows)
+    design = board_of(fixed, plan, find_board("ulx3s_25f"))
     assert design.verilog == (tmp_path / "build" / "board" / "board_top.v").read_text()
 
 
