@@ -2,13 +2,21 @@
 import numpy as np
 import pytest
 from amaranth import Module, Signal, signed
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.errors import CheckError
 from nnef_hw.sim.pysim import run_stream, run_streams
 
 BEAT = data.StructLayout({"data": data.ArrayLayout(signed(8), 2), "last": 1})
+
+
+class Kind(enum.Enum, shape=2):
+    """What is neither a number nor a layout."""
+
+    NONE = 0
+    A = 1
+    B = 2
 
 
 class Register(wiring.Component):
@@ -51,6 +59,17 @@ class Register(wiring.Component):
                 m.d.sync += silence.eq(silence + 1)
             with m.If(silence == 20):
                 m.d.sync += full.eq(1)
+        elif self.fault == "counts pauses":
+            pauses = Signal(8)
+            with m.If(self.o.valid & ~self.o.ready):
+                m.d.sync += pauses.eq(pauses + 1)
+            with m.If(self.i.ready):
+                m.d.sync += payload.eq(self.i.payload + pauses)
+        elif self.fault == "depends late":
+            taken = Signal(8)
+            m.d.sync += taken.eq(taken + (full & self.o.ready))
+            with m.If(taken > 60):
+                m.d.comb += self.o.valid.eq(full & self.o.ready)
         elif self.fault == "stops":
             count = Signal(4)
             with m.If(self.i.valid & self.i.ready):
@@ -141,6 +160,7 @@ def test_several_streams(stall, rng):
         ("drops", r"o\.valid fell before the payload was taken in cycle"),
         ("changes", r"o\.payload changed while it was waiting"),
         ("depends", r"o\.valid depends on o\.ready"),
+        ("depends late", r"o\.valid depends on o\.ready \(o gave [67]\d of 100"),
         ("stops", r"nothing moved for 50 cycles after i took \d+ of 100, o gave \d+ of 100"),
         ("looks early", r"o has surplus output"),
         ("repeats late", r"o has surplus output"),
@@ -150,6 +170,31 @@ def test_several_streams(stall, rng):
 def test_broken_component_is_refused(fault, message, rng):
     with pytest.raises(CheckError, match=message):
         run_stream(Register(fault=fault), range(100), rng=rng, stall=0.6, idle_limit=50)
+
+
+def test_pauses_change_no_payload(rng):
+    assert run_stream(Register(), range(50), rng=rng, stall=(0.0, 0.5)) == list(range(50))
+    component = Register(fault="counts pauses")
+    with pytest.raises(CheckError, match=r"o gives something else under stalls of 0\.5"):
+        run_stream(component, range(50), rng=rng, stall=(0.0, 0.5))
+
+
+def test_payloads_of_every_shape(rng):
+    """Mappings, sequences, constants and enumerations, with what they leave open being 0."""
+    shape = data.StructLayout({
+        "code": signed(5),
+        "pair": data.ArrayLayout(signed(3), 2),
+        "kind": Kind,
+        "inner": BEAT,
+    })
+    items = [
+        {"code": -16, "pair": [3, -4], "kind": Kind.B, "inner": {"data": [-128, 127], "last": 1}},
+        {"kind": Kind.A, "pair": {1: -1}},
+        shape.const({"code": 7, "inner": {"last": 1}}),
+        {"code": 33, "pair": (-5, 9)},
+    ]
+    assert run_stream(Register(shape), items, rng=rng) == [shape.const(item) for item in items]
+    assert run_stream(Register(Kind), [Kind.B, Kind.A], rng=rng) == [Kind.B, Kind.A]
 
 
 def test_missing_output_is_refused(rng):
