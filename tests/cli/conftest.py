@@ -4,23 +4,9 @@ import re
 import shutil
 
 import pytest
-from cli_cases import Result, tiny_graph, write_samples
 
 from nnef_hw.build.options import BuildOptions
 from nnef_hw.build.pipeline import build
-from nnef_hw.cli import main
-from nnef_hw.frontend import save
-
-
-@pytest.fixture(scope="session")
-def tiny(tmp_path_factory):
-    """Folder with ``tiny.nnef.tgz`` and samples with classes, real labels, and none."""
-    folder = tmp_path_factory.mktemp("tiny")
-    save(tiny_graph(), folder / "tiny.nnef.tgz")
-    write_samples(folder / "samples.npz", [1, 6, 6], lambda rng, n: rng.integers(0, 4, n))
-    write_samples(folder / "real.npz", [1, 6, 6], lambda rng, n: rng.normal(size=(n, 4)))
-    write_samples(folder / "bare.npz", [1, 6, 6])
-    return folder
 
 
 @pytest.fixture(scope="session")
@@ -32,22 +18,6 @@ def built(tiny):
         BuildOptions(model, "icebreaker", folder, calibrate=samples, bitstream=False, frames="all")
     )
     return folder
-
-
-@pytest.fixture
-def cli(capsys, monkeypatch, tmp_path):
-    """Run a command in the test's own folder."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        capsys.readouterr()
-        try:
-            status = main([str(argument) for argument in arguments])
-        except SystemExit as stop:
-            status = stop.code
-        return Result(status, *capsys.readouterr())
-
-    return run
 
 
 def contents(folder):
