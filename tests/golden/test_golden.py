@@ -7,11 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
-from golden_digests import BOARDS, fixed_graph, plan_digest, verilog_digest
+from golden_digests import BOARDS, fixed_graph, plan_digest, planned, verilog_digest
 from golden_networks import NETWORKS
 from sweeps import covering
-
-from nnef_hw.streaming import find_board, schedule
 
 RECORDED = json.loads((Path(__file__).parent / "digests.json").read_text())
 
@@ -19,8 +17,7 @@ RECORDED = json.loads((Path(__file__).parent / "digests.json").read_text())
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("network", NETWORKS, ids=lambda f: f.__name__)
 def test_plan(network, board):
-    plan = schedule(fixed_graph(network), find_board(board))
-    assert plan_digest(plan) == RECORDED[f"{network.__name__}, {board}"]["plan"]
+    assert plan_digest(planned(network, board)) == RECORDED[f"{network.__name__}, {board}"]["plan"]
 
 
 @pytest.mark.parametrize(
@@ -29,6 +26,5 @@ def test_plan(network, board):
     ids=lambda value: getattr(value, "__name__", value),
 )
 def test_verilog(network, board):
-    graph = fixed_graph(network)
-    plan = schedule(graph, find_board(board))
-    assert verilog_digest(plan, graph) == RECORDED[f"{network.__name__}, {board}"]["top.v"]
+    digest = verilog_digest(planned(network, board), fixed_graph(network))
+    assert digest == RECORDED[f"{network.__name__}, {board}"]["top.v"]

@@ -8,22 +8,27 @@ from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.streaming import find_board, schedule
 from nnef_hw.streaming.accelerator import Accelerator
 
-__all__ = ["BOARDS", "digests", "fixed_graph", "plan_digest", "verilog_digest"]
+__all__ = ["BOARDS", "digests", "fixed_graph", "plan_digest", "planned", "verilog_digest"]
 
 BOARDS = ("icebreaker", "ulx3s_25f", "ulx3s_85f", "tang_nano_20k")
 
 
 def digests(network, board):
     """Return the digests of what a plan says, and of ``top.v``."""
-    graph = fixed_graph(network)
-    plan = schedule(graph, find_board(board))
-    return {"plan": plan_digest(plan), "top.v": verilog_digest(plan, graph)}
+    plan = planned(network, board)
+    return {"plan": plan_digest(plan), "top.v": verilog_digest(plan, fixed_graph(network))}
 
 
 @cache
 def fixed_graph(network):
     """Quantize a golden network, once for all boards."""
     return network().fixed()
+
+
+@cache
+def planned(network, board):
+    """Plan a golden network for a board, once for its plan and its Verilog."""
+    return schedule(fixed_graph(network), find_board(board))
 
 
 def plan_digest(plan):
