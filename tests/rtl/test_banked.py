@@ -82,11 +82,6 @@ def check(drive, ram, rng, window, *, bits=8, signed=False, lanes=1, pad_code=7,
     return part, run
 
 
-@every_window
-def test_gives_every_window_with_the_fewest_lines(window, drive, ram, rng):
-    check(drive, ram, rng, window, stall=0.5)
-
-
 @pytest.mark.parametrize(
     ("bits", "signed", "pad_code", "lanes"),
     covering([(2, False, 3), (4, True, -8), (8, True, -1), (16, False, 9)], [1, 3]),
@@ -152,8 +147,8 @@ def predict(part, frames):
 
 
 @every_window
-def test_cycles(window, drive, ram, rng):
-    part, run = check(drive, ram, rng, window)
+def test_gives_every_window_with_the_fewest_lines(window, stall, drive, ram, rng):
+    part, run = check(drive, ram, rng, window, stall=stall)
     in_cycles, out_cycles = predict(part, frames=3)
     assert run.in_cycles[: len(in_cycles)].tolist() == in_cycles
     assert run.out_cycles.tolist() == out_cycles

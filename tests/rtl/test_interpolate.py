@@ -49,11 +49,6 @@ def check(drive, ram, rng, case, *, bits=8, signed=True, frames=3, extremes=Fals
     return run
 
 
-@every_case
-def test_interpolates(case, stall, drive, ram, rng):
-    check(drive, ram, rng, case, stall=stall)
-
-
 @pytest.mark.parametrize(("bits", "signed"), [(2, True), (8, False), (16, True), (1, False)])
 def test_formats(bits, signed, drive, ram, rng):
     check(drive, ram, rng, CASES["thirds"], bits=bits, signed=signed, extremes=True)
@@ -82,27 +77,27 @@ def predicted(part, count):
     return list(origin.times), seen
 
 
-def check_cycles(drive, ram, rng, case):
-    run = check(drive, ram, rng, case)
+def check_cycles(drive, ram, rng, case, stall):
+    """Codes with pauses and without; the cycles without are those of the part."""
+    run = check(drive, ram, rng, case, stall=stall)
     taken, given = predicted(make(case, ram), len(run.out_cycles))
     assert given == run.out_cycles.tolist()
     assert taken[: len(run.in_cycles)] == run.in_cycles.tolist()
 
 
 @every_case
-def test_moves_beats_in_the_cycles_of_its_part(case, drive, ram, rng):
-    check_cycles(drive, ram, rng, case)
+def test_interpolates(case, stall, drive, ram, rng):
+    check_cycles(drive, ram, rng, case, stall)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(60))
-def test_any_places(seed, drive, ram):
+def test_any_places(seed, stall, drive, ram):
     rng = np.random.default_rng(seed)
     image, size = rng.integers(1, 14, 3), rng.integers(1, 14, 2)
     mode = ("half_pixel", "asymmetric", "align_corners")[seed % 3]
     case = (*image[:2].tolist(), int(image[2]) % 4 + 1), tuple(size.tolist()), mode
-    check_cycles(drive, ram, rng, case)
-    check(drive, ram, rng, case, stall=0.5)
+    check_cycles(drive, ram, rng, case, stall)
 
 
 def test_latency_begins_with_the_last_code(drive, ram, rng):

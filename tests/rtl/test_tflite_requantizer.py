@@ -111,13 +111,8 @@ def check(drive, case, rng, *, noise=8, **options):
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_requantizes_exactly_under_stalls(case, drive, rng):
-    check(drive, case, rng, stall=0.5)
-
-
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_cycles(case, drive, rng):
-    requantizer, run = check(drive, case, rng)
+def test_requantizes_exactly(case, stall, drive, rng):
+    requantizer, run = check(drive, case, rng, stall=stall)
     assert requantizer.latency == case.stages * requantizer.interval + 5
     assert (run.out_cycles - run.in_cycles == requantizer.latency).all()
     assert (np.diff(run.in_cycles) == requantizer.interval).all()

@@ -44,19 +44,14 @@ def check(drive, ram, rng, case, *, depth=None, bits=8, signed=False, frames=3, 
     return run
 
 
-@every_case
-def test_repeats_rows_and_columns(case, stall, drive, ram, rng):
-    check(drive, ram, rng, case, stall=stall)
-
-
 @pytest.mark.parametrize(("bits", "signed", "depth"), [(2, False, 9), (8, True, 30), (16, True, 8)])
 def test_formats_and_depths(bits, signed, depth, stall, drive, ram, rng):
     check(drive, ram, rng, CASES["both"], depth=depth, bits=bits, signed=signed, stall=stall)
 
 
 @every_case
-def test_gives_a_beat_per_cycle(case, drive, ram, rng):
-    run = check(drive, ram, rng, case)
+def test_repeats_rows_and_columns(case, stall, drive, ram, rng):
+    run = check(drive, ram, rng, case, stall=stall)
     assert run.out_cycles[0] - run.in_cycles[0] == parts.Upsample.latency
     assert (np.diff(run.out_cycles) == 1).all()
 
