@@ -23,7 +23,11 @@ __all__ = [
     "TfliteAddRequant",
     "TfliteAverage",
     "TfliteRequant",
+    "fraction",
     "halves_away",
+    "high_product",
+    "reciprocal",
+    "rounded_shift",
     "tflite_add_requant",
     "tflite_difference_scale",
     "tflite_exp_table",
@@ -49,7 +53,7 @@ _SUM_BITS = 12
 """Integer bits of the sum of exponentials."""
 
 
-def _high_product(a: ArrayLike, b: ArrayLike) -> IntArray:
+def high_product(a: ArrayLike, b: ArrayLike) -> IntArray:
     """Return ``a * b / 2**31`` rounded, halves up; saturated."""
     product = np.asarray(a, np.int64) * np.asarray(b, np.int64)
     product += 1 << (_FRACTION_BITS - 1)
@@ -57,7 +61,7 @@ def _high_product(a: ArrayLike, b: ArrayLike) -> IntArray:
     return np.asarray(np.minimum(product, _TOP))
 
 
-def _rounded_shift(x: ArrayLike, exponent: ArrayLike) -> IntArray:
+def rounded_shift(x: ArrayLike, exponent: ArrayLike) -> IntArray:
     """Return ``x / 2**exponent`` rounded, halves away from 0."""
     values, shift = np.asarray(x, np.int64), np.asarray(exponent, np.int64)
     half = (np.int64(1) << shift) >> 1
@@ -67,10 +71,10 @@ def _rounded_shift(x: ArrayLike, exponent: ArrayLike) -> IntArray:
 def _scaled(x: IntArray, mult: ArrayLike, shift: ArrayLike) -> IntArray:
     """Return ``x * mult / 2**31 * 2**shift``, rounded twice."""
     left, right = np.maximum(shift, 0), np.maximum(-np.asarray(shift), 0)
-    return _rounded_shift(_high_product(x << left, mult), right)
+    return rounded_shift(high_product(x << left, mult), right)
 
 
-def _fraction(factor: float) -> tuple[int, int]:
+def fraction(factor: float) -> tuple[int, int]:
     """Return mult in ``2**30..2**31 - 1`` and shift: a factor is ``mult * 2**(shift - 31)``."""
     mantissa, shift = math.frexp(factor)
     mult = math.floor(mantissa * (1 << _FRACTION_BITS) + 0.5)
@@ -265,7 +269,7 @@ def tflite_requant(
 
     ``is_wide`` is for sums of 64 bits, behind activations of 16: mult is rounded to 15 bits.
     """
-    pairs = [_fraction(float(factor)) for factor in np.atleast_1d(factors)]
+    pairs = [fraction(float(factor)) for factor in np.atleast_1d(factors)]
     mult, shift = zip(*pairs, strict=True)
     if is_wide:
         mult = tuple(min((m + (1 << 15)) >> 16, (1 << 15) - 1) << 16 for m in mult)
@@ -278,7 +282,7 @@ def tflite_mean_requant(factor: float, count: int, output: QType) -> TfliteRequa
 
     The quotient is rounded down; the shift keeps as many of its bits as there are.
     """
-    mult, shift = _fraction(factor)
+    mult, shift = fraction(factor)
     more = min(count.bit_length() - 1, 32, _FRACTION_BITS + shift)
     mult = (mult << more) // count
     return TfliteRequant((mult,), (shift - more,), output.zero_point, output.lo, output.hi)
@@ -313,7 +317,7 @@ def tflite_add_requant(
     if output.bits > _SHORT_BITS:
         shift = _WIDE_ADD_SHIFT if operand_bits > _SHORT_BITS else _DIFFERENCE_SHIFT
     factors = (*(scale / twice for scale in scales), twice / ((1 << shift) * output.scale))
-    (m0, s0), (m1, s1), (m2, s2) = map(_fraction, factors)
+    (m0, s0), (m1, s1), (m2, s2) = map(fraction, factors)
     least, most = (output.lo if lo is None else lo), (output.hi if hi is None else hi)
     return TfliteAddRequant(
         (m0, m1, m2), (s0, s1, s2), output.zero_point, least, most, signs, shift
@@ -342,10 +346,10 @@ def tflite_exp_table(scale: float, entries: int = 256) -> IntArray:
 
     Differences that would not fit Q5 give 0.
     """
-    mult, shift = _fraction(min(scale * 2.0 ** (_FRACTION_BITS - _DIFFERENCE_BITS), float(_TOP)))
+    mult, shift = fraction(min(scale * 2.0 ** (_FRACTION_BITS - _DIFFERENCE_BITS), float(_TOP)))
     largest = ((1 << _DIFFERENCE_BITS) - 1) << (_FRACTION_BITS - _DIFFERENCE_BITS)
     d = np.arange(entries)
-    result = _exp(_high_product(-d << shift, mult))
+    result = _exp(high_product(-d << shift, mult))
     return np.where(d <= largest >> shift, result, 0)
 
 
@@ -362,7 +366,7 @@ def _exp(a: IntArray) -> IntArray:
     whole = rest - a
     for exponent, factor in enumerate(_FACTORS, start=-2):
         is_set = (whole >> (fraction_bits + exponent)) & 1
-        result = np.where(is_set == 1, _high_product(result, factor), result)
+        result = np.where(is_set == 1, high_product(result, factor), result)
     return np.where(a == 0, _TOP, result)
 
 
@@ -370,19 +374,19 @@ def _exp_of_quarter(a: IntArray) -> IntArray:
     """Q0 exp of Q0 numbers in -1/4..0: a Taylor series about -1/8."""
     at_center, third = 1895147668, 715827883
     x = a + (1 << 28)
-    x2 = _high_product(x, x)
-    x3, x4 = _high_product(x2, x), _high_product(x2, x2)
-    series = _high_product(_rounded_shift(x4, 2) + x3, third) + x2
-    return at_center + _high_product(at_center, x + _rounded_shift(series, 1))
+    x2 = high_product(x, x)
+    x3, x4 = high_product(x2, x), high_product(x2, x2)
+    series = high_product(rounded_shift(x4, 2) + x3, third) + x2
+    return at_center + high_product(at_center, x + rounded_shift(series, 1))
 
 
-def _reciprocal(a: IntArray) -> IntArray:
+def reciprocal(a: IntArray) -> IntArray:
     """Q0 ``1 / (1 + a)`` of Q0 numbers in 0..1: three steps of Newton-Raphson in Q2."""
     half = (a + _TOP + 1) >> 1
-    x = 1515870810 + _high_product(half, -1010580540)
+    x = 1515870810 + high_product(half, -1010580540)
     for _ in range(3):
-        error = (1 << 29) - _high_product(half, x)
-        x = x + _saturated(_high_product(x, error) << 2)
+        error = (1 << 29) - high_product(half, x)
+        x = x + _saturated(high_product(x, error) << 2)
     return _saturated(x << 1)
 
 
@@ -394,10 +398,10 @@ def tflite_softmax_codes(codes: ArrayLike, table: ArrayLike, axis: int = 1) -> I
     """Softmax on codes with a :func:`tflite_exp_table`; see :data:`TFLITE_SOFTMAX_QTYPE`."""
     q = np.asarray(codes, np.int64)
     e = np.asarray(table, np.int64)[q.max(axis=axis, keepdims=True) - q]
-    total = _rounded_shift(e, _SUM_BITS).sum(axis=axis, keepdims=True)
+    total = rounded_shift(e, _SUM_BITS).sum(axis=axis, keepdims=True)
     # leading zeros of 32-bit numbers: float64 holds them exactly
     zeros = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
-    scale = _reciprocal((total << zeros) - (1 << 31))
+    scale = reciprocal((total << zeros) - (1 << 31))
     shift = _SUM_BITS - zeros + 31 - 8
-    result = _rounded_shift(_high_product(scale, e), shift) - 128
+    result = rounded_shift(high_product(scale, e), shift) - 128
     return np.asarray(result.clip(-128, 127))

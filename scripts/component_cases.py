@@ -22,6 +22,7 @@ from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.parallel import ParallelLineBuffer
 from nnef_hw.parts.pipelined_softmax import PipelinedSoftmax
 from nnef_hw.parts.pool import MaxPool, SumPool
+from nnef_hw.parts.quotient import Quotient
 from nnef_hw.parts.requantizer import Requantizer, TfliteRequantizer
 from nnef_hw.parts.runningpool import RunningMax, RunningSum
 from nnef_hw.parts.softmax import Softmax
@@ -32,6 +33,7 @@ from nnef_hw.parts.width import Pack
 from nnef_hw.streaming import Plan
 from nnef_hw.streaming.layer_module import build_parts
 from nnef_hw.tables import unary_table
+from nnef_hw.tflite_division import tflite_quotient
 from nnef_hw.tflite_numerics import TfliteRequant, tflite_exp_table
 from nnef_hw.tflite_short_functions import short_tanh
 from nnef_hw.window import Window
@@ -286,6 +288,13 @@ def _tflite_components(device: Device) -> Iterator[Case]:
     tables = rng.integers(-1 << 28, 1 << 28, (2, 256)).tolist()
     total = TableSum(in_bits=(8, 8), in_signed=(True, True), acc_bits=30, ram=device.ram)
     yield Case(total, {"entries": tables})
+    requant = tflite_quotient((0.05, 0.04), QType(8, True, 0.07, -20))
+    for digit_bits in (1, 2, 4):
+        quotient = Quotient(
+            in_bits=(8, 8), in_signed=(True, True), out_bits=8, out_signed=True,
+            digit_bits=digit_bits, ram=device.ram,
+        )  # fmt: skip
+        yield Case(quotient, {"requant": requant, "in_zero_points": (3, -20)})
 
 
 def _corrected_tables(device: Device) -> Iterator[Case]:

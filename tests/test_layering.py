@@ -10,7 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 BASE = {
-    "errors", "interpolation", "numerics", "tables", "tflite_numerics", "tflite_short_functions",
+    "errors", "interpolation", "numerics", "tables", "tflite_division", "tflite_numerics",
+    "tflite_short_functions",
     "window", "blockram", "devices", "families", "files", "process_group", "protocol", "sources",
     "stream_rows", "workers",
 }  # fmt: skip
@@ -35,7 +36,7 @@ ALLOWED = {
     "samples": GRAPH,
     "scoring": GRAPH,
     "testing": GRAPH | {"reference"},
-    "rtl": {"interpolation", "numerics", "tables", "blockram", "parts", "rtl"},
+    "rtl": {"interpolation", "numerics", "tables", "tflite_division", "blockram", "parts", "rtl"},
 }
 HARDWARE = {"engine.accelerator", "streaming.accelerator", "streaming.layer_module"}
 WITHOUT_AMARANTH = {*ALLOWED, "run", "report", "cli"} - {"rtl", "boards"}

@@ -56,6 +56,7 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     },
     "running pool": {"code bits": 1.2, "fixed": 65.0},
     "sum": {"tables": 37.1, "fixed": 0.0},
+    "quotient": {"digit bits": 226.35, "fixed": 482.77},
     "table sum": {"sum bits": 1.1, "fixed": 9.0},
     "extremum": {"code bits": 1.65, "fixed": 15.7},
     "product": {"code bits": 1.5, "fixed": 20.0},

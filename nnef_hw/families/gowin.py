@@ -57,6 +57,7 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     },
     "running pool": {"code bits": 1.04, "fixed": 80.6},
     "sum": {"tables": 42.25, "fixed": 0.0},
+    "quotient": {"digit bits": 112.68, "fixed": 572.29},
     "table sum": {"sum bits": 3.6, "fixed": 0.1},
     "extremum": {"code bits": 2.0, "fixed": 7.5},
     "product": {"code bits": 2.15, "fixed": 34.1},

@@ -57,6 +57,7 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     },
     "running pool": {"code bits": 3.0, "fixed": 50.0},
     "sum": {"tables": 43.3, "fixed": 0.0},
+    "quotient": {"digit bits": 109.3, "fixed": 581.06},
     "table sum": {"sum bits": 3.2, "fixed": 9.0},
     "extremum": {"code bits": 2.0, "fixed": 7.5},
     "product": {"code bits": 1.2, "fixed": 30.7},

@@ -26,6 +26,7 @@ from nnef_hw.parts.parallel import ParallelLineBuffer
 from nnef_hw.parts.part import Part, Pipe, WindowPart
 from nnef_hw.parts.pipelined_softmax import PipelinedSoftmax
 from nnef_hw.parts.pool import MaxPool, SumPool
+from nnef_hw.parts.quotient import Quotient
 from nnef_hw.parts.requantizer import AverageRequantizer, Requantizer, TfliteRequantizer
 from nnef_hw.parts.runningpool import RunningMax, RunningSum
 from nnef_hw.parts.sdram_reader import SdramReader, SdramWords
@@ -67,6 +68,7 @@ __all__ = [
     "Part",
     "Pipe",
     "PipelinedSoftmax",
+    "Quotient",
     "Requantizer",
     "RunningMax",
     "RunningSum",

@@ -408,6 +408,27 @@ class Product(Arithmetic):
         return first * second
 
 
+@rules("quotient")
+class Ratio(Arithmetic):
+    """A quotient, of which the divisor is a step at least."""
+
+    has_headroom = False
+
+    @staticmethod
+    def step_of(first: float, second: float) -> float:
+        del first, second
+        return 0.0
+
+    def without_samples(self, formats: Formats, node: Node) -> QType:
+        dividend, divisor = node.inputs
+        most = max(map(abs, formats.limits(dividend))) / formats.scale(divisor)
+        return formats.scheme_of(node.name).activation(-most, most)
+
+    @staticmethod
+    def value(first: float, second: float) -> float:
+        return first / second
+
+
 rules.require_all()
 
 

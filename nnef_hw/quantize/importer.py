@@ -40,6 +40,7 @@ from nnef_hw.quantize.tflite_tables import single_quotient, tflite_table
 from nnef_hw.reference import unary_function
 from nnef_hw.reference.windows import pool_counts
 from nnef_hw.tables import TABLE_BITS, unary_table
+from nnef_hw.tflite_division import tflite_quotient
 from nnef_hw.tflite_numerics import (
     TfliteAverage,
     TfliteRequant,
@@ -268,6 +269,17 @@ def _product(builder: _Builder, node: Node) -> Node:
     return node.with_attrs(requant=builder.requant(node, [factor], target, bits))
 
 
+@converts("quotient")
+def _quotient(builder: _Builder, node: Node) -> Node:
+    target, node = builder.take_format(node), builder.with_operands(node)
+    for name in node.inputs:
+        _check_table(node, builder.qtype(name))
+    first, second = builder.scales(node)
+    with _located(node):
+        quotient = tflite_quotient((first, second), target, **_limits(node, target))
+    return node.with_attrs(requant=quotient)
+
+
 @converts("add")
 def _sum(builder: _Builder, node: Node) -> Node:
     return _weighted_sum(builder, node, 1.0)
@@ -414,7 +426,8 @@ def _check_padding(node: Node, source: QType) -> None:
 
 
 def _check_table(node: Node, source: QType) -> None:
-    if node.has(Trait.EXACT_TABLE) and source.bits > TABLE_BITS:
+    is_exact = node.has(Trait.EXACT_TABLE) or node.has(Trait.SHORT_OPERANDS)
+    if is_exact and source.bits > TABLE_BITS:
         raise UnsupportedError(
             f"{node.op} {node.name!r}: its input has {source.bits} bits, "
             f"its table has at most {TABLE_BITS}",

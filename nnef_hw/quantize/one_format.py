@@ -25,11 +25,12 @@ def format_owners(graph: Graph) -> dict[str, str]:
 
 
 def exact_operands(graph: Graph) -> frozenset[str]:
-    """Return operands of tables that are not interpolated, and tensors that share their format."""
+    """Return operands that are looked up in memory, and tensors that share their format."""
     found: set[str] = set()
     for node in reversed(graph.nodes):
         hands_on = node.has(Trait.ONE_FORMAT) or node.has(Trait.KEEPS_FORMAT)
-        if node.has(Trait.EXACT_TABLE) or (hands_on and node.name in found):
+        is_exact = node.has(Trait.EXACT_TABLE) or node.has(Trait.SHORT_OPERANDS)
+        if is_exact or (hands_on and node.name in found):
             found.update(node.inputs)
     return frozenset(found)
 

@@ -49,6 +49,7 @@ from nnef_hw.reference.rearrange import (
 from nnef_hw.reference.sequences import Sequences
 from nnef_hw.reference.windows import convolve, gather_taps, pad_border, pool_counts
 from nnef_hw.tables import look_up
+from nnef_hw.tflite_division import TfliteQuotient
 from nnef_hw.tflite_numerics import (
     TFLITE_SOFTMAX_QTYPE,
     TfliteAddRequant,
@@ -303,6 +304,12 @@ def _add(call: _Call) -> Codes:
 def _mul(call: _Call) -> Codes:
     first, second = call.differences()
     return _requantize(call, first * second)
+
+
+@fixed("quotient")
+def _quotient(call: _Call) -> Codes:
+    quotient: TfliteQuotient = call.attr("requant")
+    return quotient.apply(*call.differences())
 
 
 @fixed("max")

@@ -46,6 +46,7 @@ _ARITHMETIC: dict[str, Callable[[Array, Array], Any]] = {
     "sub": np.subtract,
     "mul": np.multiply,
     "div": _divide,
+    "quotient": np.divide,
     "pow": _power,
 }
 _COMPARISON: dict[str, Callable[[Array, Array], Any]] = {

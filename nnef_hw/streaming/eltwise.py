@@ -15,6 +15,7 @@ from nnef_hw.numerics import AddRequant, QType, Requant, signed_bits
 from nnef_hw.parts import Part
 from nnef_hw.parts.constant import Constant
 from nnef_hw.parts.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
+from nnef_hw.parts.quotient import Quotient
 from nnef_hw.parts.tablesum import TableSum
 from nnef_hw.streaming.layer import Call, Contents, Folding, Layer, lowers
 from nnef_hw.streaming.requantize import (
@@ -24,10 +25,15 @@ from nnef_hw.streaming.requantize import (
     make_requantizer,
     requant_contents,
 )
+from nnef_hw.streaming.table import TableLayer
 from nnef_hw.tables import lowest_code
+from nnef_hw.tflite_division import TfliteQuotient
 from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteRequant
 
-__all__ = ["ExtremumLayer", "ProductLayer", "SumLayer", "TableSumLayer"]
+__all__ = ["ExtremumLayer", "ProductLayer", "QuotientLayer", "SumLayer", "TableSumLayer"]
+
+QUOTIENT_DIGITS = (1, 2, 4)
+"""Bits per cycle of a quotient's multiplier, slowest first."""
 
 F = TypeVar("F", bound=Folding)
 
@@ -202,6 +208,43 @@ class TableSumLayer(RequantizedLayer):
         }
 
 
+@dataclass(frozen=True, kw_only=True)
+class QuotientFolding(Folding):
+    """Bits of a factor that are multiplied per cycle."""
+
+    digit_bits: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class QuotientLayer(EltwiseLayer[QuotientFolding]):
+    """A quotient; ``inverts`` if the first operand is the divisor."""
+
+    label = "quotient"
+
+    requant: TfliteQuotient
+    inverts: bool
+
+    def foldings(self, device: Device) -> Sequence[QuotientFolding]:
+        del device
+        return [QuotientFolding(digit_bits=bits) for bits in QUOTIENT_DIGITS]
+
+    def parts(self, folding: QuotientFolding, device: Device) -> tuple[Part, ...]:
+        return (self._part(folding, device),)
+
+    def _part(self, folding: QuotientFolding, device: Device) -> Quotient:
+        return Quotient(
+            **self.formats, out_bits=self.target.bits, out_signed=self.target.signed,
+            digit_bits=folding.digit_bits, inverts=self.inverts, ram=device.ram,
+        )  # fmt: skip
+
+    def cycles(self, folding: QuotientFolding, device: Device) -> int:
+        return self.beats * self._part(folding, device).interval
+
+    def operator_contents(self, folding: QuotientFolding) -> Contents:
+        del folding
+        return {"quotient": {"requant": self.requant, "in_zero_points": self.zero_points}}
+
+
 def _operands(call: Call) -> tuple[bool, dict[str, Any]]:
     """Return whether the operands change places, and fields; a constant comes second."""
     first, second = call.node.inputs
@@ -247,6 +290,23 @@ def _lower_product(call: Call) -> ProductLayer:
     _, fields = _operands(call)
     bits = _product_bits(fields["source"], fields["second"])
     return ProductLayer(**fields, requant=call.attrs["requant"], acc_bits=bits)
+
+
+@lowers("quotient")
+def _lower_quotient(call: Call) -> QuotientLayer | TableLayer:
+    swapped, fields = _operands(call)
+    requant: TfliteQuotient = call.attrs["requant"]
+    if len(fields["codes"]) != 1:
+        return QuotientLayer(**fields, requant=requant, inverts=swapped)
+    source, second = fields["source"], fields["second"]
+    operands = [
+        lowest_code(source) + np.arange(1 << source.bits) - source.zero_point,
+        np.array(fields["codes"]) - second.zero_point,
+    ]
+    entries = requant.apply(*(reversed(operands) if swapped else operands))
+    return TableLayer(
+        **call.names, **call.extents, source=source, target=call.target, entries=entries
+    )
 
 
 @lowers("max", "min")

@@ -316,6 +316,37 @@ def _wide():
             yield case.done(case.op(op, [x], [1, 1024], 2.0**-15, 0))
 
 
+def _quotients():
+    """Every pair of codes in two formats, and operands that are constant or broadcast.
+
+    No divisor is 0, of which the kernel stops.
+    """
+    pairs = np.array(np.meshgrid(np.arange(256), np.arange(256)), np.int64)
+    for dtype, low, formats in (
+        ("int8", -128, ((0.3, -12), (0.1, -128), (0.25, 0))),
+        ("uint8", 0, ((0.05, 131), (0.04, 108), (0.05, 128))),
+    ):
+        case = QuantizedCase(f"DIV-{dtype}", dtype)
+        first, second, target = formats
+        operands = [case.input([1, 1 << 14], *form) for form in (first, second)]
+        a, b = pairs.reshape(2, 4, -1) + low
+        case.inputs = [x.astype(dtype) for x in (a, np.where(b == second[1], b + 1, b))]
+        yield case.done(case.op("DIV", operands, [1, 1 << 14], *target, "DivOptions"))
+    case = QuantizedCase("DIV-network")
+    shape = [1, 4, 5, 3]
+    a, b = case.input(shape), case.input([1, 1, 1, 3], 0.1, -128)
+    case.inputs[1] = np.maximum(case.inputs[1], -120)
+    ratio = case.op("DIV", [a, b], shape, 0.01, -9, "DivOptions", FusedActivationFunction=1)
+    channels = case.constant([1, 1, 1, 3], 0.3, 2)
+    growing = case.op("EXP", [ratio], shape, 0.02, -128)
+    inverse = case.op("DIV", [channels, growing], shape, 0.3, 4, "DivOptions")
+    number = case.constant([1], 0.1, -1)
+    scaled = case.op("DIV", [inverse, number], shape, 0.03, 7, "DivOptions")
+    growing = case.op("EXP", [scaled], shape, 0.1, -128)
+    turned = case.op("DIV", [number, growing], shape, 0.3, -4, "DivOptions")
+    yield case.done(case.op("DIV", [turned, channels], shape, 0.05, 0, "DivOptions"))
+
+
 def _dilated():
     """Dilated windows of images and of sequences, as TensorFlow writes them."""
     case = QuantizedCase("SPACE_TO_BATCH_ND-image")
@@ -375,5 +406,6 @@ def quantized_cases():
         *_recurrent(),
         *_wide_functions(),
         *_dilated(),
+        *_quotients(),
     ]
     return {case.name: case for case in cases}

@@ -15,6 +15,7 @@ from nnef_hw.parts.banked import BankedLineBuffer
 from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.parallel import ParallelLineBuffer
 from nnef_hw.parts.part import Pipe
+from nnef_hw.parts.quotient import Quotient
 from nnef_hw.parts.requantizer import Requantizer, TfliteRequantizer
 from nnef_hw.parts.runningpool import RunningMax, RunningSum
 from nnef_hw.parts.tablesum import TableSum
@@ -188,6 +189,7 @@ def test_fit_finds_the_weights(script, rng, capsys):
             (TfliteRequantizer, {"stages": 8}),
             (TfliteSoftmax, {"channels": 10}),
             (TableSum, {"acc_bits": 30}),
+            (Quotient, {"digit_bits": 4}),
         ],
         [("icebreaker", 0), ("ulx3s_85f", 0), ("tang_nano_20k", 256)],
     ),

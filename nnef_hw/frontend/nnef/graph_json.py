@@ -13,6 +13,7 @@ from nnef_hw.errors import Location
 from nnef_hw.ir import Graph, Node, Quantization, Stage, State, Tensor
 from nnef_hw.numerics import AddRequant, QType, Requant
 from nnef_hw.stream_rows import StreamRows
+from nnef_hw.tflite_division import TfliteQuotient
 from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteAverage, TfliteRequant
 
 __all__ = ["decode_graph", "encode_graph"]
@@ -27,6 +28,7 @@ _NUMBERS: dict[str, Any] = {
     "requant": Requant,
     "tflite_add_requant": TfliteAddRequant,
     "tflite_average": TfliteAverage,
+    "tflite_quotient": TfliteQuotient,
     "tflite_requant": TfliteRequant,
 }
 """Values of :mod:`nnef_hw.numerics` that attributes may have; all have to_json and from_json."""

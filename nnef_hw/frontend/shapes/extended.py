@@ -251,7 +251,17 @@ def _cumsum(call: Call) -> list[Shape]:
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(("erf", "hard_swish", "round_even", "is_nan", "is_inf", "bit_not"), same),
     **dict.fromkeys(
-        ("xor", "mod", "bit_and", "bit_or", "bit_xor", "shift_left", "shift_right"), elementwise
+        (
+            "xor",
+            "mod",
+            "bit_and",
+            "bit_or",
+            "bit_xor",
+            "shift_left",
+            "shift_right",
+            "quotient",
+        ),
+        elementwise,
     ),
     **dict.fromkeys(("product_reduce", "argmax_reduce_last", "argmin_reduce_last"), reduced),
     "einsum": _einsum,

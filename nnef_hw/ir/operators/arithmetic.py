@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nnef_hw.ir.operators.operator import CanonicalOperator, Trait
 from nnef_hw.numerics import AddRequant, Requant
+from nnef_hw.tflite_division import TfliteQuotient
 from nnef_hw.tflite_numerics import TfliteAddRequant, TfliteRequant
 
 __all__ = ["OPERATORS"]
@@ -34,6 +35,13 @@ OPERATORS = (
         attributes=frozenset(),
         requant=Requant | TfliteRequant,
         hardware=_HARDWARE,
+    ),
+    CanonicalOperator(
+        "quotient",
+        _ARITHMETIC | {Trait.SHORT_OPERANDS, Trait.CLIPS},
+        attributes=frozenset(),
+        requant=TfliteQuotient,
+        hardware="a multiplier for all bits of both codes, in turn; upsamples what is broadcast",
     ),
     CanonicalOperator(
         "max",

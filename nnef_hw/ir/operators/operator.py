@@ -18,6 +18,8 @@ class Trait(Enum):
     """A function of one activation: a table in the fixed stage."""
     EXACT_TABLE = auto()
     """Its table must have every code: functions of steps have nothing between knots."""
+    SHORT_OPERANDS = auto()
+    """Looks its operands up: they have at most 8 bits."""
     ARITHMETIC = auto()
     """A function of two operands, element by element."""
     ELEMENTWISE = auto()

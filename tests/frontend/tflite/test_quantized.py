@@ -166,10 +166,28 @@ def test_a_log_softmax_of_pixels_is_refused(read):
         simplify(read(model))
 
 
-def test_a_division_of_codes_is_refused(read):
-    model = of_pair("DIV", 0.05, 3, 0.04, -20, 0.05, 0)
-    with pytest.raises(UnsupportedError, match="div 'y': its kernel multiplies codes with recip"):
+def test_quotients_of_16_bits_are_refused(read):
+    model = TfliteFile()
+    a, b = (model.input(name, [1, 9], "int16", scale=0.001) for name in "ab")
+    model.output(model.op("DIV", [a, b], "y", [1, 9], "int16", scale=0.1))
+    with pytest.raises(UnsupportedError, match="div 'y': its kernel divides codes of 16 bits"):
         simplify(read(model))
+
+
+def test_a_divisor_of_zero_counts_as_one_step(codes):
+    """The kernel stops."""
+    formats = PAIRS[0]
+    a, b = np.arange(-128, 172).clip(max=127).reshape(1, 300), np.full((1, 300), formats[3])
+    found = codes(of_pair("DIV", *formats), a, b)
+    np.testing.assert_array_equal(found, codes(of_pair("DIV", *formats), a, b + 1))
+
+
+@pytest.mark.parametrize(("scales", "steps"), [((500.0, 1e-5, 1.0), 26), ((1e-7, 50.0, 1.0), -28)])
+def test_quotients_that_the_kernel_has_no_shift_for_are_refused(scales, steps, read):
+    first, second, target = scales
+    model = of_pair("DIV", first, 0, second, 0, target, 0)
+    with pytest.raises(UnsupportedError, match=rf"quotient 'y': .* 2\^{steps} steps of the result"):
+        quantize(simplify(read(model)), None)
 
 
 @pytest.mark.parametrize("op", ["EXP", "LOG"])

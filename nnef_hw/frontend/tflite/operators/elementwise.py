@@ -122,12 +122,13 @@ def _binary(op: str, call: TfliteCall) -> Value:
 
 @lowers("DIV")
 def div(call: TfliteCall) -> Value:
-    """Divide; codes by one number are scaled, others have a reciprocal of 32 bits in the kernel."""
-    divisor = call.required(1)
+    """Divide; of codes of 8 bits with an operator of their own."""
+    target = call.target()
     more: dict[str, Any] = {}
-    if call.target().is_quantized and (divisor.data is None or call.target().kind == "int16"):
-        more = {"differs": "its kernel multiplies codes with reciprocals of 32 bits"}
-    return call.activated(call.spread("div", call.required(0), divisor, **more))
+    if target.is_quantized and target.kind == "int16":
+        more = {"differs": "its kernel divides codes of 16 bits"}
+    op = "quotient" if target.is_quantized and not more else "div"
+    return call.activated(call.spread(op, call.required(0), call.required(1), **more))
 
 
 for _name, _op in {
