@@ -32,6 +32,8 @@ DIFFERENCE_BITS = 8
 """Magnitudes of ``code - zero_point`` have at most as many bits."""
 SHIFT_BITS = 5
 """Of the number of places of a shift, as processors of 32-bit registers take it."""
+_NOTHING_LEFT = 40
+"""A shift by so many bits leaves 0 of every product."""
 _NO_SHIFT = FRACTION_BITS - DIFFERENCE_BITS
 _LARGEST_SHIFT = FRACTION_BITS + DIFFERENCE_BITS - 1
 
@@ -42,8 +44,8 @@ class TfliteQuotient:
 
     A divisor of 0, for which the kernel stops, counts as 1. Quotients far below a step are shifted
     by 32 bits or more, which C leaves undefined: x86-64 and AArch64 take the low five bits of that
-    number, and so does this. What comes is seldom the code of 0: a positive quotient becomes the
-    highest code, a negative one the lowest, 0 becomes one step.
+    number. What comes is seldom the code of 0: a positive quotient becomes the highest code, a
+    negative one the lowest, 0 becomes one step.
 
     Parameters
     ----------
@@ -51,6 +53,8 @@ class TfliteQuotient:
         Ratio of the scales: ``mult * 2**(shift - 31)``, with ``mult`` in ``2**30..2**31 - 1``.
     zero_point, lo, hi
         Zero point and limits of the output codes.
+    wraps
+        Whether shifts by 32 bits or more are as these processors have them; else nothing is left.
     """
 
     mult: int
@@ -58,6 +62,7 @@ class TfliteQuotient:
     zero_point: int
     lo: int
     hi: int
+    wraps: bool
 
     @property
     def least_shift(self) -> int:
@@ -82,9 +87,12 @@ class TfliteQuotient:
         leading = FRACTION_BITS - np.frexp(magnitude.astype(np.float64))[1].astype(np.int64)
         quotient = high_product(dividend << leading, factor)
         product, shift = high_product(quotient, self.mult), moved + leading - self.shift
-        places = shift & ((1 << SHIFT_BITS) - 1)
-        wrapped = (product >> places) + (product >= 0)
-        result = np.where(shift == places, rounded_shift(product, places), wrapped)
+        if self.wraps:
+            places = shift & ((1 << SHIFT_BITS) - 1)
+            wrapped = (product >> places) + (product >= 0)
+            result = np.where(shift == places, rounded_shift(product, places), wrapped)
+        else:
+            result = rounded_shift(product, np.minimum(shift, _NOTHING_LEFT))
         return np.asarray((result + self.zero_point).clip(self.lo, self.hi))
 
     def to_json(self) -> dict[str, Any]:
@@ -98,7 +106,12 @@ class TfliteQuotient:
 
 
 def tflite_quotient(
-    scales: tuple[float, float], output: QType, *, lo: int | None = None, hi: int | None = None
+    scales: tuple[float, float],
+    output: QType,
+    *,
+    lo: int | None = None,
+    hi: int | None = None,
+    wraps: bool = True,
 ) -> TfliteQuotient:
     """Find the ratio of the scales of dividend, divisor and output, in single precision.
 
@@ -117,4 +130,4 @@ def tflite_quotient(
             f"only 2^{fewest} to 2^{_NO_SHIFT} can be computed"
         )
     least, most = (output.lo if lo is None else lo), (output.hi if hi is None else hi)
-    return TfliteQuotient(mult, shift, output.zero_point, least, most)
+    return TfliteQuotient(mult, shift, output.zero_point, least, most, wraps)

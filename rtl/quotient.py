@@ -86,9 +86,10 @@ class Quotient(wiring.Component):
         leading, places = _without_leading_bits(value)
         last = Signal(name="last", reset_less=True)
         moved = Signal(part.moved_bits, name="moved", reset_less=True)
-        # How far the last product is shifted: by the low bits of this number, as processors do.
+        # How far the last product is shifted; if shifts wrap, by the low bits of this number.
         amount = Signal(SHIFT_BITS + 1, name="amount", reset_less=True)
-        is_wrapped = amount[-1]
+        is_wrapped = amount[-1] & requant.wraps
+        distance = amount[:SHIFT_BITS] if requant.wraps else amount
 
         # Each product is the operand times all digits, the lowest first.
         width = part.digit_bits
@@ -167,7 +168,7 @@ class Quotient(wiring.Component):
                 m.d.sync += once.eq(Cat(below, operand - below).as_signed())
                 m.next = "SHIFT"
             with m.State("SHIFT"):
-                m.d.sync += shifted.eq(once >> amount[:SHIFT_BITS])
+                m.d.sync += shifted.eq(once >> distance)
                 m.next = "LIMIT"
             with m.State("LIMIT"):
                 m.d.sync += [

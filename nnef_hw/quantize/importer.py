@@ -276,7 +276,9 @@ def _quotient(builder: _Builder, node: Node) -> Node:
         _check_table(node, builder.qtype(name))
     first, second = builder.scales(node)
     with _located(node):
-        quotient = tflite_quotient((first, second), target, **_limits(node, target))
+        quotient = tflite_quotient(
+            (first, second), target, **_limits(node, target), wraps=builder.is_tflite
+        )
     return node.with_attrs(requant=quotient)
 
 

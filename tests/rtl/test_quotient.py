@@ -17,6 +17,7 @@ FORMATS = {
     "ties": (QType(8, True, 0.3, -12), QType(8, True, 0.1, -128), QType(8, True, 0.25, 0)),
     "unequal": (QType(4, True, 0.5, 0), QType(6, False, 0.1, 5), QType(7, True, 0.3, 1)),
     "far": (QType(8, True, 2.0**-20, 0), QType(8, True, 4.0, 0), QType(8, True, 4.0, 5)),
+    "nothing": (QType(8, True, 2.0**-12, 0), QType(8, True, 4.0, 0), QType(8, True, 4.0, 5)),
     "near": (QType(8, True, 300.0, 0), QType(8, True, 0.02, 0), QType(8, True, 0.02, 5)),
 }  # fmt: skip
 PAIRS = 50
@@ -30,7 +31,7 @@ def build(name, ram, *, digit_bits=4, inverts=False):
         ram=ram,
     )  # fmt: skip
     scales = (second.scale, first.scale) if inverts else (first.scale, second.scale)
-    requant = tflite_quotient(scales, target)
+    requant = tflite_quotient(scales, target, wraps=name != "nothing")
     zero_points = first.zero_point, second.zero_point
     return part.build(requant=requant, in_zero_points=zero_points), requant
 
@@ -91,7 +92,7 @@ def test_the_second_operand_by_the_first(name, ram, rng):
 
 
 def test_refuses_limits_that_are_no_codes(ram):
-    _, requant = build("unequal", ram)
+    requant = tflite_quotient((0.5, 0.1), FORMATS["unequal"][2])
     message = "Quotient limits -64..63 must lie within -32..31"
     part = parts.Quotient(
         in_bits=(4, 4), in_signed=(True, True), out_bits=6, out_signed=True, digit_bits=1, ram=ram

@@ -14,6 +14,7 @@ from nnef_hw.errors import UnsupportedError
 from nnef_hw.frontend import save
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
+from nnef_hw.reference import run_fixed
 
 CASES = quantized_cases()
 CODES = np.arange(-128, 128)
@@ -180,6 +181,19 @@ def test_a_divisor_of_zero_counts_as_one_step(codes):
     a, b = np.arange(-128, 172).clip(max=127).reshape(1, 300), np.full((1, 300), formats[3])
     found = codes(of_pair("DIV", *formats), a, b)
     np.testing.assert_array_equal(found, codes(of_pair("DIV", *formats), a, b + 1))
+
+
+def test_quotients_far_below_a_step_are_zero_with_our_rounding(read):
+    """With that of the kernel they are not: it shifts by more bits than there are."""
+    graph = simplify(read(of_pair("DIV", 0.05, 0, 0.05, 0, 1.0, 0)))
+    a, b = np.repeat(np.arange(-1, 2), 100), np.tile(np.arange(28, 128), 3)
+    inputs = dict(zip(graph.inputs, (a[None], b[None]), strict=True))
+    found, of_kernel = (
+        run_fixed(quantize(graph, None, scheme), inputs)["y"][0]
+        for scheme in (Scheme(rounding="half_up"), Scheme(rounding="tflite"))
+    )
+    assert not found.any()
+    assert of_kernel.tolist() == [*[-128] * 100, *[1] * 100, *[127] * 100]
 
 
 @pytest.mark.parametrize(("scales", "steps"), [((500.0, 1e-5, 1.0), 26), ((1e-7, 50.0, 1.0), -28)])
