@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-__all__ = ["longest_path", "name_parts"]
+from nnef_hw.architecture import Station
+
+__all__ = [
+    "ADDED",
+    "OUTSIDE",
+    "block_of",
+    "limiting_path",
+    "longest_path",
+    "name_parts",
+    "owners_of",
+]
 
 EDGE = "posedge "
 ACCELERATOR = "accelerator"
 HOST_LINK = "host link"
+SHARED = "shared engine"
+ADDED = "$nextpnr_"
+"""With what the names of cells and nets begin that nextpnr has made."""
+OUTSIDE = ""
+"""The block of all that is not in the accelerator."""
 
 
 def longest_path(report: Mapping[str, Any]) -> list[list[Any]]:
@@ -23,6 +38,11 @@ def longest_path(report: Mapping[str, Any]) -> list[list[Any]]:
     report
         nextpnr's, of one placement.
     """
+    return [[hop["from"]["cell"], hop["delay"]] for hop in limiting_path(report)]
+
+
+def limiting_path(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the hops of that path as nextpnr's report has them."""
     slack = {
         clock: row["achieved"] / row["constraint"] for clock, row in report.get("fmax", {}).items()
     }
@@ -34,7 +54,16 @@ def longest_path(report: Mapping[str, Any]) -> list[list[Any]]:
     if not paths:
         return []
     path = min(paths, key=lambda path: slack[path["from"].removeprefix(EDGE)])
-    return [[hop["from"]["cell"], hop["delay"]] for hop in path["path"]]
+    hops: list[dict[str, Any]] = path["path"]
+    return hops
+
+
+def owners_of(stations: Iterable[Station]) -> dict[str, str]:
+    """Return the names of layers by their instances; one that runs several is theirs together."""
+    owners: dict[str, str] = {}
+    for station in stations:
+        owners[station.instance] = SHARED if station.instance in owners else station.name
+    return owners
 
 
 def name_parts(
@@ -57,7 +86,11 @@ def name_parts(
     """
     if not path:
         return None
-    named = [(_name(cell, instances), delay) for cell, delay in path]
+    named: list[tuple[str, float]] = []
+    for cell, delay in path:
+        # nextpnr's own cells are amid the carry chain or the net of the cell before
+        is_added = cell.startswith(ADDED) and named
+        named.append((named[-1][0] if is_added else _name(cell, instances), delay))
     parts = [
         {"name": name, "ns": round(sum(delay for _, delay in hops), 3)}
         for name, hops in groupby(named, key=lambda hop: hop[0])
@@ -67,9 +100,22 @@ def name_parts(
 
 def _name(cell: str, instances: Mapping[str, str]) -> str:
     """Return the layer of a cell, and the part of it; names of cells are those of the hierarchy."""
+    block, below = _levels(cell)
+    if block == OUTSIDE:
+        return HOST_LINK
+    name = instances.get(block, block)
+    return f"{name}, {below[0]}" if block in instances and len(below) > 1 else name
+
+
+def block_of(cell: str) -> str:
+    """Return the instance in the accelerator that a cell belongs to; else :data:`OUTSIDE`."""
+    return _levels(cell)[0]
+
+
+def _levels(cell: str) -> tuple[str, list[str]]:
+    """Split a cell's name into the instance in the accelerator, and what is below it."""
     levels = cell.split(".")
     if ACCELERATOR not in levels[:-1]:
-        return HOST_LINK
-    below = levels[levels.index(ACCELERATOR) + 1 :]
-    name = instances.get(below[0], below[0])
-    return f"{name}, {below[1]}" if below[0] in instances and len(below) > 2 else name
+        return OUTSIDE, []
+    block, *below = levels[levels.index(ACCELERATOR) + 1 :]
+    return block, below

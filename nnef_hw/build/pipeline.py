@@ -17,13 +17,17 @@ from typing import Any
 
 import numpy as np
 
+import nnef_hw
 from nnef_hw.architectures import able_architectures
 from nnef_hw.boards import Board
 from nnef_hw.build.cache import cached_step, discard_steps, remove_leftovers
 from nnef_hw.build.choice import Candidates, choose_plan
 from nnef_hw.build.clock import search_clock
+from nnef_hw.build.critical import owners_of
 from nnef_hw.build.emit import emit
+from nnef_hw.build.files import built_files
 from nnef_hw.build.fixed import check_weights, device_budget, quantize_model
+from nnef_hw.build.floorplan import share_out
 from nnef_hw.build.options import BuildOptions, PlannedModel, check_options
 from nnef_hw.build.summary import describe_steps, make_report, spi_rate
 from nnef_hw.build.synthesis import SynthesisResult, synthesize, tool_identities
@@ -420,14 +424,21 @@ def _report(
     if options.calibrate is not None:
         commands.append(shlex.join(["nnef-hw", "compare", *again]))
     placement = None if placed is None else placed.to_json()
+    places = _places(folder, placed)
+    origin = {
+        "model_hash": folder.manifest["model_hash"],
+        "tools": _tools(target, is_placed=placed is not None),
+    }
     key = digest(
         package_digest(), folder.plan.dumps(),
         json.dumps([compiled["others"], compiled["stream"], verified, placement, commands]),
+        json.dumps([places, origin]),
     )  # fmt: skip
 
     def produce(scratch: Path) -> dict[str, Any]:
         architecture, plan = folder.architecture, folder.plan
         timeline = architecture.timeline(plan)
+        floorplan = None if places is None else share_out(places, owners_of(plan.stations))
         report = make_report(
             plan=plan, insides=architecture.report(plan, folder.fixed, target, timeline),
             others=compiled["others"], stream=compiled["stream"],
@@ -435,13 +446,31 @@ def _report(
             accuracy=verified["accuracy"], noise=verified["noise"], bitstream=bitstream,
             seconds=seconds, commands=commands,
             baud=options.uart_baud or spi_rate(plan.clock_mhz),
+            regions=None if floorplan is None else floorplan["regions"],
+            origin={**origin, "files": built_files(folder.path)},
         )  # fmt: skip
         write_json(report, scratch / "report.json")
-        write_html(report, timeline, scratch / "report.html")
+        write_html(report, timeline, scratch / "report.html", floorplan)
         return report
 
     report: dict[str, Any] = cached_step(folder.path, "report", key, produce)[0]
     return report
+
+
+def _places(folder: BuildFolder, placed: SynthesisResult | None) -> dict[str, Any] | None:
+    """Return where the cells of a placed design are."""
+    if placed is None:
+        return None
+    path = folder.path / "board" / placed.files["floorplan"]
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def _tools(target: Target, *, is_placed: bool) -> list[str]:
+    """Return names and versions of what a build was made with."""
+    names = [f"nnef-hw {nnef_hw.__version__}", *_versions()]
+    names += [find_tool(name).identity for name in ("verilator", "c++")]
+    return [*names, *(tool_identities(target.device.family) if is_placed else ())]
 
 
 def _versions() -> list[str]:

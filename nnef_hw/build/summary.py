@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nnef_hw.architecture import Plan
 from nnef_hw.architectures import find_architecture
-from nnef_hw.build.critical import name_parts
+from nnef_hw.build.critical import OUTSIDE, SHARED, name_parts, owners_of
 from nnef_hw.build.synthesis import SynthesisResult
 from nnef_hw.devices import Target
 from nnef_hw.errors import NnefHwError
@@ -38,13 +38,16 @@ def make_report(
     seconds: dict[str, float],
     commands: list[str],
     noise: Mapping[str, float | None] | None = None,
+    regions: Mapping[str, Mapping[str, Sequence[Sequence[int]]]] | None = None,
+    origin: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Gather everything that is known of a build (keys: design section 9).
 
     ``insides`` are the architecture's: :meth:`nnef_hw.architecture.Architecture.report`, and
     ``others`` the architectures that were not taken: :meth:`nnef_hw.build.choice.Candidates.plan`;
     ``stream`` is of :func:`describe_steps`; ``noise`` the signal to noise ratio of layers' results
-    in dB.
+    in dB; ``regions`` of a placed design as :func:`nnef_hw.build.floorplan.share_out` names them;
+    ``origin`` says of what the build was made: ``model_hash``, ``tools`` and ``files``.
     """
     core = plan.clock_mhz * 1e6 / plan.interval
     return {
@@ -65,15 +68,17 @@ def make_report(
         "fmax_mhz": synthesis.fmax_mhz if synthesis else None,
         "timing_met": synthesis.timing_met if synthesis else None,
         "fmax_mhz_by_seed": synthesis.seeds if synthesis else {},
+        "seed": synthesis.seed if synthesis else None,
         "longest_path": name_parts(
             synthesis.path if synthesis else [],
-            {station.instance: station.name for station in plan.stations},
+            owners_of(plan.stations),
         ),
         "inferences_per_second": core,
         "link_inferences_per_second": (
             min(core, _link_rate(plan, baud)) if target.link_lut else None
         ),
         "resources": _resources(plan, target, synthesis),
+        "placed": None if regions is None else _placed(regions),
         "bitstream": bitstream,
         "simulation": simulation,
         "accuracy": accuracy,
@@ -82,9 +87,21 @@ def make_report(
         "outputs": [port.tensor for port in plan.outputs],
         "link": plan.link.to_json(),
         **insides,
+        **(origin or {}),
         "seconds": seconds,
         "commands": commands,
     }
+
+
+def _placed(regions: Mapping[str, Mapping[str, Sequence[Sequence[int]]]]) -> dict[str, Any]:
+    """Return what layers take of each resource; ``shared`` is what all take turns on."""
+    counts = {
+        name: {key: sum(count for _, _, count in found) for key, found in resources.items()}
+        for name, resources in regions.items()
+    }
+    return {
+        "link": counts.pop(OUTSIDE, {}), "shared": counts.pop(SHARED, None), "layers": counts,
+    }  # fmt: skip
 
 
 def describe_steps(

@@ -6,6 +6,7 @@ else, and the results keep no path of this machine, so equal inputs give equal f
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from nnef_hw.build.critical import longest_path
+from nnef_hw.build.floorplan import describe_places
 from nnef_hw.build.mapping import map_design
 from nnef_hw.build.placement import Placer, clocks_of, slowest_clock
 from nnef_hw.families import Family
@@ -55,11 +57,15 @@ class SynthesisResult:
     cells
         Mapped cells by type.
     files
-        Names below the folder: ``netlist``, ``report``, logs, and ``bitstream`` if there is one.
+        Names below the folder: ``netlist``, ``report``, ``floorplan`` (what
+        :func:`~nnef_hw.build.floorplan.describe_places` returns), logs, and ``bitstream`` if there
+        is one.
     seconds
         Time by step.
     seeds
         Highest frequency of the same clock by the seed of the placement; the fastest was packed.
+    seed
+        That one.
     path
         Cells and delays in ns along the path that limits that clock.
     """
@@ -73,6 +79,7 @@ class SynthesisResult:
     files: dict[str, str]
     seconds: dict[str, float]
     seeds: dict[str, float | None] = field(default_factory=dict)
+    seed: int | None = None
     path: list[list[Any]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
@@ -165,15 +172,22 @@ def synthesize(
     for seed in seeds:
         shutil.rmtree(out_dir / f"seed{seed}")
     report = placements[best]
+    config = f"{top}.config"
+    netlist = out_dir / family.placed(config)
+    floorplan = describe_places(netlist, report, family)
+    (out_dir / "floorplan.json").write_text(json.dumps(floorplan, separators=(",", ":")) + "\n")
+    if netlist.name != config:
+        netlist.unlink()
     files = {
         "netlist": f"{top}_netlist.v",
         "report": "timing.json",
+        "floorplan": "floorplan.json",
         "yosys_log": "yosys.log",
         "nextpnr_log": "nextpnr.log",
     }
     if bitstream:
         files["bitstream"] = f"{top}.{family.bitstream_suffix}"
-        command = family.pack_arguments(device, f"{top}.config", files["bitstream"])
+        command = family.pack_arguments(device, config, files["bitstream"])
         packer = family.packer.name
         packing_log = logs / f"{packer}.log"
         seconds[packer] = run_tool(packer, command, cwd=out_dir, log=packing_log)
@@ -195,6 +209,7 @@ def synthesize(
             str(seed): slowest_clock(clocks_of(placement), frequency_mhz)[0]
             for seed, placement in placements.items()
         },
+        seed=best,
         path=longest_path(report),
     )
 

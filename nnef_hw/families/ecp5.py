@@ -100,7 +100,7 @@ class Ecp5(Family):
 
     def route_options(self, config: str) -> list[str]:
         # the default router does not finish where a third of an 85F is full
-        return ["--router", "router2", "--textcfg", config]
+        return ["--router", "router2", "--textcfg", config, "--write", self.placed(config)]
 
     def pack_arguments(self, part: str, config: str, bitstream: str) -> list[str]:
         del part

@@ -194,7 +194,14 @@ class Family(ABC):
 
     @abstractmethod
     def route_options(self, config: str) -> list[str]:
-        """Return nextpnr's options for routing, and the file that receives the configuration."""
+        """Return nextpnr's options for routing, and the file that receives the configuration.
+
+        They also ask for the placed netlist, as JSON in the file :meth:`placed`.
+        """
+
+    def placed(self, config: str) -> str:
+        """Return the name of the file of the placed netlist beside that of the configuration."""
+        return f"{config}.json"
 
     @abstractmethod
     def pack_arguments(self, part: str, config: str, bitstream: str) -> list[str]:
@@ -203,6 +210,10 @@ class Family(ABC):
     @abstractmethod
     def constraints(self, pins: Mapping[str, Pin], input_mhz: float) -> str:
         """Return the text for nextpnr of the pins by port, and of the clock at port ``clk``."""
+
+    def counted_as(self, kind: str) -> str:
+        """Return as which kind nextpnr counts the cells of a kind in its utilization."""
+        return kind
 
     def utilization(self, counts: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
         """Return how much is used and available of each resource.

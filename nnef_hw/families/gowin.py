@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -80,6 +81,7 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
 })  # fmt: skip
 
 RAM_CELL_LUTS = 4
+COUNTED = ((r"LUT[1-4]", "LUT4"), (r"DFF\w*", "DFF"), (r"(SP|SDP|SDPX9|SPX9|DP|DPX9)B?", "BSRAM"))
 """LUTs of a tile that nothing else can use once the other four are a RAM16SDP4."""
 SPLIT_SUMS = 0.18
 """Share of the flip-flops behind an adder that nextpnr does not place beside it, measured."""
@@ -138,6 +140,10 @@ class Gowin(Family):
     def route_options(self, config: str) -> list[str]:
         return ["--write", config]
 
+    def placed(self, config: str) -> str:
+        # the packer reads just that
+        return config
+
     def pack_arguments(self, part: str, config: str, bitstream: str) -> list[str]:
         # once configured, the pins of the flash that configures it are those of the design
         return ["--mspi_as_gpio", "-d", part, "-o", bitstream, config]
@@ -170,6 +176,12 @@ class Gowin(Family):
             # a LUT or ALU has a place for one
             lone += kinds.pop(bit, 1.0)
         return lone
+
+    def counted_as(self, kind: str) -> str:
+        for pattern, counted in COUNTED:
+            if re.fullmatch(pattern, kind):
+                return counted
+        return kind
 
     def utilization(self, counts: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
         # a flip-flop that stands alone already has a LUT that passes its data

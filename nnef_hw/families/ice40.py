@@ -102,7 +102,7 @@ class Ice40(Family):
         return ["--pcf-allow-unconstrained"] if constraints is None else ["--pcf", constraints]
 
     def route_options(self, config: str) -> list[str]:
-        return ["--asc", config]
+        return ["--asc", config, "--write", self.placed(config)]
 
     def pack_arguments(self, part: str, config: str, bitstream: str) -> list[str]:
         del part

@@ -13,7 +13,8 @@ from rich.table import Table
 
 from nnef_hw.files import write_atomic
 from nnef_hw.report import units
-from nnef_hw.report.pages import page_environment, page_style
+from nnef_hw.report.labels import short_names
+from nnef_hw.report.pages import page_environment
 
 __all__ = ["beside_tables", "put_beside", "render_beside", "write_beside"]
 
@@ -28,8 +29,9 @@ def put_beside(first: Report, second: Report) -> dict[str, Any]:
     -------
     dict
         ``figures`` of the designs: ``name``, ``first``, ``second`` and ``ratio`` (second to first;
-        None if it is no number, or 0). ``layers`` by their names: ``name``, and of both ``cycles``,
-        ``multipliers``, ``lut``, ``bram``, ``sqnr_db``; None where one has no such layer.
+        None if it is no number, or 0). ``layers`` by their names: ``name``, the ``label`` that is
+        shown, and of both ``cycles``, ``multipliers``, ``lut``, ``bram``, ``sqnr_db``; None where
+        one has no such layer.
     """
     figures = []
     for name, get in _figures():
@@ -39,8 +41,10 @@ def put_beside(first: Report, second: Report) -> dict[str, Any]:
                             "ratio": _ratio(*pair)})  # fmt: skip
     layers = [{layer["name"]: layer for layer in report["layers"]} for report in (first, second)]
     rows = []
-    for name in dict.fromkeys((*layers[0], *layers[1])):
-        row: dict[str, Any] = {"name": name}
+    known = list(dict.fromkeys((*layers[0], *layers[1])))
+    short = short_names(known)
+    for name in known:
+        row: dict[str, Any] = {"name": name, "label": short[name]}
         for key in ("cycles", "multipliers", "lut", "bram"):
             row[key] = [found[name][key] if name in found else None for found in layers]
         row["sqnr_db"] = [(x.get("noise") or {}).get(name) for x in (first, second)]
@@ -101,7 +105,7 @@ def beside_tables(found: Mapping[str, Any], names: tuple[str, str]) -> Iterator[
         for key in _KEYS:
             table.add_column(key, justify="right")
         for row in differing:
-            table.add_row(row["name"], *(change(row[key]) for key in _KEYS))
+            table.add_row(row["label"], *(change(row[key]) for key in _KEYS))
         yield table
 
 
@@ -136,6 +140,4 @@ def render_beside(found: Mapping[str, Any], names: tuple[str, str]) -> str:
     """Return a page that needs no other file, no network and no script."""
     environment = page_environment()
     environment.globals.update(shown=units.printable, said=said, ratio=ratio)
-    return environment.get_template("beside.html").render(
-        found=found, names=names, style=page_style(), keys=_KEYS
-    )
+    return environment.get_template("beside.html").render(found=found, names=names, keys=_KEYS)

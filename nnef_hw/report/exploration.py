@@ -15,7 +15,7 @@ from rich.text import Text
 
 from nnef_hw.files import write_atomic
 from nnef_hw.report import units
-from nnef_hw.report.pages import page_environment, page_style
+from nnef_hw.report.pages import page_environment
 
 __all__ = ["draw_points", "exploration_tables", "render_exploration", "write_exploration"]
 
@@ -83,7 +83,6 @@ def render_exploration(found: Mapping[str, Any]) -> str:
     return environment.get_template("exploration.html").render(
         found=found,
         points=points,
-        style=page_style(),
         plot=draw_points(drawn) if drawn else None,
         quality=_draw_quality(drawn),
         metric=_metric(drawn),

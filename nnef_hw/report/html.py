@@ -9,6 +9,8 @@ from typing import Any
 from nnef_hw.architecture import Timeline
 from nnef_hw.files import write_atomic
 from nnef_hw.report import bounds, units
+from nnef_hw.report.floorplan import draw_floorplan
+from nnef_hw.report.labels import with_short_names, with_short_regions, with_short_rows
 from nnef_hw.report.memory_map import draw_memory_map
 from nnef_hw.report.pages import page_environment
 from nnef_hw.report.picture import draw
@@ -18,12 +20,22 @@ from nnef_hw.report.timeline import draw_timeline
 __all__ = ["render_html", "write_html"]
 
 
-def write_html(report: Mapping[str, Any], timeline: Timeline, path: Path) -> None:
-    """Write :func:`render_html` to a file, whose folder is made if need be."""
-    write_atomic(path, render_html(report, timeline))
+def write_html(
+    report: Mapping[str, Any],
+    timeline: Timeline,
+    path: Path,
+    floorplan: Mapping[str, Any] | None = None,
+) -> None:
+    """Write :func:`render_html` to a file, whose folder is made if need be.
+
+    The page links files beside it.
+    """
+    write_atomic(path, render_html(report, timeline, floorplan))
 
 
-def render_html(report: Mapping[str, Any], timeline: Timeline) -> str:
+def render_html(
+    report: Mapping[str, Any], timeline: Timeline, floorplan: Mapping[str, Any] | None = None
+) -> str:
     """Return a page that needs no other file, no network and no script.
 
     Parameters
@@ -33,19 +45,29 @@ def render_html(report: Mapping[str, Any], timeline: Timeline) -> str:
         reports give equal bytes.
     timeline
         Activity of every block in a steady frame.
+    floorplan
+        Where its parts are in the device, as :func:`~nnef_hw.report.floorplan.draw_floorplan` takes
+        it.
     """
+    report = with_short_names(report)
+    timeline = with_short_rows(timeline, report)
+    if floorplan is not None:
+        floorplan = with_short_regions(floorplan, report)
     environment = page_environment(keep_trailing_newline=True, finalize=_shown)
     environment.globals["say"] = units
     clock_hz = report["clock_mhz"] * 1e6 if report["clock_mhz"] else None
     steps = {step: seconds for step, seconds in report["seconds"].items() if step != "total"}
-    return environment.get_template("template.html").render(
+    return environment.get_template("build.html").render(
         report=report,
         picture=draw(report),
         timeline=draw_timeline(report, timeline),
         roofline=draw_roofline(report),
         memory_map=draw_memory_map(report),
+        floorplan=draw_floorplan(report, floorplan),
+        placed=report.get("placed"),
         bounds=list(bounds.explain(report)),
         ceilings=list(bounds.ceilings(report)),
+        is_shortened=any(layer["name"] != layer["full_name"] for layer in report["layers"]),
         bottlenecks=units.bottlenecks(report),
         noise=report.get("noise") or {},
         resources=list(units.resource_rows(report)),

@@ -1,4 +1,4 @@
-"""What all pages of reports share: templates, and the rules of style."""
+"""The environment of the templates of all pages of reports, which extend ``page.html``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
-from markupsafe import Markup
 
-__all__ = ["page_environment", "page_style"]
+__all__ = ["page_environment"]
 
 
 def page_environment(**options: Any) -> Environment:
@@ -17,12 +16,6 @@ def page_environment(**options: Any) -> Environment:
         loader=FunctionLoader(_read), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, **options,
     )  # fmt: skip
-
-
-def page_style() -> Markup:
-    """Return the style rules that all pages share: those of a build's report."""
-    text = _read("template.html")
-    return Markup(text[text.index("<style>") + len("<style>") : text.index("</style>")].strip())
 
 
 def _read(name: str) -> str:

@@ -162,7 +162,7 @@ def _box(
     return Box(
         x=place[0],
         y=place[1],
-        name=layer["name"],
+        name=layer["full_name"],
         label=label,
         operator=units.middle(operator, int(operator_room / SMALL_PITCH)),
         images=images,

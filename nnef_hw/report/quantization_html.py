@@ -9,7 +9,8 @@ from typing import Any
 
 from nnef_hw.files import write_atomic
 from nnef_hw.report import units
-from nnef_hw.report.pages import page_environment, page_style
+from nnef_hw.report.labels import short_names
+from nnef_hw.report.pages import page_environment
 
 __all__ = ["render_quantization", "write_quantization_html"]
 
@@ -35,11 +36,12 @@ def render_quantization(report: Mapping[str, Any]) -> str:
         say=units, shown=units.printable, number=_number, interval=_interval,
         share=_share, decibels=_decibels, height_of=_height,
     )  # fmt: skip
+    short = short_names([layer["name"] for layer in report["layers"]])
+    environment.globals["label"] = lambda name: units.printable(short[name])
     noisy = [layer for layer in report["layers"] if layer["sqnr_db"] is not None]
     return environment.get_template("quantization.html").render(
         report=report,
         worst=min(noisy, key=lambda layer: layer["sqnr_db"], default=None),
-        style=page_style(),
     )
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nnef_hw.report import bounds, units
+from nnef_hw.report.labels import with_short_names
 
 __all__ = ["print_report"]
 
@@ -36,6 +37,7 @@ def print_report(report: Mapping[str, Any], console: Console) -> None:
         Where to print. An encoding other than UTF-8 gets plain ASCII.
     """
     page = _Page(console)
+    report = with_short_names(report)
     place = f" → {report['board']}"
     details = f"  {report['device']}, {report['arch']}"
     page.line(("bold", report["model"]), ("bold", place), ("dim", details))

@@ -1,6 +1,8 @@
 """The longest path: the clock that limits, and the names of its parts."""
 
-from nnef_hw.build.critical import longest_path, name_parts
+from types import SimpleNamespace
+
+from nnef_hw.build.critical import longest_path, name_parts, owners_of
 
 INSTANCES = {"relu1": "features.0/Relu", "pool1": "pool1"}
 
@@ -53,3 +55,19 @@ def test_parts_have_the_names_of_layers():
         ],
     }
     assert name_parts([], INSTANCES) is None
+
+
+def test_cells_of_nextpnr_count_for_those_before_them():
+    cells = ["core.accelerator.relu1.array.a_LC", "$nextpnr_ICESTORM_LC_7",
+             "core.accelerator.relu1.array.b_LC"]  # fmt: skip
+    found = name_parts([[cell, 1.0] for cell in cells], INSTANCES)
+    assert found["parts"] == [{"name": "features.0/Relu, array", "ns": 3.0}]
+    assert (
+        name_parts([["$nextpnr_ICESTORM_LC_7", 1.0]], INSTANCES)["parts"][0]["name"] == "host link"
+    )
+
+
+def test_an_instance_that_runs_several_layers_is_no_layer():
+    stations = [SimpleNamespace(name=name, instance=instance) for name, instance in (
+        ("conv1", "engine"), ("conv2", "engine"), ("softmax", "tail"))]  # fmt: skip
+    assert owners_of(stations) == {"engine": "shared engine", "tail": "softmax"}

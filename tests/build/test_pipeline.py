@@ -455,6 +455,21 @@ def test_build_with_bitstream(complete, tmp_path, monkeypatch):
         assert resources[name]["used"] == resources[name]["estimated"], name
     assert resources["lut"]["estimated"] == pytest.approx(resources["lut"]["used"], rel=0.15)
     assert all(0 <= row["used"] <= row["available"] for row in resources.values())
+    placed = report["placed"]
+    assert placed["layers"].keys() == {layer["name"] for layer in report["layers"]}
+    for name in ("lut", "dsp", "bram", "spram"):
+        used = sum(row.get(name, 0) for row in (placed["link"], *placed["layers"].values()))
+        assert used == resources[name]["used"], name
+    for layer in report["layers"]:
+        own = placed["layers"][layer["name"]]
+        assert (own.get("dsp", 0), own.get("bram", 0)) == (layer["dsp"], layer["bram"])
+    page = (wanted.out / "report.html").read_text()
+    assert 'class="floorplan"' in page
+    links = set(re.findall(r'href="([^"#]+)"', page))
+    assert {"board/nextpnr.log", "board/yosys.log", "board/board_top.bin", "rtl/top.v"} <= links
+    assert all((wanted.out / name).is_file() for name in links)
+    assert report["seed"] == 1
+    assert any(tool.startswith("nextpnr-ice40 ") for tool in report["tools"])
 
     simulation, accuracy = report["simulation"], report["accuracy"]
     assert (simulation["frames"], simulation["bit_exact"]) == (frames, True)

@@ -106,6 +106,18 @@ def test_design_becomes_a_bitstream(source, family, tmp_path):
     assert (folder / result.files["bitstream"]).stat().st_size > 100_000
     assert SynthesisResult.from_json(json.loads(json.dumps(result.to_json()))) == result
     assert sum(ns for _, ns in result.path) == pytest.approx(1e3 / result.fmax_mhz, rel=0.01)
+    places = json.loads((folder / result.files["floorplan"]).read_text())
+    [(outside, cells)] = places["blocks"].items()
+    assert outside == ""
+    columns, rows = places["size"]
+    for name in family.cells:
+        assert all(0 <= x < columns and 0 <= y < rows for x, y, _ in cells.get(name, ()))
+        if name in cells or name in result.resources:
+            used = sum(count for _, _, count in cells.get(name, ()))
+            assert used == result.resources[name].used, name
+    assert len(places["path"]) == len(result.path)
+    assert (result.seed, [*result.seeds]) == (1, ["1"])
+    assert not list(folder.glob("*.config.json"))
 
 
 def test_missed_timing_is_a_result(source, tmp_path):

@@ -106,7 +106,7 @@ def test_mappings_of_every_kind_of_ice40():
     [
         (
             ICE40, ["--85k", "--package", "x"], ["--pcf", "p"],
-            ["--pcf-allow-unconstrained"], ["--asc", "c"], ["c", "b"],
+            ["--pcf-allow-unconstrained"], ["--asc", "c", "--write", "c.json"], ["c", "b"],
         ),
         (
             GOWIN, ["--device", "x6", "--vopt", "family=85k"],
@@ -116,7 +116,7 @@ def test_mappings_of_every_kind_of_ice40():
         (
             ECP5, ["--85k", "--package", "x", "--speed", "6"],
             ["--lpf", "p"], ["--lpf-allow-unconstrained"],
-            ["--router", "router2", "--textcfg", "c"],
+            ["--router", "router2", "--textcfg", "c", "--write", "c.json"],
             ["--compress", "c", "b"],
         ),
     ],

@@ -1,0 +1,82 @@
+"""Short names of layers, and where reports have them."""
+
+import re
+
+import pytest
+
+from nnef_hw.report import write_html
+from nnef_hw.report.labels import short_names, with_short_names
+
+
+@pytest.mark.parametrize(
+    ("names", "short"),
+    [
+        # what torch.onnx.export makes, as it is and as an identifier
+        (["/conv1/Conv_output_0", "/fc/Gemm_output_0", "y"], ["conv1/Conv", "fc/Gemm", "y"]),
+        (["/m/a/Conv_output_0", "/m/a/Relu_output_0"], ["Conv", "Relu"]),
+        (["/m/a/Conv_output_0", "/m/b/Relu_output_0", "y"], ["a/Conv", "b/Relu", "y"]),
+        (
+            ["_m_block_block_1_Conv_output_0", "m_block_block_2_Conv_output_0", "m_fc_Gemm"],
+            ["block_1_Conv", "block_2_Conv", "fc_Gemm"],
+        ),
+        (["/block/block.1/Conv_output_0", "/fc/Gemm"], ["block.1/Conv", "fc/Gemm"]),
+        # TensorFlow
+        (["net/f/conv/BiasAdd:0", "net/f/fc/BiasAdd:0"], ["conv/BiasAdd", "fc/BiasAdd"]),
+        # names that people give
+        (["relu1", "pool1", "output_conv"], ["relu1", "pool1", "output_conv"]),
+        (["conv_1", "conv_2", "relu_a", "relu_b"], ["conv_1", "conv_2", "relu_a", "relu_b"]),
+        (["only/one"], ["only/one"]),
+        (["_output_0", "/", ""], ["output_0", "/", ""]),
+        # those that would be equal stay
+        (["/a/Relu_output_0", "/a/Relu", "/b"], ["/a/Relu_output_0", "/a/Relu", "b"]),
+    ],
+)
+def test_short_names(names, short):
+    assert list(short_names(names).values()) == short
+
+
+def long_names(report):
+    """Return a report as of an exported model, and the names by the short ones."""
+    full = {layer["name"]: f"/model/{layer['name']}/Op_output_0" for layer in report["layers"]}
+    layers = [{**layer, "name": full[layer["name"]]} for layer in report["layers"]]
+    changes = [{**x, "name": full[x["name"]]} for x in report["headroom"]["changes"]]
+    limits = [{"name": full["conv1"], "cycles": 28224, "codes": 28224}]
+    parts = [{"name": f"{full['conv1']}, array", "ns": 1.5}, {"name": full["pool1"], "ns": 1.0},
+             {"name": "host link", "ns": 0.5}]  # fmt: skip
+    return report | {
+        "layers": layers,
+        "headroom": {**report["headroom"], "changes": changes, "limits": limits},
+        "noise": dict.fromkeys(full.values(), 30.0),
+        "longest_path": {"ns": 3.0, "parts": parts},
+        "placed": {"link": {"lut": 5}, "shared": None, "layers": {full["conv1"]: {"lut": 7}}},
+        "memory_map": {
+            "steps": ["input", full["conv1"]], "bytes": 64, "bank_bytes": 0,
+            "tensors": [
+                {"name": full["conv1"], "begin": 0, "bytes": 64, "first": 0, "last": 1}
+            ],
+        },
+        "loop": None,
+    }  # fmt: skip
+
+
+def test_every_name_of_a_page_is_the_short_one(tiny, timeline_of, tmp_path):
+    report = long_names(tiny)
+    write_html(report, timeline_of(report), tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    shown = re.sub(r"<title>.*?</title>|<pre>.*?</pre>| title=\"[^\"]*\"", "", page, flags=re.S)
+    assert "_output_0" not in shown
+    assert "/model/" not in shown
+    assert 'title="/model/conv1/Op_output_0"' in page
+    assert "<title>/model/conv1/Op_output_0</title>" in page
+    assert "conv1/Op, array" in shown
+    assert "Names leave out" in page
+
+
+def test_short_names_leave_everything_else(tiny):
+    report = with_short_names(tiny)
+    names = [layer["name"] for layer in tiny["layers"]]
+    assert [layer["full_name"] for layer in report["layers"]] == names
+    assert [layer["name"] for layer in report["layers"]] == names
+    assert {key: report[key] for key in tiny if key not in {"layers", "noise"}} == {
+        key: value for key, value in tiny.items() if key not in {"layers", "noise"}
+    }
