@@ -126,7 +126,7 @@ def _family_specs(family: Family) -> Iterator[tuple[str, Spec]]:
         package = _function(program.distribution, program.module, program.call)
         yield program.name, Spec(
             f"{purpose} for {family.title}", (program.name,), program.minimum,
-            f"{_PIP}nnef-hw[{family.name}]", (package,), probe=program.probe, usage=program.usage,
+            f"{_PIP}'nnef-hw[{family.name}]'", (package,), probe=program.probe, usage=program.usage,
         )  # fmt: skip
 
 
@@ -204,7 +204,10 @@ def _system_tool(name: str, command: Sequence[str]) -> Tool | None:
 
 
 def _package_tool(name: str, package: _Package) -> Tool | None:
-    found = importlib.util.find_spec(package.module)
+    try:
+        found = importlib.util.find_spec(package.module)
+    except ModuleNotFoundError:  # the package that it would be in
+        return None
     if found is None or found.origin is None:
         return None
     folder = Path(found.origin).parent

@@ -38,6 +38,18 @@ def test_missing_tool_names_the_remedy(empty_path):
     assert error.value.exit_status == 3
 
 
+def test_a_tool_inside_a_package_that_is_not_installed_is_not_found(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    package = tools._function("no-such", "no_such_package.within", "main()")
+    monkeypatch.setitem(
+        tools.TOOLS, "yosys", replace(tools.TOOLS["yosys"], packages=(package, package))
+    )
+    tools._cached_choice.cache_clear()
+    with pytest.raises(ToolError, match="yosys was not found"):
+        find_tool("yosys")
+    tools._cached_choice.cache_clear()
+
+
 @pytest.mark.parametrize("version", ["0.9", "0.23"])
 def test_old_tool_is_refused(version, empty_path):
     program(empty_path, "yosys", f"Yosys {version} (git sha1 7ce5011c24b)")

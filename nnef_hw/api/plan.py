@@ -20,7 +20,7 @@ from nnef_hw.build.summary import make_report
 from nnef_hw.codegen.board import DEFAULT_BAUD
 from nnef_hw.devices import Target
 from nnef_hw.report.html import render_html
-from nnef_hw.report.progress import progress_console
+from nnef_hw.report.progress import stages
 
 __all__ = ["Plan", "Wishes"]
 
@@ -158,13 +158,13 @@ class Plan(Shown):
             If a tool is missing, or fails. A missed clock is none: see ``report["timing_met"]``.
         """
         folder = Path("build") / self._model.graph.name if out is None else Path(out)
-        with progress_console().status("starting") as status:
+        with stages() as say:
             report = build(
                 BuildOptions(
                     model=self._model, out=folder, bitstream=bitstream, frames=frames,
                     seeds=seeds, link=link, baud=baud, ip_name=ip_name, **self._wishes,
                 ),
-                lambda step: status.update(step),
+                say,
             )  # fmt: skip
         return Build(folder, report)
 

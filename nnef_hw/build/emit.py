@@ -17,8 +17,10 @@ from nnef_hw.build.weights import copy_board
 from nnef_hw.codegen.board import DEFAULT_BAUD, BoardDesign, design_board
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.fusesoc import axi_testbench, fusesoc_core, ip_readme
+from nnef_hw.codegen.header import HEADER, model_header
 from nnef_hw.codegen.ip import axi_wrapper, ip_name
 from nnef_hw.codegen.layer_cache import convert_layers
+from nnef_hw.codegen.lint import lint_waivers
 from nnef_hw.codegen.manifest import link_entry, make_manifest
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.devices import Target
@@ -99,14 +101,18 @@ def emit(
         bench = axi_testbench(plan, module, beats, frames, restart=fixed.is_sequential)
         (folder / "ip" / f"{module}_axis.v").write_text(axi_wrapper(plan, fixed, module))
         (folder / "ip" / f"{module}_tb.v").write_text(bench)
+        waivers = lint_waivers(("rtl/top.v", f"ip/{module}_axis.v"))
+        (folder / "ip" / f"{module}.vlt").write_text(waivers)
+        (folder / "ip" / HEADER).write_text(model_header(read_manifest(folder)))
         (folder / "ip" / "README.md").write_text(ip_readme(plan, fixed, module))
         (folder / f"{module}.core").write_text(fusesoc_core(plan, module))
         return
+    (folder / "board").mkdir(exist_ok=True)
+    (folder / "board" / HEADER).write_text(model_header(read_manifest(folder)))
     if base is not None:
         copy_board(base, folder)
         return
     board = design_board(plan, fixed, manifest, target)
-    (folder / "board").mkdir(exist_ok=True)
     (folder / "board" / "board_top.v").write_text(board.verilog)
     (folder / "board" / f"board_top.{board.suffix}").write_text(board.constraints)
 

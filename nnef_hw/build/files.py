@@ -14,6 +14,8 @@ PURPOSES = {
     "ip/*_axis.v": "AXI4-Stream around it",
     "ip/*_tb.v": "bench of that",
     "*.core": "FuseSoC core",
+    "ip/model.h": "sizes and scales for a host in C",
+    "board/model.h": "hash, sizes and scales for a host in C",
     "board/board_top.v": "the board's top in Verilog",
     **{f"board/board_top.{family.constraints_suffix}": "pins and clocks" for family in FAMILIES},
     **{f"board/board_top.{family.bitstream_suffix}": "bitstream" for family in FAMILIES},

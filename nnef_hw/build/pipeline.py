@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
-import shlex
 import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import nnef_hw
 from nnef_hw.architectures import able_architectures
 from nnef_hw.boards import Board
-from nnef_hw.build.cache import cached_step, discard_steps, remove_leftovers
+from nnef_hw.build.cache import discard_steps, remove_leftovers
 from nnef_hw.build.choice import Candidates, choose_plan
 from nnef_hw.build.clock import search_clock
-from nnef_hw.build.critical import owners_of
 from nnef_hw.build.emit import emit
-from nnef_hw.build.files import built_files
 from nnef_hw.build.fixed import check_weights, device_budget, quantize_model
-from nnef_hw.build.floorplan import share_out
 from nnef_hw.build.options import BuildOptions, PlannedModel, check_options
-from nnef_hw.build.summary import describe_steps, make_report, spi_rate
+from nnef_hw.build.reporting import library_versions, write_report
+from nnef_hw.build.steps import Steps
+from nnef_hw.build.summary import describe_steps
 from nnef_hw.build.synthesis import SynthesisResult, synthesize, tool_identities
 from nnef_hw.build.weights import (
     base_digest,
@@ -46,7 +41,6 @@ from nnef_hw.ir import Graph, Stage
 from nnef_hw.passes import simplify
 from nnef_hw.process_group import run_parallel
 from nnef_hw.reference import quantize_inputs, run_fixed
-from nnef_hw.report import write_html, write_json
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.rtl import run_rtl
 from nnef_hw.run.simulate import (
@@ -61,7 +55,10 @@ from nnef_hw.samples import Samples, load_samples, samples_digest, spread_order
 from nnef_hw.sources import package_digest
 from nnef_hw.tools import find_tool
 
-__all__ = ["build"]
+__all__ = ["UP_TO_DATE", "build"]
+
+UP_TO_DATE = "nothing to do: everything is up to date"
+"""The last word of the progress of a build that has made nothing."""
 
 _log = logging.getLogger(__name__)
 
@@ -81,6 +78,11 @@ def build(
 
     Simulation and synthesis run side by side. What exists already for the same inputs and tools is
     not made again; if the model is refused, a folder that was not there before is not there after.
+
+    Parameters
+    ----------
+    progress
+        Is told what is being done.
 
     Raises
     ------
@@ -130,8 +132,7 @@ def _fastest(
             _inputs_digest(options, target, graph, samples), repr(options.seeds),
             *tool_identities(target.device.family),
         )  # fmt: skip
-    clock, _ = cached_step(options.out, "fastest", key, search)
-    return float(clock)
+    return float(Steps(options.out).run("fastest", key, search))
 
 
 @contextlib.contextmanager
@@ -153,13 +154,13 @@ def _build(
     options: BuildOptions, target: Target, missing: list[Path], progress: Callable[[str], None]
 ) -> dict[str, Any]:
     begin = time.perf_counter()
+    steps = Steps(options.out)
     progress("compiling")
     with _removed_on_failure(options.out, missing):
-        compiled = _compile(options, target, progress)
+        compiled = _compile(options, target, progress, steps)
     folder = BuildFolder.open(options.out)
 
-    progress("simulating and synthesizing" if options.bitstream else "simulating")
-    verified, placed = _simulate_and_synthesize(options, folder, target)
+    verified, placed = _simulate_and_synthesize(options, folder, target, progress, steps)
     if not verified["simulation"]["bit_exact"]:
         # A bitstream of wrong hardware is worth nothing.
         discard_steps(options.out, ("synthesize",))
@@ -169,8 +170,10 @@ def _build(
         seconds |= {name: round(value, 2) for name, value in placed.seconds.items()}
     seconds["total"] = round(time.perf_counter() - begin, 2)
 
-    report = _report(options, folder, target, compiled, verified, placed, seconds)
+    report = write_report(options, folder, target, compiled, verified, placed, seconds, steps)
     require_exact(report["simulation"])
+    if not steps.done:
+        progress(UP_TO_DATE)
     return report
 
 
@@ -198,12 +201,13 @@ def _inputs_digest(
         package_digest(), graph_hash(graph), given, samples_digest(samples), repr(target),
         repr((options.arch, options.clock_mhz, options.target_fps)),
         repr((options.scheme, options.accuracy_drop, options.stream)),
-        repr((options.link, options.baud, options.layer_counters, options.ip_name)), *_versions(),
+        repr((options.link, options.baud, options.layer_counters, options.ip_name)),
+        *library_versions(),
     )  # fmt: skip
 
 
 def _compile(
-    options: BuildOptions, target: Target, progress: Callable[[str], None]
+    options: BuildOptions, target: Target, progress: Callable[[str], None], steps: Steps
 ) -> dict[str, Any]:
     """Quantize, schedule and emit; return the seconds it took, and the plans not taken."""
     begin = time.perf_counter()
@@ -237,7 +241,7 @@ def _compile(
             "others": made.others,
         }
 
-    return dict(cached_step(options.out, "compile", key, produce)[0])
+    return dict(steps.run("compile", key, produce))
 
 
 def _plan(
@@ -283,18 +287,34 @@ def _plan(
 
 
 def _simulate_and_synthesize(
-    options: BuildOptions, folder: BuildFolder, target: Target
+    options: BuildOptions,
+    folder: BuildFolder,
+    target: Target,
+    progress: Callable[[str], None],
+    steps: Steps,
 ) -> tuple[dict[str, Any], SynthesisResult | None]:
     """Do both side by side; without a board there is nothing to synthesize."""
     verified: dict[str, Any] = {}
     placed: list[SynthesisResult] = []
+    doing: dict[str, str] = {}
+
+    def say(job: str, what: str | None) -> None:
+        if what is None:
+            doing.pop(job, None)
+        else:
+            doing[job] = what
+        if doing:
+            progress(", ".join(doing.values()))
 
     def simulate() -> None:
-        verified.update(_simulate(options, folder))
+        say("simulate", "simulating")
+        verified.update(_simulate(options, folder, steps))
+        say("simulate", None)
 
     def place() -> None:
         assert isinstance(target, Board)
-        placed.append(_synthesize(folder, target, options.seeds))
+        placed.append(_synthesize(folder, target, options.seeds, partial(say, "synthesize"), steps))
+        say("synthesize", None)
 
     jobs = [simulate]
     if options.bitstream and isinstance(target, Board):
@@ -306,7 +326,7 @@ def _simulate_and_synthesize(
     return verified, placed[0] if placed else None
 
 
-def _simulate(options: BuildOptions, folder: BuildFolder) -> dict[str, Any]:
+def _simulate(options: BuildOptions, folder: BuildFolder, steps: Steps) -> dict[str, Any]:
     """Run samples, or random frames, through the Verilog; score the outputs.
 
     How many frames the time allows is measured, not predicted: like the times it may be another
@@ -323,7 +343,7 @@ def _simulate(options: BuildOptions, folder: BuildFolder) -> dict[str, Any]:
     images = [stored.data for stored in folder.plan.images]
     key = digest(
         package_digest(), verilog, *images, samples_digest(samples), repr(options.frames), *tools,
-        *_versions(),
+        *library_versions(),
     )  # fmt: skip
 
     def produce(_: Path) -> dict[str, Any]:
@@ -360,11 +380,17 @@ def _simulate(options: BuildOptions, folder: BuildFolder) -> dict[str, Any]:
             "seconds": {"simulate": round(time.perf_counter() - begin, 2)},
         }
 
-    value: dict[str, Any] = cached_step(folder.path, "simulate", key, produce)[0]
+    value: dict[str, Any] = steps.run("simulate", key, produce)
     return value
 
 
-def _synthesize(folder: BuildFolder, target: Board, seeds: int) -> SynthesisResult:
+def _synthesize(
+    folder: BuildFolder,
+    target: Board,
+    seeds: int,
+    progress: Callable[[str], None],
+    steps: Steps,
+) -> SynthesisResult:
     """Place, route and pack the board's top; the logs stay if a tool fails."""
     logs = folder.path / "logs"
     plan, family = folder.plan, target.device.family
@@ -380,13 +406,14 @@ def _synthesize(folder: BuildFolder, target: Board, seeds: int) -> SynthesisResu
                 verilog, top="board_top", family=family, device=target.part,
                 package=target.package, speed=target.speed, out_dir=scratch / "board",
                 frequency_mhz=plan.clock_mhz, constraints=constraints.read_text(),
-                seeds=range(1, seeds + 1), log_dir=logs,
+                seeds=range(1, seeds + 1), log_dir=logs, progress=progress,
             )  # fmt: skip
         # Made by the step before; a file belongs to one step only.
         (scratch / "board" / constraints.name).unlink()
         return result.to_json()
 
-    return SynthesisResult.from_json(cached_step(folder.path, "synthesize", key, produce)[0])
+    found = steps.run("synthesize", key, produce)
+    return SynthesisResult.from_json(found)
 
 
 @contextlib.contextmanager
@@ -401,78 +428,3 @@ def _kept_if_refused(logs: Path) -> Iterator[None]:
         shutil.rmtree(logs, ignore_errors=True)
         raise
     shutil.rmtree(logs, ignore_errors=True)
-
-
-def _report(
-    options: BuildOptions,
-    folder: BuildFolder,
-    target: Target,
-    compiled: dict[str, Any],
-    verified: dict[str, Any],
-    placed: SynthesisResult | None,
-    seconds: dict[str, float],
-) -> dict[str, Any]:
-    """Write the report, unless it is there already; the times are those of the first build."""
-    bitstream = None
-    if placed is not None and "bitstream" in placed.files:
-        bitstream = str(options.out / "board" / placed.files["bitstream"])
-    again = [str(options.out)]
-    if options.calibrate is not None:
-        again += ["--samples", str(options.calibrate)]
-    commands = [options.command] if options.command else []
-    commands.append(shlex.join(["nnef-hw", "sim", *again]))
-    if options.calibrate is not None:
-        commands.append(shlex.join(["nnef-hw", "compare", *again]))
-    placement = None if placed is None else placed.to_json()
-    places = _places(folder, placed)
-    origin = {
-        "model_hash": folder.manifest["model_hash"],
-        "tools": _tools(target, is_placed=placed is not None),
-    }
-    key = digest(
-        package_digest(), folder.plan.dumps(),
-        json.dumps([compiled["others"], compiled["stream"], verified, placement, commands]),
-        json.dumps([places, origin]),
-    )  # fmt: skip
-
-    def produce(scratch: Path) -> dict[str, Any]:
-        architecture, plan = folder.architecture, folder.plan
-        timeline = architecture.timeline(plan)
-        floorplan = None if places is None else share_out(places, owners_of(plan.stations))
-        report = make_report(
-            plan=plan, insides=architecture.report(plan, folder.fixed, target, timeline),
-            others=compiled["others"], stream=compiled["stream"],
-            target=target, synthesis=placed, simulation=verified["simulation"],
-            accuracy=verified["accuracy"], noise=verified["noise"], bitstream=bitstream,
-            seconds=seconds, commands=commands,
-            baud=options.uart_baud or spi_rate(plan.clock_mhz),
-            regions=None if floorplan is None else floorplan["regions"],
-            origin={**origin, "files": built_files(folder.path)},
-        )  # fmt: skip
-        write_json(report, scratch / "report.json")
-        write_html(report, timeline, scratch / "report.html", floorplan)
-        return report
-
-    report: dict[str, Any] = cached_step(folder.path, "report", key, produce)[0]
-    return report
-
-
-def _places(folder: BuildFolder, placed: SynthesisResult | None) -> dict[str, Any] | None:
-    """Return where the cells of a placed design are."""
-    if placed is None:
-        return None
-    path = folder.path / "board" / placed.files["floorplan"]
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
-
-
-def _tools(target: Target, *, is_placed: bool) -> list[str]:
-    """Return names and versions of what a build was made with."""
-    names = [f"nnef-hw {nnef_hw.__version__}", *_versions()]
-    names += [find_tool(name).identity for name in ("verilator", "c++")]
-    return [*names, *(tool_identities(target.device.family) if is_placed else ())]
-
-
-def _versions() -> list[str]:
-    """Return the versions of the libraries that decide what is computed and emitted."""
-    return [f"{name} {version(name)}" for name in ("amaranth", "numpy")]

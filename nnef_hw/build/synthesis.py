@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -109,6 +109,7 @@ def synthesize(
     seeds: Sequence[int] = (1,),
     bitstream: bool = True,
     log_dir: Path | None = None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> SynthesisResult:
     """Map, place, route and pack a design.
 
@@ -137,6 +138,8 @@ def synthesize(
     log_dir
         Folder where logs are written, and stay if a tool fails: errors name them. In the end they
         move to ``out_dir``, which is the default.
+    progress
+        Is told which tool runs.
 
     Raises
     ------
@@ -152,9 +155,11 @@ def synthesize(
     logs = log_dir or out_dir
     logs.mkdir(parents=True, exist_ok=True)
     ports = family.ports(with_pins=constraints is not None)
+    progress("synthesizing (yosys)")
     cells, seconds = map_design(verilog, family, top, device, out_dir, logs, ports)
     placer = Placer(top, family, device, package, speed, frequency_mhz, constraints)
     begin = time.perf_counter()
+    progress(f"placing and routing ({family.router.name})")
 
     def place(seed: int) -> dict[str, Any]:
         log = logs / ("nextpnr.log" if len(seeds) == 1 else f"nextpnr{seed}.log")
@@ -189,6 +194,7 @@ def synthesize(
         files["bitstream"] = f"{top}.{family.bitstream_suffix}"
         command = family.pack_arguments(device, config, files["bitstream"])
         packer = family.packer.name
+        progress(f"packing ({packer})")
         packing_log = logs / f"{packer}.log"
         seconds[packer] = run_tool(packer, command, cwd=out_dir, log=packing_log)
     for path in logs.glob("*.log"):

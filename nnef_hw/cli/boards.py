@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from rich.console import Console
-
 from nnef_hw.cli.common import Commands, add_command, print_rows
 
 __all__ = ["add_commands"]
@@ -41,8 +39,9 @@ def _doctor(options: argparse.Namespace) -> int:
     from dataclasses import asdict
 
     from nnef_hw.doctor import doctor, is_well
+    from nnef_hw.report.progress import stages
 
-    with Console(stderr=True).status("starting") as status:
-        rows = doctor(lambda step: status.update(step))
+    with stages() as show:
+        rows = doctor(show)
     print_rows(options, "tools", [asdict(row) for row in rows])
     return 0 if is_well(rows) else 3

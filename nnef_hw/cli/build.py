@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from rich.console import Console
-
 from nnef_hw.cli.common import (
     Commands,
     add_command,
@@ -121,8 +119,9 @@ def _frames(text: str) -> int | Literal["all"]:
 
 def _build(options: argparse.Namespace) -> int:
     from nnef_hw.build.options import BuildOptions
-    from nnef_hw.build.pipeline import build
+    from nnef_hw.build.pipeline import UP_TO_DATE, build
     from nnef_hw.report import print_report
+    from nnef_hw.report.progress import stages
 
     if options.board is None and options.weights_of is None:
         options.refuse("one of the arguments --board, --weights-of is required")
@@ -152,9 +151,17 @@ def _build(options: argparse.Namespace) -> int:
         **reading(options),
         stream=streaming(options),
     )
-    errors = Console(stderr=True)
-    with errors.status("starting") as status:
-        report = build(wanted, lambda step: status.update(step))
+    last = ""
+    with stages() as show:
+
+        def progress(what: str) -> None:
+            nonlocal last
+            last = what
+            show(what)
+
+        report = build(wanted, progress)
+    if last == UP_TO_DATE:
+        print(f"nnef-hw: {UP_TO_DATE}", file=sys.stderr)
     if options.json:
         print_json(report)
     else:

@@ -100,12 +100,11 @@ def _rates(text: str) -> list[float]:
 
 
 def _explore(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from nnef_hw.boards import find_board
     from nnef_hw.explore import Sweep, explore
     from nnef_hw.frontend import load
     from nnef_hw.report.exploration import exploration_tables, write_exploration
+    from nnef_hw.report.progress import stages
     from nnef_hw.samples import load_samples
 
     wanted, stream = scheme(options), streaming(options)
@@ -128,12 +127,12 @@ def _explore(options: argparse.Namespace) -> int:
     )
     sweep.check()
     folder = options.out or Path(FOLDER) / options.model.resolve().name.split(".")[0]
-    with Console(stderr=True).status("starting") as status, _pool(options) as pool:
+    with stages() as show, _pool(options) as pool:
         points = explore(
             sweep,
             folder,
             pool,
-            lambda what, done, total: status.update(f"{what}, {done} of {total}"),
+            lambda what, done, total: show(f"{what}, {done} of {total}"),
         )
     found: dict[str, Any] = {
         "model": graph.name,
@@ -168,7 +167,7 @@ def _pool(options: argparse.Namespace) -> AbstractContextManager[Pool]:
         from distributed import Client
     except ImportError:
         raise UsageError(
-            "--dask needs dask.distributed", remedy="pip install nnef-hw[dask]"
+            "--dask needs dask.distributed", remedy="pip install 'nnef-hw[dask]'"
         ) from None
     try:
         client: AbstractContextManager[Pool] = Client(options.dask, timeout=CONNECT_SECONDS)

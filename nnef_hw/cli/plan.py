@@ -42,12 +42,11 @@ def add_commands(commands: Commands) -> None:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from nnef_hw.boards import BOARDS, find_board
     from nnef_hw.build.options import check_wishes
     from nnef_hw.build.survey import roughly_fixed, survey
     from nnef_hw.frontend import load
+    from nnef_hw.report.progress import stages
     from nnef_hw.report.survey import survey_tables
     from nnef_hw.samples import load_samples
     from nnef_hw.workers import processes_for
@@ -60,8 +59,8 @@ def _plan(options: argparse.Namespace) -> int:
     boards = BOARDS if names == [ALL] else [find_board(name) for name in names]
     graph = load(options.model, **reading(options))
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
-    errors = Console(stderr=True)
-    with errors.status("quantizing") as status, processes_for(len(boards)) as pool:
+    with stages() as show, processes_for(len(boards)) as pool:
+        show("quantizing")
         fixed = roughly_fixed(graph, samples, scheme(options), stream)
         found = list(
             survey(
@@ -71,7 +70,7 @@ def _plan(options: argparse.Namespace) -> int:
                 clock_mhz=options.freq,
                 target_fps=options.target_fps,
                 pool=pool,
-                progress=lambda what, done, total: status.update(f"{what}, {done} of {total}"),
+                progress=lambda what, done, total: show(f"{what}, {done} of {total}"),
             )
         )
     if options.json:

@@ -136,7 +136,8 @@ README = """\
 the same behind AXI4-Stream, module `{name}_axis`. All names of modules begin with `{name}`.
 
 A transfer is a beat: codes of consecutive channels of a pixel, the first lane lowest, each in whole
-bytes on AXI4-Stream; `last` or `tlast` ends a frame. `manifest.json` has the scales of the codes.
+bytes on AXI4-Stream; `last` or `tlast` ends a frame. `manifest.json` and, for C,
+`ip/model.h` have the scales of the codes.
 
 {ports}
 
@@ -146,6 +147,7 @@ Of an image the codes come row by row, the channels of a pixel together.
 |---|---|
 | simulate | `iverilog -g2012 -s {name}_tb -o {name}_tb rtl/top.v ip/*.v && vvp {name}_tb` |
 | with cocotb | `python sim/run.py`, or `SIM=icarus python sim/run.py` |
+| lint | `verilator --lint-only -Wall ip/{name}.vlt rtl/top.v ip/{name}_axis.v` |
 | FuseSoC | `fusesoc --cores-root . run --target=sim {core}`; `lint`, `synth` |
 
 Define `{define}` at synthesis to get the device's multipliers and memories.

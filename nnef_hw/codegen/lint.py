@@ -1,6 +1,6 @@
 """What Verilator's lint (``-Wall``) says of the emitted Verilog, and why that is meant so."""
 
-__all__ = ["WAIVERS"]
+__all__ = ["WAIVERS", "lint_waivers"]
 
 WAIVERS = {
     "DECLFILENAME": "all modules of a design are in one file",
@@ -12,3 +12,11 @@ WAIVERS = {
     "WIDTHTRUNC": "what is assigned has as many bits as are needed of a sum, by its bounds",
 }
 """Rules and reasons; nothing else may be warned of. Icarus warns of nothing."""
+
+
+def lint_waivers(files: tuple[str, ...]) -> str:
+    """Return a configuration file for Verilator that turns these rules off in some files."""
+    lines = ["// What Verilator's -Wall says of this Verilog is meant so.", "`verilator_config"]
+    for rule, reason in WAIVERS.items():
+        lines += [f"// {reason}", *(f'lint_off -rule {rule} -file "*{file}"' for file in files)]
+    return "\n".join(lines) + "\n"

@@ -47,17 +47,23 @@ _FORMATS = (
         "Caffe", (".caffemodel", ".prototxt"), "convert it with Khronos' NNEF-Tools, or to ONNX"
     ),
 )  # fmt: skip
+_ARRAYS = {".npz", ".npy"}
 _BY_SUFFIX = {suffix: row for row in _FORMATS for suffix in row.suffixes}
 
 
 def refuse_foreign(path: Path) -> None:
-    """Refuse a model of a known other format, by its name.
+    """Refuse a model of a known other format, or samples, by its name.
 
     Raises
     ------
     UnsupportedError
         If it is one.
     """
+    if path.suffix.lower() in _ARRAYS and path.is_file():
+        raise UnsupportedError(
+            f"{path} holds arrays of NumPy, no model",
+            remedy="samples go behind an option: --calibrate, --samples or --input",
+        )
     row = _BY_SUFFIX.get(path.suffix.lower()) if path.is_file() else None
     if row is None and (path / _SAVED_MODEL).is_file():
         row = _TENSORFLOW

@@ -7,9 +7,17 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
-__all__ = ["progress_bar", "progress_console"]
+__all__ = ["progress_bar", "progress_console", "stages"]
 
 
 def progress_console() -> Console:
@@ -17,6 +25,19 @@ def progress_console() -> Console:
     if find_spec("ipywidgets") is None:
         return Console(stderr=True, force_jupyter=False)
     return Console(stderr=True)
+
+
+@contextmanager
+def stages() -> Iterator[Callable[[str], None]]:
+    """Yield a function of what is being done, which is shown with the time since the beginning."""
+    console = progress_console()
+    if not (console.is_terminal or console.is_jupyter):
+        yield lambda what: None
+        return
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+        yield lambda what: bar.update(task, description=what, refresh=True)
 
 
 @contextmanager

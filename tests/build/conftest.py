@@ -7,7 +7,8 @@ import pytest
 from build_cases import write_samples
 from cli_cases import tiny_graph
 
-from nnef_hw.build import pipeline
+from nnef_hw.build import pipeline, reporting
+from nnef_hw.build import steps as step_module
 from nnef_hw.build.options import BuildOptions
 from nnef_hw.build.pipeline import build
 from nnef_hw.build.synthesis import Resource, SynthesisResult
@@ -18,7 +19,8 @@ from nnef_hw.frontend import save
 def fixed_sources():
     """Keep builds of a module comparable while somebody edits the sources."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "package_digest", lambda: "sources")
+        for module in (pipeline, reporting):
+            patch.setattr(module, "package_digest", lambda: "sources")
         yield
 
 
@@ -68,8 +70,8 @@ def steps(monkeypatch):
         ran.extend([name] * is_new)
         return value, is_new
 
-    original = pipeline.cached_step
-    monkeypatch.setattr(pipeline, "cached_step", spy)
+    original = step_module.cached_step
+    monkeypatch.setattr(step_module, "cached_step", spy)
     return ran
 
 
@@ -82,12 +84,15 @@ def fake_synthesis(monkeypatch):
         (out_dir / "board_top.pcf").write_text(constraints)
         (out_dir / "board_top.bin").write_bytes(len(verilog.read_text()).to_bytes(4, "little"))
         (out_dir / "nextpnr.log").write_text("placed\n")
+        (out_dir / "floorplan.json").write_text('{"size": [1, 1], "path": [], "blocks": {}}\n')
         return SynthesisResult(
             fmax_mhz=30.0, frequency_mhz=frequency_mhz, timing_met=frequency_mhz <= 30.0,
             clocks={"clk": (30.0, frequency_mhz)}, resources={"lut": Resource(1234, 5280)},
-            cells={"SB_LUT4": 1000}, files={"bitstream": "board_top.bin"},
+            cells={"SB_LUT4": 1000},
+            files={"bitstream": "board_top.bin", "floorplan": "floorplan.json"},
             seconds={"yosys": 0.1, "nextpnr": 0.2},
         )  # fmt: skip
 
     monkeypatch.setattr(pipeline, "synthesize", synthesize)
-    monkeypatch.setattr(pipeline, "tool_identities", lambda family: ("tools of", family.name))
+    for module in (pipeline, reporting):
+        monkeypatch.setattr(module, "tool_identities", lambda family: ("tools of", family.name))

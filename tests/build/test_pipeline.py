@@ -13,9 +13,9 @@ import pytest
 from build_cases import write_samples
 from cli_cases import tiny_graph
 
-from nnef_hw.build import emit, pipeline
+from nnef_hw.build import emit, pipeline, reporting
 from nnef_hw.build.options import BuildOptions
-from nnef_hw.build.pipeline import build
+from nnef_hw.build.pipeline import UP_TO_DATE, build
 from nnef_hw.errors import CheckError, SampleError, ToolError, UsageError
 from nnef_hw.frontend import graph_hash, load, save
 from nnef_hw.ir import Stage
@@ -31,10 +31,10 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 FILES = {
     "manifest.json", "model.nnef.tgz", "float.nnef.tgz", "plan.json", "rtl/top.v",
     "sim/bench.json", "sim/run.py", "sim/test_accelerator.py", "sim/i.hex", "sim/o.hex",
-    "board/board_top.v", "board/board_top.pcf", "report.json", "report.html",
+    "board/board_top.v", "board/board_top.pcf", "board/model.h", "report.json", "report.html",
 }  # fmt: skip
 TIMED = {"report.json", "report.html"}
-SYNTHESIZED = {"board/board_top.bin", "board/nextpnr.log"}
+SYNTHESIZED = {"board/board_top.bin", "board/nextpnr.log", "board/floorplan.json"}
 
 pytestmark = [pytest.mark.verilator, pytest.mark.usefixtures("fixed_sources")]
 
@@ -156,7 +156,9 @@ def test_quantized_model_needs_no_samples(model, options, tmp_path):
 def test_progress(options, copy):
     told = []
     build(options(copy), told.append)
-    assert told == ["compiling", "simulating"]
+    assert told == ["compiling", "simulating"]  # and the report, which names the folder
+    build(options(copy), told.append)
+    assert told[2:] == ["compiling", "simulating", UP_TO_DATE]
 
 
 # what is done again
@@ -165,8 +167,9 @@ def test_progress(options, copy):
 def test_identical_build_does_nothing_again(finished, options, copy, monkeypatch):
     build(options(copy))
     before = files(copy)
-    for name in ("quantize_model", "able_architectures", "emit", "run_rtl", "make_report"):
+    for name in ("quantize_model", "able_architectures", "emit", "run_rtl"):
         monkeypatch.setattr(pipeline, name, None)
+    monkeypatch.setattr(reporting, "make_report", None)
     report = build(options(copy))
     assert files(copy) == before
     assert report["simulation"] == finished[1]["simulation"]
@@ -270,8 +273,9 @@ def test_interruption_leaves_nothing_new(
 
 @pytest.mark.parametrize("moment", ["run_rtl", "simulation_row", "make_report", "write_html"])
 def test_interrupted_build_is_continued(moment, options, steps, tmp_path, monkeypatch):
+    module = reporting if moment in {"make_report", "write_html"} else pipeline
     with monkeypatch.context() as patch:
-        patch.setattr(pipeline, moment, interrupt)
+        patch.setattr(module, moment, interrupt)
         with pytest.raises(KeyboardInterrupt):
             build(options(tmp_path / "build"))
     done = list(steps)
@@ -348,7 +352,8 @@ def test_plain_ip_has_streams_and_no_board(options, tmp_path):
     assert report["link_inferences_per_second"] is None
     names = files(out).keys()
     name = report["model"]
-    ip = {f"{name}.core", f"ip/{name}_axis.v", f"ip/{name}_tb.v", "ip/README.md"}
+    ip = {f"{name}.core", f"ip/{name}_axis.v", f"ip/{name}_tb.v", f"ip/{name}.vlt", "ip/README.md",
+          "ip/model.h"}  # fmt: skip
     assert {*ip, "sim/run.py"} <= names
     assert json.loads((out / "sim" / "bench.json").read_text())["top"] == name
     assert not any(name.startswith("board/") for name in names)
@@ -359,7 +364,7 @@ def test_plain_ip_has_streams_and_no_board(options, tmp_path):
     assert build(renamed)["simulation"]["bit_exact"]
     names = files(out).keys()
     assert {"Mine_2.core", "ip/Mine_2_axis.v"} <= names
-    assert not ip - {"ip/README.md"} & names
+    assert not ip - {"ip/README.md", "ip/model.h"} & names
 
 
 def test_refusals(options, tmp_path):
@@ -484,6 +489,11 @@ def test_build_with_bitstream(complete, tmp_path, monkeypatch):
 
     for path in (wanted.out / "board").iterdir():
         assert str(tmp_path).encode() not in path.read_bytes(), path.name
-    for name in ("able_architectures", "run_rtl", "synthesize", "make_report"):
-        monkeypatch.setattr(pipeline, name, None)
-    assert build(wanted) == report
+    for module, name in (
+        (pipeline, "able_architectures"), (pipeline, "run_rtl"), (pipeline, "synthesize"),
+        (reporting, "make_report"),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, None)
+    said = []
+    assert build(wanted, said.append) == report
+    assert said[-1] == UP_TO_DATE

@@ -4,13 +4,12 @@ import os
 import warnings
 from pathlib import Path
 
+import distributed
 import pytest
 from jobs_that_die import dies_once
 
 from nnef_hw.explore import explore
 from nnef_hw.workers import Here
-
-distributed = pytest.importorskip("distributed")
 
 
 @pytest.fixture(scope="module")

@@ -287,7 +287,8 @@ def _members(data: memoryview, where: Location) -> dict[str, memoryview]:
         if not end and "unexpected end" not in str(error):
             raise ModelError(
                 "the file is not an NNEF model",
-                remedy="give a folder with graph.nnef, a .tar or a .tgz",
+                remedy="give a folder with graph.nnef, a .tar or a .tgz of it, or an .onnx or "
+                ".tflite file",
                 location=where,
             ) from None
         raise _truncated(where) from None
