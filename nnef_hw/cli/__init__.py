@@ -26,6 +26,8 @@ from nnef_hw.files import STORAGE, output_error
 
 __all__ = ["command_parser", "main"]
 
+COMPLETING = "_ARGCOMPLETE"
+"""Variable by which a shell asks for completions (see the command completion)."""
 GROUPS = (models, plan, explore, quantize, build, run, hardware, boards)
 
 
@@ -73,12 +75,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     parser = command_parser()
+    if COMPLETING in os.environ:
+        complete(parser)
     options = parser.parse_args(words, argparse.Namespace(arguments=words))
     # Amaranth warns of every component that an error keeps from being converted.
     warnings.filterwarnings("ignore", r"(?s).* created but never used")
     logging.basicConfig(level=logging.WARNING, handlers=[_Warnings()], force=True)
     command: Command = options.command
     return command(options)
+
+
+def complete(parser: Parser) -> None:
+    """Answer a shell that asks how a command may go on, and end the program."""
+    from argcomplete import autocomplete
+
+    autocomplete(parser)
 
 
 def _print_error(error: NnefHwError, words: list[str]) -> None:

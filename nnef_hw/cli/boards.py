@@ -1,10 +1,11 @@
-"""Commands about the boards and tools that are available: boards, doctor."""
+"""Commands about boards, tools and the shell: boards, new, doctor, completion."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
-from nnef_hw.cli.common import Commands, add_command, print_rows
+from nnef_hw.cli.common import Commands, add_command, print_json, print_rows
 
 __all__ = ["add_commands"]
 
@@ -12,7 +13,23 @@ __all__ = ["add_commands"]
 def add_commands(commands: Commands) -> None:
     """Declare the commands of this module."""
     add_command(commands, "boards", _boards, "list the boards")
+    sub = add_command(commands, "new", _new, "write a file for a board of your own")
+    sub.add_argument("file", type=Path, metavar="FILE.py", help="a new file, for --board ./FILE.py")
+    sub.add_argument(
+        "--like",
+        default="icebreaker",
+        metavar="BOARD",
+        help="board whose facts it has to begin with (default: icebreaker)",
+    )
     add_command(commands, "doctor", _doctor, "check the external tools")
+    sub = commands.add_parser(
+        "completion",
+        help="print what lets a shell complete commands and options",
+        description="Print what lets a shell complete commands and options, e.g. for ~/.bashrc: "
+        'eval "$(nnef-hw completion bash)"',
+    )
+    sub.set_defaults(command=_completion)
+    sub.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh", "powershell"))
 
 
 def _boards(options: argparse.Namespace) -> int:
@@ -32,6 +49,25 @@ def _boards(options: argparse.Namespace) -> int:
         for target in BOARDS
     ]
     print_rows(options, "boards", rows)
+    return 0
+
+
+def _new(options: argparse.Namespace) -> int:
+    from nnef_hw.build.board_file import write_board
+
+    like = write_board(options.file, options.like)
+    if options.json:
+        print_json({"file": str(options.file), "like": like.name})
+    else:
+        print(f"{options.file}: the facts of {like.title}; make them those of your board, then")
+        print(f"nnef-hw build MODEL --board ./{options.file}")
+    return 0
+
+
+def _completion(options: argparse.Namespace) -> int:
+    from argcomplete import shellcode
+
+    print(shellcode(["nnef-hw"], shell=options.shell))
     return 0
 
 

@@ -8,15 +8,7 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from nnef_hw.cli.common import (
-    Commands,
-    add_command,
-    console,
-    positive_number,
-    print_json,
-    reading,
-    streaming,
-)
+from nnef_hw.cli import common
 from nnef_hw.cli.quantize import accuracy_drop, add_scheme, scheme
 
 __all__ = ["add_commands"]
@@ -24,9 +16,9 @@ __all__ = ["add_commands"]
 AUTO = "auto"
 
 
-def add_commands(commands: Commands) -> None:
+def add_commands(commands: common.Commands) -> None:
     """Declare the command."""
-    sub = add_command(
+    sub = common.add_command(
         commands,
         "build",
         _build,
@@ -34,10 +26,11 @@ def add_commands(commands: Commands) -> None:
         "model",
     )
     sub.set_defaults(refuse=sub.error)
-    sub.add_argument(
+    board = sub.add_argument(
         "--board",
         help="a name (see nnef-hw boards), a file of your own, or none for plain IP",
     )
+    common.complete_boards(board)
     sub.add_argument(
         "--weights-of",
         type=Path,
@@ -51,12 +44,7 @@ def add_commands(commands: Commands) -> None:
         metavar="NAME",
         help="prefix of the names of plain IP's modules (default: the model's name)",
     )
-    sub.add_argument("--calibrate", type=Path, metavar="S.npz", help="representative inputs")
-    sub.add_argument(
-        "--arch",
-        default="auto",
-        help="streaming, engine; auto (default): the fastest that fits",
-    )
+    common.add_design(sub)
     sub.add_argument(
         "--freq",
         type=_frequency,
@@ -114,7 +102,7 @@ def _frequency(text: str) -> float | str:
 
 
 def _frames(text: str) -> int | Literal["all"]:
-    return "all" if text == "all" else positive_number(text, "all")
+    return "all" if text == "all" else common.positive_number(text, "all")
 
 
 def _build(options: argparse.Namespace) -> int:
@@ -148,8 +136,8 @@ def _build(options: argparse.Namespace) -> int:
         scheme=scheme(options),
         accuracy_drop=accuracy_drop(options),
         command=shlex.join(["nnef-hw", *options.arguments]),
-        **reading(options),
-        stream=streaming(options),
+        **common.reading(options),
+        stream=common.streaming(options),
     )
     last = ""
     with stages() as show:
@@ -163,9 +151,9 @@ def _build(options: argparse.Namespace) -> int:
     if last == UP_TO_DATE:
         print(f"nnef-hw: {UP_TO_DATE}", file=sys.stderr)
     if options.json:
-        print_json(report)
+        common.print_json(report)
     else:
-        print_report(report, console())
+        print_report(report, common.console())
         if len(seeds := report["fmax_mhz_by_seed"].values()) > 1:
             print(f"placements: {len(seeds)}, {min(seeds):.1f} to {max(seeds):.1f} MHz")
         print(f"report: {wanted.out / 'report.html'}")

@@ -20,6 +20,8 @@ __all__ = [
     "Command",
     "Commands",
     "add_command",
+    "add_design",
+    "complete_boards",
     "console",
     "error_json",
     "forget_json",
@@ -126,6 +128,27 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         "--lenient",
         action="store_true",
         help="accept legacy NNEF, which 1.0 and its drafts allowed and 1.0.5 does not",
+    )
+
+
+def complete_boards(action: argparse.Action) -> None:
+    """Let shells complete an option's value to the names of boards."""
+
+    def names(**_: Any) -> list[str]:
+        from nnef_hw.boards import BOARDS
+
+        return [name for board in BOARDS for name in (board.name, *board.aliases)]
+
+    vars(action)["completer"] = names  # where argcomplete looks
+
+
+def add_design(parser: argparse.ArgumentParser) -> None:
+    """Declare what every command takes that designs accelerators: samples and architecture."""
+    parser.add_argument("--calibrate", type=Path, metavar="S.npz", help="representative inputs")
+    parser.add_argument(
+        "--arch",
+        default="auto",
+        help="streaming, engine; auto (default): the fastest that fits",
     )
 
 

@@ -8,15 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nnef_hw.cli.common import (
-    Commands,
-    add_command,
-    console,
-    positive_number,
-    print_json,
-    reading,
-    streaming,
-)
+from nnef_hw.cli import common
 from nnef_hw.cli.quantize import add_scheme, scheme
 from nnef_hw.errors import UsageError
 
@@ -32,9 +24,9 @@ OWN = ("--boards", "--bits", "--target-fps", "--seeds", "--until", "--out", "--d
 """Options that are not for build, or say something else there."""
 
 
-def add_commands(commands: Commands) -> None:
+def add_commands(commands: common.Commands) -> None:
     """Declare the command."""
-    sub = add_command(
+    sub = common.add_command(
         commands, "explore", _explore, "compare designs: boards, widths, speeds", "model"
     )
     # The words of the command line are taken over into those of build.
@@ -42,7 +34,7 @@ def add_commands(commands: Commands) -> None:
     sub.add_argument(
         "--boards", required=True, metavar="NAME,...", help="boards, or files of your own"
     )
-    sub.add_argument("--calibrate", type=Path, metavar="S.npz", help="representative inputs")
+    common.add_design(sub)
     sub.add_argument(
         "--bits", type=_widths, metavar="N,...", help="widths of weights, 1..8 (default: 8)"
     )
@@ -53,9 +45,6 @@ def add_commands(commands: Commands) -> None:
         metavar="N,...",
         help="the smallest designs with these rates (default: the fastest, and the smallest with "
         "its rate, a half, a quarter and an eighth of it)",
-    )
-    sub.add_argument(
-        "--arch", default="auto", help="streaming, engine; auto (default): the fastest that fits"
     )
     sub.add_argument("--freq", type=float, metavar="MHZ", help="clock (default: the board's)")
     sub.add_argument(
@@ -70,7 +59,7 @@ def add_commands(commands: Commands) -> None:
     )
     sub.add_argument(
         "--jobs",
-        type=positive_number,
+        type=common.positive_number,
         metavar="N",
         help="jobs at a time (default: one for each processor)",
     )
@@ -107,9 +96,9 @@ def _explore(options: argparse.Namespace) -> int:
     from nnef_hw.report.progress import stages
     from nnef_hw.samples import load_samples
 
-    wanted, stream = scheme(options), streaming(options)
+    wanted, stream = scheme(options), common.streaming(options)
     boards = list({name: find_board(name) for name in options.boards.split(",")}.values())
-    graph = load(options.model, **reading(options))
+    graph = load(options.model, **common.reading(options))
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
     sweep = Sweep(
         graph=graph,
@@ -141,10 +130,10 @@ def _explore(options: argparse.Namespace) -> int:
     }
     write_exploration(found, folder / "index.html")
     if options.json:
-        print_json(found | {"folder": str(folder)})
+        common.print_json(found | {"folder": str(folder)})
     else:
         for table in exploration_tables(found["points"]):
-            console().print(table)
+            common.console().print(table)
         print(f"all designs, and the commands that build them: {folder / 'index.html'}")
     return 0 if any(not point.refusal for point in points) else 2
 
