@@ -20,6 +20,7 @@ __all__ = [
     "SampleError",
     "TargetError",
     "ToolError",
+    "UnroutedError",
     "UnsupportedError",
     "UsageError",
     "raise_all",
@@ -104,6 +105,10 @@ class UsageError(NnefHwError):
 
 class TargetError(NnefHwError):
     """The model cannot be put on the chosen board: it does not fit, or no clock can be made."""
+
+
+class UnroutedError(TargetError):
+    """A placement has no route; that of another seed may have one."""
 
 
 class CheckError(NnefHwError):

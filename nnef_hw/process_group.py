@@ -118,8 +118,12 @@ def start_process(command: Sequence[str], **options: Any) -> subprocess.Popen[by
     return _groups.current.start(command, **options)
 
 
-def run_process(command: Sequence[str], **options: Any) -> int:
+def run_process(
+    command: Sequence[str], *, is_stuck: Callable[[], bool] | None = None, **options: Any
+) -> int:
     """Run a process to its end; return its exit status, negative if a signal ended it.
+
+    ``is_stuck`` is asked while it runs: the process is killed when it says so.
 
     Raises
     ------
@@ -131,7 +135,8 @@ def run_process(command: Sequence[str], **options: Any) -> int:
     process = group.start(command, **options)
     try:
         while (status := _status(process)) is None:
-            pass
+            if is_stuck is not None and is_stuck():
+                process.kill()
     except BaseException:
         _groups.end()
         process.kill()

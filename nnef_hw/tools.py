@@ -287,6 +287,7 @@ def run_tool(
     cwd: Path,
     log: Path | None = None,
     environment: Mapping[str, str] | None = None,
+    is_stuck: Callable[[], bool] | None = None,
 ) -> float:
     """Run a tool to its end.
 
@@ -305,6 +306,8 @@ def run_tool(
         needs more than the last lines in the error.
     environment
         Variables added to this process's environment.
+    is_stuck
+        Asked while it runs; if it says so, the tool is killed, which then has failed.
 
     Returns
     -------
@@ -336,8 +339,8 @@ def run_tool(
                 output = stack.enter_context(tempfile.TemporaryFile())
         try:
             status = run_process(
-                command, cwd=cwd, env=variables, stdin=subprocess.DEVNULL, stdout=output,
-                stderr=subprocess.STDOUT,
+                command, is_stuck=is_stuck, cwd=cwd, env=variables, stdin=subprocess.DEVNULL,
+                stdout=output, stderr=subprocess.STDOUT,
             )  # fmt: skip
         except OSError as error:
             raise ToolError(f"{tool.identity} cannot be started: {error}") from error

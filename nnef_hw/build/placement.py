@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from nnef_hw.boards import Board
-from nnef_hw.errors import TargetError, ToolError
+from nnef_hw.build.routing import Congestion
+from nnef_hw.errors import TargetError, ToolError, UnroutedError
 from nnef_hw.families import Family
 from nnef_hw.tools import find_tool, run_tool
 
 __all__ = ["Placer", "clocks_of", "slowest_clock", "used_by"]
 
+REMEDY = "take a smaller model, fewer multipliers or a bigger board"
 _DISPLAY = {"lut": "logic cells", "ff": "flip-flops", "dsp": "DSP blocks", "bram": "block RAMs",
             "spram": "SPRAM blocks"}  # fmt: skip
 _UTILISATION = re.compile(r"^Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%", re.MULTILINE)
@@ -73,7 +75,9 @@ class Placer:
         Raises
         ------
         TargetError
-            The design does not fit, or cannot be routed; or nextpnr does not have the device.
+            The design does not fit, or cannot be placed; or nextpnr does not have the device.
+        UnroutedError
+            Router2 stopped getting on with this placement (:class:`.Congestion`).
         ToolError
             nextpnr is missing or failed for another reason.
         """
@@ -115,9 +119,19 @@ class Placer:
         device = self.family.device_options(self.device, self.package, self.speed)
         command = [*device, "--json", f"{self.top}.json", *arguments]
         command += self.family.pin_options(pins)
+        congestion = Congestion(log)
         try:
-            run_tool(self.family.router.name, command, cwd=own.parent, log=log)
+            run_tool(
+                self.family.router.name, command, cwd=own.parent, log=log,
+                is_stuck=congestion.is_stuck,
+            )  # fmt: skip
         except ToolError as error:
+            if congestion.is_stuck():
+                raise UnroutedError(
+                    f"the placement has no route: several nets want {congestion.overused} wires "
+                    f"after {congestion.iterations} iterations, and it gets no better",
+                    remedy=REMEDY,
+                ) from error
             named = f"{self.device} {self.package}{self.speed}"
             _raise_if_unknown(log, self.family, named, error)
             _raise_if_misfit(log, self.family, f"{self.device}-{self.package}", error)
@@ -168,10 +182,9 @@ def _raise_if_misfit(log: Path, family: Family, target: str, cause: ToolError) -
     over = [
         f"{n} {names.get(cell, cell)} of {limit}" for cell, (n, limit) in used.items() if n > limit
     ]
-    remedy = "take a smaller model, fewer multipliers or a bigger board"
     if over:
         raise TargetError(
-            f"the design does not fit into {target}: it needs {', '.join(over)}", remedy=remedy
+            f"the design does not fit into {target}: it needs {', '.join(over)}", remedy=REMEDY
         ) from cause
     if match := _MISFIT.search(text):
         cell, _ = next(iter(family.cells.items()))[::-1]
@@ -180,5 +193,5 @@ def _raise_if_misfit(log: Path, family: Family, target: str, cause: ToolError) -
         reason = match[0].removeprefix("ERROR: ")
         raise TargetError(
             f"the design cannot be placed and routed in {target}{share} ({reason}; see {log})",
-            remedy=remedy,
+            remedy=REMEDY,
         ) from cause

@@ -6,7 +6,9 @@ else, and the results keep no path of this machine, so equal inputs give equal f
 
 from __future__ import annotations
 
+import itertools
 import json
+import logging
 import os
 import re
 import shutil
@@ -15,17 +17,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from nnef_hw.build.critical import longest_path
 from nnef_hw.build.floorplan import describe_places
 from nnef_hw.build.mapping import map_design
 from nnef_hw.build.placement import Placer, clocks_of, slowest_clock
+from nnef_hw.errors import UnroutedError
 from nnef_hw.families import Family
 from nnef_hw.process_group import run_parallel
 from nnef_hw.tools import find_tool, run_tool
 
 __all__ = ["Resource", "SynthesisResult", "synthesize", "tool_identities"]
+
+MOST_SEEDS = 3
+"""Placements that are tried if none of those asked for has a route."""
+_log = logging.getLogger(__name__)
+_Placed = TypeVar("_Placed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +72,9 @@ class SynthesisResult:
         Time by step.
     seeds
         Highest frequency of the same clock by the seed of the placement; the fastest was packed.
+        None where there is no route.
     seed
-        That one.
+        The fastest one.
     path
         Cells and delays in ns along the path that limits that clock.
     """
@@ -132,7 +141,8 @@ def synthesize(
     constraints
         Text in the language of the family's nextpnr; None places the pins anywhere.
     seeds
-        Seeds of the placer; the fastest placement is used.
+        Seeds of the placer; the fastest placement is used. If none of them has a route, the next
+        ones follow, up to :data:`MOST_SEEDS` in all.
     bitstream
         Whether to pack a bitstream.
     log_dir
@@ -144,7 +154,7 @@ def synthesize(
     Raises
     ------
     TargetError
-        The design does not fit, or cannot be routed; or nextpnr does not have the device.
+        The design does not fit, or no placement has a route; or nextpnr does not have the device.
     ToolError
         A tool is missing or failed for another reason.
 
@@ -161,20 +171,25 @@ def synthesize(
     begin = time.perf_counter()
     progress(f"placing and routing ({family.router.name})")
 
-    def place(seed: int) -> dict[str, Any]:
-        log = logs / ("nextpnr.log" if len(seeds) == 1 else f"nextpnr{seed}.log")
-        report = placer.place(out_dir, seed, log)
+    def place(seed: int) -> dict[str, Any] | UnroutedError:
+        numbered = logs / f"nextpnr{seed}.log"
+        log = numbered if len(seeds) > 1 else logs / "nextpnr.log"
+        try:
+            report = placer.place(out_dir, seed, log)
+        except UnroutedError as error:
+            log.replace(numbered)
+            _log.warning("seed %d: %s (see %s)", seed, error.reason, numbered)
+            return error
         log.replace(out_dir / f"seed{seed}" / "nextpnr.log")
         return report
 
-    reports = run_parallel([partial(place, seed) for seed in seeds], os.cpu_count())
-    placements = dict(zip(seeds, reports, strict=True))
+    placements, unrouted = _placements(place, seeds)
     seconds["nextpnr"] = time.perf_counter() - begin
     (out_dir / f"{top}.json").unlink()
     best = max(placements, key=lambda seed: _slack(placements[seed]))
     for path in (out_dir / f"seed{best}").iterdir():
         path.replace(out_dir / path.name)
-    for seed in seeds:
+    for seed in (*placements, *unrouted):
         shutil.rmtree(out_dir / f"seed{seed}")
     report = placements[best]
     config = f"{top}.config"
@@ -214,10 +229,40 @@ def synthesize(
         seeds={
             str(seed): slowest_clock(clocks_of(placement), frequency_mhz)[0]
             for seed, placement in placements.items()
-        },
+        }
+        | dict.fromkeys(map(str, unrouted)),
         seed=best,
         path=longest_path(report),
     )
+
+
+def _placements(
+    place: Callable[[int], _Placed | UnroutedError], seeds: Sequence[int]
+) -> tuple[dict[int, _Placed], list[int]]:
+    """Return what placements gave by their seeds, and the seeds of those without a route.
+
+    Raises
+    ------
+    UnroutedError
+        If no placement has a route.
+    """
+    tried = dict(
+        zip(seeds, run_parallel([partial(place, n) for n in seeds], os.cpu_count()), strict=True)
+    )
+    following = itertools.count(max(seeds) + 1)
+    while len(tried) < MOST_SEEDS and all(isinstance(x, UnroutedError) for x in tried.values()):
+        seed = next(following)
+        tried[seed] = place(seed)
+    placed = {seed: x for seed, x in tried.items() if not isinstance(x, UnroutedError)}
+    errors = {seed: x for seed, x in tried.items() if isinstance(x, UnroutedError)}
+    if not placed:
+        *_, last = errors.values()
+        raise UnroutedError(
+            f"no placement of seeds {', '.join(map(str, errors))} has a route; of the last one: "
+            f"{last.reason}",
+            remedy=last.remedy,
+        ) from last
+    return placed, list(errors)
 
 
 def _slack(report: Mapping[str, Any]) -> float:

@@ -154,8 +154,11 @@ def _build(options: argparse.Namespace) -> int:
         common.print_json(report)
     else:
         print_report(report, common.console())
-        if len(seeds := report["fmax_mhz_by_seed"].values()) > 1:
-            print(f"placements: {len(seeds)}, {min(seeds):.1f} to {max(seeds):.1f} MHz")
+        if len(seeds := report["fmax_mhz_by_seed"]) > 1:
+            reached = [clock for clock in seeds.values() if clock is not None]
+            unrouted = [seed for seed, clock in seeds.items() if clock is None]
+            more = f"; without a route: seeds {', '.join(unrouted)}" if unrouted else ""
+            print(f"placements: {len(seeds)}, {min(reached):.1f} to {max(reached):.1f} MHz{more}")
         print(f"report: {wanted.out / 'report.html'}")
     if report["timing_met"] is False:
         print(

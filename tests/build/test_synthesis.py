@@ -1,14 +1,16 @@
 import json
 import os
 import re
+from pathlib import Path
 
 import pytest
 
 from nnef_hw.build.mapping import map_only
+from nnef_hw.build.routing import PATIENCE, Congestion
 from nnef_hw.build.synthesis import Resource, SynthesisResult, synthesize
-from nnef_hw.errors import TargetError, ToolError
+from nnef_hw.errors import TargetError, ToolError, UnroutedError
 from nnef_hw.families import ECP5, GOWIN, ICE40
-from nnef_hw.tools import find_tool, run_tool
+from nnef_hw.tools import Tool, find_tool, run_tool
 
 pytestmark = pytest.mark.synth
 
@@ -134,6 +136,81 @@ def test_fastest_of_several_placements_is_taken(source, tmp_path):
     assert result.seeds.keys() == {"1", "2", "3"}
     assert result.fmax_mhz == max(result.seeds.values())
     assert sorted(path.name for path in (tmp_path / "build").iterdir() if path.is_dir()) == []
+
+
+def stuck(monkeypatch, seeds):
+    """Let nextpnr print for ever, with these seeds, what router2 prints; return what was placed."""
+    placed = []
+
+    def nextpnr(tool, arguments, **options):
+        seed = int(arguments[arguments.index("--seed") + 1])
+        placed.append(seed)
+        if seed not in seeds:
+            return run_tool(tool, arguments, **options)
+        line = "Info:     iter=$n wires=300 overused=2 overuse=2 archfail=NA"
+        script = f'n=1; while :; do echo "{line}"; n=$((n+1)); [ $n -lt 99 ] || sleep 60; done'
+        shell = Tool("nextpnr", ("/bin/sh", "-c", script), "1", Path("/bin/sh"))
+        return run_tool(shell, [], **options)
+
+    monkeypatch.setattr("nnef_hw.build.placement.run_tool", nextpnr)
+    return placed
+
+
+@pytest.mark.parametrize(
+    ("seeds", "without", "placed"),
+    [((1,), {1}, [1, 2]), ((1, 2), {2}, [1, 2]), ((1,), {1, 2}, [1, 2, 3])],
+    ids=["next", "one_of_two", "third"],
+)
+def test_placement_without_a_route_is_given_up(
+    seeds, without, placed, source, tmp_path, monkeypatch, caplog
+):
+    tried = stuck(monkeypatch, without)
+    result = run(source, ICE40, tmp_path / "build", seeds=seeds, log_dir=tmp_path / "logs")
+    assert sorted(tried) == placed
+    assert {seed for seed, fmax in result.seeds.items() if fmax is None} == set(map(str, without))
+    assert result.fmax_mhz == max(fmax for fmax in result.seeds.values() if fmax)
+    assert "Program finished normally" in (tmp_path / "build" / "nextpnr.log").read_text()
+    folders = [path.name for path in (tmp_path / "build").iterdir() if path.is_dir()]
+    assert folders == []
+    for seed in without:
+        assert f"seed {seed}: the placement has no route: several nets want 2 wires" in caplog.text
+        assert "overused=2" in (tmp_path / "build" / f"nextpnr{seed}.log").read_text()
+
+
+def test_design_without_any_route_is_refused(source, tmp_path, monkeypatch):
+    tried = stuck(monkeypatch, {1, 2, 3})
+    with pytest.raises(UnroutedError, match="no placement of seeds 1, 2, 3 has a route"):
+        run(source, ICE40, tmp_path / "build", log_dir=tmp_path / "logs")
+    assert tried == [1, 2, 3]
+    assert len(list((tmp_path / "logs").glob("nextpnr?.log"))) == 3
+
+
+def test_router_is_stuck_when_it_gets_no_better(tmp_path):
+    log = tmp_path / "log"
+    congestion = Congestion(log)
+    assert not congestion.is_stuck()
+
+    def iterate(first, counts):
+        with log.open("a") as file:
+            for n, count in enumerate(counts, first):
+                file.write(f"Info:     iter={n} wires=9 overused={count} overuse=7 archfail=NA\n")
+
+    log.write_text("Info: Running router2...\n")
+    iterate(1, range(100, 0, -2))
+    assert not congestion.is_stuck()
+    iterate(51, [3] * (PATIENCE - 1))
+    assert not congestion.is_stuck()
+    iterate(50 + PATIENCE, [1])
+    assert not congestion.is_stuck()
+    with log.open("a") as file:
+        for n in range(51 + PATIENCE, 50 + 2 * PATIENCE):
+            file.write(f"Info:     iter={n} wires=9 overused=1 overuse=7 archfail=NA\n")
+        file.write(f"Info:     iter={50 + 2 * PATIENCE} wires=9 over")
+    assert not congestion.is_stuck()
+    with log.open("a") as file:
+        file.write("used=1 overuse=7 archfail=NA\n")
+    assert congestion.is_stuck()
+    assert (congestion.iterations, congestion.overused) == (50 + 2 * PATIENCE, 1)
 
 
 def test_equal_inputs_give_equal_files(source, tmp_path):

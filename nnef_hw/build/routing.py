@@ -1,0 +1,49 @@
+"""Whether nextpnr's router2 still gets on with a design."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+__all__ = ["Congestion"]
+
+PATIENCE = 30
+"""Iterations of router2 without fewer wires that several nets want, after which it is stopped."""
+_ITERATION = re.compile(rb"\biter=(\d+) wires=\d+ overused=(\d+)\b[^\n]*\n")
+
+
+class Congestion:
+    """Follows router2 in a log that is being written.
+
+    It has no limit of its own: a placement without a route keeps it busy for ever. Every iteration
+    tells how many wires several nets want; with a route there are none in the end.
+
+    Parameters
+    ----------
+    log
+        What nextpnr prints; it need not exist yet.
+    """
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._read = 0
+        self._fewest: int | None = None
+        self._since = 0
+        self.iterations = 0
+        self.overused = 0
+
+    def is_stuck(self) -> bool:
+        """Whether the last :data:`PATIENCE` iterations known by now have brought nothing."""
+        try:
+            with self._log.open("rb") as file:
+                file.seek(self._read)
+                text = file.read()
+        except FileNotFoundError:
+            return False
+        for match in _ITERATION.finditer(text):
+            self.iterations, self.overused = int(match[1]), int(match[2])
+            if self._fewest is None or self.overused < self._fewest:
+                self._fewest, self._since = self.overused, self.iterations
+        # a line that is not complete yet is read again
+        self._read += text.rfind(b"\n") + 1
+        return self.iterations - self._since >= PATIENCE
