@@ -35,6 +35,7 @@ def report_plan(plan: EnginePlan, graph: Graph, target: Target) -> dict[str, Any
         },
         "roofs": {
             "dsp_multipliers": target.device.products, "multipliers": plan.multipliers,
+            "macs_per_multiplier": 1,
             "input": plan.macs / codes,
             "streams": plan.macs / max(1, results * design.shape.lanes),
         },

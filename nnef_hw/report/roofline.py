@@ -45,7 +45,7 @@ class Dot:
 class Roofline:
     """Geometry of the plot; ticks are (position, number).
 
-    ``slope`` are the points of the bound that depends on what is drawn across.
+    ``slopes`` are the points of the bounds that depend on what is drawn across.
     """
 
     width: float
@@ -53,7 +53,7 @@ class Roofline:
     box: tuple[float, float, float, float]
     title: str
     across_title: str
-    slope: str
+    slopes: tuple[str, ...]
     lines: tuple[Line, ...]
     dots: tuple[Dot, ...]
     design: Dot
@@ -123,7 +123,7 @@ def _of_memory(report: Mapping[str, Any]) -> Roofline:
         box=(LEFT, TOP, WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM),
         title="MACs per cycle: a ring for the frame, a dot for each layer",
         across_title=f"MACs per byte that comes from {memory['kind']}",
-        slope=" ".join(f"{across.x(x)},{up.y(y)}" for x, y in corners),
+        slopes=(" ".join(f"{across.x(x)},{up.y(y)}" for x, y in corners),),
         lines=(
             Line((LEFT, flat), (across.x(across.high), flat), f"{units.count(most)} multipliers",
                  (LEFT + 8, flat - 5)),
@@ -163,6 +163,8 @@ def _of_multipliers(report: Mapping[str, Any]) -> Roofline:
     """
     roofs, interval = report["roofs"], report["cycles_per_inference"]
     reached = report["macs"] / interval
+    most = roofs["macs_per_multiplier"]
+    lines = "lines: one MAC per cycle each, and two" if most > 1 else "line: one MAC per cycle each"
     layers = [layer for layer in report["layers"] if layer["multipliers"]]
     rates = [layer["macs"] / interval for layer in layers]
     high = max(roofs["multipliers"], report["multipliers"], roofs["streams"], 10) * ROOM_ABOVE
@@ -175,8 +177,11 @@ def _of_multipliers(report: Mapping[str, Any]) -> Roofline:
         height=HEIGHT,
         box=(LEFT, TOP, WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM),
         title="MACs per cycle: a ring for the design, a dot for each layer",
-        across_title="multipliers built",
-        slope=f"{scale.x(scale.low)},{low} {edge},{top}",
+        across_title=f"multipliers built; {lines}",
+        slopes=tuple(
+            f"{scale.x(scale.low)},{scale.y(macs)} {scale.x(high / macs)},{top}"
+            for macs in range(1, most + 1)
+        ),
         lines=(
             *_horizontal(scale, roofs, edge),
             *_vertical(scale, roofs, low, top),

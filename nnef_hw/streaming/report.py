@@ -105,15 +105,18 @@ def _boards(network: LayerGraph, plan: Plan, target: Target) -> list[dict[str, A
 def _roofs(plan: Plan, target: Target, codes: Mapping[str, int]) -> dict[str, float]:
     """Return what bounds MACs per cycle: multipliers, and streams of one code per cycle.
 
-    As many LUTs may multiply as the rest of the design leaves.
+    As many LUTs may multiply as the rest of the design leaves, in multipliers like those it has.
     """
     device = target.device
     in_logic = sum(block.multipliers - block.in_dsp for block in plan.blocks)
-    others = plan.resources.lut - in_logic * device.lut_multiplier
-    free = usable_luts(device, plan.resources.lut) - others
+    parts = (part for block in plan.blocks for part in block.parts)
+    used = device.lut_multiplier * sum(part.features.get("products", 0.0) for part in parts)
+    free = usable_luts(device, plan.resources.lut) - plan.resources.lut
+    each = used / in_logic if in_logic else device.lut_multiplier
     return {
         "dsp_multipliers": device.products,
-        "multipliers": device.products + max(in_logic, free // device.lut_multiplier),
+        "multipliers": device.products + in_logic + max(0, int(free / each)),
+        "macs_per_multiplier": 2 if device.sums_per_dsp else 1,
         "input": plan.macs / max(port.beats for port in plan.inputs),
         "streams": plan.macs / max(codes.values()),
     }

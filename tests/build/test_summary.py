@@ -187,6 +187,7 @@ def test_stream_that_keeps_the_interval_from_being_halved_is_named(branching):
     assert headroom["cycles"] >= 288
     assert value["roofs"]["streams"] == plan.macs / 288 == value["roofs"]["input"]
     assert value["roofs"]["dsp_multipliers"] == 156 <= value["roofs"]["multipliers"]
+    assert value["roofs"]["macs_per_multiplier"] == 2
 
 
 def test_page_of_a_branching_network_has_its_fifo(branching, tmp_path):

@@ -142,7 +142,10 @@ def _tiny():
             ],
             lacking=[{"resource": "lut", "wanted": 6604, "usable": 5016}],
         ),
-        "roofs": {"dsp_multipliers": 16, "multipliers": 25, "input": 651.7, "streams": 81.5},
+        "roofs": {
+            "dsp_multipliers": 16, "multipliers": 25, "macs_per_multiplier": 1, "input": 651.7,
+            "streams": 81.5,
+        },
         "simulation": {
             "frames": 1000,
             "frames_given": 1000,

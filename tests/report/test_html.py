@@ -294,6 +294,28 @@ def test_roofline_has_the_design_its_layers_and_its_bounds(render, tiny):
     assert 0 < y - on_slope < 12, "below the slope, by what the multipliers idle"
 
 
+def test_roofline_has_a_slope_for_two_products_of_a_multiplier(render, tiny):
+    """Where a layer with a fast inner product may be: above the line of one MAC each."""
+    report = tiny | {
+        "roofs": tiny["roofs"] | {"macs_per_multiplier": 2},
+        "cycles_per_inference": tiny["cycles_per_inference"] * 5 // 9,
+    }
+    plot = drawing(render(report), "roofline")
+    slopes = [x for x in plot.findall(f"{SVG}polyline") if x.get("class") == "slope"]
+    design = plot.findall(f"{SVG}circle")[-1]
+    x, y = (float(design.get(key)) for key in ("cx", "cy"))
+    one, two = (
+        [float(n) for n in slope.get("points").replace(",", " ").split()] for slope in slopes
+    )
+    heights = [y1 + (x - x1) / (x2 - x1) * (y2 - y1) for x1, y1, x2, y2 in (one, two)]
+    assert heights[1] < y < heights[0]
+    # both end at the top; they are parallel
+    assert one[3] == two[3] < two[1] < one[1]
+    steep = [(y2 - y1) / (x2 - x1) for x1, y1, x2, y2 in (one, two)]
+    assert steep[0] == pytest.approx(steep[1], rel=0.01)
+    assert "multipliers built; lines: one MAC per cycle each, and two" in texts(plot)
+
+
 def test_design_without_multipliers_has_no_roofline(render, single):
     assert 'class="roofline"' not in render(single)
 
