@@ -46,6 +46,7 @@ def component_cases(device: Device) -> Iterator[Case]:
     yield from _line_buffers(device)
     yield from _parallel_line_buffers(device)
     yield from _arrays(device)
+    yield from _narrow_arrays(device)
     yield from _fast_arrays(device)
     yield from _requantizers()
     yield from _tflite_components(device)
@@ -203,6 +204,20 @@ def _arrays(device: Device) -> Iterator[Case]:
             weight_delay=device.weight_delay,
         )  # fmt: skip
         yield Case(array, {"weights": weights.astype(np.int64)})
+
+
+def _narrow_arrays(device: Device) -> Iterator[Case]:
+    """Multipliers in logic of codes and narrower weights."""
+    rng = np.random.default_rng(0)
+    for w_bits in (4, 3, 2):
+        array = SystolicArray(
+            channels=16, words=72, rows=4, lanes=4, group_rows=2, kept_passes=2, x_bits=8,
+            x_signed=False, w_bits=w_bits, acc_bits=12 + w_bits, in_dsp=0, ram=device.ram,
+            weight_style="block", weight_delay=device.weight_delay,
+        )  # fmt: skip
+        highest = (1 << (w_bits - 1)) - 1
+        weights = np.round(rng.normal(0, 0.5 * highest, (16, 72, 4)))
+        yield Case(array, {"weights": np.clip(weights, -highest, highest).astype(np.int64)})
 
 
 def _fast_arrays(device: Device) -> Iterator[Case]:

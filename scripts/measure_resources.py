@@ -158,8 +158,7 @@ def _measured(family: Family, part: str | None) -> list[dict[str, Any]]:
     for case, found in measured_cases(family):
         if part in {None, case.part.costs}:
             features = {**case.part.features, "fixed": 1}
-            products = features.pop("products", 0.0)
-            lut = found.lut - products * device.lut_multiplier
+            lut = found.lut - case.part.product_luts(device)
             lines.append({
                 "name": case.part.costs, "typical": case.typical, "features": features,
                 "found": {"lut": lut},

@@ -74,7 +74,7 @@ class SynthesisResult:
         Highest frequency of the same clock by the seed of the placement; the fastest was packed.
         None where there is no route.
     seed
-        The fastest one.
+        That one.
     path
         Cells and delays in ns along the path that limits that clock.
     """

@@ -10,6 +10,8 @@ from nnef_hw.families.family import CellModels, Family, Pin, Program
 
 __all__ = ["ECP5"]
 
+# Of multipliers in logic.
+FIRST_PAIR, MORE_BITS = 0.415, 2
 # What holds for plain and fast arrays.
 ARRAY = {
     "sum bits": 2.27, "kept bits": 0.01, "tree bits": 0.84, "hop bits": 0.63,
@@ -26,7 +28,7 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "fixed": 0.0,
     },
     "array": ARRAY,
-    "fast array": {**ARRAY, "factor bits": 1.25},
+    "fast array": {**ARRAY, "factor bits": 1.65},
     "tap array": {
         "sum bits": 4.27, "kept bits": 0.0, "tree bits": 0.96, "hop bits": 0.0,
         "address bits": 0.0, "memory rows": 0.0, "table": 0.0, "columns": 1.55, "fixed": 0.2,
@@ -90,6 +92,11 @@ class Ecp5(Family):
             # ABC9 without flip-flops ends in an assertion of yosys for one design in some dozens
             [f"synth_ecp5 -nodsp -dff -top {top}"],
         ]
+
+    def product_share(self, digits: int, width: int) -> float:
+        # An adder of some bits more for every two digits; the first one is smaller.
+        pairs = -(-digits // 2)
+        return (pairs - FIRST_PAIR) / (4 - FIRST_PAIR) * (width + MORE_BITS) / (8 + MORE_BITS)
 
     def device_options(self, part: str, package: str, speed: str) -> list[str]:
         options = [f"--{part}", "--package", package]

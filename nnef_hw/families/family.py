@@ -12,6 +12,9 @@ from nnef_hw.blockram import BlockRam
 
 __all__ = ["CellModels", "Family", "Pin", "Program"]
 
+ODD_DIGIT = 1.15
+"""LUTs of a multiplier with an odd number of digits, for each that its bits would have it take."""
+
 
 @dataclass(frozen=True)
 class Pin:
@@ -167,6 +170,14 @@ class Family(ABC):
         top
             Top module.
         """
+
+    def product_share(self, digits: int, width: int) -> float:
+        """Return the LUTs of a multiplier in logic, for each one of an 8x8 multiplier.
+
+        Measured; ``digits`` are the bits of the narrower factor, ``width`` those of the other.
+        """
+        counted = min(ODD_DIGIT * digits, digits + 1) if digits % 2 else digits
+        return counted * width / 64
 
     def files(self) -> Mapping[str, str]:
         """Return the text of the files that these commands read, by name in yosys's folder."""

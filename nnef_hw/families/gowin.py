@@ -131,6 +131,10 @@ class Gowin(Family):
             return ["iopadmap -bits -inpad IBUF O:I -outpad OBUF I:O"]
         return ["delete -port w:*"]
 
+    def product_share(self, digits: int, width: int) -> float:
+        # an adder for every two digits
+        return (digits + digits % 2) * width / 64
+
     def device_options(self, part: str, package: str, speed: str) -> list[str]:
         return ["--device", f"{package}{speed}", "--vopt", f"family={part}"]
 

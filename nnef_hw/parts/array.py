@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from nnef_hw.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.devices import Device
-from nnef_hw.parts.part import Pipe, counter_bits, rom_luts
+from nnef_hw.parts.part import LogicProducts, Pipe, counter_bits, rom_luts
 from nnef_hw.parts.passes import window_cycles
 from nnef_hw.parts.timing import Process, Stream
 
-__all__ = ["ArrayPart", "SystolicArray", "product_luts", "tree_bits"]
+__all__ = ["ArrayPart", "SystolicArray", "tree_bits"]
 
 SHORT_SHARE = 0.36
 """LUTs of a multiplier with at most two weights, as a share of any other's."""
@@ -26,12 +26,6 @@ def tree_bits(count: int, width: int) -> int:
         count, width = -(-count // 2), width + 1
         bits += count * width
     return bits
-
-
-def product_luts(multipliers: int, x_bits: int, w_bits: int, *, words: int, style: str) -> float:
-    """Multipliers in logic, as a number of 8x8 ones; few weights each are half constants."""
-    products = multipliers * x_bits * w_bits / 64
-    return products * SHORT_SHARE if words <= 2 and style == "logic" else products
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +94,17 @@ class ArrayPart(Pipe):
     @property
     def in_logic(self) -> int:
         return self.multipliers - sum(self.runs_in_dsp)
+
+    @property
+    @abstractmethod
+    def depth(self) -> int:
+        """Words of a weight memory."""
+
+    @property
+    def logic_products(self) -> Sequence[LogicProducts]:
+        # few weights each are half constants
+        share = SHORT_SHARE if self.depth <= 2 and self.weight_style == "logic" else 1.0
+        return (LogicProducts(share * self.in_logic, (self.x_bits, self.w_bits)),)
 
     @property
     def timing(self) -> ArrayPart:
@@ -202,9 +207,6 @@ class SystolicArray(ArrayPart):
         if self.weight_style == "logic":
             width = sum(memory.width for memory in self.weight_memories)
             table = width * rom_luts(self.depth)
-        products = product_luts(
-            self.in_logic, self.x_bits, self.w_bits, words=self.depth, style=self.weight_style
-        )
         return {
             "sum bits": self.rows * self.acc_bits,
             "kept bits": self.rows * self.acc_bits * (self.kept_passes - 1),
@@ -215,7 +217,6 @@ class SystolicArray(ArrayPart):
             "address bits": address,
             "memory rows": sum(memory.width * (memory.rows - 1) for memory in self.memories),
             "table": table,
-            "products": products,
         }
 
     @property

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from nnef_hw.blockram import Tiling, tile_memory
 from nnef_hw.devices import Device
-from nnef_hw.parts.array import ArrayPart, product_luts, tree_bits
+from nnef_hw.parts.array import ArrayPart, tree_bits
 from nnef_hw.parts.part import counter_bits, rom_luts
 from nnef_hw.parts.timing import Process, Stream
 
@@ -126,9 +126,6 @@ class DepthwiseArray(ArrayPart):
     @property
     def features(self) -> Mapping[str, float]:
         in_logic = self.weight_style == "logic"
-        products = product_luts(
-            self.in_logic, self.x_bits, self.w_bits, words=self.depth, style=self.weight_style
-        )
         return {
             "columns": self._columns if in_logic else 0,
             "sum bits": self.lanes * self.acc_bits,
@@ -138,7 +135,6 @@ class DepthwiseArray(ArrayPart):
             "address bits": counter_bits(self.depth),
             "memory rows": sum(memory.width * (memory.rows - 1) for memory in self.memories),
             "table": self._width * rom_luts(self.depth) if in_logic else 0.0,
-            "products": products,
         }
 
     def flip_flops(self, device: Device) -> int:

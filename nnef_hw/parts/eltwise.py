@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nnef_hw.devices import Device
-from nnef_hw.parts.part import Pipe
+from nnef_hw.parts.part import LogicProducts, Pipe
 from nnef_hw.parts.timing import Process, Stream
 
 __all__ = [
@@ -118,8 +118,11 @@ class EltwiseProduct(TwoOperands):
 
     @property
     def features(self) -> Mapping[str, float]:
-        first, second = self.in_bits
-        return {"products": first * second / 64, "code bits": first + second}
+        return {"code bits": sum(self.in_bits)}
+
+    @property
+    def logic_products(self) -> Sequence[LogicProducts]:
+        return (LogicProducts(1, self.in_bits),)
 
     def flip_flops(self, device: Device) -> int:
         del device

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 from nnef_hw.devices import Device
 from nnef_hw.parts.array import SystolicArray, tree_bits
+from nnef_hw.parts.part import LogicProducts
 
 __all__ = ["FastArray", "fast_offsets"]
-
-LAST_DIGIT = 1.15
-"""LUTs of a multiplier of sums for each one that their width would have it take, measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,18 +73,24 @@ class FastArray(SystolicArray):
     def features(self) -> Mapping[str, float]:
         tree = self.rows * tree_bits(self.units, 2 * self.factor_bits)
         tree += tree_bits(self.common, 2 * self.x_bits)
-        units, common = self.runs_in_dsp
-        products = (self.rows * self.units - units) * self.factor_bits**2 / 64 * LAST_DIGIT
-        products += (self.common - common) * self.x_bits**2 / 64
         sums = self.rows + 1
         return {
             **super().features,
             "sum bits": sums * self.acc_bits,
             "kept bits": sums * self.acc_bits * (self.kept_passes - 1),
             "tree bits": tree,
-            "factor bits": 2 * self.rows * self.units * self.factor_bits,
-            "products": products,
+            # a last lane without another one has no sums
+            "factor bits": 2 * self.rows * self.common * self.factor_bits,
         }
+
+    @property
+    def logic_products(self) -> Sequence[LogicProducts]:
+        units, common = self.runs_in_dsp
+        factors = self.factor_bits, self.factor_bits
+        return (
+            LogicProducts(self.rows * self.units - units, factors),
+            LogicProducts(self.common - common, (self.x_bits, self.x_bits)),
+        )
 
     def flip_flops(self, device: Device) -> int:
         del device

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, NamedTuple, final
 
 from nnef_hw.blockram import BlockRam, Tiling
 from nnef_hw.devices import Device, Resources
@@ -16,7 +16,7 @@ from nnef_hw.families.family import Family
 from nnef_hw.parts.timing import Kernel, Process, Stream
 from nnef_hw.window import Window
 
-__all__ = ["Part", "Pipe", "WindowPart", "counter_bits", "rom_luts"]
+__all__ = ["LogicProducts", "Part", "Pipe", "WindowPart", "counter_bits", "rom_luts"]
 
 
 def counter_bits(count: int) -> int:
@@ -30,6 +30,13 @@ def rom_luts(words: int) -> float:
     A short table shares logic with what surrounds it.
     """
     return words / 16 if words > 16 else min(1.0, words / 8)
+
+
+class LogicProducts(NamedTuple):
+    """Multipliers in logic: their number, less what constants save; bits of their factors."""
+
+    number: float
+    widths: tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +99,11 @@ class Part(ABC):
         """How many of them are in LUTs."""
         return 0
 
+    @property
+    def logic_products(self) -> Sequence[LogicProducts]:
+        """What these LUTs multiply, and products that are no multiply-accumulates."""
+        return ()
+
     def dsp(self, device: Device) -> int:
         """DSP blocks, exact."""
         del device
@@ -108,8 +120,7 @@ class Part(ABC):
         """What the LUTs are for: bits of registers, adders, counters, tables.
 
         Their weights are measured (:attr:`.Family.lut_weights`); each family has one for each of
-        them, and one for ``fixed``, of which there is 1. ``products`` are 8x8 multipliers
-        in logic, whose LUTs are the device's.
+        them, and one for ``fixed``, of which there is 1.
         """
 
     @abstractmethod
@@ -143,16 +154,21 @@ class Part(ABC):
     def _estimate(self, device: Device) -> Resources:
         weights = device.family.lut_weights[self.costs]
         features = {**self.features, "fixed": 1.0}
-        products = features.pop("products", 0.0)
         assert features.keys() == weights.keys(), (self, features.keys() ^ weights.keys())
         lut = sum(weights[name] * count for name, count in features.items())
         return Resources(
-            lut=round(lut + device.lut_multiplier * products),
+            lut=round(lut + self.product_luts(device)),
             ff=self.flip_flops(device),
             dsp=self.dsp(device),
             bram=sum(tiling.count for tiling in self.memories),
             spram=self.spram,
         )
+
+    def product_luts(self, device: Device) -> float:
+        """Estimate the LUTs of its multipliers in logic."""
+        share = device.family.product_share
+        products = sum(each.number * share(*sorted(each.widths)) for each in self.logic_products)
+        return device.lut_multiplier * products
 
     def build(self, **contents: Any) -> Any:
         """Return the Amaranth component with these contents."""

@@ -109,8 +109,8 @@ def _roofs(plan: Plan, target: Target, codes: Mapping[str, int]) -> dict[str, fl
     """
     device = target.device
     in_logic = sum(block.multipliers - block.in_dsp for block in plan.blocks)
-    parts = (part for block in plan.blocks for part in block.parts)
-    used = device.lut_multiplier * sum(part.features.get("products", 0.0) for part in parts)
+    arrays = (part for block in plan.blocks for part in block.parts if part.in_logic)
+    used = sum(part.product_luts(device) for part in arrays)
     free = usable_luts(device, plan.resources.lut) - plan.resources.lut
     each = used / in_logic if in_logic else device.lut_multiplier
     return {

@@ -58,9 +58,8 @@ def test_every_feature_has_a_weight_and_every_weight_a_feature(device):
             for part in {
                 part for block in layer_options(layer, device)[::50] for part in block.parts
             }:
-                # The figure of the device stands for products.
                 weights = device.family.lut_weights[part.costs]
-                assert {*part.features, "fixed"} - {"products"} == set(weights)
+                assert {*part.features, "fixed"} == set(weights)
                 assert min(weights.values()) >= 0
                 assert min(part.features.values(), default=0) >= 0
 
@@ -100,6 +99,24 @@ def test_two_roundings_take_more_luts_than_one(board):
     device = find_board(board).device
     parameters = {field.name: getattr(REQUANTIZER, field.name) for field in fields(REQUANTIZER)}
     assert TfliteRequantizer(**parameters).resources(device).lut > REQUANTIZER.resources(device).lut
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_narrow_multipliers_cost_less(script, board):
+    """As was measured of arrays of 16 multipliers, whose other LUTs hardly differ."""
+    family = find_board(board).device.family
+    assert family.product_share(8, 8) == 1
+    shares = [family.product_share(bits, 8) for bits in range(1, 9)]
+    assert shares == sorted(shares)
+    luts = {
+        case.part.w_bits: found.lut
+        for case, found in script.measured_cases(family)
+        if case.part.costs == "array" and case.part.channels == 16 and case.part.lanes == 4
+    }
+    for wide, narrow in ((4, 3), (4, 2)):
+        saved = shares[wide - 1] - shares[narrow - 1]
+        measured = (luts[wide] - luts[narrow]) / 16 / family.lut_multiplier
+        assert measured - 0.11 < saved <= measured + 0.02
 
 
 @pytest.mark.parametrize("board", BOARDS)
