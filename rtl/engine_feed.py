@@ -23,6 +23,9 @@ class EngineFeed(wiring.Component):
     ends, one cycle late: by then the word that was read last has been. Results still need its
     constants; so not all of their memory is filled ahead.
 
+    With :data:`.TABLES_FLAG` in its second beat, a packet is that of all tables, whose beats
+    follow: they are written when it comes for the first time.
+
     Where packets may stay in the memory of codes, a packet ends with the beat that tells where the
     next one is; and with :data:`.FILL_FLAG` in its second beat, that beat follows at once, and then
     so many words, of ``part.resident_beats`` beats each, that are written there.
@@ -147,11 +150,11 @@ class EngineFeed(wiring.Component):
             weight: [],
         }  # fmt: skip
         for section in table:
-            follows = Signal(name="tables_follow")
-            with m.If(header[1] & accept):
-                m.d.sync += follows.eq(self.i.payload[TABLES_FLAG])
-            following[rows].insert(0, (follows, section, beats))
-            following[section] = []
+            # A packet of its own, which is no instruction's.
+            with m.If(header[1] & accept & self.i.payload[TABLES_FLAG]):
+                m.d.sync += go_on(section.active, section, beats - 1)
+            with m.If(section.ends):
+                m.d.sync += go_on(header[0])
         for section, others in following.items():
             with m.If(section.ends):
                 otherwise = m.If

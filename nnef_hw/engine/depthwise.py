@@ -16,9 +16,6 @@ from nnef_hw.parts.engine import PASS_LEVEL
 
 __all__ = ["DepthwiseLayer"]
 
-MOST_SLIDING = 4
-"""Most rows between which sums move."""
-
 
 class _Slide(NamedTuple):
     """A window that slides along one axis while its sums move from row to row.
@@ -117,7 +114,7 @@ class DepthwiseLayer(WindowLayer):
             for turns in range(1, most + 1):
                 stride = turns * self.window.stride[axis]
                 rows = -(-size // stride)
-                if count % turns == 0 and 1 < rows <= min(MOST_SLIDING, shape.rows):
+                if count % turns == 0 and 1 < rows <= min(shape.sliding, shape.rows):
                     words = stride * self.window.kernel[1 - axis]
                     ways.append(_Slide(axis, rows, stride, words, turns))
         return ways

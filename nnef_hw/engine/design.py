@@ -13,8 +13,10 @@ from nnef_hw.engine.sizing import size_engine
 from nnef_hw.parts.engine import CODE_BITS, LEVELS, QUANTITIES, Engine
 from nnef_hw.parts.reader import Reader
 
-__all__ = ["FILL_HEADER_BEATS", "Design"]
+__all__ = ["FILL_HEADER_BEATS", "HEADER_BEATS", "Design"]
 
+HEADER_BEATS = 2
+"""Beats in front of a packet."""
 FILL_HEADER_BEATS = 3
 """Beats in front of words that are written to the memory of codes."""
 
@@ -36,10 +38,22 @@ class Design(Program):
         return self.fill_words + self.frame_words
 
     @cached_property
+    def table_words(self) -> int:
+        """Beats of the packet of all tables; 0 if none come with the program."""
+        beats = self.engine.table_beats
+        return HEADER_BEATS + beats if beats else 0
+
+    @property
+    def repeats_tables(self) -> bool:
+        """Whether that packet comes in every frame: from a memory that is read from its begin."""
+        return self.store is not None and not self.store.can_skip
+
+    @cached_property
     def frame_words(self) -> int:
         """Beats that come in every frame."""
         packets = enumerate(self.instructions)
-        return sum(self.packet_words(x) for n, x in packets if n not in self.resident)
+        words = sum(self.packet_words(x) for n, x in packets if n not in self.resident)
+        return words + self.table_words if self.repeats_tables else words
 
     @cached_property
     def fills(self) -> tuple[tuple[int, range, int], ...]:
@@ -58,9 +72,10 @@ class Design(Program):
 
     @cached_property
     def fill_words(self) -> int:
-        """Beats of them."""
+        """Beats of them, and of tables that come only once."""
         beats = self.engine.resident_beats
-        return sum(FILL_HEADER_BEATS + beats * len(words) for _, words, _ in self.fills)
+        fills = sum(FILL_HEADER_BEATS + beats * len(words) for _, words, _ in self.fills)
+        return fills if self.repeats_tables else fills + self.table_words
 
     def resident_words(self, instruction: Instruction) -> int:
         """Return the words of codes that its packet takes."""
@@ -102,9 +117,8 @@ class Design(Program):
         """Return the beats of an instruction and of what it needs."""
         engine = self.engine
         return (
-            2
+            HEADER_BEATS
             + engine.instruction_rows * len(engine.program_memories)
-            + instruction.table_beats
             + len(instruction.constants) * len(engine.constant_memories)
             + len(instruction.weights) * engine.weight_beats(instruction.weight_rows)
             + engine.residents

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from nnef_hw.blockram import SPRAM_SHAPE
-from nnef_hw.engine.design import Design
+from nnef_hw.engine.design import HEADER_BEATS, Design
 from nnef_hw.engine.program import Instruction
 from nnef_hw.parts.engine import Kind
 from nnef_hw.parts.reader import Reader
@@ -177,15 +177,18 @@ class Feed:
 
         All instructions before have ended.
         """
-        engine = self._design.engine
+        design = self._design
+        engine = design.engine
         if not engine.streamed:
             return 0, 0
-        instruction = self._design.instructions[self._next]
+        instruction = design.instructions[self._next]
         source = self._origin()
-        source.take(2, self._last + 1)
+        if design.repeats_tables and not self._next and design.table_words:
+            self._last = source.take(design.table_words, self._last + 1)
+        source.take(HEADER_BEATS, self._last + 1)
         rows = self._slots.fill(1, engine.instruction_rows * len(engine.program_memories), source)
         last = max(
-            source.take(instruction.table_beats, 0) if instruction.table_beats else rows,
+            rows,
             self._constants.fill(
                 len(instruction.constants), len(engine.constant_memories), source
             ),

@@ -260,7 +260,7 @@ class GatherLayer(Layer):
         return LEVELS - 1
 
     def weights(self, shape: Shape) -> NDArray[np.int64]:
-        words = np.zeros((1, *shape), np.int64)
+        words = np.zeros((1, *shape.multipliers), np.int64)
         words[0, 0, 0] = 1 << POOL_SHIFT
         return words
 

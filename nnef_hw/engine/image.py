@@ -70,11 +70,13 @@ class ProgramImage:
 
 
 def fill_beats(design: Design) -> Iterator[int]:
-    """Yield the beats that a streamed engine takes once: packets that stay in the memory of codes.
+    """Yield the beats that a streamed engine takes once: tables, and packets that stay.
 
-    In pieces of three beats, 0, how many words there are, with bit :data:`.FILL_FLAG`, and where
-    the first one goes, and then the words, the lowest bits first.
+    These go to the memory of codes in pieces of three beats, 0, how many words there are, with bit
+    :data:`.FILL_FLAG`, and where the first one goes, and then the words, the lowest bits first.
     """
+    if not design.repeats_tables:
+        yield from _tables(design)
     width = design.engine.resident_beats
     packets: dict[int, list[int]] = {}
     for n, words, place in design.fills:
@@ -87,34 +89,42 @@ def fill_beats(design: Design) -> Iterator[int]:
 
 def frame_beats(design: Design) -> Iterator[int]:
     """Yield the beats that a streamed engine takes per frame: packets, but those that stay."""
+    if design.repeats_tables:
+        yield from _tables(design)
     for n in range(len(design.instructions)):
         if n not in design.resident:
             yield from _packet(design, n)
+
+
+def _tables(design: Design) -> Iterator[int]:
+    """Yield the packet of all tables, if there are any: 0, :data:`.TABLES_FLAG`, their beats.
+
+    A beat is two entries, the lower one first; tables of what stands behind the engine follow, an
+    entry in one beat or two.
+    """
+    if not design.table_words:
+        return
+    yield from (0, 1 << TABLES_FLAG)
+    pairs = zip(design.entries[::2], design.entries[1::2], strict=True)
+    yield from (low | high << CODE_BITS for low, high in pairs)
+    yield from design.tail_beats
 
 
 def _packet(design: Design, n: int) -> Iterator[int]:
     """Yield the beats of 16 bits of an instruction.
 
     A packet per instruction: how many constants it needs, with the beats of a word of its weights,
-    less one, above :data:`.COUNT_BITS`; how many such words, and in bit :data:`.TABLES_FLAG`
-    whether all tables follow its rows; its rows, the constants, the words. Each of these is as many
-    beats as it needs, the highest bits first. Of weights the upper rows of the array that need none
-    are left out. A beat of a table is two entries, the lower one first; tables of what stands
-    behind the engine follow, an entry in one beat or two. Where packets may stay in the memory of
-    codes, a last beat tells where the next one is: with bit :data:`.RESIDENT_FLAG` there, from the
-    word on that the other bits are.
+    less one, above :data:`.COUNT_BITS`; how many such words; its rows, the constants, the words.
+    Each of these is as many beats as it needs, the highest bits first. Of weights the upper rows of
+    the array that need none are left out. Where packets may stay in the memory of codes, a last
+    beat tells where the next one is: with bit :data:`.RESIDENT_FLAG` there, from the word on that
+    the other bits are.
     """
     engine, weights, instruction = design.engine, design.weights, design.instructions[n]
     beats = engine.weight_beats(instruction.weight_rows)
     yield len(instruction.constants) | max(0, beats - 1) << COUNT_BITS
-    yield len(instruction.weights) | bool(instruction.table_beats) << TABLES_FLAG
+    yield len(instruction.weights)
     yield from _split(design.rows(instruction), len(engine.program_memories))
-    if instruction.table_beats:
-        entries = design.entries
-        yield from (
-            low | high << CODE_BITS for low, high in zip(entries[::2], entries[1::2], strict=True)
-        )
-        yield from design.tail_beats
     constants = [design.constants[n] for n in instruction.constants]
     yield from _split(constants, len(engine.constant_memories))
     yield from _split([weights[n] for n in instruction.weights], beats)

@@ -21,6 +21,7 @@ from nnef_hw.tflite_numerics import TfliteAddRequant
 
 __all__ = [
     "ANYWHERE",
+    "MOST_SLIDING",
     "Call",
     "Format",
     "Image",
@@ -33,11 +34,29 @@ __all__ = [
 ]
 
 
+MOST_SLIDING = 4
+"""Most rows between which sums are ever let move: each costs registers and multiplexers."""
+
+
 class Shape(NamedTuple):
-    """Size of an array: output channels, and codes of a word."""
+    """Size of an array.
+
+    Attributes
+    ----------
+    rows, lanes
+        Output channels, and codes of a word.
+    sliding
+        Most rows between which sums move.
+    """
 
     rows: int
     lanes: int
+    sliding: int = MOST_SLIDING
+
+    @property
+    def multipliers(self) -> tuple[int, int]:
+        """Extents of a word of weights."""
+        return self.rows, self.lanes
 
 
 @dataclass(frozen=True, slots=True)

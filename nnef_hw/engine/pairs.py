@@ -86,7 +86,7 @@ class ExtremumLayer(PairLayer):
     inverts: bool
 
     def weights(self, shape: Shape) -> NDArray[np.int64]:
-        return np.zeros((2, *shape), np.int64)
+        return np.zeros((2, *shape.multipliers), np.int64)
 
     def bias(self, shape: Shape) -> IntArray:
         return np.zeros(shape.lanes, np.int64)
@@ -135,11 +135,11 @@ class ProductLayer(PairLayer):
         first.append(of_first - first[0])
         second = [0, min(of_second, _MIDDLE - 1)]
         second.append(of_second - second[1])
-        words = np.zeros((2, self.repeats, *shape), np.int64)
+        words = np.zeros((2, self.repeats, *shape.multipliers), np.int64)
         for n, values in enumerate((first, second)):
             for place, value in enumerate(values[: self.repeats]):
                 words[n, place, 0] = value
-        return words.reshape(-1, *shape)
+        return words.reshape(-1, *shape.multipliers)
 
     def bias(self, shape: Shape) -> IntArray:
         return np.full(shape.lanes, self.zero_points[0] * self.zero_points[1], np.int64)

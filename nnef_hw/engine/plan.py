@@ -266,6 +266,7 @@ class EnginePlan:
             "clock_mhz": self.clock_mhz,
             "rows": design.shape.rows,
             "lanes": design.shape.lanes,
+            "sliding": design.shape.sliding,
             "interval": self.interval,
             "latency": self.latency,
             "link": self.link.to_json(),

@@ -36,7 +36,7 @@ class MaximumLayer(WindowLayer):
         return 0, 0, 0
 
     def weights(self, shape: Shape) -> NDArray[np.int64]:
-        return np.zeros((0, *shape), np.int64)
+        return np.zeros((0, *shape.multipliers), np.int64)
 
     def bias(self, shape: Shape) -> IntArray:
         return np.zeros(shape.lanes, np.int64)

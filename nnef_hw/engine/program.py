@@ -20,7 +20,6 @@ from nnef_hw.parts.engine import (
     CODE_BITS,
     RESIDUAL_CYCLES,
     RING_CONSTANTS,
-    TABLE_BEATS,
     Engine,
     Kind,
 )
@@ -44,8 +43,6 @@ class Instruction:
         Which words of all weights, and which of all constants, it needs.
     weight_rows
         Rows of the array that need weights.
-    table_beats
-        Beats of tables that come with it.
     """
 
     kind: Kind
@@ -54,7 +51,6 @@ class Instruction:
     weights: range = range(0)
     constants: range = range(0)
     weight_rows: int = 0
-    table_beats: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +273,7 @@ class Program:
                 "length": loading.length - 1, "lead": loading.lead,
                 "real": loading.lead + loading.real, "first_word": loading.window - 1,
                 "word_step": loading.step - 1, "pad": loading.pad,
-            }, table_beats=0 if n else self._sent_beats)  # fmt: skip
+            })  # fmt: skip
         weight = constant = 0
         for layer, parts in zip(self.layers, self.parts, strict=True):
             scale = layer.scale
@@ -320,14 +316,6 @@ class Program:
     def _port(self, n: int) -> Mapping[str, int]:
         """Return the number of an input or output, if there are several."""
         return {"port": n} if self.ports > 1 else {}
-
-    @property
-    def _sent_beats(self) -> int:
-        """Beats of tables that come with the program."""
-        if not self.ring_words:
-            return 0
-        tables = len(self.tables) if self.existing is None else self.existing.tables
-        return tables * TABLE_BEATS + len(self.tail_beats)
 
     @cached_property
     def tail_beats(self) -> list[int]:

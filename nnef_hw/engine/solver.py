@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 from nnef_hw.blockram import SPRAM_SHAPE
 from nnef_hw.devices import Device, Resources, Target
@@ -23,6 +24,8 @@ SIZES = tuple(Shape(rows, lanes) for lanes in (4, 8, 16) for rows in (4, 8, 16) 
 RINGS = (1024, 512, 256, 128)
 """Words of weights that may come ahead, where they come from a memory."""
 _NAMES = {"lut": "LUTs", "dsp": "DSP blocks", "bram": "block RAMs", "spram": "single-port RAMs"}
+MOST_CROWDED = 1.1
+"""How many times as many cycles are given for room in the device, at most."""
 LUT_SHARE = 0.95
 """Share of the device's LUTs that placement can be trusted to use."""
 
@@ -44,9 +47,7 @@ def schedule_engine(
     fitting = [plan for plan in plans if not list(_short(plan.resources, target.device))]
     if not fitting:
         raise _misfit(plans, target)
-    # A design that fills more of the device than that is slow, but better than none.
-    comfortable = target.device.lut * target.device.lut_share
-    fitting = [plan for plan in fitting if plan.resources.lut <= comfortable] or fitting
+    fitting = _comfortable(fitting, target.device)
     best = min(fitting, key=lambda plan: (plan.interval, plan.multipliers))
     if target_fps is None:
         return best
@@ -63,11 +64,21 @@ def schedule_engine(
     return min(enough, key=lambda plan: (plan.multipliers, plan.interval))
 
 
+def _comfortable(fitting: list[EnginePlan], device: Device) -> list[EnginePlan]:
+    """Return the plans that leave placement room, if one of them is nearly as fast as any.
+
+    A design that fills more of the device has a slower clock, but not by so much.
+    """
+    most = device.lut * device.lut_share
+    found = [plan for plan in fitting if plan.resources.lut <= most]
+    least = min(plan.interval for plan in fitting)
+    is_near = any(plan.interval <= MOST_CROWDED * least for plan in found)
+    return found if is_near else fitting
+
+
 def _plans(network: Network, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:
     """Yield engines of every size: all in block RAM, or from a memory."""
-    for size in SIZES:
-        if not network.fits(size.lanes):
-            continue
+    for size in chain.from_iterable(_shapes(network, size, target.device) for size in SIZES):
         yield EnginePlan.of(Design(network, size, target.device), target, clock_mhz)
         for store in stores(target, clock_mhz or target.clock_mhz):
             plans = list(_rings(Design(network, size, target.device, 0, store), target, clock_mhz))
@@ -78,6 +89,18 @@ def _plans(network: Network, target: Target, clock_mhz: float | None) -> Iterato
                 design = with_residents(plan.design)
                 if design is not plan.design:
                     yield EnginePlan.of(design, target, clock_mhz)
+
+
+def _shapes(network: Network, size: Shape, device: Device) -> Iterator[Shape]:
+    """Yield a size with fewer and fewer rows between which sums move, if the network fits any."""
+    if not network.fits(size.lanes):
+        return
+    while True:
+        yield size
+        rows = Design(network, size, device).slide_rows
+        if rows == 1:
+            return
+        size = size._replace(sliding=rows - 1)
 
 
 def _rings(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:

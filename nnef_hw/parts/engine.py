@@ -40,7 +40,7 @@ RING_CONSTANTS = 256
 COUNT_BITS = RING_CONSTANTS.bit_length()
 """Bits of the first beat of a packet that count constants; above are the beats of its weights."""
 TABLE_BEATS = (1 << CODE_BITS) * CODE_BITS // BEAT_BITS
-"""Beats of a function by table; all of them come with the first packet of a frame."""
+"""Beats of a function by table; all of them come in a packet of their own."""
 TABLES_FLAG = BEAT_BITS - 1
 """Bit of the second beat of a packet that tells so."""
 FILL_FLAG = BEAT_BITS - 2
@@ -494,7 +494,7 @@ class Engine:
 
     @property
     def table_beats(self) -> int:
-        """Beats of all tables, which come with the first packet of a frame."""
+        """Beats of all tables that come with a program that is a stream."""
         return self.tables * TABLE_BEATS + self.tail_beats if self.streamed else 0
 
     @cached_property

@@ -1,5 +1,8 @@
 """What the engine refuses: the place, the reason, a remedy."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,7 @@ from nnef_hw.boards import find_board
 from nnef_hw.engine.architecture import SharedArray
 from nnef_hw.engine.gather import move_piece, nest_of
 from nnef_hw.engine.layer import ANYWHERE, Image
+from nnef_hw.engine.solver import LUT_SHARE, schedule_engine
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.ir import Reordering
 from nnef_hw.passes import simplify
@@ -136,6 +140,26 @@ def test_plans(builder, rng, fix):
         ENGINE.plan(graph, board, target_fps=1e9)
     with pytest.raises(UsageError, match="--layer-counters"):
         ENGINE.plan(graph, board, layer_counters=True)
+
+
+def test_fewer_rows_slide_where_cells_are_short(rng, fix):
+    """As many as leave the fewest cycles; a plan that is read again has as many."""
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 8, 59, 1))
+    weights = rng.normal(size=(8, 1, 12, 1))
+    builder.conv(x, weights, padding=[(0, 0), (0, 0)], groups=8)
+    graph, board = fix(builder.build()), find_board("icebreaker")
+    rows, cycles, cells = [], [], board.device.lut
+    while not rows or rows[-1] > 1:
+        device = replace(board.device, lut=cells)
+        plan = schedule_engine(graph, replace(board, device=device))
+        rows.append(plan.design.slide_rows)
+        cycles.append(plan.interval)
+        assert plan.design.engine.slide_rows == rows[-1] <= plan.design.shape.sliding
+        assert SharedArray().read_plan(json.loads(plan.dumps()), graph).dumps() == plan.dumps()
+        cells = int((plan.resources.lut - 1) / LUT_SHARE)
+    assert list(dict.fromkeys(rows)) == [4, 3, 2, 1]
+    assert cycles == sorted(cycles)
 
 
 def test_report(builder, rng, fix):
