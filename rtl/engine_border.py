@@ -153,7 +153,8 @@ class EngineSender(wiring.Component):
     begin : In(1)
     done : Out(1)
     parameters : In(parameter_layout)
-        ``pixels`` of ``blocks + 1`` words, whose last one has ``last_lanes + 1`` codes.
+        ``pixels + 1`` of ``blocks + 1`` words, whose last one has ``last_lanes + 1`` codes; of
+        batches so ``frames + 1`` times, one behind the other.
     address : Out(read bits)
         The word that is read, while ``is_active``.
     is_active : Out(1)
@@ -190,6 +191,11 @@ class EngineSender(wiring.Component):
         lane = Signal(range(part.lanes))
         last_block, last_lane, ends, takes = Signal(), Signal(), Signal(), Signal()
         valid, taken, last = Signal(), Signal(), Signal()
+        # Of the last frame, if there are several.
+        is_final, was_final = Const(1), Const(1)
+        if part.batches:
+            frame, was_final = Signal(part.fields["frames"]), Signal()
+            is_final = frame == parameters.frames
         code = Signal(CODE_BITS, reset_less=True)
         for n, (sink, (bits, signed)) in enumerate(zip(self.streams, self.formats, strict=True)):
             chosen = _is_chosen(parameters, self.formats, n)
@@ -206,7 +212,7 @@ class EngineSender(wiring.Component):
             last_lane.eq(lane == Mux(last_block, parameters.last_lanes, part.lanes - 1)),
             ends.eq(last_lane & last_block & (pixel == parameters.pixels)),
             takes.eq(ready & (~valid | taken)),
-            self.done.eq(valid & taken & last),
+            self.done.eq(valid & taken & last & was_final),
         ]
         # As many cycles after an address as the word takes.
         arrives = reading
@@ -233,14 +239,19 @@ class EngineSender(wiring.Component):
                 valid.eq(1),
                 lane.eq(lane + 1),
             ]
+            if part.batches:
+                m.d.sync += was_final.eq(is_final)
+                with m.If(ends):
+                    m.d.sync += frame.eq(Mux(is_final, 0, frame + 1))
             with m.If(last_lane):
                 m.d.sync += [
                     ready.eq(0),
-                    reading.eq(~ends),
+                    reading.eq(~(ends & is_final)),
                     lane.eq(0),
                     self.address.eq(self.address + 1),
                     block.eq(Mux(last_block, 0, block + 1)),
-                    pixel.eq(pixel + last_block),
+                    pixel.eq(Mux(ends, 0, pixel + last_block) if part.batches
+                             else pixel + last_block),
                 ]
         with m.Elif(taken):
             m.d.sync += valid.eq(0)

@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.parts.engine import LEVELS, PASS_LEVEL, QUANTITIES, SIGNED_FIELDS, Engine, Kind
+from nnef_hw.parts.engine import PASS_LEVEL, QUANTITIES, SIGNED_FIELDS, Engine, Kind
 
 __all__ = ["EngineSequencer", "parameter_layout", "word_layout"]
 
@@ -108,7 +108,7 @@ class EngineSequencer(wiring.Component):
         part = self.part
         instruction = Signal(range(part.slots))
         row = Signal(range(part.instruction_rows + 1))
-        level = Signal(range(LEVELS))
+        level = Signal(range(part.levels))
         reading = Signal(init=1)
         place = Signal(range(part.instruction_stride))
         m.d.comb += [
@@ -197,13 +197,13 @@ class EngineSequencer(wiring.Component):
         part = self.part
         loop = data.StructLayout(dict(part.loop_fields))
         found_loop = loop(found[: loop.size])
-        limits = [Signal(part.fields["count"], name=f"limit{n}") for n in range(LEVELS)]
+        limits = [Signal(part.fields["count"], name=f"limit{n}") for n in range(part.levels)]
         with m.If(is_found):
             for n, limit in enumerate(limits):
                 with m.If(row == n + 1):
                     m.d.sync += limit.eq(found_loop.count)
             for name, (place, bit) in part.parameters.items():
-                with m.If(row == LEVELS + place + 1):
+                with m.If(row == part.levels + place + 1):
                     m.d.sync += self.parameters[name].eq(found[bit : bit + part.fields[name]])
         return limits
 
@@ -211,10 +211,10 @@ class EngineSequencer(wiring.Component):
         """Count the loops; return whether nothing holds the next word back."""
         part, parameters = self.part, self.parameters
         counters = [Signal.like(limit, name=f"counter{n}") for n, limit in enumerate(limits)]
-        ended = [Signal(name=f"ended{n}") for n in range(LEVELS)]
-        moves = [Signal(name=f"moves{n}") for n in range(LEVELS)]
+        ended = [Signal(name=f"ended{n}") for n in range(part.levels)]
+        moves = [Signal(name=f"moves{n}") for n in range(part.levels)]
         lower = Const(1)
-        for n in range(LEVELS):
+        for n in range(part.levels):
             m.d.comb += [ended[n].eq(counters[n] == limits[n]), moves[n].eq(lower)]
             lower = moves[n] & ended[n]
             with m.If(moves[n] & ~ended[n]):

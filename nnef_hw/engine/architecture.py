@@ -65,6 +65,7 @@ class SharedArray(Architecture[EnginePlan]):
             0 if memory is None else memory["ring"],
             None if memory is None else find_store(memory),
             resident=() if memory is None else tuple(memory.get("resident", ())),
+            batch=value.get("batch", 1),
         )  # fmt: skip
         if "bitstream" in value:
             kept = value["bitstream"]

@@ -10,7 +10,7 @@ from nnef_hw.blockram import SPRAM_SHAPE
 from nnef_hw.engine.nest import Nest
 from nnef_hw.engine.program import Instruction, Program
 from nnef_hw.engine.sizing import size_engine
-from nnef_hw.parts.engine import CODE_BITS, LEVELS, QUANTITIES, Engine
+from nnef_hw.parts.engine import CODE_BITS, QUANTITIES, Engine
 from nnef_hw.parts.reader import Reader
 
 __all__ = ["FILL_HEADER_BEATS", "HEADER_BEATS", "Design"]
@@ -50,7 +50,7 @@ class Design(Program):
 
     @cached_property
     def frame_words(self) -> int:
-        """Beats that come in every frame."""
+        """Beats that come in every frame, or batch of frames."""
         packets = enumerate(self.instructions)
         words = sum(self.packet_words(x) for n, x in packets if n not in self.resident)
         return words + self.table_words if self.repeats_tables else words
@@ -126,12 +126,12 @@ class Design(Program):
 
     @property
     def memory_bytes(self) -> Mapping[str, int]:
-        """Bytes of the stream per frame by the name of the layer; nothing if there is none."""
+        """Bytes of the stream per batch by the name of the layer; nothing if there is none."""
         if not self.ring_words:
             return {}
         packets = enumerate(self.instructions)
         sizes = iter([0 if n in self.resident else self.packet_words(x) for n, x in packets])
-        for _ in self.network.sources:
+        for _ in self.loads:
             next(sizes)
         return {
             layer.name: 2 * sum(next(sizes) for _ in parts)
@@ -183,7 +183,7 @@ class Design(Program):
         engine = self.engine
         rows = [0] * engine.instruction_rows
         if instruction.nest is not None:
-            rows[:LEVELS] = self._loops(instruction.nest)
+            rows[: engine.levels] = self._loops(instruction.nest)
         fields = {"kind": int(instruction.kind), **instruction.fields}
         if engine.gathers and not (instruction.nest and instruction.nest.in_codes):
             fields["read"] = fields.get("read", 0) * engine.lanes
@@ -193,12 +193,12 @@ class Design(Program):
         assert fields.keys() <= known | {"adds"}, fields.keys()
         for name, (row, bit) in engine.parameters.items():
             width = engine.fields[name]
-            rows[LEVELS + row] |= (fields.get(name, 0) & ((1 << width) - 1)) << bit
+            rows[engine.levels + row] |= (fields.get(name, 0) & ((1 << width) - 1)) << bit
         return rows
 
     def _loops(self, nest: Nest) -> Iterator[int]:
         steps = {name: nest.steps(name) for name in QUANTITIES}
-        for level in range(LEVELS):
+        for level in range(self.engine.levels):
             word = bit = 0
             for name, width in self.engine.loop_fields.items():
                 if name == "count":

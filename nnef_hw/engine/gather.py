@@ -217,6 +217,9 @@ class GatherLayer(Layer):
     def read_tensors(self) -> tuple[str, ...]:
         return (self.operand, *self.others)
 
+    def part_operand(self, n: int) -> str:
+        return self.read_tensors[n]
+
     @property
     def may_add(self) -> bool:
         return False

@@ -224,6 +224,11 @@ class Layer(ABC):
         """Names of the tensors that the array reads."""
         return (self.operand,)
 
+    def part_operand(self, n: int) -> str:
+        """Return the name of the tensor that a part reads, or the first one of several."""
+        del n
+        return self.operand
+
     @property
     def operands(self) -> tuple[str, ...]:
         """Names of these, and of what is added."""

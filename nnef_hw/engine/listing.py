@@ -22,12 +22,13 @@ def list_program(design: Design) -> Iterator[dict[str, Any]]:
     """
     parts = zip(design.layers, design.parts, strict=True)
     layers: list[Layer | None] = [
-        *[None] * len(design.network.sources), *(layer for layer, own in parts for _ in own),
-        *[None] * len(design.network.sinks),
+        *[None] * len(design.loads), *(layer for layer, own in parts for _ in own),
+        *[None] * len(design.sends),
     ]  # fmt: skip
     lanes = design.shape.lanes
-    moved = [loading.words for loading in design.loadings]
-    moved += [sink.image.words(lanes) for sink in design.network.sinks]
+    moved = [design.loadings[n].words * frames for n, _, frames in design.loads]
+    sinks = design.network.sinks
+    moved += [sinks[n].image.words(lanes) * frames for n, _, frames in design.sends]
     border = iter(moved)
     for n, (instruction, layer, name) in enumerate(
         zip(design.instructions, layers, design.names, strict=True)

@@ -20,7 +20,8 @@ class Nest:
     Parameters
     ----------
     counts
-        Iterations of each loop, the innermost first.
+        Iterations of each loop, the innermost first; behind those of a layer there may be one over
+        the frames of a batch.
     strides
         What one iteration of each loop adds, for every quantity (:data:`.QUANTITIES`).
     starts
@@ -38,9 +39,9 @@ class Nest:
     packs: bool = False
 
     def __post_init__(self) -> None:
-        assert len(self.counts) == LEVELS, self.counts
+        assert len(self.counts) in {LEVELS, LEVELS + 1}, self.counts
         assert self.strides.keys() == self.starts.keys() == set(QUANTITIES)
-        assert all(len(strides) == LEVELS for strides in self.strides.values())
+        assert all(len(strides) == len(self.counts) for strides in self.strides.values())
 
     @property
     def words(self) -> int:
@@ -62,6 +63,12 @@ class Nest:
             name: start + first * self.strides[name][level] for name, start in self.starts.items()
         }
         return Nest(counts, self.strides, {**starts, "weight": 0, "constant": 0})
+
+    def batched(self, frames: int, read: int, write: int) -> Nest:
+        """Return the loops for several frames, whose words are so far from one to the next."""
+        own = {"read": read, "write": write}
+        strides = {name: (*found, own.get(name, 0)) for name, found in self.strides.items()}
+        return replace(self, counts=(*self.counts, frames), strides=strides)
 
     def extremes(self, name: str) -> tuple[int, int]:
         """Return the least and the greatest value of a quantity."""
@@ -99,6 +106,11 @@ class Part:
     repeats: int
     weights: range
     constants: range
+
+    def batched(self, frames: int, read: int, write: int) -> Part:
+        """Return the same for several frames, see :meth:`Nest.batched`."""
+        nest = self.nest.batched(frames, read, write)
+        return replace(self, nest=nest, repeats=frames * self.repeats)
 
     @property
     def cycles(self) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 from nnef_hw.architecture import Port, border_queues
@@ -29,7 +29,7 @@ KEPT = (
 )  # fmt: skip
 """What an engine has, besides its fields, that follows from the weights it was made for."""
 SIMULATED = 4
-"""Frames whose ends tell the interval: with the third one the engine waits as it always will."""
+"""Frames, or batches, whose ends tell the interval: with the third one the engine waits as it always will."""
 
 
 def _description(node: Node, graph: Graph, others: str) -> str:
@@ -184,8 +184,12 @@ class EnginePlan:
     @property
     def layer_spans(self) -> tuple[Span, ...]:
         """Layers."""
-        network = self.design.network
-        return self.spans[len(network.sources) : -len(network.sinks)]
+        return self.spans[len(self.design.loads) : -len(self.design.sends)]
+
+    @property
+    def batch(self) -> int:
+        """Frames that it takes before it gives the result of the first one."""
+        return self.design.batch
 
     @property
     def first_input(self) -> int:
@@ -194,12 +198,18 @@ class EnginePlan:
 
     @cached_property
     def _times(self) -> FrameTimes:
-        return simulate_frames(self.design, SIMULATED)
+        return simulate_frames(self.design, SIMULATED * self.batch)
+
+    @property
+    def batch_cycles(self) -> int:
+        """Cycles per batch: one is taken when the one before has left the engine."""
+        ends = self._times.last_outputs
+        return ends[-1] - ends[-1 - self.batch]
 
     @property
     def interval(self) -> int:
-        """Cycles per frame: a frame is taken when the one before has left the engine."""
-        return self._times.last_outputs[-1] - self._times.last_outputs[-2]
+        """Cycles per frame: the mean of a batch, rounded up."""
+        return -(-self.batch_cycles // self.batch)
 
     @property
     def latency(self) -> int:
@@ -209,14 +219,15 @@ class EnginePlan:
     @property
     def period(self) -> int:
         """Frames after which the pattern of results repeats."""
-        return 1
+        return self.batch
 
     @property
     def settling(self) -> int | None:
         """Frames before it does: what comes from a memory may be ahead at first."""
-        ends = self._times.last_outputs
-        steps = [later - earlier for earlier, later in pairwise(ends)]
-        return max((n for n, step in enumerate(steps, 1) if step != self.interval), default=0) + 1
+        ends, batch = self._times.last_outputs, self.batch
+        steps = [later - earlier for earlier, later in zip(ends, ends[batch:], strict=False)]
+        uneven = (n for n, step in enumerate(steps, batch) if step != self.batch_cycles)
+        return max(uneven, default=0) + 1
 
     @property
     def images(self) -> tuple[ProgramImage, ...]:
@@ -245,8 +256,8 @@ class EnginePlan:
 
     @property
     def mac_utilization(self) -> float:
-        """``macs / (interval * multipliers)``."""
-        return self.macs / (self.interval * self.multipliers)
+        """``macs / (cycles per frame * multipliers)``."""
+        return self.macs * self.batch / (self.batch_cycles * self.multipliers)
 
     @property
     def work(self) -> tuple[tuple[int, int], ...]:
@@ -270,11 +281,20 @@ class EnginePlan:
             "interval": self.interval,
             "latency": self.latency,
             "link": self.link.to_json(),
+            **({"batch": self.batch} if self.batch > 1 else {}),
             **self._memory,
             **self._bitstream,
-            "cycles": {span.name: span.cycles for span in self.spans[: -len(design.network.sinks)]},
+            "cycles": dict(self._cycles),
             "words": dict(design.places),
         }
+
+    @property
+    def _cycles(self) -> Counter[str]:
+        """Cycles of loads and layers in a batch."""
+        found: Counter[str] = Counter()
+        for span in self.spans[: -len(self.design.sends)]:
+            found[span.name] += span.cycles
+        return found
 
     @property
     def _memory(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +25,15 @@ from nnef_hw.parts.engine import (
     Kind,
 )
 
-__all__ = ["Instruction", "Program"]
+__all__ = ["Instruction", "Program", "Transfer"]
+
+
+class Transfer(NamedTuple):
+    """Frames of an input or output, by its number, that an instruction loads or sends."""
+
+    port: int
+    first: int
+    count: int
 
 
 @dataclass(frozen=True)
@@ -70,6 +79,8 @@ class Program:
         The engine that a bitstream has already; None to make one for this network.
     resident
         Instructions whose packets stay in the banks of codes, beside these.
+    batch
+        Frames that are taken before the first one is computed: each layer runs for all of them.
     """
 
     network: Network
@@ -79,6 +90,32 @@ class Program:
     store: Store | None = None
     existing: Engine | None = None
     resident: tuple[int, ...] = ()
+    batch: int = 1
+
+    @property
+    def loads(self) -> tuple[Transfer, ...]:
+        """What loads the inputs of a batch."""
+        return self._transfers(len(self.network.sources))
+
+    @property
+    def sends(self) -> tuple[Transfer, ...]:
+        """What sends its outputs."""
+        return self._transfers(len(self.network.sinks))
+
+    def _transfers(self, ports: int) -> tuple[Transfer, ...]:
+        # Several ports take turns, since only a frame of each can wait in the host link.
+        if ports == 1:
+            return (Transfer(0, 0, self.batch),)
+        return tuple(Transfer(n, frame, 1) for frame in range(self.batch) for n in range(ports))
+
+    @cached_property
+    def tensor_words(self) -> Mapping[str, int]:
+        """Words that a frame of every tensor takes."""
+        inputs = zip(self.network.sources, self.loadings, strict=True)
+        return {
+            **{source.tensor: loading.words for source, loading in inputs},
+            **{layer.tensor: layer.target.words(self.shape.lanes) for layer in self.layers},
+        }
 
     @cached_property
     def _loaded(self) -> tuple[tuple[Loading, ...], tuple[Layer, ...]]:
@@ -97,32 +134,35 @@ class Program:
     @cached_property
     def stays(self) -> list[Stay]:
         """From when to when tensors are in memory: inputs are loaded, layers run, outputs sent."""
-        network, lanes = self.network, self.shape.lanes
-        first = len(network.sources)
+        network = self.network
+        first = len(self.loads)
         sent = first + len(self.layers)
 
         def last(tensor: str, own: int) -> int:
             reads = [n for n, layer in enumerate(self.layers, first) if tensor in layer.operands]
-            sends = [n for n, sink in enumerate(network.sinks, sent) if sink.tensor == tensor]
+            sends = [
+                n for n, transfer in enumerate(self.sends, sent)
+                if network.sinks[transfer.port].tensor == tensor
+            ]  # fmt: skip
             return max([own, *reads, *sends])
 
-        stays = [
-            Stay(source.tensor, loading.words, n, last(source.tensor, n))
-            for n, (source, loading) in enumerate(zip(network.sources, self.loadings, strict=True))
-        ]
+        def words(tensor: str) -> int:
+            return self.batch * self.tensor_words[tensor]
+
+        inputs = [source.tensor for source in network.sources]
+        stays = [Stay(name, words(name), n, last(name, n)) for n, name in enumerate(inputs)]
         for n, layer in enumerate(self.layers, first):
             other = None if layer.residual is None else layer.residual.tensor
             if other in layer.read_tensors:
                 other = None  # words that are written over are read again
-            words = layer.target.words(lanes)
-            stays.append(Stay(layer.tensor, words, n, last(layer.tensor, n), other))
+            stays.append(Stay(layer.tensor, words(layer.tensor), n, last(layer.tensor, n), other))
         return stays
 
     @property
     def peak(self) -> tuple[int, str]:
         """Most bytes that tensors take at a time, and the layer that runs then."""
         lanes, names = self.shape.lanes, [layer.name for layer in self.layers]
-        first = len(self.network.sources)
+        first = len(self.loads)
 
         def taken(n: int) -> int:
             alive = [x for x in self.stays if x.first <= n <= x.last]
@@ -234,7 +274,7 @@ class Program:
             read, *others = (self.places[name] for name in layer.read_tensors)
             write = self.places[layer.tensor]
             places = Places(read, weight, constant, write, tuple(others))
-            found.append(parts := layer.parts(self.shape, places, most))
+            found.append(parts := self._batched(layer, layer.parts(self.shape, places, most)))
             longest = max(len(part.weights) for part in parts)
             if most is not None and longest > self.ring_words:
                 raise TargetError(
@@ -246,6 +286,17 @@ class Program:
             constant += parts[-1].constants.stop
         return tuple(found)
 
+    def _batched(self, layer: Layer, parts: list[Part]) -> list[Part]:
+        """Return the parts of a layer for all frames of a batch."""
+        if self.batch == 1:
+            return parts
+        write = self.tensor_words[layer.tensor]
+        reads = [self.tensor_words[layer.part_operand(n)] for n in range(len(parts))]
+        return [
+            part.batched(self.batch, words * (self.shape.lanes if part.nest.in_codes else 1), write)
+            for words, part in zip(reads, parts, strict=True)
+        ]
+
     @property
     def divides(self) -> bool:
         """Whether layers may be several instructions."""
@@ -256,8 +307,9 @@ class Program:
         """What every instruction of the program makes: load, layers and their parts, send."""
         parts = zip(self.layers, self.parts, strict=True)
         middle = [layer.name for layer, own in parts for _ in own]
-        loads = (source.tensor for source in self.network.sources)
-        return (*loads, *middle, *(sink.tensor for sink in self.network.sinks))
+        loads = (self.network.sources[transfer.port].tensor for transfer in self.loads)
+        sends = (self.network.sinks[transfer.port].tensor for transfer in self.sends)
+        return (*loads, *middle, *sends)
 
     @cached_property
     def instructions(self) -> tuple[Instruction, ...]:
@@ -266,10 +318,11 @@ class Program:
 
     def _instructions(self) -> Iterator[Instruction]:
         lanes, network = self.shape.lanes, self.network
-        for n, (source, loading) in enumerate(zip(network.sources, self.loadings, strict=True)):
+        for n, first, frames in self.loads:
+            source, loading = network.sources[n], self.loadings[n]
             yield Instruction(Kind.LOAD, {
-                **self._port(n), **self._bank(source.tensor), "rows": loading.rows - 1,
-                "write": self.places[source.tensor],
+                **self._port(n), **self._bank(source.tensor), "rows": frames * loading.rows - 1,
+                "write": self.places[source.tensor] + first * loading.words,
                 "length": loading.length - 1, "lead": loading.lead,
                 "real": loading.lead + loading.real, "first_word": loading.window - 1,
                 "word_step": loading.step - 1, "pad": loading.pad,
@@ -297,9 +350,12 @@ class Program:
                 )  # fmt: skip
             weight += parts[-1].weights.stop
             constant += parts[-1].constants.stop
-        for n, sink in enumerate(network.sinks):
+        for n, first, frames in self.sends:
+            sink = network.sinks[n]
             yield Instruction(Kind.SEND, {
-                **self._port(n), **self._bank(sink.tensor), "read": self.places[sink.tensor],
+                **self._port(n), **self._bank(sink.tensor),
+                **({"frames": frames - 1} if self.batch > 1 else {}),
+                "read": self.places[sink.tensor] + first * self.tensor_words[sink.tensor],
                 "pixels": sink.image.pixels - 1, "blocks": sink.image.blocks(lanes) - 1,
                 "last_lanes": (sink.image.channels - 1) % lanes,
             })  # fmt: skip

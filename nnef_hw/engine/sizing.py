@@ -66,7 +66,7 @@ def size_engine(program: Program) -> Engine:
         ring_words=program.ring_words, tables=len(program.tables),
         tail_beats=len(program.tail_beats) if program.ring_words else 0,
         single_port=program.banks is not None, residents=bool(program.resident),
-        same_fields=same,
+        same_fields=same, batches=program.batch > 1,
     )  # fmt: skip
 
 
@@ -151,7 +151,7 @@ def _fields(program: Program, weight_words: int, constant_words: int) -> tuple[d
         fields["port"] = _bits([program.ports - 1])
     for name in (
         "silent", "height", "width", "rows", "length", "lead", "real", "first_word",
-        "word_step", "pixels", "blocks", "last_lanes",
+        "word_step", "pixels", "blocks", "last_lanes", *(["frames"] if program.batch > 1 else []),
     ):  # fmt: skip
         fields[name] = _bits([x.fields.get(name, 0) for x in program.instructions])
     return fields, residual_bits

@@ -83,32 +83,33 @@ def _settled(design: Design) -> tuple[_Frames, int]:
     engine, lanes = design.engine, design.shape.lanes
     for _ in range(SETTLING + 1):
         end = frames.compute(end)
-        for sink in design.network.sinks:
-            begin = frames.send(sink, end)
-            words = sink.image.words(lanes)
-            end = begin + engine.before_send + sink.codes - 1
+        for n, _, count in design.sends:
+            sink = design.network.sinks[n]
+            begin = frames.send(sink, count, end)
+            words = sink.image.words(lanes) * count
+            end = begin + engine.before_send + sink.codes * count - 1
             end += (words - 1) * (engine.between_words - 1) + engine.border_delay
             frames.ended(end)
     return frames, end
 
 
 class _Frames:
-    """Frame after frame on an engine, from the first cycle on.
+    """Frame after frame, or batch after batch, on an engine, from the first cycle on.
 
     Attributes
     ----------
-    loads
-        Cycle in which the first load of the last frame began.
+    inputs
+        Cycles of the first beat at the first input of every frame of the last batch.
     waits
-        Cycles that every instruction of the last frame waited for its packet.
+        Cycles that every instruction of the last batch waited for its packet.
     """
 
     def __init__(self, design: Design) -> None:
         self._design = design
         self._feed = Feed(design)
-        self.loads = 0
+        self.inputs: list[int] = []
         self.waits: list[int] = []
-        # Of every step of the frame: name, when it would begin if nothing had to come, words, stall
+        # Of every step of the batch: name, when it would begin if nothing had to come, words, stall
         self._steps: list[tuple[str, int, int, int]] = []
         self._settles = 0
 
@@ -131,47 +132,51 @@ class _Frames:
         return begin, alone
 
     def compute(self, end: int) -> int:
-        """Load and compute the next frame, if inputs are ready; return the cycle of its last word.
+        """Load and compute the next batch, if inputs are ready; return the cycle of its last word.
 
         Parameters
         ----------
         end
-            Cycle in which the frame before was sent.
+            Cycle in which the batch before was sent.
         """
         design, feed, steps = self._design, self._feed, self._steps
         engine, network = design.engine, design.network
         steps.clear()
         self.waits.clear()
-        for source, loading in zip(network.sources, design.loadings, strict=True):
+        self.inputs.clear()
+        for n, _, count in design.loads:
+            source, loading = network.sources[n], design.loadings[n]
             begin, alone = self._begin(end, 0)
-            if not steps:
-                self.loads = begin
-            end = begin + engine.before_load + loading.cycles - 1 + engine.border_delay
+            first = begin + engine.before_load
+            if not n:
+                taken = range(first, first + count * loading.cycles, loading.cycles)
+                self.inputs += [cycle + loading.lead for cycle in taken]
+            end = first + count * loading.cycles - 1 + engine.border_delay
             feed.end(end)
-            steps.append((source.tensor, alone, source.port.beats, begin - alone))
+            steps.append((source.tensor, alone, count * source.port.beats, begin - alone))
         before = 0
         for layer, parts in zip(design.layers, design.parts, strict=True):
-            stalled, first = 0, None
+            stalled, earliest = 0, None
             adds = layer.residual is not None
             issue = Issue(engine, by_lane=layer.by_lane, adds=adds, shares=design.shares(layer))
             for part in parts:
-                begin, alone = self._begin(end, before if first is None else 0)
-                first = alone if first is None else first
+                begin, alone = self._begin(end, before if earliest is None else 0)
+                earliest = alone if earliest is None else earliest
                 stalled += begin - alone
                 end = issue.run(part, begin, end)
                 feed.end(end)
             before = engine.settle(adds=adds)
-            assert first is not None
+            assert earliest is not None
             words = sum(part.nest.words for part in parts)
-            steps.append((layer.name, first, words, stalled))
+            steps.append((layer.name, earliest, words, stalled))
         self._settles = before
         return end
 
-    def send(self, sink: Sink, end: int) -> int:
-        """Return when an output's send begins, after what ends in a cycle."""
+    def send(self, sink: Sink, count: int, end: int) -> int:
+        """Return when the send of an output's frames begins, after what ends in a cycle."""
         begin, alone = self._begin(end, self._settles)
         self._settles = 0
-        self._steps.append((sink.tensor, alone, sink.codes, begin - alone))
+        self._steps.append((sink.tensor, alone, count * sink.codes, begin - alone))
         return begin
 
     def ended(self, end: int) -> None:
@@ -189,7 +194,10 @@ class _Frames:
 
 
 def simulate_frames(design: Design, frames: int) -> FrameTimes:
-    """Run frames back to back, the inputs always valid and the outputs always ready."""
+    """Run frames back to back, the inputs always valid and the outputs always ready.
+
+    Those of batches are as many as fill the last one up.
+    """
     kernel = Kernel()
     begins: list[int] = []
     sinks = design.network.sinks
@@ -220,15 +228,17 @@ def _engine(
     frames: int,
 ) -> Process:
     """Load, compute and send frame after frame, from the cycle after the reset on."""
-    engine, network, lanes = design.engine, design.network, design.shape.lanes
+    engine, lanes = design.engine, design.shape.lanes
     run, end = _Frames(design), -1
-    for _ in range(frames):
+    for _ in range(-(-frames // design.batch)):
         end = run.compute(end)
-        begins.append(run.loads + engine.before_load + design.loadings[0].lead)
-        for sink, stream, firsts in zip(network.sinks, streams, sends, strict=True):
-            time = end = run.send(sink, end) + engine.before_send
-            firsts.append(time)
-            for _ in range(sink.image.pixels):
+        begins += run.inputs
+        for n, _, count in design.sends:
+            sink, stream = design.network.sinks[n], streams[n]
+            time = end = run.send(sink, count, end) + engine.before_send
+            for pixel in range(count * sink.image.pixels):
+                if pixel % sink.image.pixels == 0:
+                    sends[n].append(time)
                 for channel in range(sink.image.channels):
                     is_last = channel % lanes == lanes - 1 or channel == sink.image.channels - 1
                     end = yield stream, time

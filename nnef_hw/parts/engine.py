@@ -126,6 +126,8 @@ class Engine:
         Width of every field of a program's row.
     residents
         Whether packets of the stream may stay in the memory of codes, which then is in banks.
+    batches
+        Whether layers run for several frames one after the other: they have a loop more.
     same_fields
         Fields of which all instructions that look at them have the same: width and contents.
     ram
@@ -158,6 +160,7 @@ class Engine:
     least_shift: int = 0
     more_shift_bits: int = 0
     residents: bool = False
+    batches: bool = False
     same_fields: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -180,6 +183,11 @@ class Engine:
     def streamed(self) -> bool:
         """Whether the program comes as a stream, with its weights and constants."""
         return self.ring_words > 0
+
+    @property
+    def levels(self) -> int:
+        """Loops of an instruction: the last one, over frames, only if there are several."""
+        return LEVELS + self.batches
 
     @property
     def resident_beats(self) -> int:
@@ -375,12 +383,12 @@ class Engine:
     def late_row(self) -> int:
         """First row of an instruction that is read only when the results before have left."""
         late = (self.parameters[name][0] for name in _LATE & self.parameters.keys())
-        return LEVELS + min(late, default=self.instruction_rows - LEVELS)
+        return self.levels + min(late, default=self.instruction_rows - self.levels)
 
     @property
     def instruction_rows(self) -> int:
         """Rows of an instruction."""
-        return LEVELS + 1 + max(row for row, _ in self.parameters.values())
+        return self.levels + 1 + max(row for row, _ in self.parameters.values())
 
     @property
     def instruction_stride(self) -> int:

@@ -16,11 +16,12 @@ from nnef_hw.sim.pysim import run_streams
 def run_engine(rng):
     """Return ``run_engine(plan, graph, frames, stall)``: whether codes and cycles are as they must.
 
-    Random frames run through the hardware in Amaranth's simulator; codes are compared with those of
+    Random frames, or so many batches of them, run through the hardware in Amaranth's simulator; codes are compared with those of
     the fixed reference, cycles (without stalls) with the plan's.
     """
 
     def run(plan, graph, frames=2, stall=0.0):
+        batches, frames = frames, frames * plan.batch
         codes = {}
         for name in graph.inputs:
             tensor = graph.tensor(name)
@@ -37,8 +38,8 @@ def run_engine(rng):
         component = EngineAccelerator(plan)
         design = plan.design
         if design.ring_words:
-            fed["feed"] = [*fill_beats(design), *[*frame_beats(design)] * frames]
-            assert len(fed["feed"]) == design.fill_words + frames * design.frame_words
+            fed["feed"] = [*fill_beats(design), *[*frame_beats(design)] * batches]
+            assert len(fed["feed"]) == design.fill_words + batches * design.frame_words
         done = run_streams(
             component, fed, {sink.name: frames * sink.beats for sink in plan.outputs}, rng=rng,
             stall=stall, idle_limit=4 * plan.latency + 100,
@@ -53,8 +54,10 @@ def run_engine(rng):
         if not stall:
             ends = np.max(ends, axis=0)
             assert ends[0] - done.in_cycles[plan.inputs[0].name][0] == plan.latency
-            predicted = np.diff(simulate_frames(design, frames).last_outputs)
-            assert np.diff(ends).tolist() == predicted.tolist()
-            assert (predicted[plan.settling - 1 :] == plan.interval).all()
+            predicted = np.array(simulate_frames(design, frames).last_outputs)
+            assert np.diff(ends).tolist() == np.diff(predicted).tolist()
+            steady = predicted[plan.settling - 1 :]
+            assert (steady[plan.batch :] - steady[: -plan.batch] == plan.batch_cycles).all()
+            assert plan.interval == -(-plan.batch_cycles // plan.batch)
 
     return run

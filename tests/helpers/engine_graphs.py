@@ -12,9 +12,10 @@ from nnef_hw.testing import GraphBuilder
 BOARD = find_board("ulx3s_85f")
 
 
-def planned(graph, rows=4, lanes=4, ring_words=0, board=BOARD):
+def planned(graph, rows=4, lanes=4, ring_words=0, board=BOARD, **options):
     """Return the plan of a graph on an array of some size."""
-    design = Design(lower(graph, board.device), Shape(rows, lanes), board.device, ring_words)
+    network, shape = lower(graph, board.device), Shape(rows, lanes)
+    design = Design(network, shape, board.device, ring_words, **options)
     return EnginePlan.of(design, board, None)
 
 
