@@ -55,6 +55,8 @@ class LinkedCore(wiring.Component):
     layers : int
         Layers whose work is counted: the width of the accelerator's members ``busy`` and
         ``waiting``, of which there are none by default.
+    batch : int
+        Frames that enter the accelerator before the first one leaves it.
     idle_cycles : int or None
         Silence after which an unfinished packet is forgotten, a power of two; by default the
         first one that lasts 10 ms or more.
@@ -78,14 +80,14 @@ class LinkedCore(wiring.Component):
 
     def __init__(
         self, accelerator, *, clk_hz, baud=DEFAULT_BAUD, phy=None, manifest_hash,
-        frames=None, queues=None, layers=0, idle_cycles=None,
+        frames=None, queues=None, layers=0, batch=1, idle_cycles=None,
     ):
         self.accelerator = accelerator
         self.with_replay = frames is not None
         frames = frames or {"i": None, "o": None}
         self.inputs = {name: beats for name, beats in frames.items() if name[0] == "i"}
         self.outputs = [name for name in frames if name[0] == "o"]
-        self.layers = layers
+        self.layers, self.batch = layers, batch
         self.queues = queues or {}
         if set(self.queues) != {*list(self.inputs)[:-1], *self.outputs[1:]}:
             raise ValueError(f"streams {list(frames)} cannot have queues {list(self.queues)}")
@@ -141,7 +143,7 @@ class LinkedCore(wiring.Component):
             m.d.comb += link.restarted.eq(link.abort)
         # what is before the accelerator restarts ahead of it, what is behind it after it
         ahead, behind = (partial(WithReset, reset=x) for x in (link.abort, link.restarted))
-        counters = InferenceCounters(len(self.inputs), len(self.outputs))
+        counters = InferenceCounters(len(self.inputs), len(self.outputs), self.batch)
         m.submodules.counters = behind(counters)
         if self.layers:
             layer_counters = LayerCounters(self.layers)

@@ -32,6 +32,8 @@ class InferenceCounters(wiring.Component):
     ----------
     inputs, outputs : int
         Streams of the accelerator.
+    batch : int
+        Frames that enter before the first one leaves.
 
     Members
     -------
@@ -46,7 +48,8 @@ class InferenceCounters(wiring.Component):
     counts : Out(COUNTER_LAYOUT)
         ``latency``: cycles from the first input beat to the last output beat of the latest frame
         that entered an empty accelerator. ``interval``: cycles between the last beats of the latest
-        two frames that left. ``frames``: frames that left.
+        two frames that left, or of the last frames of the latest two batches. ``frames``: frames
+        that left.
 
     Attributes
     ----------
@@ -56,8 +59,8 @@ class InferenceCounters(wiring.Component):
 
     latency = 1
 
-    def __init__(self, inputs=1, outputs=1):
-        self.inputs, self.outputs = inputs, outputs
+    def __init__(self, inputs=1, outputs=1, batch=1):
+        self.inputs, self.outputs, self.batch = inputs, outputs, batch
         # parts of a network that have nothing in common may be a whole replay ahead
         self.frame_bits = 8 if inputs == outputs == 1 else 17
         super().__init__({
@@ -93,12 +96,16 @@ class InferenceCounters(wiring.Component):
 
         with m.If(~since_last[-1]):
             m.d.sync += since_last.eq(since_last + 1)
+        ends = leaves
+        if self.batch > 1:
+            place = Signal(range(self.batch))
+            ends = leaves & (place == self.batch - 1)
+            with m.If(leaves):
+                m.d.sync += place.eq(Mux(ends, 0, place + 1))
+        with m.If(ends):
+            m.d.sync += [since_last.eq(1), self.counts.interval.eq(since_last)]
         with m.If(leaves):
-            m.d.sync += [
-                since_last.eq(1),
-                self.counts.interval.eq(since_last),
-                self.counts.frames.eq(self.counts.frames + 1),
-            ]
+            m.d.sync += self.counts.frames.eq(self.counts.frames + 1)
         return m
 
     def _enters(self, m):

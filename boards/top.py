@@ -99,7 +99,7 @@ def board_constraints(board, link="uart", memories=None):
 
 def board_top(
     board, accelerator, freq_mhz=None, manifest_hash=bytes(32), *, baud=DEFAULT_BAUD,
-    frames=None, queues=None, layers=0, link="uart",
+    frames=None, queues=None, layers=0, batch=1, link="uart",
 ):
     """Top of a board: accelerator, host link, clock and reset.
 
@@ -114,7 +114,7 @@ def board_top(
         The 32 bytes by which a host recognises the build.
     baud : int
         Rate of the UART.
-    frames, queues, layers
+    frames, queues, layers, batch
         The same as in :class:`.LinkedCore`.
     link : str
         ``uart`` or ``spi``.
@@ -135,7 +135,7 @@ def board_top(
         raise TargetError(str(error), remedy="choose another clock or baud rate") from None
     core = LinkedCore(
         accelerator, clk_hz=clk_hz, phy=phy, manifest_hash=manifest_hash, frames=frames,
-        queues=queues, layers=layers)
+        queues=queues, layers=layers, batch=batch)
     top = BoardTop(core, pll=pll, clk_hz=clk_hz, led_invert=led is not None and led.invert)
     pins = [getattr(top, name) for name in phy_pins(core.phy)]
     memories = [getattr(top, name) for name in pad_ports(core.pads)]

@@ -226,6 +226,10 @@ class Plan(Protocol):
         """Frames after which the pattern of results repeats."""
 
     @property
+    def batch(self) -> int:
+        """Frames that it takes before it gives the first result: a host sends whole batches."""
+
+    @property
     def settling(self) -> int | None:
         """Frames before it does; None if more than were simulated."""
 
@@ -255,7 +259,7 @@ class Plan(Protocol):
 
     @property
     def mac_utilization(self) -> float:
-        """``macs / (interval * multipliers)``; 0 for a network without multiplications."""
+        """``macs / (cycles per frame * multipliers)``; 0 for a network without multiplications."""
 
     def dumps(self) -> str:
         """Return the text of ``plan.json``."""
@@ -356,8 +360,14 @@ class Architecture(ABC, Generic[P]):
         clock_mhz: float | None = None,
         target_fps: float | None = None,
         layer_counters: bool = False,
+        batch: int = 1,
     ) -> P:
         """Plan a fixed graph for a target: the fastest design, or the smallest for a frame rate.
+
+        Parameters
+        ----------
+        batch
+            Frames that are computed together, so that weights are read once for all of them.
 
         Raises
         ------
@@ -441,7 +451,10 @@ class Architecture(ABC, Generic[P]):
 
     @abstractmethod
     def predict_spacing(self, plan: P, frames: int) -> int:
-        """Return cycles between the ends of the last two of so many frames."""
+        """Return cycles between the ends of the last two of so many frames.
+
+        With batches, between those of the last frames of the last two batches, of at least two.
+        """
 
     @abstractmethod
     def predict_work(self, plan: P, begin: int, end: int, frames: int) -> tuple[Work, ...]:

@@ -142,7 +142,7 @@ class Manifest:
     is 0 unless the link is a UART, ``counted_layers`` unless the board counts what they do;
     ``memory`` is None unless the board's memory has to hold an image. ``states`` are the names of
     what the network keeps from one inference to the next; ``rows`` how inputs take windows of a
-    stream, by name.
+    stream, by name; ``batch`` how many frames have to come before there is a result.
     """
 
     model: str
@@ -157,6 +157,7 @@ class Manifest:
     memory: MemoryEntry | None
     hash: bytes
     states: tuple[str, ...] = ()
+    batch: int = 1
     rows: Mapping[str, StreamRows] = field(default_factory=dict)
 
 
@@ -218,6 +219,7 @@ def read_manifest(build: Path) -> Manifest:
                 memory=MemoryEntry.from_json(value.get("memory")),
                 hash=_bitstream_hash(value),
                 states=tuple(item["name"] for item in value.get("states", ())),
+                batch=value.get("batch", 1),
                 rows={
                     name: StreamRows.from_json(item)
                     for name, item in value.get("stream", {}).items()

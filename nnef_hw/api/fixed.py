@@ -201,6 +201,7 @@ class FixedModel(Shown):
         clock_mhz: float | None = None,
         target_fps: float | None = None,
         layer_counters: bool = False,
+        batch: int = 1,
     ) -> Plan:
         """Plan the hardware: the fastest that fits, or the smallest for a frame rate.
 
@@ -218,6 +219,8 @@ class FixedModel(Shown):
             Inferences per second that are enough.
         layer_counters
             Let the board count what every layer does.
+        batch
+            Frames that are computed together, by an engine.
 
         Raises
         ------
@@ -229,7 +232,7 @@ class FixedModel(Shown):
             If it has layers that cannot be built.
         """
         target = find_target(board, device)
-        check_wishes(arch, {"clock_mhz": clock_mhz, "target_fps": target_fps})
+        check_wishes(arch, {"clock_mhz": clock_mhz, "target_fps": target_fps, "batch": batch})
         plan, others = choose_plan(
             Candidates(able_architectures(arch, self.graph)),
             self.graph,
@@ -237,6 +240,7 @@ class FixedModel(Shown):
             clock_mhz=clock_mhz,
             target_fps=target_fps,
             layer_counters=layer_counters,
+            batch=batch,
         )
         wishes: Wishes = {
             "board": board,
@@ -245,6 +249,7 @@ class FixedModel(Shown):
             "clock_mhz": clock_mhz,
             "target_fps": target_fps,
             "layer_counters": layer_counters,
+            "batch": batch,
         }
         model = PlannedModel(
             self._source, self._samples, self.graph, self._canonical, plan, others,

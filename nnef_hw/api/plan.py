@@ -34,6 +34,7 @@ class Wishes(TypedDict):
     clock_mhz: float | None
     target_fps: float | None
     layer_counters: bool
+    batch: int
 
 
 class Plan(Shown):

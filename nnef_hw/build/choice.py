@@ -80,10 +80,11 @@ def choose_plan(
     clock_mhz: float | None = None,
     target_fps: float | None = None,
     layer_counters: bool = False,
+    batch: int = 1,
 ) -> tuple[Plan, list[dict[str, Any]]]:
     """Return the fastest plan for a target, or the smallest one that reaches a frame rate.
 
-    And what a report says of the others. Clock in MHz, frames per second.
+    And what a report says of the others. Clock in MHz, frames per second, frames of a batch.
 
     Raises
     ------
@@ -97,6 +98,7 @@ def choose_plan(
             clock_mhz=clock_mhz,
             target_fps=target_fps,
             layer_counters=layer_counters,
+            batch=batch,
         ),
         smallest=target_fps is not None,
     )

@@ -33,6 +33,7 @@ from nnef_hw.run.artifacts import FIXED_MODEL, FLOAT_MODEL, BuildFolder
 from nnef_hw.run.memories import image_text, with_memories
 from nnef_hw.run.rtl import payloads
 from nnef_hw.run.simulate import random_codes
+from nnef_hw.run.streams import fill_batch
 from nnef_hw.samples import Samples
 from nnef_hw.sim.cocotb_bench import write_bench
 
@@ -83,6 +84,7 @@ def emit(
     if fixed.is_sequential:
         # The bench does not reset: it runs steps of one sequence.
         codes = {name: x[0, :BENCH_FRAMES] for name, x in codes.items()}
+    codes = {name: fill_batch(x, plan.batch) for name, x in codes.items()}
     fed = payloads(fixed.inputs, plan.inputs, codes)
     expected = payloads(fixed.outputs, plan.outputs, run_fixed(fixed, codes))
     vectors = {**fed, **expected}

@@ -91,6 +91,8 @@ class BuildOptions:
         Host link, ``uart`` or ``spi``, and rate of the UART.
     layer_counters
         Let the board count what every layer does.
+    batch
+        Frames that are computed together, by an engine.
     frames
         How many frames are simulated, spread evenly over the samples; None: as many as half a
         minute allows, and at least three.
@@ -122,6 +124,7 @@ class BuildOptions:
     link: str = "uart"
     baud: int = DEFAULT_BAUD
     layer_counters: bool = False
+    batch: int = 1
     frames: int | Literal["all"] | None = None
     scheme: Scheme = DEFAULT_SCHEME
     accuracy_drop: float | None = None
@@ -156,6 +159,7 @@ def check_options(options: BuildOptions) -> Target:
             "--target-fps": options.target_fps,
             "--baud": options.baud,
             "--seeds": options.seeds,
+            "--batch": options.batch,
             "--frames": None if options.frames == "all" else options.frames,
         },
     )

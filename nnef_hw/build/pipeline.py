@@ -199,7 +199,7 @@ def _inputs_digest(
     given = graph_hash(options.model.fixed) if isinstance(options.model, PlannedModel) else ""
     return digest(
         package_digest(), graph_hash(graph), given, samples_digest(samples), repr(target),
-        repr((options.arch, options.clock_mhz, options.target_fps)),
+        repr((options.arch, options.clock_mhz, options.target_fps, options.batch)),
         repr((options.scheme, options.accuracy_drop, options.stream)),
         repr((options.link, options.baud, options.layer_counters, options.ip_name)),
         *library_versions(),
@@ -282,6 +282,7 @@ def _plan(
         clock_mhz=options.clock_mhz,
         target_fps=options.target_fps,
         layer_counters=options.layer_counters,
+        batch=options.batch,
     )
     return PlannedModel(graph, made.samples, made.fixed, made.canonical, plan, others, made.window)
 

@@ -61,6 +61,7 @@ def make_report(
         "multipliers": plan.multipliers,
         "cycles_per_inference": plan.interval,
         "latency_cycles": plan.latency,
+        "batch": plan.batch,
         "period": plan.period,
         "settling": plan.settling,
         "mac_utilization": plan.mac_utilization,

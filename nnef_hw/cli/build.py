@@ -65,6 +65,14 @@ def add_commands(commands: common.Commands) -> None:
         help="make the smallest design that reaches N inferences per second",
     )
     sub.add_argument(
+        "--batch",
+        type=int,
+        default=1,
+        metavar="N",
+        help="compute N frames together, by an engine: weights from flash or SDRAM are read once "
+        "for all of them (default: 1)",
+    )
+    sub.add_argument(
         "--link", choices=("uart", "spi"), default="uart", help="host link (default: uart)"
     )
     sub.add_argument(
@@ -132,6 +140,7 @@ def _build(options: argparse.Namespace) -> int:
         link=options.link,
         baud=options.baud,
         layer_counters=options.layer_counters,
+        batch=options.batch,
         frames=options.frames,
         scheme=scheme(options),
         accuracy_drop=accuracy_drop(options),

@@ -93,7 +93,7 @@ def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any], board: Boar
         board, accelerator, plan.clock_mhz, manifest_hash(manifest),
         baud=manifest["link"].get("baud", DEFAULT_BAUD), link=manifest["link"]["kind"],
         frames={port.name: port.beats for port in (*plan.inputs, *plan.outputs)}, queues=queues,
-        layers=len(plan.stations) if plan.layer_counters else 0,
+        layers=len(plan.stations) if plan.layer_counters else 0, batch=plan.batch,
     )  # fmt: skip
     pads = top.core.pads
     verilog = to_verilog(top, name="board_core" if pads else "board_top", ports=ports)

@@ -60,6 +60,7 @@ def make_manifest(
             }
             for station in plan.stations
         ],
+        **({"batch": plan.batch} if plan.batch > 1 else {}),
         "cycles_per_inference": plan.interval,
         "latency_cycles": plan.latency,
         "link": {**link, "counted_layers": len(plan.stations)} if plan.layer_counters else link,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,17 @@ from nnef_hw.ir import Graph
 
 __all__ = ["SharedArray"]
 
+MOST_BATCH = 64
+"""Frames of a batch: the board counts up to 255 that are inside."""
+
+
+def _ends(plan: EnginePlan, frames: int) -> Sequence[int]:
+    """Return when so many frames end, and those that fill up their last batch."""
+    store = plan.design.store
+    if store is None or store.repeats:
+        frames = min(frames, SIMULATED * plan.batch)
+    return simulate_frames(plan.design, frames).last_outputs
+
 
 class SharedArray(Architecture[EnginePlan]):
     """Layers run one after the other on one array; docs/engine.md."""
@@ -44,13 +55,18 @@ class SharedArray(Architecture[EnginePlan]):
         clock_mhz: float | None = None,
         target_fps: float | None = None,
         layer_counters: bool = False,
+        batch: int = 1,
     ) -> EnginePlan:
+        if not 1 <= batch <= MOST_BATCH:
+            raise UsageError(f"--batch must be 1 to {MOST_BATCH}, not {batch}")
         if layer_counters:
             raise UsageError(
                 "--layer-counters count layers that have hardware of their own",
                 remedy="omit them: the layers of an engine take the cycles of the report in turn",
             )
-        return schedule_engine(graph, target, clock_mhz=clock_mhz, target_fps=target_fps)
+        return schedule_engine(
+            graph, target, clock_mhz=clock_mhz, target_fps=target_fps, batch=batch
+        )
 
     def decisive(
         self, target: Target, clock_mhz: float, target_fps: float | None
@@ -107,14 +123,13 @@ class SharedArray(Architecture[EnginePlan]):
         return EngineAccelerator(plan, restartable=restartable)
 
     def predict_interval(self, plan: EnginePlan, frames: int) -> int | None:
-        return self.predict_spacing(plan, frames) if frames > 1 else None
+        ends = _ends(plan, frames)
+        frames = min(plan.batch, len(ends) - 1)
+        return -(-(ends[-1] - ends[-1 - frames]) // frames) if frames else None
 
     def predict_spacing(self, plan: EnginePlan, frames: int) -> int:
-        store = plan.design.store
-        if store is None or store.repeats:
-            frames = min(frames, SIMULATED)
-        ends = simulate_frames(plan.design, frames).last_outputs
-        return ends[-1] - ends[-2]
+        ends = _ends(plan, max(frames, 2 * plan.batch))
+        return ends[-1] - ends[-1 - plan.batch]
 
     def predict_work(self, plan: EnginePlan, begin: int, end: int, frames: int) -> tuple[Work, ...]:
         """Return what every station does in that many intervals, each of which is like the next."""

@@ -29,7 +29,7 @@ KEPT = (
 )  # fmt: skip
 """What an engine has, besides its fields, that follows from the weights it was made for."""
 SIMULATED = 4
-"""Frames, or batches, whose ends tell the interval: with the third one the engine waits as it always will."""
+"""Frames, or batches, whose ends tell the interval: from the third on waits are as ever."""
 
 
 def _description(node: Node, graph: Graph, others: str) -> str:
@@ -48,6 +48,7 @@ class LayerStation:
     layer: Layer
     size: Shape
     span: Span
+    batch: int
 
     @property
     def name(self) -> str:
@@ -70,8 +71,8 @@ class LayerStation:
 
     @property
     def cycles(self) -> int:
-        """Cycles per frame."""
-        return self.span.cycles
+        """Cycles per frame: of a batch the mean, rounded up."""
+        return -(-self.span.cycles // self.batch)
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ class EnginePlan:
     def stations(self) -> tuple[LayerStation | TailStation, ...]:
         """Layers, and what stands behind the engine."""
         found: list[LayerStation | TailStation] = [
-            LayerStation(layer, self.design.shape, span)
+            LayerStation(layer, self.design.shape, span, self.batch)
             for layer, span in zip(self.design.layers, self.layer_spans, strict=True)
         ]
         times = self._times
@@ -261,8 +262,14 @@ class EnginePlan:
 
     @property
     def work(self) -> tuple[tuple[int, int], ...]:
-        """Cycles per frame in which each station takes words, and in which it has to wait."""
-        found = [(span.busy, span.cycles - span.busy) for span in self.layer_spans]
+        """Cycles per frame in which each station takes words, and in which it has to wait.
+
+        Of batches the means, rounded down.
+        """
+        found = [
+            (span.busy // self.batch, (span.cycles - span.busy) // self.batch)
+            for span in self.layer_spans
+        ]
         sinks = self.design.network.sinks
         return (*found, *((sink.codes, 0) for sink in sinks if sink.tail is not None))
 

@@ -33,7 +33,7 @@ class Transfer(NamedTuple):
 
     port: int
     first: int
-    count: int
+    frames: int
 
 
 @dataclass(frozen=True)

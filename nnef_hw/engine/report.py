@@ -48,10 +48,14 @@ def report_plan(plan: EnginePlan, graph: Graph, target: Target) -> dict[str, Any
 
 
 def _memory(plan: EnginePlan) -> dict[str, Any] | None:
-    """Return what comes from a memory beside the FPGA per frame, and what the engine waits for."""
+    """Return what comes from a memory beside the FPGA per frame, and what the engine waits for.
+
+    Of batches the means, rounded up.
+    """
     for stored in plan.images:
-        stalled = sum(span.stalled for span in plan.spans)
-        return {"kind": stored.kind, "read": stored.read, "bytes": 2 * plan.design.frame_words,
+        stalled = -(-sum(span.stalled for span in plan.spans) // plan.batch)
+        moved = -(-2 * plan.design.frame_words // plan.batch)
+        return {"kind": stored.kind, "read": stored.read, "bytes": moved,
                 "resident_bytes": 2 * plan.design.fill_words, "address": stored.address,
                 "stall_cycles": stalled,
                 "bytes_per_cycle": _bytes_per_cycle(stored.part)}  # fmt: skip
@@ -106,14 +110,18 @@ def _layer(plan: EnginePlan, graph: Graph, station: LayerStation | TailStation) 
         used = station.tail.part.resources(plan.design.device)
         return row | {"dsp": used.dsp, "bram": used.bram, "lut": used.lut}
     layer, span = station.layer, station.span
+
+    def per_frame(count: int) -> int:
+        return -(-count // plan.batch)
+
     return row | {
         "kind": layer.label, "kernel": list(layer.kernel), "parameters": layer.parameters,
         "macs": layer.macs, "multipliers": plan.multipliers,
-        "in_dsp": plan.multipliers * plan.design.engine.in_dsp, "busy_cycles": span.busy,
-        "waiting_cycles": span.cycles - span.busy,
-        "utilization": layer.macs / (span.cycles * plan.multipliers),
-        "weight_bytes": layer.weight_bytes, "stall_cycles": span.stalled,
-        "memory_bytes": plan.design.memory_bytes.get(layer.name, 0),
+        "in_dsp": plan.multipliers * plan.design.engine.in_dsp, "busy_cycles": per_frame(span.busy),
+        "waiting_cycles": station.cycles - per_frame(span.busy),
+        "utilization": plan.batch * layer.macs / (span.cycles * plan.multipliers),
+        "weight_bytes": layer.weight_bytes, "stall_cycles": per_frame(span.stalled),
+        "memory_bytes": per_frame(plan.design.memory_bytes.get(layer.name, 0)),
     }  # fmt: skip
 
 
@@ -132,7 +140,7 @@ def _boards(plan: EnginePlan, graph: Graph, target: Target) -> Iterator[dict[str
             "floor": None,
         }  # fmt: skip
         try:
-            best = plan if board is target else schedule_engine(graph, board)
+            best = plan if board is target else schedule_engine(graph, board, batch=plan.batch)
         except TargetError:
             yield row
             continue
@@ -143,20 +151,24 @@ def _boards(plan: EnginePlan, graph: Graph, target: Target) -> Iterator[dict[str
 
 
 def make_timeline(plan: EnginePlan) -> Timeline:
-    """Return what input, layers and tail do in a frame: each at its time, evenly within it."""
-    step = -(-plan.interval // MOST_STEPS)
+    """Return what input, layers and tail do in a frame: each at its time, evenly within it.
+
+    In a batch, if there are several frames in it.
+    """
+    interval = plan.batch_cycles
+    step = -(-interval // MOST_STEPS)
     start = plan.first_input
     sends = dict(zip(plan.design.network.sinks, plan.spans[-len(plan.outputs) :], strict=True))
     shown = list(plan.layer_spans)
     for station in plan.stations[len(shown) :]:
         assert isinstance(station, TailStation)
-        after = min(station.cycles, plan.interval)
+        after = min(station.cycles, interval)
         shown.append(Span(station.name, sends[station.sink].begin, after, after))
     inputs, blocks = (
-        tuple(_activity(span, start, plan.interval, step) for span in some)
+        tuple(_activity(span, start, interval, step) for span in some)
         for some in (plan.spans[: len(plan.inputs)], shown)
     )
-    return Timeline(interval=plan.interval, step=step, inputs=inputs, blocks=blocks)  # fmt: skip
+    return Timeline(interval=interval, step=step, inputs=inputs, blocks=blocks)
 
 
 def _activity(span: Span, start: int, interval: int, step: int) -> Activity:

@@ -31,9 +31,16 @@ LUT_SHARE = 0.95
 
 
 def schedule_engine(
-    graph: Graph, target: Target, *, clock_mhz: float | None = None, target_fps: float | None = None
+    graph: Graph,
+    target: Target,
+    *,
+    clock_mhz: float | None = None,
+    target_fps: float | None = None,
+    batch: int = 1,
 ) -> EnginePlan:
     """Choose the array with the fewest cycles, or the smallest one for a frame rate.
+
+    It computes ``batch`` frames together.
 
     Raises
     ------
@@ -43,7 +50,7 @@ def schedule_engine(
         If no array fits, or none is fast enough.
     """
     network = lower(graph, target.device)
-    plans = list(_plans(network, target, clock_mhz))
+    plans = list(_plans(network, target, clock_mhz, batch))
     fitting = [plan for plan in plans if not list(_short(plan.resources, target.device))]
     if not fitting:
         raise _misfit(plans, target)
@@ -76,12 +83,15 @@ def _comfortable(fitting: list[EnginePlan], device: Device) -> list[EnginePlan]:
     return found if is_near else fitting
 
 
-def _plans(network: Network, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:
+def _plans(
+    network: Network, target: Target, clock_mhz: float | None, batch: int = 1
+) -> Iterator[EnginePlan]:
     """Yield engines of every size: all in block RAM, or from a memory."""
     for size in chain.from_iterable(_shapes(network, size, target.device) for size in SIZES):
-        yield EnginePlan.of(Design(network, size, target.device), target, clock_mhz)
+        alone = Design(network, size, target.device, batch=batch)
+        yield EnginePlan.of(alone, target, clock_mhz)
         for store in stores(target, clock_mhz or target.clock_mhz):
-            plans = list(_rings(Design(network, size, target.device, 0, store), target, clock_mhz))
+            plans = list(_rings(replace(alone, store=store), target, clock_mhz))
             fitting = [plan for plan in plans if not list(_short(plan.resources, target.device))]
             # Of those that do not fit, the one that lacks least.
             yield from fitting or plans[-1:]
@@ -171,7 +181,8 @@ def _misfit(plans: list[EnginePlan], target: Target) -> TargetError:
         kept.append(f"{sum(layer.weight_bytes for layer in design.layers):,} bytes of weights")
     if not design.engine.single_port:
         size, layer = design.peak
-        kept.append(f"{size:,} bytes of codes, as layer {layer!r} runs,")
+        frames = f" of {design.batch} frames" if design.batch > 1 else ""
+        kept.append(f"{size:,} bytes of codes{frames}, as layer {layer!r} runs,")
     why = f"; {' and '.join(kept)} are kept in block RAM" if kept else ""
     banks = target.device.spram * SPRAM_SHAPE[0] * SPRAM_SHAPE[1] // 8
     if banks and not design.engine.single_port:

@@ -186,8 +186,9 @@ def _results(report: Mapping[str, Any]) -> Iterator[tuple[str, Parts]]:
         has_states = any(layer["op"] == "update" for layer in report["layers"])
         waits = "waits for states" if has_states else "waits"
         limit += f" at {units.count(cycles)} and {waits}"
+    batch = f" in batches of {report['batch']}" if report["batch"] > 1 else ""
     yield "interval", [
-        ("bold", f"{units.count(report['cycles_per_inference'])} cycles"), ("", limit)
+        ("bold", f"{units.count(report['cycles_per_inference'])} cycles"), ("", batch + limit)
     ]  # fmt: skip
 
     if report.get("stream"):

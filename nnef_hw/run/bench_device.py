@@ -73,21 +73,21 @@ def bench_device(
             remedy="flash the build again; if that does not help please report this",
         )
     predicted = folder.architecture.predict_spacing(plan, frames)
+    of = "inference" if plan.batch == 1 else f"batch of {plan.batch}"
     if counters.interval != predicted:
         raise CheckError(
-            f"the board takes {counters.interval} cycles per inference, "
-            f"not the predicted {predicted}",
+            f"the board takes {counters.interval} cycles per {of}, not the predicted {predicted}",
             remedy="please report this with the model: the schedule's timing model is wrong",
         )
     return {
         "board": plan.board,
         "simulated": port == "sim",
         "frames": frames,
-        "cycles_per_inference": counters.interval,
-        "predicted_cycles_per_inference": predicted,
+        "cycles_per_inference": -(-counters.interval // plan.batch),
+        "predicted_cycles_per_inference": -(-predicted // plan.batch),
         "latency_cycles": counters.latency,
         "predicted_latency_cycles": plan.latency,
-        "inferences_per_second": clock / counters.interval,
+        "inferences_per_second": plan.batch * clock / counters.interval,
         "predicted_inferences_per_second": plan.clock_mhz * 1e6 / plan.interval,
         "link_inferences_per_second": link_frames / seconds,
         "damaged_packets": damaged,

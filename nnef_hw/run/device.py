@@ -32,7 +32,7 @@ from nnef_hw.manifest import (
 )
 from nnef_hw.run.link import Counters, Host, Identity, LayerCounts, LinkError, Timing, Transport
 from nnef_hw.run.serial_port import SerialTransport
-from nnef_hw.run.streams import from_stream, to_stream
+from nnef_hw.run.streams import fill_batch, from_stream, to_stream
 from nnef_hw.stream_rows import StreamRows
 
 __all__ = ["Device", "open_device"]
@@ -209,9 +209,10 @@ class Device:
         return results
 
     def _exchange(self, codes: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.int64]]:
-        """Send frames and receive their results."""
+        """Send frames, with what fills up the last batch, and receive their results."""
+        batch, count = self.manifest.batch, len(codes[self.manifest.inputs[0].name])
         tensors = [
-            to_stream(codes[source.name], source).astype(source.dtype)
+            to_stream(fill_batch(codes[source.name], batch), source).astype(source.dtype)
             for source in self.manifest.inputs
         ]
         frames = [
@@ -222,7 +223,9 @@ class Device:
         results = list(
             self._track(self.host.infer(frames, int(ends[-1])), len(frames), self.manifest.board)
         )
-        parts = np.split(np.stack([np.frombuffer(result, np.uint8) for result in results]), ends, 1)
+        parts = np.split(
+            np.stack([np.frombuffer(result, np.uint8) for result in results[:count]]), ends, 1
+        )
         return {
             sink.name: from_stream(np.ascontiguousarray(part).view(sink.dtype), sink, sink.shape)
             for sink, part in zip(sinks, parts[:-1], strict=True)
@@ -242,12 +245,13 @@ class Device:
     def replay(self, frames: int) -> Counters:
         """Let the board feed itself frames without a pause; return its counters.
 
-        ``interval`` then is the core's cycles per inference, which the link would hide.
+        ``interval`` then is the core's cycles per inference, which the link would hide; or per
+        batch.
 
         Parameters
         ----------
         frames
-            Number of frames, 2 to 65535.
+            Number of frames, 2 to 65535; they are rounded up to whole batches, two or more.
 
         Raises
         ------
@@ -258,8 +262,10 @@ class Device:
         """
         if not 2 <= frames <= MAX_REPLAY:
             raise ValueError(f"frames must be 2 to {MAX_REPLAY}, not {frames}")
+        batch = self.manifest.batch
+        batches = max(-(-frames // batch), min(batch, 2))
         self.host.abort()
-        self.host.replay(frames)
+        self.host.replay(min(batches, MAX_REPLAY // batch) * batch)
         self.host.wait_for_replay()
         return self.host.counters()
 

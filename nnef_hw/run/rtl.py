@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from nnef_hw.architecture import Plan, Port
 from nnef_hw.ir import Graph
 from nnef_hw.reference import Sequences, check_inputs
-from nnef_hw.run.streams import from_stream, to_stream
+from nnef_hw.run.streams import fill_batch, from_stream, to_stream
 from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.frames import pack_frames, unpack_frames
 from nnef_hw.streaming.steady import cycles_per_frame
@@ -80,7 +80,7 @@ def run_rtl(
     """Simulate a batch of input codes [N, ...], back to back.
 
     Those of a network with states are sequences [N, T, ...], or one [T, ...]; it is reset between
-    them.
+    them. Of a design that takes batches, the last one is filled up with frames of 0.
 
     ``top`` is the module; ``stall`` is the probability per cycle that the source idles and that the
     sink is not ready. After the deadline, a time of ``time.perf_counter``, no frame begins but the
@@ -97,9 +97,11 @@ def run_rtl(
     if graph.is_sequential:
         sequences = Sequences.of(graph, check_inputs(graph, codes))
         codes = {name: x.reshape(-1, *x.shape[2:]) for name, x in sequences.inputs.items()}
+    given = len(codes[graph.inputs[0]])
+    codes = {name: fill_batch(x, plan.batch) for name, x in codes.items()}
     frames = len(codes[graph.inputs[0]])
     # What is simulated whole, and how many frames that is.
-    units, steps = sequences.extents if sequences else (frames, 1)
+    units, steps = sequences.extents if sequences else (frames // plan.batch, 1)
     runner = FastRunner(
         verilog,
         top,
@@ -110,7 +112,8 @@ def run_rtl(
     limit: dict[str, Any] = {}
     if deadline is not None:
         seconds = max(deadline - time.perf_counter(), 0.0)
-        limit = {"seconds": seconds, "least_frames": min(least_frames, units), "frames": units}
+        least = min(-(-least_frames // plan.batch), units)
+        limit = {"seconds": seconds, "least_frames": least, "frames": units}
     if sequences:
         limit["sequences"] = units
     result = runner.run_streams(
@@ -123,7 +126,7 @@ def run_rtl(
         beats = unpack_frames(
             result.payloads[port.name], port.lanes, port.bits, signed=port.signed, beats=port.beats
         )
-        outputs[name] = from_stream(beats, port, graph.tensor(name).shape)
+        outputs[name] = from_stream(beats, port, graph.tensor(name).shape)[:given]
         if sequences and not sequences.is_lone:
             x = outputs[name]
             outputs[name] = x.reshape(-1, steps, *x.shape[1:])
@@ -138,6 +141,6 @@ def run_rtl(
         latency=int(ends[0] - begin),
         cycles=int(result.cycles),
         cycles_per_second=float(result.cycles_per_second),
-        frames=len(ends),
+        frames=min(len(ends), given),
         steps=steps if sequences else None,
     )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.ir.batch import join_batch
 
-__all__ = ["Stream", "from_stream", "to_stream"]
+__all__ = ["Stream", "fill_batch", "from_stream", "to_stream"]
 
 
 class Stream(Protocol):
@@ -26,6 +26,13 @@ class Stream(Protocol):
     @property
     def beats(self) -> int:
         """Beats per frame."""
+
+
+def fill_batch(codes: NDArray[Any], batch: int) -> NDArray[Any]:
+    """Return codes [N, ...] with frames of 0 behind them, up to a multiple of a batch."""
+    codes = np.asarray(codes)
+    filling = np.zeros((-len(codes) % batch, *codes.shape[1:]), codes.dtype)
+    return np.concatenate([codes, filling]) if len(filling) else codes
 
 
 def to_stream(codes: NDArray[Any], port: Stream) -> NDArray[np.int64]:

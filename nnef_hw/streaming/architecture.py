@@ -6,7 +6,7 @@ from typing import Any
 
 from nnef_hw.architecture import Architecture, Timeline, Work
 from nnef_hw.devices import Target
-from nnef_hw.errors import NnefHwError
+from nnef_hw.errors import NnefHwError, UsageError
 from nnef_hw.ir import Graph
 from nnef_hw.streaming.activity import make_timeline, predict_work
 from nnef_hw.streaming.beats import predict_interval, predict_spacing
@@ -39,7 +39,13 @@ class Streaming(Architecture[Plan]):
         clock_mhz: float | None = None,
         target_fps: float | None = None,
         layer_counters: bool = False,
+        batch: int = 1,
     ) -> Plan:
+        if batch != 1:
+            raise UsageError(
+                "--batch is for layers that take turns: streaming has all weights on the chip",
+                remedy="omit it, or give --arch engine",
+            )
         return schedule(
             graph, target, clock_mhz=clock_mhz, target_fps=target_fps, layer_counters=layer_counters
         )

@@ -68,6 +68,8 @@ class Plan:
 
     images: ClassVar[tuple[StoredImage, ...]] = ()
     """What memories beside the FPGA hold for it: nothing."""
+    batch: ClassVar[int] = 1
+    """Frames that it has to take before it gives a result."""
     period: int = 1
     settling: int | None = 0
     arch: str = "streaming"

@@ -16,8 +16,8 @@ from nnef_hw.sim.pysim import run_streams
 def run_engine(rng):
     """Return ``run_engine(plan, graph, frames, stall)``: whether codes and cycles are as they must.
 
-    Random frames, or so many batches of them, run through the hardware in Amaranth's simulator; codes are compared with those of
-    the fixed reference, cycles (without stalls) with the plan's.
+    Random frames, or so many batches of them, run through the hardware in Amaranth's simulator;
+    codes are compared with those of the fixed reference, cycles (without stalls) with the plan's.
     """
 
     def run(plan, graph, frames=2, stall=0.0):

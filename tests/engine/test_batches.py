@@ -1,14 +1,26 @@
 """Batches: every layer runs for several frames, so that its weights are read once."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from engine_graphs import EngineNetwork, planned
 
 from nnef_hw.boards import find_board
+from nnef_hw.build.options import BuildOptions
+from nnef_hw.build.pipeline import build
 from nnef_hw.engine.architecture import SharedArray
-from nnef_hw.errors import NnefHwError
+from nnef_hw.engine.solver import schedule_engine
+from nnef_hw.errors import NnefHwError, TargetError, UsageError
+from nnef_hw.frontend import save
+from nnef_hw.manifest import read_manifest
+from nnef_hw.reference import quantize_inputs, run_fixed
+from nnef_hw.run.artifacts import BuildFolder
+from nnef_hw.run.bench_device import bench_device
+from nnef_hw.run.device import open_device
+from nnef_hw.run.simulate import simulate
+from nnef_hw.samples import load_samples
 from nnef_hw.testing import GraphBuilder
 
 ICEBREAKER = find_board("icebreaker")
@@ -18,10 +30,9 @@ def layers(rng, *sizes, end=None):
     """Return a network of linear layers."""
     builder = GraphBuilder("dense")
     x = builder.input("x", (1, sizes[0]))
-    for n, (inputs, outputs) in enumerate(zip(sizes, sizes[1:], strict=False)):
-        x = builder.op(
-            "linear", x, rng.normal(size=(outputs, inputs)), rng.normal(size=(1, outputs))
-        )
+    for n, (inputs, outputs) in enumerate(pairwise(sizes)):
+        weights, biases = rng.normal(size=(outputs, inputs)), rng.normal(size=(1, outputs))
+        x = builder.op("linear", x, weights, biases)
         if n < len(sizes) - 2:
             x = builder.op("relu", x)
     if end:
@@ -86,3 +97,78 @@ def test_a_plan_is_read_again(fix, rng):
     value = json.loads(plan.dumps())
     assert value["batch"] == 4
     assert SharedArray().read_plan(value, graph).dumps() == plan.dumps()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Return a build that takes batches of 4, its samples, and its report."""
+    folder, rng = tmp_path_factory.mktemp("batches"), np.random.default_rng(4)
+    save(layers(rng, 96, 160, 96, 40), folder / "dense.nnef.tgz")
+    np.savez(folder / "samples.npz", inputs=rng.normal(size=(10, 96)))
+    options = BuildOptions(
+        model=folder / "dense.nnef.tgz", board="icebreaker", out=folder / "out", arch="engine",
+        calibrate=folder / "samples.npz", bitstream=False, frames=6, batch=4,
+    )  # fmt: skip
+    return options.out, folder / "samples.npz", build(options)
+
+
+@pytest.mark.verilator
+def test_build(built):
+    """Weights from flash, once per batch; a batch that is not full is filled up."""
+    out, path, report = built
+    folder = BuildFolder.open(out)
+    alone = schedule_engine(folder.fixed, ICEBREAKER)
+    assert (report["batch"], read_manifest(out).batch) == (4, 4)
+    assert report["memory"]["bytes"] < 2 * alone.design.frame_words / 3
+    assert report["cycles_per_inference"] < alone.interval
+    assert report["simulation"]["bit_exact"]
+    assert report["simulation"]["frames"] == 6
+    for frames in (1, 4, 9):
+        row = simulate(folder, path, limit=frames)
+        assert (row["bit_exact"], row["frames"]) == (True, frames)
+        assert row["cycles_per_inference"] == row["predicted_cycles_per_inference"]
+        assert row["latency_cycles"] == folder.plan.latency
+
+
+@pytest.mark.verilator
+def test_a_board(built):
+    """A host fills up the last batch; the board counts the cycles of a batch."""
+    out, path, _ = built
+    fixed = BuildFolder.open(out).fixed
+    codes = quantize_inputs(fixed, load_samples(path, fixed)[:5].inputs)
+    with open_device(out, "sim") as device:
+        found = device.run_codes(codes)
+    [name] = fixed.outputs
+    assert (found[name] == run_fixed(fixed, codes)[name]).all()
+    row = bench_device(out, "sim", frames=7, link_frames=3)
+    assert row["cycles_per_inference"] == row["predicted_cycles_per_inference"]
+    assert row["cycles_per_inference"] == BuildFolder.open(out).plan.interval
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"arch": "engine", "batch": 65}, "--batch must be 1 to 64, not 65"),
+        ({"arch": "engine", "batch": 0}, "--batch must be positive, not 0"),
+        ({"arch": "streaming", "batch": 2}, "--batch is for layers that take turns"),
+    ],
+)
+def test_batches_that_make_no_sense(tmp_path, rng, options, message):
+    save(layers(rng, 12, 8), tmp_path / "dense.nnef.tgz")
+    np.savez(tmp_path / "samples.npz", inputs=rng.normal(size=(10, 12)))
+    wanted = BuildOptions(
+        model=tmp_path / "dense.nnef.tgz", board="icebreaker", out=tmp_path / "out",
+        calibrate=tmp_path / "samples.npz", bitstream=False, **options,
+    )  # fmt: skip
+    with pytest.raises(UsageError, match=message):
+        build(wanted)
+
+
+def test_batches_that_do_not_fit(fix, rng):
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 16, 32, 32))
+    builder.conv(builder.conv(x, rng.normal(size=(16, 16, 1, 1))), rng.normal(size=(16, 16, 1, 1)))
+    graph = fix(builder.build())
+    assert schedule_engine(graph, ICEBREAKER, batch=2).batch == 2
+    with pytest.raises(TargetError, match=r"bytes of codes of 8 frames, as layer"):
+        schedule_engine(graph, ICEBREAKER, batch=8)
