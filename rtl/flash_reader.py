@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw import parts
 from nnef_hw.parts.flash_reader import ID_BITS, PAD_CYCLES, WORD_BITS
 from nnef_hw.rtl.memory import TiledMemory
-from nnef_hw.rtl.stream import Fifo
+from nnef_hw.rtl.stream import Fifo, beat_layout
 
 __all__ = ["FlashReader"]
 
@@ -88,18 +88,14 @@ class FlashReader(wiring.Component):
         keep = self._pins(m, states, step, pulsed)
         shifted = self._shift(m, keep, pulsed)
 
-        m.submodules.queue = queue = Fifo(WORD_BITS, depth=part.depth)
+        # the first byte was shifted in first
+        word = Cat(shifted[8:16], shifted[:8])
         complete = last
         for stage in range(PAD_CYCLES + 2):
             later = Signal(name=f"complete{stage}")
             m.d.sync += later.eq(complete)
             complete = later
-        m.d.comb += [
-            queue.i.valid.eq(complete),
-            # the first byte was shifted in first
-            queue.i.payload.eq(Cat(shifted[8:16], shifted[:8])),
-        ]
-        wiring.connect(m, wiring.flipped(self.o), queue.o)
+        self._queue(m, complete, word)
 
         if part.any_chip:
             found = (shifted != 0) & (shifted != (1 << ID_BITS) - 1)
@@ -109,6 +105,24 @@ class FlashReader(wiring.Component):
             m.d.sync += [known.eq(found), self.error.eq(~found)]
         m.d.comb += self.id.eq(shifted)
         return m
+
+    def _queue(self, m, complete, word):
+        """Let complete words wait until they are taken."""
+        part = self.part
+        if part.queue is None:
+            m.submodules.queue = queue = Fifo(WORD_BITS, depth=part.depth)
+            m.d.comb += [queue.i.valid.eq(complete), queue.i.payload.eq(word)]
+            wiring.connect(m, wiring.flipped(self.o), queue.o)
+            return
+        shape = beat_layout(bits=WORD_BITS, signed=False, lanes=1)
+        m.submodules.queue = queue = part.queue.build(shape=shape)
+        m.d.comb += [
+            queue.i.valid.eq(complete),
+            queue.i.payload.data[0].eq(word),
+            self.o.valid.eq(queue.o.valid),
+            self.o.payload.eq(queue.o.payload.data[0]),
+            queue.o.ready.eq(self.o.ready),
+        ]
 
     def _words(self, m, at_wait, at_words, finished, at_last_wait):
         """Begin a word's pulses when the queue has room for it."""

@@ -26,7 +26,7 @@ from nnef_hw.engine.design import Design
 from nnef_hw.engine.layer import Shape
 from nnef_hw.engine.network import lower
 from nnef_hw.engine.plan import EnginePlan
-from nnef_hw.engine.residency import with_residents
+from nnef_hw.engine.residency import feeds
 from nnef_hw.engine.store import Store, stores
 from nnef_hw.frontend import load, save
 from nnef_hw.ir import Graph
@@ -55,6 +55,7 @@ def main() -> None:
     """Quantize, simulate, print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--frames", type=int, default=2, help="frames of each simulation")
+    parser.add_argument("--batch", type=int, default=1, help="frames of a batch, from memories")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench")
     parser.add_argument("names", nargs="*", help="only these networks")
     options = parser.parse_args()
@@ -77,7 +78,7 @@ def main() -> None:
         for board, clock_mhz, size in BOARDS:
             for store in stores(board, clock_mhz):
                 print(f"{name}, {board.name}, {store.command}...", flush=True)
-                plan = _from_memory(graph, board, size, store)
+                plan = _from_memory(graph, board, size, store, options.batch)
                 table.add_row(name, f"{board.name}, {size.rows} x {size.lanes}",
                               *_measure(plan, graph, frames))  # fmt: skip
     Console(width=160).print(table)
@@ -98,9 +99,18 @@ def _sized(graph: Graph, size: Shape) -> EnginePlan:
     return EnginePlan.of(Design(lower(graph, TARGET.device), size, TARGET.device), TARGET, None)
 
 
-def _from_memory(graph: Graph, board: Board, size: Shape, store: Store) -> EnginePlan:
-    design = Design(lower(graph, board.device), size, board.device, RING_WORDS, store)
-    return EnginePlan.of(with_residents(design), board, store.clock_mhz)
+def _from_memory(
+    graph: Graph, board: Board, size: Shape, store: Store, batch: int = 1
+) -> EnginePlan:
+    design = Design(lower(graph, board.device), size, board.device, RING_WORDS, store, batch=batch)
+
+    def planned(design: Design) -> EnginePlan:
+        return EnginePlan.of(design, board, store.clock_mhz)
+
+    def fits(design: Design) -> bool:
+        return planned(design).resources.bram <= board.device.bram
+
+    return min(map(planned, feeds(design, fits)), key=lambda plan: plan.interval)
 
 
 def _measure(plan: EnginePlan, graph: Graph, samples: Samples) -> list[str]:
@@ -113,7 +123,10 @@ def _measure(plan: EnginePlan, graph: Graph, samples: Samples) -> list[str]:
             path.write_text(image_text(stored))
             verilog, top = with_memories(verilog, plan, top, path)
             stalled = sum(span.stalled for span in plan.spans)
-            moved = [f"{2 * plan.design.frame_words:,}", f"{stalled:,}", stored.read]
+            moved = [
+                f"{2 * plan.design.frame_words // plan.batch:,}", f"{stalled // plan.batch:,}",
+                stored.read,
+            ]  # fmt: skip
         run = run_rtl(verilog, plan, graph, codes, top=top)
     expected = run_fixed(graph, codes)
     is_exact = all((run.codes[name] == found).all() for name, found in expected.items())

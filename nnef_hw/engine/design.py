@@ -30,7 +30,12 @@ class Design(Program):
         """What brings the program, if it comes as a stream from a memory of the board."""
         if self.store is None:
             return None
-        return self.store.reader(self.image_words, self.device, self.fill_words)
+        return self.store.reader(self.image_words, self.device, self.fill_words, self.queue_words)
+
+    @property
+    def beat_cycles(self) -> int:
+        """Cycles from a beat that the memory gives to the next one."""
+        return 1 if self.reader is None else self.reader.interval
 
     @cached_property
     def image_words(self) -> int:

@@ -311,6 +311,8 @@ class EnginePlan:
             return {}
         found = {**design.store.to_json(), "bytes": 2 * design.image_words,
                  "ring": design.ring_words}  # fmt: skip
+        if design.queue_words:
+            found["queue"] = design.queue_words
         return {"memory": found | ({"resident": list(design.resident)} if design.resident else {})}
 
     @property

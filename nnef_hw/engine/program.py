@@ -79,6 +79,9 @@ class Program:
         The engine that a bitstream has already; None to make one for this network.
     resident
         Instructions whose packets stay in the banks of codes, beside these.
+    queue_words
+        Words of the stream that may wait behind the memory that it comes from, in block RAM; 0: a
+        few in registers.
     batch
         Frames that are taken before the first one is computed: each layer runs for all of them.
     """
@@ -90,6 +93,7 @@ class Program:
     store: Store | None = None
     existing: Engine | None = None
     resident: tuple[int, ...] = ()
+    queue_words: int = 0
     batch: int = 1
 
     @property

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.timing import waits
 
-__all__ = ["with_residents"]
+__all__ = ["QUEUES", "feeds", "with_residents"]
+
+QUEUES = (1024, 512, 256)
+"""Words that may wait in block RAM behind the memory, while packets come that stay."""
 
 _ROUNDS = 12
 """How often a design is predicted anew at most."""
+
+
+def feeds(design: Design, fits: Callable[[Design], bool]) -> Iterator[Design]:
+    """Yield the design, the same with packets that stay, and with the deepest queue that fits.
+
+    What waits in the queue came while a packet did that stays: otherwise the memory stands still.
+
+    Parameters
+    ----------
+    fits
+        Whether a design has room for its block RAMs.
+    """
+    yield design
+    found = with_residents(design)
+    if found is design:
+        return
+    yield found
+    queued = (replace(design, queue_words=words) for words in QUEUES)
+    best = next((trial for trial in queued if fits(replace(trial, resident=found.resident))), None)
+    if best is not None and sum(waits(found)):
+        yield with_residents(best)
 
 
 def with_residents(design: Design) -> Design:
@@ -47,12 +71,19 @@ def _next(design: Design, chosen: tuple[int, ...], times: Sequence[int]) -> tupl
     for n in chosen:
         left[trial.resident_bank(n)] -= trial.resident_words(trial.instructions[n])
 
-    def saved(n: int) -> float:
-        return times[n] / trial.packet_words(trial.instructions[n])
-
     found: list[int] = []
-    waiting = [n for n in range(1, len(times)) if times[n] and n not in chosen]
-    for n in sorted(waiting, key=saved, reverse=True):
+
+    def saved(n: int) -> float:
+        alone = times[n] / trial.packet_words(trial.instructions[n])
+        kept = {*chosen, *found} if design.queue_words else set()
+        # The queue is full already: the memory stands still while this packet comes.
+        is_full = not kept.isdisjoint({n - 1, n + 1})
+        return alone * (1 - 1 / design.beat_cycles) if is_full else alone
+
+    waiting = {n for n in range(1, len(times)) if times[n] and n not in chosen}
+    while waiting:
+        n = max(waiting, key=lambda n: (saved(n), -n))
+        waiting.remove(n)
         bank, words = trial.resident_bank(n), trial.resident_words(trial.instructions[n])
         if words <= left[bank]:
             left[bank] -= words

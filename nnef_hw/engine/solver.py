@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 
 from nnef_hw.blockram import SPRAM_SHAPE
 from nnef_hw.devices import Device, Resources, Target
@@ -12,7 +12,7 @@ from nnef_hw.engine.design import Design
 from nnef_hw.engine.layer import Shape
 from nnef_hw.engine.network import Network, lower
 from nnef_hw.engine.plan import EnginePlan
-from nnef_hw.engine.residency import with_residents
+from nnef_hw.engine.residency import feeds
 from nnef_hw.engine.store import stores
 from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph
@@ -87,6 +87,10 @@ def _plans(
     network: Network, target: Target, clock_mhz: float | None, batch: int = 1
 ) -> Iterator[EnginePlan]:
     """Yield engines of every size: all in block RAM, or from a memory."""
+
+    def fits(design: Design) -> bool:
+        return EnginePlan.of(design, target, clock_mhz).resources.bram <= target.device.bram
+
     for size in chain.from_iterable(_shapes(network, size, target.device) for size in SIZES):
         alone = Design(network, size, target.device, batch=batch)
         yield EnginePlan.of(alone, target, clock_mhz)
@@ -96,8 +100,7 @@ def _plans(
             # Of those that do not fit, the one that lacks least.
             yield from fitting or plans[-1:]
             for plan in fitting:
-                design = with_residents(plan.design)
-                if design is not plan.design:
+                for design in islice(feeds(plan.design, fits), 1, None):
                     yield EnginePlan.of(design, target, clock_mhz)
 
 

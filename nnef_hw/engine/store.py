@@ -11,6 +11,7 @@ from nnef_hw.boards.board import Board, Memory, Sdram, SpiFlash
 from nnef_hw.devices import Device, Target
 from nnef_hw.memories import FLASH_CHIPS, SDRAM_CHIPS, FlashChip, FlashRead, SdramChip
 from nnef_hw.parts.engine import BEAT_BITS
+from nnef_hw.parts.fifo import FIFO_REGISTERS, BlockFifo
 from nnef_hw.parts.flash_reader import FlashReader
 from nnef_hw.parts.reader import Reader
 from nnef_hw.parts.sdram_reader import GRANULE, SdramReader
@@ -65,10 +66,11 @@ class Store(ABC):
         """What reads it, as a user may know it."""
 
     @abstractmethod
-    def reader(self, words: int, device: Device, once: int = 0) -> Reader:
+    def reader(self, words: int, device: Device, once: int = 0, queue_words: int = 0) -> Reader:
         """Return the reader of an image of so many words of 16 bits, on a device.
 
-        The first ``once`` of them come only once; 0 if not ``can_skip``.
+        The first ``once`` of them come only once; 0 if not ``can_skip``. ``queue_words`` more may
+        wait in block RAM, if that is not 0; only of ``can_skip``.
         """
 
     @abstractmethod
@@ -147,11 +149,16 @@ class FlashStore(Store):
     def command(self) -> str:
         return self.read.name
 
-    def reader(self, words: int, device: Device, once: int = 0) -> FlashReader:
-        del device
+    def reader(
+        self, words: int, device: Device, once: int = 0, queue_words: int = 0
+    ) -> FlashReader:
+        queue = None
+        if queue_words:
+            depth = queue_words + FIFO_REGISTERS
+            queue = BlockFifo(bits=BEAT_BITS, signed=False, frame=1, depth=depth, ram=device.ram)
         return FlashReader(
             chips=self.chips, any_chip=self.any_chip, read=self.read, clock_mhz=self.clock_mhz,
-            base=self.address, words=words, once=once,
+            base=self.address, words=words, once=once, queue=queue,
         )  # fmt: skip
 
     def fits(self, words: int) -> bool:
@@ -214,8 +221,11 @@ class SdramStore(Store):
     def command(self) -> str:
         return f"CAS latency {self.chip.cas_latency(self.clock_mhz)}"
 
-    def reader(self, words: int, device: Device, once: int = 0) -> SdramReader:
+    def reader(
+        self, words: int, device: Device, once: int = 0, queue_words: int = 0
+    ) -> SdramReader:
         assert not once
+        assert not queue_words
         return SdramReader(chip=self.chip, clock_mhz=self.clock_mhz, words=words, ram=device.ram)
 
     def fits(self, words: int) -> bool:

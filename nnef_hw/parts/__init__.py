@@ -17,7 +17,8 @@ from nnef_hw.parts.depthwise import DepthwiseArray
 from nnef_hw.parts.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
 from nnef_hw.parts.fast_array import FastArray, fast_offsets
 from nnef_hw.parts.fifo import BlockFifo
-from nnef_hw.parts.flash_reader import FlashReader, FlashWords
+from nnef_hw.parts.flash_reader import FlashReader
+from nnef_hw.parts.flash_words import FlashWords
 from nnef_hw.parts.interpolate import Interpolate
 from nnef_hw.parts.interpolated_table import InterpolatedTable
 from nnef_hw.parts.linebuffer import LineBuffer

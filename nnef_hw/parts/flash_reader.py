@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
 from nnef_hw.blockram import Tiling
-from nnef_hw.devices import Device
+from nnef_hw.devices import Device, Resources
 from nnef_hw.memories import FlashChip, FlashRead
+from nnef_hw.parts.fifo import BlockFifo
+from nnef_hw.parts.flash_words import FlashWords, QueuedFlashWords
 from nnef_hw.parts.part import counter_bits
 from nnef_hw.parts.reader import Reader
 
-__all__ = ["PAD_CYCLES", "FlashReader", "FlashWords", "PinState"]
+__all__ = ["PAD_CYCLES", "FlashReader", "PinState"]
 
 WORD_BITS = 16
 PAD_CYCLES = 2
@@ -78,6 +78,8 @@ class FlashReader(Reader):
         Its words.
     once
         How many of these, the first ones, only the first read after a reset brings.
+    queue
+        Where words wait in block RAM; None: in a few registers.
 
     Raises
     ------
@@ -96,6 +98,7 @@ class FlashReader(Reader):
     base: int
     any_chip: bool = False
     once: int = 0
+    queue: BlockFifo | None = None
 
     def __post_init__(self) -> None:
         if not self.chips:
@@ -125,8 +128,20 @@ class FlashReader(Reader):
 
     @property
     def depth(self) -> int:
-        """Words of the queue behind it: as few as never stop a consumer that takes them at once."""
+        """Words of the queue behind it: as few as never stop a consumer that takes them at once.
+
+        Those in block RAM are as many as it has room for.
+        """
+        return self._register_depth if self.queue is None else self.queue.depth
+
+    @property
+    def _register_depth(self) -> int:
         return max(2, math.ceil((self.word_cycles + OFFER_CYCLES) / self.word_cycles))
+
+    @property
+    def offer_cycles(self) -> int:
+        """Cycles from the last pulse of a word to its offer."""
+        return OFFER_CYCLES if self.queue is None else OFFER_CYCLES + self.queue.latency - 1
 
     @property
     def interval(self) -> int:
@@ -215,7 +230,7 @@ class FlashReader(Reader):
     @property
     def first_word_cycles(self) -> int:
         """Cycles from ``start`` to the first word's ``valid``."""
-        return 1 + len(self.command) + self.word_cycles - 1 + OFFER_CYCLES
+        return 1 + len(self.command) + self.word_cycles - 1 + self.offer_cycles
 
     @property
     def bytes_per_second(self) -> float:
@@ -228,18 +243,23 @@ class FlashReader(Reader):
 
     def words_from(self) -> FlashWords:
         """Return the prediction, from the first cycle after a reset on."""
-        return FlashWords(self)
+        return FlashWords(self) if self.queue is None else QueuedFlashWords(self)
+
+    def resources(self, device: Device) -> Resources:
+        """Estimate it, with a queue in block RAM."""
+        found = super().resources(device)
+        return found if self.queue is None else found + self.queue.resources(device)
 
     @property
     def features(self) -> Mapping[str, float]:
         return {
-            "queue bits": self.depth * WORD_BITS,
+            "queue bits": self._register_depth * WORD_BITS,
             "word bits": counter_bits(self.words + 1),
         }
 
     def flip_flops(self, device: Device) -> int:
         del device
-        queue = self.depth * (WORD_BITS + 1)
+        queue = self._register_depth * (WORD_BITS + 1)
         counters = counter_bits(len(self.program)) + counter_bits(self.words + 1)
         return queue + counters + counter_bits(self.word_cycles) + ID_BITS + 20
 
@@ -250,97 +270,3 @@ def _send(value: int, bits: int) -> list[PinState]:
         PinState(select=1, sck=PULSE, dq=0b1100 | value >> bit & 1, drive=SINGLE)
         for bit in range(bits - 1, -1, -1)
     ]
-
-
-class FlashWords:
-    """When the words of a :class:`FlashReader` come: a consumer's cycles in, the reader's out.
-
-    Word k's pulses begin in ``s[k] = max(s[k-1] + word_cycles, x[k-depth] + 1)``, where x are the
-    cycles in which words were taken; it is offered in ``max(s[k] + word_cycles + 4, x[k-1] + 1)``.
-    Cycles count from the first one after a reset.
-
-    Attributes
-    ----------
-    idle : int
-        First cycle in which ``start`` is heeded.
-    offered : int
-        Cycle in which the next word's ``valid`` rises.
-    left : int
-        Words of the read that have not been taken.
-    """
-
-    def __init__(self, reader: FlashReader) -> None:
-        self._reader = reader
-        self._taken: deque[int] = deque([-1] * reader.depth, maxlen=reader.depth)
-        self._pulses = 0
-        self._once = reader.once
-        self.left = 0
-        self.idle = len(reader.startup)
-        self.offered = -1
-
-    def begin(self, wanted: int) -> int:
-        """Give ``start`` in this cycle, or in the first later one in which it is heeded.
-
-        Raises
-        ------
-        ValueError
-            If words of the last read have not been taken.
-        """
-        if self.left:
-            raise ValueError(f"{self.left} words of the last read were not taken yet")
-        cycle = max(wanted, self.idle)
-        self.left = self._reader.words - self._reader.once + self._once
-        self._once = 0
-        self._pulses = cycle + 1 + len(self._reader.command) - self._reader.word_cycles
-        self._next()
-        return cycle
-
-    def take(self, wanted: int) -> int:
-        """Take the next word in this cycle, or when it comes; return the cycle.
-
-        Raises
-        ------
-        ValueError
-            If all words have been taken.
-        """
-        if not self.left:
-            raise ValueError("no word is left: begin a read first")
-        cycle = max(wanted, self.offered)
-        self._taken.append(cycle)
-        self.left -= 1
-        if self.left:
-            self._next()
-        else:
-            self.idle = self._pulses + self._reader.word_cycles + len(self._reader.ending) + 1
-        return cycle
-
-    def take_all(self, count: int, wanted: int) -> int:
-        """Take so many words as they come, none before a cycle; return the cycle of the last one.
-
-        Raises
-        ------
-        ValueError
-            If there are not so many.
-        """
-        period, last = self._reader.word_cycles, -1
-        while count:
-            taken = [*self._taken, self.offered]
-            spacings = {after - before for before, after in pairwise(taken)}
-            # Once a queue's words have come evenly, all others do, but for the end of the read.
-            steady = min(count, self.left - 1)
-            if self.offered >= wanted and spacings == {period} and steady > 0:
-                passed = steady * period
-                self._taken = deque([x + passed for x in self._taken], self._taken.maxlen)
-                self._pulses += passed
-                self.offered += passed
-                self.left -= steady
-                last, count = self._taken[-1], count - steady
-            else:
-                last, count = self.take(wanted), count - 1
-        return last
-
-    def _next(self) -> None:
-        """Go on with the next word."""
-        word = self._reader.word_cycles
-        self._pulses = max(self._pulses + word, self._taken[0] + 1)
-        self.offered = max(self._pulses + word - 1 + OFFER_CYCLES, self._taken[-1] + 1)

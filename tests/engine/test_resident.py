@@ -1,5 +1,6 @@
 """Packets of the program that stay in the memory of codes: their beats come from there."""
 
+import json
 from itertools import pairwise
 
 import numpy as np
@@ -7,11 +8,12 @@ import pytest
 from engine_graphs import EngineNetwork
 
 from nnef_hw.boards import find_board
+from nnef_hw.engine.architecture import SharedArray
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.layer import Shape
 from nnef_hw.engine.network import lower
 from nnef_hw.engine.plan import EnginePlan
-from nnef_hw.engine.residency import with_residents
+from nnef_hw.engine.residency import feeds, with_residents
 from nnef_hw.engine.store import stores
 from nnef_hw.engine.timing import waits
 from nnef_hw.errors import NnefHwError
@@ -86,6 +88,34 @@ def test_packets_that_save_most_waiting_stay(fix, rng):
     sizes = [design.resident_words(design.instructions[n]) for n in design.resident]
     assert sum(sizes) <= sum(design.free_words)
     assert design.reader.once == design.fill_words > 0
+
+
+def test_a_queue_fills_while_packets_come_from_the_chip(fix, rng):
+    """The deepest one that has room; packets that stay are then not neighbours if that can be."""
+    graph = fix(layers(rng, 2, 8, 192, 320, 256))
+    [store, *_] = stores(BOARD, 24.0)
+    design = Design(lower(graph, BOARD.device), Shape(4, 4), BOARD.device, 256, store)
+    asked = []
+
+    def fits(trial):
+        asked.append(trial.queue_words)
+        return trial.queue_words <= 512
+
+    alone, kept, queued = feeds(design, fits)
+    assert asked == [1024, 512]
+    assert (alone, kept.queue_words, queued.queue_words) == (design, 0, 512)
+    plans = [EnginePlan.of(x, BOARD, 24.0) for x in (alone, kept, queued)]
+    intervals = [plan.interval for plan in plans]
+    assert intervals == sorted(set(intervals), reverse=True)
+    memory = [plan.resources.bram for plan in plans]
+    assert memory[2] == memory[1] + 2
+
+    def neighbours(trial):
+        return sum(n + 1 in trial.resident for n in trial.resident)
+
+    assert neighbours(queued) < neighbours(kept)
+    value = json.loads(plans[2].dumps())
+    assert SharedArray().read_plan(value, graph).dumps() == plans[2].dumps()
 
 
 def test_reads_that_leave_out_what_comes_once():

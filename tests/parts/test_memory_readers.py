@@ -6,13 +6,15 @@ from itertools import groupby
 import pytest
 
 from nnef_hw import parts
-from nnef_hw.memories.flash import QUAD_IO, W25Q64JV
+from nnef_hw.memories.flash import QUAD_IO, QUAD_IO_DDR, W25Q64JV
 from nnef_hw.memories.sdram import SDRAM_256_MBIT
 from nnef_hw.parts.timing import Kernel
 from nnef_hw.streaming import find_board
 
 DEVICE = find_board("ulx3s_85f").device
 FLASH = parts.FlashReader(chips=(W25Q64JV,), read=QUAD_IO, clock_mhz=36.0, base=0, words=16)
+QUEUE = parts.BlockFifo(bits=16, signed=False, frame=1, depth=66, ram=DEVICE.ram)
+QUEUED = replace(FLASH, words=301, once=40, queue=QUEUE)
 SDRAM = parts.SdramReader(chip=SDRAM_256_MBIT, clock_mhz=90.0, words=1037, ram=DEVICE.ram)
 
 
@@ -54,6 +56,22 @@ def test_words_are_taken_before_the_next_read(part):
         times.take(0)
     with pytest.raises(ValueError, match="no word is left"):
         times.take(0)
+
+
+@pytest.mark.parametrize("part", [FLASH, QUEUED, replace(QUEUED, read=QUAD_IO_DDR)])
+def test_words_of_flash_are_taken_many_at_a_time(part, rng):
+    """In the same cycles as one by one, whatever the consumer waits for."""
+    alone, together = part.words_from(), part.words_from()
+    cycle = 0
+    for _ in range(6):
+        assert alone.begin(cycle) == together.begin(cycle)
+        while together.left:
+            count = min(int(rng.integers(1, 150)), together.left)
+            wanted = cycle + int(rng.choice([0, 1, 5, 90, 700]))
+            for _ in range(count):
+                cycle = alone.take(wanted)
+            assert together.take_all(count, wanted) == cycle
+            assert (alone.offered, alone.left) == (together.offered, together.left)
 
 
 @pytest.mark.parametrize("clock_mhz", [12.0, 50.0, 104.0])

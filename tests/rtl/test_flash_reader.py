@@ -20,6 +20,9 @@ from nnef_hw.streaming import find_board
 FLASH = find_flash(0xEF7018)
 OTHER = find_flash(0xEF4018)
 READER = parts.FlashReader(chips=(FLASH,), read=QUAD_IO, clock_mhz=24.0, base=0x120, words=9)
+QUEUE = parts.BlockFifo(
+    bits=16, signed=False, frame=1, depth=18, ram=find_board("icebreaker").device.ram
+)
 CASES = {
     "one line, any chip": replace(READER, any_chip=True, read=READ),
     "one line, fast": replace(READER, read=FAST_READ),
@@ -27,6 +30,10 @@ CASES = {
     "four lines": READER,
     "both edges": replace(READER, read=QUAD_IO_DDR),
     "some words once": replace(READER, once=4),
+    "a queue in block RAM": replace(READER, queue=QUEUE, words=30),
+    "a queue, both edges, some words once": replace(
+        READER, queue=QUEUE, words=40, once=11, read=QUAD_IO_DDR
+    ),
 }
 BODY = """
     wire cs_n;
