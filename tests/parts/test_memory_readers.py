@@ -6,6 +6,7 @@ from itertools import groupby
 import pytest
 
 from nnef_hw import parts
+from nnef_hw.memories import find_flash
 from nnef_hw.memories.flash import QUAD_IO, QUAD_IO_DDR, W25Q64JV
 from nnef_hw.memories.sdram import SDRAM_256_MBIT
 from nnef_hw.parts.timing import Kernel
@@ -15,6 +16,7 @@ DEVICE = find_board("ulx3s_85f").device
 FLASH = parts.FlashReader(chips=(W25Q64JV,), read=QUAD_IO, clock_mhz=36.0, base=0, words=16)
 QUEUE = parts.BlockFifo(bits=16, signed=False, frame=1, depth=66, ram=DEVICE.ram)
 QUEUED = replace(FLASH, words=301, once=40, queue=QUEUE)
+BOTH_EDGES = replace(QUEUED, chips=(find_flash(0xEF7018),), read=QUAD_IO_DDR)
 SDRAM = parts.SdramReader(chip=SDRAM_256_MBIT, clock_mhz=90.0, words=1037, ram=DEVICE.ram)
 
 
@@ -58,7 +60,7 @@ def test_words_are_taken_before_the_next_read(part):
         times.take(0)
 
 
-@pytest.mark.parametrize("part", [FLASH, QUEUED, replace(QUEUED, read=QUAD_IO_DDR)])
+@pytest.mark.parametrize("part", [FLASH, QUEUED, BOTH_EDGES])
 def test_words_of_flash_are_taken_many_at_a_time(part, rng):
     """In the same cycles as one by one, whatever the consumer waits for."""
     alone, together = part.words_from(), part.words_from()
@@ -71,7 +73,8 @@ def test_words_of_flash_are_taken_many_at_a_time(part, rng):
             for _ in range(count):
                 cycle = alone.take(wanted)
             assert together.take_all(count, wanted) == cycle
-            assert (alone.offered, alone.left) == (together.offered, together.left)
+            assert alone.left == together.left
+            assert alone.offered == together.offered or not together.left
 
 
 @pytest.mark.parametrize("clock_mhz", [12.0, 50.0, 104.0])
