@@ -34,7 +34,7 @@ def feeds(design: Design, fits: Callable[[Design], bool]) -> Iterator[Design]:
     yield found
     queued = (replace(design, queue_words=words) for words in QUEUES)
     best = next((trial for trial in queued if fits(replace(trial, resident=found.resident))), None)
-    if best is not None and sum(waits(found)):
+    if best is not None and any(waits(found)):
         yield with_residents(best)
 
 

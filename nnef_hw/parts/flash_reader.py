@@ -245,9 +245,9 @@ class FlashReader(Reader):
         """Return the prediction, from the first cycle after a reset on."""
         return FlashWords(self) if self.queue is None else QueuedFlashWords(self)
 
-    def resources(self, device: Device) -> Resources:
+    def _estimate(self, device: Device) -> Resources:
         """Estimate it, with a queue in block RAM."""
-        found = super().resources(device)
+        found = super()._estimate(device)
         return found if self.queue is None else found + self.queue.resources(device)
 
     @property
