@@ -72,22 +72,27 @@ def _next(design: Design, chosen: tuple[int, ...], times: Sequence[int]) -> tupl
         left[trial.resident_bank(n)] -= trial.resident_words(trial.instructions[n])
 
     found: list[int] = []
+    kept = set(chosen) if design.queue_words else set()
+    waiting = {
+        n: times[n] / trial.packet_words(trial.instructions[n])
+        for n in range(1, len(times))
+        if times[n] and n not in chosen
+    }
 
     def saved(n: int) -> float:
-        alone = times[n] / trial.packet_words(trial.instructions[n])
-        kept = {*chosen, *found} if design.queue_words else set()
-        # The queue is full already: the memory stands still while this packet comes.
-        is_full = not kept.isdisjoint({n - 1, n + 1})
-        return alone * (1 - 1 / design.beat_cycles) if is_full else alone
+        # With packets beside it that stay, the queue is full: the memory stands still for this one.
+        is_full = n - 1 in kept or n + 1 in kept
+        return waiting[n] * (1 - 1 / design.beat_cycles) if is_full else waiting[n]
 
-    waiting = {n for n in range(1, len(times)) if times[n] and n not in chosen}
     while waiting:
         n = max(waiting, key=lambda n: (saved(n), -n))
-        waiting.remove(n)
+        del waiting[n]
         bank, words = trial.resident_bank(n), trial.resident_words(trial.instructions[n])
         if words <= left[bank]:
             left[bank] -= words
             found.append(n)
+            if design.queue_words:
+                kept.add(n)
             if 2 * sum(times[x] for x in found) >= sum(times):
                 break
     return tuple(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 
 from nnef_hw.blockram import SPRAM_SHAPE
 from nnef_hw.devices import Device, Resources, Target
@@ -86,34 +86,34 @@ def _comfortable(fitting: list[EnginePlan], device: Device) -> list[EnginePlan]:
 def _plans(
     network: Network, target: Target, clock_mhz: float | None, batch: int = 1
 ) -> Iterator[EnginePlan]:
-    """Yield engines of every size: all in block RAM, or from a memory."""
+    """Yield engines of every size; where LUTs are short, with fewer rows that slide, too."""
+    most = target.device.lut * target.device.lut_share
+    for size in SIZES:
+        shape: Shape | None = size if network.fits(size.lanes) else None
+        while shape is not None:
+            design = Design(network, shape, target.device, batch=batch)
+            plans = list(_fed(design, target, clock_mhz))
+            yield from plans
+            rows = design.slide_rows
+            is_crowded = any(plan.resources.lut > most for plan in plans)
+            shape = shape._replace(sliding=rows - 1) if rows > 1 and is_crowded else None
+
+
+def _fed(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:
+    """Yield the ways to feed an engine: all in block RAM, or from a memory."""
 
     def fits(design: Design) -> bool:
         return EnginePlan.of(design, target, clock_mhz).resources.bram <= target.device.bram
 
-    for size in chain.from_iterable(_shapes(network, size, target.device) for size in SIZES):
-        alone = Design(network, size, target.device, batch=batch)
-        yield EnginePlan.of(alone, target, clock_mhz)
-        for store in stores(target, clock_mhz or target.clock_mhz):
-            plans = list(_rings(replace(alone, store=store), target, clock_mhz))
-            fitting = [plan for plan in plans if not list(_short(plan.resources, target.device))]
-            # Of those that do not fit, the one that lacks least.
-            yield from fitting or plans[-1:]
-            for plan in fitting:
-                for design in islice(feeds(plan.design, fits), 1, None):
-                    yield EnginePlan.of(design, target, clock_mhz)
-
-
-def _shapes(network: Network, size: Shape, device: Device) -> Iterator[Shape]:
-    """Yield a size with fewer and fewer rows between which sums move, if the network fits any."""
-    if not network.fits(size.lanes):
-        return
-    while True:
-        yield size
-        rows = Design(network, size, device).slide_rows
-        if rows == 1:
-            return
-        size = size._replace(sliding=rows - 1)
+    yield EnginePlan.of(design, target, clock_mhz)
+    for store in stores(target, clock_mhz or target.clock_mhz):
+        plans = list(_rings(replace(design, store=store), target, clock_mhz))
+        fitting = [plan for plan in plans if not list(_short(plan.resources, target.device))]
+        # Of those that do not fit, the one that lacks least.
+        yield from fitting or plans[-1:]
+        for plan in fitting:
+            for kept in islice(feeds(plan.design, fits), 1, None):
+                yield EnginePlan.of(kept, target, clock_mhz)
 
 
 def _rings(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:

@@ -385,7 +385,7 @@ class Engine:
         late = (self.parameters[name][0] for name in _LATE & self.parameters.keys())
         return self.levels + min(late, default=self.instruction_rows - self.levels)
 
-    @property
+    @cached_property
     def instruction_rows(self) -> int:
         """Rows of an instruction."""
         return self.levels + 1 + max(row for row, _ in self.parameters.values())
