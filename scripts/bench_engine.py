@@ -43,7 +43,7 @@ NETWORKS = (
 )  # fmt: skip
 SIZES = (Shape(4, 4), Shape(8, 8))
 TARGET = find_board("ulx3s_85f")
-RING_WORDS = 512
+RING_WORDS = (512, 256)
 # Board, clock, and the array that its multipliers make.
 BOARDS = (
     (find_board("icebreaker"), 36.0, Shape(4, 4)),
@@ -102,7 +102,10 @@ def _sized(graph: Graph, size: Shape) -> EnginePlan:
 def _from_memory(
     graph: Graph, board: Board, size: Shape, store: Store, batch: int = 1
 ) -> EnginePlan:
-    design = Design(lower(graph, board.device), size, board.device, RING_WORDS, store, batch=batch)
+    network = lower(graph, board.device)
+    designs = (
+        Design(network, size, board.device, words, store, batch=batch) for words in RING_WORDS
+    )
 
     def planned(design: Design) -> EnginePlan:
         return EnginePlan.of(design, board, store.clock_mhz)
@@ -110,7 +113,8 @@ def _from_memory(
     def fits(design: Design) -> bool:
         return planned(design).resources.bram <= board.device.bram
 
-    return min(map(planned, feeds(design, fits)), key=lambda plan: plan.interval)
+    plans = (planned(trial) for design in designs for trial in feeds(design, fits))
+    return min(plans, key=lambda plan: plan.interval)
 
 
 def _measure(plan: EnginePlan, graph: Graph, samples: Samples) -> list[str]:

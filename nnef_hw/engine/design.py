@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -97,12 +97,20 @@ class Design(Program):
             ends[bank] = max(ends[bank], end)
         return depth - ends[0], 2 * depth - ends[1]
 
-    def resident_bank(self, n: int) -> int:
-        """Return the bank in which the packet of an instruction may stay.
+    def resident_bank(self, n: int, left: Sequence[int]) -> int | None:
+        """Return the bank in which the packet of an instruction may stay; None if none has room.
 
-        That which the instruction before does not read: while this runs, the packet comes.
+        That which the instruction before does not read: while this runs, the packet comes. Of the
+        other one it comes only when that has ended.
+
+        Parameters
+        ----------
+        left
+            Words that are left in each.
         """
-        return 1 - self.instructions[n - 1].fields["bank"]
+        words = self.resident_words(self.instructions[n])
+        better = 1 - self.instructions[n - 1].fields["bank"]
+        return next((bank for bank in (better, 1 - better) if words <= left[bank]), None)
 
     @cached_property
     def resident_places(self) -> Mapping[int, int]:
@@ -111,11 +119,11 @@ class Design(Program):
         left = list(self.free_words) if self.resident else []
         found = {}
         for n in self.resident:
-            bank = self.resident_bank(n)
+            bank = self.resident_bank(n, left)
+            if bank is None:
+                raise ValueError(f"there is no room for the packet of instruction {n}")
             found[n] = (bank + 1) * depth - left[bank]
             left[bank] -= self.resident_words(self.instructions[n])
-            if left[bank] < 0:
-                raise ValueError(f"there is no room for the packet of instruction {n}")
         return found
 
     def packet_words(self, instruction: Instruction) -> int:

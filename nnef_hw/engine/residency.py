@@ -10,7 +10,7 @@ from nnef_hw.engine.timing import waits
 
 __all__ = ["QUEUES", "feeds", "with_residents"]
 
-QUEUES = (1024, 512, 256)
+QUEUES = (2048, 1024, 512, 256)
 """Words that may wait in block RAM behind the memory, while packets come that stay."""
 
 _ROUNDS = 12
@@ -68,9 +68,15 @@ def _next(design: Design, chosen: tuple[int, ...], times: Sequence[int]) -> tupl
     # Any packet: it tells where a design with residents has room.
     trial = replace(design, resident=chosen or (1,))
     left = list(trial.free_words)
-    for n in chosen:
-        left[trial.resident_bank(n)] -= trial.resident_words(trial.instructions[n])
 
+    def put(n: int) -> bool:
+        bank = trial.resident_bank(n, left)
+        if bank is not None:
+            left[bank] -= trial.resident_words(trial.instructions[n])
+        return bank is not None
+
+    for n in chosen:
+        put(n)
     found: list[int] = []
     kept = set(chosen) if design.queue_words else set()
     waiting = {
@@ -87,9 +93,7 @@ def _next(design: Design, chosen: tuple[int, ...], times: Sequence[int]) -> tupl
     while waiting:
         n = max(waiting, key=lambda n: (saved(n), -n))
         del waiting[n]
-        bank, words = trial.resident_bank(n), trial.resident_words(trial.instructions[n])
-        if words <= left[bank]:
-            left[bank] -= words
+        if put(n):
             found.append(n)
             if design.queue_words:
                 kept.add(n)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from engine_graphs import EngineNetwork
 
+from nnef_hw.blockram import SPRAM_SHAPE
 from nnef_hw.boards import find_board
 from nnef_hw.engine.architecture import SharedArray
 from nnef_hw.engine.design import Design
@@ -50,6 +51,37 @@ def test_all_packets_stay(fix, rng, run_engine, stall):
     first = plan.design.instructions[0]
     assert plan.design.frame_words == plan.design.packet_words(first)
     run_engine(plan, graph, frames=3, stall=stall)
+
+
+def test_packets_in_the_bank_that_is_read(fix, rng, run_engine, monkeypatch):
+    """They come when the instruction before has ended."""
+
+    def other(design, n, left):
+        del left
+        return design.instructions[n - 1].fields["bank"]
+
+    graph = fix(layers(rng, 2, 7, 24, 18, 13))
+    count = len(resident_plan(graph, ()).design.instructions)
+    better = resident_plan(graph, tuple(range(1, count)))
+    banks = {n: place // SPRAM_SHAPE[0] for n, place in better.design.resident_places.items()}
+    monkeypatch.setattr(Design, "resident_bank", other)
+    plan = resident_plan(graph, tuple(range(1, count)))
+    for n, place in plan.design.resident_places.items():
+        assert place // SPRAM_SHAPE[0] == 1 - banks[n]
+    assert plan.interval > better.interval
+    run_engine(plan, graph, frames=3)
+
+
+def test_a_full_bank_leaves_the_other_one(fix, rng):
+    graph = fix(layers(rng, 2, 7, 24, 18, 13))
+    design = resident_plan(graph, (1, 2)).design
+    words = design.resident_words(design.instructions[2])
+    bank = 1 - design.instructions[1].fields["bank"]
+    room = [words, words]
+    assert design.resident_bank(2, room) == bank
+    room[bank] -= 1
+    assert design.resident_bank(2, room) == 1 - bank
+    assert design.resident_bank(2, [words - 1] * 2) is None
 
 
 MORE = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(3, 40)]
@@ -102,7 +134,7 @@ def test_a_queue_fills_while_packets_come_from_the_chip(fix, rng):
         return trial.queue_words <= 512
 
     alone, kept, queued = feeds(design, fits)
-    assert asked == [1024, 512]
+    assert asked == [2048, 1024, 512]
     assert (alone, kept.queue_words, queued.queue_words) == (design, 0, 512)
     plans = [EnginePlan.of(x, BOARD, 24.0) for x in (alone, kept, queued)]
     intervals = [plan.interval for plan in plans]
