@@ -3,18 +3,52 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sized
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from nnef_hw.parts.flash_reader import FlashReader
-
-__all__ = ["FlashWords", "QueuedFlashWords"]
+__all__ = ["FlashTiming", "FlashWords", "QueuedFlashWords"]
 
 FEW = 8
 """Words that are faster taken one by one than by array."""
+
+
+class FlashTiming(Protocol):
+    """What the cycles of a reader follow from."""
+
+    @property
+    def words(self) -> int:
+        """Words of the image."""
+
+    @property
+    def once(self) -> int:
+        """How many of these, the first ones, only the first read brings."""
+
+    @property
+    def word_cycles(self) -> int:
+        """Cycles that a word takes."""
+
+    @property
+    def depth(self) -> int:
+        """Words of the queue."""
+
+    @property
+    def offer_cycles(self) -> int:
+        """Cycles from the last pulse of a word to its offer."""
+
+    @property
+    def startup(self) -> Sized:
+        """Cycles after a reset."""
+
+    @property
+    def command(self) -> Sized:
+        """Cycles from the beginning of a read to the first pulse that brings data."""
+
+    @property
+    def ending(self) -> Sized:
+        """Cycles from the end of a read until the next one may begin."""
 
 
 class FlashWords:
@@ -34,7 +68,7 @@ class FlashWords:
         Words of the read that have not been taken.
     """
 
-    def __init__(self, reader: FlashReader) -> None:
+    def __init__(self, reader: FlashTiming) -> None:
         self._reader = reader
         self._taken: deque[int] = deque([-1] * reader.depth, maxlen=reader.depth)
         self._pulses = 0
