@@ -97,11 +97,15 @@ class Design(Program):
             ends[bank] = max(ends[bank], end)
         return depth - ends[0], 2 * depth - ends[1]
 
+    def is_better(self, n: int, bank: int) -> bool:
+        """Whether the instruction before does not read a bank: while it runs, a packet comes."""
+        return bank != self.instructions[n - 1].fields["bank"]
+
     def resident_bank(self, n: int, left: Sequence[int]) -> int | None:
         """Return the bank in which the packet of an instruction may stay; None if none has room.
 
-        That which the instruction before does not read: while this runs, the packet comes. Of the
-        other one it comes only when that has ended.
+        The better one, if it has room: of the other one a packet comes only when the instruction
+        before has ended.
 
         Parameters
         ----------
@@ -109,8 +113,8 @@ class Design(Program):
             Words that are left in each.
         """
         words = self.resident_words(self.instructions[n])
-        better = 1 - self.instructions[n - 1].fields["bank"]
-        return next((bank for bank in (better, 1 - better) if words <= left[bank]), None)
+        banks = sorted((0, 1), key=lambda bank: not self.is_better(n, bank))
+        return next((bank for bank in banks if words <= left[bank]), None)
 
     @cached_property
     def resident_places(self) -> Mapping[int, int]:

@@ -47,33 +47,41 @@ def with_residents(design: Design) -> Design:
     store = design.store
     if store is None or not store.can_skip or design.banks is None:
         return design
-    best, least = design, sum(times := waits(design))
-    chosen: tuple[int, ...] = ()
-    for _ in range(_ROUNDS):
-        more = _next(design, chosen, times)
-        if not more:
-            break
-        chosen += more
-        trial = replace(design, resident=chosen)
-        if not store.fits(trial.image_words):
-            break
-        times = waits(trial)
-        if sum(times) < least:
-            best, least = trial, sum(times)
+    best, least = design, waits(design)
+    # In the bank that the instruction before reads, only what still waits then.
+    for is_better in (True, False):
+        chosen, times = best.resident, least
+        for _ in range(_ROUNDS):
+            more = _next(design, chosen, times, is_better=is_better)
+            if not more:
+                break
+            chosen += more
+            trial = replace(design, resident=chosen)
+            if not store.fits(trial.image_words):
+                break
+            times = waits(trial)
+            if sum(times) < sum(least):
+                best, least = trial, times
     return best
 
 
-def _next(design: Design, chosen: tuple[int, ...], times: Sequence[int]) -> tuple[int, ...]:
-    """Return the next instructions whose packets have room; the first one's cannot stay."""
+def _next(
+    design: Design, chosen: tuple[int, ...], times: Sequence[int], *, is_better: bool
+) -> tuple[int, ...]:
+    """Return the next instructions whose packets have room; the first one's cannot stay.
+
+    With ``is_better`` only in the bank from which they come while the instruction before runs.
+    """
     # Any packet: it tells where a design with residents has room.
     trial = replace(design, resident=chosen or (1,))
     left = list(trial.free_words)
 
     def put(n: int) -> bool:
         bank = trial.resident_bank(n, left)
-        if bank is not None:
+        is_taken = bank is not None and (n in chosen or not is_better or trial.is_better(n, bank))
+        if bank is not None and is_taken:
             left[bank] -= trial.resident_words(trial.instructions[n])
-        return bank is not None
+        return is_taken
 
     for n in chosen:
         put(n)
