@@ -10,10 +10,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 BASE = {
-    "errors", "interpolation", "numerics", "tables", "tflite_division", "tflite_numerics",
+    "adders", "errors", "interpolation", "numerics", "tables", "tflite_division", "tflite_numerics",
     "tflite_short_functions",
     "window", "blockram", "devices", "families", "files", "process_group", "protocol", "sources",
-    "stream_rows", "workers",
+    "stream_rows", "subexpressions", "workers",
 }  # fmt: skip
 GRAPH = BASE | {"ir"}
 ALLOWED = {
