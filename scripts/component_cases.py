@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from cases import CODES, Case
+from matrix_cases import matrix_cases
 from memory_cases import memory_cases
 from stream_cases import stream_cases
 from tap_cases import tap_cases
@@ -78,6 +79,7 @@ def component_cases(device: Device) -> Iterator[Case]:
             yield Case(pipelined, {"table": exponentials}, typical=channels > 2)
     yield from stream_cases(device)
     yield from tap_cases(device)
+    yield from matrix_cases(device)
     yield from memory_cases(device)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from cases import Case
 from component_cases import component_cases
 
+from nnef_hw.adders import AdderGraph
 from nnef_hw.devices import Resources
 from nnef_hw.families import Family
 from nnef_hw.interpolation import Places
@@ -35,6 +36,8 @@ def describe(case: Case) -> dict[str, Any]:
     parameters.pop("ram", None)
     if isinstance(window := parameters.get("window"), Window):
         parameters["window"] = window.to_json()
+    if isinstance(graph := parameters.get("graph"), AdderGraph):
+        parameters["graph"] = {"inputs": graph.inputs, "adders": len(graph.adders)}
     described: dict[str, Any] = json.loads(json.dumps({**parameters, **case.note}, default=_plain))
     return described
 

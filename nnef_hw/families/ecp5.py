@@ -37,6 +37,10 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "digit bits": 0.23, "stage bits": 1.82, "serial bits": 0.44, "short table": 1.21,
         "long table": 1.31, "round bits": 3.0, "fixed": 80.0,
     },
+    "matrix product": {
+        "queue bits": 2.35, "stages": 0.0, "adder bits": 0.91, "adders": 5.71,
+        "passing bits": 0.0, "code bits": 0.0, "surplus bits": 0.04, "fixed": 17.3,
+    },
     "sum queue": {"payload bits": 1.0, "fixed": 5.0},
     "pack": {
         "register bits": 0.0, "lanes": 1.0, "filled bits": 1.5, "counter bits": 3.0,

@@ -37,6 +37,10 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "digit bits": 1.25, "stage bits": 1.3, "serial bits": 1.24, "short table": 0.57,
         "long table": 1.15, "round bits": 3.01, "fixed": 91.8,
     },
+    "matrix product": {
+        "queue bits": 0.0, "stages": 4.65, "adder bits": 1.31, "adders": 0.96,
+        "passing bits": 0.34, "code bits": 3.33, "surplus bits": 2.28, "fixed": 0.0,
+    },
     "sum queue": {"payload bits": 2.0, "fixed": 4.0},
     "pack": {
         "register bits": 0.92, "lanes": 2.25, "filled bits": 0.12, "counter bits": 0.01,

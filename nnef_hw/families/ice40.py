@@ -36,6 +36,10 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "digit bits": 1.21, "stage bits": 1.07, "serial bits": 1.22, "short table": 1.36,
         "long table": 1.96, "round bits": 3.0, "fixed": 75.1,
     },
+    "matrix product": {
+        "queue bits": 1.75, "stages": 0.0, "adder bits": 1.72, "adders": 0.0,
+        "passing bits": 0.0, "code bits": 1.6, "surplus bits": 0.0, "fixed": 0.0,
+    },
     "sum queue": {"payload bits": 2.0, "fixed": 9.0},
     "pack": {
         "register bits": 1.0, "lanes": 1.0, "filled bits": 0.0, "counter bits": 6.0,

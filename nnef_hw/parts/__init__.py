@@ -22,9 +22,11 @@ from nnef_hw.parts.flash_words import FlashWords
 from nnef_hw.parts.interpolate import Interpolate
 from nnef_hw.parts.interpolated_table import InterpolatedTable
 from nnef_hw.parts.linebuffer import LineBuffer
+from nnef_hw.parts.matrix import MatrixProduct
 from nnef_hw.parts.pad import Pad
 from nnef_hw.parts.parallel import ParallelLineBuffer
 from nnef_hw.parts.part import Part, Pipe, WindowPart
+from nnef_hw.parts.pipeline import Pipeline
 from nnef_hw.parts.pipelined_softmax import PipelinedSoftmax
 from nnef_hw.parts.pool import MaxPool, SumPool
 from nnef_hw.parts.quotient import Quotient
@@ -62,12 +64,14 @@ __all__ = [
     "Interpolate",
     "InterpolatedTable",
     "LineBuffer",
+    "MatrixProduct",
     "MaxPool",
     "Pack",
     "Pad",
     "ParallelLineBuffer",
     "Part",
     "Pipe",
+    "Pipeline",
     "PipelinedSoftmax",
     "Quotient",
     "Requantizer",

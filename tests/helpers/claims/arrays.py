@@ -6,9 +6,11 @@ from functools import partial
 
 import numpy as np
 
-from claims.frames import RAM, claim, marked
+from claims.frames import RAM, beats, claim, marked
 from claims.operators import sum_items
 from nnef_hw import parts
+from nnef_hw.adders import multiply_matrix
+from nnef_hw.numerics import Requant
 
 __all__ = ["ARRAYS"]
 
@@ -84,6 +86,24 @@ def depthwise(channels, positions, lanes, taps, kept_passes, weight_delay=0, lut
     )  # fmt: skip
 
 
+def matrix_product(lut_ram):
+    # three sums of a code, one of which is there a cycle later
+    matrix, bias = np.array([[1], [-1], [3]]), np.array([1, 2, 0])
+    requant = Requant((1,), 1, 0, 0, 1, mult_bits=1)
+    graph = multiply_matrix(
+        matrix, factors=[1, 1, 1], offsets=(bias + 1).tolist(), bits=1, signed=False
+    )
+    part = parts.MatrixProduct(
+        graph=graph, products=3, shift=1, lo=0, hi=1, in_lanes=1, in_bits=1, in_signed=False,
+        out_lanes=3, out_bits=1, out_signed=False, lut_ram=lut_ram,
+    )  # fmt: skip
+
+    def golden(codes):
+        return beats(requant.apply(codes.reshape(-1, 1) @ matrix.T + bias).reshape(-1), 3)
+
+    return claim(part.build(), marked(1), golden, patience=part.latency + 3, frame_bits=4)
+
+
 ARRAYS = {
     "SystolicArray": {
         "one row": partial(systolic, 2, 2, 1, 1, 1, 1),
@@ -99,5 +119,8 @@ ARRAYS = {
         "many passes kept": partial(depthwise, 2, 1, 1, 1, 3),
         "lanes": partial(depthwise, 3, 2, 2, 1, 2),
         "weights far away": partial(depthwise, 2, 1, 2, 1, 2, 1),
+    },
+    "MatrixProduct": {
+        "LUT RAM": partial(matrix_product, True), "registers": partial(matrix_product, False),
     },
 }  # fmt: skip
