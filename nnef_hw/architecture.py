@@ -71,6 +71,11 @@ class Port:
         return height * width * -(-channels // self.lanes)
 
     @property
+    def payload_bits(self) -> int:
+        """Width of a beat: its codes, and whether it ends a frame."""
+        return self.lanes * self.bits + 1
+
+    @property
     def queue_depth(self) -> int:
         """Beats that a FIFO for a frame holds, which has at least two."""
         return max(2, self.beats)
@@ -102,7 +107,10 @@ def border_queues(inputs: Sequence[Port], outputs: Sequence[Port], target: Targe
     total = Resources()
     if target.link_lut:
         for port in queued_ports(inputs, outputs):
-            queue = make_fifo(port.bits, port.signed, port.queue_depth, port.beats, target.device)
+            queue = make_fifo(
+                port.bits, port.signed, port.queue_depth, port.beats, target.device,
+                lanes=port.lanes,
+            )  # fmt: skip
             total += queue.resources(target.device) + _TENSOR_LINK
     return total
 

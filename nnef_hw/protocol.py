@@ -15,6 +15,7 @@ __all__ = [
     "IDENTITY",
     "LAYER_COUNTS",
     "LAYER_COUNTS_BYTES",
+    "MAX_BEAT",
     "MAX_PAYLOAD",
     "REPLAY_BYTES",
     "START",
@@ -29,6 +30,8 @@ __all__ = [
 VERSION = 1
 START = 0xA5
 MAX_PAYLOAD = 56
+MAX_BEAT = 255
+"""Bytes of a beat of the accelerator at most: a byte of the identity says how many."""
 HASH_BYTES = 32
 HEADER_BYTES = 5
 CRC_BYTES = 2
@@ -98,6 +101,6 @@ def identity_payload(
     if len(manifest_hash) != HASH_BYTES:
         raise ValueError(f"manifest hash must have {HASH_BYTES} bytes, not {len(manifest_hash)}")
     for name, count in (("input", in_bytes), ("output", out_bytes)):
-        if not 1 <= count <= 255:
-            raise ValueError(f"{name} beat of {count} bytes is over 255")
+        if not 1 <= count <= MAX_BEAT:
+            raise ValueError(f"{name} beat of {count} bytes is over {MAX_BEAT}")
     return IDENTITY.pack(VERSION, MAX_PAYLOAD, in_bytes, out_bytes, round(clk_hz), manifest_hash)

@@ -85,7 +85,7 @@ def design_board(plan: Plan, graph: Graph, manifest: dict[str, Any], board: Boar
     accelerator = architecture.component(plan, graph, restartable=True, counted=plan.layer_counters)
     queues = {
         port.name: make_fifo(
-            port.bits, port.signed, port.queue_depth, port.beats, board.device
+            port.bits, port.signed, port.queue_depth, port.beats, board.device, lanes=port.lanes
         ).build(shape=getattr(accelerator, port.name).payload.shape())
         for port in queued_ports(plan.inputs, plan.outputs)
     }

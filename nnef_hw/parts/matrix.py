@@ -23,7 +23,7 @@ class MatrixProduct(Pipeline):
     graph
         Gives for every result ``acc * mult + 2**(shift - 1) + (zero_point - lo) * 2**shift``.
     products
-        Non-zero weights.
+        Weights that it stands for, as multiply-accumulates are counted.
     shift, lo, hi
         What is done to that: shifted right, clipped to ``0..hi - lo``, and ``lo`` is added.
     """

@@ -109,8 +109,12 @@ def _send(target: Stream, written: Log, sent: Log) -> Process:
         sent.wake(last)
 
 
-def make_fifo(bits: int, signed: bool, depth: int, frame: int, device: Device) -> Fifo | BlockFifo:
-    """Return a queue of codes: of registers, or of block RAM if it is deep."""
+def make_fifo(
+    bits: int, signed: bool, depth: int, frame: int, device: Device, *, lanes: int = 1
+) -> Fifo | BlockFifo:
+    """Return a queue of beats: of registers, or of block RAM if it is deep."""
     if depth <= SHALLOW_FIFO:
-        return Fifo(bits=bits, depth=depth)
-    return BlockFifo(bits=bits, signed=signed, frame=frame, depth=depth, ram=device.ram)
+        return Fifo(bits=bits * lanes, depth=depth)
+    return BlockFifo(
+        bits=bits, signed=signed, lanes=lanes, frame=frame, depth=depth, ram=device.ram
+    )

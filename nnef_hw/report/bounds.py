@@ -46,7 +46,8 @@ def explain(report: Mapping[str, Any]) -> Iterator[str]:
     for place, ((codes, cycles), layers) in enumerate(_limits(headroom)):
         reason = f"no folding takes fewer than {units.count(cycles)} cycles"
         if codes:
-            reason = f"streams pass one code per cycle, and here {units.count(codes)} a frame"
+            beat = report.get("beat", "code")
+            reason = f"streams pass one {beat} per cycle, and here {units.count(codes)} a frame"
         yield f"{half if not place else 'It'} is out of reach for {names(layers)}: {reason}."
     if headroom["changes"]:
         start = half
@@ -87,7 +88,7 @@ def summary(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     count = layers[0] if len(layers) == 1 else f"{len(layers)} layers"
     reason = f"{units.count(cycles)} cycles in any folding"
     if codes:
-        reason = f"{units.count(codes)} codes, one per cycle"
+        reason = f"{units.count(codes)} {report.get('beat', 'code')}s, one per cycle"
     yield "halved", f"{wanted} cycles: not with {units.middle(count, 14)}, {reason}"
     if headroom["changes"]:
         yield "at best", f"{units.count(headroom['cycles'])} cycles: {cost}"

@@ -183,7 +183,7 @@ def _of_multipliers(report: Mapping[str, Any]) -> Roofline:
             for macs in range(1, most + 1)
         ),
         lines=(
-            *_horizontal(scale, roofs, edge),
+            *_horizontal(scale, roofs, edge, report.get("beat", "code")),
             *_vertical(scale, roofs, low, top),
         ),
         dots=tuple(
@@ -207,12 +207,14 @@ def _of_multipliers(report: Mapping[str, Any]) -> Roofline:
     )
 
 
-def _horizontal(scale: _Scale, roofs: Mapping[str, float], edge: float) -> Iterator[Line]:
+def _horizontal(
+    scale: _Scale, roofs: Mapping[str, float], edge: float, beat: str
+) -> Iterator[Line]:
     """Draw the streams; one that is beyond the plot is not a bound."""
     for key, title in (("streams", "busiest stream"), ("input", "input stream")):
         if roofs[key] < scale.high and (key == "streams" or roofs[key] != roofs["streams"]):
             y = scale.y(roofs[key])
-            label = f"{title}, one code per cycle: {units.rate(roofs[key])}"
+            label = f"{title}, one {beat} per cycle: {units.rate(roofs[key])}"
             yield Line((LEFT, y), (edge, y), label, (LEFT + 8, y - 5))
 
 

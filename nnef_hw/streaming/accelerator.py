@@ -43,8 +43,8 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
     Members
     -------
     i : In(stream.Signature(beat_layout))
-        The input image: row, column, channel. If there are several inputs, each has a port of its
-        own, with the name in the Plan.
+        The input image: row, column, channel block. If there are several inputs, each has a port of
+        its own, with the name in the Plan.
     o : Out(stream.Signature(beat_layout))
         The output image; ports as for inputs. One that is not read stops the others after a while.
     restart : In(1)
@@ -62,7 +62,7 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
         self.plan = plan
         self.counted = counted
         self.beats = {
-            source.tensor: graph.tensor(source.tensor).volume
+            source.tensor: graph.tensor(source.tensor).volume // block.folding.operand_lanes
             for block in plan.blocks
             for source in block.sources
         }

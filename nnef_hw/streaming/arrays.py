@@ -18,7 +18,7 @@ from nnef_hw.parts.array import ArrayPart
 from nnef_hw.parts.stream import SumQueue
 from nnef_hw.parts.width import Pack
 from nnef_hw.streaming.kept import depends_on
-from nnef_hw.streaming.layer import Layer
+from nnef_hw.streaming.layer import Folding, Layer
 from nnef_hw.streaming.requantize import RequantizerFolding, interval_of, make_requantizer
 from nnef_hw.tflite_numerics import TfliteRequant
 from nnef_hw.window import Window
@@ -68,7 +68,7 @@ class ArrayFolding(RequantizerFolding):
         return ceil(windows * array.window_cycles(interval, queued=device.long_wires))
 
 
-F = TypeVar("F", bound=ArrayFolding)
+F = TypeVar("F", bound=Folding)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

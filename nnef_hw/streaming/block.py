@@ -219,6 +219,9 @@ class Block:
         return Resources.total((*parts, *fifos))
 
     def fifo(self, operand: int, frame: int = 1) -> Fifo | BlockFifo:
-        """Return the FIFO in front of an operand, of which a frame has so many codes."""
+        """Return the FIFO in front of an operand, of which a frame has so many beats."""
         qtype = self.layer.operand_format(operand)
-        return make_fifo(qtype.bits, qtype.signed, self.fifos[operand], frame, self.device)
+        return make_fifo(
+            qtype.bits, qtype.signed, self.fifos[operand], frame, self.device,
+            lanes=self.folding.operand_lanes,
+        )  # fmt: skip

@@ -83,7 +83,7 @@ def border_resources(
     if layer_counters:
         link += sum([LAYER_COUNTERS] * len(network.layers), Resources())
     link += border_queues(network.inputs, network.outputs, target)
-    return sum((Skid(bits=port.bits + 1).resources(target.device) for port in ports), link)
+    return sum((Skid(bits=port.payload_bits).resources(target.device) for port in ports), link)
 
 
 def total_resources(blocks: Sequence[Block]) -> Resources:

@@ -9,7 +9,7 @@ from nnef_hw.devices import Device, Resources, Target
 from nnef_hw.families import Family
 from nnef_hw.streaming.block import Block
 from nnef_hw.streaming.budget import border_resources, budget_of, largest, queue_resources
-from nnef_hw.streaming.options import useful_options
+from nnef_hw.streaming.options import useful_options, whole_pixels
 from nnef_hw.streaming.plan import LayerGraph
 from nnef_hw.streaming.resources import LUT_SHARE
 from nnef_hw.streaming.search import Search
@@ -45,7 +45,7 @@ def find_ceilings(
 
     The search is that of :func:`nnef_hw.streaming.schedule`, which by default takes a design that
     is up to a quarter slower if that makes better use of its multipliers. FIFOs as those of
-    ``blocks`` have to fit, too.
+    ``blocks`` have to fit, too; if they take whole pixels, other boards may have such streams.
     """
     targets = list(targets)
     options = _options(network, [target.device for target in targets])
@@ -59,6 +59,8 @@ def find_ceilings(
             shares = (device.lut_share, LUT_SHARE)
             found[key] = next(filter(None, (_ceiling(foldings, *key, x) for x in shares)), None)
         ceilings[target.name] = found[key]
+    if any(block.folding.takes_pixels for block in blocks):
+        return _with_pixels(ceilings, network, targets)
     return ceilings
 
 
@@ -70,6 +72,23 @@ def _options(network: LayerGraph, devices: Sequence[Device]) -> Mapping[Family, 
         device = largest(relatives, 2)
         options[family] = [useful_options(x, device) for x in network.layers]
     return options
+
+
+def _with_pixels(
+    ceilings: dict[str, Ceiling | None], network: LayerGraph, targets: Iterable[Target]
+) -> dict[str, Ceiling | None]:
+    """Return the better of each ceiling and that of streams of whole pixels."""
+    found = dict(ceilings)
+    for target in targets:
+        wide = whole_pixels(network, target)
+        if wide is None:
+            continue
+        link = border_resources(wide.network, target)
+        ceiling = _ceiling(wide.options, target.device, link, LUT_SHARE)
+        narrow = ceilings[target.name]
+        if ceiling and (narrow is None or ceiling.interval < narrow.interval):
+            found[target.name] = ceiling
+    return found
 
 
 def _ceiling(

@@ -19,6 +19,7 @@ from nnef_hw.streaming.layer import Call, Contents, lowers
 from nnef_hw.streaming.requantize import requant_contents
 from nnef_hw.streaming.systolic import SystolicFolding, systolic_foldings
 from nnef_hw.streaming.taps import TapFolding, View, lines_of, tap_foldings
+from nnef_hw.streaming.whole import MatrixFolding, matrix_foldings
 from nnef_hw.tflite_numerics import TfliteRequant
 from nnef_hw.window import Window
 
@@ -33,21 +34,25 @@ class DotFolding(TapFolding):
     """All taps and input channels of one output channel at once: few channels, many taps."""
 
 
+ConvFolding = SystolicFolding | DotFolding | MatrixFolding
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ConvLayer(Convolution[SystolicFolding | DotFolding]):
-    """A convolution or linear layer, on a systolic array or as one product after the other."""
+class ConvLayer(Convolution[ConvFolding]):
+    """A convolution or linear layer: a systolic array, one sum after the other, or all at once."""
 
     label = "conv"
 
-    def kind(self, folding: SystolicFolding | DotFolding) -> str:
-        return "dot" if isinstance(folding, DotFolding) else "conv"
+    def kind(self, folding: ConvFolding) -> str:
+        kinds = {DotFolding: "dot", MatrixFolding: "matrix"}
+        return kinds.get(type(folding), "conv")
 
     @property
     def _dot_view(self) -> View:
         window = self.window.folded(1, self.out_channels)
         return View(window, self.in_channels, self.in_channels)
 
-    def foldings(self, device: Device) -> Sequence[SystolicFolding | DotFolding]:
+    def foldings(self, device: Device) -> Sequence[ConvFolding]:
         view = self._dot_view
         taps = view.window.taps * self.in_channels
         dots: list[DotFolding] = []
@@ -56,17 +61,22 @@ class ConvLayer(Convolution[SystolicFolding | DotFolding]):
             dots += tap_foldings(size, self, view, device)
         return [*systolic_foldings(self, device), *dots]
 
-    def parts(self, folding: SystolicFolding | DotFolding, device: Device) -> tuple[Part, ...]:
-        if isinstance(folding, SystolicFolding):
-            return folding.parts(self, device)
-        return folding.parts(self, self._dot_view, device)
+    def whole_foldings(self, device: Device) -> Sequence[ConvFolding]:
+        return matrix_foldings(self, device)
 
-    def cycles(self, folding: SystolicFolding | DotFolding, device: Device) -> int:
-        if isinstance(folding, SystolicFolding):
-            return folding.cycles(self, device)
-        return folding.cycles(self, self._dot_view, device)
+    def parts(self, folding: ConvFolding, device: Device) -> tuple[Part, ...]:
+        if isinstance(folding, DotFolding):
+            return folding.parts(self, self._dot_view, device)
+        return folding.parts(self, device)
 
-    def contents(self, folding: SystolicFolding | DotFolding) -> Contents:
+    def cycles(self, folding: ConvFolding, device: Device) -> int:
+        if isinstance(folding, DotFolding):
+            return folding.cycles(self, self._dot_view, device)
+        return folding.cycles(self, device)
+
+    def contents(self, folding: ConvFolding) -> Contents:
+        if isinstance(folding, MatrixFolding):
+            return {}
         if isinstance(folding, SystolicFolding):
             weights, bias = folding.weights(self), folding.bias(self)
         else:

@@ -47,6 +47,21 @@ class Folding:
         return {"rows": 0, "lanes": 1, "taps": 1, "lines": 0}
 
     @property
+    def operand_lanes(self) -> int:
+        """Codes per beat of every operand."""
+        return 1
+
+    @property
+    def result_lanes(self) -> int:
+        """Codes per beat of the result."""
+        return 1
+
+    @property
+    def takes_pixels(self) -> bool:
+        """Whether beats are whole pixels."""
+        return False
+
+    @property
     def products_per_multiplier(self) -> int:
         """Multiply-accumulates per cycle of a multiplier."""
         return 1
@@ -123,6 +138,11 @@ class Layer(ABC, Generic[F]):
     @abstractmethod
     def foldings(self, device: Device) -> Sequence[F]:
         """List every way to fold it onto a device: the candidates the solver chooses from."""
+
+    def whole_foldings(self, device: Device) -> Sequence[F]:
+        """List every way to take and give all channels of a pixel as one beat."""
+        del device
+        return []
 
     @abstractmethod
     def parts(self, folding: F, device: Device) -> tuple[Part, ...]:

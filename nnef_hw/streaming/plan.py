@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from nnef_hw.architecture import Port, StoredImage
@@ -26,6 +27,18 @@ class LayerGraph:
     layers: tuple[Layer[Any], ...]
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
+
+    def folded(self, blocks: Sequence[Block]) -> LayerGraph:
+        """Return the graph with ports for the beats that these blocks take and give."""
+        lanes = {block.tensor: block.folding.result_lanes for block in blocks}
+        for block in blocks:
+            for source in block.sources:
+                lanes.setdefault(source.tensor, block.folding.operand_lanes)
+        inputs, outputs = (
+            tuple(replace(port, lanes=lanes.get(port.tensor, 1)) for port in ports)
+            for ports in (self.inputs, self.outputs)
+        )
+        return replace(self, inputs=inputs, outputs=outputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +151,8 @@ class Plan:
                 f"the plan has layers {sorted(chosen)}, which are not the layers of the model"
             )
         device = find_device(value["device"])
+        blocks = tuple(_block(layer, chosen[layer.name], device) for layer in network.layers)
+        network = network.folded(blocks)
         return cls(
             model=value["model"],
             board=value["board"],
@@ -146,7 +161,7 @@ class Plan:
             clock_mhz=value["clock_mhz"],
             inputs=network.inputs,
             outputs=network.outputs,
-            blocks=tuple(_block(layer, chosen[layer.name], device) for layer in network.layers),
+            blocks=blocks,
             interval=value["interval"],
             latency=value["latency"],
             period=value["period"],

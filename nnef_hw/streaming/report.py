@@ -36,8 +36,9 @@ def report_plan(plan: Plan, graph: Graph, target: Target, timeline: Timeline) ->
             {**_layer(graph, plan, block, codes, activity), "overlap": _overlap(block)}
             for block, activity in zip(plan.blocks, timeline.blocks, strict=True)
         ],
-        "headroom": _headroom(plan, network, target, codes),
-        "roofs": _roofs(plan, target, codes),
+        "headroom": _headroom(plan, network, target, _beats(plan, codes)),
+        "beat": "pixel" if _takes_pixels(plan) else "code",
+        "roofs": _roofs(plan, target, _beats(plan, codes)),
         "boards": _boards(network, plan, target),
         "in_turn": False,
         "loop": _loop(plan),
@@ -52,8 +53,19 @@ def _loop(plan: Plan) -> list[str]:
     return [block.name for block in plan.blocks if block.tensor in looped]
 
 
+def _takes_pixels(plan: Plan) -> bool:
+    return all(block.folding.takes_pixels for block in plan.blocks)
+
+
+def _beats(plan: Plan, codes: Mapping[str, int]) -> dict[str, int]:
+    """Return the beats of a frame of every stream."""
+    lanes = {port.tensor: port.lanes for port in plan.inputs}
+    lanes |= {block.tensor: block.folding.result_lanes for block in plan.blocks}
+    return {tensor: count // lanes[tensor] for tensor, count in codes.items()}
+
+
 def _headroom(
-    plan: Plan, network: LayerGraph, target: Target, codes: Mapping[str, int]
+    plan: Plan, network: LayerGraph, target: Target, beats: Mapping[str, int]
 ) -> dict[str, Any]:
     """Return what half the interval would take, with the busiest stream of every limit."""
     value = asdict(find_headroom(plan, network, target.device))
@@ -61,7 +73,7 @@ def _headroom(
     for limit in value["limits"]:
         block = blocks[limit["name"]]
         streams = (block.tensor, *(source.tensor for source in block.sources))
-        limit["codes"] = max(codes[tensor] for tensor in streams)
+        limit["codes"] = max(beats[tensor] for tensor in streams)
     return value
 
 
@@ -102,15 +114,16 @@ def _boards(network: LayerGraph, plan: Plan, target: Target) -> list[dict[str, A
     return rows
 
 
-def _roofs(plan: Plan, target: Target, codes: Mapping[str, int]) -> dict[str, float]:
-    """Return what bounds MACs per cycle: multipliers, and streams of one code per cycle.
+def _roofs(plan: Plan, target: Target, beats: Mapping[str, int]) -> dict[str, float]:
+    """Return what bounds MACs per cycle: multipliers, and streams of one beat per cycle.
 
     As many LUTs may multiply as the rest of the design leaves, in multipliers like those it has.
     """
     device = target.device
     in_logic = sum(block.multipliers - block.in_dsp for block in plan.blocks)
     arrays = (part for block in plan.blocks for part in block.parts if part.in_logic)
-    used = sum(part.product_luts(device) for part in arrays)
+    # A product with a matrix is made of adders alone.
+    used = sum(part.product_luts(device) or part.resources(device).lut for part in arrays)
     free = usable_luts(device, plan.resources.lut) - plan.resources.lut
     each = used / in_logic if in_logic else device.lut_multiplier
     return {
@@ -118,7 +131,7 @@ def _roofs(plan: Plan, target: Target, codes: Mapping[str, int]) -> dict[str, fl
         "multipliers": device.products + in_logic + max(0, int(free / each)),
         "macs_per_multiplier": 2 if device.sums_per_dsp else 1,
         "input": plan.macs / max(port.beats for port in plan.inputs),
-        "streams": plan.macs / max(codes.values()),
+        "streams": plan.macs / max(beats.values()),
     }
 
 

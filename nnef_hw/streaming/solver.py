@@ -20,8 +20,8 @@ from nnef_hw.streaming.fifos import Ports, Sized, fifo_depths, give_fifos, shrin
 from nnef_hw.streaming.loop_search import shorten_loops
 from nnef_hw.streaming.lower import lower
 from nnef_hw.streaming.misfit import Misfit
-from nnef_hw.streaming.options import useful_options
-from nnef_hw.streaming.plan import Plan
+from nnef_hw.streaming.options import useful_options, whole_pixels
+from nnef_hw.streaming.plan import LayerGraph, Plan
 from nnef_hw.streaming.resources import LUT_SHARE
 from nnef_hw.streaming.search import Search
 
@@ -66,20 +66,20 @@ def schedule(
     network = lower(graph)
     device = target.device
     clock = clock_mhz or target.clock_mhz
-    link = border_resources(network, target, layer_counters)
     options = [useful_options(layer, device) for layer in network.layers]
     wanted = None if target_fps is None else int(clock * 1e6 / target_fps)
-    ports = (network.inputs, network.outputs)
-    designs: list[_Design] = []
-    # A design that fills more of the device than that is slow, but better than none.
-    for share in (device.lut_share, LUT_SHARE):
-        if not designs:
-            designs = _designs(options, budget_of(device, link, share), ports, device, wanted)
+    designs = _that_fit(network, target, layer_counters, options, wanted)
+    # What streams of one code per beat are too slow for takes whole pixels.
+    if wanted is not None and not designs:
+        wide = whole_pixels(network, target)
+        if wide is not None:
+            designs = _that_fit(wide.network, target, layer_counters, wide.options, wanted)
+            network = wide.network if designs else network
     if not designs:
         misfit = Misfit(graph.name, network, target, layer_counters, options)
         if target_fps is not None and misfit.feasible:
             raise misfit.too_slow(target_fps, clock)
-        designs = [_smallest(misfit, ports)]
+        designs = [_smallest(misfit, (network.inputs, network.outputs))]
     blocks, times = min(designs, key=lambda design: design.times.interval)
     assert times.steady is not None
     return Plan(
@@ -94,9 +94,29 @@ def schedule(
         latency=times.latency,
         period=times.steady.period,
         settling=times.steady.settling,
-        link=link,
+        link=border_resources(network, target, layer_counters),
         layer_counters=layer_counters,
     )
+
+
+def _that_fit(
+    network: LayerGraph,
+    target: Target,
+    layer_counters: bool,
+    options: Sequence[Sequence[Block]],
+    wanted: int | None,
+) -> list[_Design]:
+    """Return the designs of these options that fit, of one share of the LUTs or else a larger one.
+
+    A design that fills more of the device than its share is slow, but better than none.
+    """
+    device, ports = target.device, (network.inputs, network.outputs)
+    link = border_resources(network, target, layer_counters)
+    for share in (device.lut_share, LUT_SHARE):
+        designs = _designs(options, budget_of(device, link, share), ports, device, wanted)
+        if designs:
+            return designs
+    return []
 
 
 def _designs(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from nnef_hw.parts.corrected_table import corrected_table
 from nnef_hw.parts.interpolated_table import InterpolatedTable
 from nnef_hw.parts.table import Table
 from nnef_hw.streaming.layer import Call, Contents, Folding, PlainLayer, lowers
+from nnef_hw.streaming.whole import WholeFolding
 from nnef_hw.tables import TABLE_BITS
 
 __all__ = ["TableLayer"]
@@ -45,9 +47,21 @@ class TableLayer(PlainLayer):
             return "corrected_table" if self._interpolates else "table"
         return "interpolated_table"
 
+    def whole_foldings(self, device: Device) -> Sequence[Folding]:
+        del device
+        if self._interpolates:
+            return []
+        return [WholeFolding(rows=self.channels, lanes=self.channels)]
+
     def cycles(self, folding: Folding, device: Device) -> int:
-        del folding, device
-        return self.pixels * self.channels
+        del device
+        return self.pixels * self.channels // folding.operand_lanes
+
+    def parts(self, folding: Folding, device: Device) -> tuple[Part, ...]:
+        part = self.part(device)
+        if isinstance(part, Table):
+            part = replace(part, lanes=folding.operand_lanes)
+        return (part,)
 
     def part(self, device: Device) -> Part:
         formats: dict[str, Any] = {

@@ -121,9 +121,9 @@ class Simulation:
     def _pysim(self, beats, frames, stall):
         items = {
             name: [
-                {"data": [code], "last": n == tensors.shape[1] - 1}
+                {"data": beat, "last": n == tensors.shape[1] - 1}
                 for frame in tensors.tolist()
-                for n, code in enumerate(frame)
+                for n, beat in enumerate(frame)
             ]
             for name, tensors in beats.items()
         }
@@ -132,12 +132,15 @@ class Simulation:
         for port in self.plan.outputs:
             lasts = [item.last for item in run.items[port.name]]
             assert lasts == ([0] * (port.beats - 1) + [1]) * frames
-        codes = {name: [item.data[0] for item in items] for name, items in run.items.items()}
+        codes = {
+            name: [code for item in items for code in item.data]
+            for name, items in run.items.items()
+        }
         return codes, run.in_cycles, run.out_cycles
 
     def _verilator(self, beats, frames, stall):
         words = {
-            port.name: pack_frames(beats[port.name][:, :, None], port.bits, signed=port.signed)
+            port.name: pack_frames(beats[port.name], port.bits, signed=port.signed)
             for port in self.plan.inputs
         }
         seed = int(self.rng.integers(1 << 30))
@@ -145,7 +148,8 @@ class Simulation:
         done = self.runner.run_streams(words, counts, stall=stall, seed=seed, idle_limit=20_000)
         codes = {
             port.name: unpack_frames(
-                done.payloads[port.name], 1, port.bits, signed=port.signed, beats=port.beats
+                done.payloads[port.name], port.lanes, port.bits, signed=port.signed,
+                beats=port.beats,
             ).reshape(-1).tolist()
             for port in self.plan.outputs
         }  # fmt: skip
@@ -153,10 +157,9 @@ class Simulation:
 
 
 def _streams(names, ports, codes):
-    """Codes [frame, beat] of every port in stream order: channels innermost."""
+    """Codes [frame, beat, lane] of every port in stream order: channels innermost."""
     return {
-        port.name: to_stream(codes[name], port)[:, :, 0]
-        for name, port in zip(names, ports, strict=True)
+        port.name: to_stream(codes[name], port) for name, port in zip(names, ports, strict=True)
     }
 
 
