@@ -59,7 +59,7 @@ class Headroom:
     Parameters
     ----------
     wanted
-        Half the interval.
+        Half the interval; 1 of 1, which is the least.
     cycles
         What the slowest layer can come to: that, or more if there are limits.
     limits
@@ -86,7 +86,7 @@ def find_headroom(plan: Plan, network: LayerGraph, device: Device) -> Headroom:
 
     Only its DSP blocks stay as many as they are: logic multiplies where they run out.
     """
-    wanted = plan.interval // 2
+    wanted = max(1, plan.interval // 2)
     options = {
         block.tensor: alternatives(replace(block, layer=layer), device)
         for block, layer in zip(plan.blocks, network.layers, strict=True)

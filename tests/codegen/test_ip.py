@@ -76,20 +76,30 @@ def hexadecimal(codes, stream):
     return "".join(frame.astype(kind).tobytes().hex() + "\n" for frame in to_stream(codes, stream))
 
 
+def pixels(rng):
+    """A 1 x 1 convolution, all channels of whose pixels may be a beat."""
+    g = GraphBuilder()
+    return g.build(g.conv(g.input("x", [1, 5, 2, 3]), rng.normal(size=[3, 5, 1, 1])))
+
+
 @pytest.mark.verilator
 @pytest.mark.parametrize(
-    ("graph", "names"),
+    ("graph", "names", "rate"),
     [
-        (lambda rng: tiny_graph(), ["m_axis", "s_axis"]),
-        (two_by_two, ["m_axis_sum", "m_axis_tanh", "s_axis_left_image", "s_axis_right"]),
-        (lambda rng: delay_line(), ["m_axis", "s_axis"]),
+        (lambda rng: tiny_graph(), ["m_axis", "s_axis"], None),
+        (two_by_two, ["m_axis_sum", "m_axis_tanh", "s_axis_left_image", "s_axis_right"], None),
+        (lambda rng: delay_line(), ["m_axis", "s_axis"], None),
+        (pixels, ["m_axis", "s_axis"], 10e6),
     ],
-    ids=["one", "several", "with a state"],
+    ids=["one", "several", "with a state", "of whole pixels"],
 )
-def test_frames_pass_the_wrapper_under_idle_and_back_pressure(graph, names, make, rng, tmp_path):
+def test_frames_pass_the_wrapper_under_idle_and_back_pressure(
+    graph, names, rate, make, rng, tmp_path
+):
     pytest.importorskip("cocotbext.axi")
     fixed, samples = make(graph(rng))
-    plan = schedule(fixed, TARGET)
+    plan = schedule(fixed, TARGET, target_fps=rate)
+    assert [port.lanes for port in plan.inputs] == [5 if rate else 1] * len(plan.inputs)
     codes = quantize_inputs(fixed, samples[:6].inputs)
     for tensors, ports, tensor_codes in (
         (fixed.inputs, plan.inputs, codes),

@@ -178,6 +178,20 @@ def test_mapped_board_computes_the_integers_of_the_model(tiny, name):
         design.check(host)
 
 
+def test_vectors_that_are_a_beat(rng):
+    """The link gathers the bytes of a vector, and takes results apart."""
+    g = GraphBuilder()
+    x = g.op("linear", g.input("x", [1, 7]), rng.normal(size=[9, 7]), rng.normal(size=[1, 9]))
+    x = g.op("linear", g.op("relu", x), rng.normal(size=[4, 9]), rng.normal(size=[1, 4]))
+    samples = Samples({"x": rng.normal(size=[80, 7])})
+    design = Design.of(g.build(x), samples, "ulx3s_85f", count=20, target_fps=60e6)
+    assert (design.plan.interval, design.plan.inputs[0].lanes) == (1, 7)
+    with design.power_on() as board:
+        host = Host(board, TIMING)
+        host.open(design.manifest_hash)
+        design.check(host)
+
+
 def test_another_build_is_refused(digits, board):
     with pytest.raises(LinkError, match=f"board runs build {digits.manifest_hash.hex()[:16]}, not"):
         Host(board, TIMING).open(bytes(32))

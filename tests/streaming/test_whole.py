@@ -9,6 +9,8 @@ import pytest
 from nnef_hw.errors import TargetError
 from nnef_hw.numerics import Requant
 from nnef_hw.streaming import Plan, Target, find_board, lower, schedule
+from nnef_hw.streaming.ceiling import find_ceilings
+from nnef_hw.streaming.headroom import find_headroom
 from nnef_hw.streaming.whole import MatrixFolding
 from nnef_hw.testing import GraphBuilder
 
@@ -56,6 +58,16 @@ def test_gives_a_pixel_per_cycle(network, engine, fix, rng, simulate):
     assert plan.interval == pixels
     assert [port.beats for port in (*plan.inputs, *plan.outputs)] == [pixels, pixels]
     simulate(plan, graph, engine).check(40)
+
+
+def test_nothing_is_faster_than_a_result_per_cycle(fix, rng):
+    graph, target = fix(perceptron(rng, [9, 6, 5])), find_board("ulx3s_85f")
+    plan = schedule(graph, target, target_fps=RATE)
+    headroom = find_headroom(plan, lower(graph), target.device)
+    assert (headroom.wanted, headroom.cycles) == (1, 1)
+    assert headroom.limits == headroom.changes == headroom.lacking == ()
+    ceilings = find_ceilings(lower(graph), [target, find_board("icebreaker")], plan.blocks)
+    assert [ceiling.interval for ceiling in ceilings.values()] == [1, 9]
 
 
 def test_plan_is_read_back(fix, rng):
