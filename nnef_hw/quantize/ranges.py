@@ -48,12 +48,15 @@ def _least_error(
     counts: NDArray[np.float64], centers: NDArray[np.float64], found: Observation, bits: int
 ) -> tuple[float, float]:
     """Balance saturation against rounding noise; both ends move independently."""
+    used = counts > 0
 
-    def excess(distance: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray((np.maximum(distance, 0.0) ** 2) @ counts)
+    def excess(ends: NDArray[np.float64], side: int) -> NDArray[np.float64]:
+        beyond = used & (side * centers > (side * ends).min())
+        distance = side * (centers[beyond] - ends)
+        return np.asarray((np.maximum(distance, 0.0) ** 2) @ counts[beyond])
 
     lows, highs = found.lo * _SHARES[:, None], found.hi * _SHARES[:, None]
-    outside = excess(lows - centers)[:, None] + excess(centers - highs)
+    outside = excess(lows, -1)[:, None] + excess(highs, 1)
     noise = ((highs.T - lows) / ((1 << bits) - 1)) ** 2 / 12
     uneven = counts.sum() - counts[np.abs(centers).argmin()]  # 0 has a code of its own
     s, t = np.unravel_index(np.argmin(outside + noise * uneven), outside.shape)
