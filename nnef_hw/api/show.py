@@ -30,12 +30,16 @@ class Shown(ABC):
         return Group(*self._parts())
 
     def __repr__(self) -> str:
-        console = Console(file=io.StringIO(), width=COLUMNS, record=True, color_system=None)
+        console = Console(
+            file=io.StringIO(), width=COLUMNS, record=True, color_system=None, markup=False
+        )
         console.print(self)
         return "\n".join(line.rstrip() for line in console.export_text().strip().splitlines())
 
     def _repr_html_(self) -> str:
-        console = Console(file=io.StringIO(), width=COLUMNS, record=True, force_terminal=True)
+        console = Console(
+            file=io.StringIO(), width=COLUMNS, record=True, force_terminal=True, markup=False
+        )
         console.print(self)
         return console.export_html(
             inline_styles=True, code_format="<pre style='line-height:1.25'>{code}</pre>"

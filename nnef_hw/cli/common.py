@@ -308,4 +308,5 @@ def print_rows(options: argparse.Namespace, title: str, rows: list[dict[str, Any
 
 def console() -> Console:
     """Return standard output; in a pipe it has room for whole tables."""
-    return Console() if sys.stdout.isatty() else Console(width=PIPE_WIDTH)
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    return Console(width=width, markup=False)

@@ -34,7 +34,7 @@ def stages() -> Iterator[Callable[[str], None]]:
     if not (console.is_terminal or console.is_jupyter):
         yield lambda what: None
         return
-    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("starting", total=None)
         yield lambda what: bar.update(task, description=what, refresh=True)
@@ -47,7 +47,7 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None] | None]:
     if not (console.is_terminal or console.is_jupyter):
         yield None
         return
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn()
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
         task = bar.add_task("")
 

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from cli_cases import MODEL
 
+from nnef_hw.doctor import ToolStatus
+
 
 def test_boards(cli):
     value = cli("boards", "--json").json
@@ -19,6 +21,13 @@ def test_doctor(cli):
     assert {"verilator", "yosys", "nextpnr-ice40"} <= rows.keys()
     assert result.status == (0 if all(row["found"] for row in rows.values()) else 3)
     assert all(row["remedy"] for row in rows.values() if not row["found"])
+
+
+def test_brackets_of_extras_are_printed(cli, monkeypatch):
+    row = ToolStatus("x", "y", False, "", "", "x was not found", "pip install 'nnef-hw[ecp5]'")
+    monkeypatch.setattr("nnef_hw.doctor.doctor", lambda _: [row])
+    monkeypatch.setattr("nnef_hw.doctor.is_well", lambda _: True)
+    assert "pip install 'nnef-hw[ecp5]'" in cli("doctor").out
 
 
 def test_doctor_reports_a_missing_tool(cli, monkeypatch):
