@@ -22,13 +22,10 @@ def add_commands(commands: Commands) -> None:
         help="board whose facts it has to begin with (default: icebreaker)",
     )
     add_command(commands, "doctor", _doctor, "check the external tools")
-    sub = commands.add_parser(
-        "completion",
-        help="print what lets a shell complete commands and options",
-        description="Print what lets a shell complete commands and options, e.g. for ~/.bashrc: "
-        'eval "$(nnef-hw completion bash)"',
+    sub = add_command(
+        commands, "completion", _completion, "print what lets a shell complete commands and options"
     )
-    sub.set_defaults(command=_completion)
+    sub.epilog = 'For bash, in ~/.bashrc: eval "$(nnef-hw completion bash)"'
     sub.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh", "powershell"))
 
 
@@ -67,7 +64,11 @@ def _new(options: argparse.Namespace) -> int:
 def _completion(options: argparse.Namespace) -> int:
     from argcomplete import shellcode
 
-    print(shellcode(["nnef-hw"], shell=options.shell))
+    code = shellcode(["nnef-hw"], shell=options.shell)
+    if options.json:
+        print_json({"shell": options.shell, "code": code})
+    else:
+        print(code)
     return 0
 
 

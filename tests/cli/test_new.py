@@ -67,5 +67,7 @@ def test_a_shell_completes_commands_options_and_boards(tmp_path):
 
 
 def test_what_a_shell_takes_is_printed(cli):
-    assert "complete" in cli("completion", "bash").out
+    code = cli("completion", "bash").out
+    assert "complete" in code
+    assert cli("completion", "bash", "--json").json["code"] + "\n" == code
     assert cli("completion", "dos").status == 2
