@@ -101,6 +101,7 @@ def _tiny():
         "board": "icebreaker",
         "device": "up5k",
         "arch": "streaming",
+        "batch": 1,
         "other_architectures": [],
         "macs": 510912,
         "multipliers": 19,
