@@ -105,8 +105,9 @@ def test_rooflines_of_a_memory(built):
     """The design lies below both; a layer's weights may have come while others ran."""
     _, _, report = built
     plot = draw_roofline(report)
+    (slope,) = plot.slopes
     (begin, low), (ridge, flat), (_, same) = (
-        map(float, point.split(",")) for point in plot.slope.split()
+        map(float, point.split(",")) for point in slope.split()
     )
     assert begin < ridge
     assert low > flat == same
@@ -116,8 +117,8 @@ def test_rooflines_of_a_memory(built):
         report["macs"] / report["memory"]["bytes"]
     )  # fmt: skip
     assert reached <= speed * per_byte
-    slope = low + (flat - low) * (plot.design.x - begin) / (ridge - begin)
-    assert plot.design.y >= max(slope, flat) - 0.2
+    bound = low + (flat - low) * (plot.design.x - begin) / (ridge - begin)
+    assert plot.design.y >= max(bound, flat) - 0.2
     assert len(plot.dots) == sum(layer["memory_bytes"] > 0 for layer in report["layers"])
 
 

@@ -70,7 +70,7 @@ def test_its_tools_can_be_found(family):
     for program, purpose in ((family.router, "place and route"), (family.packer, "bitstreams")):
         spec = TOOLS[program.name]
         assert spec.purpose == f"{purpose} for {family.title}"
-        assert spec.remedy == f"pip install nnef-hw[{family.name}]"
+        assert spec.remedy == f"pip install 'nnef-hw[{family.name}]'"
 
 
 def concrete(part):
