@@ -192,7 +192,8 @@ def lower(graph: Graph, device: Device) -> Network:
         tensors |= {name: source, source: source}
     layers: list[Layer] = []
     for node in graph.nodes:
-        if node.name in tail_names:
+        if order.origin(node.name)[0] in tail_names:
+            # The last node of an output, or a move behind it, which the host makes.
             continue
         if node.has(Trait.MOVES):
             move = find_move(graph, order, node)

@@ -291,6 +291,15 @@ def test_functions_are_looked_up(builder, fix, run_engine):
     run_engine(plan, graph)
 
 
+def test_an_output_moved_behind_a_softmax(builder, fix, run_engine):
+    x = builder.input("x", (1, 4, 3, 5))
+    end = builder.op("softmax", conv(builder, x, 6, 4), axes=[1])
+    shape = [1, *builder.build(end).tensor(end).shape[2:], 6]
+    builder.op("transpose", end, axes=[0, 2, 3, 1], shape=shape)
+    graph = fix(builder.build())
+    run_engine(planned(graph), graph, frames=3)
+
+
 @pytest.mark.parametrize("end", ["softmax", "argmax_reduce", "argmin_reduce"])
 def test_tails(builder, fix, run_engine, end):
     x = builder.input("x", (1, 5))
