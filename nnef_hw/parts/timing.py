@@ -46,18 +46,18 @@ class Stream:
 
 
 class RecordedStream(Stream):
-    """A stream that notes when every item is offered and accepted."""
+    """A stream that also notes in ``offers`` when the items were offered."""
 
-    __slots__ = ("events",)
+    __slots__ = ("offers",)
 
     def __init__(self, kernel: Kernel) -> None:
         super().__init__(kernel)
-        self.events: list[tuple[int, int]] = []
+        self.offers = array("q")
 
     def accept(self, time: int) -> None:
-        """Complete the rendezvous, and note it."""
+        """Complete the rendezvous, and note when it began."""
         assert self.offered is not None
-        self.events.append((self.offered, time))
+        self.offers.append(self.offered)
         super().accept(time)
 
 

@@ -36,7 +36,7 @@ def predict_work(plan: Plan, begin: int, end: int, frames: int) -> tuple[Work, .
         words = block.pass_words
         # As if an item before the first one had left long ago.
         trace = traces[block.tensor]
-        trace = Trace((0, *trace.offered), (-words, *trace.accepted))
+        trace = Trace(np.append(0, trace.offered), np.append(-words, trace.accepted))
         accepted, offered = _moments(trace, words)
         busy = _within(accepted, accepted + 1, first, last)
         busy += _within(offered - (words - 1), offered, first, last)
@@ -85,8 +85,7 @@ def _moments(trace: Trace, words: int) -> tuple[NDArray[np.int64], NDArray[np.in
 
     The words of an item come without a gap before its last one, which is what may wait.
     """
-    accepted = np.array(trace.accepted)
-    return accepted[1:], np.maximum(np.array(trace.offered)[1:], accepted[:-1] + words)
+    return trace.accepted[1:], np.maximum(trace.offered[1:], trace.accepted[:-1] + words)
 
 
 def _states(

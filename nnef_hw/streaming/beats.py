@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise
-from operator import itemgetter
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
 
 from nnef_hw.architecture import Port
 from nnef_hw.parts.fifo import BlockFifo, FifoLogs
@@ -118,8 +120,8 @@ class Trace:
         item of several words is offered with its last word.
     """
 
-    offered: tuple[int, ...]
-    accepted: tuple[int, ...]
+    offered: NDArray[np.int64]
+    accepted: NDArray[np.int64]
 
 
 def trace_beats(
@@ -132,18 +134,19 @@ def trace_beats(
     network = Network(blocks, inputs, outputs, RecordedStream)
     times = network.run(frames)
     return times, {
-        tensor: _trace([s.events for s in streams if isinstance(s, RecordedStream)], taking_turns)
+        tensor: _trace([s for s in streams if isinstance(s, RecordedStream)], taking_turns)
         for tensor, (streams, taking_turns) in network.entrances.items()
     }
 
 
-def _trace(operands: Sequence[Sequence[tuple[int, int]]], taking_turns: bool) -> Trace:
+def _trace(operands: Sequence[RecordedStream], taking_turns: bool) -> Trace:
     """Merge streams that are accepted in turn, or all at once when the last has come."""
-    if taking_turns:
-        events = sorted(chain(*operands), key=itemgetter(1))
-    else:
-        events = [(max(o for o, _ in item), item[0][1]) for item in zip(*operands, strict=True)]
-    return Trace(tuple(o for o, _ in events), tuple(a for _, a in events))
+    offered = [np.array(stream.offers) for stream in operands]
+    accepted = [np.array(stream.times) for stream in operands]
+    if not taking_turns:
+        return Trace(np.maximum.reduce(offered), accepted[0])
+    order = np.argsort(np.concatenate(accepted), kind="stable")
+    return Trace(np.concatenate(offered)[order], np.concatenate(accepted)[order])
 
 
 class Network:
