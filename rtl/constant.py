@@ -6,7 +6,7 @@ from amaranth.lib.wiring import Out
 
 from nnef_hw import parts
 from nnef_hw.rtl.memory import TiledMemory
-from nnef_hw.rtl.stream import beat_layout
+from nnef_hw.rtl.stream import beat_layout, code_range
 
 __all__ = ["Constant"]
 
@@ -34,8 +34,8 @@ class Constant(wiring.Component):
     """
 
     def __init__(self, part: parts.Constant, *, codes):
-        lowest = -(1 << part.bits - 1) if part.signed else 0
-        outside = [code for code in codes if not lowest <= code < lowest + (1 << part.bits)]
+        allowed = code_range(part.bits, part.signed)
+        outside = [code for code in codes if code not in allowed]
         if outside:
             raise ValueError(f"Constant of {part.bits} bits cannot hold {outside[0]!r}")
         if len(codes) != part.count:

@@ -11,7 +11,13 @@ from nnef_hw.numerics import signed_bits
 from nnef_hw.parts.eltwise import TABLE_INPUTS
 from nnef_hw.rtl.array import sum_layout
 from nnef_hw.rtl.primitives import lut_product
-from nnef_hw.rtl.stream import beat_layout, join_beats
+from nnef_hw.rtl.stream import (
+    beat_layout,
+    check_limits,
+    code_range,
+    join_beats,
+    operand_streams,
+)
 
 __all__ = ["EltwiseExtremum", "EltwiseProduct", "EltwiseSum"]
 
@@ -56,25 +62,16 @@ class EltwiseSum(wiring.Component):
     """
 
     def __init__(self, part: parts.EltwiseSum, *, requant, in_zero_points):
-        lowest = -(1 << part.out_bits - 1) if part.out_signed else 0
-        highest = lowest + (1 << part.out_bits) - 1
-        if not lowest <= requant.lo <= requant.hi <= highest:
-            raise ValueError(f"EltwiseSum limits {requant.lo}..{requant.hi} must lie within "
-                             f"{lowest}..{highest}")
+        check_limits(part, requant)
         self.part = part
         self.requant = requant
         # Everything that does not depend on the codes.
         self.constant = (1 << requant.shift - 1) + (requant.zero_point << requant.shift) - sum(
             z * mult for z, mult in zip(in_zero_points, requant.mult, strict=True))
-        a_layout, b_layout, o_layout = (
-            beat_layout(bits=bits, signed=signed, lanes=part.lanes)
-            for bits, signed in zip((*part.in_bits, part.out_bits),
-                                    (*part.in_signed, part.out_signed), strict=True)
-        )
+        results = beat_layout(bits=part.out_bits, signed=part.out_signed, lanes=part.lanes)
         super().__init__({
-            "a": In(stream.Signature(a_layout)),
-            "b": In(stream.Signature(b_layout)),
-            "o": Out(stream.Signature(o_layout)),
+            **operand_streams(part, lanes=part.lanes),
+            "o": Out(stream.Signature(results)),
         })
 
     def elaborate(self, platform):
@@ -154,17 +151,13 @@ class EltwiseProduct(wiring.Component):
         self.part = part
         self.in_zero_points = in_zero_points
         self.differences = []
-        members = {}
-        for name, zero, bits, is_signed in zip("ab", in_zero_points, part.in_bits,
-                                               part.in_signed, strict=True):
-            lowest = (-(1 << bits - 1) if is_signed else 0) - zero
-            self.differences.append(range(lowest, lowest + (1 << bits)))
-            layout = beat_layout(bits=bits, signed=is_signed, lanes=1)
-            members[name] = In(stream.Signature(layout))
+        for zero, bits, is_signed in zip(in_zero_points, part.in_bits, part.in_signed, strict=True):
+            codes = code_range(bits, is_signed)
+            self.differences.append(range(codes.start - zero, codes.stop - zero))
         corners = [a * b for a in self.differences[0][::len(self.differences[0]) - 1]
                    for b in self.differences[1][::len(self.differences[1]) - 1]]
         products = sum_layout(signed_bits(min(corners), max(corners)))
-        super().__init__({**members, "o": Out(stream.Signature(products))})
+        super().__init__({**operand_streams(part), "o": Out(stream.Signature(products))})
 
     def elaborate(self, platform):
         m = Module()

@@ -2,11 +2,11 @@
 
 from amaranth import *
 from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
 from nnef_hw import parts
 from nnef_hw.rtl.memory import TiledMemory
-from nnef_hw.rtl.stream import beat_layout
+from nnef_hw.rtl.stream import beat_layout, check_limits, code_range, operand_streams
 from nnef_hw.rtl.table import words_by_address
 from nnef_hw.tflite_division import DIFFERENCE_BITS, FRACTION_BITS, SHIFT_BITS
 
@@ -46,24 +46,12 @@ class Quotient(wiring.Component):
     unproved = "the solver finds no invariant in 240 s; tests simulate it under stalls"
 
     def __init__(self, part: parts.Quotient, *, requant, in_zero_points):
-        lowest = -(1 << part.out_bits - 1) if part.out_signed else 0
-        highest = lowest + (1 << part.out_bits) - 1
-        if not lowest <= requant.lo <= requant.hi <= highest:
-            raise ValueError(f"Quotient limits {requant.lo}..{requant.hi} must lie within "
-                             f"{lowest}..{highest}")
+        check_limits(part, requant)
         self.part = part
         self.requant = requant
         self.in_zero_points = in_zero_points
-        a_layout, b_layout, o_layout = (
-            beat_layout(bits=bits, signed=signed, lanes=1)
-            for bits, signed in zip((*part.in_bits, part.out_bits),
-                                    (*part.in_signed, part.out_signed), strict=True)
-        )
-        super().__init__({
-            "a": In(stream.Signature(a_layout)),
-            "b": In(stream.Signature(b_layout)),
-            "o": Out(stream.Signature(o_layout)),
-        })
+        results = beat_layout(bits=part.out_bits, signed=part.out_signed, lanes=1)
+        super().__init__({**operand_streams(part), "o": Out(stream.Signature(results))})
 
     def elaborate(self, platform):
         m = Module()
@@ -188,9 +176,9 @@ class Quotient(wiring.Component):
         """Reciprocals without their highest bit, places, and signs, by the divisor's code."""
         part, which = self.part, self.part.order[1]
         bits, is_signed = part.in_bits[which], part.in_signed[which]
-        lowest = (-(1 << bits - 1) if is_signed else 0) - self.in_zero_points[which]
         entries = []
-        for difference in range(lowest, lowest + (1 << bits)):
+        for code in code_range(bits, is_signed):
+            difference = code - self.in_zero_points[which]
             factor, places = self.requant.reciprocals(max(abs(difference), 1))
             fraction = int(factor) - (1 << part.reciprocal_bits)
             entries.append(fraction | int(places) << part.reciprocal_bits

@@ -4,12 +4,29 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Fifo", "beat_layout", "code_shape", "elastic_stages", "join_beats"]
+__all__ = [
+    "Fifo", "beat_layout", "check_limits", "code_range", "code_shape", "elastic_stages",
+    "join_beats", "operand_streams",
+]
 
 
 def code_shape(bits, signed):
     """Shape of one activation code."""
     return Shape(bits, signed)
+
+
+def code_range(bits, signed):
+    """All codes of a format."""
+    lowest = -(1 << bits - 1) if signed else 0
+    return range(lowest, lowest + (1 << bits))
+
+
+def check_limits(part, requant):
+    """Raise ValueError if the limits of a requantizer are not codes of the part's output."""
+    codes = code_range(part.out_bits, part.out_signed)
+    if not codes[0] <= requant.lo <= requant.hi <= codes[-1]:
+        raise ValueError(f"{type(part).__name__} limits {requant.lo}..{requant.hi} must lie within "
+                         f"{codes[0]}..{codes[-1]}")
 
 
 def beat_layout(*, bits, signed, lanes):
@@ -21,6 +38,14 @@ def beat_layout(*, bits, signed, lanes):
         "data": data.ArrayLayout(code_shape(bits, signed), lanes),
         "last": 1,
     })
+
+
+def operand_streams(part, *, lanes=1):
+    """Ports ``a`` and ``b`` of a part of two operands, each of its own format."""
+    return {
+        name: In(stream.Signature(beat_layout(bits=bits, signed=signed, lanes=lanes)))
+        for name, bits, signed in zip("ab", part.in_bits, part.in_signed, strict=True)
+    }
 
 
 def elastic_stages(m, present, o, *, stages):

@@ -2,12 +2,12 @@
 
 from amaranth import *
 from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
 from nnef_hw import parts
 from nnef_hw.rtl.array import sum_layout
 from nnef_hw.rtl.memory import TiledMemory
-from nnef_hw.rtl.stream import beat_layout, join_beats
+from nnef_hw.rtl.stream import join_beats, operand_streams
 from nnef_hw.rtl.table import words_by_address
 
 __all__ = ["TableSum"]
@@ -46,13 +46,8 @@ class TableSum(wiring.Component):
                 )
         self.part = part
         self.entries = entries
-        a_layout, b_layout = (beat_layout(bits=bits, signed=signed, lanes=1)
-                              for bits, signed in zip(part.in_bits, part.in_signed, strict=True))
-        super().__init__({
-            "a": In(stream.Signature(a_layout)),
-            "b": In(stream.Signature(b_layout)),
-            "o": Out(stream.Signature(sum_layout(part.acc_bits))),
-        })
+        sums = sum_layout(part.acc_bits)
+        super().__init__({**operand_streams(part), "o": Out(stream.Signature(sums))})
 
     def elaborate(self, platform):
         part = self.part
