@@ -116,9 +116,9 @@ def _function(distribution: str, module: str, call: str) -> _Package:
 
 _PIP = "pip install "
 PROBE = "empty"
+"""Name of an empty file where tools are probed."""
 SCARCE_BYTES = 100_000_000
 """Space on a disk; with less, a tool that fails without a word has most likely filled it."""
-"""Name of an empty file where tools are probed."""
 
 
 def _family_specs(family: Family) -> Iterator[tuple[str, Spec]]:

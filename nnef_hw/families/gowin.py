@@ -85,8 +85,9 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
 })  # fmt: skip
 
 RAM_CELL_LUTS = 4
-COUNTED = ((r"LUT[1-4]", "LUT4"), (r"DFF\w*", "DFF"), (r"(SP|SDP|SDPX9|SPX9|DP|DPX9)B?", "BSRAM"))
 """LUTs of a tile that nothing else can use once the other four are a RAM16SDP4."""
+COUNTED = ((r"LUT[1-4]", "LUT4"), (r"DFF\w*", "DFF"), (r"(SP|SDP|SDPX9|SPX9|DP|DPX9)B?", "BSRAM"))
+"""Cells of the placed netlist, and as what nextpnr counts them."""
 SPLIT_SUMS = 0.18
 """Share of the flip-flops behind an adder that nextpnr does not place beside it, measured."""
 MEMORIES = "memories.txt"
