@@ -23,6 +23,9 @@ MARKER_TOOLS = {
     "synth": ("yosys", "nextpnr-ice40", "nextpnr-ecp5", "nextpnr-himbaechel"),
 }
 
+MISSING = ("pip install", "could not import", "no C compiler")
+"""Begins of the reasons for which tests are skipped that continuous integration has to run."""
+
 
 # Amaranth's graphs are many small objects that live long: looking at them rarely saves 5%.
 gc.set_threshold(100_000, 20, 50)
@@ -49,6 +52,27 @@ def pytest_runtest_setup(item):
             if os.environ.get("CI") == "true":
                 raise
             pytest.skip(str(error))
+
+
+def _fail_if_missing(report):
+    """In continuous integration nothing is skipped for a package that is not installed."""
+    if report.skipped and os.environ.get("CI") == "true" and isinstance(report.longrepr, tuple):
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        if reason.startswith(MISSING):
+            report.outcome, report.longrepr = "failed", reason
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    """Look at what a test comes to."""
+    return _fail_if_missing((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report():
+    """Look at what a module comes to."""
+    return _fail_if_missing((yield))
 
 
 @pytest.fixture
