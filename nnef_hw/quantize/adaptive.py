@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.numerics import QType
-from nnef_hw.quantize.simulate import Moments
+from nnef_hw.quantize.simulate import Covariance, Moments
 
 __all__ = ["fit_weights", "round_adaptively"]
 
@@ -32,10 +32,14 @@ def fit_weights(weights: FloatArray, moments: Moments) -> FloatArray:
 
     They are those nearest to the results of ``weights`` [groups, rows, K] on real values.
     """
-    wanted = weights @ (moments.cross - moments.square)
-    return weights + np.linalg.solve(
-        _damped(moments.square, _FIT_DAMPING), wanted.swapaxes(1, 2)
-    ).swapaxes(1, 2)
+    fitted = weights.copy()
+    for part in moments.parts:
+        own = fitted[..., part.span]
+        wanted = own @ (part.cross - part.square)
+        own += np.linalg.solve(_damped(part.square, _FIT_DAMPING), wanted.swapaxes(1, 2)).swapaxes(
+            1, 2
+        )
+    return fitted
 
 
 def round_adaptively(
@@ -45,7 +49,17 @@ def round_adaptively(
 
     ``qtype`` has scale 1.
     """
-    square = _damped(moments.square, _DAMPING)
+    codes = np.empty(weights.shape, np.int64)
+    for part in moments.parts:
+        codes[..., part.span] = _round(weights[..., part.span], scales, qtype, part)
+    return codes
+
+
+def _round(
+    weights: FloatArray, scales: FloatArray, qtype: QType, part: Covariance
+) -> NDArray[np.int64]:
+    """Return the codes of those weights that one covariance is of."""
+    square = _damped(part.square, _DAMPING)
     order = np.argsort(-np.diagonal(square, axis1=1, axis2=2), axis=1, kind="stable")
     square = np.take_along_axis(square, order[:, :, None], axis=1)
     square = np.take_along_axis(square, order[:, None, :], axis=2)

@@ -120,7 +120,8 @@ class LayerQuantizer:
         """Return the mean square of the input that each weight is multiplied with."""
         if self._moments is None:
             return None
-        squares = np.diagonal(self._moments.square, axis1=1, axis2=2)[:, None]
+        parts = (np.diagonal(part.square, axis1=1, axis2=2) for part in self._moments.parts)
+        squares = np.concatenate(list(parts), axis=1)[:, None]
         rows = np.broadcast_to(squares, self._in_groups(self._weights).shape)
         return rows.reshape(self._weights.shape)
 

@@ -16,33 +16,70 @@ from nnef_hw.reference.batching import is_batchable
 from nnef_hw.reference.program import Step
 from nnef_hw.reference.windows import gather_taps, pad_border
 
-__all__ = ["Moments", "Simulation"]
+__all__ = ["Covariance", "Moments", "Simulation"]
 
 FloatArray = NDArray[np.float64]
 
 _MAX_WINDOWS = 1 << 13
 """Window positions that moments are taken of."""
 
+_MAX_INPUTS = 9 << 9
+"""Values of a window whose covariance is one matrix: those of a 3x3 filter of 512 channels."""
+
 _MAX_VALUES = 1 << 25
 """Activations of all samples together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Covariance:
+    """Covariances of some values of a layer's input windows, real ones x and quantized ones q.
+
+    Parameters
+    ----------
+    span
+        Which of the K values of a window.
+    cross, square
+        [groups, k, k] for these k values: covariance of x with q, and of q.
+    """
+
+    span: slice
+    cross: FloatArray
+    square: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """Moments of a layer's input windows: real values x, and quantized values q.
+    """Moments of a layer's input windows.
 
     Parameters
     ----------
     real_mean, mean
         [groups, K], of x and q; K values of a window, in the order of a filter's.
-    cross, square
-        [groups, K, K]: covariance of x with q, and of q.
+    parts
+        Covariances of runs of these values; those of different runs count as independent, since
+        the matrix of all of a large layer has no room.
     """
 
     real_mean: FloatArray
     mean: FloatArray
-    cross: FloatArray
-    square: FloatArray
+    parts: tuple[Covariance, ...]
+
+    @classmethod
+    def of(cls, real: FloatArray, fixed: FloatArray, *, centered: bool) -> Moments:
+        """Return those of x and q [groups, K, n], about the means or 0; these arrays change."""
+        means = real.mean(axis=2), fixed.mean(axis=2)
+        if centered:
+            real -= means[0][..., None]
+            fixed -= means[1][..., None]
+        transposed = fixed.swapaxes(1, 2) / fixed.shape[2]
+        inputs = fixed.shape[1]
+        size = -(-inputs // -(-inputs // _MAX_INPUTS))
+        parts = []
+        for first in range(0, inputs, size):
+            span = slice(first, first + size)
+            columns = transposed[..., span]
+            parts.append(Covariance(span, real[:, span] @ columns, fixed[:, span] @ columns))
+        return cls(*means, tuple(parts))
 
 
 class Simulation:
@@ -110,12 +147,7 @@ class Simulation:
         """Return the moments of the input of a ``conv`` or ``linear``, about the means or 0."""
         name, shape = node.inputs[0], self._graph.tensor(node.inputs[1]).shape
         real, fixed = (_windows(node, x[name], shape) for x in (self._real, self._fixed))
-        means = real.mean(axis=2), fixed.mean(axis=2)
-        if centered:
-            real -= means[0][..., None]
-            fixed -= means[1][..., None]
-        transposed = fixed.swapaxes(1, 2) / fixed.shape[2]
-        return Moments(*means, real @ transposed, fixed @ transposed)
+        return Moments.of(real, fixed, centered=centered)
 
 
 def _windows(node: Node, x: FloatArray, filter_shape: tuple[int, ...]) -> FloatArray:
