@@ -5,6 +5,7 @@ Importing this does not import Amaranth: the schedule reads it. The hardware is 
 """
 
 import importlib.util
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -24,7 +25,9 @@ from nnef_hw.boards.upduino_v3 import UPDUINO_V3
 from nnef_hw.boards.versa_ecp5 import VERSA_ECP5
 from nnef_hw.errors import NnefHwError, UsageError
 
-__all__ = ["BOARDS", "Board", "find_board"]
+__all__ = ["ALL", "BOARDS", "Board", "find_board", "find_boards"]
+
+ALL = "all"
 
 BOARDS = (
     ICEBREAKER, UPDUINO_V3, ICESUGAR, ICE40_HX8K_B_EVN, TINYFPGA_BX, FOMU_PVT, ULX3S_12F, ULX3S_25F,
@@ -51,6 +54,18 @@ def find_board(name: str) -> Board:
     raise UsageError(
         f"board {name!r} is not known",
         remedy=f"{meant}choose one of {', '.join(sorted(known))}, or give a file ./{name}.py")
+
+
+def find_boards(names: Sequence[str]) -> dict[str, Board]:
+    """Return boards by the names that they are asked for; of ``all`` those that are known.
+
+    Raises
+    ------
+    UsageError
+        If one of them is not known.
+    """
+    known = {board.name: board for board in BOARDS}
+    return known if list(names) == [ALL] else {name: find_board(name) for name in names}
 
 
 def _board_of_file(path: Path) -> Board:

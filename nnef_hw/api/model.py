@@ -19,10 +19,10 @@ from nnef_hw.api.show import Shown
 from nnef_hw.api.sources import as_file
 from nnef_hw.api.survey import Check, Survey
 from nnef_hw.architectures import ARCHITECTURES, AUTO
-from nnef_hw.boards import BOARDS, find_board
+from nnef_hw.boards import BOARDS, Board, find_board, find_boards
 from nnef_hw.build.fixed import device_budget, fix_model
 from nnef_hw.build.options import check_wishes
-from nnef_hw.build.survey import roughly_fixed, survey
+from nnef_hw.build.survey import outlooks
 from nnef_hw.errors import UsageError
 from nnef_hw.explore import STAGES, Point, Sweep, explore
 from nnef_hw.frontend import load as load_file
@@ -35,7 +35,7 @@ from nnef_hw.report.exploration import write_exploration
 from nnef_hw.report.models import check_model, inspect_model, inspection
 from nnef_hw.report.progress import progress_bar
 from nnef_hw.samples import Given, take_samples
-from nnef_hw.workers import Pool, Processes, processes_for
+from nnef_hw.workers import Pool, Processes
 
 __all__ = ["Model", "load"]
 
@@ -75,12 +75,25 @@ class Model(Shown):
         """What ``nnef-hw inspect --json`` says of it: layers, shapes, parameters, MACs."""
         return inspect_model(self.graph)
 
-    def check(self) -> Check:
-        """Say whether it can be built, and if not, every reason why."""
+    def check(self, boards: str | Sequence[str] = ()) -> Check:
+        """Say whether it can be built, and if not, every reason why.
+
+        Parameters
+        ----------
+        boards
+            A name or names, or ``all``: say of each, too, whether it fits, and why not.
+
+        Raises
+        ------
+        UsageError
+            If there is no such board.
+        """
+        targets = _targets(boards)
         found = {one.name: check_model(self.graph, one) for one in ARCHITECTURES}
         able = {name: not errors for name, errors in found.items()}
         problems = [] if any(able.values()) else found[ARCHITECTURES[0].name]
-        return Check(self.name, able, [str(problem) for problem in problems])
+        rows = outlooks(self.graph, targets) if targets and not problems else []
+        return Check(self.name, able, [str(problem) for problem in problems], rows)
 
     def run(self, inputs: Given) -> dict[str, NDArray[Any]]:
         """Compute in real numbers.
@@ -193,15 +206,13 @@ class Model(Shown):
             If the model has layers that cannot be built, on whatever board.
         """
         check_wishes(arch, {"clock_mhz": clock_mhz, "target_fps": target_fps})
-        names = [boards] if isinstance(boards, str) else boards
-        targets = [find_board(name) for name in names] or BOARDS
+        targets = _targets(boards) or BOARDS
         taken = None if samples is None else take_samples(samples, self.graph)
-        fixed = roughly_fixed(self.graph, taken, _scheme(Scheme(), options))
-        with processes_for(len(targets)) as pool:
-            found = survey(
-                fixed, targets, arch=arch, clock_mhz=clock_mhz, target_fps=target_fps, pool=pool
-            )
-            return Survey(list(found))
+        found = outlooks(
+            self.graph, targets, taken, _scheme(Scheme(), options),
+            arch=arch, clock_mhz=clock_mhz, target_fps=target_fps,
+        )  # fmt: skip
+        return Survey(found)
 
     def explore(
         self,
@@ -259,7 +270,6 @@ class Model(Shown):
         ToolError
             If a tool is missing, or fails.
         """
-        names = [boards] if isinstance(boards, str) else boards
 
         def call(point: Point) -> str:
             wish = "" if point.target_fps is None else f", target_fps={point.target_fps:.15g}"
@@ -273,7 +283,7 @@ class Model(Shown):
         sweep = Sweep(
             graph=self.graph,
             samples=None if samples is None else take_samples(samples, self.graph),
-            boards=[find_board(name) for name in names],
+            boards=_targets(boards),
             weight_bits=weight_bits,
             target_fps=target_fps,
             arch=arch,
@@ -308,6 +318,11 @@ class Model(Shown):
 
     def _parts(self) -> Iterator[RenderableType]:
         yield from inspection(self.description)
+
+
+def _targets(boards: str | Sequence[str]) -> list[Board]:
+    """Return the boards of a name or names."""
+    return list(find_boards([boards] if isinstance(boards, str) else boards).values())
 
 
 def _scheme(scheme: Scheme, options: Mapping[str, Any]) -> Scheme:

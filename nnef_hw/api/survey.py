@@ -17,7 +17,7 @@ __all__ = ["Check", "Survey"]
 
 @dataclass(frozen=True, repr=False)
 class Check(Shown):
-    """Whether a model can be built; true if it can.
+    """Whether a model can be built; true if it can, and fits a board that was asked.
 
     Parameters
     ----------
@@ -27,20 +27,26 @@ class Check(Shown):
         Of every architecture, whether it has hardware for the model.
     problems
         Why none of them has; each with its place in the model and what helps.
+    boards
+        What the boards that were asked would make of it; none of a model with problems.
     """
 
     model: str
     architectures: Mapping[str, bool]
     problems: Sequence[str]
+    boards: Sequence[Outlook] = ()
 
     def __bool__(self) -> bool:
-        return not self.problems
+        fits = not self.boards or any(outlook.fits for outlook in self.boards)
+        return fits and not self.problems
 
     def _parts(self) -> Iterator[RenderableType]:
         able = ", ".join(name for name, is_able in self.architectures.items() if is_able)
-        yield Text(f"{self.model}: " + (f"can be built ({able})" if self else "cannot be built"))
+        verdict = "cannot be built" if self.problems else f"can be built ({able})"
+        yield Text(f"{self.model}: {verdict}")
         for problem in self.problems:
             yield Text(f"  {problem}")
+        yield from survey_tables([outlook.to_json() for outlook in self.boards])
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,4 +81,4 @@ class Survey(Shown):
         raise KeyError(board)
 
     def _parts(self) -> Iterator[RenderableType]:
-        yield from survey_tables(self.outlooks)
+        yield from survey_tables([outlook.to_json() for outlook in self.outlooks])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -22,9 +22,9 @@ from nnef_hw.passes.stream_time import StreamTime
 from nnef_hw.quantize import Scheme
 from nnef_hw.quantize.observe import Progress
 from nnef_hw.samples import Samples
-from nnef_hw.workers import Here, Pool, as_done
+from nnef_hw.workers import Here, Pool, as_done, processes_for
 
-__all__ = ["Outlook", "noise", "plan_target", "roughly_fixed", "survey"]
+__all__ = ["Outlook", "noise", "outlooks", "plan_target", "roughly_fixed", "survey"]
 
 FRAMES = 8
 STEPS = 4
@@ -74,6 +74,44 @@ class Outlook:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {"fits": self.fits, **asdict(self)}
+
+
+def outlooks(
+    graph: Graph,
+    targets: Sequence[Target],
+    samples: Samples | None = None,
+    scheme: Scheme = DEFAULT_SCHEME,
+    stream: StreamTime | None = None,
+    *,
+    arch: str = AUTO,
+    clock_mhz: float | None = None,
+    target_fps: float | None = None,
+    say: Callable[[str], None] = lambda what: None,
+) -> list[Outlook]:
+    """Return what every board would make of a model, in the order they are given.
+
+    Parameters
+    ----------
+    samples, scheme, stream
+        See :func:`roughly_fixed`.
+    arch, clock_mhz, target_fps
+        See :func:`survey`.
+    say
+        Called with the current work.
+
+    Raises
+    ------
+    UsageError, UnsupportedError, ErrorGroup
+        If it has layers that cannot be built, on whatever board, or cannot run step by step.
+    """
+    say("quantizing")
+    fixed = roughly_fixed(graph, samples, scheme, stream)
+    with processes_for(len(targets)) as pool:
+        found = survey(
+            fixed, targets, arch=arch, clock_mhz=clock_mhz, target_fps=target_fps, pool=pool,
+            progress=lambda what, done, total: say(f"{what}, {done} of {total}"),
+        )  # fmt: skip
+        return list(found)
 
 
 def survey(

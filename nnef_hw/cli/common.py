@@ -19,6 +19,7 @@ __all__ = [
     "JSON",
     "Command",
     "Commands",
+    "add_boards",
     "add_command",
     "add_design",
     "complete_boards",
@@ -140,6 +141,13 @@ def complete_boards(action: argparse.Action) -> None:
         return [name for board in BOARDS for name in (board.name, *board.aliases)]
 
     vars(action)["completer"] = names  # where argcomplete looks
+
+
+def add_boards(
+    parser: argparse.ArgumentParser, summary: str, option: str = "--board", **more: Any
+) -> None:
+    """Declare an option that takes several boards; they are given to the command as a list."""
+    parser.add_argument(option, type=_names, metavar="NAME,...", help=summary, **more)
 
 
 def add_design(parser: argparse.ArgumentParser) -> None:

@@ -31,9 +31,7 @@ def add_commands(commands: common.Commands) -> None:
     )
     # The words of the command line are taken over into those of build.
     sub.allow_abbrev = False
-    sub.add_argument(
-        "--boards", required=True, metavar="NAME,...", help="boards, or files of your own"
-    )
+    common.add_boards(sub, "boards, or files of your own; or all", "--boards", required=True)
     common.add_design(sub)
     sub.add_argument(
         "--bits", type=_widths, metavar="N,...", help="widths of weights, 1..8 (default: 8)"
@@ -89,7 +87,7 @@ def _rates(text: str) -> list[float]:
 
 
 def _explore(options: argparse.Namespace) -> int:
-    from nnef_hw.boards import find_board
+    from nnef_hw.boards import find_boards
     from nnef_hw.explore import Sweep, explore
     from nnef_hw.frontend import load
     from nnef_hw.report.exploration import exploration_tables, write_exploration
@@ -97,13 +95,13 @@ def _explore(options: argparse.Namespace) -> int:
     from nnef_hw.samples import load_samples
 
     wanted, stream = scheme(options), common.streaming(options)
-    boards = list({name: find_board(name) for name in options.boards.split(",")}.values())
+    boards = find_boards(options.boards)
     graph = load(options.model, **common.reading(options))
     samples = None if options.calibrate is None else load_samples(options.calibrate, graph)
     sweep = Sweep(
         graph=graph,
         samples=samples,
-        boards=boards,
+        boards=list(boards.values()),
         weight_bits=options.bits or [wanted.weight_bits],
         target_fps=options.target_fps,
         arch=options.arch,
@@ -168,11 +166,9 @@ def _pool(options: argparse.Namespace) -> AbstractContextManager[Pool]:
     return client
 
 
-def _command(options: argparse.Namespace, boards: list[Any], point: Point) -> str:
+def _command(options: argparse.Namespace, boards: dict[str, Any], point: Point) -> str:
     """Return the command that builds a point."""
-    names = {
-        board.name: name for name, board in zip(options.boards.split(","), boards, strict=True)
-    }
+    names = {board.name: name for name, board in boards.items()}
     words = ["nnef-hw", "build", *_others(options.arguments)]
     words += ["--board", names[point.board], "--weight-bits", str(point.weight_bits)]
     if point.target_fps is not None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
 from nnef_hw.cli.common import (
     Commands,
+    add_boards,
     add_command,
     console,
     print_json,
@@ -20,7 +22,13 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Commands) -> None:
     """Declare the commands of this module."""
-    add_command(commands, "check", _check, "is the model valid, and can it be built?", "model")
+    sub = add_command(
+        commands, "check", _check, "is the model valid, and can it be built?", "model"
+    )
+    add_boards(
+        sub, "say of these, or files of your own, whether it fits, and why not; or of all",
+        default=[],
+    )  # fmt: skip
     add_command(
         commands, "inspect", _inspect,
         "show layers, shapes, parameters and MACs; of a build, the program that it runs", "model",
@@ -37,9 +45,22 @@ def add_commands(commands: Commands) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
+    from nnef_hw.boards import find_boards
+    from nnef_hw.build.survey import outlooks
+    from nnef_hw.ir import Graph
     from nnef_hw.report.models import check_file, check_refusals, check_verdict
+    from nnef_hw.report.progress import stages
+    from nnef_hw.report.survey import survey_tables
 
-    result = check_file(options.model, **reading(options), stream=streaming(options))
+    boards, stream = list(find_boards(options.board).values()), streaming(options)
+
+    def ask(graph: Graph) -> list[dict[str, Any]]:
+        if not boards:
+            return []
+        with stages() as show:
+            return [row.to_json() for row in outlooks(graph, boards, stream=stream, say=show)]
+
+    result = check_file(options.model, **reading(options), stream=stream, ask=ask)
     if options.json:
         print_json(result)
     else:
@@ -48,7 +69,10 @@ def _check(options: argparse.Namespace) -> int:
         print(check_verdict(options.model, result))
         for text in check_refusals(result):
             print(text)
-    return 2 if result["problems"] else 0
+        for table in survey_tables(result["boards"]):
+            console().print(table)
+    fits = not boards or any(row["fits"] for row in result["boards"])
+    return 0 if fits and not result["problems"] else 2
 
 
 def _inspect(options: argparse.Namespace) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,7 @@ def check_file(
     bind: Mapping[str, float] | None = None,
     states: NamedStates | None = None,
     stream: StreamTime | None = None,
+    ask: Callable[[Graph], list[dict[str, Any]]] = lambda graph: [],
 ) -> dict[str, Any]:
     """Return what ``check --json`` prints: whether the model is valid and can be built.
 
@@ -58,6 +59,8 @@ def check_file(
         How to read the model, see :func:`nnef_hw.frontend.load`.
     stream
         How it runs step by step, if it is to.
+    ask
+        Tells what boards would make of a model without problems.
 
     Raises
     ------
@@ -67,6 +70,7 @@ def check_file(
     is_valid: bool | None
     able = dict.fromkeys((architecture.name for architecture in ARCHITECTURES), False)
     refusals: dict[str, list[str]] = {}
+    boards: list[dict[str, Any]] = []
     try:
         graph = load(path, dims=dims, lenient=lenient, outputs=outputs, bind=bind, states=states)
     except UsageError:
@@ -82,12 +86,14 @@ def check_file(
         problems = [] if any(able.values()) else found[ARCHITECTURES[0].name]
         name = graph.name
         is_valid = True
+        boards = [] if problems else ask(graph)
     return {
         "model": name,
         "valid": is_valid,
         "architectures": able,
         "problems": [str(problem) for problem in problems],
         "refusals": refusals,
+        "boards": boards,
     }
 
 

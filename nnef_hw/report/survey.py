@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -11,23 +11,18 @@ from rich.text import Text
 
 from nnef_hw.report import units
 
-__all__ = ["Row", "survey_tables"]
+__all__ = ["survey_tables"]
 
 
-class Row(Protocol):
-    """What a board would make of it: :class:`nnef_hw.build.survey.Outlook`."""
+def survey_tables(rows: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
+    """Yield a table of the boards that it fits, the fastest first, and why others do not take it.
 
-    @property
-    def fits(self) -> bool:
-        """Whether there is a plan."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-
-
-def survey_tables(outlooks: Sequence[Row]) -> Iterator[RenderableType]:
-    """Yield a table of the boards that do, the fastest first, and why others do not."""
-    fitting = [outlook.to_json() for outlook in outlooks if outlook.fits]
+    Parameters
+    ----------
+    rows
+        What each would make of it: :class:`nnef_hw.build.survey.Outlook`, as JSON values.
+    """
+    fitting = [row for row in rows if row["fits"]]
     table = Table(box=None, pad_edge=False)
     for heading in ("board", "arch"):
         table.add_column(heading, no_wrap=True)
@@ -44,9 +39,8 @@ def survey_tables(outlooks: Sequence[Row]) -> Iterator[RenderableType]:
     if fitting:
         yield table
     refused: dict[tuple[str, str], list[str]] = {}
-    for outlook in outlooks:
-        if not outlook.fits:
-            row = outlook.to_json()
+    for row in rows:
+        if not row["fits"]:
             refused.setdefault((row["refusal"], row["remedy"]), []).append(row["board"])
     for (refusal, remedy), boards in refused.items():
         yield Text(f"\n{', '.join(boards)}: {refusal}" + (f"; {remedy}" if remedy else ""))

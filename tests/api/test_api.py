@@ -56,6 +56,23 @@ def test_a_model_knows_its_interface(model):
     check = model.check()
     assert check
     assert check.architectures["streaming"]
+    assert check.boards == []
+    asked = model.check(["icebreaker", "ulx3s_85f"])
+    assert asked
+    assert [outlook.board for outlook in asked.boards] == ["icebreaker", "ulx3s_85f"]
+    assert "inferences/s" in repr(asked)
+    with pytest.raises(UsageError, match="board 'fomu' is not known"):
+        model.check("fomu")
+
+
+def test_a_model_that_fits_no_board_that_is_asked_is_false(tmp_path):
+    g = GraphBuilder("wide")
+    x = g.op("linear", g.input("x", [1, 150]), np.ones([150, 150]), np.zeros([1, 150]))
+    save(g.build(x), tmp_path / "m.nnef.tgz")
+    model = nh.load(tmp_path / "m.nnef.tgz")
+    assert model.check()
+    assert not model.check("fomu_pvt")
+    assert "does not fit fomu_pvt" in repr(model.check("fomu_pvt"))
 
 
 def test_real_and_fixed_results_are_those_of_the_references(model, fixed, samples):

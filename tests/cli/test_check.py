@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from cli_cases import MODEL, UNSTREAMED_MODELS, WRONG_MODELS, Result, write_model
 
+from nnef_hw.boards import BOARDS
 from nnef_hw.frontend import save
 from nnef_hw.testing import GraphBuilder
 
@@ -15,6 +16,7 @@ def test_check(cli, tiny):
         "model": "tiny", "valid": True, "architectures": {"streaming": True, "engine": True},
         "problems": [],
         "refusals": {},
+        "boards": [],
     }  # fmt: skip
 
 
@@ -124,3 +126,52 @@ def test_check_lists_the_problems(make, match, cli, tmp_path):
         valid, verdict = None, "cannot be read"
     assert result.json["valid"] is valid
     assert f": {verdict}; {len(result.json['problems'])} problem" in text.out
+
+
+class TestBoards:
+    """``check --board``."""
+
+    def test_one_that_it_fits_and_one_that_it_does_not(self, cli, tmp_path):
+        g = GraphBuilder("wide")
+        x = g.op("linear", g.input("x", [1, 150]), np.ones([150, 150]), np.zeros([1, 150]))
+        save(g.build(x), tmp_path / "wide.nnef.tgz")
+        result = cli("check", "wide.nnef.tgz", "--board", "fomu_pvt,ulx3s_85f")
+        assert (result.status, result.err) == (0, "")
+        verdict, _, row = result.out.split("\n")[:3]
+        assert verdict == "wide: valid NNEF; can be built (streaming, engine)"
+        assert row.startswith("ulx3s_85f ")
+        assert re.search(
+            r"\n\nfomu_pvt: model 'wide' does not fit fomu_pvt .* block RAMs", result.out
+        )
+        alone = cli("check", "wide.nnef.tgz", "--board", "fomu_pvt", "--json")
+        assert alone.status == 2
+        ((refused, fits),) = ((row["refusal"], row["fits"]) for row in alone.json["boards"])
+        assert not fits
+        assert "does not fit fomu_pvt" in refused
+        assert alone.json["problems"] == []
+
+    def test_boards_say_what_plan_says(self, cli, tiny):
+        model = tiny / "tiny.nnef.tgz"
+        asked = "icebreaker,icebreaker,ulx3s_25f"
+        found, planned = (
+            cli(command, model, "--board", asked, "--json").json["boards"]
+            for command in ("check", "plan")
+        )
+        assert [row["board"] for row in found] == ["icebreaker", "ulx3s_25f"]
+        assert found == planned
+
+    def test_all_are_asked(self, cli, tiny):
+        found = cli("check", tiny / "tiny.nnef.tgz", "--board", "all", "--json").json["boards"]
+        assert [row["board"] for row in found] == [board.name for board in BOARDS]
+
+    def test_none_is_asked_for_a_model_with_problems(self, cli, tmp_path):
+        ((write, message),) = UNSTREAMED_MODELS.values()
+        result = cli("check", write(tmp_path), "--board", "icebreaker", "--json")
+        assert (result.status, result.err) == (2, "")
+        assert message in "".join(result.json["problems"])
+        assert result.json["boards"] == []
+
+    def test_one_that_is_not_known_is_refused(self, cli):
+        result = cli("check", MODEL, "--board", "icebreaker,fomu")
+        assert (result.status, result.out) == (2, "")
+        assert "board 'fomu' is not known; did you mean 'fomu_pvt'" in result.err

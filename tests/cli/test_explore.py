@@ -63,6 +63,11 @@ def test_a_page_with_the_command_of_every_design(cli, words):
     assert len(page.links) > 2 * len(found["points"])
 
 
+def test_a_board_that_is_named_twice_is_asked_once(cli, words):
+    found = cli(*words, "--boards", "icebreaker,icebreaker", "--bits", "8", "--json")
+    assert {point["board"] for point in found.json["points"]} == {"icebreaker"}
+
+
 def test_what_does_not_fit_is_told(cli, words):
     result = cli(*words, "--boards", "fomu_pvt", "--target-fps", "1e9")
     assert result.status == 2
