@@ -33,6 +33,7 @@ def report_plan(plan: EnginePlan, graph: Graph, target: Target) -> dict[str, Any
             "wanted": -(-plan.interval // 2), "cycles": plan.interval,
             "multipliers": plan.multipliers, "changes": [], "limits": [], "lacking": [],
         },
+        "beat": "code",
         "roofs": {
             "dsp_multipliers": target.device.products, "multipliers": plan.multipliers,
             "macs_per_multiplier": 1,

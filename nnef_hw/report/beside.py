@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -16,14 +17,51 @@ from nnef_hw.report import units
 from nnef_hw.report.labels import short_names
 from nnef_hw.report.pages import page_environment
 
-__all__ = ["beside_tables", "put_beside", "render_beside", "write_beside"]
+__all__ = ["Side", "beside_tables", "put_beside", "render_beside", "write_beside"]
 
 Report = Mapping[str, Any]
 Get = Callable[[Report], Any]
 
 
-def put_beside(first: Report, second: Report) -> dict[str, Any]:
-    """Return two reports side by side.
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What of one build is compared.
+
+    Parameters
+    ----------
+    figures
+        Of the design, by name; None where it has none.
+    layers
+        By name, the figures of each.
+    """
+
+    figures: Mapping[str, Any]
+    layers: Mapping[str, Mapping[str, Any]]
+
+    @classmethod
+    def of(cls, report: Report) -> Side:
+        """Take it from a report.
+
+        Raises
+        ------
+        LookupError, TypeError, AttributeError
+            If that is none of this version.
+        """
+        noise = report["noise"]
+        return cls(
+            figures={name: get(report) for name, get in _figures()},
+            layers={
+                layer["name"]: {
+                    **{key: layer[key] for key in ("cycles", "multipliers", "lut", "bram")},
+                    "sqnr_db": noise.get(layer["name"]),
+                }
+                for layer in report["layers"]
+            },
+        )
+
+
+def put_beside(first: Side, second: Side) -> dict[str, Any]:
+    """Return two builds side by side.
 
     Returns
     -------
@@ -34,21 +72,22 @@ def put_beside(first: Report, second: Report) -> dict[str, Any]:
         one has no such layer.
     """
     figures = []
-    for name, get in _figures():
-        pair = get(first), get(second)
+    for name in first.figures:
+        pair = first.figures[name], second.figures[name]
         if pair != (None, None):
             figures.append({"name": name, "first": pair[0], "second": pair[1],
                             "ratio": _ratio(*pair)})  # fmt: skip
-    layers = [{layer["name"]: layer for layer in report["layers"]} for report in (first, second)]
-    rows = []
-    known = list(dict.fromkeys((*layers[0], *layers[1])))
+    known = list(dict.fromkeys((*first.layers, *second.layers)))
     short = short_names(known)
-    for name in known:
-        row: dict[str, Any] = {"name": name, "label": short[name]}
-        for key in ("cycles", "multipliers", "lut", "bram"):
-            row[key] = [found[name][key] if name in found else None for found in layers]
-        row["sqnr_db"] = [(x.get("noise") or {}).get(name) for x in (first, second)]
-        rows.append(row)
+    rows = [
+        {
+            "name": name,
+            "label": short[name],
+            **{key: [side.layers.get(name, {}).get(key) for side in (first, second)]
+               for key in _KEYS},
+        }
+        for name in known
+    ]  # fmt: skip
     return {"figures": figures, "layers": rows}
 
 
@@ -74,11 +113,12 @@ def _resource(key: str, kind: str, report: Report) -> Any:
 
 
 def _score(key: str, report: Report) -> Any:
-    return (report["accuracy"] or {}).get(key)
+    accuracy = report["accuracy"]
+    return None if accuracy is None else accuracy[key]
 
 
 def _least_ratio(report: Report) -> float | None:
-    known = (value for value in (report.get("noise") or {}).values() if value is not None)
+    known = (value for value in report["noise"].values() if value is not None)
     return min(known, default=None)
 
 
@@ -97,7 +137,7 @@ def beside_tables(found: Mapping[str, Any], names: tuple[str, str]) -> Iterator[
         table.add_row(row["name"], *(said(row[key]) for key in ("first", "second")),
                       ratio(row["ratio"]))  # fmt: skip
     yield table
-    differing = [row for row in found["layers"] if any(len(set(row[key])) > 1 for key in _KEYS)]
+    differing = [row for row in found["layers"] if any(row[key][0] != row[key][1] for key in _KEYS)]
     if differing:
         yield "\nlayers that differ"
         table = Table(box=None, pad_edge=False)

@@ -46,7 +46,7 @@ def explain(report: Mapping[str, Any]) -> Iterator[str]:
     for place, ((codes, cycles), layers) in enumerate(_limits(headroom)):
         reason = f"no folding takes fewer than {units.count(cycles)} cycles"
         if codes:
-            beat = report.get("beat", "code")
+            beat = report["beat"]
             reason = f"streams pass one {beat} per cycle, and here {units.count(codes)} a frame"
         yield f"{half if not place else 'It'} is out of reach for {names(layers)}: {reason}."
     if headroom["changes"]:
@@ -88,7 +88,7 @@ def summary(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     count = layers[0] if len(layers) == 1 else f"{len(layers)} layers"
     reason = f"{units.count(cycles)} cycles in any folding"
     if codes:
-        reason = f"{units.count(codes)} {report.get('beat', 'code')}s, one per cycle"
+        reason = f"{units.count(codes)} {report['beat']}s, one per cycle"
     yield "halved", f"{wanted} cycles: not with {units.middle(count, 14)}, {reason}"
     if headroom["changes"]:
         yield "at best", f"{units.count(headroom['cycles'])} cycles: {cost}"

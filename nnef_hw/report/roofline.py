@@ -183,7 +183,7 @@ def _of_multipliers(report: Mapping[str, Any]) -> Roofline:
             for macs in range(1, most + 1)
         ),
         lines=(
-            *_horizontal(scale, roofs, edge, report.get("beat", "code")),
+            *_horizontal(scale, roofs, edge, report["beat"]),
             *_vertical(scale, roofs, low, top),
         ),
         dots=tuple(

@@ -62,7 +62,17 @@ class BuildFolder:
     @cached_property
     def report(self) -> dict[str, Any]:
         """Contents of ``report.json``."""
-        return self._read("report.json", dict)
+        return self.read_report(dict)
+
+    def read_report(self, convert: Callable[[dict[str, Any]], T]) -> T:
+        """Return what a function makes of ``report.json``.
+
+        Raises
+        ------
+        UsageError
+            If the file is missing or damaged, or lacks what the function looks for.
+        """
+        return self._read("report.json", convert)
 
     @property
     def architecture(self) -> Architecture[Any]:
@@ -126,4 +136,8 @@ class BuildFolder:
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise UsageError(
                 f"{str(self.path / name)!r} is damaged", remedy="run nnef-hw build again"
+            ) from error
+        except FileNotFoundError as error:
+            raise UsageError(
+                f"{str(self.path / name)!r} does not exist", remedy="run nnef-hw build again"
             ) from error

@@ -1,3 +1,6 @@
+import json
+import shutil
+
 import numpy as np
 import pytest
 from cli_cases import Result
@@ -58,3 +61,35 @@ def test_two_builds_side_by_side(cli, built, tmp_path):
     wrong = cli("report", built, tmp_path / "none")
     assert (wrong.status, wrong.out) == (2, "")
     assert "does not exist" in wrong.err
+
+
+def without(key):
+    return lambda report: {name: value for name, value in report.items() if name != key}
+
+
+@pytest.mark.parametrize(
+    ("damage", "match"),
+    [
+        *((without(key), "is damaged") for key in ("macs", "layers", "noise", "accuracy")),
+        (lambda report: report | {"layers": [{"name": "conv1"}]}, "is damaged"),
+        (lambda report: report | {"resources": {}}, "is damaged"),
+        (lambda report: {}, "is damaged"),
+        (lambda report: [report], "is damaged"),
+        (None, "is damaged"),
+        ("gone", "does not exist"),
+    ],
+    ids=[
+        "macs", "layers", "noise", "accuracy", "layer", "resources", "empty", "list", "cut", "gone",
+    ],
+)  # fmt: skip
+def test_a_report_that_is_none_is_refused(damage, match, refused, built, tmp_path):
+    """Of another version, cut off, or not ours: the file is named."""
+    shutil.copytree(built, tmp_path / "other")
+    path = tmp_path / "other" / "report.json"
+    text = path.read_text()
+    if damage == "gone":
+        path.unlink()
+    else:
+        path.write_text(text[:-9] if damage is None else json.dumps(damage(json.loads(text))))
+    for builds in ((built, path.parent), (path.parent, built)):
+        refused("report", *builds, match=rf"other/report\.json' {match}; run nnef-hw build again")

@@ -143,6 +143,8 @@ def _tiny():
             ],
             lacking=[{"resource": "lut", "wanted": 6604, "usable": 5016}],
         ),
+        "beat": "code",
+        "noise": {},
         "roofs": {
             "dsp_multipliers": 16, "multipliers": 25, "macs_per_multiplier": 1, "input": 651.7,
             "streams": 81.5,

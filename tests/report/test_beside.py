@@ -5,7 +5,11 @@ import io
 
 from rich.console import Console
 
-from nnef_hw.report.beside import beside_tables, put_beside, render_beside
+from nnef_hw.report.beside import Side, beside_tables, put_beside, render_beside
+
+
+def beside(first, second):
+    return put_beside(Side.of(first), Side.of(second))
 
 
 def shown(found):
@@ -16,7 +20,7 @@ def shown(found):
 
 
 def test_equal_builds_differ_in_nothing(tiny):
-    found = put_beside(tiny, copy.deepcopy(tiny))
+    found = beside(tiny, copy.deepcopy(tiny))
     assert all(row["first"] == row["second"] for row in found["figures"])
     assert {row["ratio"] for row in found["figures"]} <= {None, 1.0}
     text = shown(found)
@@ -31,7 +35,7 @@ def test_what_differs_is_told_with_its_ratio(tiny):
     first, *rest = other["layers"]
     first["cycles"] *= 3
     other["layers"] = [first, *rest[:-1]]
-    found = put_beside(tiny, other)
+    found = beside(tiny, other)
     [row] = [row for row in found["figures"] if row["name"] == "cycles per inference"]
     assert row["ratio"] == 4
     [gone] = [row for row in found["layers"] if row["name"] == rest[-1]["name"]]
@@ -45,7 +49,7 @@ def test_what_differs_is_told_with_its_ratio(tiny):
 
 
 def test_the_page_holds_both_and_hostile_names(tiny):
-    page = render_beside(put_beside(tiny, tiny), ("<b>one", "two"))
+    page = render_beside(beside(tiny, tiny), ("<b>one", "two"))
     assert "&lt;b&gt;one" in page
     assert "<b>one" not in page
     assert all(layer["name"] in page for layer in tiny["layers"])
