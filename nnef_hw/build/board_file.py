@@ -8,8 +8,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 
 from nnef_hw.boards import Board, find_board
-from nnef_hw.errors import UsageError
-from nnef_hw.files import write_atomic
+from nnef_hw.build.new_file import write_module
 
 __all__ = ["board_text", "write_board"]
 
@@ -39,14 +38,8 @@ def write_board(path: Path, like: str) -> Board:
     UsageError
         If there is no such board, the file exists, or its name is none of a Python module.
     """
-    if path.suffix != ".py" or not path.stem.isidentifier():
-        raise UsageError(
-            f"{str(path)!r} is no name for a board's file", remedy="take one like myboard.py"
-        )
-    if path.exists():
-        raise UsageError(f"{str(path)!r} exists", remedy="choose another name, or remove it")
     board = find_board(like)
-    write_atomic(path, board_text(board, path.stem))
+    write_module(path, board_text(board, path.stem))
     return board
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nnef_hw.cli.common import Commands, add_command, print_json, print_rows
+from nnef_hw.cli.common import Commands, add_command, complete_boards, print_json, print_rows
 
 __all__ = ["add_commands"]
 
@@ -13,14 +13,24 @@ __all__ = ["add_commands"]
 def add_commands(commands: Commands) -> None:
     """Declare the commands of this module."""
     add_command(commands, "boards", _boards, "list the boards")
-    sub = add_command(commands, "new", _new, "write a file for a board of your own")
+    sub = add_command(
+        commands, "new", _new, "write a file for a board of your own, or a training script"
+    )
     sub.add_argument("file", type=Path, metavar="FILE.py", help="a new file, for --board ./FILE.py")
-    sub.add_argument(
+    like = sub.add_argument(
         "--like",
         default="icebreaker",
         metavar="BOARD",
         help="board whose facts it has to begin with (default: icebreaker)",
     )
+    complete_boards(like)
+    train = sub.add_argument(
+        "--train-for",
+        metavar="BOARD",
+        help="write a script instead that trains a network with PyTorch, exports, quantizes and "
+        "builds it for that board",
+    )
+    complete_boards(train)
     add_command(commands, "doctor", _doctor, "check the external tools")
     sub = add_command(
         commands, "completion", _completion, "print what lets a shell complete commands and options"
@@ -50,6 +60,8 @@ def _boards(options: argparse.Namespace) -> int:
 
 
 def _new(options: argparse.Namespace) -> int:
+    if options.train_for is not None:
+        return _new_training(options)
     from nnef_hw.build.board_file import write_board
 
     like = write_board(options.file, options.like)
@@ -58,6 +70,18 @@ def _new(options: argparse.Namespace) -> int:
     else:
         print(f"{options.file}: the facts of {like.title}; make them those of your board, then")
         print(f"nnef-hw build MODEL --board ./{options.file}")
+    return 0
+
+
+def _new_training(options: argparse.Namespace) -> int:
+    from nnef_hw.build.training_file import write_training
+
+    board = write_training(options.file, options.train_for)
+    if options.json:
+        print_json({"file": str(options.file), "board": board.name})
+    else:
+        print(f"{options.file}: trains a small network, and builds it for {board.title}; then")
+        print(f"python {options.file}")
     return 0
 
 

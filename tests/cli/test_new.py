@@ -1,5 +1,6 @@
 """Files for boards of one's own, and completion in shells."""
 
+import json
 import os
 import subprocess
 import sys
@@ -44,8 +45,55 @@ def test_nothing_is_overwritten(cli, tmp_path):
 def test_the_name_is_that_of_a_module(name, cli, tmp_path):
     result = cli("new", name)
     assert result.status == 2
-    assert "take one like myboard.py" in result.err
+    assert "take one like my_own.py" in result.err
     assert list(tmp_path.iterdir()) == []
+
+
+class TestTraining:
+    """``new --train-for``."""
+
+    def test_the_script_is_for_the_board(self, cli, tmp_path):
+        cli("new", "own.py", "--like", "ulx3s_85f")
+        for board, extra in (("ice40", "ice40"), ("./own.py", "ecp5"), ("tang_nano_9k", "gowin")):
+            name = f"net_{extra}"
+            result = cli("new", f"{name}.py", "--train-for", board)
+            assert (result.status, result.err) == (0, "")
+            text = (tmp_path / f"{name}.py").read_text()
+            compile(text, name, "exec")
+            assert f'\nBOARD = "{board}"' in text
+            assert f'pip install "nnef-hw[{extra}]" torch' in text
+            assert f'\nOUT = Path("{name}")' in text
+            assert "@" not in text
+        found = cli("new", "json.py", "--train-for", "ice40", "--json").json
+        assert found == {"file": "json.py", "board": "icebreaker"}
+
+    def test_wrong_wishes_write_nothing(self, cli, tmp_path):
+        (tmp_path / "own.py").write_text("mine")
+        for arguments, message in (
+            (("own.py", "--train-for", "icebreaker"), "'own.py' exists"),
+            (("net.py", "--train-for", "icebraker"), "did you mean 'icebreaker'"),
+            (("a net.py", "--train-for", "icebreaker"), "take one like my_own.py"),
+        ):
+            result = cli("new", *arguments)
+            assert (result.status, result.out) == (2, "")
+            assert message in result.err
+        assert (tmp_path / "own.py").read_text() == "mine"
+        assert [path.name for path in tmp_path.iterdir()] == ["own.py"]
+
+    def test_it_trains_exports_quantizes_and_builds(self, cli, tmp_path):
+        pytest.importorskip("torch", reason="the extra train is not installed")
+        cli("new", "net.py", "--train-for", "icebreaker")
+        result = subprocess.run(
+            [sys.executable, "net.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert result.returncode == 0, result.stderr
+        assert "fixed 100.00%" in result.stdout
+        assert "bit-exact over " in result.stdout
+        assert result.stdout.endswith("the report: net/build/report.html\n")
+        planned = cli("plan", "net/model.onnx", "--board", "icebreaker", "--json").json
+        built = json.loads((tmp_path / "net" / "build" / "report.json").read_text())
+        (row,) = planned["boards"]
+        assert row["cycles_per_inference"] == built["cycles_per_inference"]
 
 
 def completions(words, folder):
