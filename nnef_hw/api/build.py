@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,6 +35,10 @@ class Build(Shown):
 
     def __init__(self, path: Path, report: dict[str, Any]) -> None:
         self.path, self.report = path, report
+
+    def __fspath__(self) -> str:
+        # so that it can be given where its folder can
+        return str(self.path)
 
     @cached_property
     def _folder(self) -> BuildFolder:
@@ -127,7 +132,7 @@ class Build(Shown):
         return framed((self.path / "report.html").read_text(encoding="utf-8"))
 
 
-def open_build(path: Path | str) -> Build:
+def open_build(path: PathLike[str] | str) -> Build:
     """Open the folder of a finished build.
 
     Raises

@@ -360,7 +360,7 @@ def load(
         A file or folder (NNEF, ONNX, TensorFlow Lite), the bytes of such a file, an
         ``onnx.ModelProto``, a ``torch.nn.Module`` with an ``example``, or a Keras model.
     example
-        Inputs with which a module of PyTorch can be run: a tensor, or a tuple of them. Its batch
+        Inputs with which a module of PyTorch can be run: a tensor or array, or a tuple. Its batch
         extent becomes the model's, so it is usually 1.
     dims, outputs, bind, states, lenient
         See :func:`nnef_hw.frontend.load`.

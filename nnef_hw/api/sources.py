@@ -24,12 +24,13 @@ def write_source(source: Any, folder: Path, example: Any) -> Path:
         Contents of an ONNX, TensorFlow Lite or NNEF file; an ``onnx.ModelProto``; a
         ``torch.nn.Module``; a Keras model.
     example
-        Inputs of a module of PyTorch, a tensor or a tuple of them: it is exported by running it.
+        Inputs of a module of PyTorch, a tensor, an array or a tuple of them: it is exported by
+        running it.
 
     Raises
     ------
     UsageError
-        If it is none of these, or a module comes without an example.
+        If it is none of these, or a module comes without an example, or cannot be exported.
     """
     if isinstance(source, bytes | bytearray):
         return _write_bytes(bytes(source), folder)
@@ -84,7 +85,8 @@ def _write_torch(module: Any, path: Path, example: Any) -> None:
         raise UsageError(
             "a PyTorch module is exported by running it", remedy="give example=inputs, a tensor"
         )
-    inputs = tuple(example) if isinstance(example, tuple | list) else (example,)
+    given = tuple(example) if isinstance(example, tuple | list) else (example,)
+    inputs = tuple(torch.as_tensor(each) for each in given)
     was_training = module.training
     module.eval()
     try:
@@ -92,8 +94,14 @@ def _write_torch(module: Any, path: Path, example: Any) -> None:
             warnings.simplefilter("ignore")
             # The exporter by tracing needs no library but torch itself.
             torch.onnx.export(
-                module, inputs, str(path), dynamo=False, input_names=_arguments(module, inputs)
-            )
+                module, inputs, str(path), dynamo=False, input_names=_arguments(module, inputs),
+                output_names=["output"],
+            )  # fmt: skip
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"PyTorch cannot export {type(module).__name__}: {error}",
+            remedy="see that the module runs on the example, or export it to a file yourself",
+        ) from error
     finally:
         module.train(was_training)
 

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -281,14 +282,18 @@ class Device:
 
 @contextlib.contextmanager
 def open_device(
-    build: Path | str, port: str, *, timing: Timing | None = None, progress: bool = False
+    build: PathLike[str] | str,
+    port: str,
+    *,
+    timing: Timing | None = None,
+    progress: bool = False,
 ) -> Iterator[Device]:
     """Open the board that runs a build, as a context manager.
 
     Parameters
     ----------
     build
-        The build's folder; of it only ``manifest.json`` is read, and the image of weights that the
+        The build, or its folder; of it only ``manifest.json`` is read, and the image of weights that the
         host fills a memory with, unless the board is simulated.
     port
         Serial port, such as ``/dev/ttyUSB1`` or ``COM3``; ``sim`` starts the simulated board.

@@ -162,6 +162,9 @@ def test_hardware_is_the_fixed_model(build, fixed, samples):
     assert build.compare(samples)["accuracy"]["rtl"] is not None
     with pytest.raises(UsageError, match="needs --port"):
         build.run(samples["inputs"], on="device")
+    for opened in (lambda: nh.open_device(build, "nowhere"), lambda: build.open_device("nowhere")):
+        with pytest.raises(UsageError, match="'nowhere'"), opened():
+            pass
     with pytest.raises(UsageError, match="nothing runs on 'gpu'"):
         build.run(samples["inputs"], on="gpu")
 
@@ -178,6 +181,7 @@ def test_a_build_is_that_of_the_command_line(build, sources, tmp_path):
     assert opened.report["cycles_per_inference"] == build.report["cycles_per_inference"]
     assert opened.verilog == build.verilog
     assert opened.bitstream is None
+    assert nh.open_build(opened).path == opened.path
 
 
 def test_other_formats_of_the_same_source_are_built_anew(model, samples, tmp_path):
@@ -286,19 +290,45 @@ class TestSources:
 
         class Onnx:
             @staticmethod
-            def export(module, inputs, path, *, dynamo, input_names):
-                exported.append((module.training, inputs, dynamo, input_names))
+            def export(module, inputs, path, *, dynamo, input_names, output_names):
+                if "bad" in inputs:
+                    raise RuntimeError("expected 1 channel")
+                exported.append((module.training, inputs, dynamo, input_names, output_names))
                 proto.graph.name = "main_graph"
                 onnx.save(proto, path)
 
-        torch = types.SimpleNamespace(onnx=Onnx, no_grad=contextlib.nullcontext)
+        torch = types.SimpleNamespace(
+            onnx=Onnx, no_grad=contextlib.nullcontext, as_tensor=lambda value: value
+        )
         monkeypatch.setitem(sys.modules, "torch", torch)
         model = nh.load(net, example="tensor")
         assert (model.name, model.outputs) == ("Net", {"y": (1, 2)})
-        assert exported == [(False, ("tensor",), False, ["image"])]
+        assert exported == [(False, ("tensor",), False, ["image"], ["output"])]
+        assert net.training
+        with pytest.raises(UsageError, match="PyTorch cannot export Net: expected 1 channel"):
+            nh.load(net, example="bad")
         assert net.training
         with pytest.raises(UsageError, match="exported by running it"):
             nh.load(net)
+
+    def test_modules_of_the_real_pytorch(self, rng):
+        torch = pytest.importorskip("torch", reason="the extra train is not installed")
+        net = torch.nn.Sequential(
+            torch.nn.Conv2d(1, 3, 3, padding=1), torch.nn.BatchNorm2d(3), torch.nn.ReLU(),
+            torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(27, 4),
+        )  # fmt: skip
+        x = rng.normal(size=(40, 1, 6, 6)).astype(np.float32)
+        for example in (torch.from_numpy(x[:1]), x[:1], (torch.from_numpy(x[:1]),)):
+            model = nh.load(net, example=example)
+            assert (model.name, list(model.outputs)) == ("Sequential", ["output"])
+        assert net.training
+        with torch.no_grad():
+            expected = net.eval()(torch.from_numpy(x)).numpy()
+        np.testing.assert_allclose(model.run(x)["output"], expected, rtol=1e-4, atol=1e-5)
+        codes = [model.quantize(way).run_codes(x)["output"] for way in (x, torch.from_numpy(x))]
+        np.testing.assert_array_equal(*codes)
+        with pytest.raises(UsageError, match=r"PyTorch cannot export Sequential: .* 1 channels"):
+            nh.load(net, example=np.zeros((1, 2, 6, 6), np.float32))
 
     def test_anything_else_is_refused(self):
         with pytest.raises(UsageError, match="dict objects are not models"):
