@@ -21,7 +21,7 @@ from nnef_hw.cli.common import JSON, Command, error_json, forget_json, json_prin
 from nnef_hw.cli.crash import DefectError, crash_message, threads_crash
 from nnef_hw.cli.parser import Parser
 from nnef_hw.cli.signals import Interrupted, leave, signals_raise
-from nnef_hw.errors import ErrorGroup, NnefHwError
+from nnef_hw.errors import ErrorGroup, NnefHwError, ToolError
 from nnef_hw.files import STORAGE, output_error
 
 __all__ = ["command_parser", "main"]
@@ -113,6 +113,14 @@ def _crash(error: BaseException, words: list[str]) -> int:
         print(f"nnef-hw: {wrong}", file=sys.stderr)
         _print_error(wrong, words)
         return wrong.exit_status
+    if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("nnef_hw"):
+        lacking = ToolError(
+            f"the Python module {error.name!r} is not installed",
+            remedy="pip install nnef-hw, with all that it needs",
+        )
+        print(f"nnef-hw: {lacking}", file=sys.stderr)
+        _print_error(lacking, words)
+        return lacking.exit_status
     message = crash_message(error, words)
     print(f"nnef-hw: {message}", file=sys.stderr)
     _print_error(DefectError(message), words)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from nnef_hw.cli.common import Commands, add_command, print_json, reading, streaming
 from nnef_hw.errors import UsageError
-from nnef_hw.report.progress import progress_bar
 
 if TYPE_CHECKING:
     from nnef_hw.ir import Graph
@@ -137,6 +136,7 @@ def _quantize(options: argparse.Namespace) -> int:
     from nnef_hw.build.fixed import device_budget, fix_model, windows
     from nnef_hw.frontend import graph_hash, load, save
     from nnef_hw.quantize import Budget
+    from nnef_hw.report.progress import progress_bar
     from nnef_hw.report.quantization import describe_quantization
     from nnef_hw.report.quantization_html import write_quantization_html
     from nnef_hw.samples import load_samples

@@ -293,8 +293,8 @@ def open_device(
     Parameters
     ----------
     build
-        The build, or its folder; of it only ``manifest.json`` is read, and the image of weights that the
-        host fills a memory with, unless the board is simulated.
+        The build, or its folder; of it only ``manifest.json`` is read, and the image of weights
+        that the host fills a memory with, unless the board is simulated.
     port
         Serial port, such as ``/dev/ttyUSB1`` or ``COM3``; ``sim`` starts the simulated board.
     timing
