@@ -1,7 +1,9 @@
-"""Train a small convolutional network on scikit-learn's digits; write it as NNEF with samples.
+"""Train a small convolutional network on scikit-learn's digits; export it with samples.
 
 Run ``pip install nnef-hw[train]``, then ``python train.py``. The result depends on nothing but the
-versions of PyTorch and scikit-learn.
+versions of PyTorch and scikit-learn. Then::
+
+    nnef-hw build digits_cnn.onnx --board icebreaker --calibrate samples.npz
 """
 
 from __future__ import annotations
@@ -13,9 +15,6 @@ import torch
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from torch import nn
-
-from nnef_hw.frontend import save
-from nnef_hw.testing import GraphBuilder
 
 HERE = Path(__file__).parent
 SEED = 7
@@ -69,32 +68,16 @@ def train(network: nn.Sequential, images: torch.Tensor, labels: torch.Tensor) ->
             schedule.step()
 
 
-def write_network(network: nn.Sequential, path: Path) -> None:
-    """Write the trained network as an NNEF archive."""
-    conv1, conv2, fc = (m for m in network if isinstance(m, nn.Conv2d | nn.Linear))
-    graph = GraphBuilder("digits_cnn")
-    x = graph.input("input", [1, 1, 8, 8])
-
-    def variables(layer: nn.Module, name: str) -> tuple[str, str]:
-        weight, bias = (p.detach().numpy() for p in (layer.weight, layer.bias))
-        return (
-            graph.constant(f"{name}_filter", weight, f"{name}/filter"),
-            graph.constant(f"{name}_bias", bias.reshape(1, -1), f"{name}/bias"),
-        )
-
-    x = graph.conv(x, *variables(conv1, "conv1"), name="conv1", padding=1)
-    x = graph.op("relu", x, name="relu1")
-    x = graph.pool("max_pool", x, 2, name="pool1")
-    x = graph.conv(x, *variables(conv2, "conv2"), name="conv2", padding=1)
-    x = graph.op("relu", x, name="relu2")
-    x = graph.pool("max_pool", x, 2, name="pool2")
-    x = graph.reshape(x, [1, 64], name="flatten")
-    graph.op("linear", x, *variables(fc, "fc"), name="output")
-    save(graph.build(), path)
+def export(network: nn.Sequential, path: Path) -> None:
+    """Write the trained network as an ONNX model of one image."""
+    torch.onnx.export(
+        network.eval(), torch.zeros(1, 1, 8, 8), path, dynamo=False,
+        input_names=["input"], output_names=["output"],
+    )  # fmt: skip
 
 
 def main() -> None:
-    """Train, write the archive and the held-out samples, print the accuracy."""
+    """Train, write the model and the held-out samples, print the accuracy."""
     torch.manual_seed(SEED)
     torch.use_deterministic_algorithms(True)
     torch.set_num_threads(1)
@@ -109,7 +92,7 @@ def main() -> None:
         found = network(torch.from_numpy(test_x)).argmax(dim=1).numpy()
     print(f"test accuracy {np.mean(found == test_y):.4f} on {len(test_y)} images")
     np.savez_compressed(HERE / "samples.npz", inputs=test_x, labels=test_y)
-    write_network(network, HERE / "digits_cnn.nnef.tgz")
+    export(network, HERE / "digits_cnn.onnx")
 
 
 if __name__ == "__main__":
