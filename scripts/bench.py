@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bench_row import print_row
 from rich.console import Console
 from rich.table import Table
 
@@ -82,13 +83,15 @@ def main() -> None:
             out=options.out / f"{name}-{board}{'-fastest' if fastest else ''}",
         )  # fmt: skip
         rows.append(_measure(name, asked))
+        if "refused" in rows[-1]:
+            print(f"  refused: {rows[-1]['refused']}", flush=True)
+            continue
+        for columns in TABLES.values():
+            print_row(columns, _cells(columns, rows[-1]))
     console = Console(width=200)
     print(f"\nMeasured on {_machine()}.\n")
     for title, columns in TABLES.items():
         console.print(_table(title, columns, rows))
-    for row in rows:
-        if "refused" in row:
-            print(f"{row['network']} on {row['board']}: {row['refused']}")
 
 
 def _files(name: str) -> tuple[Path, Path]:
@@ -206,9 +209,13 @@ def _table(title: str, columns: dict[str, Any], rows: list[dict[str, Any]]) -> T
     for heading in ("network", "board", *columns):
         table.add_column(heading)
     for row in rows:
-        cells = ["refused"] if "refused" in row else [value(row) for value in columns.values()]
+        cells = ["refused"] if "refused" in row else _cells(columns, row)
         table.add_row(row["network"], row["board"], *cells)
     return table
+
+
+def _cells(columns: dict[str, Any], row: dict[str, Any]) -> list[str]:
+    return [value(row) for value in columns.values()]
 
 
 def _machine() -> str:

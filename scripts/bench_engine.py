@@ -14,6 +14,7 @@ import os
 import tempfile
 from pathlib import Path
 
+from bench_row import print_row
 from rich.console import Console
 from rich.table import Table
 
@@ -44,6 +45,10 @@ NETWORKS = (
 SIZES = (Shape(4, 4), Shape(8, 8))
 TARGET = find_board("ulx3s_85f")
 RING_WORDS = (512, 256)
+MEASURED = (
+    "cycles", "use", "frames", "bit exact", "cycles predicted = simulated", "bytes from memory",
+    "cycles waiting", "read",
+)  # fmt: skip
 # Board, clock, and the array that its multipliers make.
 BOARDS = (
     (find_board("icebreaker"), 36.0, Shape(4, 4)),
@@ -60,12 +65,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="only these networks")
     options = parser.parse_args()
 
-    table = Table(title="Shared engine", title_justify="left")
-    for heading in (
-        "network", "array", "cycles", "use", "frames", "bit exact", "cycles predicted = simulated",
-        "bytes from memory", "cycles waiting", "read",
-    ):  # fmt: skip
-        table.add_column(heading)
+    table = Table("network", "array", *MEASURED, title="Shared engine", title_justify="left")
     for name in options.names or NETWORKS:
         if not (ZOO / name / "model.nnef.tgz").exists():
             continue
@@ -73,14 +73,16 @@ def main() -> None:
         frames = samples[: options.frames]
         for size in SIZES:
             print(f"{name}, {size.rows} x {size.lanes}...", flush=True)
-            table.add_row(name, f"{size.rows} x {size.lanes}",
-                          *_measure(_sized(graph, size), graph, frames))  # fmt: skip
+            cells = _measure(_sized(graph, size), graph, frames)
+            print_row(MEASURED, cells)
+            table.add_row(name, f"{size.rows} x {size.lanes}", *cells)
         for board, clock_mhz, size in BOARDS:
             for store in stores(board, clock_mhz):
                 print(f"{name}, {board.name}, {store.command}...", flush=True)
                 plan = _from_memory(graph, board, size, store, options.batch)
-                table.add_row(name, f"{board.name}, {size.rows} x {size.lanes}",
-                              *_measure(plan, graph, frames))  # fmt: skip
+                cells = _measure(plan, graph, frames)
+                print_row(MEASURED, cells)
+                table.add_row(name, f"{board.name}, {size.rows} x {size.lanes}", *cells)
     Console(width=160).print(table)
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bench_row import print_row
 from rich.console import Console
 from rich.table import Table
 
@@ -104,15 +105,19 @@ def main() -> None:
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(1, context) as process:
             rows.append(process.submit(measure, name, board, options.plan).result())
+        print_row(COLUMNS, _cells(rows[-1]))
+        if "refused" in rows[-1]:
+            print(f"  refused: {rows[-1]['refused']}", flush=True)
     table = Table(title="CPU seconds, and the most memory in MB", title_justify="left")
     for heading in COLUMNS:
         table.add_column(heading)
     for row in rows:
-        table.add_row(*(text(row) if name in row else "" for name, text in COLUMNS.items()))
+        table.add_row(*_cells(row))
     Console(width=160).print(table)
-    for row in rows:
-        if "refused" in row:
-            print(f"{row['network']} on {row['board']}: {row['refused']}")
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    return [text(row) if name in row else "" for name, text in COLUMNS.items()]
 
 
 def _seconds(name: str) -> Callable[[dict[str, Any]], str]:
