@@ -15,7 +15,7 @@ from rich.table import Table
 from nnef_hw.files import write_atomic
 from nnef_hw.report import units
 from nnef_hw.report.labels import short_names
-from nnef_hw.report.pages import page_environment
+from nnef_hw.report.pages import page_template
 
 __all__ = ["Side", "beside_tables", "put_beside", "render_beside", "write_beside"]
 
@@ -178,6 +178,6 @@ def write_beside(found: Mapping[str, Any], names: tuple[str, str], path: Path) -
 
 def render_beside(found: Mapping[str, Any], names: tuple[str, str]) -> str:
     """Return a page that needs no other file, no network and no script."""
-    environment = page_environment()
-    environment.globals.update(shown=units.printable, said=said, ratio=ratio)
-    return environment.get_template("beside.html").render(found=found, names=names, keys=_KEYS)
+    return page_template("beside.html").render(
+        shown=units.printable, said=said, ratio=ratio, found=found, names=names, keys=_KEYS
+    )

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from nnef_hw.files import write_atomic
 from nnef_hw.report import units
-from nnef_hw.report.pages import page_environment
+from nnef_hw.report.pages import page_template
 
 __all__ = ["draw_points", "exploration_tables", "render_exploration", "write_exploration"]
 
@@ -76,11 +76,13 @@ def render_exploration(found: Mapping[str, Any]) -> str:
     found
         ``model``, ``points`` (rows of ``points.jsonl``), and ``commands`` that made it.
     """
-    environment = page_environment()
     points = found["points"]
-    environment.globals.update(say=units, shown=units.printable, clocks=_clocks, goal=_goal)
     drawn = [point for point in points if not point["refusal"]]
-    return environment.get_template("exploration.html").render(
+    return page_template("exploration.html").render(
+        say=units,
+        shown=units.printable,
+        clocks=_clocks,
+        goal=_goal,
         found=found,
         points=points,
         plot=draw_points(drawn) if drawn else None,

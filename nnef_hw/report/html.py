@@ -12,7 +12,7 @@ from nnef_hw.report import bounds, units
 from nnef_hw.report.floorplan import draw_floorplan
 from nnef_hw.report.labels import with_short_names, with_short_regions, with_short_rows
 from nnef_hw.report.memory_map import draw_memory_map
-from nnef_hw.report.pages import page_environment
+from nnef_hw.report.pages import page_template
 from nnef_hw.report.picture import draw
 from nnef_hw.report.roofline import draw_roofline
 from nnef_hw.report.timeline import draw_timeline
@@ -53,11 +53,11 @@ def render_html(
     timeline = with_short_rows(timeline, report)
     if floorplan is not None:
         floorplan = with_short_regions(floorplan, report)
-    environment = page_environment(keep_trailing_newline=True, finalize=_shown)
-    environment.globals["say"] = units
     clock_hz = report["clock_mhz"] * 1e6 if report["clock_mhz"] else None
     steps = {step: seconds for step, seconds in report["seconds"].items() if step != "total"}
-    return environment.get_template("build.html").render(
+    template = page_template("build.html", keep_trailing_newline=True, finalize=_shown)
+    return template.render(
+        say=units,
         report=report,
         picture=draw(report),
         timeline=draw_timeline(report, timeline),

@@ -10,7 +10,7 @@ from typing import Any
 from nnef_hw.files import write_atomic
 from nnef_hw.report import units
 from nnef_hw.report.labels import short_names
-from nnef_hw.report.pages import page_environment
+from nnef_hw.report.pages import page_template
 
 __all__ = ["render_quantization", "write_quantization_html"]
 
@@ -31,15 +31,17 @@ def render_quantization(report: Mapping[str, Any]) -> str:
     report
         What :func:`~nnef_hw.report.quantization.describe_quantization` returns.
     """
-    environment = page_environment()
-    environment.globals.update(
-        say=units, shown=units.printable, number=_number, interval=_interval,
-        share=_share, decibels=_decibels, height_of=_height,
-    )  # fmt: skip
     short = short_names([layer["name"] for layer in report["layers"]])
-    environment.globals["label"] = lambda name: units.printable(short[name])
     noisy = [layer for layer in report["layers"] if layer["sqnr_db"] is not None]
-    return environment.get_template("quantization.html").render(
+    return page_template("quantization.html").render(
+        say=units,
+        shown=units.printable,
+        number=_number,
+        interval=_interval,
+        share=_share,
+        decibels=_decibels,
+        height_of=_height,
+        label=lambda name: units.printable(short[name]),
         report=report,
         worst=min(noisy, key=lambda layer: layer["sqnr_db"], default=None),
     )
