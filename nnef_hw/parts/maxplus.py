@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import inf, lcm
+from operator import add
 
 __all__ = ["NEVER", "Times", "after", "cycle_mean", "followed_by", "latest", "nothing", "repeated"]
 
@@ -39,13 +40,7 @@ def latest(*all_times: Times) -> Times:
 def followed_by(turn: Sequence[Times], next_turn: Sequence[Times]) -> list[Times]:
     """Return the matrix of two turns in a row."""
     columns = list(zip(*turn, strict=True))
-    return [
-        tuple(
-            max(cycles + time for cycles, time in zip(row, column, strict=True))
-            for column in columns
-        )
-        for row in next_turn
-    ]
+    return [tuple([max(map(add, row, column)) for column in columns]) for row in next_turn]
 
 
 def repeated(turn: Sequence[Times], times: int) -> list[Times]:
