@@ -88,7 +88,7 @@ def _pass(
     return [taken, before, left, freed, after(accepted, words)]
 
 
-@lru_cache
+@lru_cache(1 << 12)
 def _more(sums: int, spacing: int, queued: bool) -> list[Times]:
     """Return the max-plus matrix of so many sums, over what :func:`_leave` says of a sum."""
     left, taken, before = nothing(3)

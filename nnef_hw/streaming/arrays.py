@@ -60,11 +60,17 @@ class ArrayFolding(RequantizerFolding):
         queue = (SumQueue(bits=layer.acc_bits + 1),) if device.long_wires else ()
         return (*queue, requantizer)
 
+    @depends_on("digit_bits", "digit_stages")
+    def interval(self, layer: ArrayLayer[Any], device: Device) -> int:
+        """Cycles per code of the requantizer."""
+        del device
+        return interval_of(layer.requant, self)
+
     def reading(
         self, layer: ArrayLayer[Any], array: ArrayPart, windows: int, device: Device
     ) -> int:
         """Cycles in which an array reads so many windows, if they are there and its codes leave."""
-        interval = interval_of(layer.requant, self)
+        interval = self.interval(layer, device)
         return ceil(windows * array.window_cycles(interval, queued=device.long_wires))
 
 

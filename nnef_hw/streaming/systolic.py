@@ -244,6 +244,9 @@ def _arithmetic_foldings(
     )  # fmt: skip
     fastest = None
     for digits, kept_passes in product(digit_choices(layer.requant, device), (1, 2)):
+        if fastest == window.passes * words * window.out_pixels:
+            # A word per cycle.
+            break
         folding = SystolicFolding(**size, **digits, kept_passes=kept_passes, **kinds[0])
         array = folding.array(layer, device)
         reading = folding.reading(layer, array, window.out_pixels, device)
