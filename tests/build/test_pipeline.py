@@ -410,6 +410,7 @@ def test_bench_runs_without_this_package(finished, tmp_path):
 
     def run():
         environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(blocker)}
+        environment["MAKEFLAGS"] = "OPT_FAST=-O0 OPT_GLOBAL=-O0"
         return subprocess.run(
             [sys.executable, "run.py"],
             cwd=folder / "sim", env=environment, capture_output=True, text=True, check=False,
