@@ -7,7 +7,7 @@ a code.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -188,6 +188,10 @@ class Requant:
                 )
         if self.lo > self.hi:
             raise ValueError(f"requantize range {self.lo}..{self.hi} is empty")
+
+    def of_channels(self, channels: slice) -> Requant:
+        """Return what is done to some of the channels."""
+        return self if len(self.mult) == 1 else replace(self, mult=self.mult[channels])
 
     def apply(self, acc: ArrayLike, axis: int = 1) -> IntArray:
         """Requantize accumulators; ``axis`` is their channel axis.

@@ -125,6 +125,12 @@ class TfliteRequant:
         """Width of the greatest factor."""
         return max(*self.factors, 1).bit_length()
 
+    def of_channels(self, channels: slice) -> TfliteRequant:
+        """Return what is done to some of the channels."""
+        if len(self.mult) == 1:
+            return self
+        return replace(self, mult=self.mult[channels], shift=self.shift[channels])
+
     def apply(self, acc: ArrayLike, axis: int = 1) -> IntArray:
         """Requantize accumulators; ``axis`` is their channel axis."""
         values = np.asarray(acc, np.int64)

@@ -15,9 +15,9 @@ from nnef_hw.rtl.primitives import masked_sum
 __all__ = ["SystolicArray", "sum_layout"]
 
 
-def sum_layout(acc_bits):
-    """Payload of a stream of sums, one output channel per item; ``last`` ends a frame."""
-    return data.StructLayout({"acc": signed(acc_bits), "last": 1})
+def sum_layout(acc_bits, lanes=1):
+    """Payload of a stream of sums, of ``lanes`` consecutive channels; ``last`` ends a frame."""
+    return data.StructLayout({"acc": data.ArrayLayout(signed(acc_bits), lanes), "last": 1})
 
 
 class SystolicArray(wiring.Component):
@@ -30,8 +30,8 @@ class SystolicArray(wiring.Component):
     and word, address and control hop from group to group through registers: nothing fans out. A
     word that is inside never stalls: only the last word of a pass waits at the entrance, until the
     cycle after the last sum of all but ``kept_passes - 1`` passes before it was taken. Sums leave
-    by a shift chain along the rows, one per cycle. All control comes from registers: ``i.ready``
-    depends only on ``i.payload.last`` besides, ``o.valid`` on nothing else.
+    by a shift chain along the rows, ``out_lanes`` per cycle. All control comes from registers:
+    ``i.ready`` depends only on ``i.payload.last`` besides, ``o.valid`` on nothing else.
 
     The first sum of a pass is offered ``latency`` after the pass's last word was accepted, or in
     the cycle after the last sum of the pass before was taken if that is later. With ``interval``
@@ -64,7 +64,7 @@ class SystolicArray(wiring.Component):
         word = window_layout(bits=part.x_bits, signed=part.x_signed, lanes=part.lanes)
         super().__init__({
             "i": In(stream.Signature(word)),
-            "o": Out(stream.Signature(sum_layout(part.acc_bits))),
+            "o": Out(stream.Signature(sum_layout(part.acc_bits, part.out_lanes))),
         })
 
     def _memory_words(self, first_row, group_rows):
@@ -148,7 +148,7 @@ class SystolicArray(wiring.Component):
             m.d.sync += [later.eq(earlier) for earlier, later in pairwise(hops)]
         if self.part.kept_passes == 1:
             reloads = captures
-        result = self._chain(m, accumulators, captures, shifts, reloads)
+        results = self._chain(m, accumulators, captures, shifts, reloads)
         common = self._common(m, platform, words_of[0], first[sum_stage], valid[sum_stage])
         if common is not None:
             if part.kept_passes == 1:
@@ -156,8 +156,9 @@ class SystolicArray(wiring.Component):
             else:
                 waiting = self._held(m, common, captures[0], name="common_waiting")
                 kept = self._held(m, waiting, shift & reload, name="common_kept")
-            result = result - kept
-        m.d.comb += self.o.payload.acc.eq(result)
+            results = [result - kept for result in results]
+        m.d.comb += [acc.eq(result)
+                     for acc, result in zip(self.o.payload.acc, results, strict=True)]
         return m
 
     def _entering(self):
@@ -187,16 +188,18 @@ class SystolicArray(wiring.Component):
         return register
 
     def _chain(self, m, accumulators, captures, shifts, reloads):
-        """Keep the sums of passes and shift them to the first row; return that row's.
+        """Keep the sums of passes and shift them to the first rows; return what these hold.
 
         A shift with ``reload`` takes the sums that wait.
         """
-        following = None
+        lanes = self.part.out_lanes
+        following = [None] * lanes
         for group in reversed(range(len(accumulators))):
             reload = reloads[group]
             shift = shifts[group]
             if self.part.kept_passes == 1:
                 shift = shift | reload
+            held = []
             for row, total in reversed([*enumerate(accumulators[group])]):
                 result = Signal.like(total, name=f"result{group}_{row}")
                 if self.part.kept_passes > 1:
@@ -205,16 +208,17 @@ class SystolicArray(wiring.Component):
                         m.d.sync += waiting.eq(total)
                     total = waiting
                 changed = Signal.like(total, name=f"changed{group}_{row}")
-                if following is None:
+                if following[-1] is None:
                     m.d.comb += changed.eq(total)
                 else:
-                    m.d.comb += changed.eq(Mux(reload, total, following))
+                    m.d.comb += changed.eq(Mux(reload, total, following[-1]))
                 with m.If(shift):
                     m.d.sync += result.eq(changed)
-                following = result
+                following = [result, *following[:-1]]
+                held = [(changed, result), *held[:lanes - 1]]
             # The group before is a cycle ahead: it takes what this one holds in the next cycle.
-            following = Mux(shift, changed, result)
-        return result
+            following = [Mux(shift, changed, result) for changed, result in held]
+        return [result for _, result in held]
 
     def _delayed(self, m, value, *, name):
         """Return the value ``weight_delay`` cycles later."""
@@ -271,7 +275,8 @@ class SystolicArray(wiring.Component):
         part = self.part
         capture_stage = part.sum_stage + 1
         pass_index = Signal(range(part.passes))
-        rest = part.channels - (part.passes - 1) * part.rows
+        beats = part.rows // part.out_lanes
+        rest = (part.channels - (part.passes - 1) * part.rows) // part.out_lanes
         # Whether a pass is the last of its window, and of its frame, travels with its last word.
         final = [Signal(name=f"final{n}", reset_less=True) for n in range(capture_stage + 2)]
         end = [Signal(name=f"end{n}", reset_less=True) for n in range(capture_stage + 2)]
@@ -288,7 +293,7 @@ class SystolicArray(wiring.Component):
 
         kept = Signal(range(part.kept_passes + 1))
         valid = Signal()
-        following = Signal(range(part.rows))
+        following = Signal(range(beats))
         is_last = Signal(init=1)
         leaving_end = Signal()
         waiting = Signal()
@@ -309,8 +314,8 @@ class SystolicArray(wiring.Component):
         with m.If(load):
             m.d.sync += [
                 valid.eq(1),
-                following.eq(Mux(final[-1], rest - 1, part.rows - 1)),
-                is_last.eq(Mux(final[-1], rest == 1, part.rows == 1)),
+                following.eq(Mux(final[-1], rest - 1, beats - 1)),
+                is_last.eq(Mux(final[-1], rest == 1, beats == 1)),
                 leaving_end.eq(end[-1]),
                 waiting.eq(0),
             ]

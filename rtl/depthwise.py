@@ -20,7 +20,7 @@ class DepthwiseArray(wiring.Component):
     """Multiply the windows of every channel by weights of its own.
 
     Golden model: ``acc[c] = sum(weights[c] * codes[c])`` over the window, modulo ``2**acc_bits``;
-    channels come out in order, pixel after pixel.
+    channels come out in order, ``out_lanes`` per beat, pixel after pixel.
 
     A pass is one window of one block of ``lanes`` channels: T = ``ceil(K / taps)`` words for the K
     positions of the kernel. Pass follows pass by pixel and channel block, the words of a pass by
@@ -29,9 +29,10 @@ class DepthwiseArray(wiring.Component):
     per cycle keeps ``lanes * taps`` multipliers busy.
 
     A word that is inside never stalls: only the last word of a pass waits at the entrance, until
-    fewer than ``kept_passes`` passes have sums inside. With ``interval`` cycles between the sums
-    that a consumer takes, a pass takes ``max(T, lanes * interval, (latency + 1 + (lanes - 1) *
-    interval) / kept_passes)`` cycles: every multiplier is busy in every cycle if that is T.
+    fewer than ``kept_passes`` passes have sums inside. With ``interval`` cycles between the beats
+    that a consumer takes, a pass takes ``max(T, beats * interval, (latency + 1 + (beats - 1) *
+    interval) / kept_passes)`` cycles for ``lanes / out_lanes`` beats of sums: every multiplier is
+    busy in every cycle if that is T.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ class DepthwiseArray(wiring.Component):
         word = window_layout(bits=part.x_bits, signed=part.x_signed, lanes=part.taps * part.lanes)
         super().__init__({
             "i": In(stream.Signature(word)),
-            "o": Out(stream.Signature(sum_layout(part.acc_bits))),
+            "o": Out(stream.Signature(sum_layout(part.acc_bits, part.out_lanes))),
         })
 
     def _memory_words(self):
@@ -191,12 +192,13 @@ class DepthwiseArray(wiring.Component):
         leaving = [Signal(signed(part.acc_bits), name=f"leaving{n}", reset_less=True)
                    for n in range(part.lanes)]
         leaving_end = Signal(reset_less=True)
-        pending = Signal(range(part.lanes + 1))
+        pending = Signal(range(part.lanes // part.out_lanes + 1))
         final = Signal()
         free = Signal()
         m.d.comb += [
             self.o.valid.eq(pending != 0),
-            self.o.payload.acc.eq(leaving[0]),
+            *(acc.eq(register)
+              for acc, register in zip(self.o.payload.acc, leaving, strict=False)),
             self.o.payload.last.eq(leaving_end & final),
             final.eq(pending <= 1),
             free.eq(~self.o.valid | self.o.ready),
@@ -209,7 +211,8 @@ class DepthwiseArray(wiring.Component):
         with m.If(free):
             for n, register in enumerate(leaving):
                 total = kept_sums.word_select(n, part.acc_bits)
-                following = leaving[n + 1] if n + 1 < part.lanes else total
+                behind = n + part.out_lanes
+                following = leaving[behind] if behind < part.lanes else total
                 m.d.sync += register.eq(Mux(final, total, following))
             with m.If(final):
                 m.d.sync += leaving_end.eq(kept_sums[-1])
@@ -245,14 +248,15 @@ class DepthwiseArray(wiring.Component):
         return read.data, level != 0
 
     def _present(self, m, load):
-        """Return how many sums the pass that is loaded has."""
-        rest = self.part.channels % self.part.lanes
+        """Return in how many beats the sums of the pass that is loaded leave."""
+        full = self.part.lanes // self.part.out_lanes
+        rest = self.part.channels % self.part.lanes // self.part.out_lanes
         if not rest:
-            return self.part.lanes
+            return full
         block = Signal(range(self.part.blocks))
         with m.If(load):
             m.d.sync += block.eq(_next(block, self.part.blocks))
-        return Mux(block == self.part.blocks - 1, rest, self.part.lanes)
+        return Mux(block == self.part.blocks - 1, rest, full)
 
 
 def _next(position, count):

@@ -185,7 +185,7 @@ class EltwiseProduct(wiring.Component):
             products.append(register)
         low, high = products
         with m.If(final):
-            m.d.sync += self.o.payload.acc.eq(Cat(low[:split], (low >> split) + high))
+            m.d.sync += self.o.payload.acc[0].eq(Cat(low[:split], (low >> split) + high))
         return m
 
 

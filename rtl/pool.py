@@ -77,7 +77,7 @@ class SumPool(wiring.Component):
         with m.If(accept):
             m.d.sync += total.eq(following)
             with m.If(self.i.payload.last):
-                m.d.sync += self.o.payload.acc.eq(following)
+                m.d.sync += self.o.payload.acc[0].eq(following)
         return m
 
 

@@ -105,7 +105,7 @@ class Requantizer(wiring.Component):
         item = _Item(
             valid=self.i.valid,
             last=self.i.payload.last,
-            operand=((self.i.payload.acc + bias) << extra)[: part.acc_bits + extra].as_signed(),
+            operand=((self.i.payload.acc[0] + bias) << extra)[: part.acc_bits + extra].as_signed(),
             mult=Cat(Cat(factor, Const(0, product_shift))[:product_shift], companion),
             product=Const(0),
         )

@@ -73,7 +73,7 @@ class RunningSum(wiring.Component):
         m.d.comb += following.eq(masked_sum(m, platform, ~first, total, self.i.payload.data[0],
                                             name="added"))
         with m.If(~self.o.valid | self.o.ready):
-            m.d.sync += self.o.payload.acc.eq(following)
+            m.d.sync += self.o.payload.acc[0].eq(following)
         return m
 
 

@@ -68,5 +68,5 @@ class TableSum(wiring.Component):
                 m.d.sync += value.eq(table.read_data)
             values.append(value)
         with m.If(final):
-            m.d.sync += self.o.payload.acc.eq(values[0] + values[1])
+            m.d.sync += self.o.payload.acc[0].eq(values[0] + values[1])
         return m

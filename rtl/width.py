@@ -1,4 +1,4 @@
-"""Width converter from a stream of one code per beat to one of several."""
+"""Width converter from a stream to one of more codes per beat."""
 
 from amaranth import *
 from amaranth.lib import stream, wiring
@@ -11,10 +11,10 @@ __all__ = ["Pack"]
 
 
 class Pack(wiring.Component):
-    """Gather ``lanes`` one-code beats of a pixel into one; golden model: reshape with zero filling.
+    """Gather beats of ``in_lanes`` codes of a pixel; golden model: reshape with zero filling.
 
-    Takes a code per cycle. The last beat of a pixel is filled up with zeros where ``channels`` is
-    no multiple of ``lanes``.
+    Takes a beat per cycle and gives beats of ``lanes`` codes. The last beat of a pixel is filled up
+    with zeros where ``channels`` is no multiple of ``lanes``.
 
     Members
     -------
@@ -25,18 +25,20 @@ class Pack(wiring.Component):
         self.part = part
         codes = {"bits": part.bits, "signed": part.signed}
         super().__init__({
-            "i": In(stream.Signature(beat_layout(**codes, lanes=1))),
+            "i": In(stream.Signature(beat_layout(**codes, lanes=part.in_lanes))),
             "o": Out(stream.Signature(beat_layout(**codes, lanes=part.lanes))),
         })
 
     def elaborate(self, platform):
         m = Module()
-        code = self.i.payload.data[0]
-        channels, lanes = self.part.channels, self.part.lanes
+        # A beat is what a code would be if there were one in each.
+        code = self.i.payload.data.as_value()
+        channels = self.part.channels // self.part.in_lanes
+        lanes = self.part.lanes // self.part.in_lanes
         blocks = -(-channels // lanes)
         used = min(lanes, channels)
-        short = channels - (blocks - 1) * lanes  # codes of a pixel's last beat
-        lane = Signal(used, init=1)  # of the next code, one-hot
+        short = channels - (blocks - 1) * lanes  # beats in a pixel's last one
+        lane = Signal(used, init=1)  # of the next beat, one-hot
         last_block = Const(1)
         complete = Signal()
         free = Signal()
@@ -54,7 +56,7 @@ class Pack(wiring.Component):
         with m.If(accept):
             m.d.sync += lane.eq(Mux(complete, 1, lane << 1))
 
-        # What stands in a register before its code is accepted does not matter: neither data
+        # What stands in a register before its beat is accepted does not matter: neither data
         # register waits for the input to be valid.
         gathered = [Signal.like(code, name=f"lane{n}", reset_less=True) for n in range(used - 1)]
         for n, register in enumerate(gathered):
@@ -65,7 +67,8 @@ class Pack(wiring.Component):
                 self.o.valid.eq(self.i.valid & complete),
                 self.o.payload.last.eq(self.i.payload.last),
             ]
-            for n, result in enumerate(self.o.payload.data[:used]):
+            for n in range(used):
+                result = self.o.payload.data.as_value().word_select(n, len(code))
                 held = gathered[n] if n < used - 1 else code
                 if n == short - 1:
                     m.d.sync += result.eq(Mux(lane[n], code, held))

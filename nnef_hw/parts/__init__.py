@@ -21,6 +21,7 @@ from nnef_hw.parts.flash_reader import FlashReader
 from nnef_hw.parts.flash_words import FlashWords
 from nnef_hw.parts.interpolate import Interpolate
 from nnef_hw.parts.interpolated_table import InterpolatedTable
+from nnef_hw.parts.lanes import Lanes
 from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.matrix import MatrixProduct
 from nnef_hw.parts.pad import Pad
@@ -63,6 +64,7 @@ __all__ = [
     "FlashWords",
     "Interpolate",
     "InterpolatedTable",
+    "Lanes",
     "LineBuffer",
     "MatrixProduct",
     "MaxPool",

@@ -52,6 +52,8 @@ class ArrayPart(Pipe):
     weight_delay
         Registers between the weight memories and the multipliers, for devices whose block RAMs
         are slow and far from their multipliers.
+    out_lanes
+        Sums per beat, of consecutive channels.
     """
 
     label = "array"
@@ -67,6 +69,7 @@ class ArrayPart(Pipe):
     ram: BlockRam
     weight_style: str
     weight_delay: int
+    out_lanes: int = 1
 
     @property
     @abstractmethod
@@ -112,7 +115,7 @@ class ArrayPart(Pipe):
 
     @abstractmethod
     def window_cycles(self, interval: int, *, queued: bool) -> Fraction:
-        """Cycles of all passes over a window, if a sum is taken every ``interval`` cycles.
+        """Cycles of all passes over a window, if a beat is taken every ``interval`` cycles.
 
         ``queued`` if two more may wait for that.
         """
@@ -133,7 +136,7 @@ class SystolicArray(ArrayPart):
     ------
     ValueError
         If there are more rows than channels, or in a group than in all; if it is to keep more than
-        two passes.
+        two passes; if channels, rows or those of a group are not whole beats.
     """
 
     component = "nnef_hw.rtl.array:SystolicArray"
@@ -151,6 +154,12 @@ class SystolicArray(ArrayPart):
             )
         if self.kept_passes not in {1, 2}:
             raise ValueError(f"SystolicArray kept_passes must be 1 or 2, not {self.kept_passes!r}")
+        sizes = self.channels, self.rows, self.group_rows
+        if self.out_lanes < 1 or any(size % self.out_lanes for size in sizes):
+            raise ValueError(
+                f"SystolicArray channels, rows and group_rows {sizes} must be multiples of "
+                f"out_lanes {self.out_lanes!r}"
+            )
 
     @property
     def multipliers(self) -> int:
@@ -172,8 +181,9 @@ class SystolicArray(ArrayPart):
 
     def window_cycles(self, interval: int, *, queued: bool) -> Fraction:
         return window_cycles(
-            self.channels, self.rows, self.words, self.latency, self.kept_passes, interval, queued
-        )
+            self.channels // self.out_lanes, self.rows // self.out_lanes, self.words,
+            self.latency, self.kept_passes, interval, queued,
+        )  # fmt: skip
 
     @property
     def group_sizes(self) -> list[int]:
@@ -237,7 +247,8 @@ class SystolicArray(ArrayPart):
     def process(self, target: Stream, *origins: Stream) -> Process:
         [origin] = origins
         results = [
-            min(self.rows, self.channels - first) for first in range(0, self.channels, self.rows)
+            min(self.rows, self.channels - first) // self.out_lanes
+            for first in range(0, self.channels, self.rows)
         ]
         emptied = [-1] * self.kept_passes
         latency = self.latency

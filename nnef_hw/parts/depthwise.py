@@ -35,7 +35,8 @@ class DepthwiseArray(ArrayPart):
     Raises
     ------
     ValueError
-        If there are more lanes than channels, more taps than positions, or no pass is kept.
+        If there are more lanes than channels, more taps than positions, or no pass is kept; if
+        channels or lanes are not whole beats.
     """
 
     component = "nnef_hw.rtl.depthwise:DepthwiseArray"
@@ -57,6 +58,12 @@ class DepthwiseArray(ArrayPart):
         if self.kept_passes < 1:
             raise ValueError(
                 f"DepthwiseArray kept_passes must be at least 1, not {self.kept_passes!r}"
+            )
+        sizes = self.channels, self.lanes
+        if self.out_lanes < 1 or any(size % self.out_lanes for size in sizes):
+            raise ValueError(
+                f"DepthwiseArray channels and lanes {sizes} must be multiples of "
+                f"out_lanes {self.out_lanes!r}"
             )
 
     @property
@@ -90,9 +97,13 @@ class DepthwiseArray(ArrayPart):
     def window_cycles(self, interval: int, *, queued: bool) -> Fraction:
         """Cycles of all passes over a window: enough of them are kept for that."""
         del queued
-        full, rest = divmod(self.channels, self.lanes)
-        cycles = full * max(self.words, self.lanes * interval)
-        return Fraction(cycles + (max(self.words, rest * interval) if rest else 0))
+        return Fraction(sum(max(self.words, beats * interval) for beats in self.beats))
+
+    @property
+    def beats(self) -> list[int]:
+        """Beats in which the sums of each block leave."""
+        starts = range(0, self.channels, self.lanes)
+        return [min(self.lanes, self.channels - first) // self.out_lanes for first in starts]
 
     @property
     def depth(self) -> int:
@@ -154,8 +165,7 @@ class DepthwiseArray(ArrayPart):
 
     def process(self, target: Stream, *origins: Stream) -> Process:
         [origin] = origins
-        starts = range(0, self.channels, self.lanes)
-        results = [min(self.lanes, self.channels - first) for first in starts]
+        results = self.beats
         emptied = deque([-1] * self.kept_passes, maxlen=self.kept_passes)
         latency = self.latency
         while True:

@@ -88,11 +88,11 @@ class EltwiseSum(TwoOperands):
 
     @property
     def features(self) -> Mapping[str, float]:
-        return {"tables": self.tables}
+        return {"tables": self.lanes * self.tables}
 
     def flip_flops(self, device: Device) -> int:
         del device
-        return 36 * self.tables + self.latency
+        return 36 * self.lanes * self.tables + self.latency
 
     def process(self, target: Stream, *origins: Stream) -> Process:
         return elastic_pipeline(target, origins, self.latency)
@@ -156,11 +156,11 @@ class EltwiseExtremum(TwoOperands):
 
     @property
     def features(self) -> Mapping[str, float]:
-        return {"code bits": self.bits}
+        return {"code bits": self.lanes * self.bits}
 
     def flip_flops(self, device: Device) -> int:
         del device
-        return self.bits + 2
+        return self.lanes * self.bits + 2
 
     def process(self, target: Stream, *origins: Stream) -> Process:
         return elastic_pipeline(target, origins, self.latency)

@@ -70,15 +70,21 @@ class FastArray(SystolicArray):
         return -(-units // device.sums_per_dsp) + -(-common // device.products_per_dsp)
 
     @property
+    def _tree_bits(self) -> int:
+        """Register bits of all adder trees."""
+        rows = self.rows * tree_bits(self.units, 2 * self.factor_bits)
+        return rows + tree_bits(self.common, 2 * self.x_bits)
+
+    @property
     def features(self) -> Mapping[str, float]:
-        tree = self.rows * tree_bits(self.units, 2 * self.factor_bits)
-        tree += tree_bits(self.common, 2 * self.x_bits)
         sums = self.rows + 1
+        # every lane of the result has a subtraction of its own
+        adders = self._tree_bits + (self.out_lanes - 1) * self.acc_bits
         return {
             **super().features,
             "sum bits": sums * self.acc_bits,
             "kept bits": sums * self.acc_bits * (self.kept_passes - 1),
-            "tree bits": tree,
+            "tree bits": adders,
             # a last lane without another one has no sums
             "factor bits": 2 * self.rows * self.common * self.factor_bits,
         }
@@ -97,7 +103,7 @@ class FastArray(SystolicArray):
         groups, word = len(self.group_sizes), self.x_bits * self.lanes
         features = self.features
         ff = (self.rows + 1) * self.acc_bits * (1 + self.kept_passes)
-        ff += int(features["tree bits"] + features["factor bits"]) + word
+        ff += self._tree_bits + int(features["factor bits"]) + word
         ff += word * (groups + 1) + self._address_bits * groups
         ff += self.weight_delay * (self.rows * self.lanes * self.w_bits + word * groups)
         ff += self.in_logic * 4 * self.factor_bits

@@ -67,10 +67,13 @@ class Part(ABC):
     is_registered: ClassVar[bool] = True
     takes_turns: ClassVar[bool] = False
 
-    def __init_subclass__(cls) -> None:
-        """Check that every family has weights for the LUTs of a new component."""
+    def __init_subclass__(cls, *, of_parts: bool = False) -> None:
+        """Check that every family has weights for the LUTs of a new component.
+
+        One ``of_parts`` needs none: it takes what they take.
+        """
         super().__init_subclass__()
-        if hasattr(cls, "component"):
+        if hasattr(cls, "component") and not of_parts:
             unmeasured = [x.name for x in FAMILIES if cls.costs not in x.lut_weights]
             assert not unmeasured, f"{cls.label} of {unmeasured} has no row {cls.costs!r}"
 

@@ -46,11 +46,11 @@ class MaxPool(_PassReduction):
 
     @property
     def features(self) -> Mapping[str, float]:
-        return {"code bits": self.bits}
+        return {"code bits": self.lanes * self.bits}
 
     def flip_flops(self, device: Device) -> int:
         del device
-        return 2 * self.bits + 3
+        return 2 * self.lanes * self.bits + 3
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ __all__ = ["Pack"]
 class Pack(Pipe):
     """Makes beats of ``lanes`` codes; one is complete when the one before it was taken.
 
-    Its latency begins with the code that completes a beat.
+    Its latency begins with the beat that completes another one.
 
     Parameters
     ----------
@@ -24,6 +24,13 @@ class Pack(Pipe):
         Codes per pixel, codes per beat.
     bits, signed
         Format of a code.
+    in_lanes
+        Codes of a beat that comes.
+
+    Raises
+    ------
+    ValueError
+        If pixels or beats are not made of whole beats that come.
     """
 
     component = "nnef_hw.rtl.width:Pack"
@@ -35,27 +42,35 @@ class Pack(Pipe):
     lanes: int
     bits: int
     signed: bool
+    in_lanes: int = 1
+
+    def __post_init__(self) -> None:
+        if self.in_lanes < 1 or self.channels % self.in_lanes or self.lanes % self.in_lanes:
+            raise ValueError(
+                f"Pack channels {self.channels!r} and lanes {self.lanes!r} must be multiples of "
+                f"in_lanes {self.in_lanes!r}"
+            )
 
     @property
     def features(self) -> Mapping[str, float]:
         lanes = min(self.lanes, self.channels)
         missing = -self.channels % lanes
         return {
-            "register bits": self.bits * (2 * lanes - 1),
-            "lanes": lanes,
-            "filled bits": self.bits * (missing + 1) if missing else 0,
+            "register bits": self.bits * (2 * lanes - self.in_lanes),
+            "lanes": lanes // self.in_lanes,
+            "filled bits": self.bits * (missing + self.in_lanes) if missing else 0,
             "counter bits": counter_bits(-(-self.channels // lanes)) if missing else 0,
         }
 
     def flip_flops(self, device: Device) -> int:
         del device
-        return self.bits * (2 * self.lanes - 1) + self.lanes + 2
+        return self.bits * (2 * self.lanes - self.in_lanes) + self.lanes // self.in_lanes + 2
 
     def process(self, target: Stream, *origins: Stream) -> Process:
         [origin] = origins
         completes = [
-            channel % self.lanes == self.lanes - 1 or channel == self.channels - 1
-            for channel in range(self.channels)
+            channel % self.lanes == 0 or channel == self.channels
+            for channel in range(self.in_lanes, self.channels + 1, self.in_lanes)
         ]
         sent, latency = -1, self.latency
         while True:

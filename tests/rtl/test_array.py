@@ -24,6 +24,7 @@ class Shape:
     acc_bits: int = 24
     weight_style: str = "block"
     weight_delay: int = 0
+    out_lanes: int = 1
 
     def build(self, weights, ram, *, kind=parts.SystolicArray, in_dsp=0):
         part = kind(**vars(self), in_dsp=in_dsp, ram=ram)
@@ -60,6 +61,11 @@ SHAPES = {
     "weights_far_away": Shape(8, 6, lanes=2, rows=5, group_rows=2, kept_passes=2, weight_delay=1),
     "weights_very_far_away": Shape(5, 9, rows=2, group_rows=2, weight_delay=3),
     "weights_over_several_rams": Shape(9, 11, rows=2, group_rows=2),
+    "pairs_of_sums": Shape(8, 6, lanes=2, rows=6, group_rows=2, x_signed=True, out_lanes=2),
+    "sums_of_a_pass_at_once": Shape(6, 4, lanes=2, rows=3, group_rows=3, out_lanes=3),
+    "groups_of_several_beats": Shape(
+        14, 9, lanes=3, rows=10, group_rows=4, weight_delay=1, out_lanes=2
+    ),
 }
 
 
@@ -80,7 +86,7 @@ def check(
         for p in range(passes)
         for n, word in enumerate(window)
     ]
-    count = pixels * shape.channels
+    count = pixels * shape.channels // shape.out_lanes
     run = drive(array, items, count, **options)
     sums = np.einsum("pwl,cwl->pc", codes, weights)
     if kind is parts.FastArray:
@@ -88,9 +94,10 @@ def check(
     sums = sums.reshape(-1)
     half = 1 << shape.acc_bits - 1
     expected = (sums + half) % (2 * half) - half
-    assert [item.acc for item in run.items] == expected.tolist()
-    position = np.arange(count) % (frame * shape.channels)
-    assert [item.last for item in run.items] == (position == frame * shape.channels - 1).tolist()
+    assert [acc for item in run.items for acc in item.acc] == expected.tolist()
+    beats = frame * shape.channels // shape.out_lanes
+    position = np.arange(count) % beats
+    assert [item.last for item in run.items] == (position == beats - 1).tolist()
     return array.part, run
 
 
@@ -155,12 +162,12 @@ def test_verilog(name, in_dsp, kept_passes, engine, drive, ram, rng):
 def test_sums_and_cycles(shape, kept_passes, stall, drive, ram, rng):
     shape = replace(shape, kept_passes=kept_passes)
     array, run = check(drive, ram, rng, shape, stall=stall)
-    words, rows = shape.words, shape.rows
+    words, beats = shape.words, shape.rows // shape.out_lanes
     assert run.out_cycles[0] - run.in_cycles[words - 1] == array.latency
 
-    flight = array.latency + rows
-    period = max(words, flight) if kept_passes == 1 else max(words, rows, flight / 2)
-    if shape.channels % rows == 0 and period == int(period):
+    flight = array.latency + beats
+    period = max(words, flight) if kept_passes == 1 else max(words, beats, flight / 2)
+    if shape.channels % shape.rows == 0 and period == int(period):
         ends = run.in_cycles[words - 1 :: words]
         assert ((ends[4:] - ends[2:-2]) == 2 * period).all()
 

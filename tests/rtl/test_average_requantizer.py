@@ -33,7 +33,7 @@ def check(drive, rng, positions, channels, folding, **options):
     places = np.repeat(np.reshape(positions, -1), channels)
     sums = rng.integers(-1500, 1500, (4, len(places)))
     items = [
-        {"acc": int(value), "last": n % len(places) == len(places) - 1}
+        {"acc": [int(value)], "last": n % len(places) == len(places) - 1}
         for n, value in enumerate(sums.reshape(-1))
     ]
     run = drive(component, items, sums.size, **options)

@@ -197,7 +197,7 @@ def test_every_multiplier_of_a_depthwise_array_works_in_every_cycle(drive, ram, 
         for n, code in enumerate(images.reshape(-1).tolist())
     ]
     run = drive(Chain(buffer.build(), array.build(weights=weights)), items, len(sums))
-    assert [item.acc for item in run.items] == sums.tolist()
+    assert [item.acc[0] for item in run.items] == sums.tolist()
     assert (np.diff(run.out_cycles) == 1).all()
 
 

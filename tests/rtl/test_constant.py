@@ -45,7 +45,8 @@ def check(drive, rng, ram, *, channels, style="block", pixels=4, **options):
         count=channels, repeats=pixels, bits=8, signed=True, ram=ram, style=style
     )
     run = drive(Scaled(constant.build(codes=factors.tolist())), items, len(items), **options)
-    assert [item.acc for item in run.items] == ((values - 3) * (factors + 1)).reshape(-1).tolist()
+    products = (values - 3) * (factors + 1)
+    assert [item.acc[0] for item in run.items] == products.reshape(-1).tolist()
     return run
 
 

@@ -33,6 +33,7 @@ class Shape:
     lut_ram: bool = False
     weight_style: str = "block"
     weight_delay: int = 0
+    out_lanes: int = 1
 
     def build(self, weights, ram, *, in_dsp=0):
         part = parts.DepthwiseArray(**vars(self), in_dsp=in_dsp, ram=ram)
@@ -95,6 +96,8 @@ SHAPES = {
     "weights_in_logic": Shape(6, 5, lanes=2, weight_style="logic"),
     "weights_over_several_rams": Shape(12, 11, lanes=3),
     "delayed_weights": Shape(5, 4, lanes=2, taps=2, weight_delay=1),
+    "pairs_of_sums": Shape(10, 9, lanes=4, x_signed=True, out_lanes=2),
+    "sums_of_a_pass_at_once": Shape(6, 9, lanes=3, taps=9, kept_passes=9, out_lanes=3),
     "twice_delayed_weights": Shape(6, 9, taps=9, kept_passes=12, weight_delay=2),
 }
 
@@ -111,11 +114,12 @@ def check(shape, ram, rng, *, pixels=4, frame=2, stall=0.0):
     array = shape.build(weights, ram)
     sums = golden(shape, weights, codes).reshape(-1).tolist()
     items = shape.items(codes, frame, filling=codes.max())
-    run = run_streams(array, {"i": items}, {"o": len(sums)}, rng=rng, stall=stall)
-    assert [item.acc for item in run.items["o"]] == sums
+    count = len(sums) // shape.out_lanes
+    run = run_streams(array, {"i": items}, {"o": count}, rng=rng, stall=stall)
+    assert [acc for item in run.items["o"] for acc in item.acc] == sums
     ends = [n for n, item in enumerate(run.items["o"]) if item.last]
-    per_frame = frame * shape.channels
-    assert ends == list(range(per_frame - 1, len(sums), per_frame))
+    per_frame = frame * shape.channels // shape.out_lanes
+    assert ends == list(range(per_frame - 1, count, per_frame))
     return array.part, run
 
 
@@ -148,6 +152,7 @@ def predict(shape, latency, pixels):
                 cycle = max(cycle, ends[index - shape.kept_passes] + 1)
             in_cycles.append(cycle)
         present = min(shape.lanes, shape.channels - index % shape.blocks * shape.lanes)
+        present //= shape.out_lanes
         start = max(cycle + latency, ends[-1] + 1 if ends else 0)
         out_cycles += range(start, start + present)
         ends.append(out_cycles[-1])
@@ -221,7 +226,7 @@ def test_verilog(name, in_dsp, engine, drive, ram, rng):
     sums = golden(shape, weights, codes).reshape(-1)
     items = shape.items(codes, 2, filling=codes.max())
     run = drive(array, items, len(sums), stall=0.5, engine=engine)
-    assert [item.acc for item in run.items] == sums.tolist()
+    assert [item.acc[0] for item in run.items] == sums.tolist()
 
 
 def image_beats(images, lanes):
@@ -268,7 +273,7 @@ def test_convolves_what_line_buffers_give(parallel, stride, stall, drive, ram, r
     sums = convolve(images, weights, window, 9).reshape(-1)
     chain = Chain(buffer.build(), shape.build(weights, ram))
     run = drive(chain, image_beats(images, lanes), len(sums), stall=stall)
-    assert [item.acc for item in run.items] == sums.tolist()
+    assert [item.acc[0] for item in run.items] == sums.tolist()
     assert [n for n, item in enumerate(run.items) if item.last] == [
         len(sums) // 2 - 1, len(sums) - 1,
     ]  # fmt: skip

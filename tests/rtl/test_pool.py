@@ -60,7 +60,7 @@ def test_sum(bits, signed, words, stall, drive, rng):
     acc_bits = bits + (words - 1).bit_length() + 1
     pool = parts.SumPool(bits=bits, signed=signed, acc_bits=acc_bits).build()
     run = drive(pool, as_items(codes), len(codes), stall=stall)
-    assert [item.acc for item in run.items] == codes.sum(axis=(1, 2)).tolist()
+    assert [item.acc[0] for item in run.items] == codes.sum(axis=(1, 2)).tolist()
     assert [item.last for item in run.items] == [n % 3 == 2 for n in range(len(codes))]
 
 

@@ -106,7 +106,7 @@ def stimulus(case, rng, noise=8):
 
 def check(drive, case, rng, *, noise=8, **options):
     sums = stimulus(case, rng, noise)
-    items = [{"acc": int(v), "last": n % 7 == 6} for n, v in enumerate(sums.reshape(-1))]
+    items = [{"acc": [int(v)], "last": n % 7 == 6} for n, v in enumerate(sums.reshape(-1))]
     requantizer = case.build()
     run = drive(requantizer, items, len(items), **options)
     expected = case.requant.apply(sums + np.array(case.bias))

@@ -82,7 +82,7 @@ def check_sums(drive, ram, rng, shape, *, bits=8, signed=True, single_port=False
     )
     sums = reduced(codes, shape, np.sum).reshape(-1)
     run = drive(part.build(), items, len(sums), **options)
-    assert [item.acc for item in run.items] == sums.tolist()
+    assert [item.acc[0] for item in run.items] == sums.tolist()
     check_framing(run, shape)
     return part, run
 

@@ -102,7 +102,7 @@ def expected_codes(case, sums):
 
 def check(drive, case, rng, *, noise=8, **options):
     sums = stimulus(case, rng, noise)
-    items = [{"acc": int(v), "last": n % 7 == 6} for n, v in enumerate(sums.reshape(-1))]
+    items = [{"acc": [int(v)], "last": n % 7 == 6} for n, v in enumerate(sums.reshape(-1))]
     requantizer = case.build()
     run = drive(requantizer, items, len(items), **options)
     assert [item.data[0] for item in run.items] == expected_codes(case, sums)

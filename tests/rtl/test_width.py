@@ -48,3 +48,20 @@ def test_pack(channels, lanes, bits, signed, stall, drive, rng):
     position = np.arange(codes.size) % channels
     complete = (position % lanes == lanes - 1) | (position == channels - 1)
     assert (run.out_cycles - run.in_cycles[complete] == pack.latency).all()
+
+
+@pytest.mark.parametrize(
+    ("channels", "lanes", "in_lanes"), [(6, 4, 2), (8, 4, 2), (6, 6, 3), (4, 4, 4), (10, 4, 2)]
+)
+def test_pack_of_several_codes(channels, lanes, in_lanes, stall, drive, rng):
+    codes = pixels(rng, channels, 8, signed=True)
+    wide = beats(packed(codes, lanes))
+    pack = parts.Pack(channels=channels, lanes=lanes, bits=8, signed=True, in_lanes=in_lanes)
+    run = drive(pack.build(), beats(packed(codes, in_lanes)), len(wide), stall=stall)
+    assert as_dicts(run.items) == wide
+
+
+@pytest.mark.parametrize(("channels", "lanes", "in_lanes"), [(6, 4, 4), (6, 3, 2), (6, 3, 0)])
+def test_pack_takes_whole_beats(channels, lanes, in_lanes):
+    with pytest.raises(ValueError, match="must be multiples of in_lanes"):
+        parts.Pack(channels=channels, lanes=lanes, bits=8, signed=True, in_lanes=in_lanes)

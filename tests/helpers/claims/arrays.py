@@ -38,10 +38,12 @@ def wrap(sums):
     return (sums + 4) % 8 - 4
 
 
-def systolic(channels, words, lanes, rows, group_rows, kept_passes, weight_delay=0, pixels=1):
+def systolic(
+    channels, words, lanes, rows, group_rows, kept_passes, weight_delay=0, pixels=1, out_lanes=1
+):
     part = parts.SystolicArray(
         channels=channels, words=words, lanes=lanes, rows=rows, group_rows=group_rows,
-        kept_passes=kept_passes, weight_delay=weight_delay, **FORMAT,
+        kept_passes=kept_passes, weight_delay=weight_delay, out_lanes=out_lanes, **FORMAT,
     )  # fmt: skip
     weights = weights_of((channels, words, lanes))
 
@@ -51,7 +53,7 @@ def systolic(channels, words, lanes, rows, group_rows, kept_passes, weight_delay
             (weights[first : first + rows] * passes[pixel, n]).sum(axis=(1, 2))
             for pixel in range(pixels) for n, first in enumerate(range(0, channels, rows))
         ]  # fmt: skip
-        return sum_items(wrap(np.concatenate(sums)))
+        return sum_items(wrap(np.concatenate(sums)), out_lanes)
 
     return claim(
         part.build(weights=weights), marked(pixels * part.passes * words * lanes), golden,
@@ -59,15 +61,17 @@ def systolic(channels, words, lanes, rows, group_rows, kept_passes, weight_delay
         frame_bits=3,
         needs=[
             (pixel * part.passes + channel // rows + 1) * words - 1
-            for pixel in range(pixels) for channel in range(channels)
+            for pixel in range(pixels) for channel in range(0, channels, out_lanes)
         ],
     )  # fmt: skip
 
 
-def depthwise(channels, positions, lanes, taps, kept_passes, weight_delay=0, lut_ram=False):
+def depthwise(
+    channels, positions, lanes, taps, kept_passes, weight_delay=0, lut_ram=False, out_lanes=1
+):
     part = parts.DepthwiseArray(
         channels=channels, positions=positions, lanes=lanes, taps=taps, lut_ram=lut_ram,
-        kept_passes=kept_passes, weight_delay=weight_delay, **FORMAT,
+        kept_passes=kept_passes, weight_delay=weight_delay, out_lanes=out_lanes, **FORMAT,
     )  # fmt: skip
     weights = weights_of((channels, positions))
     padded = np.zeros((part.blocks * lanes, part.words * taps), int)
@@ -76,13 +80,15 @@ def depthwise(channels, positions, lanes, taps, kept_passes, weight_delay=0, lut
 
     def golden(codes):
         products = codes.reshape(order.shape) * order
-        return sum_items(wrap(products.sum(axis=(1, 2)).reshape(-1)[:channels]))
+        return sum_items(wrap(products.sum(axis=(1, 2)).reshape(-1)[:channels]), out_lanes)
 
     return claim(
         part.build(weights=weights), marked(order.size), golden,
         items=lambda codes: window_words(codes, part.words, lanes * taps),
         patience=part.latency + 3, frame_bits=3,
-        needs=[(channel // lanes + 1) * part.words - 1 for channel in range(channels)],
+        needs=[
+            (channel // lanes + 1) * part.words - 1 for channel in range(0, channels, out_lanes)
+        ],
     )  # fmt: skip
 
 
@@ -112,6 +118,7 @@ ARRAYS = {
         "rows, two passes kept": partial(systolic, 3, 1, 1, 2, 2, 2),
         "lanes": partial(systolic, 2, 2, 2, 2, 1, 2),
         "weights far away": partial(systolic, 2, 1, 1, 2, 1, 2, 1),
+        "two sums in a beat": partial(systolic, 4, 1, 1, 4, 2, 2, out_lanes=2),
     },
     "DepthwiseArray": {
         "one lane": partial(depthwise, 2, 2, 1, 1, 1),
@@ -119,6 +126,7 @@ ARRAYS = {
         "many passes kept": partial(depthwise, 2, 1, 1, 1, 3),
         "lanes": partial(depthwise, 3, 2, 2, 1, 2),
         "weights far away": partial(depthwise, 2, 1, 2, 1, 2, 1),
+        "two sums in a beat": partial(depthwise, 4, 1, 4, 1, 2, out_lanes=2),
     },
     "MatrixProduct": {
         "LUT RAM": partial(matrix_product, True), "registers": partial(matrix_product, False),

@@ -104,14 +104,14 @@ def constant(count, repeats, style):
     return Claim(component=component, inputs={}, outputs={"o": frames}, patience=3)
 
 
-def pack(channels, lanes):
-    part = parts.Pack(channels=channels, lanes=lanes, bits=1, signed=False)
+def pack(channels, lanes, in_lanes=1):
+    part = parts.Pack(channels=channels, lanes=lanes, bits=1, signed=False, in_lanes=in_lanes)
 
     def golden(codes):
         pixels = codes.reshape(-1, channels)
         return beats(np.pad(pixels, ((0, 0), (0, -channels % lanes))), lanes)
 
-    return claim(part.build(), marked(2 * channels), golden, patience=3)
+    return claim(part.build(), marked(2 * channels), golden, lanes=in_lanes, patience=3)
 
 
 def concat(runs):
@@ -220,6 +220,7 @@ MOVEMENT = {
     "Pack": {
         "short beat": partial(pack, 3, 2), "full beats": partial(pack, 4, 2),
         "one beat": partial(pack, 3, 3), "wider than a pixel": partial(pack, 2, 3),
+        "several codes": partial(pack, 6, 4, 2),
     },
     "Concat": {"two": partial(concat, (1, 2)), "three": partial(concat, (2, 1, 1))},
     "Split": {

@@ -44,8 +44,21 @@ def maximum(length, passes):
     )  # fmt: skip
 
 
-def sum_items(sums):
-    return [{"acc": int(value), "last": n == len(sums) - 1} for n, value in enumerate(sums)]
+def sum_items(sums, lanes=1):
+    rows = np.reshape(sums, (-1, lanes)).tolist()
+    return [{"acc": row, "last": n == len(rows) - 1} for n, row in enumerate(rows)]
+
+
+def side_by_side(lanes):
+    """Maxima of tiles, of every lane by itself."""
+    window = tiling(2, 2, 1, (2, 1))
+    copy = parts.RunningMax(window=window, bits=1, signed=False, ram=RAM)
+
+    def golden(codes):
+        return beats(codes.reshape(2, 2, lanes).max(axis=0), lanes)
+
+    part = parts.Lanes(part=copy, lanes=lanes)
+    return claim(part.build(), marked(4 * lanes), golden, lanes=lanes, patience=8)
 
 
 def total(length, passes):
@@ -146,6 +159,7 @@ OPERATORS = {
         "single port": partial(running, parts.RunningSum, tiling(2, 2, 1, (2, 1)), True,
                                acc_bits=5),
     },
+    "Lanes": {"two": partial(side_by_side, 2), "three": partial(side_by_side, 3)},
     "EltwiseSum": {"sum": eltwise_sum},
     "EltwiseProduct": {"product": eltwise_product},
     "EltwiseExtremum": {
