@@ -62,7 +62,7 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
         self.plan = plan
         self.counted = counted
         self.beats = {
-            source.tensor: graph.tensor(source.tensor).volume // block.folding.operand_lanes
+            source.tensor: graph.tensor(source.tensor).volume // block.layer.operand_lanes
             for block in plan.blocks
             for source in block.sources
         }

@@ -55,9 +55,10 @@ class ArrayFolding(RequantizerFolding):
         """Return the parts that sums pass."""
         requantizer = make_requantizer(
             layer.requant, self, channels=layer.out_channels, acc_bits=layer.acc_bits,
-            target=layer.target,
+            target=layer.target, lanes=layer.result_lanes,
         )  # fmt: skip
-        queue = (SumQueue(bits=layer.acc_bits + 1),) if device.long_wires else ()
+        sums = SumQueue(bits=layer.result_lanes * layer.acc_bits + 1)
+        queue = (sums,) if device.long_wires else ()
         return (*queue, requantizer)
 
     @depends_on("digit_bits", "digit_stages")
@@ -143,9 +144,18 @@ class ArrayLayer(Layer[F]):
         return int(self.weights[0].size)
 
     @property
-    def codes(self) -> int:
-        """Codes of the image that comes."""
-        return self.window.height * self.window.width * self.window.channel_blocks
+    def beats(self) -> int:
+        """Beats of the image that comes."""
+        return self.window.beats // self.operand_lanes
+
+    @property
+    def takes_lanes(self) -> bool:
+        is_wide = max(self.operand_lanes, self.result_lanes) > 1
+        return (
+            self.window.channel_blocks % self.operand_lanes == 0
+            and self.out_channels % self.result_lanes == 0
+            and not (is_wide and self.window.goes_on)
+        )
 
     def array_formats(self, folding: ArrayFolding, device: Device) -> Mapping[str, Any]:
         """Return the fields of an array that follow from formats, device and folding."""
@@ -153,15 +163,15 @@ class ArrayLayer(Layer[F]):
             "kept_passes": folding.kept_passes, "x_bits": self.source.bits,
             "x_signed": self.source.signed, "acc_bits": self.acc_bits, "in_dsp": folding.in_dsp,
             "ram": device.ram, "weight_style": folding.weight_style,
-            "weight_delay": device.weight_delay,
+            "weight_delay": device.weight_delay, "out_lanes": self.result_lanes,
         }  # fmt: skip
 
     def packing(self, channels: int, lanes: int) -> tuple[Pack, ...]:
-        """Return the part that makes beats of so many channels of codes, if they are several."""
-        if lanes == 1:
+        """Return the part that makes wider beats of so many channels, if they are wider."""
+        if lanes == self.operand_lanes:
             return ()
-        bits, signed = self.source.bits, self.source.signed
-        return (Pack(channels=channels, lanes=lanes, bits=bits, signed=signed),)
+        codes: dict[str, Any] = {"bits": self.source.bits, "signed": self.source.signed}
+        return (Pack(channels=channels, lanes=lanes, in_lanes=self.operand_lanes, **codes),)
 
     def buffer_formats(self, device: Device) -> Mapping[str, Any]:
         """Return the fields of a line buffer that follow from the format of codes."""

@@ -83,7 +83,7 @@ class Block:
     @property
     def tensor(self) -> str:
         """Name of what it computes."""
-        return self.layer.node.outputs[0]
+        return self.layer.tensor
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -223,5 +223,5 @@ class Block:
         qtype = self.layer.operand_format(operand)
         return make_fifo(
             qtype.bits, qtype.signed, self.fifos[operand], frame, self.device,
-            lanes=self.folding.operand_lanes,
+            lanes=self.layer.operand_lanes,
         )  # fmt: skip

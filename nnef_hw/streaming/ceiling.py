@@ -9,7 +9,8 @@ from nnef_hw.devices import Device, Resources, Target
 from nnef_hw.families import Family
 from nnef_hw.streaming.block import Block
 from nnef_hw.streaming.budget import border_resources, budget_of, largest, queue_resources
-from nnef_hw.streaming.options import useful_options, whole_pixels
+from nnef_hw.streaming.lanes import widened
+from nnef_hw.streaming.options import useful_options
 from nnef_hw.streaming.plan import LayerGraph
 from nnef_hw.streaming.resources import LUT_SHARE
 from nnef_hw.streaming.search import Search
@@ -45,7 +46,7 @@ def find_ceilings(
 
     The search is that of :func:`nnef_hw.streaming.schedule`, which by default takes a design that
     is up to a quarter slower if that makes better use of its multipliers. FIFOs as those of
-    ``blocks`` have to fit, too; if they take whole pixels, other boards may have such streams.
+    ``blocks`` have to fit, too; if they take wide beats, other boards may have such streams.
     """
     targets = list(targets)
     options = _options(network, [target.device for target in targets])
@@ -59,8 +60,11 @@ def find_ceilings(
             shares = (device.lut_share, LUT_SHARE)
             found[key] = next(filter(None, (_ceiling(foldings, *key, x) for x in shares)), None)
         ceilings[target.name] = found[key]
-    if any(block.folding.takes_pixels for block in blocks):
-        return _with_pixels(ceilings, network, targets)
+    lanes = {block.tensor: block.layer.result_lanes for block in blocks}
+    for block in blocks:
+        lanes |= dict.fromkeys(block.layer.sources, block.layer.operand_lanes)
+    if max(lanes.values(), default=1) > 1:
+        return _with_lanes(ceilings, network, targets, lanes)
     return ceilings
 
 
@@ -74,13 +78,16 @@ def _options(network: LayerGraph, devices: Sequence[Device]) -> Mapping[Family, 
     return options
 
 
-def _with_pixels(
-    ceilings: dict[str, Ceiling | None], network: LayerGraph, targets: Iterable[Target]
+def _with_lanes(
+    ceilings: dict[str, Ceiling | None],
+    network: LayerGraph,
+    targets: Iterable[Target],
+    lanes: Mapping[str, int],
 ) -> dict[str, Ceiling | None]:
-    """Return the better of each ceiling and that of streams of whole pixels."""
+    """Return the better of each ceiling and that of streams of so many codes per beat."""
     found = dict(ceilings)
     for target in targets:
-        wide = whole_pixels(network, target)
+        wide = widened(network, target, lanes)
         if wide is None:
             continue
         link = border_resources(wide.network, target)

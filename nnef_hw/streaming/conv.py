@@ -56,13 +56,10 @@ class ConvLayer(Convolution[ConvFolding]):
         view = self._dot_view
         taps = view.window.taps * self.in_channels
         dots: list[DotFolding] = []
-        if view.window.taps > 1 and taps <= MOST_DOT_TAPS:
+        if view.window.taps > 1 and taps <= MOST_DOT_TAPS and self.result_lanes == 1:
             size = DotFolding(lanes=1, taps=taps, lines=lines_of(view.window))
             dots += tap_foldings(size, self, view, device)
-        return [*systolic_foldings(self, device), *dots]
-
-    def whole_foldings(self, device: Device) -> Sequence[ConvFolding]:
-        return matrix_foldings(self, device)
+        return [*systolic_foldings(self, device), *dots, *matrix_foldings(self, device)]
 
     def parts(self, folding: ConvFolding, device: Device) -> tuple[Part, ...]:
         if isinstance(folding, DotFolding):
@@ -83,7 +80,7 @@ class ConvLayer(Convolution[ConvFolding]):
             weights, bias = self.weights.reshape(self.out_channels, -1), self.bias
         return {
             "array": {"weights": weights},
-            "requantize": requant_contents(self.requant, bias.tolist()),
+            "requantize": requant_contents(self.requant, bias.tolist(), self.result_lanes),
         }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import lcm
 
 from nnef_hw.devices import Device
 from nnef_hw.parts import Part
@@ -33,7 +34,8 @@ class DepthwiseLayer(ArrayLayer[DepthwiseFolding]):
 
     def foldings(self, device: Device) -> Sequence[DepthwiseFolding]:
         foldings: list[DepthwiseFolding] = []
-        for lanes in size_steps(self.out_channels):
+        unit = lcm(self.operand_lanes, self.result_lanes)
+        for lanes in size_steps(self.out_channels, unit):
             view = self._view(lanes)
             for lines, taps in ((0, 1), (lines_of(view.window), view.window.taps)):
                 size = DepthwiseFolding(lanes=lanes, taps=taps, lines=lines)
@@ -50,5 +52,5 @@ class DepthwiseLayer(ArrayLayer[DepthwiseFolding]):
         del folding
         return {
             "array": {"weights": self.weights},
-            "requantize": requant_contents(self.requant, self.bias.tolist()),
+            "requantize": requant_contents(self.requant, self.bias.tolist(), self.result_lanes),
         }

@@ -15,6 +15,7 @@ from nnef_hw.numerics import AddRequant, QType, Requant, signed_bits
 from nnef_hw.parts import Part
 from nnef_hw.parts.constant import Constant
 from nnef_hw.parts.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
+from nnef_hw.parts.lanes import side_by_side
 from nnef_hw.parts.quotient import Quotient
 from nnef_hw.parts.tablesum import TableSum
 from nnef_hw.streaming.layer import Call, Contents, Folding, Layer, lowers
@@ -54,10 +55,19 @@ class EltwiseLayer(Layer[F]):
     second: QType
     codes: tuple[int, ...] = ()
 
+    keeps_lanes = True
+
+    @property
+    def takes_lanes(self) -> bool:
+        lanes = self.operand_lanes
+        # a constant comes code by code
+        fits = lanes == 1 or (not self.codes and self.channels % lanes == 0)
+        return fits and lanes == self.result_lanes
+
     @property
     def beats(self) -> int:
-        """Codes of the result."""
-        return self.pixels * self.channels
+        """Beats of the result."""
+        return self.pixels * self.channels // self.result_lanes
 
     def operand_format(self, operand: int) -> QType:
         return self.second if operand else self.source
@@ -109,7 +119,7 @@ class SumLayer(EltwiseLayer[Folding]):
     def parts(self, folding: Folding, device: Device) -> tuple[Part, ...]:
         del folding, device
         target: dict[str, Any] = {"out_bits": self.target.bits, "out_signed": self.target.signed}
-        return (EltwiseSum(**self.formats, **target),)
+        return (EltwiseSum(**self.formats, **target, lanes=self.operand_lanes),)
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device
@@ -135,7 +145,7 @@ class ExtremumLayer(EltwiseLayer[Folding]):
     def parts(self, folding: Folding, device: Device) -> tuple[Part, ...]:
         del folding, device
         codes: dict[str, Any] = {"bits": self.source.bits, "signed": self.source.signed}
-        return (EltwiseExtremum(greatest=self.greatest, **codes),)
+        return (EltwiseExtremum(greatest=self.greatest, lanes=self.operand_lanes, **codes),)
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device
@@ -162,9 +172,10 @@ class RequantizedLayer(EltwiseLayer[RequantizerFolding]):
 
     def parts(self, folding: RequantizerFolding, device: Device) -> tuple[Part, ...]:
         requantizer = make_requantizer(
-            self.requant, folding, channels=1, acc_bits=self.acc_bits, target=self.target
-        )
-        return (self.operator(device), requantizer)
+            self.requant, folding, channels=1, acc_bits=self.acc_bits, target=self.target,
+            lanes=self.result_lanes,
+        )  # fmt: skip
+        return (side_by_side(self.operator(device), self.operand_lanes), requantizer)
 
     def cycles(self, folding: RequantizerFolding, device: Device) -> int:
         del device
@@ -229,7 +240,7 @@ class QuotientLayer(EltwiseLayer[QuotientFolding]):
         return [QuotientFolding(digit_bits=bits) for bits in QUOTIENT_DIGITS]
 
     def parts(self, folding: QuotientFolding, device: Device) -> tuple[Part, ...]:
-        return (self._part(folding, device),)
+        return (side_by_side(self._part(folding, device), self.operand_lanes),)
 
     def _part(self, folding: QuotientFolding, device: Device) -> Quotient:
         return Quotient(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from nnef_hw.devices import Device, Resources
 from nnef_hw.streaming.block import Block
 from nnef_hw.streaming.budget import Budget, total_resources
-from nnef_hw.streaming.options import alternatives
+from nnef_hw.streaming.options import useful_options
 from nnef_hw.streaming.plan import LayerGraph, Plan
 from nnef_hw.streaming.resources import usable_luts
 from nnef_hw.streaming.search import Search
@@ -87,9 +87,10 @@ def find_headroom(plan: Plan, network: LayerGraph, device: Device) -> Headroom:
     Only its DSP blocks stay as many as they are: logic multiplies where they run out.
     """
     wanted = max(1, plan.interval // 2)
+    layers = network.widened(plan.lanes).layers
     options = {
-        block.tensor: alternatives(replace(block, layer=layer), device)
-        for block, layer in zip(plan.blocks, network.layers, strict=True)
+        block.tensor: useful_options(layer, device)
+        for block, layer in zip(plan.blocks, layers, strict=True)
         if block.cycles > wanted
     }
     fastest = {tensor: min(b.cycles for b in blocks) for tensor, blocks in options.items()}

@@ -47,21 +47,6 @@ class Folding:
         return {"rows": 0, "lanes": 1, "taps": 1, "lines": 0}
 
     @property
-    def operand_lanes(self) -> int:
-        """Codes per beat of every operand."""
-        return 1
-
-    @property
-    def result_lanes(self) -> int:
-        """Codes per beat of the result."""
-        return 1
-
-    @property
-    def takes_pixels(self) -> bool:
-        """Whether beats are whole pixels."""
-        return False
-
-    @property
     def products_per_multiplier(self) -> int:
         """Multiply-accumulates per cycle of a multiplier."""
         return 1
@@ -105,6 +90,8 @@ class Layer(ABC, Generic[F]):
         Formats of codes in and out.
     repeats
         How often it computes in a frame of the network; its own frame is a step then.
+    operand_lanes, result_lanes
+        Codes per beat of every operand, and of the result.
 
     Attributes
     ----------
@@ -116,12 +103,15 @@ class Layer(ABC, Generic[F]):
         Whether it reads what a layer behind it gives, a frame later.
     leads
         Whether it gives codes of a frame before it takes any.
+    keeps_lanes
+        Whether beats of its result have as many codes as those of its operands.
     """
 
     label: ClassVar[str]
     least_queue: ClassVar[int] = 0
     closes_loop: ClassVar[bool] = False
     leads: ClassVar[bool] = False
+    keeps_lanes: ClassVar[bool] = False
 
     name: str
     node: Node
@@ -129,6 +119,18 @@ class Layer(ABC, Generic[F]):
     source: QType
     target: QType
     repeats: int = 1
+    operand_lanes: int = 1
+    result_lanes: int = 1
+
+    @property
+    def tensor(self) -> str:
+        """Name of what it computes."""
+        return self.node.outputs[0]
+
+    @property
+    def takes_lanes(self) -> bool:
+        """Whether there is such hardware for beats of so many codes; most has one code in each."""
+        return self.operand_lanes == self.result_lanes == 1
 
     def kind(self, folding: F) -> str:
         """Name the sort of hardware, for reports."""
@@ -138,11 +140,6 @@ class Layer(ABC, Generic[F]):
     @abstractmethod
     def foldings(self, device: Device) -> Sequence[F]:
         """List every way to fold it onto a device: the candidates the solver chooses from."""
-
-    def whole_foldings(self, device: Device) -> Sequence[F]:
-        """List every way to take and give all channels of a pixel as one beat."""
-        del device
-        return []
 
     @abstractmethod
     def parts(self, folding: F, device: Device) -> tuple[Part, ...]:
@@ -306,6 +303,10 @@ lowers = PerOperator[Callable[[Call], Layer[Any]]]("layer")
 """How nodes of an operator become layers."""
 
 
-def size_steps(extent: int) -> list[int]:
-    """Sizes s for which no smaller one needs as few repetitions ``ceil(extent / s)``."""
-    return sorted({-(-extent // repetitions) for repetitions in range(1, extent + 1)})
+def size_steps(extent: int, unit: int = 1) -> list[int]:
+    """Sizes s for which no smaller one needs as few repetitions ``ceil(extent / s)``.
+
+    They and the extent are multiples of a unit.
+    """
+    extent //= unit
+    return sorted({unit * -(-extent // repetitions) for repetitions in range(1, extent + 1)})

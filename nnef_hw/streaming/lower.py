@@ -8,7 +8,7 @@ from typing import Any
 
 from nnef_hw.architecture import Port, port_labels
 from nnef_hw.errors import raise_all
-from nnef_hw.ir import Graph, HostStream, Node, StreamOrder, Trait
+from nnef_hw.ir import Graph, HostStream, Node, StreamOrder, Trait, stream_image
 from nnef_hw.streaming import (
     argmax,
     conv,
@@ -78,7 +78,10 @@ def lower(graph: Graph) -> LayerGraph:
                 layers.append(_layer(Call(graph, move, streams, order)))
     outputs = _ports("o", graph, graph.outputs, order.outputs, streams)
     loops = {name: state for name, state in graph.states.items() if name not in keeping.states}
-    return LayerGraph((*state_layers(graph, loops, streams), *layers), inputs, outputs)
+    layers = [*state_layers(graph, loops, streams), *layers]
+    names = {name for layer in layers for name in (*layer.sources, layer.tensor)}
+    images = {name: stream_image(graph.tensor(name).shape) for name in sorted(names)}
+    return LayerGraph(tuple(layers), inputs, outputs, images)
 
 
 def _layer(call: Call) -> Layer[Any]:

@@ -25,7 +25,8 @@ from nnef_hw.streaming.budget import (
 )
 from nnef_hw.streaming.fifos import give_fifos
 from nnef_hw.streaming.knapsack import BRAM, DSP, Table, cheapest, choose, least
-from nnef_hw.streaming.options import useful_options, whole_pixels
+from nnef_hw.streaming.lanes import wider
+from nnef_hw.streaming.options import useful_options
 from nnef_hw.streaming.plan import LayerGraph
 from nnef_hw.streaming.resources import LUT_SHARE
 from nnef_hw.streaming.search import Search
@@ -112,14 +113,17 @@ class Misfit:
         return [layer[n] for layer, n in zip(self.options, chosen, strict=True)]
 
     def too_slow(self, target_fps: float, clock: float) -> TargetError:
-        """Say what rate would be possible, with streams of whole pixels as well."""
-        wide = whole_pixels(self.network, self.target)
+        """Say what rate would be possible, with wider streams as well."""
+        wanted = int(clock * 1e6 / target_fps)
+        tried = [
+            self.options,
+            *(wide.options for wide in wider(self.network, self.target, wanted)),
+        ]
         intervals = [
             Search(options, self.budget, self.device, steady_words=False).least()
-            for options in (self.options, *([wide.options] if wide else []))
+            for options in tried
         ]
         interval = min(found for found in intervals if found is not None)
-        wanted = int(clock * 1e6 / target_fps)
         reason = f"no foldings that fit together take fewer than {interval:,} cycles"
         if interval <= wanted:
             reason = f"waits between layers make all designs slower than {wanted:,} cycles"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -21,24 +21,33 @@ class LayerGraph:
 
     States come first: what they read is of the frame before. A layer's ``sources`` are names of
     streams: that of an input, or of another layer, which gives its name to what it computes.
-    Reshapes at the borders of the graph are left to the host.
+    Reshapes at the borders of the graph are left to the host. ``images`` are (height, width,
+    channels) of every stream.
     """
 
     layers: tuple[Layer[Any], ...]
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
+    images: Mapping[str, tuple[int, int, int]]
 
-    def folded(self, blocks: Sequence[Block]) -> LayerGraph:
-        """Return the graph with ports for the beats that these blocks take and give."""
-        lanes = {block.tensor: block.folding.result_lanes for block in blocks}
-        for block in blocks:
-            for source in block.sources:
-                lanes.setdefault(source.tensor, block.folding.operand_lanes)
+    def widened(self, lanes: Mapping[str, int]) -> LayerGraph:
+        """Return the graph with streams of so many codes per beat, one where none is said.
+
+        What a layer reads has the same number everywhere.
+        """
+        layers = tuple(
+            replace(
+                layer,
+                operand_lanes=lanes.get(layer.sources[0], 1),
+                result_lanes=lanes.get(layer.tensor, 1),
+            )
+            for layer in self.layers
+        )
         inputs, outputs = (
             tuple(replace(port, lanes=lanes.get(port.tensor, 1)) for port in ports)
             for ports in (self.inputs, self.outputs)
         )
-        return replace(self, inputs=inputs, outputs=outputs)
+        return replace(self, layers=layers, inputs=inputs, outputs=outputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +97,13 @@ class Plan:
     arch: str = "streaming"
 
     @property
+    def lanes(self) -> Mapping[str, int]:
+        """Codes per beat of the streams that have several, by name."""
+        lanes = {port.tensor: port.lanes for port in self.inputs}
+        lanes |= {block.tensor: block.layer.result_lanes for block in self.blocks}
+        return {tensor: count for tensor, count in lanes.items() if count > 1}
+
+    @property
     def stations(self) -> tuple[Block, ...]:
         """The blocks, as reports ask for them."""
         return self.blocks
@@ -126,6 +142,7 @@ class Plan:
             "settling": self.settling,
             "layer_counters": self.layer_counters,
             "link": self.link.to_json(),
+            "lanes": dict(self.lanes),
             "layers": {
                 block.name: {**block.folding.to_json(), "fifos": list(block.fifos)}
                 for block in self.blocks
@@ -151,8 +168,8 @@ class Plan:
                 f"the plan has layers {sorted(chosen)}, which are not the layers of the model"
             )
         device = find_device(value["device"])
+        network = network.widened(value["lanes"])
         blocks = tuple(_block(layer, chosen[layer.name], device) for layer in network.layers)
-        network = network.folded(blocks)
         return cls(
             model=value["model"],
             board=value["board"],

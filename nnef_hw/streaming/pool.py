@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,9 @@ from nnef_hw.devices import Device
 from nnef_hw.ir.operators import PoolAttributes
 from nnef_hw.numerics import Requant, signed_bits
 from nnef_hw.parts import Part
+from nnef_hw.parts.lanes import side_by_side
 from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.pool import MaxPool, SumPool
-from nnef_hw.parts.requantizer import Requantizer
 from nnef_hw.parts.runningpool import RunningMax, RunningPool, RunningSum
 from nnef_hw.streaming.kept_rows import pad_code_of
 from nnef_hw.streaming.layer import Call, Contents, Layer, lowers
@@ -37,6 +37,8 @@ __all__ = ["PoolFolding", "PoolLayer", "RunningPoolFolding", "RunningPoolLayer"]
 RUNNING_CHANNELS = 3
 """Fewest channels of pixels that follow each other in a window of a running pool."""
 
+F = TypeVar("F", bound=RequantizerFolding)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PoolFolding(RequantizerFolding):
@@ -53,8 +55,8 @@ class RunningPoolFolding(RequantizerFolding):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Pool:
-    """What is parameters of a pool.
+class _Pool(Layer[F]):
+    """What pools have in common.
 
     ``positions`` [row, column] tells which mult of ``requant`` a result takes, if it has several.
     Without ``requant`` it is a maximum.
@@ -67,9 +69,46 @@ class _Pool:
     acc_bits: int = 0
     positions: NDArray[np.int64] | None = None
 
+    keeps_lanes = True
+
+    @property
+    def image(self) -> Window:
+        return self.window
+
+    @property
+    def takes_lanes(self) -> bool:
+        lanes, window = self.operand_lanes, self.window
+        if lanes == 1 or lanes != self.result_lanes:
+            return lanes == self.result_lanes
+        return window.channel_blocks % lanes == 0 and not window.goes_on
+
+    @property
+    def _lane_window(self) -> Window:
+        """The window that a lane sees: every so many-th channel."""
+        channels = self.window.channel_blocks // self.operand_lanes
+        return self.window.folded(channels, channels)
+
+    def _requantizer(self, folding: RequantizerFolding) -> Part:
+        assert self.requant is not None
+        by_position = self.positions is not None
+        return make_requantizer(
+            self.requant, folding, channels=self.window.channel_blocks if by_position else 1,
+            acc_bits=self.acc_bits, target=self.target, by_position=by_position,
+            lanes=self.result_lanes,
+        )  # fmt: skip
+
+    def contents(self, folding: F) -> Contents:
+        del folding
+        if self.requant is None:
+            return {}
+        contents = dict(requant_contents(self.requant, [self.bias]))
+        if self.positions is not None:
+            contents["positions"] = self.positions.tolist()
+        return {"requantize": contents}
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PoolLayer(_Pool, Layer[PoolFolding]):
+class PoolLayer(_Pool[PoolFolding]):
     """A pool of windows that a line buffer gives."""
 
     label = "pool"
@@ -78,18 +117,14 @@ class PoolLayer(_Pool, Layer[PoolFolding]):
         del folding
         return "avg_pool" if self.requant else "max_pool"
 
-    @property
-    def image(self) -> Window:
-        return self.window
-
     def _buffer(self, folding: PoolFolding, device: Device) -> LineBuffer:
         return LineBuffer(
-            window=self.window, bits=self.source.bits, signed=self.source.signed, lanes=1,
-            pad_code=self.pad_code, depth=folding.depth, ram=device.ram,
+            window=self._lane_window, bits=self.source.bits, signed=self.source.signed,
+            lanes=self.operand_lanes, pad_code=self.pad_code, depth=folding.depth, ram=device.ram,
         )  # fmt: skip
 
     def _reading(self, folding: PoolFolding) -> int:
-        window = self.window
+        window = self._lane_window
         pass_cycles = max(window.pass_words, interval_of(self.requant, folding))
         return window.out_pixels * window.passes * pass_cycles
 
@@ -100,7 +135,7 @@ class PoolLayer(_Pool, Layer[PoolFolding]):
             buffer = self._buffer(folding, device)
             depths = useful_depths(
                 partial(_with_depth, buffer),
-                self.window, self._reading(folding), self.window.channel_blocks,
+                buffer.window, self._reading(folding), buffer.window.channel_blocks,
             )  # fmt: skip
             foldings += [replace(folding, depth=depth) for depth in depths]
         return foldings
@@ -109,20 +144,18 @@ class PoolLayer(_Pool, Layer[PoolFolding]):
         buffer = self._buffer(folding, device)
         codes: dict[str, Any] = {"bits": self.source.bits, "signed": self.source.signed}
         if self.requant is None:
-            return (buffer, MaxPool(**codes))
-        return (buffer, SumPool(acc_bits=self.acc_bits, **codes), _requantizer(self, folding))
+            return (buffer, MaxPool(lanes=self.operand_lanes, **codes))
+        pool = side_by_side(SumPool(acc_bits=self.acc_bits, **codes), self.operand_lanes)
+        return (buffer, pool, self._requantizer(folding))
 
     def cycles(self, folding: PoolFolding, device: Device) -> int:
         buffer = self._buffer(folding, device)
-        return buffered_cycles(buffer, self._reading(folding), self.window.channel_blocks)
-
-    def contents(self, folding: PoolFolding) -> Contents:
-        del folding
-        return _contents(self)
+        channels = buffer.window.channel_blocks
+        return buffered_cycles(buffer, self._reading(folding), channels)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RunningPoolLayer(_Pool, Layer[RunningPoolFolding]):
+class RunningPoolLayer(_Pool[RunningPoolFolding]):
     """A pool of windows that do not overlap, as their pixels come."""
 
     label = "running_pool"
@@ -132,12 +165,17 @@ class RunningPoolLayer(_Pool, Layer[RunningPoolFolding]):
         return "running_sum" if self.requant else "running_max"
 
     @property
-    def image(self) -> Window:
-        return self.window
+    def takes_lanes(self) -> bool:
+        window = self._lane_window
+        return super().takes_lanes and (
+            self.operand_lanes == 1
+            or window.channel_blocks >= RUNNING_CHANNELS
+            or window.kernel[1] == 1
+        )
 
     def _pool(self, folding: RunningPoolFolding, device: Device) -> RunningPool:
         parameters: dict[str, Any] = {
-            "window": self.window, "bits": self.source.bits, "signed": self.source.signed,
+            "window": self._lane_window, "bits": self.source.bits, "signed": self.source.signed,
             "ram": device.ram, "single_port": folding.single_port,
         }  # fmt: skip
         if self.requant is None:
@@ -156,43 +194,23 @@ class RunningPoolLayer(_Pool, Layer[RunningPoolFolding]):
 
     def parts(self, folding: RunningPoolFolding, device: Device) -> tuple[Part, ...]:
         pool = self._pool(folding, device)
-        return (pool,) if self.requant is None else (pool, _requantizer(self, folding))
+        pools = side_by_side(pool, self.operand_lanes)
+        return (pools,) if self.requant is None else (pools, self._requantizer(folding))
 
     def cycles(self, folding: RunningPoolFolding, device: Device) -> int:
-        window, spacing = self.window, self._pool(folding, device).spacing
+        window, spacing = self._lane_window, self._pool(folding, device).spacing
         slower = max(0, interval_of(self.requant, folding) - spacing)
         return window.beats * spacing + slower * window.channel_blocks * window.out_pixels
 
-    def contents(self, folding: RunningPoolFolding) -> Contents:
-        del folding
-        return _contents(self)
-
     def pause(self, folding: RunningPoolFolding) -> int:
         """Cycles in which the results of a row of windows leave."""
-        results = self.window.out_width * self.window.channel_blocks
+        window = self._lane_window
+        results = window.out_width * window.channel_blocks
         return results * max(0, interval_of(self.requant, folding) - 1)
 
 
 def _with_depth(buffer: LineBuffer, depth: int) -> LineBuffer:
     return replace(buffer, depth=depth)
-
-
-def _requantizer(layer: PoolLayer | RunningPoolLayer, folding: RequantizerFolding) -> Requantizer:
-    assert layer.requant is not None
-    by_position = layer.positions is not None
-    return make_requantizer(
-        layer.requant, folding, channels=layer.window.channel_blocks if by_position else 1,
-        acc_bits=layer.acc_bits, target=layer.target, by_position=by_position,
-    )  # fmt: skip
-
-
-def _contents(layer: PoolLayer | RunningPoolLayer) -> Contents:
-    if layer.requant is None:
-        return {}
-    contents = dict(requant_contents(layer.requant, [layer.bias]))
-    if layer.positions is not None:
-        contents["positions"] = layer.positions.tolist()
-    return {"requantize": contents}
 
 
 @lowers("avg_pool", "box", "max_pool")

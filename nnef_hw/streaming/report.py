@@ -37,7 +37,7 @@ def report_plan(plan: Plan, graph: Graph, target: Target, timeline: Timeline) ->
             for block, activity in zip(plan.blocks, timeline.blocks, strict=True)
         ],
         "headroom": _headroom(plan, network, target, _beats(plan, codes)),
-        "beat": "pixel" if _takes_pixels(plan) else "code",
+        "beat": _beat(plan, network),
         "roofs": _roofs(plan, target, _beats(plan, codes)),
         "boards": _boards(network, plan, target),
         "in_turn": False,
@@ -53,15 +53,19 @@ def _loop(plan: Plan) -> list[str]:
     return [block.name for block in plan.blocks if block.tensor in looped]
 
 
-def _takes_pixels(plan: Plan) -> bool:
-    return all(block.folding.takes_pixels for block in plan.blocks)
+def _beat(plan: Plan, network: LayerGraph) -> str:
+    """Name what streams carry per cycle."""
+    lanes = plan.lanes
+    if not lanes:
+        return "code"
+    takes_pixels = all(lanes.get(name, 1) == image[2] for name, image in network.images.items())
+    return "pixel" if takes_pixels else "beat"
 
 
 def _beats(plan: Plan, codes: Mapping[str, int]) -> dict[str, int]:
     """Return the beats of a frame of every stream."""
-    lanes = {port.tensor: port.lanes for port in plan.inputs}
-    lanes |= {block.tensor: block.folding.result_lanes for block in plan.blocks}
-    return {tensor: count // lanes[tensor] for tensor, count in codes.items()}
+    lanes = plan.lanes
+    return {tensor: count // lanes.get(tensor, 1) for tensor, count in codes.items()}
 
 
 def _headroom(

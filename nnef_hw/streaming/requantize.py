@@ -8,6 +8,8 @@ from typing import Any
 
 from nnef_hw.devices import Device
 from nnef_hw.numerics import QType, Requant
+from nnef_hw.parts import Part
+from nnef_hw.parts.lanes import side_by_side
 from nnef_hw.parts.requantizer import AverageRequantizer, Requantizer, TfliteRequantizer
 from nnef_hw.streaming.layer import Folding, size_steps
 from nnef_hw.tflite_numerics import TfliteRequant
@@ -69,23 +71,34 @@ def make_requantizer(
     acc_bits: int,
     target: QType,
     by_position: bool = False,
-) -> Requantizer:
+    lanes: int = 1,
+) -> Part:
     """Return the part for sums of ``acc_bits`` that take the constants of ``channels`` in turn.
 
-    ``by_position`` if the constants belong to rows and columns instead.
+    ``by_position`` if the constants belong to rows and columns instead; ``lanes`` sums in a beat.
     """
     kind = Requantizer
     if by_position:
         kind = AverageRequantizer
     elif isinstance(requant, TfliteRequant):
         kind = TfliteRequantizer
-    return kind(
-        channels=channels, acc_bits=acc_bits, factor_bits=factor_bits(requant),
+    part = kind(
+        channels=max(1, channels // lanes), acc_bits=acc_bits, factor_bits=factor_bits(requant),
         digit_bits=folding.digit_bits, stages=folding.digit_stages, bits=target.bits,
         signed=target.signed,
     )  # fmt: skip
+    return side_by_side(part, lanes)
 
 
-def requant_contents(requant: Requant | TfliteRequant, bias: list[int]) -> Mapping[str, Any]:
-    """Return what a requantizer is filled with."""
-    return {"requant": requant, "bias": bias}
+def requant_contents(
+    requant: Requant | TfliteRequant, bias: list[int], lanes: int = 1
+) -> Mapping[str, Any]:
+    """Return what a requantizer is filled with, of ``lanes`` channels in a beat."""
+    if lanes == 1:
+        return {"requant": requant, "bias": bias}
+    every = [slice(n, None, lanes) for n in range(lanes)]
+    return {
+        "each": [
+            {"requant": requant.of_channels(channels), "bias": bias[channels]} for channels in every
+        ]
+    }

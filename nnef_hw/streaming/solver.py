@@ -17,10 +17,11 @@ from nnef_hw.streaming.budget import (
     total_resources,
 )
 from nnef_hw.streaming.fifos import Ports, Sized, fifo_depths, give_fifos, shrink_fifos
+from nnef_hw.streaming.lanes import wider
 from nnef_hw.streaming.loop_search import shorten_loops
 from nnef_hw.streaming.lower import lower
 from nnef_hw.streaming.misfit import Misfit
-from nnef_hw.streaming.options import useful_options, whole_pixels
+from nnef_hw.streaming.options import useful_options
 from nnef_hw.streaming.plan import LayerGraph, Plan
 from nnef_hw.streaming.resources import LUT_SHARE
 from nnef_hw.streaming.search import Search
@@ -69,12 +70,12 @@ def schedule(
     options = [useful_options(layer, device) for layer in network.layers]
     wanted = None if target_fps is None else int(clock * 1e6 / target_fps)
     designs = _that_fit(network, target, layer_counters, options, wanted)
-    # What streams of one code per beat are too slow for takes whole pixels.
-    if wanted is not None and not designs:
-        wide = whole_pixels(network, target)
-        if wide is not None:
-            designs = _that_fit(wide.network, target, layer_counters, wide.options, wanted)
-            network = wide.network if designs else network
+    # What streams of one code per beat are too slow for takes wider ones.
+    for wide in wider(network, target, wanted) if wanted and not designs else ():
+        designs = _that_fit(wide.network, target, layer_counters, wide.options, wanted)
+        if designs:
+            network = wide.network
+            break
     if not designs:
         misfit = Misfit(graph.name, network, target, layer_counters, options)
         if target_fps is not None and misfit.feasible:
@@ -251,7 +252,7 @@ def _with_pause_fifos(blocks: Sequence[Block], device: Device) -> tuple[Block, .
         cycles_of[block.tensor] = max(block.cycles, 0 if block.multipliers else before)
         image = block.layer.image
         if image and block.pause and before > 0 and before + block.pause > interval:
-            beats = -(-block.pause * image.beats // interval)
+            beats = -(-block.pause * image.beats // (interval * block.layer.operand_lanes))
             depth = fifo_depths(block, 0, beats + SLACK_MARGIN, device)[-1]
             block = block.with_fifos([depth])
         buffered.append(block)

@@ -113,9 +113,9 @@ class SystolicFolding(ArrayFolding):
         window = buffer.window
         reading = self.reading(layer, array, window.out_pixels, device)
         if isinstance(buffer, LineBuffer):
-            return buffered_cycles(buffer, reading, layer.in_channels)
+            return buffered_cycles(buffer, reading, layer.in_channels, layer.operand_lanes)
         # Words that complete no window pass in a cycle each.
-        return max(reading + window.words - window.out_pixels, layer.codes)
+        return max(reading + window.words - window.out_pixels, layer.beats)
 
     def weights(self, layer: Convolution[Any]) -> NDArray[np.int64]:
         """Return the weights as the array takes them."""
@@ -186,8 +186,8 @@ def _arrays(layer: Convolution[Any], device: Device, *, fast: bool) -> list[tupl
     """
     largest = device.products + int(device.lut * 0.5) // device.lut_multiplier
     arrays = []
-    for rows in size_steps(layer.out_channels):
-        for lanes in size_steps(layer.in_channels):
+    for rows in size_steps(layer.out_channels, layer.result_lanes):
+        for lanes in size_steps(layer.in_channels, layer.operand_lanes):
             multipliers = _multipliers(rows, lanes, fast=fast)
             if multipliers <= largest and _is_useful(rows, lanes, fast=fast):
                 words = -(-layer.out_channels // rows) * -(-layer.in_channels // lanes)
@@ -214,7 +214,7 @@ def _parallel_foldings(
         return
     if plain.starts_in_padding or plain.goes_on:
         return
-    for rows in size_steps(layer.out_channels):
+    for rows in size_steps(layer.out_channels, layer.result_lanes):
         multipliers = _multipliers(rows, lanes, fast=fast)
         if multipliers <= device.products and _is_useful(rows, lanes, fast=fast):
             window = plain.folded(1, -(-layer.out_channels // rows))
@@ -236,7 +236,9 @@ def _arithmetic_foldings(
     size: dict[str, Any] = {
         "rows": rows, "lanes": lanes, "parallel": parallel, "fast": fast,
         "depth": 0 if parallel else least_depth(window),
-        "group_rows": _group_rows(rows, lanes * w_bits, lanes, window.passes * words, device),
+        "group_rows": _group_rows(
+            rows, lanes * w_bits, lanes, window.passes * words, layer.result_lanes, device
+        ),
     }  # fmt: skip
     kinds = multiplier_choices(
         _multipliers(rows, lanes, fast=fast), layer.source.bits, w_bits, window.passes * words,
@@ -257,7 +259,9 @@ def _arithmetic_foldings(
         depths = [folding.depth]
         if isinstance(buffer, LineBuffer):
             of_depth = partial(_of_depth, folding, layer, device)
-            depths = list(useful_depths(of_depth, buffer.window, reading, layer.in_channels))
+            depths = list(useful_depths(
+                of_depth, buffer.window, reading, layer.in_channels, layer.operand_lanes
+            ))  # fmt: skip
         for kind, depth in product(kinds, depths):
             choices = {**size, **digits, **kind, "depth": depth}
             yield SystolicFolding(**choices, kept_passes=kept_passes)
@@ -272,8 +276,11 @@ def _of_depth(
     return buffer
 
 
-def _group_rows(rows: int, row_bits: int, lanes: int, depth: int, device: Device) -> int:
-    """Rows per weight memory: the fewest block RAMs, then the fewest memories of <= 16 products."""
+def _group_rows(rows: int, row_bits: int, lanes: int, depth: int, unit: int, device: Device) -> int:
+    """Rows per weight memory: the fewest block RAMs, then the fewest memories of <= 16 products.
+
+    They are a multiple of a unit.
+    """
 
     def cost(group_rows: int) -> tuple[int, int]:
         full, rest = divmod(rows, group_rows)
@@ -282,5 +289,6 @@ def _group_rows(rows: int, row_bits: int, lanes: int, depth: int, device: Device
             count += tile_memory(device.ram, depth, rest * row_bits).count
         return count, -group_rows
 
-    candidates = [n for n in range(1, rows + 1) if n == 1 or n * lanes <= MOST_GROUPED]
+    multiples = range(unit, rows + 1, unit)
+    candidates = [n for n in multiples if n == unit or n * lanes <= MOST_GROUPED]
     return min(candidates, key=cost)

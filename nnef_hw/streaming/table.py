@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,9 @@ from nnef_hw.numerics import signed_bits
 from nnef_hw.parts import Part
 from nnef_hw.parts.corrected_table import corrected_table
 from nnef_hw.parts.interpolated_table import InterpolatedTable
+from nnef_hw.parts.lanes import side_by_side
 from nnef_hw.parts.table import Table
 from nnef_hw.streaming.layer import Call, Contents, Folding, PlainLayer, lowers
-from nnef_hw.streaming.whole import WholeFolding
 from nnef_hw.tables import TABLE_BITS
 
 __all__ = ["TableLayer"]
@@ -28,6 +27,7 @@ class TableLayer(PlainLayer):
     """A function of one activation; ``entries`` is a table of :mod:`nnef_hw.tables`."""
 
     label = "table"
+    keeps_lanes = True
 
     pixels: int
     channels: int
@@ -47,21 +47,13 @@ class TableLayer(PlainLayer):
             return "corrected_table" if self._interpolates else "table"
         return "interpolated_table"
 
-    def whole_foldings(self, device: Device) -> Sequence[Folding]:
-        del device
-        if self._interpolates:
-            return []
-        return [WholeFolding(rows=self.channels, lanes=self.channels)]
+    @property
+    def takes_lanes(self) -> bool:
+        return self.operand_lanes == self.result_lanes and self.channels % self.result_lanes == 0
 
     def cycles(self, folding: Folding, device: Device) -> int:
-        del device
-        return self.pixels * self.channels // folding.operand_lanes
-
-    def parts(self, folding: Folding, device: Device) -> tuple[Part, ...]:
-        part = self.part(device)
-        if isinstance(part, Table):
-            part = replace(part, lanes=folding.operand_lanes)
-        return (part,)
+        del folding, device
+        return self.pixels * self.channels // self.operand_lanes
 
     def part(self, device: Device) -> Part:
         formats: dict[str, Any] = {
@@ -69,12 +61,13 @@ class TableLayer(PlainLayer):
             "out_bits": self.target.bits, "out_signed": self.target.signed, "ram": device.ram,
         }  # fmt: skip
         if not self._interpolates:
-            return Table(**formats)
+            return Table(**formats, lanes=self.operand_lanes)
         if self._is_exact:
-            return corrected_table(self.entries, self.source, self.target, device.ram)
+            part = corrected_table(self.entries, self.source, self.target, device.ram)
+            return side_by_side(part, self.operand_lanes)
         rises = np.diff(self.entries)
         rise_bits = signed_bits(int(rises.min()), int(rises.max()))
-        return InterpolatedTable(rise_bits=rise_bits, **formats)
+        return side_by_side(InterpolatedTable(rise_bits=rise_bits, **formats), self.operand_lanes)
 
     def contents(self, folding: Folding) -> Contents:
         del folding

@@ -94,8 +94,8 @@ class TapFolding(ArrayFolding):
         reading = self.reading(layer, array, view.window.out_pixels, device)
         buffer = self.buffer(layer, view, device)
         if isinstance(buffer, LineBuffer):
-            return buffered_cycles(buffer, reading, view.channels)
-        return max(reading, layer.codes)
+            return buffered_cycles(buffer, reading, view.channels, layer.operand_lanes)
+        return max(reading, layer.beats)
 
 
 T = TypeVar("T", bound=TapFolding)
@@ -126,7 +126,9 @@ def tap_foldings(size: T, layer: ArrayLayer[Any], view: View, device: Device) ->
             array = folding.array(layer, device)
             reading = folding.reading(layer, array, view.window.out_pixels, device)
             of_depth = partial(_of_depth, folding, layer, view, device)
-            for words in useful_depths(of_depth, view.window, reading, view.channels):
+            for words in useful_depths(
+                of_depth, view.window, reading, view.channels, layer.operand_lanes
+            ):
                 yield replace(folding, depth=words)
 
 
@@ -143,10 +145,11 @@ def _kept_passes(folding: TapFolding, layer: ArrayLayer[Any], device: Device) ->
     """Return for how many passes sums are kept: those that are inside at full rate."""
     interval = interval_of(layer.requant, folding)
     array = folding.array(layer, device)
-    period = max(array.words, array.lanes * interval)
+    beats = array.lanes // array.out_lanes
+    period = max(array.words, beats * interval)
 
     def stay(array: DepthwiseArray) -> int:
-        return array.latency + 1 + (array.lanes - 1) * interval
+        return array.latency + 1 + (beats - 1) * interval
 
     if stay(array) <= period:
         return 1

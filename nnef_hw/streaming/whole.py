@@ -1,4 +1,4 @@
-"""Layers that take a whole pixel, all of its channels, in every cycle."""
+"""Linear layers that take a whole pixel, all of its channels, in every cycle."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nnef_hw.streaming.kept import depends_on
 from nnef_hw.streaming.layer import Folding
 from nnef_hw.subexpressions import signed_digits
 
-__all__ = ["MatrixFolding", "WholeFolding", "matrix_foldings"]
+__all__ = ["MatrixFolding", "matrix_foldings"]
 
 LUTS_PER_DIGIT = 3
 """Fewer than any digit of a weight takes: what would need as many as there are is not tried."""
@@ -26,13 +26,13 @@ MOST_KEPT = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class WholeFolding(Folding):
-    """All channels of a pixel at once.
+class MatrixFolding(Folding):
+    """A linear layer or 1 x 1 convolution whose products are adders, all of them built.
 
     Parameters
     ----------
     rows, lanes
-        Channels of the result, and of every operand.
+        Channels of the result, and of the operand.
     """
 
     rows: int
@@ -41,23 +41,6 @@ class WholeFolding(Folding):
     @property
     def shape(self) -> dict[str, int]:
         return {"rows": self.rows, "lanes": self.lanes, "taps": 1, "lines": 0}
-
-    @property
-    def operand_lanes(self) -> int:
-        return self.lanes
-
-    @property
-    def result_lanes(self) -> int:
-        return self.rows
-
-    @property
-    def takes_pixels(self) -> bool:
-        return True
-
-
-@dataclass(frozen=True, kw_only=True)
-class MatrixFolding(WholeFolding):
-    """A linear layer or 1 x 1 convolution whose products are adders, all of them built."""
 
     @depends_on("rows", "lanes")
     def product(self, layer: Convolution[Any], device: Device) -> MatrixProduct:
@@ -85,8 +68,12 @@ class MatrixFolding(WholeFolding):
 def matrix_foldings(layer: Convolution[Any], device: Device) -> list[MatrixFolding]:
     """List how a layer takes whole pixels: by one window's weights, if they might fit the device.
 
-    Sharing leaves an adder for every other digit, or somewhat fewer; none is less than 8 LUTs.
+    Only where its beats are pixels. Sharing leaves an adder for every other digit, or somewhat
+    fewer; none is less than 8 LUTs.
     """
+    size = layer.out_channels, layer.in_channels
+    if size != (layer.result_lanes, layer.operand_lanes) or max(size) == 1:
+        return []
     window, requant = layer.window, layer.requant
     is_pointwise = window.taps == 1 and window.out_pixels == window.height * window.width
     if not is_pointwise or window.goes_on or not isinstance(requant, Requant):

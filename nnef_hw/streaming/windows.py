@@ -19,9 +19,10 @@ def least_depth(window: Window) -> int:
 
 
 def writing_cycles(window: Window, lanes: int, channels: int) -> int:
-    """Cycles per frame in which a line buffer is written, of one code per cycle.
+    """Cycles per frame in which a line buffer is written, of one beat per cycle.
 
-    Words of several codes are gathered while padding is written, two of them at most.
+    Words of several beats are gathered while padding is written, two of them at most. Lanes and
+    channels are counted in beats.
     """
     blocks = window.channel_blocks
     if blocks == channels:
@@ -45,17 +46,23 @@ def writing_cycles(window: Window, lanes: int, channels: int) -> int:
     return window.words - window.beats + written
 
 
-def buffered_cycles(buffer: LineBuffer, reading: int, channels: int) -> int:
+def buffered_cycles(buffer: LineBuffer, reading: int, channels: int, in_lanes: int = 1) -> int:
     """Cycles per frame of a layer that reads so long, of an image of so many channels.
 
-    A shallow buffer makes the reader wait at row and frame ends.
+    It comes in beats of ``in_lanes`` codes. A shallow buffer makes the reader wait at row and
+    frame ends.
     """
     waiting = buffer.missing_words + 2 * buffer.waits
-    return max(reading + waiting, writing_cycles(buffer.window, buffer.lanes, channels))
+    lanes, channels = buffer.lanes // in_lanes, channels // in_lanes
+    return max(reading + waiting, writing_cycles(buffer.window, lanes, channels))
 
 
 def useful_depths(
-    of_depth: Callable[[int], LineBuffer], window: Window, reading: int, channels: int
+    of_depth: Callable[[int], LineBuffer],
+    window: Window,
+    reading: int,
+    channels: int,
+    in_lanes: int = 1,
 ) -> Iterator[int]:
     """Yield powers of two that fill their block RAMs, as long as a larger one saves cycles."""
     depth = least_depth(window)
@@ -68,7 +75,7 @@ def useful_depths(
         depth *= 2
     fastest = None
     for _ in range(1 + MAX_DEPTH_DOUBLINGS):
-        cycles = buffered_cycles(of_depth(depth), reading, channels)
+        cycles = buffered_cycles(of_depth(depth), reading, channels, in_lanes)
         if fastest is not None and cycles >= fastest:
             break
         yield depth

@@ -26,15 +26,19 @@ from nnef_hw.streaming.systolic import SystolicFolding
 
 @pytest.fixture
 def force(rng):
-    """Return ``force(plan, graph, target)``: the plan with foldings drawn at random."""
+    """Return ``force(plan, graph, target)``: the plan with foldings drawn at random.
+
+    A ``network`` may be given, of the same graph with wider streams.
+    """
 
     def force_block(layer, device):
         options = layer_options(layer, device)
         options = [block for block in options if block.multipliers <= 48] or options
         block = options[int(rng.integers(len(options)))]
         if isinstance(block.folding, SystolicFolding):
+            unit = layer.result_lanes
             block = block.with_folding(
-                group_rows=int(rng.integers(1, block.folding.rows + 1)),
+                group_rows=unit * int(rng.integers(1, block.folding.rows // unit + 1)),
                 kept_passes=int(rng.integers(1, 3)),
             )
         if isinstance(block.folding, ArrayFolding) and block.in_dsp:
@@ -50,14 +54,16 @@ def force(rng):
             block = block.with_folding(depth=depth)
         return block
 
-    def force(plan, graph, target):
-        blocks = tuple(force_block(layer, target.device) for layer in lower(graph).layers)
-        ports = plan.inputs, plan.outputs
+    def force(plan, graph, target, network=None):
+        network = network or lower(graph)
+        blocks = tuple(force_block(layer, target.device) for layer in network.layers)
+        ports = network.inputs, network.outputs
         sized = give_fifos(blocks, ports, target.device)
         blocks, times = shrink_fifos(sized, ports, target.device)
         return replace(
-            plan, blocks=blocks, interval=times.interval, latency=times.latency,
-            period=times.steady.period, settling=times.steady.settling,
+            plan, inputs=network.inputs, outputs=network.outputs, blocks=blocks,
+            interval=times.interval, latency=times.latency, period=times.steady.period,
+            settling=times.steady.settling,
         )  # fmt: skip
 
     return force

@@ -86,7 +86,7 @@ def test_where_products_are_made_does_not_matter_to_when(layers):
     for layer in layers[1:3]:
         codes = layer.window.out_pixels * layer.out_channels
         ports = (
-            [Port("i", layer.sources[0], (1, 1, layer.codes), 8, signed=True)],
+            [Port("i", layer.sources[0], (1, 1, layer.beats), 8, signed=True)],
             [Port("o", layer.node.outputs[0], (1, 1, codes), 8, signed=True)],
         )
         for block in layer_options(layer, device)[:40]:

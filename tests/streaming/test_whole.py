@@ -83,7 +83,11 @@ def test_only_a_rate_asks_for_it(fix, rng):
     graph = fix(perceptron(rng, [9, 6, 5]))
     assert schedule(graph, find_board("ulx3s_85f")).interval == 9
     assert schedule(graph, find_board("ulx3s_85f"), target_fps=RATE / 9).inputs[0].lanes == 1
+    # a few codes per beat are enough where arrays are
     plan = schedule(graph, find_board("ulx3s_85f"), target_fps=RATE / 8)
+    assert plan.inputs[0].lanes == 3
+    assert plan.interval <= 8
+    plan = schedule(graph, find_board("ulx3s_85f"), target_fps=RATE / 2)
     assert plan.interval == 1
     assert all(isinstance(block.folding, MatrixFolding) for block in plan.blocks)
     assert plan.mac_utilization == pytest.approx(1.0)

@@ -1,0 +1,83 @@
+"""Streams of several codes per beat: how many a rate takes, and which networks can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+from typing import NamedTuple
+
+from nnef_hw.devices import Target
+from nnef_hw.protocol import MAX_BEAT
+from nnef_hw.streaming.block import Block
+from nnef_hw.streaming.options import useful_options
+from nnef_hw.streaming.plan import LayerGraph
+
+__all__ = ["wider", "widened"]
+
+
+class Wide(NamedTuple):
+    """A network with wider streams, and the options of its layers."""
+
+    network: LayerGraph
+    options: list[list[Block]]
+
+
+def wider(network: LayerGraph, target: Target, interval: int) -> Iterator[Wide]:
+    """Yield a network with wider streams: wide enough for the interval, and then of whole pixels.
+
+    Streams that are never idle may make layers wait: between the two, none is as busy as that.
+    Those that its layers, or the host link, do not take are left out.
+    """
+    pixels = {tensor: image[2] for tensor, image in network.images.items()}
+    tried: list[Mapping[str, int]] = []
+    for lanes in (_enough(network, interval), _enough(network, interval - 1), pixels):
+        if max(lanes.values()) > 1 and lanes not in tried:
+            tried.append(lanes)
+            wide = widened(network, target, lanes)
+            if wide is not None:
+                yield wide
+
+
+def widened(network: LayerGraph, target: Target, lanes: Mapping[str, int]) -> Wide | None:
+    """Return the network with so many codes per beat; None if a layer or the host link cannot.
+
+    A beat is one item to the host link, which says its bytes in one byte. Layers that compute
+    several times in a frame take codes one by one.
+    """
+    wide = network.widened(lanes)
+    ports = (*wide.inputs, *wide.outputs)
+    if target.link_lut and any(port.lanes * -(-port.bits // 8) > MAX_BEAT for port in ports):
+        return None
+    if any(port.image[2] % port.lanes for port in ports):
+        return None
+    for layer in wide.layers:
+        is_wide = max(layer.operand_lanes, layer.result_lanes) > 1
+        if len({lanes.get(name, 1) for name in layer.sources}) > 1 or not layer.takes_lanes:
+            return None
+        if is_wide and layer.repeats > 1:
+            return None
+    options = [useful_options(layer, target.device) for layer in wide.layers]
+    return Wide(wide, options) if all(options) else None
+
+
+def _enough(network: LayerGraph, interval: int) -> dict[str, int]:
+    """Return the fewest codes per beat with which no stream has more beats than cycles.
+
+    Where a layer has as many in its result as in its operands, the most of them.
+    """
+    lanes = {}
+    for tensor, image in network.images.items():
+        channels = image[2]
+        divisors = [count for count in range(1, channels + 1) if channels % count == 0]
+        enough = (count for count in divisors if prod(image) <= count * interval)
+        lanes[tensor] = next(enough, channels)
+    is_settled = False
+    while not is_settled:
+        is_settled = True
+        for layer in network.layers:
+            if layer.keeps_lanes:
+                streams = (*layer.sources, layer.tensor)
+                most = max(lanes[name] for name in streams)
+                is_settled &= all(lanes[name] == most for name in streams)
+                lanes |= dict.fromkeys(streams, most)
+    return lanes
