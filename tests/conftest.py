@@ -6,6 +6,9 @@ import shutil
 import zlib
 from pathlib import Path
 
+# There is a worker for every processor: more threads of BLAS in each of them only wait busily.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 from cli_cases import Result, tiny_graph, write_samples

@@ -61,6 +61,7 @@ class LayerQuantizer:
         if self._source_codes is None and simulation is not None:
             self._moments = simulation.moments(node, centered=scheme.correct_bias)
         self._wanted = self._fitted()
+        self._scales_of_width: dict[int, FloatArray] = {}
         scales = (
             np.asarray(self._source_codes[1].scale) if self._source_codes else self._scales(scheme)
         )
@@ -105,6 +106,13 @@ class LayerQuantizer:
         return codes.reshape(self._weights.shape), qtype
 
     def _scales(self, scheme: Scheme) -> FloatArray:
+        """Return the scales of a scheme that differs from this layer's in the width at most."""
+        found = self._scales_of_width
+        if scheme.weight_bits not in found:
+            found[scheme.weight_bits] = self._choose_scales(scheme)
+        return found[scheme.weight_bits]
+
+    def _choose_scales(self, scheme: Scheme) -> FloatArray:
         importance = self._importance()
         return choose_scales(
             self._wanted, self._bias_values, scheme, self._source_scale, importance

@@ -15,6 +15,8 @@ FloatArray = NDArray[np.float64]
 _BIAS_BITS = 24
 _SHARES = np.linspace(1.0, 0.2, 81)
 _LEAST_SHARE_OF_LARGEST = 2.0**-20
+_CACHED = 8192
+"""Weights, of 8 bytes each, that a processor's cache holds several times."""
 
 
 def choose_scales(
@@ -61,8 +63,15 @@ def _least_error(rows: FloatArray, power: FloatArray, scheme: Scheme) -> FloatAr
     if scheme.power_of_two:
         candidates = _powers_of_two(candidates)
     errors = np.empty_like(candidates)
-    for n, steps in enumerate(np.where(candidates > 0, candidates, 1.0).T[:, :, None]):
-        errors[:, n] = (power * (rows - steps * unit.quantize(rows / steps)) ** 2).sum(axis=1)
+    all_steps = np.where(candidates > 0, candidates, 1.0)
+    # Rows at a time that stay in the processor's cache while all candidates are tried.
+    count = max(1, _CACHED // max(1, rows.shape[1]))
+    for first in range(0, len(rows), count):
+        part = slice(first, first + count)
+        some, weight = rows[part], power[part]
+        for n, steps in enumerate(all_steps[part].T[:, :, None]):
+            difference = some - steps * unit.quantize(some / steps)
+            errors[part, n] = (weight * difference**2).sum(axis=1)
     if scheme.one_weight_scale:
         errors[:] = errors.sum(axis=0)
     best = errors.argmin(axis=1)
