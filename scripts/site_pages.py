@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import posixpath
 import re
 from collections.abc import Iterator
@@ -143,11 +144,12 @@ def _cli() -> str:
 def _boards() -> str:
     """List the boards and what their devices have."""
     lines = [
-        "# Boards", "",
+        "---", "hide: [toc]", "---", "# Boards", "",
         ("`nnef-hw boards` prints them; [how to run on one](../boards.md), and to write a file of "
         "your own."), "",
-        "| name | board | device | clock | LUTs | DSPs | block RAMs | memories | `--link spi` |",
-        "|---|---|---|---|---|---|---|---|---|",
+        ("| name | board | device | clock | LUTs | DSPs | million MACs/s in DSPs | "
+         "block RAMs | bytes in them | memories | `--link spi` |"),
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip
     for board in BOARDS:
         device = board.device
@@ -155,7 +157,8 @@ def _boards() -> str:
         names = ", ".join(f"`{name}`" for name in (board.name, *board.aliases))
         lines.append(
             f"| {names} | {board.title} | {device.name} | {board.clock_mhz:g} MHz | {device.lut:,} "
-            f"| {device.dsp} | {device.bram} | {memories} | {'yes' if board.spi else NONE} |"
+            f"| {device.dsp} | {device.products * board.clock_mhz:,.0f} | {device.bram} "
+            f"| {device.ram_bytes:,} | {memories} | {'yes' if board.spi else NONE} |"
         )
     return "\n".join([*lines, ""])
 
@@ -231,6 +234,7 @@ def _cell(text: str) -> str:
 
 def _report(name: str, board: str) -> str:
     """Return the report's page of an example as it is planned now."""
-    folder = ROOT / "examples" / name
-    fixed = nh.load(folder / f"{name}.nnef.tgz").quantize(folder / "samples.npz")
+    folder = Path("examples") / name
+    with contextlib.chdir(ROOT):  # the page names the model's file as it was given
+        fixed = nh.load(folder / f"{name}.nnef.tgz").quantize(folder / "samples.npz")
     return fixed.schedule(board).page
