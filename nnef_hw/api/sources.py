@@ -113,13 +113,20 @@ def _arguments(module: Any, inputs: tuple[Any, ...]) -> list[str]:
 
 
 def _write_keras(model: Any, path: Path, example: Any) -> None:
-    model.export(str(path), format="onnx", verbose=False)
+    try:
+        model.export(str(path), format="onnx", verbose=False)
+    except (ImportError, RuntimeError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"Keras cannot export {type(model).__name__}: {error}",
+            remedy="see that the model has run once on inputs, or export it to a file yourself",
+        ) from error
 
 
 _KINDS = (
     _Kind("onnx", "ModelProto", _write_proto),
-    _Kind("torch", "Module", _write_torch),
+    # On PyTorch's backend a model of Keras is a module, too, and knows its inputs.
     _Kind("keras", "Model", _write_keras),
+    _Kind("torch", "Module", _write_torch),
 )
 
 

@@ -330,6 +330,41 @@ class TestSources:
         with pytest.raises(UsageError, match=r"PyTorch cannot export Sequential: .* 1 channels"):
             nh.load(net, example=np.zeros((1, 2, 6, 6), np.float32))
 
+    def test_models_of_keras(self, proto):
+        """With PyTorch as its backend a model of Keras is a module of PyTorch, too."""
+
+        class Module:
+            pass
+
+        class Model(Module):
+            has_run = True
+
+            def export(self, path, **options):
+                assert options == {"format": "onnx", "verbose": False}
+                if not self.has_run:
+                    raise ValueError("The model provided has never called.")
+                onnx.save(proto, path)
+
+        Module.__module__, Model.__module__ = "torch.nn.modules.module", "keras.src.models.model"
+        net = type("Net", (Model,), {"__module__": "__main__"})()
+        assert nh.load(net).outputs == {"y": (1, 2)}
+        net.has_run = False
+        with pytest.raises(UsageError, match=r"Keras cannot export Net: .* never called"):
+            nh.load(net)
+
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Keras itself
+    def test_models_of_the_real_keras(self, rng):
+        keras = pytest.importorskip("keras", reason="the tests need no Keras")
+        layers = keras.layers
+        net = keras.Sequential([
+            keras.Input((6, 6, 1)), layers.Conv2D(3, 3, padding="same", activation="relu"),
+            layers.MaxPooling2D(), layers.Flatten(), layers.Dense(4, activation="softmax"),
+        ])  # fmt: skip
+        x = rng.normal(size=(40, 6, 6, 1)).astype(np.float32)
+        expected = net.predict(x, verbose=0)
+        (found,) = nh.load(net).run(x).values()
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
     def test_anything_else_is_refused(self):
         with pytest.raises(UsageError, match="dict objects are not models"):
             nh.load({})
