@@ -352,7 +352,7 @@ class TestSources:
         with pytest.raises(UsageError, match=r"Keras cannot export Net: .* never called"):
             nh.load(net)
 
-    @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Keras itself
+    @pytest.mark.filterwarnings("ignore")  # Keras has many
     def test_models_of_the_real_keras(self, rng):
         keras = pytest.importorskip("keras", reason="the tests need no Keras")
         layers = keras.layers
