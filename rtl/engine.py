@@ -30,13 +30,14 @@ class SharedEngine(wiring.Component):
         Contents of the memories; not needed if the program comes as a stream.
     entries : list[int]
         Those of all tables, in the same way.
-    sources, targets : list[tuple[int, bool]]
-        Bits and signedness of the codes at each input and output.
+    sources, targets : list[tuple[int, bool, int]]
+        Bits and signedness of the codes at each input and output, and codes of a beat: one of
+        those at outputs.
 
     Members
     -------
     i, o : stream.Signature(beat_layout)
-        A code per beat; ``i0``, ``i1``, ... where there are several.
+        ``i0``, ``i1``, ... where there are several.
     feed : In(stream.Signature(16))
         Only if the program comes as a stream: the beats of :class:`.EngineFeed`, all instructions
         of a frame over and over.
@@ -191,7 +192,8 @@ class SharedEngine(wiring.Component):
             sequencer.has_all.eq(feed.has_all),
             feed.end.eq(sequencer.end),
             feed.constants.eq(sequencer.parameters.constants),
-            feed.weights.eq(sequencer.parameters.weights),
+            feed.retires.eq(sequencer.word.valid & sequencer.word.retires),
+            feed.weights.eq(Mux(sequencer.parameters.by_lane, sequencer.parameters.weights, 0)),
         ]
         names = self.contents
         return {name: getattr(feed, f"{name}_address") for name in names}, {
@@ -238,8 +240,9 @@ class SharedEngine(wiring.Component):
         with m.If(result.valid & result.first):
             m.d.sync += address.eq(result.write)
         with m.If(result.valid | loader.step):
-            code = Mux(loader.step, loader.code, result.code)
-            m.d.sync += word.eq(Cat(word[CODE_BITS:], code))
+            collected = Cat(word[CODE_BITS:], result.code)
+            m.d.sync += word.eq(Mux(loader.step, loader.following, collected))
+        m.d.comb += loader.word.eq(word)
         write_enable, data = loader.enable | complete, word
         write_address = Mux(loader.enable, loader.address, address)
         if part.residents:

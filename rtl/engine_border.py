@@ -14,11 +14,11 @@ __all__ = ["EngineLoader", "EngineSender", "border_ports"]
 
 
 def border_ports(prefix, flow, formats):
-    """Return the streams of codes of these formats: bits and signedness of each."""
+    """Return the streams of these formats: bits and signedness of codes, how many per beat."""
     names = [prefix] if len(formats) == 1 else [f"{prefix}{n}" for n in range(len(formats))]
     return {
-        name: flow(stream.Signature(beat_layout(bits=bits, signed=signed, lanes=1)))
-        for name, (bits, signed) in zip(names, formats, strict=True)
+        name: flow(stream.Signature(beat_layout(bits=bits, signed=signed, lanes=lanes)))
+        for name, (bits, signed, lanes) in zip(names, formats, strict=True)
     }
 
 
@@ -35,23 +35,25 @@ def _is_chosen(parameters, formats, n):
 class EngineLoader(wiring.Component):
     """Write the codes of a stream to memory, as words of windows over its rows.
 
-    A row has ``length`` codes, of which ``real`` ones come behind ``lead`` that are padding, and
+    A row has ``length`` beats, of which ``real`` ones come behind ``lead`` that are padding, and
     padding follows them. The word of the last ``lanes`` codes is written when ``first_word + 1``
-    codes of a row have come, and then every ``word_step + 1``.
+    beats of a row have come, and then every ``word_step + 1``.
 
-    One code per cycle, padding included; it begins in the cycle after ``begin``, and ``done`` is
-    set in the cycle after its last code.
+    One beat per cycle, padding included; it begins in the cycle after ``begin``, and ``done`` is
+    set in the cycle after its last beat.
 
     Members
     -------
     i : In(stream.Signature(beat_layout))
-        A code per beat; ``i0``, ... where there are several, of which ``port`` of the parameters is
-        taken.
+        A code per beat, or as many as a word is made of, without padding; ``i0``, ... where there
+        are several, of which ``port`` of the parameters is taken.
     begin : In(1)
     done : Out(1)
     parameters : In(parameter_layout)
-    step, code : Out
-        A code comes, as the highest one of the word that is written.
+    step : Out(1)
+        A beat comes.
+    word, following : In(lanes * 8), Out(lanes * 8)
+        The word so far, and with the codes that come, as its highest ones.
     address, enable : Out
         That word is written.
     """
@@ -69,7 +71,8 @@ class EngineLoader(wiring.Component):
             "address": Out(part.fields["write"]),
             "enable": Out(1),
             "step": Out(1),
-            "code": Out(CODE_BITS),
+            "word": In(part.word_bits),
+            "following": Out(part.word_bits),
         })
 
     @property
@@ -89,7 +92,7 @@ class EngineLoader(wiring.Component):
         closed = Signal()
         with m.If(self.begin & (parameters.kind == Kind.LOAD)):
             m.d.sync += active.eq(1)
-        comes, code = Signal(), Signal(CODE_BITS)
+        comes = Signal()
         following = Mux(self.begin | ends, 0, place + 1)[: len(place)]
         # What a place is, is found out before it comes: whoever gives codes waits for ``ready``.
         following_row = Mux(self.begin, 0, row + ends)[: len(row)]
@@ -103,15 +106,20 @@ class EngineLoader(wiring.Component):
                 ends.eq(following == parameters.length),
             ]
         for n, (source, form) in enumerate(zip(self.streams, self.formats, strict=True)):
+            *form, count = form
+            offset = Const(_offset(*form), CODE_BITS + 1)
+            codes = Cat((code + offset)[:CODE_BITS] for code in source.payload.data)
+            if count == 1:
+                codes = Mux(padding, parameters.pad, codes)
             chosen = _is_chosen(parameters, self.formats, n)
             m.d.comb += source.ready.eq(active & ~closed & ~padding & chosen)
             with m.If(chosen) if len(self.formats) > 1 else nullcontext():
                 m.d.comb += [
-                    comes.eq(source.valid), code.eq(source.payload.data[0] + _offset(*form))
+                    comes.eq(source.valid),
+                    self.following.eq(Cat(self.word, codes)[count * CODE_BITS :]),
                 ]
         m.d.comb += [
             step.eq(active & ~closed & (padding | comes)),
-            self.code.eq(Mux(padding, parameters.pad, code)),
             self.done.eq(active & closed),
         ]
         complete = missing == 0
@@ -197,7 +205,7 @@ class EngineSender(wiring.Component):
             frame, was_final = Signal(part.fields["frames"]), Signal()
             is_final = frame == parameters.frames
         code = Signal(CODE_BITS, reset_less=True)
-        for n, (sink, (bits, signed)) in enumerate(zip(self.streams, self.formats, strict=True)):
+        for n, (sink, (bits, signed, _)) in enumerate(zip(self.streams, self.formats, strict=True)):
             chosen = _is_chosen(parameters, self.formats, n)
             # A signed code is that of the engine with its highest bit turned round.
             m.d.comb += [

@@ -28,7 +28,8 @@ class EngineFeed(wiring.Component):
 
     Where packets may stay in the memory of codes, a packet ends with the beat that tells where the
     next one is; and with :data:`.FILL_FLAG` in its second beat, that beat follows at once, and then
-    so many words, of ``part.resident_beats`` beats each, that are written there.
+    so many words, of ``part.resident_beats`` beats each, that are written there; none as long as
+    more than one instruction that came has not ended.
 
     Golden model: :func:`nnef_hw.engine.image.frame_beats`.
 
@@ -43,7 +44,9 @@ class EngineFeed(wiring.Component):
     end : In(1)
         The oldest instruction ends.
     constants, weights : In
-        How many of each it has; in the cycle after ``end``.
+        How many of each are freed then; in the cycle after ``end``.
+    retires : In(1)
+        A word of weights is freed before, one cycle late, too: the oldest one.
     table_address, table_data, table_enable : Out
         A beat of tables is written; only if there are any.
     link_enable, fill_enable : Out(1)
@@ -75,6 +78,7 @@ class EngineFeed(wiring.Component):
             "end": In(1),
             "constants": In(part.fields["constants"]),
             "weights": In(part.fields["weights"]),
+            "retires": In(1),
         })
 
     def elaborate(self, platform):
@@ -98,16 +102,18 @@ class EngineFeed(wiring.Component):
         packet_ends, ended = Signal(), Signal()
         m.d.sync += ended.eq(self.end)
         self._count(m, "has_rows", rows.ends)
-        self._count(m, "has_all", packet_ends)
+        is_last = self._count(m, "has_all", packet_ends)
         room = (
             self._room(m, rows, rows.ends, part.slots, ended),
             self._room(
                 m, constant, constant.complete, part.constants_ahead, Mux(ended, self.constants, 0)
             ),
             self._room(
-                m, weight, weight.complete, part.ring_words, Mux(ended, self.weights, 0)
+                m, weight, weight.complete, part.ring_words,
+                Mux(ended, self.weights, 0) | self.retires,
             ),
-            *(Const(1) for _ in (*table, *fill)),
+            *(Const(1) for _ in table),
+            *(is_last for _ in fill),
         )  # fmt: skip
         takes = (section.active & free for section, free in zip(sections, room, strict=True))
         m.d.comb += [
@@ -135,13 +141,14 @@ class EngineFeed(wiring.Component):
             ]
             with m.If(section.complete):
                 m.d.sync += [left.eq(left - 1), column.eq(section.last)]
-        with m.If(header[0] & accept):
+        # There is always room for what is not in a section.
+        with m.If(header[0] & self.i.valid):
             m.d.sync += [
                 constants.eq(self.i.payload),
                 weight.last.eq(self.i.payload[COUNT_BITS:]),
                 *go_on(header[1]),
             ]
-        with m.If(header[1] & accept):
+        with m.If(header[1] & self.i.valid):
             m.d.sync += weights.eq(self.i.payload)
             m.d.sync += go_on(rows.active, rows, part.instruction_rows - 1)
         following = {
@@ -151,7 +158,7 @@ class EngineFeed(wiring.Component):
         }  # fmt: skip
         for section in table:
             # A packet of its own, which is no instruction's.
-            with m.If(header[1] & accept & self.i.payload[TABLES_FLAG]):
+            with m.If(header[1] & self.i.valid & self.i.payload[TABLES_FLAG]):
                 m.d.sync += go_on(section.active, section, beats - 1)
             with m.If(section.ends):
                 m.d.sync += go_on(header[0])
@@ -173,14 +180,14 @@ class EngineFeed(wiring.Component):
         """Tell what is behind an instruction: where the next one is; or words that are written."""
         filling = Signal()
         m.d.comb += [
-            self.link_enable.eq(link & accept),
+            self.link_enable.eq(link & self.i.valid),
             self.fill_enable.eq(fill.active & accept),
         ]
-        with m.If(header[1] & accept):
+        with m.If(header[1] & self.i.valid):
             m.d.sync += filling.eq(self.i.payload[FILL_FLAG])
             with m.If(self.i.payload[FILL_FLAG]):
                 m.d.sync += go_on(link)
-        with m.If(link & accept):
+        with m.If(link & self.i.valid):
             m.d.sync += go_on(header[0])
             with m.If(filling):
                 m.d.sync += go_on(fill.active, fill, words - 1)
@@ -238,11 +245,18 @@ class EngineFeed(wiring.Component):
             ]
 
     def _count(self, m, name, comes):
-        """Count instructions that are there: those before the last cycle, and what came in it."""
+        """Count instructions that are there: those before the last cycle, and what came in it.
+
+        Return whether the former are one at most.
+        """
         held = Signal(range(self.part.slots + 1), name=f"{name}_held")
         came = Signal(name=f"{name}_came")
-        m.d.sync += [held.eq(held + came - self.end), came.eq(comes)]
-        m.d.comb += getattr(self, name).eq((held != 0) | came)
+        then, is_last = Signal.like(held, name=f"{name}_then"), Signal(init=1, name=f"{name}_last")
+        m.d.comb += [
+            then.eq(held + came - self.end), getattr(self, name).eq((held != 0) | came)
+        ]  # fmt: skip
+        m.d.sync += [held.eq(then), came.eq(comes), is_last.eq(then <= 1)]
+        return is_last
 
     def _room(self, m, section, comes, most, freed):
         """Count what is held, a cycle late; return whether there is room, exactly."""

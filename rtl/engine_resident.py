@@ -91,14 +91,17 @@ class EngineResident(wiring.Component):
         with m.Elif(taken):
             m.d.sync += has_second.eq(0)
 
-        # A word is written in the cycle after its upper beat.
-        is_upper = Signal()
-        m.d.sync += self.write_enable.eq(self.fill_enable & is_upper)
-        m.d.comb += self.write_data.eq(Cat(second, held[BEAT_BITS:]))
+        # A word is written in the cycle after its upper beat, or, if a result is then, in the next.
+        is_upper, is_complete = Signal(), Signal()
+        m.d.comb += [
+            self.write_enable.eq(is_complete & ~is_early), self.write_data.eq(held),
+        ]  # fmt: skip
+        with m.If(self.write_enable):
+            m.d.sync += is_complete.eq(0)
         with m.If(self.fill_enable):
             m.d.sync += is_upper.eq(~is_upper)
             with m.If(is_upper):
-                m.d.sync += held[BEAT_BITS:].eq(self.i.payload)
+                m.d.sync += [held.eq(Cat(second, self.i.payload)), is_complete.eq(1)]
             with m.Else():
                 m.d.sync += second.eq(self.i.payload)
         with m.If(reads | self.write_enable):

@@ -24,7 +24,7 @@ def word_layout(part: Engine):
     ``fresh`` begins new sums, ``shift`` moves those of every row to the row before; ``keep`` ends a
     pass whose sums are results, ``results`` of them. A word that is not ``inside`` is padding.
     ``lane`` tells which of its codes is read, if that is one; ``times_kept`` that its weights are
-    the codes of the first word of the pass.
+    the codes of the first word of the pass; ``retires`` that no other word will have its weights.
     """
     widths = {name: part.fields[name] for name in ("read", "weight", "constant", "write")}
     return data.StructLayout({
@@ -36,6 +36,7 @@ def word_layout(part: Engine):
         "results": part.fields["results"],
         **({"lane": part.lane_bits} if part.gathers else {}),
         **({"times_kept": 1} if part.multiplies else {}),
+        **({"retires": 1} if part.streamed else {}),
         **widths,
         "read": part.fields["read"] - part.lane_bits,
     })
@@ -227,13 +228,20 @@ class EngineSequencer(wiring.Component):
         # Every word is a pass.
         gathers = parameters.gathers if part.gathers else Const(0)
         keep, is_first, slides = Signal(), Signal(), Signal()
+        # Steps until sums are results.
+        silent = Signal.like(parameters.silent, name="silent")
+        with m.If(self.begin):
+            m.d.sync += silent.eq(parameters.silent)
+        with m.Elif(issue & moves[PASS_LEVEL]):
+            left = Mux(silent == 0, 0, silent - 1)
+            m.d.sync += silent.eq(Mux(ended[PASS_LEVEL], parameters.silent, left))
         results = Signal(part.fields["results"])
         # Where results leave more slowly than that, passes have as many words.
         hold = Signal(range(part.rows))
         m.d.comb += [
             is_first.eq((Cat(*counters[:PASS_LEVEL]) == 0) | gathers),
             slides.eq(parameters.slides & (step != 0)),
-            keep.eq((moves[PASS_LEVEL] & (step >= parameters.silent)) | gathers),
+            keep.eq((moves[PASS_LEVEL] & (silent == 0)) | gathers),
             results.eq(Mux(ended[PASS_LEVEL], parameters.last_results, parameters.results)),
         ]
         with m.If(issue & keep):
@@ -249,6 +257,10 @@ class EngineSequencer(wiring.Component):
         if part.multiplies:
             begins_second = (counters[1] != 0) & (counters[0] == 0)
             m.d.sync += self.word.times_kept.eq(parameters.multiplies & begins_second)
+        if part.streamed:
+            # Of a convolution all passes of the last pixel read all weights once more.
+            is_last = Cat(ended[PASS_LEVEL + 1 :]).all() & ~parameters.by_lane
+            m.d.sync += self.word.retires.eq(is_last)
         return ~keep | (hold == 0)
 
     def _addresses(self, m, found, starts):

@@ -29,6 +29,7 @@ from nnef_hw.engine.network import lower
 from nnef_hw.engine.plan import EnginePlan
 from nnef_hw.engine.residency import feeds
 from nnef_hw.engine.store import Store, stores
+from nnef_hw.errors import TargetError
 from nnef_hw.frontend import load, save
 from nnef_hw.ir import Graph
 from nnef_hw.reference import quantize_inputs, run_fixed
@@ -105,9 +106,9 @@ def _from_memory(
     graph: Graph, board: Board, size: Shape, store: Store, batch: int = 1
 ) -> EnginePlan:
     network = lower(graph, board.device)
-    designs = (
+    designs = [
         Design(network, size, board.device, words, store, batch=batch) for words in RING_WORDS
-    )
+    ]
 
     def planned(design: Design) -> EnginePlan:
         return EnginePlan.of(design, board, store.clock_mhz)
@@ -115,8 +116,18 @@ def _from_memory(
     def fits(design: Design) -> bool:
         return planned(design).resources.bram <= board.device.bram
 
-    plans = (planned(trial) for design in designs for trial in feeds(design, fits))
+    plans = (
+        planned(trial) for design in designs if _has_room(design) for trial in feeds(design, fits)
+    )
     return min(plans, key=lambda plan: plan.interval)
+
+
+def _has_room(design: Design) -> bool:
+    """Whether every pass of the network has room in the ring."""
+    try:
+        return bool(design.parts)
+    except TargetError:
+        return False
 
 
 def _measure(plan: EnginePlan, graph: Graph, samples: Samples) -> list[str]:

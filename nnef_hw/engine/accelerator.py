@@ -103,12 +103,12 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
                         "constants": design.constants, "entries": design.entries}  # fmt: skip
         engine = SharedEngine(
             design.engine, **resident,
-            sources=[(x.port.bits, x.port.signed) for x in network.sources],
-            targets=[(x.bits, x.signed) for x in network.sinks],
+            sources=[(x.bits, x.signed, x.lanes) for x in design.inputs],
+            targets=[(x.bits, x.signed, 1) for x in network.sinks],
         )  # fmt: skip
         m.submodules.engine = WithReset(engine, restart)
-        for source, stream_ in zip(network.sources, engine.inputs, strict=True):
-            wiring.connect(m, wiring.flipped(getattr(self, source.port.name)), stream_)
+        for port, stream_ in zip(design.inputs, engine.inputs, strict=True):
+            wiring.connect(m, wiring.flipped(getattr(self, port.name)), stream_)
         if self.reader is not None:
             self._read(m, engine, restart)
         elif design.ring_words:

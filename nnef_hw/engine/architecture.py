@@ -81,6 +81,7 @@ class SharedArray(Architecture[EnginePlan]):
             0 if memory is None else memory["ring"],
             None if memory is None else find_store(memory),
             resident=() if memory is None else tuple(memory.get("resident", ())),
+            staged=() if memory is None else tuple(map(tuple, memory.get("staged", ()))),
             queue_words=0 if memory is None else memory.get("queue", 0),
             batch=value.get("batch", 1),
         )  # fmt: skip

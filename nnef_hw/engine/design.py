@@ -10,7 +10,7 @@ from nnef_hw.blockram import SPRAM_SHAPE
 from nnef_hw.engine.nest import Nest
 from nnef_hw.engine.program import Instruction, Program
 from nnef_hw.engine.sizing import size_engine
-from nnef_hw.parts.engine import CODE_BITS, QUANTITIES, Engine
+from nnef_hw.parts.engine import CODE_BITS, QUANTITIES, Engine, Kind
 from nnef_hw.parts.reader import Reader
 
 __all__ = ["FILL_HEADER_BEATS", "HEADER_BEATS", "Design"]
@@ -56,30 +56,39 @@ class Design(Program):
     @cached_property
     def frame_words(self) -> int:
         """Beats that come in every frame, or batch of frames."""
-        packets = enumerate(self.instructions)
-        words = sum(self.packet_words(x) for n, x in packets if n not in self.resident)
+        words = sum(map(self.stream_words, range(len(self.instructions))))
         return words + self.table_words if self.repeats_tables else words
 
-    @cached_property
-    def fills(self) -> tuple[tuple[int, range, int], ...]:
-        """What is written to the memory of codes before the first frame.
+    def fills(self, n: int) -> Iterator[tuple[range, int]]:
+        """Yield pieces in which the packet of an instruction is written to the memory of codes.
 
-        An instruction, which words of its packet, and where the first of these goes; no more of
-        them than the ring has words.
+        Words of it, no more than the ring has, and where the first of these goes.
         """
-        found = []
-        for n, place in self.resident_places.items():
-            words = self.resident_words(self.instructions[n])
-            for first in range(0, words, self.ring_words):
-                some = range(first, min(first + self.ring_words, words))
-                found.append((n, some, place + first))
-        return tuple(found)
+        place, words = self.resident_places[n], self.resident_words(self.instructions[n])
+        for first in range(0, words, self.ring_words):
+            yield range(first, min(first + self.ring_words, words)), place + first
+
+    def staging_words(self, instruction: Instruction) -> int:
+        """Return the beats of these pieces."""
+        words = self.resident_words(instruction)
+        pieces = -(-words // self.ring_words)
+        return FILL_HEADER_BEATS * pieces + self.engine.resident_beats * words
+
+    def stream_words(self, n: int) -> int:
+        """Return the beats of the packet of an instruction in every frame: none if it stays."""
+        if n in self.resident:
+            return 0
+        is_staged = n in self.resident_places
+        return (self.staging_words if is_staged else self.packet_words)(self.instructions[n])
+
+    def staged_behind(self, n: int) -> list[int]:
+        """Return the instructions whose packets are staged during an instruction."""
+        return [staged for staged, host in self.staged if host == n]
 
     @cached_property
     def fill_words(self) -> int:
-        """Beats of them, and of tables that come only once."""
-        beats = self.engine.resident_beats
-        fills = sum(FILL_HEADER_BEATS + beats * len(words) for _, words, _ in self.fills)
+        """Beats of what is written before the first frame, and of tables that come only once."""
+        fills = sum(self.staging_words(self.instructions[n]) for n in self.resident)
         return fills if self.repeats_tables else fills + self.table_words
 
     def resident_words(self, instruction: Instruction) -> int:
@@ -119,16 +128,67 @@ class Design(Program):
     @cached_property
     def resident_places(self) -> Mapping[int, int]:
         """First words of the packets that stay in the memory of codes, by instruction."""
+        if not self.has_residents:
+            return {}
         depth, _ = SPRAM_SHAPE
-        left = list(self.free_words) if self.resident else []
-        found = {}
+        left = list(self.free_words)
+        found: dict[int, int] = {}
         for n in self.resident:
             bank = self.resident_bank(n, left)
             if bank is None:
                 raise ValueError(f"there is no room for the packet of instruction {n}")
             found[n] = (bank + 1) * depth - left[bank]
             left[bank] -= self.resident_words(self.instructions[n])
+        ends = list(self._staging_ends)
+        for n, host in self.staged:
+            bank = self.staging_bank(host)
+            ends[bank] -= self.resident_words(self.instructions[n])
+            found[n] = ends[bank]
         return found
+
+    @property
+    def _staging_ends(self) -> tuple[int, int]:
+        """Ends of the places in each bank where tensors are, at other times than packets."""
+        depth, _ = SPRAM_SHAPE
+        low, high = self.free_words
+        return depth - low, 2 * depth - high
+
+    def can_stage(self, n: int, host: int) -> bool:
+        """Whether the packet of an instruction has room, and a way, to come during another one.
+
+        That and the one before add no tensors, so that the bank that it does not read is written
+        at most, by results; behind its packet, that of the next one comes from the memory.
+        """
+        near = self.instructions[max(0, host - 1) : host + 1]
+        if any(x.kind != Kind.RUN or x.fields.get("adds") for x in near) or n < host + 2:
+            return False
+        if n in self.resident_places or host + 1 in self.resident_places:
+            return False
+        if any(n == other + 1 for _, other in self.staged):
+            return False
+        bank = self.staging_bank(host)
+        taken = sum(
+            self.resident_words(self.instructions[other])
+            for other, its_host in self.staged if self.staging_bank(its_host) == bank
+        )  # fmt: skip
+        begin = self._staging_ends[bank] - taken - self.resident_words(self.instructions[n])
+        return begin >= self._taken_until(bank, host, n)
+
+    def staging_bank(self, host: int) -> int:
+        """Return the bank in which packets are staged during an instruction: it reads the other."""
+        return 1 - self.instructions[host].fields["bank"]
+
+    def _taken_until(self, bank: int, first: int, last: int) -> int:
+        """Return the end of the tensors that a bank has from one instruction to another."""
+        depth, _ = SPRAM_SHAPE
+        begin, end = (self.steps[n] for n in (first, last))
+        inside = [
+            self.places[stay.tensor] + stay.words
+            for stay in self.stays
+            if stay.first <= end and begin <= stay.last
+            and self.places[stay.tensor] // depth == bank
+        ]  # fmt: skip
+        return max(inside, default=bank * depth)
 
     def packet_words(self, instruction: Instruction) -> int:
         """Return the beats of an instruction and of what it needs."""
@@ -146,8 +206,7 @@ class Design(Program):
         """Bytes of the stream per batch by the name of the layer; nothing if there is none."""
         if not self.ring_words:
             return {}
-        packets = enumerate(self.instructions)
-        sizes = iter([0 if n in self.resident else self.packet_words(x) for n, x in packets])
+        sizes = map(self.stream_words, range(len(self.instructions)))
         for _ in self.loads:
             next(sizes)
         return {

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from nnef_hw.blockram import SPRAM_SHAPE
-from nnef_hw.engine.design import HEADER_BEATS, Design
+from nnef_hw.engine.design import FILL_HEADER_BEATS, HEADER_BEATS, Design
+from nnef_hw.engine.issue import Retired
 from nnef_hw.engine.program import Instruction
 from nnef_hw.parts.engine import Kind
 from nnef_hw.parts.reader import Reader
@@ -130,7 +131,10 @@ class _Ring:
     freed: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0)])
 
     def free(self, count: int, end: int) -> None:
-        """Free the oldest places of an instruction that ends."""
+        """Free the oldest places, of an instruction that ends; or in a cycle each from one on.
+
+        That is all the same, as no word comes in less than a cycle.
+        """
         self.freed.append((self.freed[-1][0] + count, end + _FREED))
 
     def fill(self, count: int, beats: int, source: Source) -> int:
@@ -159,6 +163,8 @@ class Feed:
     def __init__(self, design: Design) -> None:
         self._design = design
         self._next = 0
+        # Of the last two instructions.
+        self._ends = -1, -1
         if not design.engine.streamed:
             return
         engine = design.engine
@@ -185,6 +191,12 @@ class Feed:
         source = self._origin()
         if design.repeats_tables and not self._next and design.table_words:
             self._last = source.take(design.table_words, self._last + 1)
+        for staged in design.staged_behind(self._next - 1):
+            for words, _ in design.fills(staged):
+                self._last = source.take(FILL_HEADER_BEATS, self._last + 1)
+                # All instructions before the one during which it is written have ended.
+                beats = engine.resident_beats * len(words)
+                self._last = source.take(beats, max(self._last, self._ends[0]) + 1)
         source.take(HEADER_BEATS, self._last + 1)
         rows = self._slots.fill(1, engine.instruction_rows * len(engine.program_memories), source)
         last = max(
@@ -218,8 +230,9 @@ class Feed:
             return _Busy(None, self._begin + 1, end + self._design.engine.drain(adds=True))
         return _Busy(instruction.fields["bank"], self._begin + 1, end + 1)
 
-    def end(self, cycle: int) -> None:
-        """End the instruction in this cycle."""
+    def end(self, cycle: int, retired: Sequence[Retired] = ()) -> None:
+        """End the instruction in this cycle; its words of weights may have been freed before."""
+        self._ends = self._ends[1], cycle
         instruction = self._design.instructions[self._next]
         self._next = (self._next + 1) % len(self._design.instructions)
         if self._design.engine.residents:
@@ -227,4 +240,5 @@ class Feed:
         if self._design.engine.streamed:
             self._slots.free(1, cycle)
             self._constants.free(len(instruction.constants), cycle)
-            self._weights.free(len(instruction.weights), cycle)
+            for count, first in retired or ((len(instruction.weights), cycle),):
+                self._weights.free(count, first)

@@ -77,23 +77,32 @@ def fill_beats(design: Design) -> Iterator[int]:
     """
     if not design.repeats_tables:
         yield from _tables(design)
-    width = design.engine.resident_beats
-    packets: dict[int, list[int]] = {}
-    for n, words, place in design.fills:
-        if n not in packets:
-            packet = list(_packet(design, n))
-            packets[n] = packet + [0] * (-len(packet) % width)
-        yield from (0, len(words) | 1 << FILL_FLAG, place)
-        yield from packets[n][width * words.start : width * words.stop]
+    for n in design.resident:
+        yield from _filling(design, n)
 
 
 def frame_beats(design: Design) -> Iterator[int]:
-    """Yield the beats that a streamed engine takes per frame: packets, but those that stay."""
+    """Yield the beats that a streamed engine takes per frame: packets, but those that stay.
+
+    Behind the packet of the instruction during which another one is staged, the pieces of that.
+    """
     if design.repeats_tables:
         yield from _tables(design)
     for n in range(len(design.instructions)):
-        if n not in design.resident:
+        if n not in design.resident_places:
             yield from _packet(design, n)
+        for other in design.staged_behind(n):
+            yield from _filling(design, other)
+
+
+def _filling(design: Design, n: int) -> Iterator[int]:
+    """Yield the pieces that write the packet of an instruction to the memory of codes."""
+    width = design.engine.resident_beats
+    packet = list(_packet(design, n))
+    packet += [0] * (-len(packet) % width)
+    for words, place in design.fills(n):
+        yield from (0, len(words) | 1 << FILL_FLAG, place)
+        yield from packet[width * words.start : width * words.stop]
 
 
 def _tables(design: Design) -> Iterator[int]:

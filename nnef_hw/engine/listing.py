@@ -50,7 +50,9 @@ def _origin(design: Design, n: int) -> str | None:
     """Say where the packet of an instruction comes from."""
     if n in design.resident:
         return "chip"
-    return None if design.store is None else design.store.kind
+    kind = None if design.store is None else design.store.kind
+    hosts = dict(design.staged)
+    return f"{kind}, during {hosts[n]}" if n in hosts else kind
 
 
 def _operation(layer: Layer) -> str:

@@ -26,7 +26,7 @@ LAYERS = (average, conv, gather, pairs, pool)
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """How codes of the input become words: rows of codes, of which windows are words.
+    """How beats of the input become words: rows of codes, of which windows are words.
 
     Parameters
     ----------
@@ -38,6 +38,9 @@ class Loading:
         Codes up to the first word of a row, and from a word to the next one.
     pad
         Code of the padding.
+    codes
+        Codes of a beat: one; or those of a word, where none of it is padding. Rows, windows and
+        steps are counted in beats.
     """
 
     rows: int
@@ -47,18 +50,29 @@ class Loading:
     window: int
     step: int
     pad: int
+    codes: int = 1
 
     @classmethod
     def of(cls, image: Image, lanes: int) -> Loading:
         """Return that of an image as it is: every pixel in whole words."""
+        if image.channels % lanes == 0:
+            return cls.by_word(image, lanes)
         length = image.blocks(lanes) * lanes
         return cls(image.pixels, length, 0, image.channels, lanes, lanes, 0)
 
     @classmethod
     def filled(cls, image: Image, lanes: int) -> Loading:
         """Return that of pixels whose first word is filled up with the codes before."""
+        if image.channels < lanes or image.channels % lanes == 0:
+            return cls.by_word(image, min(image.channels, lanes))
         window = image.channels - (image.blocks(lanes) - 1) * lanes
         return cls(image.pixels, image.channels, 0, image.channels, window, lanes, 0)
+
+    @classmethod
+    def by_word(cls, image: Image, codes: int) -> Loading:
+        """Return that of pixels of which each beat brings a word, or its upper codes."""
+        beats = image.channels // codes
+        return cls(image.pixels, beats, 0, beats, 1, 1, 0, codes)
 
     @classmethod
     def packed(cls, layer: ConvLayer, lanes: int) -> Loading:

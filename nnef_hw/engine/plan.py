@@ -138,7 +138,7 @@ class EnginePlan:
         """Return the plan of a design for a target."""
         network = design.network
         link = border_resources(target) + border_queues(
-            [source.port for source in network.sources], [x.port for x in network.sinks], target
+            design.inputs, [x.port for x in network.sinks], target
         )
         return cls(design, target.name, clock_mhz or target.clock_mhz, link)
 
@@ -155,7 +155,7 @@ class EnginePlan:
     @property
     def inputs(self) -> tuple[Port, ...]:
         """Its inputs."""
-        return tuple(source.port for source in self.design.network.sources)
+        return self.design.inputs
 
     @property
     def outputs(self) -> tuple[Port, ...]:
@@ -313,7 +313,11 @@ class EnginePlan:
                  "ring": design.ring_words}  # fmt: skip
         if design.queue_words:
             found["queue"] = design.queue_words
-        return {"memory": found | ({"resident": list(design.resident)} if design.resident else {})}
+        if design.resident:
+            found["resident"] = list(design.resident)
+        if design.staged:
+            found["staged"] = [list(pair) for pair in design.staged]
+        return {"memory": found}
 
     @property
     def _bitstream(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.timing import waits
@@ -49,29 +50,26 @@ def with_residents(design: Design) -> Design:
         return design
     best, least = design, waits(design)
     # In the bank that the instruction before reads, only what still waits then.
-    for is_better in (True, False):
-        chosen, times = best.resident, least
+    for more in (_more_residents, _more_staged, partial(_more_residents, is_better=False)):
+        trial, times = best, least
         for _ in range(_ROUNDS):
-            more = _next(design, chosen, times, is_better=is_better)
-            if not more:
+            found = more(trial, times)
+            if found is None or not store.fits(found.image_words):
                 break
-            chosen += more
-            trial = replace(design, resident=chosen)
-            if not store.fits(trial.image_words):
-                break
-            times = waits(trial)
+            trial, times = found, waits(found)
             if sum(times) < sum(least):
                 best, least = trial, times
     return best
 
 
-def _next(
-    design: Design, chosen: tuple[int, ...], times: Sequence[int], *, is_better: bool
-) -> tuple[int, ...]:
-    """Return the next instructions whose packets have room; the first one's cannot stay.
+def _more_residents(
+    design: Design, times: Sequence[int], *, is_better: bool = True
+) -> Design | None:
+    """Return it with more packets that stay, where they have room; the first one's cannot stay.
 
     With ``is_better`` only in the bank from which they come while the instruction before runs.
     """
+    chosen = design.resident
     # Any packet: it tells where a design with residents has room.
     trial = replace(design, resident=chosen or (1,))
     left = list(trial.free_words)
@@ -86,11 +84,13 @@ def _next(
     for n in chosen:
         put(n)
     found: list[int] = []
-    kept = set(chosen) if design.queue_words else set()
+    staged = {n for n, _ in design.staged}
+    kept = {*chosen, *staged} if design.queue_words else set()
+    behind_hosts = {host + 1 for _, host in design.staged}
     waiting = {
         n: times[n] / trial.packet_words(trial.instructions[n])
         for n in range(1, len(times))
-        if times[n] and n not in chosen
+        if times[n] and n not in {*chosen, *staged, *behind_hosts}
     }
 
     def saved(n: int) -> float:
@@ -107,4 +107,39 @@ def _next(
                 kept.add(n)
             if 2 * sum(times[x] for x in found) >= sum(times):
                 break
-    return tuple(found)
+    return replace(design, resident=chosen + tuple(found)) if found else None
+
+
+def _more_staged(design: Design, times: Sequence[int]) -> Design | None:
+    """Return it with more packets that are staged: those that wait longest, late.
+
+    A host is an instruction during which the memory has time for a packet more, the next one of
+    those whose packets come from it. It adds no tensors, and does not read the bank.
+    """
+    if not design.has_residents:
+        # Any packet: only such a design knows what instructions read.
+        design = replace(design, resident=(1,))
+    found: list[tuple[int, int]] = []
+    saved = 0
+    for n in sorted(range(1, len(times)), key=lambda n: (-times[n], n)):
+        if not times[n] or 2 * saved >= sum(times):
+            break
+        trial = replace(design, staged=(*design.staged, *found))
+        host = next((m for m in range(n - 2, 0, -1) if _is_host(trial, m, n)), None)
+        if host is not None:
+            found.append((n, host))
+            saved += times[n]
+    return replace(design, staged=(*design.staged, *found)) if found else None
+
+
+def _is_host(design: Design, host: int, n: int) -> bool:
+    """Whether the packet of an instruction is staged during another one without any waiting."""
+    if design.staged_behind(host) or not design.can_stage(n, host):
+        return False
+    instruction, following = design.instructions[host : host + 2]
+    beats = design.packet_words(following) + design.staging_words(design.instructions[n])
+    assert instruction.nest is not None
+    return (
+        design.is_better(n, design.staging_bank(host))
+        and design.beat_cycles * beats <= instruction.nest.words
+    )

@@ -65,7 +65,7 @@ def size_engine(program: Program) -> Engine:
         instructions=len(program.instructions), fields=fields, ram=program.device.ram,
         ring_words=program.ring_words, tables=len(program.tables),
         tail_beats=len(program.tail_beats) if program.ring_words else 0,
-        single_port=program.banks is not None, residents=bool(program.resident),
+        single_port=program.banks is not None, residents=program.has_residents,
         same_fields=same, batches=program.batch > 1,
     )  # fmt: skip
 
@@ -138,7 +138,7 @@ def _fields(program: Program, weight_words: int, constant_words: int) -> tuple[d
                    "constants": RING_CONSTANTS.bit_length()}  # fmt: skip
     if program.divides:
         fields["follows"] = 1
-    if program.resident:
+    if program.has_residents:
         fields["bank"] = 1
     if any(layer.gathers for layer in program.layers):
         fields["gathers"] = 1

@@ -153,7 +153,7 @@ class _Frames:
                 self.inputs += [cycle + loading.lead for cycle in taken]
             end = first + count * loading.cycles - 1 + engine.border_delay
             feed.end(end)
-            steps.append((source.tensor, alone, count * source.port.beats, begin - alone))
+            steps.append((source.tensor, alone, count * design.inputs[n].beats, begin - alone))
         before = 0
         for layer, parts in zip(design.layers, design.parts, strict=True):
             stalled, earliest = 0, None
@@ -164,7 +164,7 @@ class _Frames:
                 earliest = alone if earliest is None else earliest
                 stalled += begin - alone
                 end = issue.run(part, begin, end)
-                feed.end(end)
+                feed.end(end, issue.retired)
             before = engine.settle(adds=adds)
             assert earliest is not None
             words = sum(part.nest.words for part in parts)

@@ -29,11 +29,11 @@ def run_engine(rng):
             codes[name] = rng.integers(tensor.qtype.lo, tensor.qtype.hi + 1, shape)
         fed = {}
         for name, source in zip(graph.inputs, plan.inputs, strict=True):
-            beats = to_stream(codes[name], source).reshape(frames, -1)
+            beats = to_stream(codes[name], source).tolist()
             fed[source.name] = [
-                {"data": [int(code)], "last": n == source.beats - 1}
+                {"data": lanes, "last": n == source.beats - 1}
                 for frame in beats
-                for n, code in enumerate(frame)
+                for n, lanes in enumerate(frame)
             ]
         component = EngineAccelerator(plan)
         design = plan.design

@@ -462,14 +462,20 @@ def test_words_follow_one_another(builder, fix, run_engine, ring_words):
     run_engine(plan, graph)
 
 
-@pytest.mark.parametrize(("channels", "size"), [(3, 3), (6, 1), (1, 1)])
-def test_inputs_are_loaded_without_padding(builder, fix, run_engine, channels, size, rng):
-    """A convolution reads pixels whose first word is filled up with codes of the one before."""
+@pytest.mark.parametrize(
+    ("channels", "size", "codes"), [(3, 3, 3), (6, 1, 1), (1, 1, 1), (8, 1, 4)]
+)
+def test_inputs_are_loaded_without_padding(builder, fix, run_engine, channels, size, codes, rng):
+    """A convolution reads pixels whose first word is filled up with codes of the one before.
+
+    Where no word has codes of two pixels, a beat brings all of it.
+    """
     x = builder.input("x", (1, channels, 4, 3))
     builder.conv(x, rng.normal(size=(5, channels, size, size)), padding=size // 2)
     graph = fix(builder.build())
     plan = planned(graph)
-    assert [loading.cycles for loading in plan.design.loadings] == [12 * channels]
+    assert [loading.cycles for loading in plan.design.loadings] == [12 * channels // codes]
+    assert [port.lanes for port in plan.inputs] == [codes]
     run_engine(plan, graph)
 
 

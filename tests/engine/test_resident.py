@@ -23,10 +23,12 @@ from nnef_hw.testing import GraphBuilder
 BOARD = find_board("icebreaker")
 
 
-def resident_plan(graph, chosen, ring_words=32):
-    """Return the plan of an engine of which these packets stay on the chip."""
+def resident_plan(graph, chosen, ring_words=32, staged=()):
+    """Return the plan of an engine of which these packets stay on the chip, or are staged."""
     network = lower(graph, BOARD.device)
-    design = Design(network, Shape(4, 4), BOARD.device, ring_words, resident=chosen)
+    design = Design(
+        network, Shape(4, 4), BOARD.device, ring_words, resident=chosen, staged=tuple(staged)
+    )
     return EnginePlan.of(design, BOARD, None)
 
 
@@ -104,6 +106,24 @@ def test_some_packets_of_random_networks(fix, run_engine, seed):
             break
     chosen = tuple(n for n in rng.permutation(range(1, count)).tolist() if rng.random() < 0.6)
     run_engine(resident_plan(graph, chosen, 64), graph, frames=3)
+
+
+@pytest.mark.parametrize("stall", [0.0, 0.3])
+def test_packets_are_staged_where_codes_were(fix, rng, run_engine, stall):
+    """They are written again in every frame, while the results of their hosts are."""
+    graph = fix(layers(rng, 4, 64, 48, 16, 24, 20, 12))
+    plan = resident_plan(graph, (1,))
+    count = len(plan.design.instructions)
+    for n in range(count):
+        for host in range(1, n - 1):
+            if plan.design.can_stage(n, host) and not plan.design.staged_behind(host):
+                plan = resident_plan(graph, (1,), staged=(*plan.design.staged, (n, host)))
+                break
+    assert len(plan.design.staged) >= 3
+    depth, _ = SPRAM_SHAPE
+    places, free = plan.design.resident_places, plan.design.free_words
+    assert all(places[n] % depth < depth - free[places[n] // depth] for n, _ in plan.design.staged)
+    run_engine(plan, graph, frames=3, stall=stall)
 
 
 def test_packets_that_save_most_waiting_stay(fix, rng):

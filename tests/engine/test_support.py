@@ -176,7 +176,7 @@ def test_report(builder, rng, fix):
     assert (tail["multipliers"], report["in_turn"]) == (0, True)
     assert sum(timeline.blocks[0].busy) == layer["busy_cycles"]
     assert sum(timeline.blocks[0].waiting) == layer["waiting_cycles"]
-    assert sum(timeline.inputs[0].busy) == 64
+    assert sum(timeline.inputs[0].busy) == 16
     [work, _] = ENGINE.predict_work(plan, 1, 3, 4)
     assert (work.busy, work.waiting) == (2 * layer["busy_cycles"], 2 * layer["waiting_cycles"])
     assert work.busy + work.waiting + work.starved == 2 * plan.interval
