@@ -34,6 +34,8 @@ MANY = 3
 """Jobs from which on the second that a process takes to start is soon regained."""
 LENGTH_BYTES = 8
 THREADS = "nnef-hw-worker"
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+"""For a process of several: more threads of BLAS in each would only wait busily."""
 
 
 class Awaited(Protocol):
@@ -156,7 +158,10 @@ class _Worker:
 
     def __init__(self) -> None:
         self._process = start_process(
-            [sys.executable, "-P", "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-P", "-m", __name__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=ONE_THREAD | os.environ,
         )
 
     def answer(self, message: bytes) -> tuple[bool, Any]:

@@ -64,6 +64,16 @@ def test_results_and_errors_of_processes(tmp_path, capfd):
     assert (printed.out, printed.err) == ("", "printed\n")
 
 
+def test_processes_share_the_processors(monkeypatch):
+    """Each has one thread for BLAS, unless the user says how many."""
+    for asked, found in ((None, "1"), ("3", "3")):
+        monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+        if asked:
+            monkeypatch.setenv("OPENBLAS_NUM_THREADS", asked)
+        with Processes(1) as pool:
+            assert pool.submit(os.getenv, "OPENBLAS_NUM_THREADS").result() == found
+
+
 def test_jobs_of_this_process():
     job = Here().submit(int, "x")
     assert job.done()
