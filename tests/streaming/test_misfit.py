@@ -44,6 +44,12 @@ def on(board, **amounts):
 
 
 @pytest.fixture
+def reasons_alone(monkeypatch):
+    """No board is looked at for the remedy, which takes longest and other tests look at."""
+    monkeypatch.setattr("nnef_hw.streaming.misfit.BOARDS", ())
+
+
+@pytest.fixture
 def perceptron(rng):
     """Return two layers of sizes with few divisors, hence few foldings to choose from."""
     g = GraphBuilder("perceptron")
@@ -64,6 +70,7 @@ def residual(rng):
     return g.build(g.op("add", x, y, name="sum"))
 
 
+@pytest.mark.usefixtures("reasons_alone")
 def test_too_many_weights(fix, perceptron):
     error = refuse(fix(perceptron), find_board("icebreaker"))
     assert error.reason.startswith(
@@ -80,6 +87,7 @@ def test_too_many_weights(fix, perceptron):
     assert re.search(r"; of the others, [\d,]+ of [\d,]+ LUTs, 0 of 8 DSP blocks, ", error.reason)
 
 
+@pytest.mark.usefixtures("reasons_alone")
 def test_too_many_weights_for_a_gowin_device(fix, perceptron):
     error = refuse(fix(perceptron), on("tang_nano_9k", bram=6))
     assert "does not fit tang_nano_9k (gw1nr-9c): it takes at least " in error.reason
@@ -89,6 +97,7 @@ def test_too_many_weights_for_a_gowin_device(fix, perceptron):
     assert re.search(r"; of the others, [\d,]+ of 7,[\d,]+ LUTs, 0 of 40 DSP blocks ", error.reason)
 
 
+@pytest.mark.usefixtures("reasons_alone")
 def test_the_named_amount_is_the_least(fix, perceptron):
     graph, link = fix(perceptron), find_board("icebreaker").link_bram
     ((needed, *_),) = shortages(refuse(graph, find_board("icebreaker")))
@@ -154,6 +163,7 @@ def test_weights_that_the_author_quantized_keep_their_bits(fix, perceptron):
     assert "--weight-bits" not in error.remedy
 
 
+@pytest.mark.usefixtures("reasons_alone")
 def test_fifos_that_do_not_fit(fix, residual):
     graph = fix(residual)
     few = on("ulx3s_25f", bram=1)
