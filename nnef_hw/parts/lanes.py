@@ -98,6 +98,9 @@ class Lanes(Part, of_parts=True):
     def _estimate(self, device: Device) -> Resources:
         return sum([self.part.resources(device)] * self.lanes, Resources())
 
+    def made(self, component: Any) -> list[Any]:
+        return [component, *component.copies]
+
     def operands(self, component: Any) -> list[Any]:
         return self.part.operands(component)
 

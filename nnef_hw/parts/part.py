@@ -186,6 +186,10 @@ class Part(ABC):
         module, _, name = self.component.partition(":")
         return getattr(import_module(module), name)
 
+    def made(self, component: Any) -> list[Any]:
+        """Return what :meth:`build` has made: the component, and what it was given to hold."""
+        return [component]
+
     def operands(self, component: Any) -> list[Any]:
         """Return the streams in which a built component takes its operands."""
         return [component.i]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import chain
 from typing import Any
 
 from amaranth import Module
@@ -87,9 +88,11 @@ class LayerModule(wiring.Component):  # type: ignore[misc]
 
     @property
     def components(self) -> list[Any]:
-        """All submodules."""
+        """All submodules, and what was made for these."""
         constants = [] if self.constant is None else [self.constant]
-        return [*self.parts, *constants, *self.fifos.values()]
+        pairs = zip(self.block.parts, self.parts, strict=True)
+        made = chain.from_iterable(part.made(component) for part, component in pairs)
+        return [*made, *constants, *self.fifos.values()]
 
     @property
     def content(self) -> bytes:
