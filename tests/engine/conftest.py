@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from nnef_hw.boards import find_board
 from nnef_hw.engine.accelerator import EngineAccelerator
 from nnef_hw.engine.image import fill_beats, frame_beats
 from nnef_hw.engine.timing import simulate_frames
@@ -10,6 +11,13 @@ from nnef_hw.ir.batch import sample_extents
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.streams import to_stream
 from nnef_hw.sim.pysim import run_streams
+
+
+@pytest.fixture
+def few_boards(monkeypatch):
+    """Reports say what two boards would make of a network; those of test_build.py take them all."""
+    boards = tuple(find_board(name) for name in ("icebreaker", "ulx3s_85f"))
+    monkeypatch.setattr("nnef_hw.engine.report.BOARDS", boards)
 
 
 @pytest.fixture

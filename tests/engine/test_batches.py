@@ -108,6 +108,7 @@ def built(tmp_path_factory):
     return options.out, folder / "samples.npz", build(options)
 
 
+@pytest.mark.usefixtures("few_boards")
 @pytest.mark.verilator
 def test_build(built):
     """Weights from flash, once per batch; a batch that is not full is filled up."""

@@ -59,6 +59,7 @@ def built(tmp_path_factory):
     return options.out, folder / "samples.npz", build(options)
 
 
+@pytest.mark.usefixtures("few_boards")
 @pytest.mark.verilator
 def test_build_with_flash(built):
     """Bit-exact and predicted to the cycle, stalls included; the image belongs to the manifest."""
