@@ -86,7 +86,10 @@ def test_weights_are_those_of_the_parts(family):
     for module in pkgutil.iter_modules(parts.__path__, "nnef_hw.parts."):
         import_module(module.name)
     assert family.lut_weights.keys() == {
-        part.costs for part in concrete(parts.Part) if part.__module__.startswith("nnef_hw.parts.")
+        part.costs
+        for part in concrete(parts.Part)
+        # copies of a part take what it takes
+        if part.__module__.startswith("nnef_hw.parts.") and part is not parts.Lanes
     }
 
 
