@@ -18,8 +18,13 @@ from nnef_hw.parts.array import ArrayPart
 from nnef_hw.parts.stream import SumQueue
 from nnef_hw.parts.width import Pack
 from nnef_hw.streaming.kept import depends_on
-from nnef_hw.streaming.layer import Folding, Layer
-from nnef_hw.streaming.requantize import RequantizerFolding, interval_of, make_requantizer
+from nnef_hw.streaming.layer import Contents, Folding, Layer
+from nnef_hw.streaming.requantize import (
+    RequantizerFolding,
+    interval_of,
+    make_requantizer,
+    requant_contents,
+)
 from nnef_hw.tflite_numerics import TfliteRequant
 from nnef_hw.window import Window
 
@@ -156,6 +161,11 @@ class ArrayLayer(Layer[F]):
             and self.out_channels % self.result_lanes == 0
             and not (is_wide and self.window.goes_on)
         )
+
+    def array_contents(self, weights: NDArray[np.int64], bias: NDArray[np.int64]) -> Contents:
+        """Return what the parts of an array hold."""
+        requantize = requant_contents(self.requant, bias.tolist(), self.result_lanes)
+        return {"array": {"weights": weights}, "requantize": requantize}
 
     def array_formats(self, folding: ArrayFolding, device: Device) -> Mapping[str, Any]:
         """Return the fields of an array that follow from formats, device and folding."""

@@ -16,7 +16,6 @@ from nnef_hw.parts import Part
 from nnef_hw.streaming.arrays import Convolution, stored_bits
 from nnef_hw.streaming.depthwise import DepthwiseLayer
 from nnef_hw.streaming.layer import Call, Contents, lowers
-from nnef_hw.streaming.requantize import requant_contents
 from nnef_hw.streaming.systolic import SystolicFolding, systolic_foldings
 from nnef_hw.streaming.taps import TapFolding, View, lines_of, tap_foldings
 from nnef_hw.streaming.whole import MatrixFolding, matrix_foldings
@@ -33,6 +32,17 @@ TFLITE_SUM_BITS = 32
 class DotFolding(TapFolding):
     """All taps and input channels of one output channel at once: few channels, many taps."""
 
+    sort = "dot"
+
+    def view(self, layer: ConvLayer) -> View:
+        window = layer.window.folded(1, layer.out_channels)
+        return View(window, layer.in_channels, layer.in_channels)
+
+    def contents(self, layer: ConvLayer) -> Contents:
+        """Return what its parts hold."""
+        weights = layer.weights.reshape(layer.out_channels, -1)
+        return layer.array_contents(weights, layer.bias)
+
 
 ConvFolding = SystolicFolding | DotFolding | MatrixFolding
 
@@ -44,44 +54,24 @@ class ConvLayer(Convolution[ConvFolding]):
     label = "conv"
 
     def kind(self, folding: ConvFolding) -> str:
-        kinds = {DotFolding: "dot", MatrixFolding: "matrix"}
-        return kinds.get(type(folding), "conv")
-
-    @property
-    def _dot_view(self) -> View:
-        window = self.window.folded(1, self.out_channels)
-        return View(window, self.in_channels, self.in_channels)
+        return folding.sort
 
     def foldings(self, device: Device) -> Sequence[ConvFolding]:
-        view = self._dot_view
-        taps = view.window.taps * self.in_channels
+        taps = self.window.taps * self.in_channels
         dots: list[DotFolding] = []
-        if view.window.taps > 1 and taps <= MOST_DOT_TAPS and self.result_lanes == 1:
-            size = DotFolding(lanes=1, taps=taps, lines=lines_of(view.window))
-            dots += tap_foldings(size, self, view, device)
+        if self.window.taps > 1 and taps <= MOST_DOT_TAPS and self.result_lanes == 1:
+            size = DotFolding(lanes=1, taps=taps, lines=lines_of(self.window))
+            dots += tap_foldings(size, self, device)
         return [*systolic_foldings(self, device), *dots, *matrix_foldings(self, device)]
 
     def parts(self, folding: ConvFolding, device: Device) -> tuple[Part, ...]:
-        if isinstance(folding, DotFolding):
-            return folding.parts(self, self._dot_view, device)
         return folding.parts(self, device)
 
     def cycles(self, folding: ConvFolding, device: Device) -> int:
-        if isinstance(folding, DotFolding):
-            return folding.cycles(self, self._dot_view, device)
         return folding.cycles(self, device)
 
     def contents(self, folding: ConvFolding) -> Contents:
-        if isinstance(folding, MatrixFolding):
-            return {}
-        if isinstance(folding, SystolicFolding):
-            weights, bias = folding.weights(self), folding.bias(self)
-        else:
-            weights, bias = self.weights.reshape(self.out_channels, -1), self.bias
-        return {
-            "array": {"weights": weights},
-            "requantize": requant_contents(self.requant, bias.tolist(), self.result_lanes),
-        }
+        return folding.contents(self)
 
 
 @lowers("conv", "linear")

@@ -21,7 +21,7 @@ from nnef_hw.parts.parallel import ParallelLineBuffer
 from nnef_hw.parts.width import Pack
 from nnef_hw.streaming.arrays import ArrayFolding, Convolution, multiplier_choices
 from nnef_hw.streaming.kept import depends_on
-from nnef_hw.streaming.layer import size_steps
+from nnef_hw.streaming.layer import Contents, size_steps
 from nnef_hw.streaming.requantize import digit_choices
 from nnef_hw.streaming.windows import buffered_cycles, least_depth, useful_depths
 from nnef_hw.window import Window
@@ -52,6 +52,8 @@ class SystolicFolding(ArrayFolding):
     fast
         Whether a multiplier is for two products: a fast inner product.
     """
+
+    sort = "conv"
 
     rows: int
     lanes: int
@@ -116,6 +118,10 @@ class SystolicFolding(ArrayFolding):
             return buffered_cycles(buffer, reading, layer.in_channels, layer.operand_lanes)
         # Words that complete no window pass in a cycle each.
         return max(reading + window.words - window.out_pixels, layer.beats)
+
+    def contents(self, layer: Convolution[Any]) -> Contents:
+        """Return what its parts hold."""
+        return layer.array_contents(self.weights(layer), self.bias(layer))
 
     def weights(self, layer: Convolution[Any]) -> NDArray[np.int64]:
         """Return the weights as the array takes them."""

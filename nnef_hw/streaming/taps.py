@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,7 +32,7 @@ class View(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TapFolding(ArrayFolding):
+class TapFolding(ArrayFolding, ABC):
     """An array of ``lanes`` channels, behind a line buffer.
 
     Parameters
@@ -83,13 +84,19 @@ class TapFolding(ArrayFolding):
             **layer.array_formats(self, device),
         )  # fmt: skip
 
-    def parts(self, layer: ArrayLayer[Any], view: View, device: Device) -> tuple[Part, ...]:
+    @abstractmethod
+    def view(self, layer: Any) -> View:
+        """Return what the array sees of a layer's windows."""
+
+    def parts(self, layer: ArrayLayer[Any], device: Device) -> tuple[Part, ...]:
         """Return what a layer is made of."""
+        view = self.view(layer)
         buffer, array = self.buffer(layer, view, device), self.array(layer, device)
         return (*self.packing(layer, view, device), buffer, array, *self.behind(layer, device))
 
-    def cycles(self, layer: ArrayLayer[Any], view: View, device: Device) -> int:
+    def cycles(self, layer: ArrayLayer[Any], device: Device) -> int:
         """Cycles per frame of a layer that nothing makes wait."""
+        view = self.view(layer)
         array = self.array(layer, device)
         reading = self.reading(layer, array, view.window.out_pixels, device)
         buffer = self.buffer(layer, view, device)
@@ -106,8 +113,9 @@ def lines_of(window: Window) -> int:
     return 1 << (window.reach[0] + window.stride[0] - 1).bit_length()
 
 
-def tap_foldings(size: T, layer: ArrayLayer[Any], view: View, device: Device) -> Iterator[T]:
+def tap_foldings(size: T, layer: ArrayLayer[Any], device: Device) -> Iterator[T]:
     """Vary the requantizer, the kind of multipliers and the weight memory of an array of a size."""
+    view = size.view(layer)
     if size.lines and (view.window.starts_in_padding or view.window.goes_on):
         return
     for digits in digit_choices(layer.requant, device):

@@ -14,7 +14,7 @@ from nnef_hw.numerics import Requant
 from nnef_hw.parts.matrix import MatrixProduct
 from nnef_hw.streaming.arrays import Convolution
 from nnef_hw.streaming.kept import depends_on
-from nnef_hw.streaming.layer import Folding
+from nnef_hw.streaming.layer import Contents, Folding
 from nnef_hw.subexpressions import signed_digits
 
 __all__ = ["MatrixFolding", "matrix_foldings"]
@@ -34,6 +34,8 @@ class MatrixFolding(Folding):
     rows, lanes
         Channels of the result, and of the operand.
     """
+
+    sort = "matrix"
 
     rows: int
     lanes: int
@@ -63,6 +65,11 @@ class MatrixFolding(Folding):
         """Cycles per frame."""
         del device
         return layer.window.out_pixels
+
+    def contents(self, layer: Convolution[Any]) -> Contents:
+        """Return what its parts hold: nothing, all constants are in the adders."""
+        del layer
+        return {}
 
 
 def matrix_foldings(layer: Convolution[Any], device: Device) -> list[MatrixFolding]:
