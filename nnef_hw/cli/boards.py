@@ -69,7 +69,8 @@ def _new(options: argparse.Namespace) -> int:
         print_json({"file": str(options.file), "like": like.name})
     else:
         print(f"{options.file}: the facts of {like.title}; make them those of your board, then")
-        print(f"nnef-hw build MODEL --board ./{options.file}")
+        named = options.file if options.file.is_absolute() else f"./{options.file}"
+        print(f"nnef-hw build MODEL --board {named}")
     return 0
 
 

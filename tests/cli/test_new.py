@@ -19,6 +19,8 @@ def test_a_new_file_has_the_facts_of_the_board(like, cli, tmp_path):
     result = cli("new", "my_board.py", "--like", like)
     assert (result.status, result.err) == (0, "")
     assert "--board ./my_board.py" in result.out
+    absolute = tmp_path / "own_board.py"
+    assert f"--board {absolute}\n" in cli("new", absolute).out
     made, known = find_board(str(tmp_path / "my_board.py")), find_board(like)
     assert made.name == "my_board"
     for field in fields(made):
