@@ -25,19 +25,19 @@ def report_plan(plan: EnginePlan, graph: Graph, target: Target) -> dict[str, Any
     """Return what :meth:`.Architecture.report` asks for (design section 9)."""
     design = plan.design
     results = sum(layer.target.words(design.shape.lanes) for layer in design.layers)
-    codes = sum(port.beats for port in plan.inputs)
-    codes += sum(sink.codes for sink in design.network.sinks)
+    beats = sum(port.beats for port in plan.inputs)
+    beats += sum(sink.codes for sink in design.network.sinks)
     return {
         "layers": [_layer(plan, graph, station) for station in plan.stations],
         "headroom": {
             "wanted": -(-plan.interval // 2), "cycles": plan.interval,
             "multipliers": plan.multipliers, "changes": [], "limits": [], "lacking": [],
         },
-        "beat": "code",
+        "beat": "beat" if any(port.lanes > 1 for port in plan.inputs) else "code",
         "roofs": {
             "dsp_multipliers": target.device.products, "multipliers": plan.multipliers,
             "macs_per_multiplier": 1,
-            "input": plan.macs / codes,
+            "input": plan.macs / beats,
             "streams": plan.macs / max(1, results * design.shape.lanes),
         },
         "boards": list(_boards(plan, graph, target)),

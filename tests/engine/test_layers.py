@@ -7,6 +7,7 @@ import pytest
 from engine_graphs import EngineNetwork, planned
 
 from nnef_hw.boards import find_board
+from nnef_hw.engine.report import report_plan
 from nnef_hw.errors import TargetError
 from nnef_hw.testing import GraphBuilder
 
@@ -298,6 +299,18 @@ def test_an_output_moved_behind_a_softmax(builder, fix, run_engine):
     builder.op("transpose", end, axes=[0, 2, 3, 1], shape=shape)
     graph = fix(builder.build())
     run_engine(planned(graph), graph, frames=3)
+
+
+@pytest.mark.parametrize(("channels", "lanes", "beat"), [(3, 3, "beat"), (1, 1, "code")])
+def test_reports_say_what_inputs_carry(builder, fix, few_boards, channels, lanes, beat):
+    x = builder.input("x", (1, channels, 5, 5))
+    conv(builder, x, 6, channels)
+    graph = fix(builder.build())
+    board = find_board("icebreaker")
+    plan = planned(graph, board=board)
+    report = report_plan(plan, graph, board)
+    assert (plan.inputs[0].lanes, report["beat"]) == (lanes, beat)
+    assert report["roofs"]["input"] == plan.macs / (25 + plan.outputs[0].beats)
 
 
 @pytest.mark.parametrize("end", ["softmax", "argmax_reduce", "argmin_reduce"])
