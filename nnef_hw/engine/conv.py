@@ -129,12 +129,9 @@ class ConvLayer(Layer):
 
     def passes(self, shape: Shape) -> tuple[list[Pass], int]:
         words = self.window.taps * self.source.blocks(shape.lanes)
-        results = self._padded(shape)
-        passes = []
-        while results > 0:
-            passes.append(Pass(words, min(results, shape.rows)))
-            results -= shape.rows
-        return passes, self.target.pixels
+        full, rest = divmod(self._padded(shape), shape.rows)
+        passes = [Pass(words, shape.rows)] * full
+        return passes + [Pass(words, rest)] * (rest > 0), self.target.pixels
 
     def part_level(self, shape: Shape) -> int:
         del shape

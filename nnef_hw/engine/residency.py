@@ -119,17 +119,15 @@ def _more_staged(design: Design, times: Sequence[int]) -> Design | None:
     if not design.has_residents:
         # Any packet: only such a design knows what instructions read.
         design = replace(design, resident=(1,))
-    found: list[tuple[int, int]] = []
-    saved = 0
+    trial, saved = design, 0
     for n in sorted(range(1, len(times)), key=lambda n: (-times[n], n)):
         if not times[n] or 2 * saved >= sum(times):
             break
-        trial = replace(design, staged=(*design.staged, *found))
         host = next((m for m in range(n - 2, 0, -1) if _is_host(trial, m, n)), None)
         if host is not None:
-            found.append((n, host))
+            trial = replace(trial, staged=(*trial.staged, (n, host)))
             saved += times[n]
-    return replace(design, staged=(*design.staged, *found)) if found else None
+    return trial if saved else None
 
 
 def _is_host(design: Design, host: int, n: int) -> bool:
