@@ -12,6 +12,7 @@ import pytest
 
 import nnef_hw as nh
 from nnef_hw.cli import command_parser
+from nnef_hw.files import locked
 
 ROOT = Path(__file__).parents[1]
 LOADED = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src")}
@@ -37,14 +38,21 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Pages of the site by name, and its folder."""
-    folder = tmp_path_factory.mktemp("site")
-    result = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
-        cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+    """Pages of the site by name, and its folder, which is built once for all workers."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    folder, failed = shared / "site", shared / "site.failed"
+    with locked(shared / "site.lock"):
+        if not (folder.exists() or failed.exists()):
+            result = subprocess.run(
+                [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
+                cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True,
+                text=True, check=False,
+            )  # fmt: skip
+            if result.returncode:
+                failed.write_text(result.stderr, encoding="utf-8")
+    assert not failed.exists(), failed.read_text(encoding="utf-8")
     pages = {
         path.relative_to(folder).as_posix(): Page(path.read_text(encoding="utf-8"))
         for path in folder.rglob("*.html")

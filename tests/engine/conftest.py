@@ -13,11 +13,13 @@ from nnef_hw.run.streams import to_stream
 from nnef_hw.sim.pysim import run_streams
 
 
-@pytest.fixture
-def few_boards(monkeypatch):
+@pytest.fixture(scope="module")
+def few_boards():
     """Reports say what two boards would make of a network; those of test_build.py take them all."""
     boards = tuple(find_board(name) for name in ("icebreaker", "ulx3s_85f"))
-    monkeypatch.setattr("nnef_hw.engine.report.BOARDS", boards)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("nnef_hw.engine.report.BOARDS", boards)
+        yield
 
 
 @pytest.fixture

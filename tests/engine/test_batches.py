@@ -96,7 +96,7 @@ def test_a_plan_is_read_again(fix, rng):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
+def built(tmp_path_factory, few_boards):
     """Return a build that takes batches of 4, its samples, and its report."""
     folder, rng = tmp_path_factory.mktemp("batches"), np.random.default_rng(4)
     save(layers(rng, 96, 160, 96, 40), folder / "dense.nnef.tgz")
@@ -108,7 +108,6 @@ def built(tmp_path_factory):
     return options.out, folder / "samples.npz", build(options)
 
 
-@pytest.mark.usefixtures("few_boards")
 @pytest.mark.verilator
 def test_build(built):
     """Weights from flash, once per batch; a batch that is not full is filled up."""

@@ -47,7 +47,7 @@ def wide(rng):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
+def built(tmp_path_factory, few_boards):
     """Return a build whose program is in flash, its samples, and its report."""
     folder, rng = tmp_path_factory.mktemp("flash"), np.random.default_rng(3)
     save(wide(rng), folder / "wide.nnef.tgz")
@@ -59,7 +59,6 @@ def built(tmp_path_factory):
     return options.out, folder / "samples.npz", build(options)
 
 
-@pytest.mark.usefixtures("few_boards")
 @pytest.mark.verilator
 def test_build_with_flash(built):
     """Bit-exact and predicted to the cycle, stalls included; the image belongs to the manifest."""

@@ -53,7 +53,7 @@ def options_of(folder, name, graph, rng, **options):
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory):
+def base(tmp_path_factory, few_boards):
     folder, rng = tmp_path_factory.mktemp("base"), np.random.default_rng(1)
     options = options_of(
         folder, "base", network(rng), rng, board="icebreaker", arch="engine", bitstream=False
@@ -62,7 +62,6 @@ def base(tmp_path_factory):
     return options.out
 
 
-@pytest.mark.usefixtures("few_boards")
 @pytest.mark.verilator
 @pytest.mark.parametrize("seed", [2, pytest.param(3, marks=pytest.mark.nightly)])
 def test_other_weights(base, tmp_path, seed):
@@ -146,7 +145,6 @@ def test_options_that_make_no_sense(base, tmp_path, changes, message):
         build(replace(options, weights_of=base, board=None, clock_mhz=None, out=base))
 
 
-@pytest.mark.usefixtures("few_boards")
 @pytest.mark.verilator
 def test_weights_in_the_bitstream_are_refused(tmp_path):
     """As in a streaming design, and an engine that holds them in block RAM."""
