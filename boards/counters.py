@@ -42,9 +42,9 @@ class InferenceCounters(wiring.Component):
     output_taken, output_last : In(outputs)
         The same for a beat the accelerator gives.
     busy : Out(1)
-        A frame is inside the accelerator.
+        A frame is inside the accelerator, from the cycle after its first beat was accepted.
     left : Out(1)
-        A frame leaves it.
+        A frame has left it in the cycle before.
     counts : Out(COUNTER_LAYOUT)
         ``latency``: cycles from the first input beat to the last output beat of the latest frame
         that entered an empty accelerator. ``interval``: cycles between the last beats of the latest
@@ -57,7 +57,7 @@ class InferenceCounters(wiring.Component):
         Cycles from an event to the counters that include it.
     """
 
-    latency = 1
+    latency = 2
 
     def __init__(self, inputs=1, outputs=1, batch=1):
         self.inputs, self.outputs, self.batch = inputs, outputs, batch
@@ -78,9 +78,20 @@ class InferenceCounters(wiring.Component):
         timing = Signal()
         inside = Signal(self.frame_bits)
         since_last = Signal(CYCLE_BITS + 1)
-        enters = self._enters(m)
-        leaves = self._leaves(m)
-        m.d.comb += [self.busy.eq(inside != 0), self.left.eq(leaves)]
+        # All events a cycle late, which changes no difference: whether a stream is ready may be
+        # known late in a cycle, and what is enabled by it here is far from there.
+        input_taken = Signal(self.inputs)
+        input_last = Signal(self.inputs)
+        output_end = Signal(self.outputs)
+        m.d.sync += [
+            input_taken.eq(self.input_taken),
+            input_last.eq(self.input_last),
+            output_end.eq(self.output_taken & self.output_last),
+        ]
+        enters = self._enters(m, input_taken, input_last)
+        leaves = self._leaves(m, output_end)
+        is_inside = inside != 0
+        m.d.comb += [self.busy.eq(is_inside | input_taken.any()), self.left.eq(leaves)]
 
         with m.If(enters & ~leaves):
             m.d.sync += inside.eq(inside + 1)
@@ -91,7 +102,7 @@ class InferenceCounters(wiring.Component):
             m.d.sync += self.counts.latency.eq(self.counts.latency + 1)
         with m.If(leaves):
             m.d.sync += timing.eq(0)
-        with m.If(enters & ~self.busy):
+        with m.If(enters & ~is_inside):
             m.d.sync += [timing.eq(1), self.counts.latency.eq(0)]
 
         with m.If(~since_last[-1]):
@@ -108,13 +119,13 @@ class InferenceCounters(wiring.Component):
             m.d.sync += self.counts.frames.eq(self.counts.frames + 1)
         return m
 
-    def _enters(self, m):
+    def _enters(self, m, taken, last):
         """Whether a frame's first beat comes to the first input that gets any of it."""
         first = Signal(self.inputs, init=-1)
-        starts = self.input_taken & first
+        starts = taken & first
         for n in range(self.inputs):
-            with m.If(self.input_taken[n]):
-                m.d.sync += first[n].eq(self.input_last[n])
+            with m.If(taken[n]):
+                m.d.sync += first[n].eq(last[n])
         if self.inputs == 1:
             return starts
         behind = [Signal(self.frame_bits, name=f"behind{n}") for n in range(self.inputs)]
@@ -123,9 +134,8 @@ class InferenceCounters(wiring.Component):
             m.d.sync += frames.eq(frames + enters - start)
         return enters
 
-    def _leaves(self, m):
+    def _leaves(self, m, ends):
         """Whether a frame's last beat leaves by the last output that gives any of it."""
-        ends = self.output_taken & self.output_last
         if self.outputs == 1:
             return ends
         ahead = [Signal(self.frame_bits, name=f"ahead{n}") for n in range(self.outputs)]
@@ -148,7 +158,7 @@ class LayerCounters(wiring.Component):
     Members
     -------
     left : In(1)
-        A frame leaves the accelerator.
+        A frame left the accelerator in the cycle before.
     busy, waiting : In(layers)
         Each layer takes a word; one is there for it and is not taken.
     layer : In(range(layers + 1))
@@ -182,13 +192,12 @@ class LayerCounters(wiring.Component):
             (frames >= WARM_UP_FRAMES) & (frames != WARM_UP_FRAMES + COUNTED_FRAMES))
         with m.If(self.left & (frames != WARM_UP_FRAMES + COUNTED_FRAMES)):
             m.d.sync += frames.eq(frames + 1)
-        # the events come late in their cycle, and so a cycle later
-        events, counting_events = Signal(2 * self.layers), Signal()
-        m.d.sync += [
-            events.eq(Cat(self.busy, self.waiting)), counting_events.eq(counting)]
+        # the events come late in their cycle, and so a cycle later, as ``left`` does
+        events = Signal(2 * self.layers)
+        m.d.sync += events.eq(Cat(self.busy, self.waiting))
         counts = [Signal(LAYER_BITS, name=f"count{n}") for n in range(2 * self.layers)]
         for count, event in zip(counts, events, strict=True):
-            with m.If(event & counting_events):
+            with m.If(event & counting):
                 m.d.sync += count.eq(count + 1)
         with m.Switch(self.layer):
             for n in range(self.layers):

@@ -181,6 +181,6 @@ def test_frames_are_counted_by_their_first_and_last_tensor():
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()
-    assert busy == [1, 1, 1, 1, 1, 1, 0, 0]
-    assert frames == [0, 0, 0, 0, 0, 1, 2, 2]
+    assert busy == [1, 1, 1, 1, 1, 1, 1, 0]
+    assert frames == [0, 0, 0, 0, 0, 0, 1, 2]
     assert latency[-1] == 5
