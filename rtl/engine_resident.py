@@ -87,7 +87,7 @@ class EngineResident(wiring.Component):
         with m.Elif(first_taken):
             m.d.sync += waits.eq(0)
         with m.If(first_taken):
-            m.d.sync += [second.eq(word[BEAT_BITS:]), has_second.eq(1)]
+            m.d.sync += has_second.eq(1)
         with m.Elif(taken):
             m.d.sync += has_second.eq(0)
 
@@ -101,9 +101,15 @@ class EngineResident(wiring.Component):
         with m.If(self.fill_enable):
             m.d.sync += is_upper.eq(~is_upper)
             with m.If(is_upper):
-                m.d.sync += [held.eq(Cat(second, self.i.payload)), is_complete.eq(1)]
-            with m.Else():
-                m.d.sync += second.eq(self.i.payload)
+                m.d.sync += is_complete.eq(1)
+        # Whether a beat is taken is known late: it is kept in any case, until one has been.
+        with m.If(is_here):
+            with m.If(~has_second):
+                m.d.sync += second.eq(word[BEAT_BITS:])
+        with m.Elif(is_upper):
+            m.d.sync += held.eq(Cat(second, self.i.payload))
+        with m.Else():
+            m.d.sync += second.eq(self.i.payload)
         with m.If(reads | self.write_enable):
             m.d.sync += place.eq(place + 1)
         with m.If(self.link_enable):
