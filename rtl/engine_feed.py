@@ -251,11 +251,14 @@ class EngineFeed(wiring.Component):
         """
         held = Signal(range(self.part.slots + 1), name=f"{name}_held")
         came = Signal(name=f"{name}_came")
-        then, is_last = Signal.like(held, name=f"{name}_then"), Signal(init=1, name=f"{name}_last")
-        m.d.comb += [
-            then.eq(held + came - self.end), getattr(self, name).eq((held != 0) | came)
-        ]  # fmt: skip
-        m.d.sync += [held.eq(then), came.eq(comes), is_last.eq(then <= 1)]
+        here, is_last = Signal.like(held, name=f"{name}_here"), Signal(init=1, name=f"{name}_last")
+        m.d.comb += [here.eq(held + came), getattr(self, name).eq((held != 0) | came)]
+        # Whether an instruction ends is known late: nothing is compared with it.
+        m.d.sync += [
+            held.eq(here - self.end),
+            came.eq(comes),
+            is_last.eq(Mux(self.end, here <= 2, here <= 1)),
+        ]
         return is_last
 
     def _room(self, m, section, comes, most, freed):
