@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from bench_mobilenet import mobilenet_v2
 from bench_row import print_row
 from rich.console import Console
 from rich.table import Table
@@ -35,7 +35,6 @@ from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.streaming import find_board, schedule
 from nnef_hw.streaming.accelerator import Accelerator
 from nnef_hw.streaming.beats import simulate_beats
-from nnef_hw.testing import GraphBuilder
 
 ROOT = Path(__file__).resolve().parent.parent
 ZOO = Path(os.environ.get("NNEF_HW_ZOO", ROOT.parent / "shared" / "zoo"))
@@ -48,44 +47,12 @@ CASES = [
     ("mlperf_vww_mobilenetv1", "icebreaker"),
     ("mobilenetv2", "ulx3s_85f"),
 ]
-# Channels of MobileNetV2 at a quarter of its width: expansion, channels, blocks, first stride.
-BOTTLENECKS = [
-    (1, 4, 1, 1), (6, 8, 2, 2), (6, 8, 3, 2), (6, 16, 4, 2), (6, 24, 3, 1), (6, 40, 3, 2),
-    (6, 80, 1, 1),
-]  # fmt: skip
-
-
-def mobilenet_v2() -> tuple[Graph, Samples | None]:
-    """Return MobileNetV2 of random weights: 52 convolutions, 10 sums, a pool and a linear layer."""
-    rng = np.random.default_rng(1)
-    net = GraphBuilder("mobilenetv2")
-
-    def conv(x: str, inputs: int, outputs: int, size: int, stride: int = 1, groups: int = 1) -> str:
-        shape = (outputs, inputs // groups, size, size)
-        weights = rng.normal(size=shape) * (2 / np.prod(shape[1:])) ** 0.5
-        bias = rng.normal(size=(1, outputs)) / 4
-        return net.conv(x, weights, bias, padding=size // 2, stride=stride, groups=groups)
-
-    x, channels = net.op("relu", conv(net.input("image", [1, 3, 96, 96]), 3, 8, 3, 2)), 8
-    for expansion, outputs, blocks, first_stride in BOTTLENECKS:
-        for block in range(blocks):
-            stride, inner, before = first_stride if block == 0 else 1, channels * expansion, x
-            if expansion > 1:
-                x = net.op("relu", conv(x, channels, inner, 1))
-            x = net.op("relu", conv(x, inner, inner, 3, stride, inner))
-            x = conv(x, inner, outputs, 1)
-            if stride == 1 and channels == outputs:
-                x = net.op("add", before, x)
-            channels = outputs
-    x = net.pool("avg_pool", net.op("relu", conv(x, channels, 160, 1)), 3)
-    net.op("linear", net.reshape(x, [1, 160]), rng.normal(size=(10, 160)) / 12, 0.0)
-    return net.build(), Samples({"image": rng.uniform(-1, 1, (4, 3, 96, 96))}, None)
 
 
 def read(name: str) -> tuple[Graph, Samples | None]:
     """Return a network and its samples."""
     if name == "mobilenetv2":
-        return mobilenet_v2()
+        return mobilenet_v2(8, (4, 8, 8, 16, 24, 40, 80), 160, 10)
     graph = load(ZOO / name / "model.nnef.tgz")
     return graph, load_samples(ZOO / name / "samples.npz", graph)
 
