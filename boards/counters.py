@@ -80,18 +80,16 @@ class InferenceCounters(wiring.Component):
         since_last = Signal(CYCLE_BITS + 1)
         # All events a cycle late, which changes no difference: whether a stream is ready may be
         # known late in a cycle, and what is enabled by it here is far from there.
-        input_taken = Signal(self.inputs)
-        input_last = Signal(self.inputs)
-        output_end = Signal(self.outputs)
+        starts = Signal(self.inputs)
+        ends = Signal(self.outputs)
         m.d.sync += [
-            input_taken.eq(self.input_taken),
-            input_last.eq(self.input_last),
-            output_end.eq(self.output_taken & self.output_last),
+            starts.eq(self._first_beats(m)),
+            ends.eq(self.output_taken & self.output_last),
         ]
-        enters = self._enters(m, input_taken, input_last)
-        leaves = self._leaves(m, output_end)
+        enters = self._enters(m, starts)
+        leaves = self._leaves(m, ends)
         is_inside = inside != 0
-        m.d.comb += [self.busy.eq(is_inside | input_taken.any()), self.left.eq(leaves)]
+        m.d.comb += [self.busy.eq(is_inside | starts.any()), self.left.eq(leaves)]
 
         with m.If(enters & ~leaves):
             m.d.sync += inside.eq(inside + 1)
@@ -119,13 +117,16 @@ class InferenceCounters(wiring.Component):
             m.d.sync += self.counts.frames.eq(self.counts.frames + 1)
         return m
 
-    def _enters(self, m, taken, last):
-        """Whether a frame's first beat comes to the first input that gets any of it."""
+    def _first_beats(self, m):
+        """Which inputs take the first beat of a frame."""
         first = Signal(self.inputs, init=-1)
-        starts = taken & first
         for n in range(self.inputs):
-            with m.If(taken[n]):
-                m.d.sync += first[n].eq(last[n])
+            with m.If(self.input_taken[n]):
+                m.d.sync += first[n].eq(self.input_last[n])
+        return self.input_taken & first
+
+    def _enters(self, m, starts):
+        """Whether a frame's first beat comes to the first input that gets any of it."""
         if self.inputs == 1:
             return starts
         behind = [Signal(self.frame_bits, name=f"behind{n}") for n in range(self.inputs)]
