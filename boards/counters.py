@@ -42,7 +42,8 @@ class InferenceCounters(wiring.Component):
     output_taken, output_last : In(outputs)
         The same for a beat the accelerator gives.
     busy : Out(1)
-        A frame is inside the accelerator, from the cycle after its first beat was accepted.
+        A frame is inside the accelerator: from the cycle after its first beat was accepted to that
+        after its last one was given.
     left : Out(1)
         A frame has left it in the cycle before.
     counts : Out(COUNTER_LAYOUT)
@@ -105,13 +106,13 @@ class InferenceCounters(wiring.Component):
 
         with m.If(~since_last[-1]):
             m.d.sync += since_last.eq(since_last + 1)
-        ends = leaves
+        batch_ends = leaves
         if self.batch > 1:
             place = Signal(range(self.batch))
-            ends = leaves & (place == self.batch - 1)
+            batch_ends = leaves & (place == self.batch - 1)
             with m.If(leaves):
-                m.d.sync += place.eq(Mux(ends, 0, place + 1))
-        with m.If(ends):
+                m.d.sync += place.eq(Mux(batch_ends, 0, place + 1))
+        with m.If(batch_ends):
             m.d.sync += [since_last.eq(1), self.counts.interval.eq(since_last)]
         with m.If(leaves):
             m.d.sync += self.counts.frames.eq(self.counts.frames + 1)

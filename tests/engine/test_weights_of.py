@@ -145,6 +145,7 @@ def test_options_that_make_no_sense(base, tmp_path, changes, message):
         build(replace(options, weights_of=base, board=None, clock_mhz=None, out=base))
 
 
+@pytest.mark.usefixtures("few_boards")
 @pytest.mark.verilator
 def test_weights_in_the_bitstream_are_refused(tmp_path):
     """As in a streaming design, and an engine that holds them in block RAM."""
