@@ -177,7 +177,7 @@ class SharedEngine(wiring.Component):
                 self.tail_data.eq(feed.table_data),
                 self.tail_enable.eq(feed.table_enable & (feed.table_address >= before_tails)),
             ]
-        self._write(m, result, loader, codes)
+        self._write(m, sequencer, result, loader, codes)
         return m
 
     def _feed(self, m, sequencer):
@@ -230,7 +230,7 @@ class SharedEngine(wiring.Component):
             places[name], words[name] = memory.read_address, memory.read_data
         return places, words
 
-    def _write(self, m, result, loader, codes):
+    def _write(self, m, sequencer, result, loader, codes):
         """Collect codes to words, and write these, or what the loader brings."""
         part = self.part
         word = Signal(part.word_bits, reset_less=True)
@@ -240,7 +240,10 @@ class SharedEngine(wiring.Component):
         with m.If(result.valid & result.first):
             m.d.sync += address.eq(result.write)
         with m.If(result.valid | loader.step):
-            collected = Cat(word[CODE_BITS:], result.code)
+            collected = Cat(word, result.codes)[-part.word_bits :]
+            if part.gathers and part.results > 1:
+                single = Cat(word[CODE_BITS:], result.codes[0])
+                collected = Mux(sequencer.parameters.gathers, single, collected)
             m.d.sync += word.eq(Mux(loader.step, loader.following, collected))
         m.d.comb += loader.word.eq(word)
         write_enable, data = loader.enable | complete, word

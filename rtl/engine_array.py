@@ -1,4 +1,4 @@
-"""The shared engine's array: sums that stay where they are made, results that leave one by one."""
+"""The shared engine's array: sums that stay where they are made, results that leave in turn."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
@@ -9,14 +9,14 @@ from nnef_hw.rtl.engine_sequencer import word_layout
 from nnef_hw.rtl.multiplier import ProductPair
 from nnef_hw.rtl.primitives import restarted_sum
 
-__all__ = ["EngineArray", "result_layout"]
+__all__ = ["EngineArray", "result_layout", "sums_layout"]
 
 
 def result_layout(part: Engine, **fields):
-    """Payload of a result, with what is known of it.
+    """Payload of results that leave together, with what is known of them.
 
-    ``constant`` and ``write`` are the addresses of its bias and factor, and of the word that its
-    code goes to; ``first`` and ``last`` of that word's codes.
+    ``constant`` and ``write`` are the addresses of their biases and factors, and of the word that
+    their codes go to; ``first`` and ``last`` of that word's codes are among them.
     """
     return data.StructLayout({
         "valid": 1,
@@ -28,6 +28,11 @@ def result_layout(part: Engine, **fields):
     })
 
 
+def sums_layout(part: Engine):
+    """Payload of the sums that leave together."""
+    return result_layout(part, accs=data.ArrayLayout(signed(part.acc_bits), part.results))
+
+
 class EngineArray(wiring.Component):
     """Multiply words of codes by weights of every row, and add the products of a pass.
 
@@ -35,10 +40,10 @@ class EngineArray(wiring.Component):
     long, and every row has a sum of what comes from there. What is computed channel by channel has
     a sum for every lane instead, in the same registers: without the tree, and of the first row
     alone, or of ``part.slide_rows`` of them, between which the sums move. When a pass ends its sums
-    are kept apart, and leave one by one while the next pass is computed. With ``maximum`` these may
-    be the greatest codes of every lane instead, times 64; or the least ones, which ``inverts``
-    makes the greatest before and what they were behind. The codes of the first word of a pass, less
-    128, are the weights of the first row for a later one with ``times_kept``.
+    are kept apart, and leave, ``part.results`` per cycle, while the next pass is computed. With
+    ``maximum`` these may be the greatest codes of every lane instead, times 64; or the least ones,
+    which ``inverts`` makes the greatest before and what they were behind. The codes of the first
+    word of a pass, less 128, are the weights of the first row for a later one with ``times_kept``.
 
     Golden model: ``acc[r] = sum over words and lanes of code * weight``, modulo ``2**acc_bits``.
 
@@ -60,8 +65,8 @@ class EngineArray(wiring.Component):
         Unsigned codes, lane 0 lowest.
     weights : In(rows * lanes * 8)
         Signed weights, row 0 lowest.
-    result : Out(result_layout)
-        With its ``acc``; ``constant`` is a cycle ahead.
+    result : Out(sums_layout)
+        With their ``accs``; ``constant`` is a cycle ahead.
     """
 
     unproved = "no stream: a schedule of fixed delays, no handshake"
@@ -74,7 +79,7 @@ class EngineArray(wiring.Component):
             "takes_maximum": In(1),
             "codes": In(part.word_bits),
             "weights": In(part.multipliers * CODE_BITS),
-            "result": Out(result_layout(part, acc=signed(part.acc_bits))),
+            "result": Out(sums_layout(part)),
             **({"inverts": In(1)} if part.inverts else {}),
             **({"adds": In(1)} if part.residual_cycles > 1 else {}),
             **({"gathers": In(1)} if part.gathers else {}),
@@ -222,8 +227,8 @@ class EngineArray(wiring.Component):
         return kept
 
     def _drain(self, m, soon, keep, sums):
-        """Keep the sums of a pass, and give them one by one."""
-        part = self.part
+        """Keep the sums of a pass, and give so many of them per cycle."""
+        part, together = self.part, self.part.results
         kept = [Signal(signed(part.acc_bits), name=f"kept{n}") for n in range(part.rows)]
         leaves, moves = Const(1), Const(1)
         if part.residual_cycles > 1:
@@ -232,7 +237,7 @@ class EngineArray(wiring.Component):
             leaves, moves = tick == 0, ~self.adds | (tick == part.residual_cycles - 1)
         with m.If(keep | moves):
             for n, total in enumerate(kept):
-                following = kept[n + 1] if n + 1 < part.rows else total
+                following = kept[n + together] if n + together < part.rows else total
                 m.d.sync += total.eq(Mux(keep, sums[n], following))
 
         place, next_constant = self._place(m)
@@ -240,7 +245,9 @@ class EngineArray(wiring.Component):
         lane = Signal(range(part.lanes))
         constant = Signal(part.fields["constant"])
         write = Signal(part.fields["write"])
-        first_lane = Const(0)
+        first_lane, last_lane = Const(0), Const(part.lanes - together)
+        if part.gathers and together > 1:
+            last_lane = Mux(self.gathers, part.lanes - 1, last_lane)
         if part.gathers:
             first_lane = Signal.like(lane, name="first_lane")
             with m.If(keep & self.gathers):
@@ -259,9 +266,9 @@ class EngineArray(wiring.Component):
                 write.eq(place.write + filled if part.packs else place.write),
             ]
         with m.Elif((remaining != 0) & moves):
-            m.d.sync += [remaining.eq(remaining - 1), lane.eq(lane + 1)]
+            m.d.sync += [remaining.eq(remaining - 1), lane.eq(lane + together)]
             if part.rows > part.lanes:
-                with m.If(lane == part.lanes - 1):
+                with m.If(lane == part.lanes - together):
                     m.d.sync += write.eq(write + 1)
         with m.If(soon):
             m.d.sync += constant.eq(next_constant)
@@ -270,10 +277,10 @@ class EngineArray(wiring.Component):
         m.d.comb += [
             self.result.valid.eq((remaining != 0) & leaves),
             self.result.first.eq(lane == 0),
-            self.result.last.eq(lane == part.lanes - 1),
+            self.result.last.eq(lane == last_lane),
             self.result.constant.eq(constant),
             self.result.write.eq(write),
-            self.result.acc.eq(kept[0]),
+            *(self.result.accs[n].eq(kept[n]) for n in range(together)),
         ]
 
     def _place(self, m):
@@ -281,13 +288,16 @@ class EngineArray(wiring.Component):
 
         And the constant of the one whose sums are kept in the next cycle. The last words of two
         such passes are at least ``lanes`` cycles apart, so that registers which wait in between
-        hold it; where they may come in every cycle, it comes exactly when it is needed.
+        hold it; where they may come in every cycle, as where several results leave together, it
+        comes exactly when it is needed.
         """
         part, word = self.part, self.word
         layout = data.StructLayout({
             name: part.fields[name] for name in ("results", "constant", "write")
         })
         place = layout(Cat(word.results, word.constant, word.write))
+        if part.results > 1:
+            return self._place_in_time(m, layout, place)
         arrives = word.valid & word.keep
         waits = max(0, part.keep_stage(by_lane=False) - part.lanes - 1)
         if part.gathers:
@@ -303,3 +313,19 @@ class EngineArray(wiring.Component):
         if not part.gathers:
             return held, held.constant
         return held, Mux(self.by_lane, place.constant, held.constant)
+
+    def _place_in_time(self, m, layout, place):
+        """Return the same, of words that are as many cycles ago as their sums take."""
+        part = self.part
+        places = [place]
+        for n in range(2, part.keep_stage(by_lane=False) + 1):
+            later = Signal(layout, name=f"place{n}", reset_less=True)
+            m.d.sync += later.eq(places[-1])
+            places.append(later)
+        here, soon = (
+            layout(Mux(self.by_lane, *(
+                places[part.keep_stage(by_lane=way) - before].as_value() for way in (True, False)
+            )))
+            for before in (1, 2)
+        )
+        return here, soon.constant

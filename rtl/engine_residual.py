@@ -46,23 +46,40 @@ class EngineResidual(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         part, parameters = self.part, self.parameters
-        lane = Signal(range(part.lanes))
+        # Of the codes of a word, those that leave together.
+        group = Signal(range(part.lanes // part.results), name="lane")
         first = self.i.valid & self.i.first
         with m.If(first):
-            m.d.sync += lane.eq(0)
+            m.d.sync += group.eq(0)
         with m.Else():
-            m.d.sync += lane.eq(lane + 1)
+            m.d.sync += group.eq(group + 1)
         m.d.comb += [
             self.enable.eq(first & parameters.adds),
             self.address.eq(self.i.write + parameters.other),
         ]
-        own = delayed(m, self.i.code, 2, name="own")
+        others = self.word.word_select(group, CODE_BITS * part.results)
+        for n in range(part.results):
+            other = others.word_select(n, CODE_BITS)
+            m.d.comb += self.o.codes[n].eq(self._sum(m, platform, n, self.i.codes[n], other))
+        m.d.comb += self.o.write.eq(
+            delayed_in_memory(m, self.i.write, part.residual_delay, part.residual_memory)
+        )
+        for name in ("valid", "first", "last"):
+            flag = delayed(m, self.i[name], part.residual_delay, name=name)
+            m.d.comb += self.o[name].eq(flag)
+        return m
+
+    def _sum(self, m, platform, place, code, word_code):
+        """Return the sum of a code and that of the other tensor, which is found a cycle later."""
+        part, parameters = self.part, self.parameters
+        suffix = f"_{place}" if place else ""
+        own = delayed(m, code, 2, name="own")
         other = Signal(CODE_BITS, reset_less=True)
-        m.d.sync += other.eq(self.word.word_select(lane, CODE_BITS))
+        m.d.sync += other.eq(word_code)
         products = []
         for name, code in (("own", own), ("other", other)):
             product = lut_product(
-                m, platform, code, parameters[f"{name}_factor"], name=f"{name}_product"
+                m, platform, code, parameters[f"{name}_factor"], name=f"{name}_product{suffix}"
             )
             products.append(delayed(m, product, 1, name=f"{name}_product"))
         total_bits = max(len(products[0]) + 1, len(parameters.offset)) + 1
@@ -71,14 +88,7 @@ class EngineResidual(wiring.Component):
         m.d.sync += total.eq(products[0] + products[1] + parameters.offset)
         total_code = limited(total >> part.residual_shift, parameters.sum_low, parameters.sum_high)
         m.d.sync += code.eq(Mux(parameters.adds, total_code, delayed(m, own, 2, name="alone")))
-        m.d.comb += self.o.code.eq(code)
-        m.d.comb += self.o.write.eq(
-            delayed_in_memory(m, self.i.write, part.residual_delay, part.residual_memory)
-        )
-        for name in ("valid", "first", "last"):
-            flag = delayed(m, self.i[name], part.residual_delay, name=name)
-            m.d.comb += self.o[name].eq(flag)
-        return m
+        return code
 
 
 class EngineSerialResidual(wiring.Component):
@@ -131,7 +141,7 @@ class EngineSerialResidual(wiring.Component):
         own = Signal(CODE_BITS, reset_less=True)
         wants, fetched = Signal(), Signal()
         with m.If(self.i.valid):
-            m.d.sync += own.eq(self.i.code)
+            m.d.sync += own.eq(self.i.codes[0])
             with m.If(self.i.first):
                 m.d.sync += [
                     write.eq(self.i.write),
@@ -167,7 +177,7 @@ class EngineSerialResidual(wiring.Component):
         with m.If(parameters.adds):
             m.d.comb += [
                 self.o.valid.eq(since[-1]), self.o.first.eq(flags[0]), self.o.last.eq(flags[1]),
-                self.o.code.eq(code), self.o.write.eq(write),
+                self.o.codes[0].eq(code), self.o.write.eq(write),
             ]  # fmt: skip
         return m
 

@@ -1,11 +1,11 @@
 """Behind the shared engine's array: sums become codes, and functions are applied to these."""
 
 from amaranth import *
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.parts.engine import BEAT_BITS, CODE_BITS, Engine
-from nnef_hw.rtl.engine_array import result_layout
+from nnef_hw.rtl.engine_array import result_layout, sums_layout
 from nnef_hw.rtl.engine_sequencer import parameter_layout
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.primitives import chained_multiply_add
@@ -16,8 +16,8 @@ __all__ = [
 
 
 def code_layout(part: Engine):
-    """Payload of a code: where its word goes, and whether it is that word's first or last."""
-    return result_layout(part, code=CODE_BITS)
+    """Payload of codes: where their word goes, and whether they are that word's first or last."""
+    return result_layout(part, codes=data.ArrayLayout(CODE_BITS, part.results))
 
 
 def delayed(m, value, cycles, *, name):
@@ -50,7 +50,9 @@ def limited(value, low, high):
 
 
 class EngineRequantizer(wiring.Component):
-    """Add a bias, multiply by a factor, shift, round, clip: a result per cycle, never waiting.
+    """Add a bias, multiply by a factor, shift, round, clip; never waiting.
+
+    It takes ``part.results`` results per cycle.
 
     Golden model: :meth:`nnef_hw.numerics.Requant.apply` of ``acc + bias``, of unsigned codes. The
     shift is the same for all layers: factors of those that have a smaller one are scaled up. Where
@@ -59,7 +61,7 @@ class EngineRequantizer(wiring.Component):
 
     Members
     -------
-    i : In(result_layout)
+    i : In(sums_layout)
         Its ``constant`` is a cycle ahead.
     o : Out(code_layout)
         ``part.requantizer_delay`` cycles later.
@@ -69,8 +71,8 @@ class EngineRequantizer(wiring.Component):
         The first code of a word comes in the next cycle.
     constant_address : Out
     constant : In
-        A word per result of a pixel, a cycle later: bias in the low bits, modulo ``2**acc_bits``,
-        factor, and how much farther than others the result is shifted.
+        A word for the results of a cycle, one cycle later. Of each, the first one lowest: bias,
+        modulo ``2**acc_bits``, factor, and how much farther than others the result is shifted.
     """
 
     unproved = "no stream: a schedule of fixed delays, no handshake"
@@ -78,23 +80,41 @@ class EngineRequantizer(wiring.Component):
     def __init__(self, part: Engine):
         self.part = part
         super().__init__({
-            "i": In(result_layout(part, acc=signed(part.acc_bits))),
+            "i": In(sums_layout(part)),
             "o": Out(code_layout(part)),
             "parameters": In(parameter_layout(part)),
             "soon": Out(1),
             "constant_address": Out(part.fields["constant"]),
-            "constant": In(part.constant_bits),
+            "constant": In(part.results * part.constant_bits),
         })
 
     def elaborate(self, platform):
         m = Module()
         part = self.part
         m.d.comb += self.constant_address.eq(self.i.constant)
-        bias = self.constant[: part.acc_bits].as_signed()
-        factor = self.constant[part.acc_bits :][: part.factor_bits]
-        shift = self.constant[part.acc_bits + part.factor_bits :]
+        for n in range(part.results):
+            constant = self.constant.word_select(n, part.constant_bits)
+            m.d.comb += self.o.codes[n].eq(self._code(m, platform, n, self.i.accs[n], constant))
+        m.d.comb += self.o.write.eq(
+            delayed_in_memory(m, self.i.write, part.requantizer_delay, part.delay_memory)
+        )
+        before = {}
+        for name in ("valid", "first", "last"):
+            before[name] = delayed(m, self.i[name], part.requantizer_delay - 1, name=name)
+            m.d.comb += self.o[name].eq(delayed(m, before[name], 1, name=f"{name}_o"))
+        m.d.comb += self.soon.eq(before["valid"] & before["first"])
+        return m
 
-        biased = (self.i.acc + bias)[: part.acc_bits].as_signed()
+    def _code(self, m, platform, place, acc, constant):
+        """Return the code of one of the results."""
+        part = self.part
+        # What belongs to the first one has the plain names.
+        own = f"_{place}" if place else ""
+        bias = constant[: part.acc_bits].as_signed()
+        factor = constant[part.acc_bits :][: part.factor_bits]
+        shift = constant[part.acc_bits + part.factor_bits :]
+
+        biased = (acc + bias)[: part.acc_bits].as_signed()
         operand = Signal(signed(part.acc_bits + part.extra_bits), reset_less=True)
         factor_bits = part.stages * part.digit_bits
         digits = Signal(factor_bits + part.more_shift_bits, reset_less=True)
@@ -110,9 +130,9 @@ class EngineRequantizer(wiring.Component):
                 digits[: part.digit_bits],
                 operand,
                 width=len(operand) + part.digit_bits,
-                name=f"partial{n}",
+                name=f"partial{n}{own}",
             )
-            product = Signal(signed(len(operand)), name=f"product{n}", reset_less=True)
+            product = Signal(signed(len(operand)), name=f"product{n}{own}", reset_less=True)
             m.d.sync += product.eq(partial >> part.digit_bits)
             if n + 1 < part.stages:
                 operand = delayed(m, operand, 1, name=f"operand{n}_")
@@ -131,16 +151,7 @@ class EngineRequantizer(wiring.Component):
             rounded.eq((halves + Cat(1, zero_point, 0).as_signed()) >> 1),
             code.eq(limited(rounded, self.parameters.low, self.parameters.high)),
         ]
-        m.d.comb += self.o.code.eq(code)
-        m.d.comb += self.o.write.eq(
-            delayed_in_memory(m, self.i.write, part.requantizer_delay, part.delay_memory)
-        )
-        before = {}
-        for name in ("valid", "first", "last"):
-            before[name] = delayed(m, self.i[name], part.requantizer_delay - 1, name=name)
-            m.d.comb += self.o[name].eq(delayed(m, before[name], 1, name=f"{name}_o"))
-        m.d.comb += self.soon.eq(before["valid"] & before["first"])
-        return m
+        return code
 
     def _rounded_first(self, m, halves, shift):
         """Return results in halves that are rounded and shifted farther, two cycles later.
@@ -176,7 +187,7 @@ class EngineTables(wiring.Component):
     Members
     -------
     i, o : In(code_layout), Out(code_layout)
-        ``part.table_delay`` cycles apart.
+        ``part.table_delay`` cycles apart; every code of a cycle has a memory of its own.
     parameters : In(parameter_layout)
         ``looks_up`` tells whether a function is applied, ``table`` which.
     write_address, write_data, write_enable : In
@@ -203,12 +214,20 @@ class EngineTables(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        for n in range(self.part.results):
+            m.d.comb += self.o.codes[n].eq(self._look_up(m, n, self.i.codes[n]))
+        for name in ("valid", "first", "last", "write"):
+            flag = delayed(m, self.i[name], self.part.table_delay, name=name)
+            m.d.comb += self.o[name].eq(flag)
+        return m
+
+    def _look_up(self, m, n, code):
+        """Return the function of a code, or that code, a cycle later."""
         streamed = self.part.streamed
-        m.submodules.tables = tables = TiledMemory(
-            self.part.table_memory, words=self.entries, writable=streamed
-        )
-        code = delayed(m, self.i.code, 1, name="code")
-        place, found = Cat(self.i.code, self.parameters.table), tables.read_data
+        tables = TiledMemory(self.part.table_memory, words=self.entries, writable=streamed)
+        m.submodules[f"tables{n}" if n else "tables"] = tables
+        place, found = Cat(code, self.parameters.table), tables.read_data
+        code = delayed(m, code, 1, name="code")
         if streamed:
             place, found = place[1:], found.word_select(code[0], CODE_BITS)
             m.d.comb += [
@@ -218,9 +237,5 @@ class EngineTables(wiring.Component):
         m.d.comb += [
             tables.read_enable.eq(1),
             tables.read_address.eq(place),
-            self.o.code.eq(Mux(self.parameters.looks_up, found, code)),
         ]
-        for name in ("valid", "first", "last", "write"):
-            flag = delayed(m, self.i[name], self.part.table_delay, name=name)
-            m.d.comb += self.o[name].eq(flag)
-        return m
+        return Mux(self.parameters.looks_up, found, code)

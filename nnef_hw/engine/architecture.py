@@ -77,7 +77,8 @@ class SharedArray(Architecture[EnginePlan]):
         device = find_device(value["device"])
         memory = value.get("memory")
         design = Design(
-            lower(graph, device), Shape(value["rows"], value["lanes"], value["sliding"]), device,
+            lower(graph, device),
+            Shape(value["rows"], value["lanes"], value["sliding"], value.get("results", 1)), device,
             0 if memory is None else memory["ring"],
             None if memory is None else find_store(memory),
             resident=() if memory is None else tuple(memory.get("resident", ())),

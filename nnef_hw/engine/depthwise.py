@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.engine.layer import Places, Shape
-from nnef_hw.engine.nest import Nest, Pass, issue_cycles
+from nnef_hw.engine.nest import Nest, Pass, grouped, issue_cycles
 from nnef_hw.engine.windows import WindowLayer
 from nnef_hw.numerics import IntArray, accumulator_range
 from nnef_hw.parts.engine import PASS_LEVEL
@@ -122,12 +122,15 @@ class DepthwiseLayer(WindowLayer):
     def _slide(self, shape: Shape) -> _Slide | None:
         """Return the fastest way, if one is faster than none."""
 
-        def cycles(slide: _Slide) -> int:
-            return issue_cycles(*self._sliding_passes(slide, shape))
+        def cycles(passes: list[Pass], repeats: int) -> int:
+            return issue_cycles(grouped(passes, shape.results), repeats)
 
-        best = min(self._slides(shape), key=cycles, default=None)
-        plain = issue_cycles(*super().passes(shape))
-        return best if best is not None and cycles(best) < plain else None
+        def sliding(slide: _Slide) -> int:
+            return cycles(*self._sliding_passes(slide, shape))
+
+        best = min(self._slides(shape), key=sliding, default=None)
+        plain = cycles(*super().passes(shape))
+        return best if best is not None and sliding(best) < plain else None
 
     def sliding_rows(self, shape: Shape) -> int:
         slide = self._slide(shape)

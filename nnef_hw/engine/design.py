@@ -216,7 +216,10 @@ class Design(Program):
 
     @cached_property
     def constants(self) -> list[int]:
-        """Contents of the constant memory: a bias in the low bits, a factor above, its shift."""
+        """Contents of the constant memory: a bias in the low bits, a factor above, its shift.
+
+        Those of results that leave together are a word, the first one lowest.
+        """
         engine = self.engine
         bits, found = engine.acc_bits, []
         for layer in self.layers:
@@ -227,7 +230,10 @@ class Design(Program):
             for bias, factor, shift in zip(layer.bias(self.shape), factors, shifts, strict=True):
                 above = factor | (shift - engine.least_shift) << engine.factor_bits
                 found.append(above << bits | int(bias) & ((1 << bits) - 1))
-        return found
+        groups = (found[n : n + engine.results] for n in range(0, len(found), engine.results))
+        return [
+            sum(one << n * engine.constant_bits for n, one in enumerate(group)) for group in groups
+        ]
 
     @cached_property
     def entries(self) -> list[int]:

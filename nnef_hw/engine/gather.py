@@ -255,7 +255,8 @@ class GatherLayer(Layer):
             if most is not None:
                 nest = replace(nest, starts={**nest.starts, "weight": 0, "constant": 0})
             codes = piece.codes(shape.lanes)
-            found.append(Part(nest, [Pass(1, 1)], codes, range(1), range(1)))
+            constants = range(len(self.bias(shape)))
+            found.append(Part(nest, [Pass(1, 1)], codes, range(1), constants))
         return found
 
     def part_level(self, shape: Shape) -> int:
@@ -268,8 +269,7 @@ class GatherLayer(Layer):
         return words
 
     def bias(self, shape: Shape) -> IntArray:
-        del shape
-        return np.zeros(1, np.int64)
+        return np.zeros(shape.results, np.int64)
 
     def fields(self, shape: Shape) -> dict[str, int]:
         packs = int(any(self.packs(shape)))

@@ -47,11 +47,14 @@ class Shape(NamedTuple):
         Output channels, and codes of a word.
     sliding
         Most rows between which sums move.
+    results
+        Results that leave per cycle.
     """
 
     rows: int
     lanes: int
     sliding: int = MOST_SLIDING
+    results: int = 1
 
     @property
     def multipliers(self) -> tuple[int, int]:
@@ -291,7 +294,8 @@ class Layer(ABC):
     def bias(self, shape: Shape) -> IntArray:
         """Return the bias of every result of a pixel, absent channels included.
 
-        Where all channels have the same one, and the same factor, those of a word.
+        Where all channels have the same one, and the same factor, those of a word. They are a
+        multiple of ``shape.results``.
         """
 
     @abstractmethod

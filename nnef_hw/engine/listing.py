@@ -39,7 +39,7 @@ def list_program(design: Design) -> Iterator[dict[str, Any]]:
             "operation": "" if layer is None else _operation(layer),
             "loops": "", "words": None, "read": instruction.fields.get("read"),
             "write": instruction.fields.get("write"), "weights": len(instruction.weights),
-            "constants": len(instruction.constants),
+            "constants": len(instruction.constants) * design.shape.results,
             "beats": design.packet_words(instruction) if design.ring_words else None,
             "from": _origin(design, n),
         }  # fmt: skip

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from nnef_hw.parts.engine import LEVELS, QUANTITIES
 
-__all__ = ["Nest", "Part", "Pass", "issue_cycles", "paced"]
+__all__ = ["Nest", "Part", "Pass", "grouped", "issue_cycles", "paced"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,16 @@ class Nest:
         strides = {name: (*found, own.get(name, 0)) for name, found in self.strides.items()}
         return replace(self, counts=(*self.counts, frames), strides=strides)
 
+    def grouped(self, results: int) -> Nest:
+        """Return the loops with constants that are counted in groups of so many."""
+        own = (*self.strides["constant"], self.starts["constant"])
+        assert not any(number % results for number in own), own
+        *strides, start = (number // results for number in own)
+        return replace(
+            self, strides={**self.strides, "constant": tuple(strides)},
+            starts={**self.starts, "constant": start},
+        )  # fmt: skip
+
     def extremes(self, name: str) -> tuple[int, int]:
         """Return the least and the greatest value of a quantity."""
         reaches = [
@@ -85,6 +95,11 @@ class Pass(NamedTuple):
 
     words: int
     results: int
+
+
+def grouped(passes: Sequence[Pass], results: int) -> list[Pass]:
+    """Return passes of which so many results leave together: those are counted as one."""
+    return [Pass(words, -(-count // results)) for words, count in passes]
 
 
 @dataclass(frozen=True)
@@ -111,6 +126,16 @@ class Part:
         """Return the same for several frames, see :meth:`Nest.batched`."""
         nest = self.nest.batched(frames, read, write)
         return replace(self, nest=nest, repeats=frames * self.repeats)
+
+    def grouped(self, results: int) -> Part:
+        """Return the same with results that leave together, and their constants, as one each."""
+        if results == 1:
+            return self
+        constants = range(self.constants.start // results, self.constants.stop // results)
+        return replace(
+            self, nest=self.nest.grouped(results), passes=grouped(self.passes, results),
+            constants=constants,
+        )  # fmt: skip
 
     @property
     def cycles(self) -> int:

@@ -135,7 +135,8 @@ class Placement:
     def banks(self) -> Mapping[str, int] | None:
         """First word of every tensor in two banks of single-port RAM; None if that cannot be."""
         depth, width = SPRAM_SHAPE
-        if 2 * self.shape.lanes * CODE_BITS // width > self.device.spram:
+        has_ports = self.shape.results == 1
+        if not has_ports or 2 * self.shape.lanes * CODE_BITS // width > self.device.spram:
             return None
         apart = [(name, layer.tensor) for layer in self.layers for name in layer.read_tensors]
         return allocate_banks(self.stays, apart, depth)

@@ -285,6 +285,7 @@ class EnginePlan:
             "rows": design.shape.rows,
             "lanes": design.shape.lanes,
             "sliding": design.shape.sliding,
+            **({"results": design.shape.results} if design.shape.results > 1 else {}),
             "interval": self.interval,
             "latency": self.latency,
             "link": self.link.to_json(),

@@ -130,14 +130,17 @@ class Program(Placement):
 
     @property
     def residual_cycles(self) -> int:
-        """Cycles per sum of two codes: as many as no pass waits for, since few cells do then."""
+        """Cycles per sum of two codes: as many as no pass waits for, since few cells do then.
+
+        One where several results leave together.
+        """
         passes = [
             (words, results)
             for layer in self.layers
             if layer.residual
             for words, results in layer.passes(self.shape)[0]
         ]
-        if not passes:
+        if not passes or self.shape.results > 1:
             return 1
         fast = (x for x in RESIDUAL_CYCLES if all(words >= x * n for words, n in passes))
         return next(fast, 1)
@@ -147,12 +150,16 @@ class Program(Placement):
         """What each layer is divided into: with a ring, so that two parts have room in it."""
         found = []
         weight = constant = 0
-        most = Most(self.ring_words // 2, RING_CONSTANTS // 4) if self.ring_words else None
+        together = self.shape.results
+        most = None
+        if self.ring_words:
+            most = Most(self.ring_words // 2, together * RING_CONSTANTS // 4)
         for layer in self.layers:
             read, *others = (self.places[name] for name in layer.read_tensors)
             write = self.places[layer.tensor]
             places = Places(read, weight, constant, write, tuple(others))
-            found.append(parts := self._batched(layer, layer.parts(self.shape, places, most)))
+            parts = layer.parts(self.shape, places, most)
+            found.append([part.grouped(together) for part in self._batched(layer, parts)])
             longest = max(len(part.weights) for part in parts)
             if most is not None and longest > self.ring_words:
                 raise TargetError(

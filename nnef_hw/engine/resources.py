@@ -51,12 +51,13 @@ def _luts(engine: Engine, device: Device) -> float:
     luts = float(engine.rows * _tree_bits(engine.lanes))
     luts += engine.lanes * (2 * CODE_BITS + engine.tree_levels) + 2.0 * slots * acc
     luts += 2.0 * (engine.slide_rows - 1) * engine.lanes * acc
-    luts += (engine.digit_bits + 1.0) * engine.stages * acc + 1.5 * engine.factor_bits
-    luts += engine.stages * engine.factor_bits / 2
+    of_result = (engine.digit_bits + 1.0) * engine.stages * acc + 1.5 * engine.factor_bits
+    of_result += engine.stages * engine.factor_bits / 2
     if engine.residual_cycles > 1:
         luts += _SERIAL_LUTS + 4.0 * engine.residual_bits + engine.word_bits
     elif engine.residual_bits:
-        luts += _RESIDUAL_LUTS * CODE_BITS * engine.residual_bits
+        of_result += _RESIDUAL_LUTS * CODE_BITS * engine.residual_bits
+    luts += of_result * engine.results
     if engine.maximum:
         luts += 5.0 * engine.word_bits
     if engine.inverts:
@@ -82,7 +83,7 @@ def _tree_bits(lanes: int) -> int:
 
 def _flip_flops(engine: Engine) -> float:
     sums = (engine.slide_rows * engine.lanes + 2 * engine.rows) * engine.acc_bits
-    pipeline = engine.stages * (2 * engine.acc_bits + engine.factor_bits / 2)
+    pipeline = engine.results * engine.stages * (2 * engine.acc_bits + engine.factor_bits / 2)
     address = 2 * engine.fields["write"] + 3
     delays = 3 * (engine.requantizer_delay + engine.residual_delay)
     return sums + pipeline + address + delays + 2 * sum(engine.fields.values())

@@ -44,13 +44,13 @@ def size_engine(program: Program) -> Engine:
     factors = [factor for layer in layers for factor in program.factors(layer)]
     fields, residual_bits = _fields(program, program.ring_words or weight_words, constant_words)
     same = {name: (fields.pop(name), value) for name, value in _same(program).items()}
-    products = program.shape.rows * program.shape.lanes
+    products, together = program.shape.rows * program.shape.lanes, program.shape.results
     acc_bits, factor_bits = _acc_bits(program), max(factors).bit_length()
     digit_bits = min(_DIGITS, factor_bits)
     least_shift, more_shift_bits = _own_shifts(program)
     if program.ring_words:
-        spare = -(acc_bits + factor_bits + more_shift_bits) % BEAT_BITS
-        factor_bits += min(spare, -factor_bits % digit_bits)
+        spare = -together * (acc_bits + factor_bits + more_shift_bits) % BEAT_BITS
+        factor_bits += min(spare // together, -factor_bits % digit_bits)
     return Engine(
         rows=program.shape.rows, lanes=program.shape.lanes,
         slide_rows=program.slide_rows,
@@ -66,7 +66,7 @@ def size_engine(program: Program) -> Engine:
         ring_words=program.ring_words, tables=len(program.tables),
         tail_beats=len(program.tail_beats) if program.ring_words else 0,
         single_port=program.banks is not None, residents=program.has_residents,
-        same_fields=same, batches=program.batch > 1,
+        same_fields=same, batches=program.batch > 1, results=together,
     )  # fmt: skip
 
 
@@ -118,7 +118,7 @@ def _fields(program: Program, weight_words: int, constant_words: int) -> tuple[d
         offset_bits = max(offset_bits, CODE_BITS + residual_bits + 1)
     signed = dict(zip(SIGNED_FIELDS, (residual_bits, residual_bits, offset_bits), strict=True))
     steps = {f"{name}_step": width for name, width in own.items()}
-    rows = program.shape.rows
+    rows = program.shape.rows // program.shape.results
     fields = {
         "count": widths["count"], **steps, "kind": 2, **own,
         **dict.fromkeys(("slides", "by_lane", "maximum", "adds"), 1),

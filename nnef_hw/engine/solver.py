@@ -23,6 +23,10 @@ SIZES = tuple(Shape(rows, lanes) for lanes in (4, 8, 16) for rows in (4, 8, 16) 
 """Arrays that are tried."""
 RINGS = (1024, 512, 256, 128)
 """Words of weights that may come ahead, where they come from a memory."""
+RESULTS = (1, 2, 4, 8, 16)
+"""Results that may leave per cycle, at most the lanes, one by one where single-port RAM is used."""
+LEAST_GAIN = 0.97
+"""How many times as many cycles twice as many results may take, at most: they take LUTs."""
 _NAMES = {"lut": "LUTs", "dsp": "DSP blocks", "bram": "block RAMs", "spram": "single-port RAMs"}
 MOST_CROWDED = 1.1
 """How many times as many cycles are given for room in the device, at most."""
@@ -55,7 +59,7 @@ def schedule_engine(
     if not fitting:
         raise _misfit(plans, target)
     fitting = _comfortable(fitting, target.device)
-    best = min(fitting, key=lambda plan: (plan.interval, plan.multipliers))
+    best = min(fitting, key=lambda plan: (plan.interval, plan.multipliers, _together(plan)))
     if target_fps is None:
         return best
     wanted = int(best.clock_mhz * 1e6 / target_fps)
@@ -68,7 +72,12 @@ def schedule_engine(
             "cycles each",
             remedy=f"ask for less; {rate:.0f} is the most it could be",
         )
-    return min(enough, key=lambda plan: (plan.multipliers, plan.interval))
+    return min(enough, key=lambda plan: (plan.multipliers, _together(plan), plan.interval))
+
+
+def _together(plan: EnginePlan) -> int:
+    """Return how many results leave per cycle."""
+    return plan.design.shape.results
 
 
 def _comfortable(fitting: list[EnginePlan], device: Device) -> list[EnginePlan]:
@@ -86,17 +95,39 @@ def _comfortable(fitting: list[EnginePlan], device: Device) -> list[EnginePlan]:
 def _plans(
     network: Network, target: Target, clock_mhz: float | None, batch: int = 1
 ) -> Iterator[EnginePlan]:
-    """Yield engines of every size; where LUTs are short, with fewer rows that slide, too."""
-    most = target.device.lut * target.device.lut_share
+    """Yield engines of every size, with as many results per cycle as save cycles."""
+    device = target.device
     for size in SIZES:
-        shape: Shape | None = size if network.fits(size.lanes) else None
-        while shape is not None:
-            design = Design(network, shape, target.device, batch=batch)
-            plans = list(_fed(design, target, clock_mhz))
+        if not network.fits(size.lanes):
+            continue
+        least: int | None = None
+        for results in RESULTS if not device.spram else RESULTS[:1]:
+            if results > size.lanes:
+                break
+            shape = size._replace(results=results)
+            plans = list(_with_shape(network, shape, target, clock_mhz, batch))
+            fitting = [plan.interval for plan in plans if not list(_short(plan.resources, device))]
+            if least is not None and (not fitting or min(fitting) > LEAST_GAIN * least):
+                break
             yield from plans
-            rows = design.slide_rows
-            is_crowded = any(plan.resources.lut > most for plan in plans)
-            shape = shape._replace(sliding=rows - 1) if rows > 1 and is_crowded else None
+            if not fitting:
+                break
+            least = min(fitting)
+
+
+def _with_shape(
+    network: Network, size: Shape, target: Target, clock_mhz: float | None, batch: int
+) -> Iterator[EnginePlan]:
+    """Yield engines of a size; where LUTs are short, with fewer rows that slide, too."""
+    most = target.device.lut * target.device.lut_share
+    shape: Shape | None = size
+    while shape is not None:
+        design = Design(network, shape, target.device, batch=batch)
+        plans = list(_fed(design, target, clock_mhz))
+        yield from plans
+        rows = design.slide_rows
+        is_crowded = any(plan.resources.lut > most for plan in plans)
+        shape = shape._replace(sliding=rows - 1) if rows > 1 and is_crowded else None
 
 
 def _fed(design: Design, target: Target, clock_mhz: float | None) -> Iterator[EnginePlan]:

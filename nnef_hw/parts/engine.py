@@ -86,6 +86,9 @@ class Engine:
     ----------
     rows, lanes
         Output channels, and codes of a word; powers of two, and rows a multiple of lanes.
+    results
+        Results that leave per cycle: a power of two, at most ``lanes``; what goes with them, as
+        constants and the counts of a pass, is in groups of so many.
     slide_rows
         Rows between which sums may move, at most ``rows``; 1 if no layer needs it.
     in_dsp
@@ -161,6 +164,7 @@ class Engine:
     more_shift_bits: int = 0
     residents: bool = False
     batches: bool = False
+    results: int = 1
     same_fields: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -170,6 +174,12 @@ class Engine:
                 raise ValueError(f"Engine {name} must be a power of two, at least 4, not {value}")
         if self.rows % self.lanes:
             raise ValueError(f"Engine rows must be a multiple of the lanes, not {self.rows}")
+        if self.results < 1 or self.results & (self.results - 1) or self.lanes % self.results:
+            raise ValueError(
+                f"Engine results must be a power of two, at most the lanes, not {self.results}"
+            )
+        if self.results > 1 and (self.single_port or self.residual_cycles > 1):
+            raise ValueError("Engine results leave one by one to single-port RAM, and bit by bit")
         if self.ring_words & (self.ring_words - 1):
             raise ValueError(f"Engine ring_words must be a power of two, not {self.ring_words}")
         if self.residents and not (self.streamed and self.single_port):
@@ -334,7 +344,7 @@ class Engine:
             Whether the layer's codes are added to others.
         """
         slowly = self.residual_cycles > 1
-        results = (self.rows - 1) * self.pace(adds=adds) + 1
+        results = (self.rows // self.results - 1) * self.pace(adds=adds) + 1
         behind = self.requantizer_delay + self.table_delay
         behind += self.residual_delay if adds or not slowly else 0
         # a write to single-port RAM may wait for a cycle
@@ -409,9 +419,9 @@ class Engine:
         """Cycles by which these rows are read before the last codes are written.
 
         What the requantizer and all before it need is in a single row; it comes when they are
-        through.
+        through. Codes that are collected to words in two ways are behind it.
         """
-        behind = self.residual_bits or self.tables
+        behind = self.residual_bits or self.tables or (self.gathers and self.results > 1)
         return int(not behind and self.instruction_rows - self.late_row == 1)
 
     @property
@@ -455,7 +465,7 @@ class Engine:
         """
         ended = 1
         for pace in {1, self.residual_cycles}:
-            needed = self.keep_stage(by_lane=False) + self.rows * pace + 1
+            needed = self.keep_stage(by_lane=False) + self.rows // self.results * pace + 1
             # A pass that is added bit by bit has at least so many words.
             words = self.lanes * pace if pace > 1 else 2
             if self.setup + 1 + words < needed:
@@ -474,8 +484,8 @@ class Engine:
 
     @cached_property
     def constant_memories(self) -> tuple[Tiling, ...]:
-        """Memory of biases, factors and shifts, in the same way."""
-        return self._filled(self.constant_words, self.constant_bits)
+        """Memory of biases, factors and shifts, those of a cycle's results together."""
+        return self._filled(self.constant_words, self.results * self.constant_bits)
 
     @cached_property
     def program_memories(self) -> tuple[Tiling, ...]:
@@ -525,5 +535,5 @@ class Engine:
                   self.delay_memory)  # fmt: skip
         delays = self.residual_bits > 0 and self.residual_cycles == 1
         residual = (self.residual_memory,) if delays else ()
-        tables = (self.table_memory,) if self.tables else ()
+        tables = (self.table_memory,) * self.results if self.tables else ()
         return (self.code_memory,) * copies + filled + residual + tables

@@ -12,9 +12,9 @@ from nnef_hw.testing import GraphBuilder
 BOARD = find_board("ulx3s_85f")
 
 
-def planned(graph, rows=4, lanes=4, ring_words=0, board=BOARD, **options):
+def planned(graph, rows=4, lanes=4, ring_words=0, board=BOARD, results=1, **options):
     """Return the plan of a graph on an array of some size."""
-    network, shape = lower(graph, board.device), Shape(rows, lanes)
+    network, shape = lower(graph, board.device), Shape(rows, lanes, results=results)
     design = Design(network, shape, board.device, ring_words, **options)
     return EnginePlan.of(design, board, None)
 

@@ -1,0 +1,89 @@
+"""Several results of a pass leave per cycle: codes of a word, written at once."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from engine_graphs import EngineNetwork, planned
+
+from nnef_hw.boards import find_board
+from nnef_hw.engine.network import lower
+from nnef_hw.errors import NnefHwError
+from nnef_hw.testing import GraphBuilder
+
+SIZES = [(4, 4, 2), (4, 4, 4), (8, 4, 2), (8, 4, 4), (8, 8, 4), (8, 8, 8), (16, 8, 8)]
+
+
+@pytest.fixture
+def bottleneck(rng, fix):
+    """Return a fixed graph: expansion, depthwise, projection, sum with a function behind."""
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 3, 7, 6))
+
+    def conv(x, outputs, channels, size, **options):
+        weights = rng.normal(size=(outputs, channels, size, size))
+        bias = rng.normal(size=(1, outputs))
+        return builder.conv(x, weights, bias, padding=size // 2, **options)
+
+    x = builder.op("relu", conv(x, 8, 3, 3, stride=2))
+    y = builder.op("relu", conv(x, 24, 8, 1))
+    y = builder.op("relu", conv(y, 24, 1, 3, groups=24))
+    builder.op("tanh", builder.op("add", x, conv(y, 8, 24, 1)))
+    return fix(builder.build())
+
+
+@pytest.mark.parametrize("ring_words", [0, 64])
+@pytest.mark.parametrize(("rows", "lanes", "results"), SIZES)
+def test_a_bottleneck(bottleneck, run_engine, rows, lanes, results, ring_words):
+    plans = [planned(bottleneck, rows, lanes, ring_words, results=n) for n in (1, results)]
+    assert plans[1].interval < plans[0].interval
+    run_engine(plans[1], bottleneck)
+
+
+def test_results_are_waited_for(rng, fix):
+    """A pass takes the greater of its words and of the groups of results of the one before."""
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 8, 16, 16))
+    builder.conv(x, rng.normal(size=(16, 8, 1, 1)))
+    graph = fix(builder.build())
+    found = []
+    for results in (1, 2, 4, 8):
+        plan = planned(graph, 16, 8, results=results)
+        [[part]] = plan.design.parts
+        found.append((part.cycles, len(plan.design.constants)))
+    # The first pass has none before it.
+    assert found == [(1 + 255 * n, n) for n in (16, 8, 4, 2)]
+
+
+MORE = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(4, 80)]
+
+
+@pytest.mark.parametrize("seed", [*range(4), *MORE])
+def test_random_networks(fix, run_engine, seed):
+    rng = np.random.default_rng([seed, 20])
+    rows, lanes, results = SIZES[seed % len(SIZES)]
+    while True:
+        network = EngineNetwork(rng, ("mul", "max", "min"))
+        for _ in range(int(rng.integers(2, 6))):
+            network.grow()
+        try:
+            graph = fix(network.finish(), calibration="minmax")
+            board = find_board("ulx3s_85f")
+            if not lower(graph, board.device).fits(lanes):
+                continue
+            ring_words = int(rng.choice([0, 64, 128]))
+            plan = planned(graph, rows, lanes, ring_words, board, results)
+            assert plan.design.parts
+        except NnefHwError:
+            continue
+        break
+    run_engine(plan, graph, frames=3)
+    run_engine(plan, graph, stall=0.3)
+
+
+def test_sizes_that_no_engine_has(bottleneck):
+    engine = planned(bottleneck, 8, 4, results=2).design.engine
+    with pytest.raises(ValueError, match="results must be a power of two, at most the lanes"):
+        replace(engine, results=8)
+    with pytest.raises(ValueError, match="leave one by one to single-port RAM"):
+        replace(engine, single_port=True)
