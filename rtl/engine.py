@@ -33,6 +33,8 @@ class SharedEngine(wiring.Component):
     sources, targets : list[tuple[int, bool, int]]
         Bits and signedness of the codes at each input and output, and codes of a beat: one of
         those at outputs.
+    padded : list[bool]
+        Whether any beats of an input are padding that is loaded with it.
 
     Members
     -------
@@ -48,12 +50,13 @@ class SharedEngine(wiring.Component):
     unproved = "what it gives follows from a whole program; tests/engine simulates it"
 
     def __init__(
-        self, part: Engine, *, sources, targets, program=(), weights=(), constants=(), entries=()
-    ):
+        self, part: Engine, *, sources, targets, padded, program=(), weights=(), constants=(),
+        entries=(),
+    ):  # fmt: skip
         self.part = part
         self.contents = {"row": program, "constant": constants, "weight": weights}
         self.entries = entries
-        self.sources, self.targets = sources, targets
+        self.sources, self.targets, self.padded = sources, targets, padded
         ports = {**border_ports("i", In, sources), **border_ports("o", Out, targets)}
         if part.streamed:
             ports["feed"] = In(stream.Signature(BEAT_BITS))
@@ -80,7 +83,9 @@ class SharedEngine(wiring.Component):
         m.submodules.sequencer = sequencer = EngineSequencer(part)
         m.submodules.requantizer = requantizer = EngineRequantizer(part)
         m.submodules.array = array = EngineArray(part)
-        m.submodules.loader = loader = EngineLoader(part, formats=self.sources)
+        m.submodules.loader = loader = EngineLoader(
+            part, formats=self.sources, padded=self.padded
+        )
         m.submodules.sender = sender = EngineSender(part, formats=self.targets)
         m.submodules.codes = codes = EngineCodes(part)
         places, words = (self._feed if part.streamed else self._memories)(m, sequencer)

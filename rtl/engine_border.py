@@ -42,11 +42,18 @@ class EngineLoader(wiring.Component):
     One beat per cycle, padding included; it begins in the cycle after ``begin``, and ``done`` is
     set in the cycle after its last beat.
 
+    Parameters
+    ----------
+    formats : list[tuple[int, bool, int]]
+        Bits and signedness of the codes of each input, codes of a beat.
+    padded : list[bool]
+        Whether any beats of it are padding.
+
     Members
     -------
     i : In(stream.Signature(beat_layout))
-        A code per beat, or as many as a word is made of, without padding; ``i0``, ... where there
-        are several, of which ``port`` of the parameters is taken.
+        A code per beat, or several; ``i0``, ... where there are several inputs, of which ``port``
+        of the parameters is taken.
     begin : In(1)
     done : Out(1)
     parameters : In(parameter_layout)
@@ -60,9 +67,9 @@ class EngineLoader(wiring.Component):
 
     unproved = "its ports follow an instruction of a program; tests/engine simulates it"
 
-    def __init__(self, part: Engine, *, formats):
+    def __init__(self, part: Engine, *, formats, padded):
         self.part = part
-        self.formats = formats
+        self.formats, self.padded = formats, padded
         super().__init__({
             **border_ports("i", In, formats),
             "begin": In(1),
@@ -109,8 +116,8 @@ class EngineLoader(wiring.Component):
             *form, count = form
             offset = Const(_offset(*form), CODE_BITS + 1)
             codes = Cat((code + offset)[:CODE_BITS] for code in source.payload.data)
-            if count == 1:
-                codes = Mux(padding, parameters.pad, codes)
+            if count == 1 or self.padded[n]:
+                codes = Mux(padding, parameters.pad.replicate(count), codes)
             chosen = _is_chosen(parameters, self.formats, n)
             m.d.comb += source.ready.eq(active & ~closed & ~padding & chosen)
             with m.If(chosen) if len(self.formats) > 1 else nullcontext():

@@ -69,19 +69,24 @@ class EngineCodes(wiring.Component):
         return m
 
     def _block_rams(self, m):
-        """Keep a copy for each of the words that are read."""
-        copies = [("codes", self.read_address, 1, self.read_data)]
-        if self.part.residual_bits:
-            copies.append(("others", self.other_address, self.other_enable, self.other_data))
-        for name, address, enable, found in copies:
-            m.submodules[name] = memory = TiledMemory(self.part.code_memory, writable=True)
+        """Keep all words, and those once more that are added to others: the first ones."""
+        part = self.part
+        copies = [("codes", part.code_memory, self.read_address, 1, self.read_data)]
+        if part.residual_bits:
+            other = (self.other_address, self.other_enable, self.other_data)
+            copies.append(("others", part.other_memory, *other))
+        for name, tiling, address, enable, found in copies:
+            m.submodules[name] = memory = TiledMemory(tiling, writable=True)
+            writes = self.write_enable
+            if tiling.depth < part.code_words:
+                writes &= self.write_address < tiling.depth
             m.d.comb += [
                 memory.read_address.eq(address),
                 memory.read_enable.eq(enable),
                 found.eq(memory.read_data),
                 memory.write_address.eq(self.write_address),
                 memory.write_data.eq(self.write_data),
-                memory.write_enable.eq(self.write_enable),
+                memory.write_enable.eq(writes),
             ]
 
     def _banks(self, m):

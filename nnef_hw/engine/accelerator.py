@@ -104,6 +104,7 @@ class EngineAccelerator(wiring.Component):  # type: ignore[misc]
         engine = SharedEngine(
             design.engine, **resident,
             sources=[(x.bits, x.signed, x.lanes) for x in design.inputs],
+            padded=[loading.is_padded for loading in design.loadings],
             targets=[(x.bits, x.signed, 1) for x in network.sinks],
         )  # fmt: skip
         m.submodules.engine = WithReset(engine, restart)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 __all__ = ["Stay", "allocate", "allocate_banks"]
@@ -32,15 +32,22 @@ class Stay:
     replaces: str | None = None
 
 
-def allocate(stays: Sequence[Stay]) -> tuple[Mapping[str, int], int]:
+def allocate(
+    stays: Sequence[Stay], *, before: Collection[str] = ()
+) -> tuple[Mapping[str, int], int]:
     """Give every tensor the lowest place that is free as long as it stays, largest tensors first.
+
+    Parameters
+    ----------
+    before
+        Names of tensors that come before all others.
 
     Returns
     -------
     First words by name, and words in all.
     """
     placed: list[tuple[Stay, int]] = []
-    for stay in sorted(stays, key=lambda stay: (-stay.words, stay.first)):
+    for stay in sorted(stays, key=lambda x: (x.tensor not in before, -x.words, x.first)):
         others = [(it, begin) for it, begin in placed if _meet(stay, it)]
         candidates = {0, *(begin + it.words for it, begin in others)}
         candidates |= {begin for it, begin in others if _share(stay, it)}

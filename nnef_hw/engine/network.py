@@ -39,8 +39,8 @@ class Loading:
     pad
         Code of the padding.
     codes
-        Codes of a beat: one; or those of a word, where none of it is padding. Rows, windows and
-        steps are counted in beats.
+        Codes of a beat: one; or those of a word, where none of it is padding, or of a pixel of
+        which several are in a word. Rows, windows and steps are counted in beats.
     """
 
     rows: int
@@ -75,17 +75,20 @@ class Loading:
         return cls(image.pixels, beats, 0, beats, 1, 1, 0, codes)
 
     @classmethod
-    def packed(cls, layer: ConvLayer, lanes: int) -> Loading:
+    def packed(cls, layer: ConvLayer) -> Loading:
         """Return that of the operand of a layer whose windows have their rows in one word."""
-        channels, columns = layer.source.channels, layer.window.kernel[1]
-        stride, (left, _) = layer.window.stride[1], layer.window.padding[1]
-        lead, real = left * channels, layer.source.width * channels
-        window = columns * channels
-        reach = (layer.target.width - 1) * stride * channels + window
+        window, stride = layer.window.kernel[1], layer.window.stride[1]
+        lead, real = layer.window.padding[1][0], layer.source.width
+        reach = (layer.target.width - 1) * stride + window
         return cls(
-            layer.source.height, max(reach, lead + real), lead, real, window, stride * channels,
-            layer.pad,
+            layer.source.height, max(reach, lead + real), lead, real, window, stride, layer.pad,
+            layer.source.channels,
         )  # fmt: skip
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether any of its beats are padding."""
+        return self.real < self.length
 
     @property
     def cycles(self) -> int:
@@ -184,7 +187,7 @@ def _loading(layer: ConvLayer, image: Image, lanes: int) -> tuple[Loading, ConvL
     """Return how the only layer that reads an input has it loaded, and that layer then."""
     packed = layer.packed(lanes)
     if packed is not None:
-        return Loading.packed(layer, lanes), packed
+        return Loading.packed(layer), packed
     return Loading.filled(image, lanes), layer.filled(lanes)
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from nnef_hw.architecture import Port
-from nnef_hw.blockram import SPRAM_SHAPE
+from nnef_hw.blockram import SPRAM_SHAPE, tile_memory
 from nnef_hw.devices import Device
 from nnef_hw.engine.layer import Layer, Shape
 from nnef_hw.engine.memory_plan import Stay, allocate, allocate_banks
@@ -143,10 +143,36 @@ class Placement:
 
     @cached_property
     def memory(self) -> tuple[Mapping[str, int], int]:
-        """First word of every tensor, and words in all."""
+        """First word of every tensor, and words in all.
+
+        In block RAM those that are added come first, if that takes less of it.
+        """
         if self.banks is not None:
             return self.banks, 2 * SPRAM_SHAPE[0]
-        return allocate(self.stays)
+
+        def size(found: tuple[Mapping[str, int], int]) -> tuple[int, int]:
+            depths = found[1], self._added_until(found[0])
+            bits, ram = self.shape.lanes * CODE_BITS, self.device.ram
+            blocks = sum(tile_memory(ram, depth, bits).count for depth in depths if depth)
+            return blocks, sum(depths)
+
+        ways = (allocate(self.stays), allocate(self.stays, before=self._added))
+        return min(ways, key=size)
+
+    @property
+    def _added(self) -> set[str]:
+        """Tensors that are added to results."""
+        return {layer.residual.tensor for layer in self.layers if layer.residual}
+
+    def _added_until(self, places: Mapping[str, int]) -> int:
+        """Return the end of those; 0 if there are none."""
+        ends = (places[x.tensor] + x.words for x in self.stays if x.tensor in self._added)
+        return max(ends, default=0)
+
+    @property
+    def other_words(self) -> int:
+        """Words that are in block RAM a second time: up to the last one that is added."""
+        return self._added_until(self.places) if self.banks is None else 0
 
     def shares(self, layer: Layer) -> bool:
         """Whether what is added to its result is in the bank that it reads."""

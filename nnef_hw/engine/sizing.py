@@ -67,6 +67,7 @@ def size_engine(program: Program) -> Engine:
         tail_beats=len(program.tail_beats) if program.ring_words else 0,
         single_port=program.banks is not None, residents=program.has_residents,
         same_fields=same, batches=program.batch > 1, results=together,
+        other_words=program.other_words,
     )  # fmt: skip
 
 

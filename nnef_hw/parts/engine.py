@@ -116,6 +116,9 @@ class Engine:
     code_words, constant_words
         Depths of its memories of codes and of constants; the latter is the ring of those that
         pass, if the program comes as a stream.
+    other_words
+        Depth of the second memory of codes, of which those are read that are added to others; 0 if
+        none are, or if codes are in single-port RAM.
     single_port
         Whether the codes are in two banks of single-port RAM, each of half the words.
     weight_words
@@ -165,6 +168,7 @@ class Engine:
     residents: bool = False
     batches: bool = False
     results: int = 1
+    other_words: int = 0
     same_fields: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -449,6 +453,11 @@ class Engine:
         """Memory of activations."""
         return tile_memory(self.ram, self.code_words, self.word_bits)
 
+    @cached_property
+    def other_memory(self) -> Tiling:
+        """Memory of those that are added to others, a second time."""
+        return tile_memory(self.ram, self.other_words, self.word_bits)
+
     @property
     def slots(self) -> int:
         """Instructions that the memory of the program holds."""
@@ -529,11 +538,12 @@ class Engine:
 
     @property
     def memories(self) -> tuple[Tiling, ...]:
-        """All memories of block RAM: of codes twice if sums of two tensors read them, too."""
-        copies = 0 if self.single_port else 2 if self.residual_bits else 1
+        """All memories of block RAM: of codes another one if sums of two tensors read them, too."""
+        codes = [] if self.single_port else [self.code_memory]
+        codes += [self.other_memory] if self.other_words else []
         filled = (*self.weight_memories, *self.constant_memories, *self.program_memories,
                   self.delay_memory)  # fmt: skip
         delays = self.residual_bits > 0 and self.residual_cycles == 1
         residual = (self.residual_memory,) if delays else ()
         tables = (self.table_memory,) * self.results if self.tables else ()
-        return (self.code_memory,) * copies + filled + residual + tables
+        return (*codes, *filled, *residual, *tables)

@@ -101,6 +101,18 @@ def test_few_channels_are_packed(builder, fix, run_engine, lanes):
     run_engine(plan, graph)
 
 
+def test_pixels_of_several_channels_are_packed(builder, fix, run_engine):
+    """A beat is a pixel, of which a word has several: padding, too."""
+    x = builder.input("x", (1, 3, 5, 7))
+    builder.conv(x, filters(builder, 5, 3, 3, 2), padding=[(1, 1), (1, 2)], stride=2)
+    graph = fix(builder.build(), symmetric=False)
+    plan = planned(graph, 8, 8)
+    [loading], [port] = plan.design.loadings, plan.inputs
+    assert (loading.words, loading.cycles, port.lanes) == (5 * 5, 5 * 10, 3)
+    run_engine(plan, graph)
+    run_engine(plan, graph, stall=0.3)
+
+
 @pytest.mark.parametrize(
     ("op", "border"),
     [

@@ -21,6 +21,12 @@ def test_a_sum_takes_the_place_of_what_is_added():
     assert words == 12
 
 
+def test_some_tensors_come_first():
+    stays = [Stay("x", 4, 0, 2), Stay("y", 6, 1, 2), Stay("z", 8, 2, 3)]
+    assert allocate(stays) == ({"z": 0, "y": 8, "x": 14}, 18)
+    assert allocate(stays, before=["x"]) == ({"x": 0, "z": 4, "y": 12}, 18)
+
+
 def test_other_sizes_do_not_share():
     places, words = allocate([Stay("x", 4, 0, 2), Stay("sum", 5, 2, 3, replaces="x")])
     assert words == 9
