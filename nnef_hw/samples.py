@@ -52,7 +52,7 @@ class Samples:
     def __len__(self) -> int:
         return len(next(iter(self.inputs.values())))
 
-    def __getitem__(self, index: slice | NDArray[np.bool_]) -> Samples:
+    def __getitem__(self, index: slice | NDArray[np.bool_] | NDArray[np.int64]) -> Samples:
         """Return some of the samples."""
         labels = None if self.labels is None else self.labels[index]
         return replace(

@@ -84,7 +84,7 @@ class SharedArray(Architecture[EnginePlan]):
             resident=() if memory is None else tuple(memory.get("resident", ())),
             staged=() if memory is None else tuple(map(tuple, memory.get("staged", ()))),
             queue_words=0 if memory is None else memory.get("queue", 0),
-            batch=value.get("batch", 1),
+            batch=value.get("batch", 1), frame_by_frame=value.get("frame_by_frame", 0),
         )  # fmt: skip
         if "bitstream" in value:
             kept = value["bitstream"]

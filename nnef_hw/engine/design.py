@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -206,13 +207,11 @@ class Design(Program):
         """Bytes of the stream per batch by the name of the layer; nothing if there is none."""
         if not self.ring_words:
             return {}
-        sizes = map(self.stream_words, range(len(self.instructions)))
-        for _ in self.loads:
-            next(sizes)
-        return {
-            layer.name: 2 * sum(next(sizes) for _ in parts)
-            for layer, parts in zip(self.layers, self.parts, strict=True)
-        }
+        found: Counter[str] = Counter()
+        for n, (name, instruction) in enumerate(zip(self.names, self.instructions, strict=True)):
+            if instruction.kind == Kind.RUN:
+                found[name] += 2 * self.stream_words(n)
+        return found
 
     @cached_property
     def constants(self) -> list[int]:

@@ -8,6 +8,7 @@ from typing import Any
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.layer import Layer
 from nnef_hw.engine.nest import Nest
+from nnef_hw.parts.engine import Kind
 
 __all__ = ["list_program"]
 
@@ -20,19 +21,12 @@ def list_program(design: Design) -> Iterator[dict[str, Any]]:
     takes; ``beats`` the size of its packet where the program is a stream, and ``from`` where that
     comes: from the chip if it stays there.
     """
-    parts = zip(design.layers, design.parts, strict=True)
-    layers: list[Layer | None] = [
-        *[None] * len(design.loads), *(layer for layer, own in parts for _ in own),
-        *[None] * len(design.sends),
-    ]  # fmt: skip
-    lanes = design.shape.lanes
-    moved = [design.loadings[n].words * frames for n, _, frames in design.loads]
-    sinks = design.network.sinks
-    moved += [sinks[n].image.words(lanes) * frames for n, _, frames in design.sends]
-    border = iter(moved)
-    for n, (instruction, layer, name) in enumerate(
-        zip(design.instructions, layers, design.names, strict=True)
-    ):
+    lanes, sinks = design.shape.lanes, design.network.sinks
+    moved = [design.loadings[step.n].words * step.frames for step in design.loads]
+    moved += [sinks[step.n].image.words(lanes) * step.frames for step in design.sends]
+    border, own = iter(moved), iter([run.layer for run in design.runs for _ in run.parts])
+    for n, (instruction, name) in enumerate(zip(design.instructions, design.names, strict=True)):
+        layer = next(own) if instruction.kind == Kind.RUN else None
         nest = instruction.nest
         row = {
             "step": n, "does": instruction.kind.name.lower(), "tensor": name,

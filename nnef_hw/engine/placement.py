@@ -13,15 +13,16 @@ from nnef_hw.devices import Device
 from nnef_hw.engine.layer import Layer, Shape
 from nnef_hw.engine.memory_plan import Stay, allocate, allocate_banks
 from nnef_hw.engine.network import Loading, Network
-from nnef_hw.parts.engine import CODE_BITS
+from nnef_hw.parts.engine import CODE_BITS, Kind
 
-__all__ = ["Placement", "Transfer"]
+__all__ = ["Placement", "Step"]
 
 
-class Transfer(NamedTuple):
-    """Frames of an input or output, by its number, that an instruction loads or sends."""
+class Step(NamedTuple):
+    """What is done to some frames of a batch: ``n`` is the number of an input, layer or output."""
 
-    port: int
+    kind: Kind
+    n: int
     first: int
     frames: int
 
@@ -35,29 +36,59 @@ class Placement:
     network, shape, device
         What runs, on which array, where.
     batch
-        Frames that are taken before the first one is computed: each layer runs for all of them.
+        Frames that are computed together: a layer runs for all of them.
+    frame_by_frame
+        How many layers, from the first one on, still run for one frame after the other, as each is
+        loaded.
     """
 
     network: Network
     shape: Shape
     device: Device
     batch: int = field(default=1, kw_only=True)
+    frame_by_frame: int = field(default=0, kw_only=True)
+
+    @cached_property
+    def sequence(self) -> tuple[Step, ...]:
+        """What is done to a batch, in its order."""
+        alone, inputs = self.frame_by_frame, len(self.network.sources)
+        layers = range(len(self.layers))
+        together = [Step(Kind.RUN, n, 0, self.batch) for n in layers[alone:]]
+        behind = (*together, *self._transfers(Kind.SEND, len(self.network.sinks)))
+        if not alone:
+            return (*self._transfers(Kind.LOAD, inputs), *behind)
+        before = (
+            step
+            for frame in range(self.batch)
+            for step in (
+                *(Step(Kind.LOAD, n, frame, 1) for n in range(inputs)),
+                *(Step(Kind.RUN, n, frame, 1) for n in layers[:alone]),
+            )
+        )
+        return (*before, *behind)
 
     @property
-    def loads(self) -> tuple[Transfer, ...]:
+    def turn(self) -> tuple[Step, ...]:
+        """The same, without what is done to further frames as to the first one before."""
+        if not self.frame_by_frame:
+            return self.sequence
+        return tuple(x for x in self.sequence if not x.first or x.kind == Kind.SEND)
+
+    @property
+    def loads(self) -> tuple[Step, ...]:
         """What loads the inputs of a batch."""
-        return self._transfers(len(self.network.sources))
+        return tuple(step for step in self.sequence if step.kind == Kind.LOAD)
 
     @property
-    def sends(self) -> tuple[Transfer, ...]:
+    def sends(self) -> tuple[Step, ...]:
         """What sends its outputs."""
-        return self._transfers(len(self.network.sinks))
+        return tuple(step for step in self.sequence if step.kind == Kind.SEND)
 
-    def _transfers(self, ports: int) -> tuple[Transfer, ...]:
+    def _transfers(self, kind: Kind, ports: int) -> tuple[Step, ...]:
         # Several ports take turns, since only a frame of each can wait in the host link.
         if ports == 1:
-            return (Transfer(0, 0, self.batch),)
-        return tuple(Transfer(n, frame, 1) for frame in range(self.batch) for n in range(ports))
+            return (Step(kind, 0, 0, self.batch),)
+        return tuple(Step(kind, n, frame, 1) for frame in range(self.batch) for n in range(ports))
 
     @cached_property
     def tensor_words(self) -> Mapping[str, int]:
@@ -92,34 +123,50 @@ class Placement:
     def stays(self) -> list[Stay]:
         """From when to when tensors are in memory: inputs are loaded, layers run, outputs sent."""
         network = self.network
-        first = len(self.loads)
+        first = sum(step.kind == Kind.LOAD for step in self.turn)
         sent = first + len(self.layers)
 
-        def last(tensor: str, own: int) -> int:
+        def stay(tensor: str, own: int, replaces: str | None = None) -> Stay:
             reads = [n for n, layer in enumerate(self.layers, first) if tensor in layer.operands]
             sends = [
-                n for n, transfer in enumerate(self.sends, sent)
-                if network.sinks[transfer.port].tensor == tensor
+                n for n, step in enumerate(self.sends, sent)
+                if network.sinks[step.n].tensor == tensor
             ]  # fmt: skip
-            return max([own, *reads, *sends])
-
-        def words(tensor: str) -> int:
-            return self.batch * self.tensor_words[tensor]
+            last = max([own, *reads, *sends])
+            words = self.tensor_words[tensor]
+            if own >= first + self.frame_by_frame or not self.frame_by_frame:
+                return Stay(tensor, self.batch * words, own, last, replaces)
+            if last < first + self.frame_by_frame:
+                return Stay(tensor, words, own, last, replaces)
+            # Those of the first frames stay while the others come.
+            return Stay(tensor, self.batch * words, 0, last)
 
         inputs = [source.tensor for source in network.sources]
-        stays = [Stay(name, words(name), n, last(name, n)) for n, name in enumerate(inputs)]
+        stays = [stay(name, n) for n, name in enumerate(inputs)]
         for n, layer in enumerate(self.layers, first):
             other = None if layer.residual is None else layer.residual.tensor
             if other in layer.read_tensors:
                 other = None  # words that are written over are read again
-            stays.append(Stay(layer.tensor, words(layer.tensor), n, last(layer.tensor, n), other))
+            stays.append(stay(layer.tensor, n, other))
         return stays
+
+    @cached_property
+    def _apart(self) -> frozenset[str]:
+        """Tensors of which every frame has a place of its own."""
+        return frozenset(
+            x.tensor for x in self.stays if x.words == self.batch * self.tensor_words[x.tensor]
+        )
+
+    def place(self, tensor: str, frame: int) -> int:
+        """Return the first word of a frame's tensor."""
+        own = frame * self.tensor_words[tensor] if tensor in self._apart else 0
+        return self.places[tensor] + own
 
     @property
     def peak(self) -> tuple[int, str]:
         """Most bytes that tensors take at a time, and the layer that runs then."""
         lanes, names = self.shape.lanes, [layer.name for layer in self.layers]
-        first = len(self.loads)
+        first = sum(step.kind == Kind.LOAD for step in self.turn)
 
         def taken(n: int) -> int:
             alive = [x for x in self.stays if x.first <= n <= x.last]
@@ -150,14 +197,20 @@ class Placement:
         if self.banks is not None:
             return self.banks, 2 * SPRAM_SHAPE[0]
 
-        def size(found: tuple[Mapping[str, int], int]) -> tuple[int, int]:
-            depths = found[1], self._added_until(found[0])
-            bits, ram = self.shape.lanes * CODE_BITS, self.device.ram
-            blocks = sum(tile_memory(ram, depth, bits).count for depth in depths if depth)
-            return blocks, sum(depths)
-
         ways = (allocate(self.stays), allocate(self.stays, before=self._added))
-        return min(ways, key=size)
+        return min(ways, key=self._size)
+
+    def _size(self, memory: tuple[Mapping[str, int], int]) -> tuple[int, int]:
+        """Return the block RAMs of a memory, and its words."""
+        depths = memory[1], self._added_until(memory[0])
+        bits, ram = self.shape.lanes * CODE_BITS, self.device.ram
+        blocks = sum(tile_memory(ram, depth, bits).count for depth in depths if depth)
+        return blocks, sum(depths)
+
+    @property
+    def code_blocks(self) -> int:
+        """Block RAMs of all tensors."""
+        return self._size(self.memory)[0] if self.banks is None else 0
 
     @property
     def _added(self) -> set[str]:

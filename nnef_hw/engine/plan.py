@@ -20,6 +20,7 @@ from nnef_hw.engine.resources import border_resources, engine_resources
 from nnef_hw.engine.tail import Tail
 from nnef_hw.engine.timing import FrameTimes, Span, simulate_frames, spans
 from nnef_hw.ir import Graph, Node, stream_image
+from nnef_hw.parts.engine import Kind
 
 __all__ = ["KEPT", "SIMULATED", "EnginePlan", "LayerStation", "TailStation"]
 
@@ -182,10 +183,16 @@ class EnginePlan:
                 found.append(TailStation(sink, ends[0] - sends[0]))
         return tuple(found)
 
-    @property
+    def spans_of(self, kind: Kind, n: int) -> list[Span]:
+        """Return those of an input, layer or output: several, if frames take turns."""
+        steps = zip(self.spans, self.design.sequence, strict=True)
+        return [span for span, step in steps if (step.kind, step.n) == (kind, n)]
+
+    @cached_property
     def layer_spans(self) -> tuple[Span, ...]:
-        """Layers."""
-        return self.spans[len(self.design.loads) : -len(self.design.sends)]
+        """Layers, from their first begin, with the cycles of all frames."""
+        found = (self.spans_of(Kind.RUN, n) for n in range(len(self.design.layers)))
+        return tuple(map(Span.total, found))
 
     @property
     def batch(self) -> int:
@@ -290,6 +297,7 @@ class EnginePlan:
             "latency": self.latency,
             "link": self.link.to_json(),
             **({"batch": self.batch} if self.batch > 1 else {}),
+            **({"frame_by_frame": alone} if (alone := design.frame_by_frame) else {}),
             **self._memory,
             **self._bitstream,
             "cycles": dict(self._cycles),

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
 from nnef_hw.blockram import SPRAM_SHAPE
 from nnef_hw.engine.layer import Layer, Most, Places
 from nnef_hw.engine.nest import Nest, Part
-from nnef_hw.engine.placement import Placement
+from nnef_hw.engine.placement import Placement, Step
 from nnef_hw.engine.store import Store
 from nnef_hw.errors import TargetError
 from nnef_hw.parts.engine import (
@@ -21,7 +23,7 @@ from nnef_hw.parts.engine import (
     Kind,
 )
 
-__all__ = ["Instruction", "Program"]
+__all__ = ["Instruction", "Program", "Run"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,26 @@ class Instruction:
     weights: range = range(0)
     constants: range = range(0)
     weight_rows: int = 0
+
+
+class Run(NamedTuple):
+    """A layer, for some frames: their number, and instructions.
+
+    Attributes
+    ----------
+    step, layer
+        What runs.
+    parts
+        What it is divided into.
+    weight, constant
+        First ones of the layer, of all weights and constants.
+    """
+
+    step: Step
+    layer: Layer
+    parts: list[Part]
+    weight: int
+    constant: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,38 +169,64 @@ class Program(Placement):
 
     @cached_property
     def parts(self) -> tuple[list[Part], ...]:
-        """What each layer is divided into: with a ring, so that two parts have room in it."""
-        found = []
+        """What each layer is divided into: with a ring, so that two parts have room in it.
+
+        Of the first frame, where layers run for one after the other.
+        """
+        found: list[list[Part]] = []
         weight = constant = 0
-        together = self.shape.results
-        most = None
-        if self.ring_words:
-            most = Most(self.ring_words // 2, together * RING_CONSTANTS // 4)
-        for layer in self.layers:
-            read, *others = (self.places[name] for name in layer.read_tensors)
-            write = self.places[layer.tensor]
-            places = Places(read, weight, constant, write, tuple(others))
-            parts = layer.parts(self.shape, places, most)
-            found.append([part.grouped(together) for part in self._batched(layer, parts)])
+        for n, layer in enumerate(self.layers):
+            frames = 1 if n < self.frame_by_frame else self.batch
+            parts = self._parts(Step(Kind.RUN, n, 0, frames), weight, constant)
             longest = max(len(part.weights) for part in parts)
-            if most is not None and longest > self.ring_words:
+            if self.ring_words and longest > self.ring_words:
                 raise TargetError(
                     f"layer {layer.name!r}: a pass takes {longest:,} words of weights, and the "
                     f"ring has {self.ring_words:,}",
                     remedy="take a larger array, or a larger ring",
                 )
             weight += parts[-1].weights.stop
-            constant += parts[-1].constants.stop
+            constant += parts[-1].constants.stop * self.shape.results
+            found.append(parts)
         return tuple(found)
 
-    def _batched(self, layer: Layer, parts: list[Part]) -> list[Part]:
-        """Return the parts of a layer for all frames of a batch."""
-        if self.batch == 1:
-            return parts
+    def _parts(self, step: Step, weight: int, constant: int) -> list[Part]:
+        """Return the parts of a layer for some frames, and with its first weight and constant."""
+        layer, together = self.layers[step.n], self.shape.results
+        most = None
+        if self.ring_words:
+            most = Most(self.ring_words // 2, together * RING_CONSTANTS // 4)
+        read, *others = (self.place(name, step.first) for name in layer.read_tensors)
+        write = self.place(layer.tensor, step.first)
+        places = Places(read, weight, constant, write, tuple(others))
+        parts = layer.parts(self.shape, places, most)
+        if self.batch > 1:
+            parts = self._batched(layer, parts, step.frames)
+        return [part.grouped(together) for part in parts]
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """What runs layers, in its order."""
+        weights = [0, *accumulate(parts[-1].weights.stop for parts in self.parts)]
+        constants = [0, *accumulate(parts[-1].constants.stop for parts in self.parts)]
+        found = []
+        for step in self.sequence:
+            if step.kind != Kind.RUN:
+                continue
+            layer, parts = self.layers[step.n], self.parts[step.n]
+            tensors = {*layer.operands, layer.tensor}
+            if any(self.place(name, step.first) != self.places[name] for name in tensors):
+                first = constants[step.n] * self.shape.results
+                parts = self._parts(step, weights[step.n], first)
+            found.append(Run(step, layer, parts, weights[step.n], constants[step.n]))
+        return tuple(found)
+
+    def _batched(self, layer: Layer, parts: list[Part], frames: int) -> list[Part]:
+        """Return the parts of a layer for frames of a batch."""
         write = self.tensor_words[layer.tensor]
         reads = [self.tensor_words[layer.part_operand(n)] for n in range(len(parts))]
         return [
-            part.batched(self.batch, words * (self.shape.lanes if part.nest.in_codes else 1), write)
+            part.batched(frames, words * (self.shape.lanes if part.nest.in_codes else 1), write)
             for words, part in zip(reads, parts, strict=True)
         ]
 
@@ -190,11 +238,16 @@ class Program(Placement):
     @property
     def names(self) -> tuple[str, ...]:
         """What every instruction of the program makes: load, layers and their parts, send."""
-        parts = zip(self.layers, self.parts, strict=True)
-        middle = [layer.name for layer, own in parts for _ in own]
-        loads = (self.network.sources[transfer.port].tensor for transfer in self.loads)
-        sends = (self.network.sinks[transfer.port].tensor for transfer in self.sends)
-        return (*loads, *middle, *sends)
+        network, runs = self.network, iter(self.runs)
+        found: list[str] = []
+        for step in self.sequence:
+            if step.kind == Kind.RUN:
+                run = next(runs)
+                found += [run.layer.name] * len(run.parts)
+            else:
+                ports = network.sources if step.kind == Kind.LOAD else network.sinks
+                found.append(ports[step.n].tensor)
+        return tuple(found)
 
     @cached_property
     def instructions(self) -> tuple[Instruction, ...]:
@@ -202,48 +255,54 @@ class Program(Placement):
         return tuple(self._instructions())
 
     def _instructions(self) -> Iterator[Instruction]:
-        lanes, network = self.shape.lanes, self.network
-        for n, first, frames in self.loads:
-            source, loading = network.sources[n], self.loadings[n]
-            yield Instruction(Kind.LOAD, {
-                **self._port(n), **self._bank(source.tensor), "rows": frames * loading.rows - 1,
-                "write": self.places[source.tensor] + first * loading.words,
-                "length": loading.length - 1, "lead": loading.lead,
-                "real": loading.lead + loading.real, "first_word": loading.window - 1,
-                "word_step": loading.step - 1, "pad": loading.pad,
-            })  # fmt: skip
-        weight = constant = 0
-        for layer, parts in zip(self.layers, self.parts, strict=True):
-            scale = layer.scale
-            fields = {
-                **layer.fields(self.shape), "zero_point": scale.zero_point, "low": scale.low,
-                "high": scale.high, **self._residual(layer, self.places[layer.tensor]),
-                **self._function(layer), **self._bank(layer.operand),
-            }  # fmt: skip
-            if self.rounds_twice:
-                fields["rounds_once"] = int(not scale.twice)
-            for part in parts:
-                own = {"results": part.passes[0].results, "last_results": part.passes[-1].results}
-                if self.divides:
-                    own["follows"] = int(part is not parts[0])
-                if self.ring_words:
-                    own |= {"weights": len(part.weights), "constants": len(part.constants)}
-                yield Instruction(
-                    Kind.RUN, {**fields, **own, **part.nest.starts}, part.nest,
-                    _moved(part.weights, weight), _moved(part.constants, constant),
-                    self._weight_rows(layer),
-                )  # fmt: skip
-            weight += parts[-1].weights.stop
-            constant += parts[-1].constants.stop
-        for n, first, frames in self.sends:
-            sink = network.sinks[n]
-            yield Instruction(Kind.SEND, {
-                **self._port(n), **self._bank(sink.tensor),
-                **({"frames": frames - 1} if self.batch > 1 else {}),
-                "read": self.places[sink.tensor] + first * self.tensor_words[sink.tensor],
-                "pixels": sink.image.pixels - 1, "blocks": sink.image.blocks(lanes) - 1,
-                "last_lanes": (sink.image.channels - 1) % lanes,
-            })  # fmt: skip
+        runs = iter(self.runs)
+        for step in self.sequence:
+            if step.kind == Kind.RUN:
+                yield from self._run(next(runs))
+            else:
+                yield self._load(step) if step.kind == Kind.LOAD else self._send(step)
+
+    def _load(self, step: Step) -> Instruction:
+        source, loading = self.network.sources[step.n], self.loadings[step.n]
+        return Instruction(Kind.LOAD, {
+            **self._port(step.n), **self._bank(source.tensor),
+            "rows": step.frames * loading.rows - 1,
+            "write": self.place(source.tensor, step.first),
+            "length": loading.length - 1, "lead": loading.lead,
+            "real": loading.lead + loading.real, "first_word": loading.window - 1,
+            "word_step": loading.step - 1, "pad": loading.pad,
+        })  # fmt: skip
+
+    def _run(self, run: Run) -> Iterator[Instruction]:
+        layer, scale = run.layer, run.layer.scale
+        fields = {
+            **layer.fields(self.shape), "zero_point": scale.zero_point, "low": scale.low,
+            "high": scale.high, **self._residual(layer, run.step.first),
+            **self._function(layer), **self._bank(layer.operand),
+        }  # fmt: skip
+        if self.rounds_twice:
+            fields["rounds_once"] = int(not scale.twice)
+        for part in run.parts:
+            own = {"results": part.passes[0].results, "last_results": part.passes[-1].results}
+            if self.divides:
+                own["follows"] = int(part is not run.parts[0])
+            if self.ring_words:
+                own |= {"weights": len(part.weights), "constants": len(part.constants)}
+            yield Instruction(
+                Kind.RUN, {**fields, **own, **part.nest.starts}, part.nest,
+                _moved(part.weights, run.weight), _moved(part.constants, run.constant),
+                self._weight_rows(layer),
+            )  # fmt: skip
+
+    def _send(self, step: Step) -> Instruction:
+        sink, lanes = self.network.sinks[step.n], self.shape.lanes
+        return Instruction(Kind.SEND, {
+            **self._port(step.n), **self._bank(sink.tensor),
+            **({"frames": step.frames - 1} if self.batch > 1 else {}),
+            "read": self.place(sink.tensor, step.first),
+            "pixels": sink.image.pixels - 1, "blocks": sink.image.blocks(lanes) - 1,
+            "last_lanes": (sink.image.channels - 1) % lanes,
+        })  # fmt: skip
 
     def _bank(self, tensor: str) -> Mapping[str, int]:
         """Return in which bank an instruction leaves no time to read packets, if any are there."""
@@ -251,11 +310,15 @@ class Program(Placement):
 
     @cached_property
     def steps(self) -> tuple[int, ...]:
-        """The step of the program, as :attr:`stays` count them, that every instruction is of."""
-        first = len(self.loads)
-        layers = (n for n, parts in enumerate(self.parts, first) for _ in parts)
-        sends = range(first + len(self.layers), first + len(self.layers) + len(self.sends))
-        return (*range(first), *layers, *sends)
+        """The step of a :attr:`turn`, as :attr:`stays` count them, that every instruction is of."""
+        numbers = {(x.kind, x.n): n for n, x in enumerate(self.turn)}
+        runs = iter(self.runs)
+        found: list[int] = []
+        for n, step in enumerate(self.sequence):
+            number = numbers[step.kind, step.n] if self.frame_by_frame else n
+            count = len(next(runs).parts) if step.kind == Kind.RUN else 1
+            found += [number] * count
+        return tuple(found)
 
     @property
     def has_residents(self) -> bool:
@@ -293,14 +356,15 @@ class Program(Placement):
             return {}
         return {"looks_up": 1, "table": self.tables.index(layer.table)}
 
-    def _residual(self, layer: Layer, write: int) -> Mapping[str, int]:
+    def _residual(self, layer: Layer, frame: int) -> Mapping[str, int]:
         residual = layer.residual
         if residual is None:
             return {}
+        apart = self.place(residual.tensor, frame) - self.place(layer.tensor, frame)
         up = self.residual_shift - residual.shift
         return {
             **({"shares": 1} if self.shares(layer) else {}),
-            "adds": 1, "other": self.places[residual.tensor] - write,
+            "adds": 1, "other": apart,
             "own_factor": residual.own << up, "other_factor": residual.other << up,
             "offset": residual.offset << up, "sum_low": residual.low, "sum_high": residual.high,
         }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from nnef_hw.architecture import Activity, Timeline
@@ -14,6 +14,7 @@ from nnef_hw.engine.solver import schedule_engine
 from nnef_hw.engine.timing import Span
 from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph, stream_image
+from nnef_hw.parts.engine import Kind
 from nnef_hw.parts.reader import Reader
 
 __all__ = ["make_timeline", "report_plan"]
@@ -76,10 +77,13 @@ def _bytes_per_cycle(reader: Reader) -> float:
 def _memory_map(plan: EnginePlan) -> dict[str, Any]:
     """Return the places of tensors in the memory of codes, in bytes, and the steps of a frame."""
     design = plan.design
-    lanes = design.shape.lanes
+    lanes, turn = design.shape.lanes, design.turn
     words = design.engine.code_words
     return {
-        "steps": [span.name for span in plan.spans],
+        "steps": [
+            span.name for span, step in zip(plan.spans, design.sequence, strict=True)
+            if step in turn
+        ],
         "bytes": words * lanes, "bank_bytes": words * lanes // 2 if design.banks else 0,
         "tensors": [
             {"name": stay.tensor, "begin": design.places[stay.tensor] * lanes,
@@ -160,20 +164,29 @@ def make_timeline(plan: EnginePlan) -> Timeline:
     step = -(-interval // MOST_STEPS)
     start = plan.first_input
     sends = dict(zip(plan.design.network.sinks, plan.spans[-len(plan.outputs) :], strict=True))
-    shown = list(plan.layer_spans)
+    loads = [plan.spans_of(Kind.LOAD, n) for n in range(len(plan.inputs))]
+    shown = [plan.spans_of(Kind.RUN, n) for n in range(len(plan.layer_spans))]
     for station in plan.stations[len(shown) :]:
         assert isinstance(station, TailStation)
         after = min(station.cycles, interval)
-        shown.append(Span(station.name, sends[station.sink].begin, after, after))
+        shown.append([Span(station.name, sends[station.sink].begin, after, after)])
     inputs, blocks = (
-        tuple(_activity(span, start, interval, step) for span in some)
-        for some in (plan.spans[: len(plan.inputs)], shown)
+        tuple(_activity(spans, start, interval, step) for spans in some) for some in (loads, shown)
     )
     return Timeline(interval=interval, step=step, inputs=inputs, blocks=blocks)
 
 
-def _activity(span: Span, start: int, interval: int, step: int) -> Activity:
-    """Spread a span's busy and other cycles over the steps of an interval."""
+def _activity(spans: Sequence[Span], start: int, interval: int, step: int) -> Activity:
+    """Spread the busy and other cycles of spans over the steps of an interval."""
+    each = [_spread(span, start, interval, step) for span in spans]
+    busy, waiting = (
+        tuple(map(sum, zip(*counts, strict=True))) for counts in zip(*each, strict=True)
+    )
+    return Activity(spans[0].name, busy, waiting)
+
+
+def _spread(span: Span, start: int, interval: int, step: int) -> tuple[list[int], list[int]]:
+    """Return how many of a span's busy and other cycles are in every step."""
     count = -(-interval // step)
     busy, waiting = [0] * count, [0] * count
     first = (span.begin - start) % interval
@@ -191,4 +204,4 @@ def _activity(span: Span, start: int, interval: int, step: int) -> Activity:
         waiting[place // step] += here - here_busy
         busy[following] += works - here_busy
         waiting[following] += length - here - (works - here_busy)
-    return Activity(span.name, tuple(busy), tuple(waiting))
+    return busy, waiting

@@ -17,7 +17,7 @@ from nnef_hw.engine.store import stores
 from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph
 
-__all__ = ["SIZES", "check_memory", "schedule_engine"]
+__all__ = ["LEAST_GAIN", "RESULTS", "SIZES", "check_memory", "schedule_engine", "with_room"]
 
 SIZES = tuple(Shape(rows, lanes) for lanes in (4, 8, 16) for rows in (4, 8, 16) if rows >= lanes)
 """Arrays that are tried."""
@@ -156,12 +156,26 @@ def _rings(design: Design, target: Target, clock_mhz: float | None) -> Iterator[
     for words in RINGS:
         with_ring = replace(design, ring_words=words)
         try:
+            with_ring = with_room(with_ring, target, clock_mhz)
             plan = EnginePlan.of(with_ring, target, clock_mhz)
             has_room = design.store.fits(with_ring.image_words)
         except TargetError:
             return
         if has_room:
             yield plan
+
+
+def with_room(design: Design, target: Target, clock_mhz: float | None) -> Design:
+    """Return the design with as few layers frame by frame as it takes for a batch to have room.
+
+    The first layers' tensors are large, and their weights few.
+    """
+    plan = EnginePlan.of(design, target, clock_mhz)
+    spare = target.device.bram - plan.resources.bram + design.code_blocks
+    if design.batch == 1 or design.banks is not None or design.code_blocks <= spare:
+        return design
+    trials = (replace(design, frame_by_frame=n) for n in range(1, len(design.layers)))
+    return next((trial for trial in trials if trial.code_blocks <= spare), design)
 
 
 def check_memory(graph: Graph, target: Target) -> None:

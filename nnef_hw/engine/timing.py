@@ -11,6 +11,9 @@ from nnef_hw.engine.design import Design
 from nnef_hw.engine.feed import Feed
 from nnef_hw.engine.issue import Issue
 from nnef_hw.engine.network import Sink
+from nnef_hw.engine.placement import Step
+from nnef_hw.engine.program import Run
+from nnef_hw.parts.engine import Kind
 from nnef_hw.parts.timing import Kernel, Process, Stream
 
 __all__ = ["FrameTimes", "Span", "simulate_frames", "spans", "waits"]
@@ -40,6 +43,14 @@ class Span(NamedTuple):
     busy: int
     stalled: int = 0
 
+    @classmethod
+    def total(cls, spans: Sequence[Span]) -> Span:
+        """Return several of one name as if they were one, from the first begin on."""
+        name, begin, *_ = spans[0]
+        return cls(
+            name, begin, *(sum(counts) for counts in zip(*(x[2:] for x in spans), strict=True))
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class FrameTimes:
@@ -67,7 +78,7 @@ class FrameTimes:
 
 
 def spans(design: Design) -> tuple[Span, ...]:
-    """Return loads, layers and sends of a frame like all that follow."""
+    """Return loads, layers and sends of a batch like all that follow, in their order."""
     frames, end = _settled(design)
     return frames.spans(end)
 
@@ -83,7 +94,7 @@ def _settled(design: Design) -> tuple[_Frames, int]:
     engine, lanes = design.engine, design.shape.lanes
     for _ in range(SETTLING + 1):
         end = frames.compute(end)
-        for n, _, count in design.sends:
+        for _, n, _, count in design.sends:
             sink = design.network.sinks[n]
             begin = frames.send(sink, count, end)
             words = sink.image.words(lanes) * count
@@ -139,37 +150,52 @@ class _Frames:
         end
             Cycle in which the batch before was sent.
         """
-        design, feed, steps = self._design, self._feed, self._steps
-        engine, network = design.engine, design.network
-        steps.clear()
+        self._steps.clear()
         self.waits.clear()
         self.inputs.clear()
-        for n, _, count in design.loads:
-            source, loading = network.sources[n], design.loadings[n]
-            begin, alone = self._begin(end, 0)
-            first = begin + engine.before_load
-            if not n:
-                taken = range(first, first + count * loading.cycles, loading.cycles)
-                self.inputs += [cycle + loading.lead for cycle in taken]
-            end = first + count * loading.cycles - 1 + engine.border_delay
-            feed.end(end)
-            steps.append((source.tensor, alone, count * design.inputs[n].beats, begin - alone))
-        before = 0
-        for layer, parts in zip(design.layers, design.parts, strict=True):
-            stalled, earliest = 0, None
-            adds = layer.residual is not None
-            issue = Issue(engine, by_lane=layer.by_lane, adds=adds, shares=design.shares(layer))
-            for part in parts:
-                begin, alone = self._begin(end, before if earliest is None else 0)
-                earliest = alone if earliest is None else earliest
-                stalled += begin - alone
-                end = issue.run(part, begin, end)
-                feed.end(end, issue.retired)
-            before = engine.settle(adds=adds)
-            assert earliest is not None
-            words = sum(part.nest.words for part in parts)
-            steps.append((layer.name, earliest, words, stalled))
-        self._settles = before
+        self._settles = 0
+        runs = iter(self._design.runs)
+        for step in self._design.sequence:
+            if step.kind == Kind.LOAD:
+                end = self._load(step, end)
+            elif step.kind == Kind.RUN:
+                end = self._run(next(runs), end)
+        return end
+
+    def _load(self, step: Step, end: int) -> int:
+        """Return when frames of an input have been loaded, after what ends in a cycle."""
+        design, engine, count = self._design, self._design.engine, step.frames
+        source, loading = design.network.sources[step.n], design.loadings[step.n]
+        begin, alone = self._begin(end, self._settles)
+        self._settles = 0
+        first = begin + engine.before_load
+        if not step.n:
+            taken = range(first, first + count * loading.cycles, loading.cycles)
+            self.inputs += [cycle + loading.lead for cycle in taken]
+        end = first + count * loading.cycles - 1 + engine.border_delay
+        self._feed.end(end)
+        beats = count * design.inputs[step.n].beats
+        self._steps.append((source.tensor, alone, beats, begin - alone))
+        return end
+
+    def _run(self, run: Run, end: int) -> int:
+        """Return the cycle of a layer's last word, in the same way."""
+        design, layer = self._design, run.layer
+        stalled, earliest = 0, None
+        adds = layer.residual is not None
+        issue = Issue(
+            design.engine, by_lane=layer.by_lane, adds=adds, shares=design.shares(layer)
+        )  # fmt: skip
+        for part in run.parts:
+            begin, alone = self._begin(end, self._settles if earliest is None else 0)
+            earliest = alone if earliest is None else earliest
+            stalled += begin - alone
+            end = issue.run(part, begin, end)
+            self._feed.end(end, issue.retired)
+        self._settles = design.engine.settle(adds=adds)
+        assert earliest is not None
+        words = sum(part.nest.words for part in run.parts)
+        self._steps.append((layer.name, earliest, words, stalled))
         return end
 
     def send(self, sink: Sink, count: int, end: int) -> int:
@@ -233,7 +259,7 @@ def _engine(
     for _ in range(-(-frames // design.batch)):
         end = run.compute(end)
         begins += run.inputs
-        for n, _, count in design.sends:
+        for _, n, _, count in design.sends:
             sink, stream = design.network.sinks[n], streams[n]
             time = end = run.send(sink, count, end) + engine.before_send
             for pixel in range(count * sink.image.pixels):

@@ -12,7 +12,7 @@ from nnef_hw.build.options import BuildOptions
 from nnef_hw.build.pipeline import build
 from nnef_hw.engine.architecture import SharedArray
 from nnef_hw.engine.solver import schedule_engine
-from nnef_hw.errors import TargetError, UsageError
+from nnef_hw.errors import NnefHwError, TargetError, UsageError
 from nnef_hw.frontend import save
 from nnef_hw.manifest import read_manifest
 from nnef_hw.reference import quantize_inputs, run_fixed
@@ -87,11 +87,59 @@ def test_random_networks(fix, run_engine, seed):
     run_engine(planned(graph, board=board, **options), graph)
 
 
+@pytest.mark.parametrize("stall", [0.0, 0.3])
+@pytest.mark.parametrize(("alone", "saved"), [(1, 2 * 16), (2, 2 * 16), (4, 2 * (16 + 3 * 32))])
+def test_first_layers_run_frame_by_frame(fix, rng, run_engine, alone, saved, stall):
+    """Tensors that others read have a place per frame, and the early ones only one."""
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 4, 4, 4))
+
+    def conv(x, outputs, channels, **options):
+        weights = rng.normal(size=(outputs, channels, 3, 3))
+        return builder.op("relu", builder.conv(x, weights, padding=1, **options))
+
+    x = conv(x, 8, 4)
+    y = conv(conv(x, 8, 8), 8, 8)
+    x = conv(builder.op("add", x, y), 16, 8, stride=2)
+    graph = fix(builder.build(conv(x, 16, 16), x))
+    together = planned(graph, ring_words=64, batch=3)
+    plan = planned(graph, ring_words=64, batch=3, frame_by_frame=alone)
+    words = [sum(stay.words for stay in x.design.stays) for x in (together, plan)]
+    assert words[0] - words[1] == saved
+    assert plan.design.frame_words > together.design.frame_words
+    run_engine(plan, graph, stall=stall)
+
+
+MORE_SPLIT = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(4, 80)]
+
+
+@pytest.mark.parametrize("seed", [*range(4), *MORE_SPLIT])
+def test_random_networks_frame_by_frame(fix, run_engine, seed):
+    """Several inputs and outputs, of which frames take turns, and what keeps its place or not."""
+    rng = np.random.default_rng([seed, 18])
+    while True:
+        network = EngineNetwork(rng, products=("mul", "max"))
+        for _ in range(int(rng.integers(3, 7))):
+            network.grow()
+        try:
+            graph = fix(network.finish())
+            board = [find_board("ulx3s_85f"), ICEBREAKER][seed % 2]
+            options = {"batch": int(rng.integers(2, 4)), "ring_words": [0, 128][seed // 2 % 2]}
+            count = len(planned(graph, board=board, **options).design.layers)
+            alone = int(rng.integers(1, count + 1))
+            plan = planned(graph, board=board, frame_by_frame=alone, **options)
+            assert plan.design.parts
+        except NnefHwError:
+            continue
+        break
+    run_engine(plan, graph)
+
+
 def test_a_plan_is_read_again(fix, rng):
     graph = fix(layers(rng, 21, 18, 7))
-    plan = planned(graph, batch=4)
+    plan = planned(graph, batch=4, frame_by_frame=1)
     value = json.loads(plan.dumps())
-    assert value["batch"] == 4
+    assert (value["batch"], value["frame_by_frame"]) == (4, 1)
     assert SharedArray().read_plan(value, graph).dumps() == plan.dumps()
 
 
