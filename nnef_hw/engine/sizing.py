@@ -93,7 +93,8 @@ def _same(program: Program) -> Mapping[str, int]:
     """Return what all instructions have that look at a field, if it is the same."""
     found: dict[str, set[int]] = {}
     for instruction in program.instructions:
-        for name in _OFTEN_SAME & instruction.fields.keys():
+        # In the order of the fields: that of a set differs from run to run.
+        for name in filter(_OFTEN_SAME.__contains__, instruction.fields):
             found.setdefault(name, set()).add(instruction.fields[name])
     same = {name: min(values) for name, values in found.items() if len(values) == 1}
     changes = _TRAINED if program.ring_words else frozenset()

@@ -1,6 +1,7 @@
 """Batches: every layer runs for several frames, so that its weights are read once."""
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +12,7 @@ from nnef_hw.boards import find_board
 from nnef_hw.build.options import BuildOptions
 from nnef_hw.build.pipeline import build
 from nnef_hw.engine.architecture import SharedArray
+from nnef_hw.engine.plan import EnginePlan
 from nnef_hw.engine.solver import schedule_engine
 from nnef_hw.errors import NnefHwError, TargetError, UsageError
 from nnef_hw.frontend import save
@@ -133,6 +135,23 @@ def test_random_networks_frame_by_frame(fix, run_engine, seed):
             continue
         break
     run_engine(plan, graph)
+
+
+def test_as_few_layers_as_it_takes_run_frame_by_frame(fix, rng):
+    """A batch of which all tensors have room runs together; a larger one as far as they have."""
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 8, 24, 24))
+    for inputs, outputs, stride in ((8, 16, 1), (16, 16, 2), (16, 24, 2), (24, 48, 2), (48, 96, 1)):
+        weights = rng.normal(size=(outputs, inputs, 3, 3))
+        x = builder.op("relu", builder.conv(x, weights, padding=1, stride=stride))
+    graph = fix(builder.build())
+    board = find_board("ulx3s_12f")
+    alone, plan = (schedule_engine(graph, board, batch=batch) for batch in (1, 8))
+    assert alone.design.frame_by_frame == 0 < plan.design.frame_by_frame < 5
+    assert plan.interval < alone.interval
+    one_less = replace(plan.design, frame_by_frame=plan.design.frame_by_frame - 1)
+    assert plan.resources.bram <= board.device.bram
+    assert EnginePlan.of(one_less, board, None).resources.bram > board.device.bram
 
 
 def test_a_plan_is_read_again(fix, rng):

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from engine_graphs import EngineNetwork, planned
+from engine_graphs import BOARD, EngineNetwork, planned
 
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.engine.accelerator import EngineAccelerator
 from nnef_hw.engine.image import fill_beats, frame_beats
+from nnef_hw.engine.network import lower
 from nnef_hw.engine.timing import simulate_frames
 from nnef_hw.errors import NnefHwError
 from nnef_hw.ir.batch import sample_extents
@@ -20,7 +21,7 @@ from nnef_hw.sim.frames import unpack_frames
 pytestmark = pytest.mark.verilator
 
 FRAMES = 70
-SIZES = [(4, 4), (8, 4), (8, 8)]
+SIZES = [(4, 4, 1), (8, 4, 1), (8, 8, 1), (4, 4, 4), (8, 4, 2), (8, 8, 4), (16, 8, 8)]
 RINGS = [0, 0, 64, 256]
 
 
@@ -32,7 +33,11 @@ def network(rng, fix):
             grown.grow()
         try:
             graph = fix(grown.finish(), calibration="minmax")
-            plan = planned(graph, *SIZES[rng.integers(len(SIZES))], RINGS[rng.integers(len(RINGS))])
+            rows, lanes, results = SIZES[rng.integers(len(SIZES))]
+            ring_words = RINGS[rng.integers(len(RINGS))]
+            if not lower(graph, BOARD.device).fits(lanes):
+                continue
+            plan = planned(graph, rows, lanes, ring_words, results=results)
         except NnefHwError:
             continue
         if len(graph.outputs) > 1:

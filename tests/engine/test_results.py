@@ -84,6 +84,15 @@ def test_random_networks(fix, run_engine, seed):
     run_engine(plan, graph, stall=0.3)
 
 
+def test_fields_are_in_an_order(bottleneck):
+    """Those that all instructions share, too: a design is the same whenever it is made."""
+    engine = planned(bottleneck, 8, 8, 64, results=4).design.engine
+    instructions = planned(bottleneck, 8, 8, 64, results=4).design.instructions
+    names = list(dict.fromkeys(name for x in instructions for name in x.fields))
+    assert len(engine.same_fields) > 3
+    assert list(engine.same_fields) == [name for name in names if name in engine.same_fields]
+
+
 def test_sizes_that_no_engine_has(bottleneck):
     engine = planned(bottleneck, 8, 4, results=2).design.engine
     with pytest.raises(ValueError, match="results must be a power of two, at most the lanes"):
