@@ -6,6 +6,7 @@ import math
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from nnef_hw.blockram import BlockRam, Tiling
 from nnef_hw.devices import Device
@@ -68,7 +69,7 @@ class SdramReader(Reader):
         """The image's words in multiples of 16."""
         return _granules(self.words)
 
-    @property
+    @cached_property
     def cas_latency(self) -> int:
         """CAS latency in cycles."""
         return self.chip.cas_latency(self.clock_mhz)
@@ -76,17 +77,17 @@ class SdramReader(Reader):
     def _cycles(self, nanoseconds: float) -> int:
         return self.chip.cycles(nanoseconds, self.clock_mhz)
 
-    @property
+    @cached_property
     def active_cycles(self) -> int:
         """From ``ACTIVE`` to ``READ`` or ``WRITE``."""
         return self._cycles(self.chip.t_rcd)
 
-    @property
+    @cached_property
     def precharge_cycles(self) -> int:
         """From ``PRECHARGE`` to the next command."""
         return self._cycles(self.chip.t_rp)
 
-    @property
+    @cached_property
     def refresh_command_cycles(self) -> int:
         """From ``REFRESH`` to the next command."""
         return self._cycles(self.chip.t_rfc)
@@ -105,7 +106,7 @@ class SdramReader(Reader):
             closed + self.precharge_cycles, self._cycles(self.chip.t_rc) - self.active_cycles
         )
 
-    @property
+    @cached_property
     def refresh_cycles(self) -> int:
         """From one refresh that is due to the next."""
         return math.floor(self.chip.refresh_us * self.clock_mhz)
@@ -127,7 +128,7 @@ class SdramReader(Reader):
         """From the beginning of a burst to the next command."""
         return self.active_cycles + GRANULE * _granules(words) + self.precharge_cycles
 
-    @property
+    @cached_property
     def burst(self) -> int:
         """Words of a burst: a row, unless fewer are what fits between two refreshes."""
         words = self.chip.columns
@@ -153,7 +154,7 @@ class SdramReader(Reader):
     def memories(self) -> tuple[Tiling, ...]:
         return self.queue.memories
 
-    @property
+    @cached_property
     def first_read_cycles(self) -> int:
         """From the ``READ`` that is decided on to its word in the queue."""
         return 1 + self.cas_latency + PAD_CYCLES
