@@ -1,10 +1,9 @@
-"""Codes that only change their places: one per cycle, from wherever they are."""
+"""Codes that only change their places: one per cycle, from wherever they are, or word by word."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +19,9 @@ from nnef_hw.engine.layer import (
     lowers,
 )
 from nnef_hw.engine.nest import Nest, Part, Pass
+from nnef_hw.engine.pieces import Axis, Piece, nest_of, words_of
 from nnef_hw.engine.scale import POOL_SHIFT, Scale
-from nnef_hw.ir import Node, Reordering
+from nnef_hw.ir import Node
 from nnef_hw.ir.operators import (
     FactorAttributes,
     PadAttributes,
@@ -29,175 +29,17 @@ from nnef_hw.ir.operators import (
     SliceAttributes,
 )
 from nnef_hw.numerics import IntArray
-from nnef_hw.parts.engine import LEVELS, QUANTITIES
+from nnef_hw.parts.engine import LEVELS
 
-__all__ = ["Axis", "GatherLayer", "Piece", "is_gathered", "lower_move", "move_piece", "nest_of"]
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """Codes of a result in a row, and how far apart they are in the operand.
-
-    Parameters
-    ----------
-    count
-        How many.
-    pixels, channels
-        From one to the next in the operand.
-    into
-        From one to the next in the result, in pixels; 0 along its channels.
-    row, column
-        From one to the next in the operand's rows and columns, if that matters: for padding.
-    """
-
-    count: int
-    pixels: int = 0
-    channels: int = 0
-    into: int = 0
-    row: int = 0
-    column: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A part of a result that comes from one operand.
-
-    Parameters
-    ----------
-    source, target
-        Images of both.
-    along
-        Axes of the codes of a pixel of the result, the innermost first.
-    across
-        Axes of its pixels.
-    pixel, channel
-        Where it begins in the operand.
-    into_pixel, into_channel
-        Where it begins in the result; the channel is a whole word's first one.
-    top, left
-        Row and column in the operand where it begins, if what is outside of that is padding.
-    """
-
-    source: Image
-    target: Image
-    along: tuple[Axis, ...]
-    across: tuple[Axis, ...]
-    pixel: int = 0
-    channel: int = 0
-    into_pixel: int = 0
-    into_channel: int = 0
-    top: int = 0
-    left: int = 0
-
-    @property
-    def is_bordered(self) -> bool:
-        """Whether it reads padding."""
-        return any(axis.row or axis.column for axis in self.across)
-
-    def codes(self, lanes: int) -> int:
-        """Codes that are read, with those that fill up words."""
-        return self.channels(lanes) * prod(axis.count for axis in self.across)
-
-    def channels(self, lanes: int) -> int:
-        """Codes of a pixel, with those that fill up its last word."""
-        return -(-prod(axis.count for axis in self.along) // lanes) * lanes
-
-
-@dataclass(frozen=True, slots=True)
-class _Loop:
-    """Iterations, and what each adds to every quantity."""
-
-    count: int
-    read: int
-    write: int
-    y: int
-    x: int
-
-    def times(self, outer: _Loop) -> _Loop | None:
-        """Return both as one loop, if they are in a row."""
-        own = _Loop(outer.count, *(self.count * x for x in (self.read, self.write, self.y, self.x)))
-        return replace(self, count=self.count * outer.count) if outer == own else None
-
-
-def nest_of(piece: Piece, lanes: int, places: Places, operand: int = 0) -> Nest | None:
-    """Return the loops of a piece, which read codes, not words; None if these do not do.
-
-    The codes of a word are whole loops, or part of one; or else those of all words follow one
-    another, and none has to be filled up. All together these are at most six.
-    """
-    source, target = piece.source, piece.target
-    blocks, target_blocks = source.blocks(lanes), target.blocks(lanes)
-    if piece.into_channel % lanes:
-        return None
-    loops: list[_Loop] = []
-    along = list(piece.along)
-    if piece.channels(lanes) != prod(axis.count for axis in along):
-        if len(along) > 1:
-            return None
-        # What fills up a word may be anything.
-        along = [replace(along[0], count=piece.channels(lanes))]
-    missing, words = lanes, 1
-    packs = not _fills_words(along, piece.across, lanes)
-    if packs and (target.channels % lanes or piece.into_channel or piece.into_pixel):
-        return None
-    for axis in (*along, *piece.across):
-        count, step = axis.count, (axis.pixels * blocks * lanes + axis.channels)
-        if packs:
-            loops.append(_Loop(count, step, 0, axis.row, axis.column))
-            continue
-        if missing > 1:
-            inner = count if missing % count == 0 else missing
-            loops.append(_Loop(inner, step, 0, axis.row, axis.column))
-            missing, count, step = missing // inner, count // inner, step * inner
-        write = axis.into * target_blocks if axis.into else words
-        words *= 1 if axis.into else count
-        loops.append(_Loop(count, step, write, axis.row, axis.column))
-    merged: list[_Loop] = []
-    for loop in loops:
-        if loop.count == 1:
-            continue
-        together = merged[-1].times(loop) if merged else None
-        if together is None:
-            merged.append(loop)
-        else:
-            merged[-1] = together
-    if len(merged) > LEVELS:
-        return None
-    merged += [_Loop(1, 0, 0, 0, 0)] * (LEVELS - len(merged))
-    read = (places.others[operand - 1] if operand else places.read) * lanes
-    steps = {name: tuple(getattr(loop, name) for loop in merged) for name in ("read", "write")}
-    if piece.is_bordered:
-        steps |= {name: tuple(getattr(loop, name) for loop in merged) for name in "yx"}
-    write = piece.into_pixel * target_blocks + piece.into_channel // lanes
-    return Nest(
-        counts=tuple(loop.count for loop in merged),
-        strides={name: steps.get(name, (0,) * LEVELS) for name in QUANTITIES},
-        starts={
-            "read": read + piece.pixel * blocks * lanes + piece.channel,
-            "y": piece.top, "x": piece.left, "weight": places.weight,
-            "constant": places.constant, "write": places.write + write,
-        },
-        in_codes=True, packs=packs,
-    )  # fmt: skip
-
-
-def _fills_words(along: Sequence[Axis], across: Sequence[Axis], lanes: int) -> bool:
-    """Whether the codes of a word are whole loops, or part of one."""
-    missing = lanes
-    for axis in (*along, *across):
-        if missing > 1:
-            inner = axis.count if missing % axis.count == 0 else missing
-            if axis.count % inner:
-                return False
-            missing //= inner
-    return missing == 1
+__all__ = ["GatherLayer", "is_gathered", "lower_move"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GatherLayer(Layer):
     """Codes of one or several tensors, each to its place in the result.
 
-    Every word that is read gives one code, of a lane that goes with its address.
+    Every word that is read gives one code, of a lane that goes with its address; or, where several
+    results may leave together and all words stay as they are, all of its codes.
 
     Parameters
     ----------
@@ -208,7 +50,6 @@ class GatherLayer(Layer):
     """
 
     label = "gather"
-    gathers = True
 
     pieces: tuple[Piece, ...]
     others: tuple[str, ...] = ()
@@ -235,7 +76,15 @@ class GatherLayer(Layer):
     def _nest(self, shape: Shape, places: Places, n: int) -> Nest:
         nest = nest_of(self.pieces[n], shape.lanes, places, n)
         assert nest is not None, f"{self.name}: {self.pieces[n]}"
-        return nest
+        words = None if self.gathers(shape) else words_of(nest, shape.lanes)
+        return words or nest
+
+    def gathers(self, shape: Shape) -> bool:
+        if shape.results == 1:
+            return True
+        anywhere = ANYWHERE._replace(others=(0,) * len(self.others))
+        nests = (nest_of(x, shape.lanes, anywhere, n) for n, x in enumerate(self.pieces))
+        return any(nest is None or words_of(nest, shape.lanes) is None for nest in nests)
 
     def packs(self, shape: Shape) -> list[bool]:
         """Return whether the words of each piece follow one another, whatever its loops are."""
@@ -246,7 +95,12 @@ class GatherLayer(Layer):
         return self._nest(shape, places, 0)
 
     def passes(self, shape: Shape) -> tuple[list[Pass], int]:
-        return [Pass(1, 1)], sum(piece.codes(shape.lanes) for piece in self.pieces)
+        codes = sum(piece.codes(shape.lanes) for piece in self.pieces)
+        return [Pass(1, self._results(shape))], codes // self._results(shape)
+
+    def _results(self, shape: Shape) -> int:
+        """Codes of a word that is read."""
+        return 1 if self.gathers(shape) else shape.lanes
 
     def parts(self, shape: Shape, places: Places, most: Most | None) -> list[Part]:
         found = []
@@ -254,9 +108,9 @@ class GatherLayer(Layer):
             nest = self._nest(shape, places, n)
             if most is not None:
                 nest = replace(nest, starts={**nest.starts, "weight": 0, "constant": 0})
-            codes = piece.codes(shape.lanes)
-            constants = range(len(self.bias(shape)))
-            found.append(Part(nest, [Pass(1, 1)], codes, range(1), constants))
+            results, constants = self._results(shape), range(len(self.bias(shape)))
+            words = piece.codes(shape.lanes) // results
+            found.append(Part(nest, [Pass(1, results)], words, range(1), constants))
         return found
 
     def part_level(self, shape: Shape) -> int:
@@ -265,23 +119,18 @@ class GatherLayer(Layer):
 
     def weights(self, shape: Shape) -> NDArray[np.int64]:
         words = np.zeros((1, *shape.multipliers), np.int64)
-        words[0, 0, 0] = 1 << POOL_SHIFT
+        words[0, 0, : self._results(shape)] = 1 << POOL_SHIFT
         return words
 
     def bias(self, shape: Shape) -> IntArray:
-        return np.zeros(shape.results, np.int64)
+        return np.zeros(max(shape.results, self._results(shape)), np.int64)
 
     def fields(self, shape: Shape) -> dict[str, int]:
         packs = int(any(self.packs(shape)))
         bordered = any(piece.is_bordered for piece in self.pieces)
         height, width = (self.source.height, self.source.width) if bordered else (1, 1)
-        return {
-            **super().fields(shape),
-            "gathers": 1,
-            "packs": packs,
-            "height": height,
-            "width": width,
-        }
+        gathers = {"gathers": 1, "packs": packs} if self.gathers(shape) else {}
+        return {**super().fields(shape), **gathers, "height": height, "width": width}
 
 
 _pieces = PerOperator[Callable[[Call], Sequence[Piece]]]("gathered result")
@@ -364,48 +213,6 @@ def pad_piece(source: Image, target: Image, padding: Sequence[tuple[int, int]]) 
         (Axis(target.width, 1, 0, 1, 0, 1), Axis(target.height, source.width, 0, target.width, 1)),
         pixel=-top * source.width - left, top=-top, left=-left,
     )  # fmt: skip
-
-
-def move_piece(source: Image, target: Image, reordering: Reordering) -> Piece | None:
-    """Return the piece of a stream that is given in another order; None if axes are cut."""
-    extents = reordering.extents
-    axes: list[Axis] = []
-    for place in reversed(reordering.order):
-        parts = _in_pixels(extents[place], prod(extents[place + 1 :]), source.channels)
-        if parts is None:
-            return None
-        axes += parts
-    along: list[Axis] = []
-    missing = target.channels
-    while missing > 1:
-        axis = axes.pop(0)
-        count = axis.count if missing % axis.count == 0 else missing
-        if axis.count % count:
-            return None
-        along.append(replace(axis, count=count))
-        missing //= count
-        if count < axis.count:
-            rest = Axis(axis.count // count, axis.pixels * count, axis.channels * count)
-            axes.insert(0, rest)
-    across, pixels = [], 1
-    for axis in axes:
-        across.append(replace(axis, into=pixels))
-        pixels *= axis.count
-    return Piece(source, target, tuple(along) or (Axis(1),), tuple(across))
-
-
-def _in_pixels(count: int, step: int, channels: int) -> list[Axis] | None:
-    """Return axes of a stream's codes, so many of them so far apart, in pixels and channels."""
-    if count == 1:
-        return []
-    if step % channels == 0:
-        return [Axis(count, pixels=step // channels)]
-    if count * step <= channels:
-        return [Axis(count, channels=step)]
-    if channels % step or count % (channels // step):
-        return None
-    inner = channels // step
-    return [Axis(inner, channels=step), Axis(count // inner, pixels=1)]
 
 
 @_pieces("concat")

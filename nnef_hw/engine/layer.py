@@ -205,7 +205,6 @@ class Layer(ABC):
     label: ClassVar[str]
     by_lane: ClassVar[bool] = True
     maximum: ClassVar[bool] = False
-    gathers: ClassVar[bool] = False
 
     node: Node
     tensor: str
@@ -336,6 +335,11 @@ class Layer(ABC):
             )
             for first, end in pairwise(ends)
         ]
+
+    def gathers(self, shape: Shape) -> bool:
+        """Whether every word that it reads gives one code."""
+        del shape
+        return False
 
     def sliding_rows(self, shape: Shape) -> int:
         """Rows between which sums move; 1 if they do not."""

@@ -231,6 +231,11 @@ class Program(Placement):
         ]
 
     @property
+    def gathers(self) -> bool:
+        """Whether any layer reads single codes."""
+        return any(layer.gathers(self.shape) for layer in self.layers)
+
+    @property
     def divides(self) -> bool:
         """Whether layers may be several instructions."""
         return self.ring_words > 0 or any(len(parts) > 1 for parts in self.parts)

@@ -142,7 +142,7 @@ def _fields(program: Program, weight_words: int, constant_words: int) -> tuple[d
         fields["follows"] = 1
     if program.has_residents:
         fields["bank"] = 1
-    if any(layer.gathers for layer in program.layers):
+    if program.gathers:
         fields["gathers"] = 1
     if any(x.fields.get("packs") for x in run):
         fields["packs"] = 1
@@ -163,7 +163,7 @@ def _address_bits(
     program: Program, run: Sequence[Instruction], weight_words: int, constant_words: int
 ) -> dict[str, int]:
     words = program.memory[1]
-    gathers = any(layer.gathers for layer in program.layers)
+    gathers = program.gathers
     codes = words * program.shape.lanes if gathers else words
     depths = {"read": codes, "write": words, "weight": weight_words, "constant": constant_words}
     widths = {name: max(1, (depth - 1).bit_length()) for name, depth in depths.items()}

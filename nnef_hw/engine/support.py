@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from nnef_hw.engine.gather import Piece, is_gathered, move_piece, nest_of
+from nnef_hw.engine.gather import is_gathered
 from nnef_hw.engine.layer import ANYWHERE, Format, Image, lowers
+from nnef_hw.engine.pieces import Piece, move_piece, nest_of
 from nnef_hw.engine.sum_factors import sum_factors
 from nnef_hw.engine.tail import tails
 from nnef_hw.errors import NnefHwError, UnsupportedError

@@ -58,6 +58,31 @@ def test_results_are_waited_for(rng, fix):
     assert found == [(1 + 255 * n, n) for n in (16, 8, 4, 2)]
 
 
+@pytest.mark.parametrize("lanes", [4, 8])
+@pytest.mark.parametrize("kind", ["concat", "rows", "channels", "pad", "inside"])
+def test_words_move_as_they_are(rng, fix, run_engine, kind, lanes):
+    """Where all of a layer's do; otherwise a code at a time, as channels that begin in a word."""
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 3, 4, 5))
+    x, y = (builder.conv(x, rng.normal(size=(n, 3, 1, 1))) for n in (16, 12))
+    if kind == "concat":
+        builder.op("concat", x, y, axis=1, shape=[1, 28, 4, 5])
+    elif kind == "pad":
+        padding = [(0, 0), (0, 0), (1, 0), (2, 1)]
+        builder.op("pad", y, padding=padding, border="constant", value=0.5)
+    else:
+        axis, begin, end = {"rows": (2, 1, 4), "channels": (1, 8, 16), "inside": (1, 5, 16)}[kind]
+        builder.op("slice", x, axes=[axis], begin=[begin], end=[end], stride=[1])
+    graph = fix(builder.build(), symmetric=False)
+    plans = [planned(graph, 8, lanes, results=results) for results in (1, lanes)]
+    cycles = [plan.spans[-2].cycles for plan in plans]
+    gathers = [plan.design.layers[-1].gathers(plan.design.shape) for plan in plans]
+    assert gathers == [True, kind == "inside"]
+    assert [plan.design.engine.gathers for plan in plans] == gathers
+    assert kind == "inside" or cycles[1] < cycles[0] / 2
+    run_engine(plans[1], graph)
+
+
 MORE = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(4, 80)]
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from nnef_hw.boards import find_board
 from nnef_hw.engine.architecture import SharedArray
-from nnef_hw.engine.gather import move_piece, nest_of
 from nnef_hw.engine.layer import ANYWHERE, Image
+from nnef_hw.engine.pieces import move_piece, nest_of
 from nnef_hw.engine.solver import LUT_SHARE, schedule_engine
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.ir import Reordering
