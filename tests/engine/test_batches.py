@@ -17,6 +17,7 @@ from nnef_hw.engine.solver import schedule_engine
 from nnef_hw.errors import NnefHwError, TargetError, UsageError
 from nnef_hw.frontend import save
 from nnef_hw.manifest import read_manifest
+from nnef_hw.parts.engine import Kind
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.bench_device import bench_device
@@ -135,6 +136,26 @@ def test_random_networks_frame_by_frame(fix, run_engine, seed):
             continue
         break
     run_engine(plan, graph)
+
+
+def test_what_is_shown_of_layers_that_run_frame_by_frame(fix, rng, few_boards):
+    """Their cycles of all frames, at their times, and the steps of one of them."""
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 4, 4, 4))
+    for _ in range(3):
+        x = builder.op("relu", builder.conv(x, rng.normal(size=(4, 4, 3, 3)), padding=1))
+    graph = fix(builder.build())
+    board = find_board("ulx3s_85f")
+    plan = planned(graph, ring_words=64, batch=4, frame_by_frame=2, board=board)
+    engine = SharedArray()
+    timeline = engine.timeline(plan)
+    report = engine.report(plan, graph, board, timeline)
+    assert len(report["memory_map"]["steps"]) == 1 + 3 + 1
+    assert [len(plan.spans_of(Kind.RUN, n)) for n in range(3)] == [4, 4, 1]
+    assert [sum(x.busy) for x in (*timeline.inputs, *timeline.blocks)] == [4 * 16, *[4 * 144] * 3]
+    assert sum(span.cycles for span in plan.spans) == plan.batch_cycles
+    names = [row["tensor"] for row in engine.program(plan)]
+    assert names == [*["x", *plan.design.names[1:3]] * 4, *plan.design.names[-2:]]
 
 
 def test_as_few_layers_as_it_takes_run_frame_by_frame(fix, rng):
