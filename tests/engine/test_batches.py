@@ -90,8 +90,10 @@ def test_random_networks(fix, run_engine, seed):
     run_engine(planned(graph, board=board, **options), graph)
 
 
-@pytest.mark.parametrize("stall", [0.0, 0.3])
-@pytest.mark.parametrize(("alone", "saved"), [(1, 2 * 16), (2, 2 * 16), (4, 2 * (16 + 3 * 32))])
+@pytest.mark.parametrize(
+    ("alone", "saved", "stall"),
+    [(1, 2 * 16, 0.3), (2, 2 * 16, 0.0), (4, 2 * (16 + 3 * 32), 0.0)],
+)
 def test_first_layers_run_frame_by_frame(fix, rng, run_engine, alone, saved, stall):
     """Tensors that others read have a place per frame, and the early ones only one."""
     builder = GraphBuilder()
