@@ -15,8 +15,8 @@ from nnef_hw.engine.placement import Placement
 from nnef_hw.engine.store import Store
 from nnef_hw.errors import TargetError
 from nnef_hw.parts.engine import (
+    MOST_CONSTANTS,
     RESIDUAL_CYCLES,
-    RING_CONSTANTS,
     Engine,
     Kind,
 )
@@ -147,7 +147,7 @@ class Program(Placement):
         """What each layer is divided into: with a ring, so that two parts have room in it."""
         found = []
         weight = constant = 0
-        most = Most(self.ring_words // 2, RING_CONSTANTS // 4) if self.ring_words else None
+        most = Most(self.ring_words // 2, MOST_CONSTANTS) if self.ring_words else None
         for layer in self.layers:
             read, *others = (self.places[name] for name in layer.read_tensors)
             write = self.places[layer.tensor]

@@ -10,7 +10,6 @@ from nnef_hw.parts.engine import (
     BEAT_BITS,
     CODE_BITS,
     QUANTITIES,
-    RING_CONSTANTS,
     SIGNED_FIELDS,
     Engine,
 )
@@ -40,7 +39,8 @@ def size_engine(program: Program) -> Engine:
     weight_words = max(2, len(program.weights))
     constant_words = max(2, sum(parts[-1].constants.stop for parts in program.parts))
     if program.ring_words:
-        constant_words = RING_CONSTANTS
+        # As many as are in a block RAM of beats.
+        constant_words = program.device.ram.deepest(BEAT_BITS)
     factors = [factor for layer in layers for factor in program.factors(layer)]
     fields, residual_bits = _fields(program, program.ring_words or weight_words, constant_words)
     same = {name: (fields.pop(name), value) for name, value in _same(program).items()}
@@ -135,7 +135,7 @@ def _fields(program: Program, weight_words: int, constant_words: int) -> tuple[d
         fields |= {"looks_up": 1, "table": _bits([len(program.tables) - 1])}
     if program.ring_words:
         fields |= {"weights": program.ring_words.bit_length(),
-                   "constants": RING_CONSTANTS.bit_length()}  # fmt: skip
+                   "constants": constant_words.bit_length()}  # fmt: skip
     if program.divides:
         fields["follows"] = 1
     if program.has_residents:
