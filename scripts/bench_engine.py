@@ -3,8 +3,8 @@
 The trained networks are read from NNEF_HW_ZOO (or a folder ``shared/zoo`` beside the repository);
 those that are absent are left out. The first rows of a network are of arrays that are not chosen
 for a board, with all in block RAM: docs/engine.md compares sizes. The last rows are of an
-iCEBreaker with the model of its flash, and of an ULX3S-85F with that of its SDRAM, whether the
-design fits or not.
+iCEBreaker with the model of its flash, whether the design fits or not, and of an ULX3S-85F with
+that of its SDRAM, of networks whose engine reads it.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from nnef_hw.engine.layer import Shape
 from nnef_hw.engine.network import lower
 from nnef_hw.engine.plan import EnginePlan
 from nnef_hw.engine.residency import feeds
+from nnef_hw.engine.solver import schedule_engine
 from nnef_hw.engine.store import Store, stores
 from nnef_hw.errors import TargetError
 from nnef_hw.frontend import load, save
@@ -51,10 +52,10 @@ MEASURED = (
     "cycles", "use", "frames", "bit exact", "cycles predicted = simulated", "bytes from memory",
     "cycles waiting", "read",
 )  # fmt: skip
-# Board, clock, and the array that its multipliers make.
+# Board, clock, and the array that its multipliers make; or that which a build takes.
 BOARDS = (
     (find_board("icebreaker"), 36.0, Shape(4, 4)),
-    (find_board("ulx3s_85f"), 90.0, Shape(16, 8)),
+    (find_board("ulx3s_85f"), 90.0, None),
 )
 
 
@@ -81,10 +82,17 @@ def main() -> None:
         for board, clock_mhz, size in BOARDS:
             for store in stores(board, clock_mhz):
                 print(f"{name}, {board.name}, {store.command}...", flush=True)
-                plan = _from_memory(graph, board, size, store, options.batch)
+                plan = (
+                    schedule_engine(graph, board, clock_mhz=clock_mhz, batch=options.batch)
+                    if size is None
+                    else _from_memory(graph, board, size, store, options.batch)
+                )
+                if plan.design.store is None:
+                    continue
                 cells = _measure(plan, graph, frames)
                 print_row(MEASURED, cells)
-                table.add_row(name, f"{board.name}, {size.rows} x {size.lanes}", *cells)
+                rows, lanes, _ = plan.design.shape
+                table.add_row(name, f"{board.name}, {rows} x {lanes}", *cells)
     Console(width=160).print(table)
 
 

@@ -44,7 +44,6 @@ def size_engine(program: Program) -> Engine:
     factors = [factor for layer in layers for factor in program.factors(layer)]
     fields, residual_bits = _fields(program, program.ring_words or weight_words, constant_words)
     same = {name: (fields.pop(name), value) for name, value in _same(program).items()}
-    products = program.shape.rows * program.shape.lanes
     acc_bits, factor_bits = _acc_bits(program), max(factors).bit_length()
     digit_bits = min(_DIGITS, factor_bits)
     least_shift, more_shift_bits = _own_shifts(program)
@@ -54,7 +53,7 @@ def size_engine(program: Program) -> Engine:
     return Engine(
         rows=program.shape.rows, lanes=program.shape.lanes,
         slide_rows=program.slide_rows,
-        in_dsp=products <= program.device.products, acc_bits=acc_bits,
+        in_dsp=_in_dsp(program), acc_bits=acc_bits,
         factor_bits=factor_bits, shift=program.shift, digit_bits=digit_bits,
         rounds_twice=program.rounds_twice, least_shift=least_shift,
         more_shift_bits=more_shift_bits,
@@ -68,6 +67,17 @@ def size_engine(program: Program) -> Engine:
         single_port=program.banks is not None, residents=program.has_residents,
         same_fields=same, batches=program.batch > 1,
     )  # fmt: skip
+
+
+def _in_dsp(program: Program) -> int:
+    """Products in DSP blocks: all; or, of a device that has fewer, as many as there are, or none.
+
+    Two of them are in one component.
+    """
+    products, device = program.shape.rows * program.shape.lanes, program.device
+    if products <= device.products:
+        return products
+    return device.products // 2 * 2 if device.mixes_products else 0
 
 
 def _acc_bits(program: Program) -> int:

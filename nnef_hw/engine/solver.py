@@ -13,19 +13,20 @@ from nnef_hw.engine.layer import Shape
 from nnef_hw.engine.network import Network, lower
 from nnef_hw.engine.plan import EnginePlan
 from nnef_hw.engine.residency import feeds
+from nnef_hw.engine.sizes import sizes
 from nnef_hw.engine.store import stores
 from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph
 
-__all__ = ["SIZES", "check_memory", "schedule_engine"]
+__all__ = ["check_memory", "schedule_engine"]
 
-SIZES = tuple(Shape(rows, lanes) for lanes in (4, 8, 16) for rows in (4, 8, 16) if rows >= lanes)
-"""Arrays that are tried."""
 RINGS = (1024, 512, 256, 128)
 """Words of weights that may come ahead, where they come from a memory."""
 _NAMES = {"lut": "LUTs", "dsp": "DSP blocks", "bram": "block RAMs", "spram": "single-port RAMs"}
 MOST_CROWDED = 1.1
 """How many times as many cycles are given for room in the device, at most."""
+WORTH_LOGIC = 1.05
+"""How many times as many cycles are given for fewer multipliers in logic, at most."""
 LUT_SHARE = 0.95
 """Share of the device's LUTs that placement can be trusted to use."""
 
@@ -54,7 +55,7 @@ def schedule_engine(
     fitting = [plan for plan in plans if not list(_short(plan.resources, target.device))]
     if not fitting:
         raise _misfit(plans, target)
-    fitting = _comfortable(fitting, target.device)
+    fitting = _frugal(_comfortable(fitting, target.device), target.device)
     best = min(fitting, key=lambda plan: (plan.interval, plan.multipliers))
     if target_fps is None:
         return best
@@ -83,13 +84,27 @@ def _comfortable(fitting: list[EnginePlan], device: Device) -> list[EnginePlan]:
     return found if is_near else fitting
 
 
+def _frugal(fitting: list[EnginePlan], device: Device) -> list[EnginePlan]:
+    """Return the plans with no more multipliers in logic than one that is nearly the fastest.
+
+    Only of a device that has them beside DSP blocks: each takes a hundred LUTs, which slow down
+    the clock.
+    """
+    if not device.mixes_products:
+        return fitting
+    least = min(plan.interval for plan in fitting)
+    near = (plan for plan in fitting if plan.interval <= WORTH_LOGIC * least)
+    most = min(plan.design.engine.in_logic for plan in near)
+    return [plan for plan in fitting if plan.design.engine.in_logic <= most]
+
+
 def _plans(
     network: Network, target: Target, clock_mhz: float | None, batch: int = 1
 ) -> Iterator[EnginePlan]:
-    """Yield engines of every size; where LUTs are short, with fewer rows that slide, too."""
+    """Yield engines of all sizes; where LUTs are short, with fewer rows that slide, too."""
     most = target.device.lut * target.device.lut_share
-    for size in SIZES:
-        shape: Shape | None = size if network.fits(size.lanes) else None
+    for size in sizes(network, target.device):
+        shape: Shape | None = size
         while shape is not None:
             design = Design(network, shape, target.device, batch=batch)
             plans = list(_fed(design, target, clock_mhz))
@@ -144,8 +159,8 @@ def check_memory(graph: Graph, target: Target) -> None:
     network = lower(graph, target.device)
     if any(stores(target, target.clock_mhz)):
         return
-    sizes = (size for size in SIZES if network.fits(size.lanes))
-    engines = [Design(network, size, target.device).engine for size in sizes]
+    tried = sizes(network, target.device)
+    engines = [Design(network, size, target.device).engine for size in tried]
     counts = [engine.weight_memories[0].count for engine in engines]
     if min(counts) > target.device.bram:
         raise TargetError(

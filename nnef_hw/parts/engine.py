@@ -87,7 +87,7 @@ class Engine:
     slide_rows
         Rows between which sums may move, at most ``rows``; 1 if no layer needs it.
     in_dsp
-        Whether the multipliers are DSP blocks.
+        How many of the multipliers, from those of the first row on, are in DSP blocks.
     acc_bits
         Width of sums, signed.
     factor_bits, shift
@@ -135,7 +135,7 @@ class Engine:
     rows: int
     lanes: int
     slide_rows: int
-    in_dsp: bool
+    in_dsp: int
     acc_bits: int
     factor_bits: int
     shift: int
@@ -194,6 +194,11 @@ class Engine:
     def multipliers(self) -> int:
         """Multipliers of the array."""
         return self.rows * self.lanes
+
+    @property
+    def in_logic(self) -> int:
+        """Those of them that are in LUTs."""
+        return self.multipliers - self.in_dsp
 
     @property
     def word_bits(self) -> int:
@@ -308,7 +313,7 @@ class Engine:
 
         The DSP blocks of an UP5K, which alone has single-port RAM, have registers of their own.
         """
-        return self.single_port and self.in_dsp
+        return self.single_port and self.in_dsp == self.multipliers
 
     @property
     def sum_stage(self) -> int:
