@@ -18,6 +18,10 @@ class BlockRam:
     name: str
     shapes: tuple[tuple[int, int], ...]
 
+    def deepest(self, width: int) -> int:
+        """Return the words of the deepest shape that is at least so wide."""
+        return max(depth for depth, bits in self.shapes if bits >= width)
+
 
 @dataclass(frozen=True, slots=True)
 class Tiling:

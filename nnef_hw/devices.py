@@ -104,6 +104,11 @@ class Device:
         return self.family.lut_multiplier
 
     @property
+    def mixes_products(self) -> bool:
+        """Whether an engine has multipliers in logic beside those in DSP blocks."""
+        return self.family.mixes_products
+
+    @property
     def weight_delay(self) -> int:
         """Registers between weight memories and multipliers."""
         return self.family.weight_delay

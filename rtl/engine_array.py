@@ -141,7 +141,7 @@ class EngineArray(wiring.Component):
         products = []
         for n in range(0, len(operands), 2):
             pair = ProductPair(
-                x_bits=CODE_BITS, x_signed=False, w_bits=CODE_BITS, in_dsp=part.in_dsp
+                x_bits=CODE_BITS, x_signed=False, w_bits=CODE_BITS, in_dsp=n + 1 < part.in_dsp
             )
             m.submodules[f"products{n // 2}"] = pair
             m.d.comb += [

@@ -6,7 +6,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.parts.engine import BEAT_BITS, COUNT_BITS, FILL_FLAG, TABLES_FLAG, Engine
+from nnef_hw.parts.engine import BEAT_BITS, FILL_FLAG, TABLES_FLAG, Engine
 from nnef_hw.rtl.memory import TiledMemory
 
 __all__ = ["EngineFeed"]
@@ -16,12 +16,12 @@ class EngineFeed(wiring.Component):
     """Hold the next instructions of a stream with their constants and weights, until they end.
 
     An instruction's packet is two beats, the numbers of its constants (with the beats of a word of
-    its weights, less one, above ``COUNT_BITS``) and of its words of weights, then its rows, the
-    constants and the words, each of as many beats as it needs, the highest bits first. What words
-    of fewer beats leave out above is not defined. A beat is taken per cycle as long as there is
-    room for the row, constant or word that it belongs to. All of it is freed when the instruction
-    ends, one cycle late: by then the word that was read last has been. Results still need its
-    constants; so not all of their memory is filled ahead.
+    its weights, less one, above ``part.count_bits``) and of its words of weights, then its rows,
+    the constants and the words, each of as many beats as it needs, the highest bits first. What
+    words of fewer beats leave out above is not defined. A beat is taken per cycle as long as there
+    is room for the row, constant or word that it belongs to. All of it is freed when the
+    instruction ends, one cycle late: by then the word that was read last has been. Results still
+    need its constants; so not all of their memory is filled ahead.
 
     With :data:`.TABLES_FLAG` in its second beat, a packet is that of all tables, whose beats
     follow: they are written when it comes for the first time.
@@ -70,9 +70,9 @@ class EngineFeed(wiring.Component):
             "row_address": In(range(part.slots * part.instruction_stride)),
             "constant_address": In(range(part.constant_words)),
             "weight_address": In(range(part.ring_words)),
-            "row": Out(BEAT_BITS * len(part.program_memories)),
-            "constant": Out(BEAT_BITS * len(part.constant_memories)),
-            "weight": Out(BEAT_BITS * len(part.weight_memories)),
+            "row": Out(BEAT_BITS * part.row_beats),
+            "constant": Out(BEAT_BITS * part.constant_beats),
+            "weight": Out(BEAT_BITS * part.weight_beats(part.rows)),
             "has_rows": Out(1),
             "has_all": Out(1),
             "end": In(1),
@@ -87,17 +87,20 @@ class EngineFeed(wiring.Component):
         header = Signal(init=1, name="takes_constants"), Signal(name="takes_weights")
         constants, weights = Signal.like(self.constants), Signal.like(self.weights)
         accept, has_room = Signal(), Signal()
-        column = Signal(range(max(map(len, (
-            part.program_memories, part.constant_memories, part.weight_memories)))))
-        rows = self._rows(m, accept, column)
-        constant = self._circular(m, "constant", accept, column)
-        weight = self._circular(m, "weight", accept, column)
+        word_beats = part.row_beats, part.constant_beats, part.weight_beats(part.rows)
+        column = Signal(range(max(word_beats)))
+        names = "row", "constant", "weight"
+        rows, constant, weight = sections = [*map(_Section, names, word_beats)]
+        places = self._slot(m, rows), self._place(m, constant), self._place(m, weight)
+        tilings = part.program_memories, part.constant_memories, part.weight_memories
+        for section, place, tiled in zip(sections, places, tilings, strict=True):
+            self._memories(m, section, tiled, place, accept, column)
         weight.last = Signal.like(column, name="last_beat")
         table = self._tables(m, accept)
         link, fill = (), ()
         if part.residents:
             link = (Signal(name="takes_link"),)
-            fill = (_Section("fill", (None,) * part.resident_beats),)
+            fill = (_Section("fill", part.resident_beats),)
         sections = rows, constant, weight, *table, *fill
         packet_ends, ended = Signal(), Signal()
         m.d.sync += ended.eq(self.end)
@@ -144,8 +147,8 @@ class EngineFeed(wiring.Component):
         # There is always room for what is not in a section.
         with m.If(header[0] & self.i.valid):
             m.d.sync += [
-                constants.eq(self.i.payload),
-                weight.last.eq(self.i.payload[COUNT_BITS:]),
+                constants.eq(self.i.payload[: part.count_bits]),
+                weight.last.eq(self.i.payload[part.count_bits :]),
                 *go_on(header[1]),
             ]
         with m.If(header[1] & self.i.valid):
@@ -194,23 +197,21 @@ class EngineFeed(wiring.Component):
         with m.If(fill.ends):
             m.d.sync += go_on(header[0])
 
-    def _rows(self, m, accept, column):
-        """Memory of the program: the rows of an instruction, then the next slot."""
+    def _slot(self, m, section):
+        """Return where a row of the program goes: behind others of its instruction, in a slot."""
         part = self.part
-        section = _Section("row", part.program_memories)
         row, slot = Signal(range(part.instruction_stride)), Signal(range(part.slots))
         with m.If(section.ends):
             m.d.sync += [row.eq(0), slot.eq(slot + 1)]
         with m.Elif(section.complete):
             m.d.sync += row.eq(row + 1)
-        self._memories(m, section, Cat(row, slot), accept, column)
-        return section
+        return Cat(row, slot)
 
     def _tables(self, m, accept):
         """Return the section of all tables, if there are any: they are written once."""
         if not self.part.table_beats:
             return ()
-        section = _Section("table", (None,))
+        section = _Section("table", 1)
         place, filled = Signal.like(self.table_address, name="table_place"), Signal()
         with m.If(section.complete):
             m.d.sync += place.eq(place + 1)
@@ -223,26 +224,38 @@ class EngineFeed(wiring.Component):
         ]
         return (section,)
 
-    def _circular(self, m, name, accept, column):
-        section = _Section(name, getattr(self.part, f"{name}_memories"))
-        place = Signal.like(getattr(self, f"{name}_address"), name=f"{name}_place")
+    def _place(self, m, section):
+        """Return where a constant or a word of weights goes: to one place after the other."""
+        place = Signal.like(getattr(self, f"{section.name}_address"), name=f"{section.name}_place")
         with m.If(section.complete):
             m.d.sync += place.eq(place + 1)
-        self._memories(m, section, place, accept, column)
-        return section
+        return place
 
-    def _memories(self, m, section, place, accept, column):
-        name = section.name
-        for n, tiling in enumerate(section.tilings):
+    def _memories(self, m, section, tilings, place, accept, column):
+        """Hold a section's words, a beat of each in a memory of its own, or two.
+
+        The upper one of two, which comes first, waits until the lower one does.
+        """
+        name, low = section.name, 0
+        before = None
+        if any(tiling.width > BEAT_BITS for tiling in tilings):
+            before = Signal(BEAT_BITS, name=f"{name}_before", reset_less=True)
+            with m.If(accept):
+                m.d.sync += before.eq(self.i.payload)
+        for n, tiling in enumerate(tilings):
             m.submodules[f"{name}{n}"] = memory = TiledMemory(tiling, writable=True)
+            data = self.i.payload
+            if tiling.width > BEAT_BITS:
+                data = Cat(data, before)
             m.d.comb += [
                 memory.read_address.eq(getattr(self, f"{name}_address")),
                 memory.read_enable.eq(1),
-                getattr(self, name)[n * BEAT_BITS : (n + 1) * BEAT_BITS].eq(memory.read_data),
+                getattr(self, name)[low : low + tiling.width].eq(memory.read_data),
                 memory.write_address.eq(place),
-                memory.write_data.eq(self.i.payload),
-                memory.write_enable.eq(section.active & accept & (column == n)),
+                memory.write_data.eq(data),
+                memory.write_enable.eq(section.active & accept & (column == low // BEAT_BITS)),
             ]
+            low += tiling.width
 
     def _count(self, m, name, comes):
         """Count instructions that are there: those before the last cycle, and what came in it.
@@ -281,9 +294,9 @@ class EngineFeed(wiring.Component):
 class _Section:
     """A part of a packet: a word of it ends, and all of it does."""
 
-    def __init__(self, name, tilings):
-        self.name, self.tilings = name, tilings
-        self.last = len(tilings) - 1
+    def __init__(self, name, beats):
+        self.name = name
+        self.last = beats - 1
         self.active = Signal(name=f"{name}_active")
         self.complete = Signal(name=f"{name}_complete")
         self.ends = Signal(name=f"{name}_ends")

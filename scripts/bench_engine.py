@@ -3,8 +3,8 @@
 The trained networks are read from NNEF_HW_ZOO (or a folder ``shared/zoo`` beside the repository);
 those that are absent are left out. The first rows of a network are of arrays that are not chosen
 for a board, with all in block RAM: docs/engine.md compares sizes. The last rows are of an
-iCEBreaker with the model of its flash, and of an ULX3S-85F with that of its SDRAM, with as many
-results per cycle as save cycles, whether the design fits or not.
+iCEBreaker with the model of its flash, whether the design fits or not, and of an ULX3S-85F with
+that of its SDRAM, of networks whose engine reads it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import os
 import tempfile
 from pathlib import Path
 
-import numpy as np
 from bench_mobilenet import mobilenet_v2
 from bench_row import print_row
 from rich.console import Console
@@ -30,7 +29,7 @@ from nnef_hw.engine.layer import Shape
 from nnef_hw.engine.network import lower
 from nnef_hw.engine.plan import EnginePlan
 from nnef_hw.engine.residency import feeds
-from nnef_hw.engine.solver import LEAST_GAIN, RESULTS, with_room
+from nnef_hw.engine.solver import schedule_engine
 from nnef_hw.engine.store import Store, stores
 from nnef_hw.errors import TargetError
 from nnef_hw.frontend import load, save
@@ -53,11 +52,10 @@ MEASURED = (
     "cycles", "use", "frames", "bit exact", "cycles predicted = simulated", "bytes from memory",
     "cycles waiting", "read",
 )  # fmt: skip
-# Board, clock, array.
+# Board, clock, and the array that its multipliers make; or that which a build takes.
 BOARDS = (
     (find_board("icebreaker"), 36.0, Shape(4, 4)),
-    (find_board("ulx3s_85f"), 90.0, Shape(16, 8)),
-    (find_board("ulx3s_85f"), 90.0, Shape(16, 16)),
+    (find_board("ulx3s_85f"), 90.0, None),
 )
 
 
@@ -75,7 +73,7 @@ def main() -> None:
         if name != "mobilenetv2" and not (ZOO / name / "model.nnef.tgz").exists():
             continue
         graph, samples = _fixed(name, options.out)
-        frames = samples[np.arange(options.frames) % len(samples)]
+        frames = samples[: options.frames]
         for size in SIZES:
             print(f"{name}, {size.rows} x {size.lanes}...", flush=True)
             cells = _measure(_sized(graph, size), graph, frames)
@@ -84,12 +82,17 @@ def main() -> None:
         for board, clock_mhz, size in BOARDS:
             for store in stores(board, clock_mhz):
                 print(f"{name}, {board.name}, {store.command}...", flush=True)
-                plan = _several_results(graph, board, size, store, options.batch)
+                plan = (
+                    schedule_engine(graph, board, clock_mhz=clock_mhz, batch=options.batch)
+                    if size is None
+                    else _from_memory(graph, board, size, store, options.batch)
+                )
+                if plan.design.store is None:
+                    continue
                 cells = _measure(plan, graph, frames)
                 print_row(MEASURED, cells)
-                results = plan.design.shape.results
-                row = f"{board.name}, {size.rows} x {size.lanes}, {results}"
-                table.add_row(name, row, *cells)
+                rows, lanes, _ = plan.design.shape
+                table.add_row(name, f"{board.name}, {rows} x {lanes}", *cells)
     Console(width=160).print(table)
 
 
@@ -112,22 +115,9 @@ def _sized(graph: Graph, size: Shape) -> EnginePlan:
     return EnginePlan.of(Design(lower(graph, TARGET.device), size, TARGET.device), TARGET, None)
 
 
-def _several_results(
-    graph: Graph, board: Board, size: Shape, store: Store, batch: int
+def _from_memory(
+    graph: Graph, board: Board, size: Shape, store: Store, batch: int = 1
 ) -> EnginePlan:
-    """Return the plan with as many results per cycle as save cycles."""
-    best = _from_memory(graph, board, size, store, batch)
-    for results in [] if board.device.spram else RESULTS[1:]:
-        if results > size.lanes:
-            break
-        plan = _from_memory(graph, board, size._replace(results=results), store, batch)
-        if plan.interval > LEAST_GAIN * best.interval:
-            break
-        best = plan
-    return best
-
-
-def _from_memory(graph: Graph, board: Board, size: Shape, store: Store, batch: int) -> EnginePlan:
     network = lower(graph, board.device)
     designs = [
         Design(network, size, board.device, words, store, batch=batch) for words in RING_WORDS
@@ -139,8 +129,9 @@ def _from_memory(graph: Graph, board: Board, size: Shape, store: Store, batch: i
     def fits(design: Design) -> bool:
         return planned(design).resources.bram <= board.device.bram
 
-    designs = [with_room(x, board, store.clock_mhz) for x in designs if _has_room(x)]
-    plans = (planned(trial) for design in designs for trial in feeds(design, fits))
+    plans = (
+        planned(trial) for design in designs if _has_room(design) for trial in feeds(design, fits)
+    )
     return min(plans, key=lambda plan: plan.interval)
 
 

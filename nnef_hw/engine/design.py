@@ -196,8 +196,8 @@ class Design(Program):
         engine = self.engine
         return (
             HEADER_BEATS
-            + engine.instruction_rows * len(engine.program_memories)
-            + len(instruction.constants) * len(engine.constant_memories)
+            + engine.instruction_rows * engine.row_beats
+            + len(instruction.constants) * engine.constant_beats
             + len(instruction.weights) * engine.weight_beats(instruction.weight_rows)
             + engine.residents
         )

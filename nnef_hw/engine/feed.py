@@ -198,11 +198,11 @@ class Feed:
                 beats = engine.resident_beats * len(words)
                 self._last = source.take(beats, max(self._last, self._ends[0]) + 1)
         source.take(HEADER_BEATS, self._last + 1)
-        rows = self._slots.fill(1, engine.instruction_rows * len(engine.program_memories), source)
+        rows = self._slots.fill(1, engine.instruction_rows * engine.row_beats, source)
         last = max(
             rows,
             self._constants.fill(
-                len(instruction.constants), len(engine.constant_memories), source
+                len(instruction.constants), engine.constant_beats, source
             ),
             self._weights.fill(
                 len(instruction.weights), engine.weight_beats(instruction.weight_rows), source

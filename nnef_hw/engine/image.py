@@ -10,7 +10,6 @@ from nnef_hw.engine.store import Store
 from nnef_hw.parts.engine import (
     BEAT_BITS,
     CODE_BITS,
-    COUNT_BITS,
     FILL_FLAG,
     RESIDENT_FLAG,
     TABLES_FLAG,
@@ -123,7 +122,7 @@ def _packet(design: Design, n: int) -> Iterator[int]:
     """Yield the beats of 16 bits of an instruction.
 
     A packet per instruction: how many constants it needs, with the beats of a word of its weights,
-    less one, above :data:`.COUNT_BITS`; how many such words; its rows, the constants, the words.
+    less one, above ``engine.count_bits``; how many such words; its rows, the constants, the words.
     Each of these is as many beats as it needs, the highest bits first. Of weights the upper rows of
     the array that need none are left out. Where packets may stay in the memory of codes, a last
     beat tells where the next one is: with bit :data:`.RESIDENT_FLAG` there, from the word on that
@@ -131,11 +130,11 @@ def _packet(design: Design, n: int) -> Iterator[int]:
     """
     engine, weights, instruction = design.engine, design.weights, design.instructions[n]
     beats = engine.weight_beats(instruction.weight_rows)
-    yield len(instruction.constants) | max(0, beats - 1) << COUNT_BITS
+    yield len(instruction.constants) | max(0, beats - 1) << engine.count_bits
     yield len(instruction.weights)
-    yield from _split(design.rows(instruction), len(engine.program_memories))
+    yield from _split(design.rows(instruction), engine.row_beats)
     constants = [design.constants[n] for n in instruction.constants]
-    yield from _split(constants, len(engine.constant_memories))
+    yield from _split(constants, engine.constant_beats)
     yield from _split([weights[n] for n in instruction.weights], beats)
     if engine.residents:
         place = design.resident_places.get((n + 1) % len(design.instructions))

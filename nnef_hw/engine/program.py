@@ -17,8 +17,8 @@ from nnef_hw.engine.placement import Placement, Step
 from nnef_hw.engine.store import Store
 from nnef_hw.errors import TargetError
 from nnef_hw.parts.engine import (
+    MOST_CONSTANTS,
     RESIDUAL_CYCLES,
-    RING_CONSTANTS,
     Engine,
     Kind,
 )
@@ -195,7 +195,7 @@ class Program(Placement):
         layer, together = self.layers[step.n], self.shape.results
         most = None
         if self.ring_words:
-            most = Most(self.ring_words // 2, together * RING_CONSTANTS // 4)
+            most = Most(self.ring_words // 2, together * MOST_CONSTANTS)
         read, *others = (self.place(name, step.first) for name in layer.read_tensors)
         write = self.place(layer.tensor, step.first)
         places = Places(read, weight, constant, write, tuple(others))

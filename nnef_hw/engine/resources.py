@@ -35,11 +35,10 @@ def array_resources(design: Design) -> Resources:
     """Estimate what an engine takes without its tail."""
     engine, device = design.engine, design.device
     reader = Resources() if design.reader is None else design.reader.resources(device)
-    dsp = -(-engine.multipliers // device.products_per_dsp) if engine.in_dsp else 0
     return reader + Resources(
         lut=round(_luts(engine, device)),
         ff=round(_flip_flops(engine)),
-        dsp=dsp,
+        dsp=-(-engine.in_dsp // device.products_per_dsp),
         bram=sum(memory.count for memory in engine.memories),
         spram=engine.spram,
     )
@@ -64,8 +63,7 @@ def _luts(engine: Engine, device: Device) -> float:
         luts += 2.0 * engine.word_bits
     if engine.multiplies:
         luts += 2.0 * engine.word_bits
-    if not engine.in_dsp:
-        luts += engine.multipliers * device.lut_multiplier
+    luts += engine.in_logic * device.lut_multiplier
     fields = sum(engine.fields.values())
     luts += _FEED_LUTS if engine.streamed else 0
     luts += _RESIDENT_LUTS if engine.residents else 0

@@ -10,7 +10,6 @@ from nnef_hw.parts.engine import (
     BEAT_BITS,
     CODE_BITS,
     QUANTITIES,
-    RING_CONSTANTS,
     SIGNED_FIELDS,
     Engine,
 )
@@ -40,11 +39,12 @@ def size_engine(program: Program) -> Engine:
     weight_words = max(2, len(program.weights))
     constant_words = max(2, sum(parts[-1].constants.stop for parts in program.parts))
     if program.ring_words:
-        constant_words = RING_CONSTANTS
+        # As many as are in a block RAM of beats.
+        constant_words = program.device.ram.deepest(BEAT_BITS)
     factors = [factor for layer in layers for factor in program.factors(layer)]
     fields, residual_bits = _fields(program, program.ring_words or weight_words, constant_words)
     same = {name: (fields.pop(name), value) for name, value in _same(program).items()}
-    products, together = program.shape.rows * program.shape.lanes, program.shape.results
+    together = program.shape.results
     acc_bits, factor_bits = _acc_bits(program), max(factors).bit_length()
     digit_bits = min(_DIGITS, factor_bits)
     least_shift, more_shift_bits = _own_shifts(program)
@@ -54,7 +54,7 @@ def size_engine(program: Program) -> Engine:
     return Engine(
         rows=program.shape.rows, lanes=program.shape.lanes,
         slide_rows=program.slide_rows,
-        in_dsp=products <= program.device.products, acc_bits=acc_bits,
+        in_dsp=_in_dsp(program), acc_bits=acc_bits,
         factor_bits=factor_bits, shift=program.shift, digit_bits=digit_bits,
         rounds_twice=program.rounds_twice, least_shift=least_shift,
         more_shift_bits=more_shift_bits,
@@ -69,6 +69,17 @@ def size_engine(program: Program) -> Engine:
         same_fields=same, batches=program.batch > 1, results=together,
         other_words=program.other_words,
     )  # fmt: skip
+
+
+def _in_dsp(program: Program) -> int:
+    """Products in DSP blocks: all; or, of a device that has fewer, as many as there are, or none.
+
+    Two of them are in one component.
+    """
+    products, device = program.shape.rows * program.shape.lanes, program.device
+    if products <= device.products:
+        return products
+    return device.products // 2 * 2 if device.mixes_products else 0
 
 
 def _acc_bits(program: Program) -> int:
@@ -137,7 +148,7 @@ def _fields(program: Program, weight_words: int, constant_words: int) -> tuple[d
         fields |= {"looks_up": 1, "table": _bits([len(program.tables) - 1])}
     if program.ring_words:
         fields |= {"weights": program.ring_words.bit_length(),
-                   "constants": RING_CONSTANTS.bit_length()}  # fmt: skip
+                   "constants": constant_words.bit_length()}  # fmt: skip
     if program.divides:
         fields["follows"] = 1
     if program.has_residents:

@@ -13,14 +13,13 @@ from nnef_hw.engine.layer import Shape
 from nnef_hw.engine.network import Network, lower
 from nnef_hw.engine.plan import EnginePlan
 from nnef_hw.engine.residency import feeds
+from nnef_hw.engine.sizes import sizes
 from nnef_hw.engine.store import stores
 from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph
 
-__all__ = ["LEAST_GAIN", "RESULTS", "SIZES", "check_memory", "schedule_engine", "with_room"]
+__all__ = ["check_memory", "schedule_engine", "with_room"]
 
-SIZES = tuple(Shape(rows, lanes) for lanes in (4, 8, 16) for rows in (4, 8, 16) if rows >= lanes)
-"""Arrays that are tried."""
 RINGS = (1024, 512, 256, 128)
 """Words of weights that may come ahead, where they come from a memory."""
 RESULTS = (1, 2, 4, 8, 16)
@@ -30,6 +29,8 @@ LEAST_GAIN = 0.97
 _NAMES = {"lut": "LUTs", "dsp": "DSP blocks", "bram": "block RAMs", "spram": "single-port RAMs"}
 MOST_CROWDED = 1.1
 """How many times as many cycles are given for room in the device, at most."""
+WORTH_LOGIC = 1.05
+"""How many times as many cycles are given for fewer multipliers in logic, at most."""
 LUT_SHARE = 0.95
 """Share of the device's LUTs that placement can be trusted to use."""
 
@@ -58,7 +59,7 @@ def schedule_engine(
     fitting = [plan for plan in plans if not list(_short(plan.resources, target.device))]
     if not fitting:
         raise _misfit(plans, target)
-    fitting = _comfortable(fitting, target.device)
+    fitting = _frugal(_comfortable(fitting, target.device), target.device)
     best = min(fitting, key=lambda plan: (plan.interval, plan.multipliers, _together(plan)))
     if target_fps is None:
         return best
@@ -92,14 +93,26 @@ def _comfortable(fitting: list[EnginePlan], device: Device) -> list[EnginePlan]:
     return found if is_near else fitting
 
 
+def _frugal(fitting: list[EnginePlan], device: Device) -> list[EnginePlan]:
+    """Return the plans with no more multipliers in logic than one that is nearly the fastest.
+
+    Only of a device that has them beside DSP blocks: each takes a hundred LUTs, which slow down
+    the clock.
+    """
+    if not device.mixes_products:
+        return fitting
+    least = min(plan.interval for plan in fitting)
+    near = (plan for plan in fitting if plan.interval <= WORTH_LOGIC * least)
+    most = min(plan.design.engine.in_logic for plan in near)
+    return [plan for plan in fitting if plan.design.engine.in_logic <= most]
+
+
 def _plans(
     network: Network, target: Target, clock_mhz: float | None, batch: int = 1
 ) -> Iterator[EnginePlan]:
     """Yield engines of every size, with as many results per cycle as save cycles."""
     device = target.device
-    for size in SIZES:
-        if not network.fits(size.lanes):
-            continue
+    for size in sizes(network, device):
         least: int | None = None
         for results in RESULTS if not device.spram else RESULTS[:1]:
             if results > size.lanes:
@@ -189,8 +202,8 @@ def check_memory(graph: Graph, target: Target) -> None:
     network = lower(graph, target.device)
     if any(stores(target, target.clock_mhz)):
         return
-    sizes = (size for size in SIZES if network.fits(size.lanes))
-    engines = [Design(network, size, target.device).engine for size in sizes]
+    tried = sizes(network, target.device)
+    engines = [Design(network, size, target.device).engine for size in tried]
     counts = [engine.weight_memories[0].count for engine in engines]
     if min(counts) > target.device.bram:
         raise TargetError(

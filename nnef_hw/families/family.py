@@ -96,6 +96,9 @@ class Family(ABC):
         Whether LUTs can be memory.
     lut_multiplier
         LUTs of one registered 8x8 multiplier in logic, measured.
+    mixes_products
+        Whether devices have the LUTs for multipliers beside an engine whose others fill the DSP
+        blocks.
     lut_weights
         LUTs per unit of every feature of a part, measured: ``lut_weights[part][feature]``;
         ``docs/resources.md`` tells how.
@@ -139,6 +142,7 @@ class Family(ABC):
     flip_flops_per_lut: float
     has_lut_ram: bool
     lut_multiplier: int
+    mixes_products: bool
     lut_weights: Mapping[str, Mapping[str, float]]
     weight_delay: int
     long_wires: bool

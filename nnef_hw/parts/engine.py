@@ -16,14 +16,13 @@ from nnef_hw.blockram import SPRAM_SHAPE, BlockRam, Tiling, tile_memory
 __all__ = [
     "BEAT_BITS",
     "CODE_BITS",
-    "COUNT_BITS",
     "FILL_FLAG",
     "LEVELS",
+    "MOST_CONSTANTS",
     "PASS_LEVEL",
     "QUANTITIES",
     "RESIDENT_FLAG",
     "RESIDUAL_CYCLES",
-    "RING_CONSTANTS",
     "SIGNED_FIELDS",
     "TABLES_FLAG",
     "TABLE_BEATS",
@@ -35,10 +34,9 @@ CODE_BITS = 8
 """Bits of an activation code and of a weight."""
 BEAT_BITS = 16
 """Bits of a beat of the program, where it comes as a stream."""
-RING_CONSTANTS = 256
-"""Constants in the ring that they pass then; an instruction has a quarter at most."""
-COUNT_BITS = RING_CONSTANTS.bit_length()
-"""Bits of the first beat of a packet that count constants; above are the beats of its weights."""
+MOST_CONSTANTS = 64
+"""Constants that an instruction has then, unless a single pass has more results."""
+_COUNT_BITS = 9
 TABLE_BEATS = (1 << CODE_BITS) * CODE_BITS // BEAT_BITS
 """Beats of a function by table; all of them come in a packet of their own."""
 TABLES_FLAG = BEAT_BITS - 1
@@ -85,14 +83,14 @@ class Engine:
     Parameters
     ----------
     rows, lanes
-        Output channels, and codes of a word; powers of two, and rows a multiple of lanes.
+        Output channels, and codes of a word: a power of two, of which the rows are a multiple.
     results
         Results that leave per cycle: a power of two, at most ``lanes``; what goes with them, as
         constants and the counts of a pass, is in groups of so many.
     slide_rows
         Rows between which sums may move, at most ``rows``; 1 if no layer needs it.
     in_dsp
-        Whether the multipliers are DSP blocks.
+        How many of the multipliers, from those of the first row on, are in DSP blocks.
     acc_bits
         Width of sums, signed.
     factor_bits, shift
@@ -143,7 +141,7 @@ class Engine:
     rows: int
     lanes: int
     slide_rows: int
-    in_dsp: bool
+    in_dsp: int
     acc_bits: int
     factor_bits: int
     shift: int
@@ -172,11 +170,9 @@ class Engine:
     same_fields: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("rows", "lanes"):
-            value = getattr(self, name)
-            if value < 4 or value & (value - 1):
-                raise ValueError(f"Engine {name} must be a power of two, at least 4, not {value}")
-        if self.rows % self.lanes:
+        if self.lanes < 4 or self.lanes & (self.lanes - 1):
+            raise ValueError(f"Engine lanes must be a power of two, at least 4, not {self.lanes}")
+        if self.rows < 4 or self.rows % self.lanes:
             raise ValueError(f"Engine rows must be a multiple of the lanes, not {self.rows}")
         if self.results < 1 or self.results & (self.results - 1) or self.lanes % self.results:
             raise ValueError(
@@ -212,6 +208,11 @@ class Engine:
     def multipliers(self) -> int:
         """Multipliers of the array."""
         return self.rows * self.lanes
+
+    @property
+    def in_logic(self) -> int:
+        """Those of them that are in LUTs."""
+        return self.multipliers - self.in_dsp
 
     @property
     def word_bits(self) -> int:
@@ -326,7 +327,7 @@ class Engine:
 
         The DSP blocks of an UP5K, which alone has single-port RAM, have registers of their own.
         """
-        return self.single_port and self.in_dsp
+        return self.single_port and self.in_dsp == self.multipliers
 
     @property
     def sum_stage(self) -> int:
@@ -479,17 +480,35 @@ class Engine:
             words = self.lanes * pace if pace > 1 else 2
             if self.setup + 1 + words < needed:
                 ended = 2
-        return self.constant_words - ended * self.constant_words // 4
+        return self.constant_words - ended * max(MOST_CONSTANTS, self.rows // self.results)
 
     @cached_property
     def weight_memories(self) -> tuple[Tiling, ...]:
-        """Memory of weights; if they come as a stream, one for each of a word's beats."""
+        """Memory of weights; if they come as a stream, one for each beat, or two, of a word."""
         depth = self.ring_words or self.weight_words
         return self._filled(depth, self.multipliers * CODE_BITS)
 
+    @property
+    def count_bits(self) -> int:
+        """Bits of the first beat of a packet that count constants.
+
+        Above are the beats of a word of its weights, less one.
+        """
+        return min(_COUNT_BITS, BEAT_BITS - (self.weight_beats(self.rows) - 1).bit_length())
+
     def weight_beats(self, rows: int) -> int:
         """Return the beats of a word of weights of so many rows."""
-        return -(-rows * self.word_bits // BEAT_BITS)
+        return _beats(rows * self.word_bits)
+
+    @property
+    def constant_beats(self) -> int:
+        """Beats of a constant of a program that is a stream."""
+        return _beats(self.results * self.constant_bits)
+
+    @property
+    def row_beats(self) -> int:
+        """Beats of a row of such a program."""
+        return _beats(self.row_bits)
 
     @cached_property
     def constant_memories(self) -> tuple[Tiling, ...]:
@@ -504,7 +523,11 @@ class Engine:
     def _filled(self, depth: int, bits: int) -> tuple[Tiling, ...]:
         if not self.streamed:
             return (tile_memory(self.ram, depth, bits),)
-        return (tile_memory(self.ram, depth, BEAT_BITS),) * -(-bits // BEAT_BITS)
+        beat = (tile_memory(self.ram, depth, BEAT_BITS),)
+        pair = (tile_memory(self.ram, depth, 2 * BEAT_BITS),)
+        pairs, rest = divmod(_beats(bits), 2)
+        ways = (beat * _beats(bits), pair * pairs + beat * rest)
+        return min(ways, key=lambda way: sum(tiling.count for tiling in way))
 
     @cached_property
     def delay_memory(self) -> Tiling:
@@ -547,3 +570,8 @@ class Engine:
         residual = (self.residual_memory,) if delays else ()
         tables = (self.table_memory,) * self.results if self.tables else ()
         return (*codes, *filled, *residual, *tables)
+
+
+def _beats(bits: int) -> int:
+    """Return the beats that so many bits come in."""
+    return -(-bits // BEAT_BITS)
