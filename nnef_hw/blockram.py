@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
-__all__ = ["SPRAM_SHAPE", "BlockRam", "Tiling", "tile_memory"]
+__all__ = ["SPRAM_SHAPE", "BlockRam", "Tiling", "registered_bits", "tile_memory"]
 
 SPRAM_SHAPE = (16384, 16)
 """(depth, width) of a single-port RAM block, ``SB_SPRAM256KA``."""
@@ -13,10 +14,14 @@ SPRAM_SHAPE = (16384, 16)
 
 @dataclass(frozen=True, slots=True)
 class BlockRam:
-    """A device's block RAM: its ``(depth, width)`` shapes, widest first."""
+    """A device's block RAM: its ``(depth, width)`` shapes, widest first.
+
+    ``has_register`` tells if a register behind it is a part of it that synthesis uses.
+    """
 
     name: str
     shapes: tuple[tuple[int, int], ...]
+    has_register: bool = False
 
     def deepest(self, width: int) -> int:
         """Return the words of the deepest shape that is at least so wide."""
@@ -61,3 +66,11 @@ def tile_memory(ram: BlockRam, depth: int, width: int) -> Tiling:
     """Choose the tiling with the fewest primitives, and of these the fewest multiplexer inputs."""
     tilings = [Tiling(depth, width, *shape) for shape in ram.shapes]
     return min(tilings, key=lambda tiling: (tiling.count, tiling.rows, -tiling.tile_width))
+
+
+def registered_bits(ram: BlockRam, memories: Iterable[Tiling]) -> int:
+    """Return how many bits of a register behind memories are no flip-flops, but in block RAMs.
+
+    They are where no multiplexer stands between.
+    """
+    return sum(memory.width for memory in memories if memory.rows == 1) * ram.has_register

@@ -6,6 +6,8 @@ import itertools
 import math
 from collections.abc import Callable
 
+from nnef_hw.errors import UnroutedError
+
 __all__ = ["search_clock"]
 
 MOST_CLOCKS = 6
@@ -14,6 +16,10 @@ NEXT_SHARE = 0.98
 """The fastest clock that is tried after one that was missed, as a share of it."""
 GAIN = 1.01
 """Factor that a further try has to promise over the best clock so far."""
+UNROUTED_SHARE = 0.5
+"""The fastest clock that is tried after one for which there was no route, as a share of it."""
+MOST_UNROUTED = 2
+"""Clocks without a route before any was met, after which there is none to be expected."""
 
 
 def search_clock(
@@ -32,11 +38,23 @@ def search_clock(
         The fastest clock up to a limit; raises an error if there is none.
     place
         Places the design for a clock; returns the clock that it reaches, and if that is enough.
+
+    Raises
+    ------
+    UnroutedError
+        If no placement has a route, for several clocks.
     """
-    limit, missed, met, tried = probe, math.inf, 0.0, 0.0
+    limit, missed, met, tried, unrouted = probe, math.inf, 0.0, 0.0, 0
     for count in itertools.count(1):
         tried = available(limit)
-        reached, enough = place(tried)
+        try:
+            reached, enough = place(tried)
+        except UnroutedError:
+            # the harder a clock is, the more of the shortest wires are wanted
+            unrouted += 1
+            if not met and unrouted >= MOST_UNROUTED:
+                raise
+            reached, enough = UNROUTED_SHARE * tried, False
         if enough:
             met = tried
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -78,6 +79,7 @@ def map_design(
                          "way is tried", failed.name)  # fmt: skip
     else:
         seconds = _run_yosys([reading, *last, *ports], top, out_dir, log)
+    seconds += _revise(family, top, out_dir, log_dir)
     counts = json.loads((out_dir / "cells.json").read_text())["design"]["num_cells_by_type"]
     for name in (*names, *files, "cells.json"):
         (out_dir / name).unlink()
@@ -92,8 +94,27 @@ def _run_yosys(commands: Sequence[str], top: str, out_dir: Path, log: Path) -> f
         "setattr -unset src =*/w:* =*/c:* =*/m:*",
         "setattr -mod -unset src =*",
         f"write_json {top}.json",
-        f"write_verilog -noattr {top}_netlist.v",
-        "tee -q -o cells.json stat -json",
+        *_described(top),
     ]
     (out_dir / "synthesis.ys").write_text("\n".join(script) + "\n")
     return run_tool("yosys", ["-s", "synthesis.ys"], cwd=out_dir, log=log)
+
+
+def _revise(family: Family, top: str, out_dir: Path, log_dir: Path) -> float:
+    """Let the family better what yosys has mapped; return the seconds it took."""
+    begin = time.perf_counter()
+    netlist = out_dir / f"{top}.json"
+    mapped = json.loads(netlist.read_text())
+    if family.revise(mapped):
+        netlist.write_text(json.dumps(mapped, separators=(",", ":")))
+        script, log = out_dir / "revised.ys", log_dir / "yosys_revised.log"
+        script.write_text("\n".join([f"read_json {top}.json", *_described(top)]) + "\n")
+        run_tool("yosys", ["-s", script.name], cwd=out_dir, log=log)
+        script.unlink()
+        log.unlink()
+    return time.perf_counter() - begin
+
+
+def _described(top: str) -> list[str]:
+    """Return the commands of yosys that write what becomes of a netlist besides its placement."""
+    return [f"write_verilog -noattr {top}_netlist.v", "tee -q -o cells.json stat -json"]

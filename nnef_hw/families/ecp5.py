@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 from nnef_hw.blockram import BlockRam
+from nnef_hw.families.ecp5_registers import use_output_registers
 from nnef_hw.families.family import CellModels, Family, Pin, Program
 
 __all__ = ["ECP5"]
@@ -97,6 +99,9 @@ class Ecp5(Family):
             [f"synth_ecp5 -nodsp -dff -top {top}"],
         ]
 
+    def revise(self, netlist: dict[str, Any]) -> bool:
+        return use_output_registers(netlist) > 0
+
     def product_share(self, digits: int, width: int) -> float:
         # An adder of some bits more for every two digits; the first one is smaller.
         pairs = -(-digits // 2)
@@ -130,7 +135,7 @@ ECP5 = Ecp5(
     name="ecp5",
     title="ECP5",
     # Its narrower shapes save a multiplexer now and then, but take a line of Verilog per few bits.
-    ram=BlockRam("DP16KD", ((512, 36), (1024, 18), (2048, 9))),
+    ram=BlockRam("DP16KD", ((512, 36), (1024, 18), (2048, 9)), has_register=True),
     products_per_dsp=1,
     sums_per_dsp=1,
     flip_flops_per_lut=1.0,

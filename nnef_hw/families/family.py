@@ -199,6 +199,19 @@ class Family(ABC):
         del with_pins
         return ()
 
+    def revise(self, netlist: dict[str, Any]) -> bool:
+        """Better a mapped design where yosys leaves something to do; return whether it did.
+
+        What it does stays the same, cycle for cycle.
+
+        Parameters
+        ----------
+        netlist
+            As yosys writes it in JSON, with the design flat in its top module; it is changed.
+        """
+        del netlist
+        return False
+
     @abstractmethod
     def device_options(self, part: str, package: str, speed: str) -> list[str]:
         """Return nextpnr's options for a device, package and speed grade, as it names them."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from nnef_hw.blockram import BlockRam, Tiling, tile_memory
+from nnef_hw.blockram import BlockRam, Tiling, registered_bits, tile_memory
 from nnef_hw.devices import Device
 from nnef_hw.parts.part import LogicProducts, Pipe, counter_bits, rom_luts
 from nnef_hw.parts.passes import window_cycles
@@ -241,6 +241,8 @@ class SystolicArray(ArrayPart):
         ff = self.rows * (self.acc_bits * (1 + self.kept_passes) + tree)
         ff += word * (groups + 1) + self._address_bits * groups
         ff += self.weight_delay * (self.multipliers * self.w_bits + word * groups)
+        if self.weight_delay:
+            ff -= registered_bits(self.ram, self.memories)
         ff += self.in_logic * 2 * (self.x_bits + self.w_bits)
         return ff + 25 + 5 * (self.lanes - 1).bit_length()
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from nnef_hw.blockram import Tiling, tile_memory
+from nnef_hw.blockram import Tiling, registered_bits, tile_memory
 from nnef_hw.devices import Device
 from nnef_hw.parts.array import ArrayPart, tree_bits
 from nnef_hw.parts.part import counter_bits, rom_luts
@@ -154,6 +154,8 @@ class DepthwiseArray(ArrayPart):
         weights = self._columns if in_logic else self._width
         ff = self.multipliers * self.x_bits * (1 + self.weight_delay)
         ff += weights * (self.weight_delay + in_logic)
+        if self.weight_delay:
+            ff -= registered_bits(self.ram, self.memories)
         sums = 1 + (self.words > 1)
         # More than two sets of sums are in LUT RAM, if there is any.
         if self.kept_passes == 2 or not self.lut_ram:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.blockram import registered_bits
 from nnef_hw.devices import Device
 from nnef_hw.parts.array import SystolicArray, tree_bits
 from nnef_hw.parts.part import LogicProducts
@@ -106,6 +107,8 @@ class FastArray(SystolicArray):
         ff += self._tree_bits + int(features["factor bits"]) + word
         ff += word * (groups + 1) + self._address_bits * groups
         ff += self.weight_delay * (self.rows * self.lanes * self.w_bits + word * groups)
+        if self.weight_delay:
+            ff -= registered_bits(self.ram, self.memories)
         ff += self.in_logic * 4 * self.factor_bits
         return ff + 25 + 5 * (self.lanes - 1).bit_length()
 

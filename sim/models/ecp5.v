@@ -53,15 +53,18 @@ module DP16KD (
     wire [13:0] ad_b = {
         ADB13, ADB12, ADB11, ADB10, ADB9, ADB8, ADB7, ADB6, ADB5, ADB4, ADB3, ADB2, ADB1, ADB0
     };
-    reg [35:0] do_a = 0, do_b = 0;
+    reg [35:0] do_a = 0, do_b = 0, registered_a = 0, registered_b = 0;
+    // the register behind the memory; a word of 36 bits needs those of both ports, by port B's clock
+    wire [35:0] out_a = REGMODE_A == "OUTREG" ? registered_a : do_a;
+    wire [35:0] out_b = REGMODE_B == "OUTREG" ? registered_b : do_b;
     assign {
         DOA17, DOA16, DOA15, DOA14, DOA13, DOA12, DOA11, DOA10, DOA9, DOA8, DOA7, DOA6, DOA5, DOA4,
         DOA3, DOA2, DOA1, DOA0
-    } = DATA_WIDTH_B == 36 ? do_b[17:0] : do_a[17:0];
+    } = DATA_WIDTH_B == 36 ? out_b[17:0] : out_a[17:0];
     assign {
         DOB17, DOB16, DOB15, DOB14, DOB13, DOB12, DOB11, DOB10, DOB9, DOB8, DOB7, DOB6, DOB5, DOB4,
         DOB3, DOB2, DOB1, DOB0
-    } = DATA_WIDTH_B == 36 ? do_b[35:18] : do_b[17:0];
+    } = DATA_WIDTH_B == 36 ? out_b[35:18] : out_b[17:0];
 
     // of a port: the 36 bits around an address, what an access sees of them, and what a write leaves
     function [35:0] select(input [13:0] address, input [35:0] line, input integer width);
@@ -123,7 +126,9 @@ module DP16KD (
         fill('h39, INITVAL_39); fill('h3A, INITVAL_3A); fill('h3B, INITVAL_3B);
         fill('h3C, INITVAL_3C); fill('h3D, INITVAL_3D); fill('h3E, INITVAL_3E);
         fill('h3F, INITVAL_3F);
-        if (REGMODE_A != "NOREG" || REGMODE_B != "NOREG" || CLKAMUX != "CLKA" || CLKBMUX != "CLKB"
+        if (!(REGMODE_A == "NOREG" || REGMODE_A == "OUTREG")
+            || !(REGMODE_B == "NOREG" || REGMODE_B == "OUTREG")
+            || DATA_WIDTH_B == 36 && REGMODE_A != REGMODE_B || CLKAMUX != "CLKA" || CLKBMUX != "CLKB"
             || CSDECODE_A != "0b000" || CSDECODE_B != "0b000") begin
             $display("DP16KD: a mode without a model");
             $fatal;
@@ -141,6 +146,8 @@ module DP16KD (
         else if (CEA & (~writing_a | WRITEMODE_A != "NORMAL"))
             do_a <= select(ad_a, writing_a & WRITEMODE_A == "WRITETHROUGH" ? merged_a : line_a,
                 DATA_WIDTH_A);
+        if (RSTA) registered_a <= 0;
+        else if (OCEA) registered_a <= do_a;
     end
     wire [35:0] line_b = lines[ad_b[13:5]];
     wire [35:0] merged_b = merge(
@@ -153,6 +160,8 @@ module DP16KD (
         else if (CEB & (~writing_b | WRITEMODE_B != "NORMAL"))
             do_b <= select(ad_b, writing_b & WRITEMODE_B == "WRITETHROUGH" ? merged_b : line_b,
                 DATA_WIDTH_B);
+        if (RSTB) registered_b <= 0;
+        else if (OCEB & (OCEA | DATA_WIDTH_B != 36)) registered_b <= do_b;
     end
 endmodule
 

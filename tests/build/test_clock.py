@@ -9,7 +9,7 @@ import pytest
 from nnef_hw.build import pipeline
 from nnef_hw.build.clock import search_clock
 from nnef_hw.build.pipeline import build
-from nnef_hw.errors import NnefHwError
+from nnef_hw.errors import NnefHwError, UnroutedError
 
 pytestmark = [pytest.mark.verilator, pytest.mark.usefixtures("fixed_sources")]
 
@@ -53,6 +53,40 @@ def test_fastest_clock_is_approached(reached, found):
 
     assert search_clock(48.5, math.floor, place) == found
     assert asked == [*reached, *([] if found == [*reached][-1] else [found])]
+
+
+@pytest.mark.parametrize(
+    ("reached", "found"),
+    [
+        ({48: None, 24: 26, 26: 25, 25: 24}, 24),
+        ({48: 20, 20: 30, 30: None}, 20),
+        ({48: 30, 30: None, 15: 40, 29: None}, 15),
+    ],
+    ids=["at first", "beyond one that was met", "twice"],
+)
+def test_clock_without_a_route_is_missed(reached, found):
+    asked = []
+
+    def place(clock):
+        asked.append(clock)
+        if reached[clock] is None:
+            raise UnroutedError("the placement has no route", remedy="take a smaller model")
+        return reached[clock], reached[clock] >= clock
+
+    assert search_clock(48.5, math.floor, place) == found
+    assert asked == [*reached, found]
+
+
+def test_clocks_without_any_route_are_an_error():
+    asked = []
+
+    def place(clock):
+        asked.append(clock)
+        raise UnroutedError("the placement has no route", remedy="take a smaller model")
+
+    with pytest.raises(UnroutedError):
+        search_clock(48.5, math.floor, place)
+    assert asked == [48, 24]
 
 
 @pytest.mark.usefixtures("fake_synthesis")

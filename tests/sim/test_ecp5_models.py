@@ -114,18 +114,22 @@ class Memory:
                 self.bits[p] = value >> k & 1
 
 
+NO, YES = "NOREG", "OUTREG"
 BLOCKS = [
-    (1, 1, "NORMAL"), (2, 9, "NORMAL"), (4, 4, "WRITETHROUGH"), (9, 9, "READBEFOREWRITE"),
-    (9, 18, "WRITETHROUGH"), (18, 9, "NORMAL"), (18, 18, "READBEFOREWRITE"), (36, 36, "NORMAL"),
-    (36, 9, "NORMAL"),
+    (1, 1, "NORMAL", NO, NO), (2, 9, "NORMAL", NO, NO), (4, 4, "WRITETHROUGH", NO, NO),
+    (9, 9, "READBEFOREWRITE", NO, NO), (9, 18, "WRITETHROUGH", NO, NO), (18, 9, "NORMAL", NO, NO),
+    (18, 18, "READBEFOREWRITE", NO, NO), (36, 36, "NORMAL", NO, NO), (36, 9, "NORMAL", NO, NO),
+    (9, 9, "NORMAL", YES, NO), (18, 9, "READBEFOREWRITE", NO, YES), (36, 36, "NORMAL", YES, YES),
+    (36, 18, "NORMAL", NO, YES),
 ]  # fmt: skip
 
 
-def block(number, width_a, width_b, mode):
+def block(number, width_a, width_b, mode, register_a, register_b):
     return f"""
     wire [17:0] doa{number}, dob{number};
     DP16KD #(
-        .DATA_WIDTH_A({width_a}), .DATA_WIDTH_B({width_b}), .WRITEMODE_A("{mode}")
+        .DATA_WIDTH_A({width_a}), .DATA_WIDTH_B({width_b}), .WRITEMODE_A("{mode}"),
+        .REGMODE_A("{register_a}"), .REGMODE_B("{register_b}")
     ) ram{number} (
         .CLKA(clk), .CEA(1'b1), .OCEA(1'b1), .WEA(we & i__valid), .RSTA(1'b0),
         .CSA0(1'b0), .CSA1(1'b0), .CSA2(1'b0), {pins("ADA", "wa", 14)}, {pins("DIA", "di", 18)},
@@ -154,9 +158,10 @@ def test_memory(rng):
     words = np.array([[word, e] for word, e in zip(low, enables, strict=True)], np.uint64)
     result = FastRunner(HEAD + top + MODELS).run(words, expected_beats=count)
     fields = split(result, [36] * len(BLOCKS))
-    for (width_a, width_b, mode), found in zip(BLOCKS, fields, strict=True):
+    for (width_a, width_b, mode, register_a, register_b), found in zip(BLOCKS, fields, strict=True):
         memory = Memory()
         out_a = None
+        words_a, words_b = [0], [0]
         for step, output in enumerate(found):
             write, read = (int(address) for address in addresses[step])
             before = memory.read(write, width_a)
@@ -167,20 +172,27 @@ def test_memory(rng):
                 out_a = before
             elif mode == "WRITETHROUGH":
                 out_a = memory.read(write, width_a)
+            words_a.append(out_a)
+            words_b.append(expected_b)
+            seen_a, seen_b = words_a[-1 - (register_a == YES)], words_b[-1 - (register_b == YES)]
             doa, dob = output & 0x3FFFF, output >> 18
-            label = (width_a, width_b, mode, step)
+            label = (width_a, width_b, mode, register_a, register_b, step)
             if width_b == 36:
-                assert output == expected_b, label
+                assert output == seen_b, label
             else:
-                assert dob == expected_b, label
-                if width_a < 36 and out_a is not None:
-                    assert doa == out_a, label
+                assert dob == seen_b, label
+                if width_a < 36 and seen_a is not None:
+                    assert doa == seen_a, label
 
 
 @pytest.mark.parametrize(
     ("cell", "mode"),
-    [("MULT18X18D", '.REG_OUTPUT_CLK("CLK1")'), ("DP16KD", '.REGMODE_A("OUTREG")')],
-    ids=["multiplier", "memory"],
+    [
+        ("MULT18X18D", '.REG_OUTPUT_CLK("CLK1")'),
+        ("DP16KD", '.CLKBMUX("INV")'),
+        ("DP16KD", '.DATA_WIDTH_A(36), .DATA_WIDTH_B(36), .REGMODE_B("OUTREG")'),
+    ],
+    ids=["multiplier", "memory", "half a register"],
 )
 def test_other_modes_end_the_simulation(cell, mode):
     body = f"{cell} #({mode}) block (); assign o__payload = i__payload;"

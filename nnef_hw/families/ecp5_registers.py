@@ -1,0 +1,153 @@
+"""Registers in the block RAMs of an ECP5 in place of flip-flops behind them.
+
+A word takes 5.6 ns out of a DP16KD, and 1 ns out of the register that it has behind its memory.
+Yosys does not use that one, so flip-flops that take what every read gives are exchanged for it in
+the mapped netlist. The cycles and the words of all of them stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["use_output_registers"]
+
+MEMORY, FLIP_FLOP = "DP16KD", "TRELLIS_FF"
+DATA_BITS = 18
+PLAIN = {"CEMUX": "1 ", "CLKMUX": "CLK", "LSRMUX": "LSR", "REGSET": "RESET"}
+"""Parameters of a flip-flop that takes its input in every cycle and begins with 0.
+
+In JSON a space follows a string of digits.
+"""
+
+_Cell = dict[str, Any]
+_Bit = int | str
+
+
+@dataclass(frozen=True, slots=True)
+class _Port:
+    """One that reads: the letter of its controls, and those of the ports that hold its word."""
+
+    name: str
+    holders: str
+
+    @staticmethod
+    def all_of(memory: _Cell) -> tuple[_Port, ...]:
+        """Return those of a block RAM."""
+        if int(memory["parameters"]["DATA_WIDTH_A"], 2) == 2 * DATA_BITS:
+            # port A writes words of 36 bits, and port B reads with the outputs of both
+            return (_Port("B", "AB"),)
+        return (_Port("A", "A"), _Port("B", "B"))
+
+    def reads_always(self, memory: _Cell) -> bool:
+        """Whether a word is read in every cycle, and nothing resets it."""
+        return (
+            memory["parameters"][f"CLK{self.name}MUX"] == f"CLK{self.name}"
+            and _pin(memory, f"CE{self.name}") == _pin(memory, f"OCE{self.name}") == "1"
+            and _pin(memory, f"RST{self.name}") == "0"
+        )
+
+    def outputs(self, memory: _Cell) -> dict[str, _Bit]:
+        """Return the bits of the word by the names of their pins."""
+        pins = (f"DO{holder}{n}" for holder in self.holders for n in range(DATA_BITS))
+        return {pin: _pin(memory, pin) for pin in pins if _pin(memory, pin) != "x"}
+
+    def register(self, memory: _Cell) -> None:
+        """Use the register behind the memory."""
+        for holder in self.holders:
+            memory["parameters"][f"REGMODE_{holder}"] = "OUTREG"
+            # open ports of a memory without a write port are 0
+            memory["connections"][f"OCE{holder}"] = ["1"]
+
+
+def use_output_registers(netlist: Mapping[str, Any]) -> int:
+    """Let block RAMs register their words in place of flip-flops; return of how many.
+
+    All used bits of a port's word have to go to nothing but flip-flops of the port's clock that
+    take them in every cycle.
+
+    Parameters
+    ----------
+    netlist
+        A mapped design as yosys writes it in JSON, flat; it is changed.
+    """
+    return sum(_use_in_module(module) for module in netlist["modules"].values())
+
+
+def _use_in_module(module: dict[str, Any]) -> int:
+    cells: dict[str, _Cell] = module["cells"]
+    memories = [cell for cell in cells.values() if cell["type"] == MEMORY]
+    if not memories:
+        return 0
+    users = _users(module)
+    gone: set[_Bit] = set()
+    renamed: dict[_Bit, _Bit] = {}
+    removed = 0
+    for memory in memories:
+        for port in _Port.all_of(memory):
+            outputs = port.outputs(memory)
+            clock = _pin(memory, f"CLK{port.name}")
+            behind = {pin: users[bit] for pin, bit in outputs.items() if users[bit]}
+            if not (behind and port.reads_always(memory)):
+                continue
+            if not all(_is_plain(cells.get(name), pin, clock)
+                       for found in behind.values() for name, pin in found):  # fmt: skip
+                continue
+            for pin, found in behind.items():
+                gone.add(outputs[pin])
+                kept, *others = (_pin(cells.pop(name), "Q") for name, _ in found)
+                memory["connections"][pin] = [kept]
+                renamed |= dict.fromkeys(others, kept)
+                removed += len(found)
+            port.register(memory)
+    _rename(module, renamed, gone)
+    return removed
+
+
+def _users(module: Mapping[str, Any]) -> dict[_Bit, list[tuple[str, str]]]:
+    """Return cells and pins that read a bit; a port of the module is a cell without a name."""
+    users: dict[_Bit, list[tuple[str, str]]] = defaultdict(list)
+    for name, cell in module["cells"].items():
+        for pin, bits in cell["connections"].items():
+            if cell["port_directions"].get(pin) != "output":
+                for bit in bits:
+                    users[bit].append((name, pin))
+    for pin, port in module["ports"].items():
+        if port["direction"] != "input":
+            for bit in port["bits"]:
+                users[bit].append(("", pin))
+    return users
+
+
+def _is_plain(cell: _Cell | None, pin: str, clock: _Bit) -> bool:
+    """Whether a cell that reads a bit is a flip-flop which a register of the block RAM can be."""
+    return (
+        cell is not None
+        and cell["type"] == FLIP_FLOP
+        and pin == "DI"
+        and all(cell["parameters"].get(name) == value for name, value in PLAIN.items())
+        and _pin(cell, "LSR") in {"0", "x"}
+        and _pin(cell, "CLK") == clock
+    )
+
+
+def _rename(module: dict[str, Any], renamed: Mapping[_Bit, _Bit], gone: set[_Bit]) -> None:
+    """Let users of bits read others, and forget the names of bits that are gone."""
+    for cell in module["cells"].values():
+        for pin, bits in cell["connections"].items():
+            if not renamed.keys().isdisjoint(bits):
+                cell["connections"][pin] = [renamed.get(bit, bit) for bit in bits]
+    for named in (*module["netnames"].values(), *module["ports"].values()):
+        named["bits"] = [renamed.get(bit, bit) for bit in named["bits"]]
+    for name, net in list(module["netnames"].items()):
+        if gone.issuperset(net["bits"]):
+            del module["netnames"][name]
+
+
+def _pin(cell: _Cell, name: str) -> _Bit:
+    """Return the bit at a pin; "x" if there is none."""
+    bit: _Bit
+    [bit] = cell["connections"].get(name) or ["x"]
+    return bit
