@@ -241,7 +241,7 @@ class EngineArray(wiring.Component):
                 m.d.sync += total.eq(Mux(keep, sums[n], following))
 
         place, next_constant = self._place(m)
-        remaining = Signal(part.fields["results"])
+        remaining = Signal(part.bits("results"))
         lane = Signal(range(part.lanes))
         constant = Signal(part.fields["constant"])
         write = Signal(part.fields["write"])
@@ -293,7 +293,7 @@ class EngineArray(wiring.Component):
         """
         part, word = self.part, self.word
         layout = data.StructLayout({
-            name: part.fields[name] for name in ("results", "constant", "write")
+            name: part.bits(name) for name in ("results", "constant", "write")
         })
         place = layout(Cat(word.results, word.constant, word.write))
         if part.results > 1:

@@ -91,9 +91,9 @@ class EngineLoader(wiring.Component):
         m = Module()
         part, parameters = self.part, self.parameters
         active = Signal()
-        row = Signal(part.fields["rows"])
-        place = Signal(part.fields["length"])
-        missing = Signal(part.fields["length"])
+        row = Signal(part.bits("rows"))
+        place = Signal(part.bits("length"))
+        missing = Signal(part.bits("length"))
         padding, ends, is_last, step = Signal(), Signal(), Signal(), self.step
         # It is closed from its last code on, since whether that comes is known late.
         closed = Signal()
@@ -201,15 +201,15 @@ class EngineSender(wiring.Component):
         m = Module()
         part, parameters = self.part, self.parameters
         starting, reading, ready = Signal(), Signal(), Signal()
-        pixel = Signal(part.fields["pixels"])
-        block = Signal(part.fields["blocks"])
+        pixel = Signal(part.bits("pixels"))
+        block = Signal(part.bits("blocks"))
         lane = Signal(range(part.lanes))
         last_block, last_lane, ends, takes = Signal(), Signal(), Signal(), Signal()
         valid, taken, last = Signal(), Signal(), Signal()
         # Of the last frame, if there are several.
         is_final, was_final = Const(1), Const(1)
         if part.batches:
-            frame, was_final = Signal(part.fields["frames"]), Signal()
+            frame, was_final = Signal(part.bits("frames")), Signal()
             is_final = frame == parameters.frames
         code = Signal(CODE_BITS, reset_less=True)
         for n, (sink, (bits, signed, _)) in enumerate(zip(self.streams, self.formats, strict=True)):

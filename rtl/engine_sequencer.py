@@ -33,7 +33,7 @@ def word_layout(part: Engine):
         "shift": 1,
         "keep": 1,
         "inside": 1,
-        "results": part.fields["results"],
+        "results": part.bits("results"),
         **({"lane": part.lane_bits} if part.gathers else {}),
         **({"times_kept": 1} if part.multiplies else {}),
         **({"retires": 1} if part.streamed else {}),
@@ -235,7 +235,7 @@ class EngineSequencer(wiring.Component):
         with m.Elif(issue & moves[PASS_LEVEL]):
             left = Mux(silent == 0, 0, silent - 1)
             m.d.sync += silent.eq(Mux(ended[PASS_LEVEL], parameters.silent, left))
-        results = Signal(part.fields["results"])
+        results = Signal(part.bits("results"))
         # Where results leave more slowly than that, passes have as many words.
         hold = Signal(range(part.rows))
         m.d.comb += [

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from nnef_hw.engine.depthwise import DepthwiseLayer
 from nnef_hw.engine.layer import Call, Image, Layer, Places, Shape, lowers
 from nnef_hw.engine.nest import Nest, Pass
-from nnef_hw.engine.scale import Scale, channel_sums
+from nnef_hw.engine.scale import Scale, channel_sums, settled
 from nnef_hw.ir.operators import ConvAttributes, WeightsAttributes
-from nnef_hw.numerics import IntArray, accumulator_range, fold_zero_point
+from nnef_hw.numerics import IntArray, Requant, accumulator_range, fold_zero_point
 from nnef_hw.parts.engine import PASS_LEVEL
 from nnef_hw.window import Window
 
@@ -167,10 +167,13 @@ def _lower_conv(call: Call) -> Layer:
     by_channel = groups == channels == len(codes) > 1
     filters = codes if by_channel else _ungrouped(codes, channels, groups)
     biases = fold_zero_point(call.graph.constant(node.inputs[2]), filters, source.zero_point)
+    requant = node.attrs["requant"]
+    if isinstance(requant, Requant):
+        filters, biases, requant = settled(filters, biases, requant, source.high)
     sums = channel_sums(filters, biases, source.high)
     fields: dict[str, Any] = {
         **call.common, "window": _window(call), "pad": source.zero_point,
-        "scale": Scale.of(node.attrs["requant"], target.offset, sums), "biases": biases,
+        "scale": Scale.of(requant, target.offset, sums), "biases": biases,
     }  # fmt: skip
     if by_channel:
         return DepthwiseLayer(**fields, filters=filters[:, :, 0])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nnef_hw.numerics import IntArray, Requant
 from nnef_hw.tflite_numerics import TfliteAverage, TfliteRequant
 
-__all__ = ["POOL_SHIFT", "Factors", "Scale"]
+__all__ = ["POOL_SHIFT", "Factors", "Scale", "channel_sums", "settled"]
 
 POOL_SHIFT = 6
 """A weight of one is 2**6, so that factors are small."""
@@ -208,3 +208,41 @@ def channel_sums(filters: IntArray, biases: IntArray, high: int) -> list[tuple[i
         part.sum(axis=1) * high for part in (np.minimum(weights, 0), np.maximum(weights, 0))
     )
     return list(zip((biases + low).tolist(), (biases + top).tolist(), strict=True))
+
+
+def settled(
+    filters: IntArray, biases: IntArray, requant: Requant, high: int
+) -> tuple[IntArray, IntArray, Requant]:
+    """Return weights, biases and factors for the same codes, with small sums where one is constant.
+
+    A channel that training has left without any effect has weights that are small beside its bias,
+    and a factor that is small, too; a sum of it may need more bits than all others. Where every sum
+    within reach gives the same code, weights of 0 and the layer's largest factor do as well.
+
+    Parameters
+    ----------
+    filters, biases
+        Of shape [channels, ...] and [channels], for codes in ``0..high``.
+    """
+    reach = np.array(channel_sums(filters, biases, high))
+    mult = np.broadcast_to(np.array(requant.mult, np.int64), len(biases))
+    codes = _codes(requant, reach, mult[:, None])
+    largest = int(mult.max())
+    wanted = (codes[:, 0] - requant.zero_point) << requant.shift
+    bias = (wanted + largest // 2) // largest
+    same = _codes(requant, bias, np.array(largest)) == codes[:, 0]
+    constant = (codes[:, 0] == codes[:, 1]) & same & (abs(bias) <= abs(reach).max(axis=1))
+    if not constant.any():
+        return filters, biases, requant
+    filters, biases = filters.copy(), np.where(constant, bias, biases)
+    filters[constant] = 0
+    if len(requant.mult) > 1:
+        mult = np.where(constant, largest, mult)
+        requant = replace(requant, mult=tuple(mult.tolist()))
+    return filters, biases, requant
+
+
+def _codes(requant: Requant, sums: IntArray, mult: IntArray) -> IntArray:
+    """Return the codes of sums."""
+    found = (sums * mult + (1 << (requant.shift - 1)) >> requant.shift) + requant.zero_point
+    return np.asarray(found.clip(requant.lo, requant.hi))

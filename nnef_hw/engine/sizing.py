@@ -19,7 +19,9 @@ __all__ = ["size_engine"]
 _LEAST_SUM_BITS = 16
 _OFTEN_SAME = frozenset({
     "pad", "zero_point", "low", "high", "sum_low", "sum_high", "other", "own_factor",
-    "other_factor", "offset", "rounds_once",
+    "other_factor", "offset", "rounds_once", "slides", "by_lane", "maximum", "silent", "results",
+    "last_results", "height", "width", "rows", "length", "lead", "real", "first_word", "word_step",
+    "pixels", "blocks", "last_lanes",
 })  # fmt: skip
 _TRAINED = frozenset({"pad", "zero_point", "own_factor", "other_factor", "offset"})
 """Those of them that other weights change; but what is 0 stays so: that of a ReLU's results."""

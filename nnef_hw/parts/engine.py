@@ -189,6 +189,10 @@ class Engine:
         if not 1 <= self.slide_rows <= self.rows:
             raise ValueError(f"Engine slide_rows must be in 1..{self.rows}, not {self.slide_rows}")
 
+    def bits(self, name: str) -> int:
+        """Return the width of a field, whether instructions have it or all of them the same."""
+        return self.fields[name] if name in self.fields else self.same_fields[name][0]
+
     @property
     def streamed(self) -> bool:
         """Whether the program comes as a stream, with its weights and constants."""
