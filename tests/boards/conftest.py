@@ -1,11 +1,11 @@
 """A board simulated behind its UART pins, as a transport for the host."""
 
-from collections import deque
+import functools
 
 import pytest
-from amaranth.hdl import Elaboratable, Module, ResetInserter, Signal, signed
-from amaranth.sim import Simulator
+from amaranth.hdl import signed
 from increment import Increment
+from linked_core import CoreModel, CoreRun
 
 from nnef_hw.boards.core import LinkedCore
 from nnef_hw.run.link import Host, Timing
@@ -20,100 +20,52 @@ TIMING = Timing(
 )
 
 
-class PowerButton(Elaboratable):
-    """Resets a whole board, as power would; counts cycles."""
-
-    def __init__(self, core):
-        self.cycle = Signal(32)
-        self.core = core
-        self.pressed = Signal()
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.core = ResetInserter(self.pressed)(self.core)
-        m.d.sync += self.cycle.eq(self.cycle + 1)
-        return m
+@functools.cache
+def core_model(**arguments):
+    """An :class:`.Increment` behind its link, compiled once."""
+    core = LinkedCore(
+        Increment(**arguments),
+        clk_hz=round(1 / CYCLE),
+        baud=round(1 / CYCLE) // DIVIDER,
+        manifest_hash=MANIFEST_HASH,
+        idle_cycles=IDLE_CYCLES,
+        frames={"i": FRAME_BEATS, "o": FRAME_BEATS},
+    )
+    return CoreModel(core, DIVIDER)
 
 
 class SimulatedBoard:
-    """Transport onto the rx and tx pins of a :class:`LinkedCore` in the simulator.
+    """Transport onto the rx and tx pins of a :class:`LinkedCore` in Verilator.
 
     ``mangle_request`` and ``mangle_reply`` may change the bytes of each write and each byte read.
     """
 
-    def __init__(self, accelerator):
-        self.accelerator = accelerator
-        self.core = LinkedCore(
-            accelerator,
-            clk_hz=round(1 / CYCLE),
-            baud=round(1 / CYCLE) // DIVIDER,
-            manifest_hash=MANIFEST_HASH,
-            idle_cycles=IDLE_CYCLES,
-            frames={"i": FRAME_BEATS, "o": FRAME_BEATS},
-        )
+    def __init__(self, model):
         self.mangle_request = bytes
         self.mangle_reply = lambda byte: bytes([byte])
         self.enable = True
         self.pressed = False
-        self.accepted = []
-        self.lit = 0
-        self.request_starts, self.reply_starts = [], []
-        self.outgoing, self.incoming = deque(), deque()
-        top = PowerButton(self.core)
-        self.top = top
-        self.simulator = Simulator(top)
-        self.simulator.add_clock(CYCLE)
-        self.simulator.add_testbench(self._drive, background=True)
-        self.simulator.add_testbench(self._listen, background=True)
-        self.simulator.add_testbench(self._watch, background=True)
-        self.simulator.add_testbench(self._light, background=True)
-        self.now = 0.0
-        self.advance(0)
+        self.latency = model.latency
+        self.run = CoreRun(model)
+        self.accepted = self.run.accepted
+        self.request_starts = self.run.request_starts
+        self.reply_starts = self.run.reply_starts
+        self.outgoing, self.incoming = bytearray(), bytearray()
 
-    async def _drive(self, ctx):
-        driven = None
-        while True:
-            if driven != (self.enable, self.pressed):
-                driven = self.enable, self.pressed
-                ctx.set(self.accelerator.enable, self.enable)
-                ctx.set(self.top.pressed, self.pressed)
-            if not self.outgoing:
-                await ctx.delay(CYCLE)
-                continue
-            byte = self.outgoing.popleft()
-            self.request_starts.append(ctx.get(self.top.cycle))
-            for bit in [0, *((byte >> k) & 1 for k in range(8)), 1]:
-                ctx.set(self.core.rx, bit)
-                await ctx.delay(DIVIDER * CYCLE)
-
-    async def _listen(self, ctx):
-        while True:
-            await ctx.negedge(self.core.tx)
-            self.reply_starts.append(ctx.get(self.top.cycle))
-            await ctx.delay(DIVIDER * CYCLE / 2)
-            byte = 0
-            for k in range(8):
-                await ctx.delay(DIVIDER * CYCLE)
-                byte |= ctx.get(self.core.tx) << k
-            await ctx.delay(DIVIDER * CYCLE)
-            assert ctx.get(self.core.tx) == 1
-            self.incoming.extend(self.mangle_reply(byte))
-
-    async def _watch(self, ctx):
-        while True:
-            await ctx.changed(self.accelerator.parity)
-            beat = ctx.get(self.accelerator.beat)
-            self.accepted.append(([*beat.data], beat.last))
-
-    async def _light(self, ctx):
-        while True:
-            await ctx.changed(self.core.led)
-            self.lit = ctx.get(self.core.led)
+    @property
+    def lit(self):
+        return self.run.lit
 
     def advance(self, cycles):
         """Let the board run."""
-        self.now += (cycles + 0.25) * CYCLE
-        self.simulator.run_until(self.now)
+        end = self.run.cycle + cycles
+        while self.run.cycle < end:
+            sent, self.outgoing = self.outgoing, bytearray()
+            received = self.run.advance(
+                end - self.run.cycle, sent=sent, enable=self.enable, pressed=self.pressed
+            )
+            for byte in received:
+                self.incoming.extend(self.mangle_reply(byte))
 
     def write(self, payload):
         self.outgoing.extend(self.mangle_request(payload))
@@ -132,10 +84,15 @@ class SimulatedBoard:
 def make_board():
     """Build a simulated board with an accelerator that adds 1 to its codes."""
 
-    def make(**arguments):
-        return SimulatedBoard(Increment(**arguments))
+    boards = []
 
-    return make
+    def make(**arguments):
+        boards.append(SimulatedBoard(core_model(**arguments)))
+        return boards[-1]
+
+    yield make
+    for board in boards:
+        board.run.close()
 
 
 @pytest.fixture
