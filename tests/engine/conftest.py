@@ -1,16 +1,58 @@
 """Engines run cycle by cycle."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
+from amaranth.hdl import Shape
 
 from nnef_hw.boards import find_board
+from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.engine.accelerator import EngineAccelerator
 from nnef_hw.engine.image import fill_beats, frame_beats
 from nnef_hw.engine.timing import simulate_frames
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.streams import to_stream
+from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.pysim import run_streams
+
+MANY_CYCLES = 1500
+"""From here on compiling an engine takes less time than Amaranth's simulator does."""
+
+
+@dataclass(frozen=True)
+class Beats:
+    """Payloads of every output, and the cycles in which beats moved, by the names of streams."""
+
+    items: dict
+    in_cycles: dict
+    out_cycles: dict
+
+
+def run_compiled(component, fed, expected, *, rng, stall, idle_limit):
+    """Do what ``run_streams`` does, in Verilator."""
+    shapes = {name: getattr(component, name).payload.shape() for name in (*fed, *expected)}
+    beats = {name: _words(shapes[name], items) for name, items in fed.items()}
+    runner = FastRunner(to_verilog(component), inputs=tuple(fed), outputs=tuple(expected))
+    done = runner.run_streams(
+        beats, expected, stall=stall, seed=int(rng.integers(1 << 30)), idle_limit=idle_limit
+    )
+    items = {}
+    for name, count in expected.items():
+        rows = done.payloads[name].reshape(count, -1).tolist()
+        values = [sum(word << 64 * n for n, word in enumerate(row)) for row in rows]
+        items[name] = [shapes[name].from_bits(value) for value in values]
+    return Beats(items, done.in_cycles, done.out_cycles)
+
+
+def _words(shape, items):
+    """Payloads as rows of 64-bit words, lowest first."""
+    width = Shape.cast(shape).width
+    values = [item if isinstance(item, int) else shape.const(item).as_bits() for item in items]
+    count = -(-width // 64)
+    rows = [[value >> 64 * n & (1 << 64) - 1 for n in range(count)] for value in values]
+    return np.array(rows, np.uint64)
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +68,11 @@ def few_boards():
 def run_engine(rng):
     """Return ``run_engine(plan, graph, frames, stall)``: whether codes and cycles are as they must.
 
-    Random frames, or so many batches of them, run through the hardware in Amaranth's simulator;
-    codes are compared with those of the fixed reference, cycles (without stalls) with the plan's.
+    Random frames, or so many batches of them, run through the hardware, in Amaranth's simulator or,
+    if they take many cycles, in Verilator; codes are compared with those of the fixed reference, cycles (without stalls) with the plan's.
     """
 
-    def run(plan, graph, frames=2, stall=0.0):
+    def check(plan, graph, frames=2, stall=0.0):
         batches, frames = frames, frames * plan.batch
         codes = {}
         for name in graph.inputs:
@@ -50,7 +92,9 @@ def run_engine(rng):
         if design.ring_words:
             fed["feed"] = [*fill_beats(design), *[*frame_beats(design)] * batches]
             assert len(fed["feed"]) == design.fill_words + batches * design.frame_words
-        done = run_streams(
+        cycles = plan.latency + (batches - 1) * plan.batch_cycles
+        run = run_compiled if cycles / (1 - stall) > MANY_CYCLES else run_streams
+        done = run(
             component, fed, {sink.name: frames * sink.beats for sink in plan.outputs}, rng=rng,
             stall=stall, idle_limit=4 * plan.latency + 100,
         )  # fmt: skip
@@ -70,4 +114,4 @@ def run_engine(rng):
             assert (steady[plan.batch :] - steady[: -plan.batch] == plan.batch_cycles).all()
             assert plan.interval == -(-plan.batch_cycles // plan.batch)
 
-    return run
+    return check
