@@ -69,7 +69,8 @@ def run_engine(rng):
     """Return ``run_engine(plan, graph, frames, stall)``: whether codes and cycles are as they must.
 
     Random frames, or so many batches of them, run through the hardware, in Amaranth's simulator or,
-    if they take many cycles, in Verilator; codes are compared with those of the fixed reference, cycles (without stalls) with the plan's.
+    if they take many cycles, in Verilator; codes are compared with those of the fixed reference,
+    cycles (without stalls) with the plan's.
     """
 
     def check(plan, graph, frames=2, stall=0.0):

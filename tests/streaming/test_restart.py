@@ -2,18 +2,53 @@
 
 import numpy as np
 import pytest
-from amaranth.sim import Simulator
 from recurrent_graphs import convolved, looped
 from temporal_graphs import unlike_branches
 
+from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.ir import Stage
 from nnef_hw.passes import simplify
 from nnef_hw.passes.stream_time import StreamTime
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.streams import to_stream
+from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.streaming import find_board, schedule
 from nnef_hw.streaming.accelerator import MOST_HOPS, Accelerator
 from nnef_hw.testing import GraphBuilder
+
+pytestmark = pytest.mark.verilator
+
+RESTARTS = 40
+BEAT, RESTART, END = range(3)
+# What i carries are commands: a beat; a restart after so many cycles; or so many cycles for all
+# results to leave, which o has until then. Those of beats before a restart are thrown away.
+BENCH = """
+module top (
+    input clk, rst,
+    input [{command}+1:0] i__payload, input i__valid, output i__ready,
+    output [{out_width}-1:0] o__payload, output o__valid, input o__ready
+);
+    wire [1:0] kind = i__payload[{command}+1:{command}];
+    wire [15:0] cycles = i__payload[15:0];
+    wire is_beat = kind == 0;
+    reg [16:0] waited = 0;
+    reg watched = 0;
+    wire is_over = waited == cycles + (kind == 1 ? 1 + {hops} : 0);
+    wire ready, valid;
+    assign i__ready = is_beat ? ready : is_over;
+    assign o__valid = valid & watched;
+    always @(posedge clk)
+        if (i__valid & !is_beat) begin
+            waited <= is_over ? 0 : waited + 1;
+            if (is_over) watched <= kind == 1;
+        end
+    accelerator accelerator (
+        .clk(clk), .rst(rst), .restart(i__valid & kind == 1 & waited == cycles), .restarted(),
+        .i__payload(i__payload[{width}-1:0]), .i__valid(i__valid & is_beat), .i__ready(ready),
+        .o__payload(o__payload), .o__valid(valid), .o__ready(o__ready)
+    );
+endmodule
+"""
 
 
 def network(rng):
@@ -56,7 +91,6 @@ def early(rng):
     return g.build(g.op("add", "late", x))
 
 
-@pytest.mark.parametrize("restarts", [8, pytest.param(40, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
     ("network", "board", "frames"),
     [
@@ -68,52 +102,38 @@ def early(rng):
         (early, "ecp5", 6),
     ],
 )
-def test_restart_at_any_time(network, board, frames, restarts, fix, rng):
+def test_restart_at_any_time(network, board, frames, fix, rng):
     graph = fix(network(rng))
     plan = schedule(graph, find_board(board))
     accelerator = Accelerator(plan, graph, restartable=True)
     tensor = graph.tensor(graph.inputs[0])
     codes = rng.integers(tensor.qtype.lo, tensor.qtype.hi + 1, (frames, *tensor.shape[1:]))
     expected = run_fixed(graph, {tensor.name: codes})[graph.outputs[0]]
-    beats = to_stream(codes, plan.inputs[0]).reshape(-1).tolist()
+    source, sink = (getattr(accelerator, name).payload.shape() for name in "io")
+    beats = [
+        source.const({"data": [code], "last": n % tensor.volume == tensor.volume - 1})
+        for n, code in enumerate(to_stream(codes, plan.inputs[0]).reshape(-1).tolist())
+    ]
     expected = to_stream(expected, plan.outputs[0]).reshape(-1).tolist()
-    found = []
 
-    async def put(ctx, count):
-        """Offer beats of frames that follow each other."""
-        for n in range(count):
-            code = beats[n % len(beats)]
-            last = n % tensor.volume == tensor.volume - 1
-            ctx.set(accelerator.i.payload, {"data": [code], "last": last})
-            ctx.set(accelerator.i.valid, 1)
-            await ctx.tick().until(accelerator.i.ready)
-        ctx.set(accelerator.i.valid, 0)
+    argument_bits = max(source.size, 16)
+    bench = BENCH.format(
+        width=source.size, out_width=sink.size, command=argument_bits, hops=MOST_HOPS
+    )
 
-    async def host(ctx):
-        for beats_before in rng.integers(1, 3 * len(beats) // frames, restarts).tolist():
-            await put(ctx, beats_before)
-            await ctx.tick().repeat(int(rng.integers(1, 60)))
-            ctx.set(accelerator.restart, 1)
-            await ctx.tick()
-            ctx.set(accelerator.restart, 0)
-            await ctx.tick().repeat(MOST_HOPS)
-            found.append([])
-            await put(ctx, len(beats))
-            await ctx.tick().repeat(2 * plan.latency + frames * plan.interval)
-            assert found[-1] == expected
+    def command(kind, argument):
+        return kind << argument_bits | argument
 
-    async def sink(ctx):
-        while True:
-            ctx.set(accelerator.o.ready, int(rng.integers(2)))
-            _, _, was_accepted, payload = await ctx.tick().sample(
-                accelerator.o.valid & accelerator.o.ready, accelerator.o.payload
-            )
-            if was_accepted and found:
-                found[-1].append(payload.data[0])
-
-    simulator = Simulator(accelerator)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(host)
-    simulator.add_testbench(sink, background=True)
-    simulator.run()
-    assert len(found) == restarts
+    commands = []
+    for beats_before in rng.integers(1, 3 * len(beats) // frames, RESTARTS).tolist():
+        commands += [command(BEAT, beats[n % len(beats)].as_bits()) for n in range(beats_before)]
+        commands.append(command(RESTART, int(rng.integers(1, 60))))
+        commands += [command(BEAT, beat.as_bits()) for beat in beats]
+        commands.append(command(END, 4 * plan.latency + 2 * frames * plan.interval))
+    runner = FastRunner(bench + to_verilog(accelerator, name="accelerator"))
+    done = runner.run(
+        np.array(commands, np.uint64), expected_beats=RESTARTS * len(expected), stall=0.5,
+        seed=int(rng.integers(1 << 30)),
+    )  # fmt: skip
+    found = [sink.from_bits(word).data[0] for word in done.payloads.ravel().tolist()]
+    assert found == RESTARTS * expected
