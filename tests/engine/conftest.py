@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from amaranth.hdl import Shape
+from simulators import is_worth_compiling
 
 from nnef_hw.boards import find_board
 from nnef_hw.codegen.verilog import to_verilog
@@ -16,9 +17,6 @@ from nnef_hw.reference import run_fixed
 from nnef_hw.run.streams import to_stream
 from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.pysim import run_streams
-
-MANY_CYCLES = 1500
-"""From here on compiling an engine takes less time than Amaranth's simulator does."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ def run_engine(rng):
             fed["feed"] = [*fill_beats(design), *[*frame_beats(design)] * batches]
             assert len(fed["feed"]) == design.fill_words + batches * design.frame_words
         cycles = plan.latency + (batches - 1) * plan.batch_cycles
-        run = run_compiled if cycles / (1 - stall) > MANY_CYCLES else run_streams
+        run = run_compiled if is_worth_compiling(cycles / (1 - stall)) else run_streams
         done = run(
             component, fed, {sink.name: frames * sink.beats for sink in plan.outputs}, rng=rng,
             stall=stall, idle_limit=4 * plan.latency + 100,

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from simulators import is_worth_compiling
 
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.ir.batch import sample_extents
@@ -79,20 +80,28 @@ class Trial:
 
 
 class Simulation:
-    """One accelerator in one simulator."""
+    """One accelerator in one simulator: that of its first run, if none is asked for."""
 
     def __init__(self, plan, graph, rng, engine):
-        self.plan, self.graph, self.rng = plan, graph, rng
-        accelerator = Accelerator(plan, graph)
-        self.runner = None
-        if engine == "verilator":
+        self.plan, self.graph, self.rng, self.engine = plan, graph, rng, engine
+        self.simulator = None
+
+    def _prepare(self, frames):
+        """Elaborate or compile it."""
+        plan, accelerator = self.plan, Accelerator(self.plan, self.graph)
+        if self.engine is None:
+            cycles = plan.latency + frames * plan.interval
+            # Most are run with pauses, too.
+            self.engine = "verilator" if is_worth_compiling(2 * cycles) else "pysim"
+        if self.engine == "verilator":
             names = [[port.name for port in ports] for ports in (plan.inputs, plan.outputs)]
-            self.runner = FastRunner(to_verilog(accelerator), inputs=names[0], outputs=names[1])
-        else:
-            self.bench = StreamBench(accelerator)
+            return FastRunner(to_verilog(accelerator), inputs=names[0], outputs=names[1])
+        return StreamBench(accelerator)
 
     def run(self, frames, stall=0.0):
         """Feed frames back to back: the extremes, then noise."""
+        if self.simulator is None:
+            self.simulator = self._prepare(frames)
         codes = {}
         for name in self.graph.inputs:
             tensor = self.graph.tensor(name)
@@ -102,7 +111,7 @@ class Simulation:
         beats = _streams(self.graph.inputs, self.plan.inputs, codes)
         results = run_fixed(self.graph, codes)
         expected = _streams(self.graph.outputs, self.plan.outputs, results)
-        run = self._verilator if self.runner else self._pysim
+        run = self._verilator if self.engine == "verilator" else self._pysim
         sent, in_cycles, out_cycles = run(beats, frames, stall)
         firsts = [in_cycles[port.name][:: port.beats] for port in self.plan.inputs]
         lasts = [out_cycles[port.name][port.beats - 1 :: port.beats] for port in self.plan.outputs]
@@ -134,7 +143,7 @@ class Simulation:
             for name, tensors in beats.items()
         }
         counts = {port.name: port.beats * frames for port in self.plan.outputs}
-        run = self.bench.run(items, counts, stall=stall, rng=self.rng)
+        run = self.simulator.run(items, counts, stall=stall, rng=self.rng)
         for port in self.plan.outputs:
             lasts = [item.last for item in run.items[port.name]]
             assert lasts == ([0] * (port.beats - 1) + [1]) * frames
@@ -151,7 +160,7 @@ class Simulation:
         }
         seed = int(self.rng.integers(1 << 30))
         counts = {port.name: port.beats * frames for port in self.plan.outputs}
-        done = self.runner.run_streams(words, counts, stall=stall, seed=seed, idle_limit=20_000)
+        done = self.simulator.run_streams(words, counts, stall=stall, seed=seed, idle_limit=20_000)
         codes = {
             port.name: unpack_frames(
                 done.payloads[port.name], port.lanes, port.bits, signed=port.signed,
@@ -171,9 +180,12 @@ def _streams(names, ports, codes):
 
 @pytest.fixture
 def simulate(rng):
-    """Return ``simulate(plan, graph, engine="pysim")``: a :class:`Simulation`."""
+    """Return ``simulate(plan, graph, engine=None)``: a :class:`Simulation`.
 
-    def simulate(plan, graph, engine="pysim"):
+    The engine is "pysim", "verilator", or whichever is quicker.
+    """
+
+    def simulate(plan, graph, engine=None):
         return Simulation(plan, graph, rng, engine)
 
     return simulate

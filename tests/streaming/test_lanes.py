@@ -131,7 +131,7 @@ def check_networks(start, count, fix, force, simulate, rng):
         if not wide:
             reject()
         for each in wide:
-            simulate(force(plan, graph, BOARD, each), graph, "pysim").check(FRAMES)
+            simulate(force(plan, graph, BOARD, each), graph).check(FRAMES)
 
     run()
 

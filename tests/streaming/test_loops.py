@@ -132,7 +132,7 @@ def test_exports(path, frames, exports, simulate, rng):
     file = exports / path
     samples = np.load(file.parent / "input.npy")
     fixed = quantize(simplify(load(file)), {"input": samples})
-    engine = "verilator" if frames > FRAMES else "pysim"
+    engine = "verilator" if frames > FRAMES else None
     simulate(schedule(fixed, find_board("ulx3s_85f")), fixed, engine).check(frames)
 
 

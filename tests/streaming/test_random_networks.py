@@ -63,7 +63,7 @@ def check_networks(start, count, phases, fix, force, simulate, rng, *, frames=FR
         if network.forced:
             plan = force(plan, graph, target)
         check_steady(plan, max(2 * frames, STEADY))
-        simulate(plan, graph, "pysim" if frames == FRAMES else "verilator").check(frames)
+        simulate(plan, graph, None if frames == FRAMES else "verilator").check(frames)
 
     run()
 
