@@ -4,7 +4,7 @@ The trained networks are read from NNEF_HW_ZOO (or a folder ``shared/zoo`` besid
 those that are absent are left out. The first rows of a network are of arrays that are not chosen
 for a board, with all in block RAM: docs/engine.md compares sizes. The last rows are of an
 iCEBreaker with the model of its flash, whether the design fits or not, and of an ULX3S-85F with
-that of its SDRAM, of networks whose engine reads it.
+that of its SDRAM, of networks whose engine reads it; the last number is of results per cycle.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import tempfile
 from pathlib import Path
 
+import numpy as np
 from bench_mobilenet import mobilenet_v2
 from bench_row import print_row
 from rich.console import Console
@@ -73,7 +74,7 @@ def main() -> None:
         if name != "mobilenetv2" and not (ZOO / name / "model.nnef.tgz").exists():
             continue
         graph, samples = _fixed(name, options.out)
-        frames = samples[: options.frames]
+        frames = samples[np.arange(options.frames) % len(samples)]
         for size in SIZES:
             print(f"{name}, {size.rows} x {size.lanes}...", flush=True)
             cells = _measure(_sized(graph, size), graph, frames)
@@ -91,8 +92,9 @@ def main() -> None:
                     continue
                 cells = _measure(plan, graph, frames)
                 print_row(MEASURED, cells)
-                rows, lanes, _ = plan.design.shape
-                table.add_row(name, f"{board.name}, {rows} x {lanes}", *cells)
+                shape = plan.design.shape
+                array = f"{board.name}, {shape.rows} x {shape.lanes}, {shape.results}"
+                table.add_row(name, array, *cells)
     Console(width=160).print(table)
 
 
