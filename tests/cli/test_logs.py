@@ -10,7 +10,8 @@ pytestmark = pytest.mark.verilator
 YOSYS = """#!/bin/sh
 if [ "$1" = --version ]; then echo "Yosys 0.70"; exit; fi
 echo '{"design": {"num_cells_by_type": {}}}' > cells.json
-touch board_top.json board_top_netlist.v
+echo '{}' > board_top.json
+touch board_top_netlist.v
 echo mapped
 """
 NEXTPNR = """#!/bin/sh
