@@ -33,6 +33,9 @@ ARRAYS = {
     "d": (np.uint8, (1, 4, 1, 1)),
     "yes": (np.bool_, (1, 4, 1, 6)),
 }
+DIVISORS = {"g": 2}
+"""Halved weights: onnxruntime saturates sums of pairs of a QLinearMatMul with a scale per column
+where a processor has AVX2 but no VNNI, ``session.x64quantprecision`` or not."""
 MS = "com.microsoft"
 
 OPERATORS = {
@@ -77,11 +80,11 @@ def run_both(read, rng, body, shape, kind):
     """Return what we and what onnxruntime compute of random codes."""
     model = message(
         f"""net ({INPUTS}) => ({kind}[{shape}] y) <{CONSTANTS}> {{
-        f = Flatten (a) g0 = Identity (g) y = {body} }}"""
+        f = Flatten (a) y = {body} }}"""
     )
     for name, (dtype, extents) in ARRAYS.items():
         info = np.iinfo(dtype) if dtype is not np.bool_ else np.iinfo(np.int8)
-        values = rng.integers(info.min, info.max, extents, endpoint=True)
+        values = rng.integers(info.min, info.max, extents, endpoint=True) // DIVISORS.get(name, 1)
         array = values > 0 if dtype is np.bool_ else values.astype(dtype)
         model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
     inputs = [rng.integers(0, 256, (20, 4, 6, 6)).astype(np.uint8) for _ in "ab"]
