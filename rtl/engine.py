@@ -11,7 +11,7 @@ from nnef_hw.rtl.engine_codes import EngineCodes
 from nnef_hw.rtl.engine_feed import EngineFeed
 from nnef_hw.rtl.engine_resident import EngineResident
 from nnef_hw.rtl.engine_residual import EngineResidual, EngineSerialResidual
-from nnef_hw.rtl.engine_results import EngineRequantizer, EngineTables
+from nnef_hw.rtl.engine_results import EngineRequantizer, EngineTables, delayed
 from nnef_hw.rtl.engine_sequencer import EngineSequencer
 from nnef_hw.rtl.memory import TiledMemory
 
@@ -94,7 +94,6 @@ class SharedEngine(wiring.Component):
         m.d.sync += sent.eq(sender.done)
         m.d.comb += sequencer.done.eq(loader.done | sent)
         # A word is read, then padded, then stands with its weights before the multipliers.
-        inside = Signal()
         word = Signal(part.word_bits, reset_less=True)
         for outer, inner in zip(self.inputs, loader.streams, strict=True):
             wiring.connect(m, wiring.flipped(outer), inner)
@@ -127,18 +126,18 @@ class SharedEngine(wiring.Component):
             array.weights.eq(found),
         ]
         operands = m.d.comb if part.direct else m.d.sync
+        is_inside = sequencer.word.inside | sender.is_active
+        inside = delayed(m, is_inside, part.code_cycles, name="inside")
         read = codes.read_data
         if part.gathers:
             # A single code comes as that of the first lane.
-            lane = Signal(part.lane_bits)
-            m.d.sync += lane.eq(sequencer.word.lane)
+            lane = delayed(m, sequencer.word.lane, part.code_cycles, name="lane")
             first = read.word_select(Mux(parameters.gathers, lane, 0), CODE_BITS)
             read = Cat(first, read[CODE_BITS:])
         operands += [
             word.eq(Mux(inside, read, parameters.pad.replicate(part.lanes))),
-            found.eq(words["weight"]),
+            found.eq(delayed(m, words["weight"], part.code_cycles - 1, name="weight")),
         ]
-        m.d.sync += inside.eq(sequencer.word.inside | sender.is_active)
 
         m.d.comb += requantizer.i.eq(array.result)
         result = requantizer.o

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.blockram import SPRAM_SHAPE
 from nnef_hw.parts.engine import Engine
+from nnef_hw.rtl.engine_results import delayed
 from nnef_hw.rtl.memory import SinglePortMemory, TiledMemory
 
 __all__ = ["EngineCodes"]
@@ -25,7 +26,7 @@ class EngineCodes(wiring.Component):
     -------
     read_address : In
     read_data : Out(lanes * 8)
-        The word, a cycle later.
+        The word, ``part.code_cycles`` later.
     write_address, write_data, write_enable : In
         What is written.
     packet_address, packet_enable : In
@@ -34,8 +35,8 @@ class EngineCodes(wiring.Component):
         if packets may stay here.
     other_address, other_enable : In
     other_data : Out(lanes * 8)
-        The other word, a cycle later, and from then on unless tensors are added bit by bit; only
-        where tensors are added.
+        The other word, ``part.other_cycles`` later, and from then on unless tensors are added bit
+        by bit; only where tensors are added.
     """
 
     unproved = "no stream: a memory"
@@ -71,23 +72,41 @@ class EngineCodes(wiring.Component):
     def _block_rams(self, m):
         """Keep all words, and those once more that are added to others: the first ones."""
         part = self.part
-        copies = [("codes", part.code_memory, self.read_address, 1, self.read_data)]
-        if part.residual_bits:
-            other = (self.other_address, self.other_enable, self.other_data)
-            copies.append(("others", part.other_memory, *other))
-        for name, tiling, address, enable, found in copies:
-            m.submodules[name] = memory = TiledMemory(tiling, writable=True)
-            writes = self.write_enable
-            if tiling.depth < part.code_words:
-                writes &= self.write_address < tiling.depth
+        codes = self._copy(m, "codes", part.code_memory, part.code_cycles > 1)
+        m.d.comb += [
+            codes.read_address.eq(self.read_address),
+            codes.read_enable.eq(1),
+            self.read_data.eq(codes.read_data),
+        ]
+        if not part.residual_bits:
+            return
+        is_registered = part.other_cycles > 1
+        others = self._copy(m, "others", part.other_memory, is_registered)
+        m.d.comb += others.read_address.eq(self.other_address)
+        if not is_registered:
             m.d.comb += [
-                memory.read_address.eq(address),
-                memory.read_enable.eq(enable),
-                found.eq(memory.read_data),
-                memory.write_address.eq(self.write_address),
-                memory.write_data.eq(self.write_data),
-                memory.write_enable.eq(writes),
+                others.read_enable.eq(self.other_enable),
+                self.other_data.eq(others.read_data),
             ]
+            return
+        # The registers of block RAMs take what is read in every cycle.
+        m.d.comb += others.read_enable.eq(1)
+        with m.If(delayed(m, self.other_enable, part.other_cycles - 1, name="other_comes")):
+            m.d.sync += self.other_data.eq(others.read_data)
+
+    def _copy(self, m, name, tiling, is_registered):
+        """Return a memory of the first words, which are written to it."""
+        memory = TiledMemory(tiling, writable=True, registered=is_registered)
+        m.submodules[name] = memory
+        writes = self.write_enable
+        if tiling.depth < self.part.code_words:
+            writes &= self.write_address < tiling.depth
+        m.d.comb += [
+            memory.write_address.eq(self.write_address),
+            memory.write_data.eq(self.write_data),
+            memory.write_enable.eq(writes),
+        ]
+        return memory
 
     def _banks(self, m):
         depth, width = SPRAM_SHAPE

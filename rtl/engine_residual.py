@@ -27,7 +27,7 @@ class EngineResidual(wiring.Component):
     address, enable : Out
         The other tensor's word that is read.
     word : In(lanes * 8)
-        That word, a cycle later and from then on.
+        That word, ``part.other_cycles`` later and from then on.
     """
 
     unproved = "no stream: a schedule of fixed delays, no handshake"
@@ -57,6 +57,7 @@ class EngineResidual(wiring.Component):
             self.enable.eq(first & parameters.adds),
             self.address.eq(self.i.write + parameters.other),
         ]
+        group = delayed(m, group, part.other_cycles - 1, name="word_lane")
         others = self.word.word_select(group, CODE_BITS * part.results)
         for n in range(part.results):
             other = others.word_select(n, CODE_BITS)
@@ -70,10 +71,10 @@ class EngineResidual(wiring.Component):
         return m
 
     def _sum(self, m, platform, place, code, word_code):
-        """Return the sum of a code and that of the other tensor, which is found a cycle later."""
+        """Return the sum of a code and that of the other tensor, which is found later."""
         part, parameters = self.part, self.parameters
         suffix = f"_{place}" if place else ""
-        own = delayed(m, code, 2, name="own")
+        own = delayed(m, code, part.other_cycles + 1, name="own")
         other = Signal(CODE_BITS, reset_less=True)
         m.d.sync += other.eq(word_code)
         products = []

@@ -12,10 +12,10 @@ __all__ = ["SinglePortMemory", "TiledMemory"]
 class TiledMemory(wiring.Component):
     """Memory with one synchronous read port and, if ``writable``, one write port.
 
-    Golden model: ``words[address]``, one cycle later. Built from a grid of block RAM primitives
-    (:class:`nnef_hw.blockram.Tiling`). One read and one write per cycle. A read in the cycle of a
-    write to the same address gives an undefined word (``no_rw_check`` tells synthesis so): users
-    must not rely on it.
+    Golden model: ``words[address]``, ``latency`` cycles later. Built from a grid of block RAM
+    primitives (:class:`nnef_hw.blockram.Tiling`). One read and one write per cycle. A read in the
+    cycle of a write to the same address gives an undefined word (``no_rw_check`` tells synthesis
+    so): users must not rely on it.
 
     Parameters
     ----------
@@ -25,6 +25,8 @@ class TiledMemory(wiring.Component):
         Initial contents, unsigned; missing ones are 0.
     writable : bool
         Has a write port.
+    registered : bool
+        What a primitive reads passes a register before one of them is chosen.
     style : str
         ``"block"`` for block RAM, ``"distributed"`` for LUT RAM, ``"logic"`` for a look-up in LUTs
         (read-only memories).
@@ -33,9 +35,9 @@ class TiledMemory(wiring.Component):
     -------
     read_address : In(range(depth))
     read_enable : In(1)
-        Without it ``read_data`` keeps its value.
+        Without it what is read keeps its value.
     read_data : Out(width)
-        The word, in the cycle after its address.
+        The word, ``latency`` cycles after its address.
     write_address, write_enable, write_data : In
         Only if ``writable``.
 
@@ -47,14 +49,13 @@ class TiledMemory(wiring.Component):
 
     unproved = "no stream: a memory"
 
-    latency = 1
-
-    def __init__(self, tiling, *, words=(), writable=False, style="block"):
+    def __init__(self, tiling, *, words=(), writable=False, registered=False, style="block"):
         if writable and style == "logic":
             raise ValueError("TiledMemory in logic is read-only")
         self.tiling = tiling
         self.words = list(words)
         self.writable = writable
+        self.latency = 2 if registered else 1
         self.style = style
         members = {
             "read_address": In(range(tiling.depth)),
@@ -93,7 +94,11 @@ class TiledMemory(wiring.Component):
                     port.addr.eq(self.read_address),
                     port.en.eq(self.read_enable),
                 ]
-                parts.append(port.data)
+                found = port.data
+                if self.latency > 1:
+                    found = Signal.like(port.data, name=f"found_{row}_{column}", reset_less=True)
+                    m.d.sync += found.eq(port.data)
+                parts.append(found)
                 if self.writable:
                     write = tile.write_port()
                     m.d.comb += [
@@ -104,6 +109,10 @@ class TiledMemory(wiring.Component):
                     ]
             rows.append(Cat(parts))
 
+        if self.latency > 1:
+            found_row = Signal.like(read_row)
+            m.d.sync += found_row.eq(read_row)
+            read_row = found_row
         m.d.comb += self.read_data.eq(Array(rows)[read_row] if len(rows) > 1 else rows[0])
         return m
 

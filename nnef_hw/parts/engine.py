@@ -274,7 +274,7 @@ class Engine:
         """
         if self.residual_cycles > 1:
             return self.residual_begin + 1 + self.residual_cycles + 2
-        return 5 if self.residual_bits else 0
+        return self.other_cycles + 4 if self.residual_bits else 0
 
     @property
     def table_delay(self) -> int:
@@ -323,7 +323,24 @@ class Engine:
     @property
     def operand_stage(self) -> int:
         """Cycles from the issue of a word to its codes and weights at the multipliers."""
-        return _READ_STAGE + (1 if self.direct else 2)
+        return _READ_STAGE + (1 if self.direct else 1 + self.code_cycles)
+
+    @property
+    def code_cycles(self) -> int:
+        """Cycles from the address of a word of codes to the word.
+
+        Two where the block RAMs of which one is chosen have registers of their own.
+        """
+        return 2 if self.ram.has_register and not self.single_port else 1
+
+    @property
+    def other_cycles(self) -> int:
+        """Cycles from the address of a word that is added to the word.
+
+        Where block RAMs have registers, it has one more behind the choice; but there is no time for
+        that bit by bit.
+        """
+        return 3 if self.code_cycles > 1 and self.residual_cycles == 1 else 1
 
     @property
     def direct(self) -> bool:
@@ -451,7 +468,7 @@ class Engine:
     @property
     def between_words(self) -> int:
         """Cycles from the last code of a word that is offered to the first one of the next."""
-        return 2 if self.direct else 3
+        return 2 if self.direct else 2 + self.code_cycles
 
     @cached_property
     def code_memory(self) -> Tiling:
