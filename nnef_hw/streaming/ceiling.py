@@ -9,8 +9,8 @@ from nnef_hw.devices import Device, Resources, Target
 from nnef_hw.families import Family
 from nnef_hw.streaming.block import Block
 from nnef_hw.streaming.budget import border_resources, budget_of, largest, queue_resources
-from nnef_hw.streaming.lanes import widened
-from nnef_hw.streaming.options import useful_options
+from nnef_hw.streaming.lanes import takes_lanes
+from nnef_hw.streaming.options import network_options
 from nnef_hw.streaming.plan import LayerGraph
 from nnef_hw.streaming.resources import LUT_SHARE
 from nnef_hw.streaming.search import Search
@@ -74,7 +74,7 @@ def _options(network: LayerGraph, devices: Sequence[Device]) -> Mapping[Family, 
     for family in {device.family for device in devices}:
         relatives = [device for device in devices if device.family is family]
         device = largest(relatives, 2)
-        options[family] = [useful_options(x, device) for x in network.layers]
+        options[family] = network_options(network, device)
     return options
 
 
@@ -85,13 +85,12 @@ def _with_lanes(
     lanes: Mapping[str, int],
 ) -> dict[str, Ceiling | None]:
     """Return the better of each ceiling and that of streams of so many codes per beat."""
-    found = dict(ceilings)
-    for target in targets:
-        wide = widened(network, target, lanes)
-        if wide is None:
-            continue
-        link = border_resources(wide.network, target)
-        ceiling = _ceiling(wide.options, target.device, link, LUT_SHARE)
+    found, wide = dict(ceilings), network.widened(lanes)
+    takers = [target for target in targets if takes_lanes(wide, target)]
+    options = _options(wide, [target.device for target in takers])
+    for target in takers:
+        link = border_resources(wide, target)
+        ceiling = _ceiling(options[target.device.family], target.device, link, LUT_SHARE)
         narrow = ceilings[target.name]
         if ceiling and (narrow is None or ceiling.interval < narrow.interval):
             found[target.name] = ceiling

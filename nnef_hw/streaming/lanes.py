@@ -9,10 +9,10 @@ from typing import NamedTuple
 from nnef_hw.devices import Target
 from nnef_hw.protocol import MAX_BEAT
 from nnef_hw.streaming.block import Block
-from nnef_hw.streaming.options import useful_options
+from nnef_hw.streaming.options import network_options
 from nnef_hw.streaming.plan import LayerGraph
 
-__all__ = ["wider", "widened"]
+__all__ = ["takes_lanes", "wider"]
 
 
 class Wide(NamedTuple):
@@ -33,31 +33,32 @@ def wider(network: LayerGraph, target: Target, interval: int) -> Iterator[Wide]:
     for lanes in (_enough(network, interval), _enough(network, interval - 1), pixels):
         if max(lanes.values()) > 1 and lanes not in tried:
             tried.append(lanes)
-            wide = widened(network, target, lanes)
-            if wide is not None:
-                yield wide
+            wide = network.widened(lanes)
+            options = network_options(wide, target.device) if takes_lanes(wide, target) else []
+            if options and all(options):
+                yield Wide(wide, options)
 
 
-def widened(network: LayerGraph, target: Target, lanes: Mapping[str, int]) -> Wide | None:
-    """Return the network with so many codes per beat; None if a layer or the host link cannot.
+def takes_lanes(wide: LayerGraph, target: Target) -> bool:
+    """Whether all layers of a network with wider streams, and the host link, take its beats.
 
     A beat is one item to the host link, which says its bytes in one byte. Layers that compute
     several times in a frame take codes one by one.
     """
-    wide = network.widened(lanes)
     ports = (*wide.inputs, *wide.outputs)
     if target.link_lut and any(port.lanes * -(-port.bits // 8) > MAX_BEAT for port in ports):
-        return None
+        return False
     if any(port.image[2] % port.lanes for port in ports):
-        return None
+        return False
+    lanes = {port.tensor: port.lanes for port in wide.inputs}
+    lanes |= {layer.tensor: layer.result_lanes for layer in wide.layers}
     for layer in wide.layers:
         is_wide = max(layer.operand_lanes, layer.result_lanes) > 1
-        if len({lanes.get(name, 1) for name in layer.sources}) > 1 or not layer.takes_lanes:
-            return None
+        if len({lanes[name] for name in layer.sources}) > 1 or not layer.takes_lanes:
+            return False
         if is_wide and layer.repeats > 1:
-            return None
-    options = [useful_options(layer, target.device) for layer in wide.layers]
-    return Wide(wide, options) if all(options) else None
+            return False
+    return True
 
 
 def _enough(network: LayerGraph, interval: int) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from nnef_hw.architecture import Port, port_labels
@@ -33,8 +34,9 @@ LAYERS = (argmax, conv, data_movement, eltwise, interpolate, pool, softmax, tabl
 lowers.require_all()
 
 
+@lru_cache(maxsize=2)
 def lower(graph: Graph) -> LayerGraph:
-    """Turn a fixed graph into layers.
+    """Turn a fixed graph into layers, the same ones for several boards one after the other.
 
     Raises
     ------

@@ -26,7 +26,7 @@ from nnef_hw.streaming.budget import (
 from nnef_hw.streaming.fifos import give_fifos
 from nnef_hw.streaming.knapsack import BRAM, DSP, Table, cheapest, choose, least
 from nnef_hw.streaming.lanes import wider
-from nnef_hw.streaming.options import useful_options
+from nnef_hw.streaming.options import network_options, useful_options
 from nnef_hw.streaming.plan import LayerGraph
 from nnef_hw.streaming.resources import LUT_SHARE
 from nnef_hw.streaming.search import Search
@@ -242,7 +242,7 @@ class Misfit:
             device = largest([board.device for board in boards])
             if _weight_bits(self.network) > _room(device):
                 continue
-            options = [useful_options(layer, device) for layer in self.network.layers]
+            options = network_options(self.network, device)
             tables = _tables(options)
             fifos = None
             for board in boards:
@@ -300,7 +300,7 @@ def check_weights(model: str, network: LayerGraph, target: Target) -> None:
     device = target.device
     if _weight_bits(network) < LARGE_WEIGHTS * 8 * device.ram_bytes:
         return
-    options = [useful_options(layer, device) for layer in network.layers]
+    options = network_options(network, device)
     # Counters of layers need no block RAM.
     misfit = Misfit(model, network, target, layer_counters=False, options=options, calibrated=False)
     if misfit.short_of_block_rams:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ from nnef_hw.devices import Device
 from nnef_hw.streaming.block import Block
 from nnef_hw.streaming.knapsack import undominated
 from nnef_hw.streaming.layer import Layer
+from nnef_hw.streaming.plan import LayerGraph
 
-__all__ = ["layer_options", "useful_options"]
+__all__ = ["layer_options", "network_options", "useful_options"]
 
 
 def layer_options(layer: Layer[Any], device: Device) -> list[Block]:
@@ -26,6 +28,16 @@ def useful_options(layer: Layer[Any], device: Device) -> list[Block]:
         return []
     amounts = np.array([_amounts(block) for block in options], np.int64)
     return [options[n] for n in undominated(amounts)]
+
+
+@lru_cache(maxsize=4)
+def network_options(network: LayerGraph, device: Device) -> list[list[Block]]:
+    """List those blocks for every layer; nobody changes the lists.
+
+    Those of the last devices are kept: a refusal looks at the largest device of every family, for
+    every board that is asked.
+    """
+    return [useful_options(layer, device) for layer in network.layers]
 
 
 def _amounts(block: Block) -> tuple[int, ...]:

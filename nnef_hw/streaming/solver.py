@@ -21,7 +21,7 @@ from nnef_hw.streaming.lanes import wider
 from nnef_hw.streaming.loop_search import shorten_loops
 from nnef_hw.streaming.lower import lower
 from nnef_hw.streaming.misfit import Misfit
-from nnef_hw.streaming.options import useful_options
+from nnef_hw.streaming.options import network_options
 from nnef_hw.streaming.plan import LayerGraph, Plan
 from nnef_hw.streaming.resources import LUT_SHARE
 from nnef_hw.streaming.search import Search
@@ -67,7 +67,7 @@ def schedule(
     network = lower(graph)
     device = target.device
     clock = clock_mhz or target.clock_mhz
-    options = [useful_options(layer, device) for layer in network.layers]
+    options = network_options(network, device)
     wanted = None if target_fps is None else int(clock * 1e6 / target_fps)
     designs = _that_fit(network, target, layer_counters, options, wanted)
     # What streams of one code per beat are too slow for takes wider ones.
