@@ -15,6 +15,7 @@ from nnef_hw.engine.timing import simulate_frames
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.streams import to_stream
+from nnef_hw.sim import verilator
 from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.pysim import run_streams
 
@@ -60,6 +61,12 @@ def few_boards():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("nnef_hw.engine.report.BOARDS", boards)
         yield
+
+
+@pytest.fixture(autouse=True)
+def few_cycles(monkeypatch):
+    """Compile models that run a few thousand cycles: without optimization it takes half as long."""
+    monkeypatch.setattr(verilator, "OPTIMIZATION", "-O0")
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.requantizer import Requantizer
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.streams import to_stream
+from nnef_hw.sim import verilator
 from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.frames import pack_frames, unpack_frames
 from nnef_hw.sim.pysim import StreamBench
@@ -23,6 +24,12 @@ from nnef_hw.streaming.fifos import give_fifos, shrink_fifos
 from nnef_hw.streaming.options import layer_options
 from nnef_hw.streaming.steady import cycles_per_frame
 from nnef_hw.streaming.systolic import SystolicFolding
+
+
+@pytest.fixture(autouse=True)
+def few_cycles(monkeypatch):
+    """Compile models that run a few thousand cycles: without optimization it takes half as long."""
+    monkeypatch.setattr(verilator, "OPTIMIZATION", "-O0")
 
 
 @pytest.fixture
