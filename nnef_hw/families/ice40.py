@@ -84,6 +84,10 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
 })  # fmt: skip
 
 
+FEWEST_ENABLED = 9
+"""Flip-flops of one clock enable; that of fewer is made in LUTs."""
+
+
 class Ice40(Family):
     """iCE40 UltraPlus, HX and LP."""
 
@@ -96,6 +100,9 @@ class Ice40(Family):
             # the slowest paths, and saves LUTs by lengthening others that are slower once they are
             # routed
             commands.insert(0, "scratchpad -set synth_ice40.abc9.W 1760")
+            # eight flip-flops of a tile share a clock enable: fewer with one of their own would be
+            # scattered over tiles that are free, and take wires across the device
+            commands[-1] += f" -dffe_min_ce_use {FEWEST_ENABLED}"
         return [commands]
 
     def device_options(self, part: str, package: str, speed: str) -> list[str]:

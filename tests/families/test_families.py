@@ -99,7 +99,7 @@ def test_mappings_of_every_kind_of_ice40():
 
     wire = "scratchpad -set synth_ice40.abc9.W 1760"
     for part in ("up5k", "u4k"):
-        assert commands(part) == [[wire, "synth_ice40 -device u -top net"]]
+        assert commands(part) == [[wire, "synth_ice40 -device u -top net -dffe_min_ce_use 9"]]
     assert commands("hx8k") == [["synth_ice40 -device hx -top net"]]
     assert commands("lp384") == [["synth_ice40 -device lp -top net"]]
 
