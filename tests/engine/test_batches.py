@@ -174,6 +174,12 @@ def test_as_few_layers_as_it_takes_run_frame_by_frame(fix, rng):
     one_less = replace(plan.design, frame_by_frame=plan.design.frame_by_frame - 1)
     assert plan.resources.bram <= board.device.bram
     assert EnginePlan.of(one_less, board, None).resources.bram > board.device.bram
+    # The same engine waits for weights where it computes frames one by one; but then a larger array
+    # has room, which takes fewer cycles here.
+    by_itself = replace(plan.design, batch=1, frame_by_frame=0)
+    assert plan.interval < EnginePlan.of(by_itself, board, None).interval
+    assert alone.multipliers > plan.multipliers
+    assert alone.interval < plan.interval
 
 
 def test_a_plan_is_read_again(fix, rng):
