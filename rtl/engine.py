@@ -4,7 +4,9 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.parts.engine import BEAT_BITS, CODE_BITS, Engine
+from nnef_hw.parts.engine import Engine
+from nnef_hw.parts.engine_program import BEAT_BITS
+from nnef_hw.parts.engine_sizes import CODE_BITS
 from nnef_hw.rtl.engine_array import EngineArray
 from nnef_hw.rtl.engine_border import EngineLoader, EngineSender, border_ports
 from nnef_hw.rtl.engine_codes import EngineCodes

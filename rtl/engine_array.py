@@ -4,7 +4,8 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.parts.engine import CODE_BITS, Engine
+from nnef_hw.parts.engine import Engine
+from nnef_hw.parts.engine_sizes import CODE_BITS
 from nnef_hw.rtl.engine_sequencer import word_layout
 from nnef_hw.rtl.multiplier import ProductPair
 from nnef_hw.rtl.primitives import restarted_sum

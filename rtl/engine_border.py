@@ -6,7 +6,9 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.parts.engine import CODE_BITS, Engine, Kind
+from nnef_hw.parts.engine import Engine
+from nnef_hw.parts.engine_program import Kind
+from nnef_hw.parts.engine_sizes import CODE_BITS
 from nnef_hw.rtl.engine_sequencer import parameter_layout
 from nnef_hw.rtl.stream import beat_layout
 

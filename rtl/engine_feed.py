@@ -6,7 +6,8 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.parts.engine import BEAT_BITS, FILL_FLAG, TABLES_FLAG, Engine
+from nnef_hw.parts.engine import Engine
+from nnef_hw.parts.engine_program import BEAT_BITS, FILL_FLAG, TABLES_FLAG
 from nnef_hw.rtl.memory import TiledMemory
 
 __all__ = ["EngineFeed"]

@@ -4,7 +4,8 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.parts.engine import BEAT_BITS, RESIDENT_FLAG, Engine
+from nnef_hw.parts.engine import Engine
+from nnef_hw.parts.engine_program import BEAT_BITS, RESIDENT_FLAG
 
 __all__ = ["EngineResident"]
 

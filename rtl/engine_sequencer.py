@@ -4,7 +4,8 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.parts.engine import PASS_LEVEL, QUANTITIES, SIGNED_FIELDS, Engine, Kind
+from nnef_hw.parts.engine import Engine
+from nnef_hw.parts.engine_program import PASS_LEVEL, QUANTITIES, SIGNED_FIELDS, Kind
 
 __all__ = ["EngineSequencer", "parameter_layout", "word_layout"]
 

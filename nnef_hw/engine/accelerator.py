@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.devices import find_device
 from nnef_hw.engine.plan import EnginePlan
-from nnef_hw.parts.engine import BEAT_BITS
+from nnef_hw.parts.engine_program import BEAT_BITS
 from nnef_hw.rtl.engine import SharedEngine
 from nnef_hw.rtl.pads import Pads, connect_pads, pad_ports
 from nnef_hw.rtl.reset import WithReset

@@ -15,7 +15,7 @@ from nnef_hw.engine.nest import Part
 from nnef_hw.engine.scale import POOL_SHIFT, Scale, channel_sums
 from nnef_hw.ir.operators import PoolAttributes
 from nnef_hw.numerics import IntArray
-from nnef_hw.parts.engine import LEVELS
+from nnef_hw.parts.engine_sizes import LEVELS
 from nnef_hw.tflite_numerics import TfliteAverage, TfliteRequant
 from nnef_hw.window import Window
 

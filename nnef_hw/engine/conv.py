@@ -14,7 +14,7 @@ from nnef_hw.engine.nest import Nest, Pass
 from nnef_hw.engine.scale import Scale, channel_sums, settled
 from nnef_hw.ir.operators import ConvAttributes, WeightsAttributes
 from nnef_hw.numerics import IntArray, Requant, accumulator_range, fold_zero_point
-from nnef_hw.parts.engine import PASS_LEVEL
+from nnef_hw.parts.engine_program import PASS_LEVEL
 from nnef_hw.window import Window
 
 __all__ = ["ConvLayer"]

@@ -12,7 +12,7 @@ from nnef_hw.engine.layer import Places, Shape
 from nnef_hw.engine.nest import Nest, Pass, grouped, issue_cycles
 from nnef_hw.engine.windows import WindowLayer
 from nnef_hw.numerics import IntArray, accumulator_range
-from nnef_hw.parts.engine import PASS_LEVEL
+from nnef_hw.parts.engine_program import PASS_LEVEL
 
 __all__ = ["DepthwiseLayer"]
 

@@ -11,7 +11,9 @@ from nnef_hw.blockram import SPRAM_SHAPE
 from nnef_hw.engine.nest import Nest
 from nnef_hw.engine.program import Instruction, Program
 from nnef_hw.engine.sizing import size_engine
-from nnef_hw.parts.engine import CODE_BITS, QUANTITIES, Engine, Kind
+from nnef_hw.parts.engine import Engine
+from nnef_hw.parts.engine_program import QUANTITIES, Kind
+from nnef_hw.parts.engine_sizes import CODE_BITS
 from nnef_hw.parts.reader import Reader
 
 __all__ = ["FILL_HEADER_BEATS", "HEADER_BEATS", "Design"]

@@ -11,7 +11,7 @@ from nnef_hw.blockram import SPRAM_SHAPE
 from nnef_hw.engine.design import FILL_HEADER_BEATS, HEADER_BEATS, Design
 from nnef_hw.engine.issue import Retired
 from nnef_hw.engine.program import Instruction
-from nnef_hw.parts.engine import Kind
+from nnef_hw.parts.engine_program import Kind
 from nnef_hw.parts.reader import Reader
 
 __all__ = ["Feed", "Source"]

@@ -29,7 +29,7 @@ from nnef_hw.ir.operators import (
     SliceAttributes,
 )
 from nnef_hw.numerics import IntArray
-from nnef_hw.parts.engine import LEVELS
+from nnef_hw.parts.engine_sizes import LEVELS
 
 __all__ = ["GatherLayer", "is_gathered", "lower_move"]
 

@@ -7,13 +7,8 @@ from dataclasses import dataclass
 
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.store import Store
-from nnef_hw.parts.engine import (
-    BEAT_BITS,
-    CODE_BITS,
-    FILL_FLAG,
-    RESIDENT_FLAG,
-    TABLES_FLAG,
-)
+from nnef_hw.parts.engine_program import BEAT_BITS, FILL_FLAG, RESIDENT_FLAG, TABLES_FLAG
+from nnef_hw.parts.engine_sizes import CODE_BITS
 from nnef_hw.parts.reader import Reader
 
 __all__ = ["ProgramImage", "fill_beats", "frame_beats", "image_bytes"]

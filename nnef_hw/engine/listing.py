@@ -8,7 +8,7 @@ from typing import Any
 from nnef_hw.engine.design import Design
 from nnef_hw.engine.layer import Layer
 from nnef_hw.engine.nest import Nest
-from nnef_hw.parts.engine import Kind
+from nnef_hw.parts.engine_program import Kind
 
 __all__ = ["list_program"]
 

@@ -8,7 +8,8 @@ from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
-from nnef_hw.parts.engine import LEVELS, QUANTITIES
+from nnef_hw.parts.engine_program import QUANTITIES
+from nnef_hw.parts.engine_sizes import LEVELS
 
 __all__ = ["Nest", "Part", "Pass", "grouped", "issue_cycles", "paced"]
 

@@ -13,7 +13,7 @@ from nnef_hw.engine.layer import Call, Layer, Places, Shape, lowers
 from nnef_hw.engine.nest import Nest, Pass
 from nnef_hw.engine.scale import Scale
 from nnef_hw.numerics import IntArray
-from nnef_hw.parts.engine import PASS_LEVEL
+from nnef_hw.parts.engine_program import PASS_LEVEL
 
 __all__ = ["ExtremumLayer", "ProductLayer"]
 

@@ -9,7 +9,8 @@ from math import prod
 from nnef_hw.engine.layer import Image, Places
 from nnef_hw.engine.nest import Nest
 from nnef_hw.ir import Reordering
-from nnef_hw.parts.engine import LEVELS, PASS_LEVEL, QUANTITIES
+from nnef_hw.parts.engine_program import PASS_LEVEL, QUANTITIES
+from nnef_hw.parts.engine_sizes import LEVELS
 
 __all__ = ["Axis", "Piece", "move_piece", "nest_of", "words_of"]
 

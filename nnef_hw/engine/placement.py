@@ -13,7 +13,8 @@ from nnef_hw.devices import Device
 from nnef_hw.engine.layer import Layer, Shape
 from nnef_hw.engine.memory_plan import Stay, allocate, allocate_banks
 from nnef_hw.engine.network import Loading, Network
-from nnef_hw.parts.engine import CODE_BITS, Kind
+from nnef_hw.parts.engine_program import Kind
+from nnef_hw.parts.engine_sizes import CODE_BITS
 
 __all__ = ["Placement", "Step"]
 

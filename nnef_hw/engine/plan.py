@@ -20,7 +20,7 @@ from nnef_hw.engine.resources import border_resources, engine_resources
 from nnef_hw.engine.tail import Tail
 from nnef_hw.engine.timing import FrameTimes, Span, simulate_frames, spans
 from nnef_hw.ir import Graph, Node, stream_image
-from nnef_hw.parts.engine import Kind
+from nnef_hw.parts.engine_program import Kind
 
 __all__ = ["KEPT", "SIMULATED", "EnginePlan", "LayerStation", "TailStation"]
 

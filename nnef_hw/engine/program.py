@@ -16,12 +16,9 @@ from nnef_hw.engine.nest import Nest, Part
 from nnef_hw.engine.placement import Placement, Step
 from nnef_hw.engine.store import Store
 from nnef_hw.errors import TargetError
-from nnef_hw.parts.engine import (
-    MOST_CONSTANTS,
-    RESIDUAL_CYCLES,
-    Engine,
-    Kind,
-)
+from nnef_hw.parts.engine import Engine
+from nnef_hw.parts.engine_program import MOST_CONSTANTS, Kind
+from nnef_hw.parts.engine_sizes import RESIDUAL_CYCLES
 
 __all__ = ["Instruction", "Program", "Run"]
 

@@ -14,7 +14,7 @@ from nnef_hw.engine.solver import schedule_engine
 from nnef_hw.engine.timing import Span
 from nnef_hw.errors import TargetError
 from nnef_hw.ir import Graph, stream_image
-from nnef_hw.parts.engine import Kind
+from nnef_hw.parts.engine_program import Kind
 from nnef_hw.parts.reader import Reader
 
 __all__ = ["make_timeline", "report_plan"]

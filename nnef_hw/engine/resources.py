@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from nnef_hw.devices import Device, Resources, Target
 from nnef_hw.engine.design import Design
-from nnef_hw.parts.engine import CODE_BITS, Engine
+from nnef_hw.parts.engine import Engine
+from nnef_hw.parts.engine_sizes import CODE_BITS
 
 __all__ = ["array_resources", "border_resources", "engine_resources"]
 

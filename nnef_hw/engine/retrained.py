@@ -13,7 +13,8 @@ from nnef_hw.engine.network import lower
 from nnef_hw.errors import NnefHwError, UsageError
 from nnef_hw.ir import Graph, Node
 from nnef_hw.numerics import AddRequant, Requant, signed_bits
-from nnef_hw.parts.engine import QUANTITIES, SIGNED_FIELDS, Engine
+from nnef_hw.parts.engine import Engine
+from nnef_hw.parts.engine_program import QUANTITIES, SIGNED_FIELDS
 
 __all__ = ["differences", "fit_shifts", "kept", "retrained"]
 

@@ -6,13 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from nnef_hw.engine.program import Instruction, Program
 from nnef_hw.numerics import signed_bits
-from nnef_hw.parts.engine import (
-    BEAT_BITS,
-    CODE_BITS,
-    QUANTITIES,
-    SIGNED_FIELDS,
-    Engine,
-)
+from nnef_hw.parts.engine import Engine
+from nnef_hw.parts.engine_program import BEAT_BITS, QUANTITIES, SIGNED_FIELDS
+from nnef_hw.parts.engine_sizes import CODE_BITS
 
 __all__ = ["size_engine"]
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from nnef_hw.boards.board import Board, Memory, Sdram, SpiFlash
 from nnef_hw.devices import Device, Target
 from nnef_hw.memories import FLASH_CHIPS, SDRAM_CHIPS, FlashChip, FlashRead, SdramChip
-from nnef_hw.parts.engine import BEAT_BITS
+from nnef_hw.parts.engine_program import BEAT_BITS
 from nnef_hw.parts.fifo import FIFO_REGISTERS, BlockFifo
 from nnef_hw.parts.flash_reader import FlashReader
 from nnef_hw.parts.reader import Reader

@@ -13,7 +13,7 @@ from nnef_hw.engine.tail import tails
 from nnef_hw.errors import NnefHwError, UnsupportedError
 from nnef_hw.ir import Graph, Node, StreamOrder, Tensor, Trait, image_shape
 from nnef_hw.ir.operators import ConvAttributes, PoolAttributes, WindowAttributes
-from nnef_hw.parts.engine import CODE_BITS
+from nnef_hw.parts.engine_sizes import CODE_BITS
 from nnef_hw.tflite_numerics import TfliteAddRequant
 
 __all__ = ["check_engine", "find_move", "find_tails", "memory_image"]

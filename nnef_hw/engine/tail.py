@@ -10,7 +10,7 @@ from nnef_hw.devices import Device
 from nnef_hw.ir import Graph, Node, stream_image
 from nnef_hw.ir.operators import PerOperator
 from nnef_hw.parts.argmax import Argmax
-from nnef_hw.parts.engine import BEAT_BITS
+from nnef_hw.parts.engine_program import BEAT_BITS
 from nnef_hw.parts.part import Part
 from nnef_hw.parts.softmax import SerialSoftmax, Softmax
 from nnef_hw.parts.tflite_softmax import TfliteSoftmax

@@ -13,7 +13,7 @@ from nnef_hw.engine.issue import Issue
 from nnef_hw.engine.network import Sink
 from nnef_hw.engine.placement import Step
 from nnef_hw.engine.program import Run
-from nnef_hw.parts.engine import Kind
+from nnef_hw.parts.engine_program import Kind
 from nnef_hw.parts.timing import Kernel, Process, Stream
 
 __all__ = ["FrameTimes", "Span", "simulate_frames", "spans", "waits"]

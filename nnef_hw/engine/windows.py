@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nnef_hw.engine.layer import Layer, Places, Shape
 from nnef_hw.engine.nest import Nest, Pass
-from nnef_hw.parts.engine import PASS_LEVEL
+from nnef_hw.parts.engine_program import PASS_LEVEL
 from nnef_hw.window import Window
 
 __all__ = ["WindowLayer"]

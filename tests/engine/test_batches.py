@@ -17,7 +17,7 @@ from nnef_hw.engine.solver import schedule_engine
 from nnef_hw.errors import NnefHwError, TargetError, UsageError
 from nnef_hw.frontend import save
 from nnef_hw.manifest import read_manifest
-from nnef_hw.parts.engine import Kind
+from nnef_hw.parts.engine_program import Kind
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.bench_device import bench_device

@@ -11,7 +11,7 @@ from nnef_hw.engine.network import lower
 from nnef_hw.engine.timing import simulate_frames
 from nnef_hw.errors import NnefHwError
 from nnef_hw.ir.batch import sample_extents
-from nnef_hw.parts.engine import BEAT_BITS
+from nnef_hw.parts.engine_program import BEAT_BITS
 from nnef_hw.reference import run_fixed
 from nnef_hw.run.rtl import payloads
 from nnef_hw.run.streams import from_stream

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from nnef_hw.engine.nest import Nest, Pass, issue_cycles
-from nnef_hw.parts.engine import QUANTITIES
+from nnef_hw.parts.engine_program import QUANTITIES
 
 
 def test_steps_lead_from_word_to_word():
