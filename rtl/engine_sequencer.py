@@ -170,17 +170,18 @@ class EngineSequencer(wiring.Component):
     def _occupied(self, m, running, ends, remaining):
         """Tell which banks an instruction reads; both while sums of two tensors may be made."""
         parameters = self.parameters
-        ran, sums = Signal(), Const(0)
-        m.d.sync += ran.eq(running)
+        # Runs, or has until the cycle before.
+        active, sums = Signal(), Const(0)
+        m.d.sync += active.eq(self.begin | running)
         if self.part.residual_bits:
             adding = Signal()
             with m.If(ends & parameters.adds):
                 m.d.sync += adding.eq(1)
             with m.Elif(remaining <= 1):
                 m.d.sync += adding.eq(0)
-            sums = adding | (running | ran) & parameters.adds
+            sums = adding | active & parameters.adds
         m.d.comb += self.occupied.eq(
-            Cat((running | ran) & (parameters.bank == bank) | sums for bank in range(2))
+            Cat(active & (parameters.bank == bank) | sums for bank in range(2))
         )
 
     def _starts(self, m, end):
