@@ -28,7 +28,7 @@ class EngineCodes(wiring.Component):
     read_data : Out(lanes * 8)
         The word, ``part.code_cycles`` later.
     write_address, write_data, write_enable : In
-        What is written.
+        What is written, in cycle ``part.write_cycles``.
     packet_address, packet_enable : In
     packet_data : Out(lanes * 8)
         A word of the program, a cycle later, in a bank that is neither written nor read then; only
@@ -82,29 +82,31 @@ class EngineCodes(wiring.Component):
             return
         is_registered = part.other_cycles > 1
         others = self._copy(m, "others", part.other_memory, is_registered)
-        m.d.comb += others.read_address.eq(self.other_address)
         if not is_registered:
             m.d.comb += [
+                others.read_address.eq(self.other_address),
                 others.read_enable.eq(self.other_enable),
                 self.other_data.eq(others.read_data),
             ]
             return
         # The registers of block RAMs take what is read in every cycle.
-        m.d.comb += others.read_enable.eq(1)
+        address = delayed(m, self.other_address, 1, name="other_address")
+        m.d.comb += [others.read_address.eq(address), others.read_enable.eq(1)]
         with m.If(delayed(m, self.other_enable, part.other_cycles - 1, name="other_comes")):
             m.d.sync += self.other_data.eq(others.read_data)
 
     def _copy(self, m, name, tiling, is_registered):
         """Return a memory of the first words, which are written to it."""
+        late = self.part.write_cycles - 1
         memory = TiledMemory(tiling, writable=True, registered=is_registered)
         m.submodules[name] = memory
         writes = self.write_enable
         if tiling.depth < self.part.code_words:
             writes &= self.write_address < tiling.depth
         m.d.comb += [
-            memory.write_address.eq(self.write_address),
-            memory.write_data.eq(self.write_data),
-            memory.write_enable.eq(writes),
+            memory.write_address.eq(delayed(m, self.write_address, late, name=f"{name}_place")),
+            memory.write_data.eq(delayed(m, self.write_data, late, name=f"{name}_data")),
+            memory.write_enable.eq(delayed(m, writes, late, name="valid")),
         ]
         return memory
 

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.parts.engine import Engine
 from nnef_hw.parts.engine_program import BEAT_BITS, FILL_FLAG, TABLES_FLAG
+from nnef_hw.rtl.engine_results import delayed
 from nnef_hw.rtl.memory import TiledMemory
 
 __all__ = ["EngineFeed"]
@@ -238,23 +239,26 @@ class EngineFeed(wiring.Component):
         The upper one of two, which comes first, waits until the lower one does.
         """
         name, low = section.name, 0
-        before = None
+        data = self.i.payload
         if any(tiling.width > BEAT_BITS for tiling in tilings):
             before = Signal(BEAT_BITS, name=f"{name}_before", reset_less=True)
             with m.If(accept):
                 m.d.sync += before.eq(self.i.payload)
+            data = Cat(data, before)
+        # An instruction begins two cycles after its last beat came, at the earliest.
+        late = self.part.write_cycles - 1
+        late_place = delayed(m, place, late, name=f"{name}_late_place")
+        late_data = delayed(m, data, late, name=f"{name}_late")
         for n, tiling in enumerate(tilings):
             m.submodules[f"{name}{n}"] = memory = TiledMemory(tiling, writable=True)
-            data = self.i.payload
-            if tiling.width > BEAT_BITS:
-                data = Cat(data, before)
+            enable = section.active & accept & (column == low // BEAT_BITS)
             m.d.comb += [
                 memory.read_address.eq(getattr(self, f"{name}_address")),
                 memory.read_enable.eq(1),
                 getattr(self, name)[low : low + tiling.width].eq(memory.read_data),
-                memory.write_address.eq(place),
-                memory.write_data.eq(data),
-                memory.write_enable.eq(section.active & accept & (column == low // BEAT_BITS)),
+                memory.write_address.eq(late_place),
+                memory.write_data.eq(late_data[: tiling.width]),
+                memory.write_enable.eq(delayed(m, enable, late, name="valid")),
             ]
             low += tiling.width
 

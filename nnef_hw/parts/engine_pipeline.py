@@ -66,10 +66,18 @@ class EnginePipeline(EngineProgram):
     def other_cycles(self) -> int:
         """Cycles from the address of a word that is added to the word.
 
-        Where block RAMs have registers, it has one more behind the choice; but there is no time for
-        that bit by bit.
+        Where block RAMs have registers, there is one in front of them, too, and one behind the
+        choice; but there is no time for that bit by bit.
         """
-        return 3 if self.code_cycles > 1 and self.residual_cycles == 1 else 1
+        return 4 if self.code_cycles > 1 and self.residual_cycles == 1 else 1
+
+    @property
+    def write_cycles(self) -> int:
+        """Cycles from a word that is collected until it is written: to block RAMs far apart, two.
+
+        What the feed takes is written as late there, which nothing has to wait for.
+        """
+        return self.code_cycles
 
     @property
     def sum_stage(self) -> int:
@@ -96,6 +104,7 @@ class EnginePipeline(EngineProgram):
         behind += self.residual_delay if adds or not slowly else 0
         # a write to single-port RAM may wait for a cycle
         waits = int(self.single_port and self.residual_bits > 0 and not slowly)
+        waits += self.write_cycles - 1
         return self.keep_stage(by_lane=False) - 1 + results + behind + waits
 
     def pace(self, *, adds: bool) -> int:
