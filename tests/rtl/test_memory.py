@@ -21,25 +21,27 @@ SIZES = {
 
 
 @pytest.mark.parametrize(("depth", "width"), SIZES.values(), ids=SIZES)
-@pytest.mark.parametrize("kind", ["read_only", "writable", "logic"])
-def test_reads_what_was_written_one_cycle_later(depth, width, kind, rng):
+@pytest.mark.parametrize("kind", ["read_only", "writable", "registered", "logic"])
+def test_reads_what_was_written_its_latency_later(depth, width, kind, rng):
     words = rng.integers(0, 1 << width, depth).tolist()[: max(1, depth - 2)]
     memory = TiledMemory(
         tile_memory(TINY, depth, width),
         words=words,
-        writable=kind == "writable",
+        writable=kind in {"writable", "registered"},
+        registered=kind == "registered",
         style="logic" if kind == "logic" else "block",
     )
+    assert memory.latency == 1 + (kind == "registered")
     model = words + [0] * (depth - len(words))
 
     async def bench(ctx):
-        expected = None
+        expected, before = None, 0
         for cycle in range(40 + 2 * depth):
             address = cycle if cycle < depth else int(rng.integers(depth))
             enable = int(cycle < depth or rng.random() < 0.7)
             ctx.set(memory.read_address, address)
             ctx.set(memory.read_enable, enable)
-            expected = model[address] if enable else expected
+            before, expected = expected or 0, model[address] if enable else expected
             if memory.writable:
                 target, value = int(rng.integers(depth)), int(rng.integers(1 << width))
                 write = int(rng.random() < 0.6 and target != address)
@@ -49,7 +51,8 @@ def test_reads_what_was_written_one_cycle_later(depth, width, kind, rng):
                 if write:
                     model[target] = value
             await ctx.tick()
-            assert ctx.get(memory.read_data) == expected
+            found = before if kind == "registered" else expected
+            assert ctx.get(memory.read_data) == found
 
     simulator = Simulator(memory)
     simulator.add_clock(1e-8)
