@@ -106,7 +106,7 @@ class EngineCodes(wiring.Component):
         m.d.comb += [
             memory.write_address.eq(delayed(m, self.write_address, late, name=f"{name}_place")),
             memory.write_data.eq(delayed(m, self.write_data, late, name=f"{name}_data")),
-            memory.write_enable.eq(delayed(m, writes, late, name="valid")),
+            memory.write_enable.eq(delayed(m, writes, late, name=f"{name}_write", is_flag=True)),
         ]
         return memory
 

@@ -252,13 +252,14 @@ class EngineFeed(wiring.Component):
         for n, tiling in enumerate(tilings):
             m.submodules[f"{name}{n}"] = memory = TiledMemory(tiling, writable=True)
             enable = section.active & accept & (column == low // BEAT_BITS)
+            writes = delayed(m, enable, late, name=f"{name}{n}_write", is_flag=True)
             m.d.comb += [
                 memory.read_address.eq(getattr(self, f"{name}_address")),
                 memory.read_enable.eq(1),
                 getattr(self, name)[low : low + tiling.width].eq(memory.read_data),
                 memory.write_address.eq(late_place),
                 memory.write_data.eq(late_data[: tiling.width]),
-                memory.write_enable.eq(delayed(m, enable, late, name="valid")),
+                memory.write_enable.eq(writes),
             ]
             low += tiling.width
 

@@ -67,7 +67,8 @@ class EngineResidual(wiring.Component):
             delayed_in_memory(m, self.i.write, part.residual_delay, part.residual_memory)
         )
         for name in ("valid", "first", "last"):
-            flag = delayed(m, self.i[name], part.residual_delay, name=name)
+            is_flag = name == "valid"
+            flag = delayed(m, self.i[name], part.residual_delay, name=name, is_flag=is_flag)
             m.d.comb += self.o[name].eq(flag)
         return m
 

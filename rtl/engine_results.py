@@ -22,10 +22,10 @@ def code_layout(part: Engine):
     return result_layout(part, codes=data.ArrayLayout(CODE_BITS, part.results))
 
 
-def delayed(m, value, cycles, *, name):
-    """Return the value so many cycles later."""
+def delayed(m, value, cycles, *, name, is_flag=False):
+    """Return the value so many cycles later; a flag is 0 after reset."""
     for n in range(cycles):
-        later = Signal.like(value, name=f"{name}{n}", reset_less=name != "valid")
+        later = Signal.like(value, name=f"{name}{n}", reset_less=not is_flag)
         m.d.sync += later.eq(value)
         value = later
     return value
@@ -102,7 +102,9 @@ class EngineRequantizer(wiring.Component):
         )
         before = {}
         for name in ("valid", "first", "last"):
-            before[name] = delayed(m, self.i[name], part.requantizer_delay - 1, name=name)
+            is_flag = name == "valid"
+            delay = part.requantizer_delay - 1
+            before[name] = delayed(m, self.i[name], delay, name=name, is_flag=is_flag)
             m.d.comb += self.o[name].eq(delayed(m, before[name], 1, name=f"{name}_o"))
         m.d.comb += self.soon.eq(before["valid"] & before["first"])
         return m
@@ -219,7 +221,8 @@ class EngineTables(wiring.Component):
         for n in range(self.part.results):
             m.d.comb += self.o.codes[n].eq(self._look_up(m, n, self.i.codes[n]))
         for name in ("valid", "first", "last", "write"):
-            flag = delayed(m, self.i[name], self.part.table_delay, name=name)
+            is_flag = name == "valid"
+            flag = delayed(m, self.i[name], self.part.table_delay, name=name, is_flag=is_flag)
             m.d.comb += self.o[name].eq(flag)
         return m
 
