@@ -90,7 +90,8 @@ class EngineFeed(wiring.Component):
         constants, weights = Signal.like(self.constants), Signal.like(self.weights)
         accept, has_room = Signal(), Signal()
         word_beats = part.row_beats, part.constant_beats, part.weight_beats(part.rows)
-        column = Signal(range(max(word_beats)))
+        # Beats that follow in the word, and words in the section; what is last is known before.
+        column, ends_word = Signal(range(max(word_beats))), Signal(init=1)
         names = "row", "constant", "weight"
         rows, constant, weight = sections = [*map(_Section, names, word_beats)]
         places = self._slot(m, rows), self._place(m, constant), self._place(m, weight)
@@ -98,6 +99,7 @@ class EngineFeed(wiring.Component):
         for section, place, tiled in zip(sections, places, tilings, strict=True):
             self._memories(m, section, tiled, place, accept, column)
         weight.last = Signal.like(column, name="last_beat")
+        weight.is_beat = Signal(name="weight_is_beat")
         table = self._tables(m, accept)
         link, fill = (), ()
         if part.residents:
@@ -127,76 +129,87 @@ class EngineFeed(wiring.Component):
             accept.eq(self.i.valid & has_room),
         ]
 
-        # What is left of the section, without the word that comes, and of that, without the beat.
         beats = part.table_beats
         left = Signal(range(max(part.ring_words, part.constant_words, beats)))
+        ends_section = Signal()
         stages = (*header, *link, *(section.active for section in sections))
 
         def go_on(stage, section=None, count=0):
             """Return what begins another stage: a section of so many words, or the header."""
             begun = [other.eq(stage is other) for other in stages]
-            return begun if section is None else [*begun, left.eq(count), column.eq(section.last)]
+            if section is None:
+                return begun
+            return [*begun, left.eq(count - 1), ends_section.eq(count == 1), *begin_word(section)]
 
-        with m.If(accept):
-            m.d.sync += column.eq(column - 1)
+        def begin_word(section):
+            return [column.eq(section.last), ends_word.eq(section.is_beat)]
+
         for section in sections:
             m.d.comb += [
-                section.complete.eq(section.active & accept & (column == 0)),
-                section.ends.eq(section.complete & (left == 0)),
+                section.in_last_beat.eq(section.active & ends_word),
+                section.is_last.eq(section.in_last_beat & ends_section),
+                section.complete.eq(section.in_last_beat & accept),
+                section.ends.eq(section.is_last & accept),
             ]
-            with m.If(section.complete):
-                m.d.sync += [left.eq(left - 1), column.eq(section.last)]
-        # There is always room for what is not in a section.
-        with m.If(header[0] & self.i.valid):
-            m.d.sync += [
-                constants.eq(self.i.payload[: part.count_bits]),
-                weight.last.eq(self.i.payload[part.count_bits :]),
-                *go_on(header[1]),
-            ]
-        with m.If(header[1] & self.i.valid):
-            m.d.sync += weights.eq(self.i.payload)
-            m.d.sync += go_on(rows.active, rows, part.instruction_rows - 1)
         following = {
             rows: [(constants != 0, constant, constants)],
             constant: [(weights != 0, weight, weights)],
             weight: [],
         }  # fmt: skip
-        for section in table:
-            # A packet of its own, which is no instruction's.
-            with m.If(header[1] & self.i.valid & self.i.payload[TABLES_FLAG]):
-                m.d.sync += go_on(section.active, section, beats - 1)
-            with m.If(section.ends):
-                m.d.sync += go_on(header[0])
-        for section, others in following.items():
-            with m.If(section.ends):
-                otherwise = m.If
-                for condition, other, count in others:
-                    with otherwise(condition):
-                        m.d.sync += go_on(other.active, other, count - 1)
-                    otherwise = m.Elif
-                with m.Else() if others else nullcontext():
-                    m.d.comb += packet_ends.eq(1)
-                    m.d.sync += go_on(link[0] if link else header[0])
+        # Whether a beat is taken is known late: it enables registers, and decides nothing else.
+        with m.If(accept):
+            m.d.sync += [column.eq(column - 1), ends_word.eq(column == 1)]
+            for section in sections:
+                with m.If(section.in_last_beat):
+                    m.d.sync += [left.eq(left - 1), ends_section.eq(left == 1)]
+                    m.d.sync += begin_word(section)
+            with m.If(header[0]):
+                m.d.sync += [
+                    constants.eq(self.i.payload[: part.count_bits]),
+                    weight.last.eq(self.i.payload[part.count_bits :]),
+                    weight.is_beat.eq(self.i.payload[part.count_bits :] == 0),
+                    *go_on(header[1]),
+                ]
+            with m.If(header[1]):
+                m.d.sync += weights.eq(self.i.payload)
+                m.d.sync += go_on(rows.active, rows, part.instruction_rows)
+            for section in table:
+                # A packet of its own, which is no instruction's.
+                with m.If(header[1] & self.i.payload[TABLES_FLAG]):
+                    m.d.sync += go_on(section.active, section, beats)
+                with m.If(section.is_last):
+                    m.d.sync += go_on(header[0])
+            for section, others in following.items():
+                with m.If(section.is_last):
+                    otherwise = m.If
+                    for condition, other, count in others:
+                        with otherwise(condition):
+                            m.d.sync += go_on(other.active, other, count)
+                        otherwise = m.Elif
+                    with m.Else() if others else nullcontext():
+                        m.d.comb += packet_ends.eq(1)
+                        m.d.sync += go_on(link[0] if link else header[0])
+            if part.residents:
+                self._link(m, link[0], fill[0], weights, go_on, header)
         if part.residents:
-            self._link(m, link[0], fill[0], accept, weights, go_on, header)
+            m.d.comb += [
+                self.link_enable.eq(link[0] & accept),
+                self.fill_enable.eq(fill[0].active & accept),
+            ]
         return m
 
-    def _link(self, m, link, fill, accept, words, go_on, header):
-        """Tell what is behind an instruction: where the next one is; or words that are written."""
+    def _link(self, m, link, fill, words, go_on, header):
+        """Go on behind an instruction: with what tells where the next one is, or with words."""
         filling = Signal()
-        m.d.comb += [
-            self.link_enable.eq(link & self.i.valid),
-            self.fill_enable.eq(fill.active & accept),
-        ]
-        with m.If(header[1] & self.i.valid):
+        with m.If(header[1]):
             m.d.sync += filling.eq(self.i.payload[FILL_FLAG])
             with m.If(self.i.payload[FILL_FLAG]):
                 m.d.sync += go_on(link)
-        with m.If(link & self.i.valid):
+        with m.If(link):
             m.d.sync += go_on(header[0])
             with m.If(filling):
-                m.d.sync += go_on(fill.active, fill, words - 1)
-        with m.If(fill.ends):
+                m.d.sync += go_on(fill.active, fill, words)
+        with m.If(fill.is_last):
             m.d.sync += go_on(header[0])
 
     def _slot(self, m, section):
@@ -298,11 +311,14 @@ class EngineFeed(wiring.Component):
 
 
 class _Section:
-    """A part of a packet: a word of it ends, and all of it does."""
+    """A part of a packet: a word of it ends, and all of it does; with the beat that is taken."""
 
     def __init__(self, name, beats):
         self.name = name
         self.last = beats - 1
+        self.is_beat = int(beats == 1)
         self.active = Signal(name=f"{name}_active")
+        self.in_last_beat = Signal(name=f"{name}_in_last_beat")
+        self.is_last = Signal(name=f"{name}_is_last")
         self.complete = Signal(name=f"{name}_complete")
         self.ends = Signal(name=f"{name}_ends")

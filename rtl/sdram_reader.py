@@ -8,6 +8,7 @@ from nnef_hw import parts
 from nnef_hw.parts.sdram_reader import GRANULE, SETUP_REFRESHES
 from nnef_hw.rtl.fifo import BlockFifo
 from nnef_hw.rtl.reset import WithReset
+from nnef_hw.rtl.stream import Fifo
 
 __all__ = ["SdramReader"]
 
@@ -182,8 +183,12 @@ class SdramReader(wiring.Component):
         part = self.part
         queue = BlockFifo(part.queue)
         m.submodules.queue = WithReset(queue, forgetting)
+        # Whether a word is taken is known late, and the memory of the queue may be far away.
+        output = Fifo(part.chip.width)
+        m.submodules.output = WithReset(output, forgetting)
         level = Signal(range(part.depth + 1))
-        taken = self.o.valid & self.o.ready
+        taken = Signal()
+        m.d.sync += taken.eq(self.o.valid & self.o.ready)
         with m.If(is_read != taken):
             m.d.sync += level.eq(Mux(taken, level - 1, level + 1))
         with m.If(forgetting):
@@ -198,8 +203,11 @@ class SdramReader(wiring.Component):
         m.d.comb += [
             queue.i.valid.eq(arrives),
             queue.i.payload.data[0].eq(self.dq_i),
-            self.o.payload.eq(queue.o.payload.data[0]),
-            self.o.valid.eq(queue.o.valid & ~forgetting),
-            queue.o.ready.eq(self.o.ready),
+            output.i.payload.eq(queue.o.payload.data[0]),
+            output.i.valid.eq(queue.o.valid),
+            queue.o.ready.eq(output.i.ready),
+            self.o.payload.eq(output.o.payload),
+            self.o.valid.eq(output.o.valid & ~forgetting),
+            output.o.ready.eq(self.o.ready & ~forgetting),
         ]
         return Cat(on_way).any()

@@ -20,6 +20,11 @@ __all__ = ["SdramReader", "SdramWords"]
 PAD_CYCLES = 2
 """From a command at the component to the data of a CAS latency of 0: a register per direction."""
 SETUP_REFRESHES = 8
+OUTPUT_LATENCY = 1
+"""Cycles through the two registers behind the queue, which part it from what takes the words."""
+_OUTPUT_DEPTH = 2
+_SETTLED = 3
+"""Words that are taken one per cycle until each is as many cycles behind the one before."""
 GRANULE = 16
 """What is written and read is a multiple of so many words: no row is open for less than tRAS."""
 
@@ -162,7 +167,8 @@ class SdramReader(Reader):
     @property
     def first_word_cycles(self) -> int:
         """From ``start`` to the first word's ``valid``, unless a refresh is due just then."""
-        return 1 + self.active_cycles + self.first_read_cycles + self.queue.latency
+        behind = self.queue.latency + OUTPUT_LATENCY
+        return 1 + self.active_cycles + self.first_read_cycles + behind
 
     @property
     def words_per_cycle(self) -> float:
@@ -184,7 +190,8 @@ class SdramReader(Reader):
     def flip_flops(self, device: Device) -> int:
         counters = counter_bits(self.granules) + counter_bits(self.chip.words)
         counters += counter_bits(self.depth) + counter_bits(self.refresh_cycles)
-        return self.queue.flip_flops(device) + 2 * self.chip.width + counters + 40
+        registers = (2 + _OUTPUT_DEPTH) * self.chip.width
+        return self.queue.flip_flops(device) + registers + counters + 43
 
 
 def _granules(words: int) -> int:
@@ -196,11 +203,13 @@ class SdramWords:
 
     Between commands it decides in some cycle t what comes next. A refresh is due in every multiple
     of ``refresh_cycles``; if one is, it decides again in ``t + refresh_command_cycles``. Otherwise,
-    if of the words that were read at most half the queue is not taken before t, a burst of n words
-    begins: word k of it enters the queue in ``t + active_cycles + k + first_read_cycles``, and it
-    decides again in ``t + active_cycles + m + precharge_cycles``, where m is the next multiple of
-    16. From the queue on, the formulae are those of :class:`nnef_hw.rtl.fifo.BlockFifo`. Cycles
-    count from the first one after a reset.
+    if of the words that were read at most half the queue is not taken before t - 1, a burst of n
+    words begins: word k of it enters the queue in ``t + active_cycles + k + first_read_cycles``,
+    and it decides again in ``t + active_cycles + m + precharge_cycles``, where m is the next
+    multiple of 16. From the queue on, the formulae are those of
+    :class:`nnef_hw.rtl.fifo.BlockFifo`, which gives to two registers: word k in ``h[k] = max(s[k],
+    g[k - 2]) + 1``; they offer it from ``h[k] + 1`` on and give it in ``g[k]``. Cycles count from
+    the first one after a reset.
 
     Nothing may have been written since that reset, or ``idle`` be late for it.
 
@@ -221,7 +230,8 @@ class SdramWords:
         # of the burst: words in the queue or on their way, and when the first of them enters it
         self._inside = self._entered = 0
         self._unread = 0
-        self._moved = self._last = -1
+        # the last word's s, h and g, and the g of the one before
+        self._moved = self._given = self._last = self._before = -1
         self.offered = -1
 
     @property
@@ -281,30 +291,40 @@ class SdramWords:
             # Words of a burst enter the queue one per cycle, so that is how they leave it.
             some = min(count, self._inside)
             first = max(wanted, self.offered)
-            self._last = first + some - 1
-            self._taken.extend(range(first, first + some))
-            self._moved = max(self._moved, self._last - 1)
-            self._inside -= some
-            self._entered += some
+            last = first + some - 1
+            self._taken.extend(range(first, last + 1))
             count -= some
-            if self.left:
-                self._next()
+            for cycle in range(first, first + min(some, _SETTLED)):
+                self._leave(1, cycle)
+            if some > _SETTLED:
+                self._moved, self._given = last - 2, last - 1
+                self._leave(some - _SETTLED, last)
         return self._last
+
+    def _leave(self, words: int, last: int) -> None:
+        """Let so many words be taken, one per cycle, and go on with the one behind them."""
+        self._before = last - 1 if words > 1 else self._last
+        self._last = last
+        self._inside -= words
+        self._entered += words
+        if self.left:
+            self._next()
 
     def _next(self) -> None:
         """Go on with the next word."""
         if not self._inside:
             self._burst()
-        # entered the queue, is read, moves on behind the memory, is offered
+        # entered the queue, is read, moves on behind the memory, leaves the queue, is offered
         read = max(self._entered + 1, self._moved)
-        self._moved = max(read + 1, self._last)
-        self.offered = self._moved + 1
+        self._moved = max(read + 1, self._given)
+        self._given = max(self._moved, self._before) + 1
+        self.offered = max(self._given, self._last) + 1
 
     def _burst(self) -> None:
         """Read a burst, as soon as there is room for it."""
         reader = self._reader
         words = min(reader.burst, self._unread)
-        room = self._taken[0] + 1 if len(self._taken) > reader.burst else 0
+        room = self._taken[0] + 2 if len(self._taken) > reader.burst else 0
         cycle = self._free
         while cycle < room or self._next_refresh <= cycle:
             if self._next_refresh <= cycle:

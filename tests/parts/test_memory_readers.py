@@ -60,8 +60,8 @@ def test_words_are_taken_before_the_next_read(part):
         times.take(0)
 
 
-@pytest.mark.parametrize("part", [FLASH, QUEUED, BOTH_EDGES])
-def test_words_of_flash_are_taken_many_at_a_time(part, rng):
+@pytest.mark.parametrize("part", [FLASH, QUEUED, BOTH_EDGES, SDRAM])
+def test_words_are_taken_many_at_a_time(part, rng):
     """In the same cycles as one by one, whatever the consumer waits for."""
     alone, together = part.words_from(), part.words_from()
     cycle = 0
