@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from nnef_hw.devices import Device, Resources, Target
 from nnef_hw.engine.design import Design
 from nnef_hw.parts.engine import Engine
@@ -16,6 +18,8 @@ _SERIAL_LUTS = 60
 """Of sums bit by bit, besides their factors and the word that is added."""
 _RESIDENT_LUTS = 260
 """Of what keeps packets in the memory of codes and reads them there."""
+_PRODUCT_FLIP_FLOPS = 39
+"""Of a multiplier in logic: its operands, and the halves of its product."""
 _FEED_LUTS = 300
 """Of what puts a program that comes as a stream into its memories."""
 
@@ -82,7 +86,20 @@ def _tree_bits(lanes: int) -> int:
 
 def _flip_flops(engine: Engine) -> float:
     sums = (engine.slide_rows * engine.lanes + 2 * engine.rows) * engine.acc_bits
+    trees = engine.rows * sum(_registered_bits(engine.lanes))
+    products = engine.in_logic * _PRODUCT_FLIP_FLOPS
+    operands = 0 if engine.direct else engine.multipliers * CODE_BITS + engine.word_bits
     pipeline = engine.results * engine.stages * (2 * engine.acc_bits + engine.factor_bits / 2)
     address = 2 * engine.fields["write"] + 3
     delays = 3 * (engine.requantizer_delay + engine.residual_delay)
-    return sums + pipeline + address + delays + 2 * sum(engine.fields.values())
+    fields = 2 * sum(engine.fields.values())
+    return sums + trees + products + operands + pipeline + address + delays + fields
+
+
+def _registered_bits(lanes: int) -> Iterator[int]:
+    """Yield the bits of the registers of a tree of products: one behind two adders in a row."""
+    bits, depth = 2 * CODE_BITS, 0
+    while lanes > 1:
+        lanes, bits, depth = lanes // 2, bits + 1, depth + 1
+        if depth % 2 == 0 or lanes == 1:
+            yield lanes * bits
