@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from nnef_hw.boards.board import Sdram, SpiFlash
 
@@ -46,8 +47,7 @@ class FlashModel:
         # The chip shows the bit behind the last one, too.
         return cls(memory, clock_mhz, image, size + 1)
 
-    @staticmethod
-    def text(data, address):
+    def text(self, data, address):
         """Text for ``$readmemh`` of bytes at an address."""
         return hex_image(data, address)
 
@@ -101,13 +101,13 @@ class SdramModel:
     @classmethod
     def of(cls, memory, clock_mhz, image, size):
         """Return the model of a memory of ``size`` bytes, which has an image if one is given."""
-        return cls(memory, clock_mhz, size // 2, image)
+        return cls(memory, clock_mhz, size // (memory.chip.width // 8), image)
 
-    @staticmethod
-    def text(data, address):
-        """Text for ``$readmemh`` of words of 16 bits from the first one on, low bytes first."""
+    def text(self, data, address):
+        """Text for ``$readmemh`` of the chip's words from the first one on, low bytes first."""
         assert address == 0
-        words = (data[n : n + 2][::-1].hex() for n in range(0, len(data), 2))
+        size = self.memory.chip.width // 8
+        words = (data[n : n + size][::-1].hex() for n in range(0, len(data), size))
         return "".join(f"{word}\n" for word in words)
 
     def instance(self, clk="clk"):
@@ -144,7 +144,9 @@ def _instance(module, prefix, values, pins, others):
     return f"    {module} #({parameters}) {prefix}model ({connected});"
 
 
-def simulated_board(verilog, models, *, top="board_top", name="board_sim", ports=None):
+def simulated_board(
+    verilog, models, *, top="board_top", name="board_sim", ports=None, names=MappingProxyType({})
+):
     """Verilog of a board with its memories, whose ports are those of the top without their pins.
 
     Parameters
@@ -156,6 +158,8 @@ def simulated_board(verilog, models, *, top="board_top", name="board_sim", ports
         Modules of the top, and of what is returned.
     ports : Mapping[str, tuple[str, int]], optional
         Ports with their directions and widths; ``clk``, ``rx`` and ``tx`` by default.
+    names : Mapping[str, str], optional
+        What the top calls pins that it does not call like a model's, by what that one calls them.
     """
     if ports is None:
         ports = {"clk": ("input", 1), "rx": ("input", 1), "tx": ("output", 1)}
@@ -165,7 +169,8 @@ def simulated_board(verilog, models, *, top="board_top", name="board_sim", ports
     for model in models:
         for wire, width in model.wires.items():
             lines.append(f"    wire {_bits(width)}{model.prefix}{wire};")
-            connected.append(f".{model.prefix}{wire}({model.prefix}{wire})")
+            pin = model.prefix + wire
+            connected.append(f".{names.get(pin, pin)}({pin})")
         lines.append(model.instance())
     lines += [f"    {top} board ({', '.join(connected)});", "endmodule", ""]
     sources = {model.source: model.source.read_text() for model in models}

@@ -15,6 +15,7 @@ from nnef_hw.parts.fifo import FIFO_REGISTERS, BlockFifo
 from nnef_hw.parts.flash_reader import FlashReader
 from nnef_hw.parts.reader import Reader
 from nnef_hw.parts.sdram_reader import GRANULE, SdramReader
+from nnef_hw.parts.split_reader import SplitReader
 
 __all__ = ["FlashStore", "SdramStore", "Store", "find_store", "stores"]
 
@@ -206,9 +207,9 @@ class SdramStore(Store):
 
     @classmethod
     def ways(cls, target: Target, clock_mhz: float) -> Iterator[SdramStore]:
-        """Yield the only way, if its words are those of the stream and it stands the clock."""
+        """Yield the only way, if its words are beats or pairs of them, and it stands the clock."""
         for memory in _memories(target):
-            if isinstance(memory, Sdram) and memory.width == BEAT_BITS:
+            if isinstance(memory, Sdram) and memory.width in {BEAT_BITS, 2 * BEAT_BITS}:
                 store = cls(chip=memory.chip, clock_mhz=clock_mhz)
                 if store.chip.stands(clock_mhz):
                     yield store
@@ -223,17 +224,18 @@ class SdramStore(Store):
 
     def reader(
         self, words: int, device: Device, once: int = 0, queue_words: int = 0
-    ) -> SdramReader:
+    ) -> SdramReader | SplitReader:
         assert not once
         assert not queue_words
-        return SdramReader(chip=self.chip, clock_mhz=self.clock_mhz, words=words, ram=device.ram)
+        reader = SdramReader if self.chip.width == BEAT_BITS else SplitReader
+        return reader(chip=self.chip, clock_mhz=self.clock_mhz, words=words, ram=device.ram)
 
     def fits(self, words: int) -> bool:
-        return words <= self.chip.words
+        return words <= self.chip.words * (self.chip.width // BEAT_BITS)
 
     def padded(self, image: bytes) -> bytes:
         """Return it with zeros up to the multiple of words that is written."""
-        return image + bytes(-len(image) % (GRANULE * BEAT_BITS // 8))
+        return image + bytes(-len(image) % (GRANULE * self.chip.width // 8))
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, "chip": self.chip.name, "clock_mhz": self.clock_mhz}

@@ -83,7 +83,7 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "fifo": {"register bits": 0.82, "pointer bits": 2.45, "fixed": 0.0},
     "block fifo": {"pointer bits": 10.05, "code bits": 0.1, "fixed": 14.2},
     "flash reader": {"queue bits": 2.66, "word bits": 1.16, "fixed": 41.8},
-    "sdram reader": {"word bits": 1.42, "data bits": 0.0, "fixed": 280.5},
+    "sdram reader": {"word bits": 2.97, "data bits": 0.0, "fixed": 295.6},
 })  # fmt: skip
 
 

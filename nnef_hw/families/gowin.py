@@ -81,7 +81,7 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "fifo": {"register bits": 1.07, "pointer bits": 2.97, "fixed": 0.0},
     "block fifo": {"pointer bits": 9.13, "code bits": 1.21, "fixed": 0.3},
     "flash reader": {"queue bits": 1.65, "word bits": 1.3, "fixed": 97.4},
-    "sdram reader": {"word bits": 5.27, "data bits": 0.8, "fixed": 211.9},
+    "sdram reader": {"word bits": 5.61, "data bits": 3.3, "fixed": 293.1},
 })  # fmt: skip
 
 RAM_CELL_LUTS = 4

@@ -80,7 +80,7 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "fifo": {"register bits": 1.07, "pointer bits": 4.03, "fixed": 3.3},
     "block fifo": {"pointer bits": 8.8, "code bits": 1.7, "fixed": 0.0},
     "flash reader": {"queue bits": 2.0, "word bits": 2.57, "fixed": 76.3},
-    "sdram reader": {"word bits": 4.91, "data bits": 0.9, "fixed": 202.9},
+    "sdram reader": {"word bits": 4.47, "data bits": 2.79, "fixed": 227.7},
 })  # fmt: skip
 
 

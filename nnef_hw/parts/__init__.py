@@ -35,6 +35,7 @@ from nnef_hw.parts.requantizer import AverageRequantizer, Requantizer, TfliteReq
 from nnef_hw.parts.runningpool import RunningMax, RunningSum
 from nnef_hw.parts.sdram_reader import SdramReader, SdramWords
 from nnef_hw.parts.softmax import Softmax
+from nnef_hw.parts.split_reader import SplitReader
 from nnef_hw.parts.state import State
 from nnef_hw.parts.stream import Fifo, Skid, SumQueue
 from nnef_hw.parts.table import Table
@@ -84,6 +85,7 @@ __all__ = [
     "Skid",
     "Softmax",
     "Split",
+    "SplitReader",
     "State",
     "SumPool",
     "SumQueue",

@@ -19,8 +19,9 @@ class ReaderWords(Protocol):
     Cycles count from the first one after a reset.
     """
 
-    offered: int
-    """Cycle in which the next word's ``valid`` rises."""
+    @property
+    def offered(self) -> int:
+        """Cycle in which the next word's ``valid`` rises."""
 
     @property
     def left(self) -> int:

@@ -23,8 +23,8 @@ SETUP_REFRESHES = 8
 OUTPUT_LATENCY = 1
 """Cycles through the two registers behind the queue, which part it from what takes the words."""
 _OUTPUT_DEPTH = 2
-_SETTLED = 3
-"""Words that are taken one per cycle until each is as many cycles behind the one before."""
+_SETTLED = 8
+"""Words that are taken one after the other until each moves as the one before did."""
 GRANULE = 16
 """What is written and read is a multiple of so many words: no row is open for less than tRAS."""
 
@@ -190,7 +190,7 @@ class SdramReader(Reader):
     def flip_flops(self, device: Device) -> int:
         counters = counter_bits(self.granules) + counter_bits(self.chip.words)
         counters += counter_bits(self.depth) + counter_bits(self.refresh_cycles)
-        registers = (2 + _OUTPUT_DEPTH) * self.chip.width
+        registers = (1 + _OUTPUT_DEPTH) * self.chip.width
         return self.queue.flip_flops(device) + registers + counters + 43
 
 
@@ -276,8 +276,10 @@ class SdramWords:
         """
         return self.take_all(1, wanted)
 
-    def take_all(self, count: int, wanted: int) -> int:
+    def take_all(self, count: int, wanted: int, *, each: int = 1) -> int:
         """Take so many words as they come, none before a cycle; return the cycle of the last one.
+
+        A word is looked at for as many cycles as ``each`` tells, and taken in the last of them.
 
         Raises
         ------
@@ -290,21 +292,23 @@ class SdramWords:
         while count:
             # Words of a burst enter the queue one per cycle, so that is how they leave it.
             some = min(count, self._inside)
-            first = max(wanted, self.offered)
-            last = first + some - 1
-            self._taken.extend(range(first, last + 1))
+            first = max(wanted, self.offered) + each - 1
+            cycles = range(first, first + some * each, each)
+            self._taken.extend(cycles)
             count -= some
-            for cycle in range(first, first + min(some, _SETTLED)):
-                self._leave(1, cycle)
+            for cycle in cycles[:_SETTLED]:
+                self._leave(cycle)
             if some > _SETTLED:
-                self._moved, self._given = last - 2, last - 1
-                self._leave(some - _SETTLED, last)
+                # Each is given to the registers behind the queue as soon as one of them is free.
+                self._last = cycles[-2]
+                self._given = cycles[-3] + 1
+                self._moved = self._given - each
+                self._leave(cycles[-1], some - _SETTLED)
         return self._last
 
-    def _leave(self, words: int, last: int) -> None:
-        """Let so many words be taken, one per cycle, and go on with the one behind them."""
-        self._before = last - 1 if words > 1 else self._last
-        self._last = last
+    def _leave(self, cycle: int, words: int = 1) -> None:
+        """Let a word be taken, the last one of so many, and go on with the one behind it."""
+        self._before, self._last = self._last, cycle
         self._inside -= words
         self._entered += words
         if self.left:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from nnef_hw.architecture import Plan, Port, StoredImage
+from nnef_hw.boards import find_board
+from nnef_hw.boards.memory_pins import package_ports
 from nnef_hw.rtl.pads import padded_top, pads_verilog
 from nnef_hw.sim.memories import simulated_board
 
@@ -45,24 +47,25 @@ def board_with_memories(verilog: str, plan: Plan, image: Path) -> tuple[str, str
     if "output led" in head:
         ports["led"] = ("output", 1)
     models = [_model(stored, None if stored.is_loaded else image) for stored in plan.images]
-    return simulated_board(verilog, models, ports=ports), "board_sim"
+    names: dict[str, str] = {}
+    for memory in find_board(plan.board).memories if plan.images else ():
+        if memory.kind in {stored.kind for stored in plan.images}:
+            names |= package_ports(find_board(plan.board), memory)
+    return simulated_board(verilog, models, ports=ports, names=names), "board_sim"
 
 
 def image_text(stored: StoredImage) -> str:
     """Return the text of a memory's contents from which its model reads them."""
-    return str(_model_class(stored).text(stored.data, stored.address))
+    return str(_model(stored, None).text(stored.data, stored.address))
 
 
 def _model(stored: StoredImage, image: Path | None) -> Any:
     """Return a model of a memory, with the contents in such a file or without any."""
     memory = stored.memory
     size = stored.address + len(stored.data)
-    return _model_class(stored).of(memory, memory.clock_mhz, image, size)
-
-
-def _model_class(stored: StoredImage) -> Any:
-    module, _, name = stored.memory.model.partition(":")
-    return getattr(import_module(module), name)
+    module, _, name = memory.model.partition(":")
+    model = getattr(import_module(module), name)
+    return model.of(memory, memory.clock_mhz, image, size)
 
 
 def _ports(ports: Sequence[Port], forth: str, back: str) -> dict[str, tuple[str, int]]:

@@ -8,7 +8,7 @@ import pytest
 from nnef_hw import parts
 from nnef_hw.memories import find_flash
 from nnef_hw.memories.flash import QUAD_IO, QUAD_IO_DDR, W25Q64JV
-from nnef_hw.memories.sdram import SDRAM_256_MBIT
+from nnef_hw.memories.sdram import GW2AR_SDRAM, SDRAM_256_MBIT
 from nnef_hw.parts.timing import Kernel
 from nnef_hw.streaming import find_board
 
@@ -18,9 +18,10 @@ QUEUE = parts.BlockFifo(bits=16, signed=False, frame=1, depth=66, ram=DEVICE.ram
 QUEUED = replace(FLASH, words=301, once=40, queue=QUEUE)
 BOTH_EDGES = replace(QUEUED, chips=(find_flash(0xEF7018),), read=QUAD_IO_DDR)
 SDRAM = parts.SdramReader(chip=SDRAM_256_MBIT, clock_mhz=90.0, words=1037, ram=DEVICE.ram)
+HALVES = parts.SplitReader(chip=GW2AR_SDRAM, clock_mhz=60.75, words=2101, ram=DEVICE.ram)
 
 
-@pytest.mark.parametrize("part", [FLASH, SDRAM], ids=["flash", "sdram"])
+@pytest.mark.parametrize("part", [FLASH, SDRAM, HALVES], ids=["flash", "sdram", "halves"])
 def test_process_gives_the_words_of_the_prediction(part):
     count = 2 * part.words + 3
 
@@ -46,7 +47,7 @@ def test_process_gives_the_words_of_the_prediction(part):
     assert seen[1:] == expected
 
 
-@pytest.mark.parametrize("part", [FLASH, SDRAM], ids=["flash", "sdram"])
+@pytest.mark.parametrize("part", [FLASH, SDRAM, HALVES], ids=["flash", "sdram", "halves"])
 def test_words_are_taken_before_the_next_read(part):
     times = part.words_from()
     with pytest.raises(ValueError, match="no word is left"):
@@ -60,7 +61,7 @@ def test_words_are_taken_before_the_next_read(part):
         times.take(0)
 
 
-@pytest.mark.parametrize("part", [FLASH, QUEUED, BOTH_EDGES, SDRAM])
+@pytest.mark.parametrize("part", [FLASH, QUEUED, BOTH_EDGES, SDRAM, HALVES])
 def test_words_are_taken_many_at_a_time(part, rng):
     """In the same cycles as one by one, whatever the consumer waits for."""
     alone, together = part.words_from(), part.words_from()

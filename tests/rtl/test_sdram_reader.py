@@ -19,6 +19,9 @@ RAM = DEVICE.ram
 # A short power-up, since nothing happens then.
 CHIP = replace(SDRAM_256_MBIT, power_up_us=20.0)
 READER = parts.SdramReader(chip=CHIP, clock_mhz=90.0, words=1677, ram=RAM)
+HALVES = parts.SplitReader(
+    chip=replace(GW2AR_SDRAM, power_up_us=20.0), clock_mhz=60.75, words=1600, ram=RAM
+)
 CASES = {
     "90 MHz": READER,
     "CAS latency 3": replace(READER, clock_mhz=125.0, words=528),
@@ -26,13 +29,15 @@ CASES = {
     "32 bits": replace(
         READER, chip=replace(GW2AR_SDRAM, power_up_us=20.0), clock_mhz=60.75, words=800
     ),
+    "halves": HALVES,
+    "halves, the last one alone": replace(HALVES, words=1203),
 }
 # The first item of i loads the image, from a generator of noise; the others read it.
 BODY = """
     wire [2:0] command;
     wire [1:0] bank;
     wire [12:0] address;
-    wire [{width}-1:0] dq_o, dq_i;
+    wire [{pins}-1:0] dq_o, dq_i;
     wire dq_oe, taken;
     reg loaded = 0;
     reg [31:0] noise = 1;
@@ -41,7 +46,7 @@ BODY = """
     assign id = 0;
     always @(posedge clk) begin
         if (i__valid & i__ready) loaded <= 1;
-        if (taken) noise <= noise * 32'd1664525 + 32'd1013904223;
+        if (taken & ~rst) noise <= noise * 32'd1664525 + 32'd1013904223;
     end
     reader reader (
         .clk(clk), .rst(rst), .start(i__valid & loaded), .load(i__valid & ~loaded), .idle(idle),
@@ -53,9 +58,9 @@ BODY = """
     wire pin_clk, pin_cke, pin_cs_n, pin_ras_n, pin_cas_n, pin_we_n;
     wire [1:0] pin_ba;
     wire [{rows}-1:0] pin_a;
-    wire [{width}/8-1:0] pin_dqm;
-    wire [{width}-1:0] pin_dq;
-    nnef_hw_sdram_pads #(.WIDTH({width}), .ADDRESS({rows})) pads (
+    wire [{pins}/8-1:0] pin_dqm;
+    wire [{pins}-1:0] pin_dq;
+    nnef_hw_sdram_pads #(.WIDTH({pins}), .ADDRESS({rows})) pads (
         .clk(clk), .command(command), .bank(bank), .address(address), .dq_o(dq_o), .dq_oe(dq_oe),
         .dq_i(dq_i), .pin_clk(pin_clk), .pin_cke(pin_cke), .pin_cs_n(pin_cs_n),
         .pin_ras_n(pin_ras_n), .pin_cas_n(pin_cas_n), .pin_we_n(pin_we_n), .pin_ba(pin_ba),
@@ -74,11 +79,20 @@ def noise(count, width):
     return values
 
 
+def words_of(part):
+    """Return the reader of whole words, and the bits of what is given."""
+    if isinstance(part, parts.SplitReader):
+        return part.whole, part.width
+    return part, part.chip.width
+
+
 def run(part, *, reads=2, device=None, **options):
-    width = part.chip.width
+    whole, width = words_of(part)
     memory = Sdram(chip=part.chip, resource="")
-    model = SdramModel(memory, part.clock_mhz, words=16 * part.granules, prefix="pin_")
-    body = BODY.format(width=width, model=model.instance(), rows=part.chip.row_bits)
+    model = SdramModel(memory, part.clock_mhz, words=16 * whole.granules, prefix="pin_")
+    body = BODY.format(
+        width=width, pins=part.chip.width, model=model.instance(), rows=part.chip.row_bits
+    )
     verilog = to_verilog(part.build(), name="reader")
     if device is not None:
         verilog = mapped_verilog(verilog, device, top="reader")
@@ -94,8 +108,9 @@ def check(part, result, *, waited=True):
     ``waited``: all reads but the first were asked for before they could begin.
     """
     reads = len(result.started) - 1
-    assert (result.words.reshape(reads, -1) == noise(part.words, part.chip.width)).all()
-    assert result.started[0] == part.setup_cycles
+    whole, width = words_of(part)
+    assert (result.words.reshape(reads, -1) == noise(part.words, width)).all()
+    assert result.started[0] == whole.setup_cycles
     times = part.words_from()
     offered, taken = iter(result.offered.tolist()), iter(result.taken.tolist())
     for n, start in enumerate(result.started[1:].tolist()):
