@@ -208,6 +208,6 @@ class SdramReader(wiring.Component):
             queue.o.ready.eq(output.i.ready),
             self.o.payload.eq(output.o.payload),
             self.o.valid.eq(output.o.valid & ~forgetting),
-            output.o.ready.eq(self.o.ready & ~forgetting),
+            output.o.ready.eq(self.o.ready),
         ]
         return Cat(on_way).any()
