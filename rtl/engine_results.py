@@ -105,7 +105,8 @@ class EngineRequantizer(wiring.Component):
             is_flag = name == "valid"
             delay = part.requantizer_delay - 1
             before[name] = delayed(m, self.i[name], delay, name=name, is_flag=is_flag)
-            m.d.comb += self.o[name].eq(delayed(m, before[name], 1, name=f"{name}_o"))
+            result = delayed(m, before[name], 1, name=f"{name}_o", is_flag=is_flag)
+            m.d.comb += self.o[name].eq(result)
         m.d.comb += self.soon.eq(before["valid"] & before["first"])
         return m
 
