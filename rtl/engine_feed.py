@@ -46,7 +46,7 @@ class EngineFeed(wiring.Component):
     end : In(1)
         The oldest instruction ends.
     constants, weights : In
-        How many of each are freed then; in the cycle after ``end``.
+        How many of each are freed then; in the cycle of ``end``.
     retires : In(1)
         A word of weights is freed before, one cycle late, too: the oldest one.
     table_address, table_data, table_enable : Out
@@ -107,17 +107,20 @@ class EngineFeed(wiring.Component):
             fill = (_Section("fill", part.resident_beats),)
         sections = rows, constant, weight, *table, *fill
         packet_ends, ended = Signal(), Signal()
-        m.d.sync += ended.eq(self.end)
+        # What an instruction frees is known while it runs.
+        frees = [Signal.like(x, name=f"frees_{name}", reset_less=True)
+                 for name, x in (("constants", self.constants), ("weights", self.weights))]
+        m.d.sync += [ended.eq(self.end), frees[0].eq(self.constants), frees[1].eq(self.weights)]
         self._count(m, "has_rows", rows.ends)
         is_last = self._count(m, "has_all", packet_ends)
         room = (
             self._room(m, rows, rows.ends, part.slots, ended),
             self._room(
-                m, constant, constant.complete, part.constants_ahead, Mux(ended, self.constants, 0)
+                m, constant, constant.complete, part.constants_ahead, Mux(ended, frees[0], 0)
             ),
             self._room(
                 m, weight, weight.complete, part.ring_words,
-                Mux(ended, self.weights, 0) | self.retires,
+                Mux(ended, frees[1], 0) | self.retires,
             ),
             *(Const(1) for _ in table),
             *(is_last for _ in fill),
@@ -262,17 +265,17 @@ class EngineFeed(wiring.Component):
         late = self.part.write_cycles - 1
         late_place = delayed(m, place, late, name=f"{name}_late_place")
         late_data = delayed(m, data, late, name=f"{name}_late")
+        late_column = delayed(m, column, late, name=f"{name}_late_column")
+        writes = delayed(m, section.active & accept, late, name=f"{name}_writes", is_flag=True)
         for n, tiling in enumerate(tilings):
             m.submodules[f"{name}{n}"] = memory = TiledMemory(tiling, writable=True)
-            enable = section.active & accept & (column == low // BEAT_BITS)
-            writes = delayed(m, enable, late, name=f"{name}{n}_write", is_flag=True)
             m.d.comb += [
                 memory.read_address.eq(getattr(self, f"{name}_address")),
                 memory.read_enable.eq(1),
                 getattr(self, name)[low : low + tiling.width].eq(memory.read_data),
                 memory.write_address.eq(late_place),
                 memory.write_data.eq(late_data[: tiling.width]),
-                memory.write_enable.eq(writes),
+                memory.write_enable.eq(writes & (late_column == low // BEAT_BITS)),
             ]
             low += tiling.width
 
@@ -297,17 +300,14 @@ class EngineFeed(wiring.Component):
         """Count what is held, a cycle late; return whether there is room, exactly."""
         name = section.name
         held, then = (Signal(range(most + 1), name=f"{name}_{when}") for when in ("held", "then"))
-        came, full, almost = (
-            Signal(name=f"{name}_{state}") for state in ("came", "full", "almost")
-        )
+        came, full = (Signal(name=f"{name}_{state}") for state in ("came", "full"))
         m.d.comb += then.eq(held + came - freed)
         m.d.sync += [
             held.eq(then),
             came.eq(comes),
-            full.eq(then == most),
-            almost.eq(then == most - 1),
+            full.eq((then == most) | ((then == most - 1) & comes)),
         ]
-        return ~(full | (almost & came))
+        return ~full
 
 
 class _Section:
