@@ -46,7 +46,7 @@ class EngineFeed(wiring.Component):
     end : In(1)
         The oldest instruction ends.
     constants, weights : In
-        How many of each are freed then; in the cycle of ``end``.
+        How many of each are freed then; in the cycle of ``end`` and in the next one.
     retires : In(1)
         A word of weights is freed before, one cycle late, too: the oldest one.
     table_address, table_data, table_enable : Out
@@ -107,21 +107,19 @@ class EngineFeed(wiring.Component):
             fill = (_Section("fill", part.resident_beats),)
         sections = rows, constant, weight, *table, *fill
         packet_ends, ended = Signal(), Signal()
-        # What an instruction frees is known while it runs.
-        frees = [Signal.like(x, name=f"frees_{name}", reset_less=True)
-                 for name, x in (("constants", self.constants), ("weights", self.weights))]
-        m.d.sync += [ended.eq(self.end), frees[0].eq(self.constants), frees[1].eq(self.weights)]
+        m.d.sync += ended.eq(self.end)
+        # What an instruction frees is known while it runs: far away it may come late.
+        late = part.write_cycles - 1
+        counts = {"constants_freed": self.constants, "weights_freed": self.weights}
+        freed = [
+            Mux(ended, delayed(m, count, late, name=name), 0) for name, count in counts.items()
+        ]
         self._count(m, "has_rows", rows.ends)
         is_last = self._count(m, "has_all", packet_ends)
         room = (
             self._room(m, rows, rows.ends, part.slots, ended),
-            self._room(
-                m, constant, constant.complete, part.constants_ahead, Mux(ended, frees[0], 0)
-            ),
-            self._room(
-                m, weight, weight.complete, part.ring_words,
-                Mux(ended, frees[1], 0) | self.retires,
-            ),
+            self._room(m, constant, constant.complete, part.constants_ahead, freed[0]),
+            self._room(m, weight, weight.complete, part.ring_words, freed[1] | self.retires),
             *(Const(1) for _ in table),
             *(is_last for _ in fill),
         )  # fmt: skip
