@@ -193,8 +193,9 @@ class EngineFeed(wiring.Component):
             if part.residents:
                 self._link(m, link[0], fill[0], weights, go_on, header)
         if part.residents:
+            # There is always room for what is not in a section.
             m.d.comb += [
-                self.link_enable.eq(link[0] & accept),
+                self.link_enable.eq(link[0] & self.i.valid),
                 self.fill_enable.eq(fill[0].active & accept),
             ]
         return m
