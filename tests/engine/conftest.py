@@ -29,20 +29,27 @@ class Beats:
     out_cycles: dict
 
 
-def run_compiled(component, fed, expected, *, rng, stall, idle_limit):
-    """Do what ``run_streams`` does, in Verilator."""
-    shapes = {name: getattr(component, name).payload.shape() for name in (*fed, *expected)}
-    beats = {name: _words(shapes[name], items) for name, items in fed.items()}
-    runner = FastRunner(to_verilog(component), inputs=tuple(fed), outputs=tuple(expected))
-    done = runner.run_streams(
-        beats, expected, stall=stall, seed=int(rng.integers(1 << 30)), idle_limit=idle_limit
-    )
-    items = {}
-    for name, count in expected.items():
-        rows = done.payloads[name].reshape(count, -1).tolist()
-        values = [sum(word << 64 * n for n, word in enumerate(row)) for row in rows]
-        items[name] = [shapes[name].from_bits(value) for value in values]
-    return Beats(items, done.in_cycles, done.out_cycles)
+class Compiled:
+    """An engine in Verilator."""
+
+    def __init__(self, component, inputs, outputs):
+        self._shapes = {
+            name: getattr(component, name).payload.shape() for name in (*inputs, *outputs)
+        }
+        self._runner = FastRunner(to_verilog(component), inputs=inputs, outputs=outputs)
+
+    def run(self, fed, expected, *, rng, stall, idle_limit):
+        """Do what ``run_streams`` does."""
+        beats = {name: _words(self._shapes[name], items) for name, items in fed.items()}
+        done = self._runner.run_streams(
+            beats, expected, stall=stall, seed=int(rng.integers(1 << 30)), idle_limit=idle_limit
+        )
+        items = {}
+        for name, count in expected.items():
+            rows = done.payloads[name].reshape(count, -1).tolist()
+            values = [sum(word << 64 * n for n, word in enumerate(row)) for row in rows]
+            items[name] = [self._shapes[name].from_bits(value) for value in values]
+        return Beats(items, done.in_cycles, done.out_cycles)
 
 
 def _words(shape, items):
@@ -75,8 +82,9 @@ def run_engine(rng):
 
     Random frames, or so many batches of them, run through the hardware, in Amaranth's simulator or,
     if they take many cycles, in Verilator; codes are compared with those of the fixed reference,
-    cycles (without stalls) with the plan's.
+    cycles (without stalls) with the plan's. What is compiled for a plan is kept for its other runs.
     """
+    compiled = {}
 
     def check(plan, graph, frames=2, stall=0.0):
         batches, frames = frames, frames * plan.batch
@@ -93,17 +101,19 @@ def run_engine(rng):
                 for frame in beats
                 for n, lanes in enumerate(frame)
             ]
-        component = EngineAccelerator(plan)
         design = plan.design
         if design.ring_words:
             fed["feed"] = [*fill_beats(design), *[*frame_beats(design)] * batches]
             assert len(fed["feed"]) == design.fill_words + batches * design.frame_words
         cycles = plan.latency + (batches - 1) * plan.batch_cycles
-        run = run_compiled if is_worth_compiling(cycles / (1 - stall)) else run_streams
-        done = run(
-            component, fed, {sink.name: frames * sink.beats for sink in plan.outputs}, rng=rng,
-            stall=stall, idle_limit=4 * plan.latency + 100,
-        )  # fmt: skip
+        counts = {sink.name: frames * sink.beats for sink in plan.outputs}
+        options = {"rng": rng, "stall": stall, "idle_limit": 4 * plan.latency + 100}
+        if plan in compiled or is_worth_compiling(cycles / (1 - stall)):
+            if plan not in compiled:
+                compiled[plan] = Compiled(EngineAccelerator(plan), tuple(fed), tuple(counts))
+            done = compiled[plan].run(fed, counts, **options)
+        else:
+            done = run_streams(EngineAccelerator(plan), fed, counts, **options)
         expected, ends = run_fixed(graph, codes), []
         for output, sink in zip(graph.outputs, plan.outputs, strict=True):
             found = [item.data[0] for item in done.items[sink.name]]

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from engine_graphs import EngineNetwork, planned
+from sweeps import few
 
 from nnef_hw.boards import find_board
 from nnef_hw.build.options import BuildOptions
@@ -43,14 +44,14 @@ def layers(rng, *sizes, end=None):
     return builder.build()
 
 
-@pytest.mark.parametrize("stall", [0.0, 0.3])
 @pytest.mark.parametrize(("batch", "ring_words"), [(2, 0), (3, 32), (5, 64)])
-def test_linear_layers(fix, rng, run_engine, batch, ring_words, stall):
+def test_linear_layers(fix, rng, run_engine, batch, ring_words):
     """Weights come once for all frames of a batch."""
     graph = fix(layers(rng, 21, 18, 7, 30))
     alone = planned(graph, ring_words=ring_words)
     plan = planned(graph, ring_words=ring_words, batch=batch)
-    run_engine(plan, graph, frames=3, stall=stall)
+    run_engine(plan, graph, frames=3)
+    run_engine(plan, graph, frames=3, stall=0.3)
     if ring_words:
         assert plan.design.frame_words < 1.2 * alone.design.frame_words
         assert plan.interval < alone.interval
@@ -63,7 +64,7 @@ def test_tails(fix, rng, run_engine, end):
     run_engine(planned(graph, ring_words=32, batch=3), graph)
 
 
-@pytest.mark.parametrize(("ring_words", "stall"), [(0, 0.0), (32, 0.3)])
+@pytest.mark.parametrize(("ring_words", "stall"), few([(0, 0.0), (32, 0.3)], [(32, 0.3)]))
 def test_several_inputs_and_outputs(fix, rng, run_engine, ring_words, stall):
     """They take turns, frame by frame."""
     builder = GraphBuilder()
@@ -74,10 +75,10 @@ def test_several_inputs_and_outputs(fix, rng, run_engine, ring_words, stall):
     run_engine(planned(graph, ring_words=ring_words, batch=3), graph, stall=stall)
 
 
-MORE = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(6, 60)]
+MORE = [pytest.param(seed, marks=pytest.mark.nightly) for seed in (0, 3, *range(4, 60))]
 
 
-@pytest.mark.parametrize("seed", [*range(6), *MORE])
+@pytest.mark.parametrize("seed", [1, 2, *MORE])
 def test_random_networks(fix, run_engine, seed):
     """Windows, sums, codes that change their places; in block RAM and in single-port RAM."""
     rng = np.random.default_rng([seed, 16])
@@ -92,7 +93,10 @@ def test_random_networks(fix, run_engine, seed):
 
 @pytest.mark.parametrize(
     ("alone", "saved", "stall"),
-    [(1, 2 * 16, 0.3), (2, 2 * 16, 0.0), (4, 2 * (16 + 3 * 32), 0.0)],
+    few(
+        [(1, 2 * 16, 0.3), (2, 2 * 16, 0.0), (4, 2 * (16 + 3 * 32), 0.0)],
+        [(1, 2 * 16, 0.3), (4, 2 * (16 + 3 * 32), 0.0)],
+    ),
 )
 def test_first_layers_run_frame_by_frame(fix, rng, run_engine, alone, saved, stall):
     """Tensors that others read have a place per frame, and the early ones only one."""
@@ -115,10 +119,10 @@ def test_first_layers_run_frame_by_frame(fix, rng, run_engine, alone, saved, sta
     run_engine(plan, graph, stall=stall)
 
 
-MORE_SPLIT = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(4, 80)]
+MORE_SPLIT = [pytest.param(seed, marks=pytest.mark.nightly) for seed in (0, 3, *range(4, 80))]
 
 
-@pytest.mark.parametrize("seed", [*range(4), *MORE_SPLIT])
+@pytest.mark.parametrize("seed", [1, 2, *MORE_SPLIT])
 def test_random_networks_frame_by_frame(fix, run_engine, seed):
     """Several inputs and outputs, of which frames take turns, and what keeps its place or not."""
     rng = np.random.default_rng([seed, 18])

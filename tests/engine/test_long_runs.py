@@ -44,7 +44,14 @@ def network(rng, fix):
             return plan, graph
 
 
-def check(plan, graph, rng, stall=0.0):
+def compiled(plan):
+    """Compile the engine of a plan."""
+    inputs = [port.name for port in plan.inputs] + ["feed"] * bool(plan.design.ring_words)
+    verilog = to_verilog(EngineAccelerator(plan))
+    return FastRunner(verilog, inputs=inputs, outputs=[port.name for port in plan.outputs])
+
+
+def check(runner, plan, graph, rng, stall=0.0):
     """Run frames back to back through the Verilog; without stalls the cycles are predicted."""
     design = plan.design
     codes = {
@@ -58,8 +65,6 @@ def check(plan, graph, rng, stall=0.0):
     if design.ring_words:
         fed["feed"] = np.array([*fill_beats(design), *[*frame_beats(design)] * FRAMES], np.uint64)
         assert fed["feed"].max() < 1 << BEAT_BITS
-    verilog = to_verilog(EngineAccelerator(plan))
-    runner = FastRunner(verilog, inputs=[*fed], outputs=[port.name for port in plan.outputs])
     run = runner.run_streams(
         fed, {port.name: FRAMES * port.beats for port in plan.outputs}, stall=stall
     )
@@ -87,10 +92,11 @@ def check(plan, graph, rng, stall=0.0):
 
 
 @pytest.mark.parametrize(
-    "seed", [1, 2, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(3, 60))]
+    "seed", [1, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(2, 60))]
 )
 def test_random_networks_of_several_outputs(seed, fix, rng):
     chosen = np.random.default_rng([seed, 9])
     plan, graph = network(chosen, fix)
-    check(plan, graph, rng)
-    check(plan, graph, rng, stall=0.2)
+    runner = compiled(plan)
+    check(runner, plan, graph, rng)
+    check(runner, plan, graph, rng, stall=0.2)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from engine_graphs import EngineNetwork, planned
+from sweeps import covering
 
 from nnef_hw.boards import find_board
 from nnef_hw.testing import GraphBuilder
@@ -20,18 +21,22 @@ def gate(rng, functions=("relu", "sigmoid"), rounding=None):
     return builder.build().replaced(rounding=rounding)
 
 
-@pytest.mark.parametrize("rounding", [None, "tflite"])
-@pytest.mark.parametrize("functions", [("relu", "sigmoid"), ("tanh", "tanh")])
-def test_gates(fix, run_engine, rng, rounding, functions):
+@pytest.mark.parametrize(
+    ("names", "rounding"), covering(["relu sigmoid", "tanh tanh"], [None, "tflite"])
+)
+def test_gates(fix, run_engine, rng, rounding, names):
     """Of codes whose zero point is the lowest one, or in the middle."""
+    functions = tuple(names.split())
     graph = fix(gate(rng, functions, rounding))
     plan = planned(graph)
     assert plan.design.layers[-1].repeats == (3 if "relu" in functions else 2)
     run_engine(plan, graph)
 
 
-@pytest.mark.parametrize("op", ["max", "min", "mul"])
-@pytest.mark.parametrize(("rows", "lanes", "ring_words"), [(4, 4, 32), (8, 8, 0)])
+@pytest.mark.parametrize(
+    ("op", "rows", "lanes", "ring_words"),
+    covering(["max", "min", "mul"], [(4, 4, 32), (8, 8, 0)]),
+)
 def test_of_two_tensors(fix, run_engine, rng, op, rows, lanes, ring_words):
     """Of all limits of codes; something is computed before, and added behind."""
     builder = GraphBuilder()
@@ -62,7 +67,7 @@ def test_in_single_port_ram(fix, run_engine, rng):
 
 
 @pytest.mark.parametrize(
-    "seed", [71, 72, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(80, 120))]
+    "seed", [71, *(pytest.param(n, marks=pytest.mark.nightly) for n in (72, *range(80, 120)))]
 )
 def test_random_networks(fix, run_engine, seed):
     rng = np.random.default_rng(seed)

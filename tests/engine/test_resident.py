@@ -42,8 +42,7 @@ def layers(rng, size, *channels):
     return builder.build()
 
 
-@pytest.mark.parametrize("stall", [0.0, 0.3])
-def test_all_packets_stay(fix, rng, run_engine, stall):
+def test_all_packets_stay(fix, rng, run_engine):
     """But the first one, which comes before any is written; nothing else comes again."""
     graph = fix(layers(rng, 2, 7, 24, 18, 13))
     plan = resident_plan(graph, ())
@@ -52,7 +51,8 @@ def test_all_packets_stay(fix, rng, run_engine, stall):
     plan = resident_plan(graph, tuple(range(1, count)))
     first = plan.design.instructions[0]
     assert plan.design.frame_words == plan.design.packet_words(first)
-    run_engine(plan, graph, frames=3, stall=stall)
+    run_engine(plan, graph, frames=3)
+    run_engine(plan, graph, frames=3, stall=0.3)
 
 
 def test_packets_in_the_bank_that_is_read(fix, rng, run_engine, monkeypatch):
@@ -86,10 +86,10 @@ def test_a_full_bank_leaves_the_other_one(fix, rng):
     assert design.resident_bank(2, [words - 1] * 2) is None
 
 
-MORE = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(3, 40)]
+MORE = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 40)]
 
 
-@pytest.mark.parametrize("seed", [*range(3), *MORE])
+@pytest.mark.parametrize("seed", [0, *MORE])
 def test_some_packets_of_random_networks(fix, run_engine, seed):
     rng = np.random.default_rng([seed, 77])
     while True:
@@ -108,8 +108,7 @@ def test_some_packets_of_random_networks(fix, run_engine, seed):
     run_engine(resident_plan(graph, chosen, 64), graph, frames=3)
 
 
-@pytest.mark.parametrize("stall", [0.0, 0.3])
-def test_packets_are_staged_where_codes_were(fix, rng, run_engine, stall):
+def test_packets_are_staged_where_codes_were(fix, rng, run_engine):
     """They are written again in every frame, while the results of their hosts are."""
     graph = fix(layers(rng, 4, 64, 48, 16, 24, 20, 12))
     plan = resident_plan(graph, (1,))
@@ -123,7 +122,8 @@ def test_packets_are_staged_where_codes_were(fix, rng, run_engine, stall):
     depth, _ = SPRAM_SHAPE
     places, free = plan.design.resident_places, plan.design.free_words
     assert all(places[n] % depth < depth - free[places[n] // depth] for n, _ in plan.design.staged)
-    run_engine(plan, graph, frames=3, stall=stall)
+    run_engine(plan, graph, frames=3)
+    run_engine(plan, graph, frames=3, stall=0.3)
 
 
 def test_packets_that_save_most_waiting_stay(fix, rng):

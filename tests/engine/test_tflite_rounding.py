@@ -146,7 +146,7 @@ def test_models_of_codes(run_engine, tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "seed", [501, 503, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(510, 540))]
+    "seed", [501, *(pytest.param(n, marks=pytest.mark.nightly) for n in (503, *range(510, 540)))]
 )
 def test_random_networks(fix, run_engine, seed):
     rng = np.random.default_rng(seed)

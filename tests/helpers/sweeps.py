@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-__all__ = ["alternate", "covering"]
+__all__ = ["alternate", "covering", "few"]
 
 
 def covering(*axes):
@@ -49,3 +49,25 @@ def alternate(values, start=0):
     rows = [value if isinstance(value, tuple) else (value,) for value in values]
     nightly = pytest.mark.nightly
     return [pytest.param(*row, marks=[nightly] * ((n - start) % 2)) for n, row in enumerate(rows)]
+
+
+def few(values, usual):
+    """Return pytest's parameters of which those in ``usual`` are for every run.
+
+    Parameters
+    ----------
+    values
+        Values of a parameter, or tuples of the values of several parameters; those that are not
+        in ``usual`` are nightly.
+    usual
+        Some of them.
+    """
+    usual = list(usual)
+    assert all(value in values for value in usual), usual
+    return [
+        pytest.param(
+            *(value if isinstance(value, tuple) else (value,)),
+            marks=[] if value in usual else pytest.mark.nightly,
+        )
+        for value in values
+    ]
