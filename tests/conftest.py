@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import sys
 import zlib
 from pathlib import Path
 
@@ -32,6 +33,10 @@ MISSING = ("pip install", "could not import", "no C compiler")
 
 # Amaranth's graphs are many small objects that live long: looking at them rarely saves 5%.
 gc.set_threshold(100_000, 20, 50)
+
+# Tests start hundreds of processes that read the package: compiled once, not by each of them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 def pytest_collection_finish(session):
