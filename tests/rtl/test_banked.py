@@ -95,7 +95,11 @@ def test_formats(bits, signed, pad_code, lanes, stall, drive, ram, rng):
 @pytest.mark.verilator
 @pytest.mark.parametrize(
     ("name", "engine"),
-    [("depthwise", "cocotb"), ("depthwise_stride_2", "verilator"), ("dilated", "verilator")],
+    [
+        pytest.param("depthwise", "cocotb", marks=pytest.mark.nightly),
+        ("depthwise_stride_2", "verilator"),
+        ("dilated", "verilator"),
+    ],
 )
 def test_verilog(name, engine, drive, ram, rng):
     check(drive, ram, rng, WINDOWS[name], stall=0.5, engine=engine)

@@ -1,6 +1,7 @@
 # amaranth: UnusedElaboratable=no
 import numpy as np
 import pytest
+from sweeps import covering
 
 from nnef_hw.numerics import QType
 from nnef_hw.parts.corrected_table import corrected_table
@@ -22,8 +23,7 @@ def check(drive, ram, entries, source, target, codes, **options):
         assert (np.diff(run.in_cycles) == 1).all()
 
 
-@pytest.mark.parametrize("fmt", FORMATS)
-@pytest.mark.parametrize("smooth", [True, False])
+@pytest.mark.parametrize(("fmt", "smooth"), covering([(fmt,) for fmt in FORMATS], [True, False]))
 def test_any_function(fmt, smooth, stall, drive, ram, rng):
     source, target = QType(fmt[0], fmt[1], 1.0), QType(fmt[2], fmt[3], 1.0)
     entries = rng.integers(target.lo, target.hi + 1, 1 << source.bits)

@@ -65,7 +65,8 @@ def test_a_frame_takes_its_beats_with_two_rows_of_memory(case, drive, ram, rng):
 
 @pytest.mark.verilator
 @pytest.mark.parametrize(
-    ("name", "engine"), [("two_by_two", "cocotb"), ("rows_only", "verilator")]
-)  # fmt: skip
+    ("name", "engine"),
+    [("rows_only", "verilator"), pytest.param("two_by_two", "cocotb", marks=pytest.mark.nightly)],
+)
 def test_verilog(name, engine, drive, ram, rng):
     check(drive, ram, rng, CASES[name], stall=0.5, engine=engine)

@@ -213,7 +213,7 @@ class Chain(wiring.Component):
 @pytest.mark.parametrize(
     ("name", "in_dsp", "engine"),
     [
-        ("absent_taps", 1, "cocotb"),
+        pytest.param("absent_taps", 1, "cocotb", marks=pytest.mark.nightly),
         ("absent_lanes", 0, "verilator"),
         ("whole_window", True, "verilator"),
         ("delayed_weights", 8, "verilator"),

@@ -273,7 +273,11 @@ class Diamond(wiring.Component):
 
 @pytest.mark.verilator
 @pytest.mark.parametrize(
-    ("name", "engine"), [("one_of_each_sign", "verilator"), ("unequal_widths", "cocotb")]
+    ("name", "engine"),
+    [
+        ("one_of_each_sign", "verilator"),
+        pytest.param("unequal_widths", "cocotb", marks=pytest.mark.nightly),
+    ],
 )
 def test_verilog_of_a_fork_and_a_sum(name, engine, drive, rng):
     case = CASES[name]

@@ -107,6 +107,9 @@ def test_latency_begins_with_the_last_code(drive, ram, rng):
 
 
 @pytest.mark.verilator
-@pytest.mark.parametrize(("name", "engine"), [("thirds", "cocotb"), ("fewer", "verilator")])
+@pytest.mark.parametrize(
+    ("name", "engine"),
+    [("fewer", "verilator"), pytest.param("thirds", "cocotb", marks=pytest.mark.nightly)],
+)
 def test_verilog(name, engine, drive, ram, rng):
     check(drive, ram, rng, CASES[name], stall=0.5, engine=engine)

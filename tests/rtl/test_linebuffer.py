@@ -112,7 +112,10 @@ def test_a_deep_memory_spans_frames(stall, drive, ram, rng):
 @pytest.mark.verilator
 @pytest.mark.parametrize(
     ("name", "engine"),
-    [("same_3x3_twice", "verilator"), ("pool_uncovered_tail", "cocotb")],
+    [
+        ("same_3x3_twice", "verilator"),
+        pytest.param("pool_uncovered_tail", "cocotb", marks=pytest.mark.nightly),
+    ],
 )
 def test_verilog(name, engine, drive, ram, rng):
     check(drive, ram, rng, WINDOWS[name], lanes=2, stall=0.5, engine=engine)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sweeps import few
 
 from nnef_hw import parts
 
@@ -56,6 +57,6 @@ def test_one_pixel(stall, drive, rng):
 
 
 @pytest.mark.verilator
-@pytest.mark.parametrize("engine", ["cocotb", "verilator"])
+@pytest.mark.parametrize("engine", few(["verilator", "cocotb"], ["verilator"]))
 def test_verilog(engine, drive, rng):
     check(drive, rng, PADDINGS["all_sides"], stall=0.5, engine=engine)

@@ -69,7 +69,11 @@ def test_formats(bits, signed, pad_code, lanes, stall, drive, ram, rng):
 
 @pytest.mark.verilator
 @pytest.mark.parametrize(
-    ("name", "engine"), [("same_3x3", "verilator"), ("stride_per_axis", "cocotb")]
+    ("name", "engine"),
+    [
+        ("same_3x3", "verilator"),
+        pytest.param("stride_per_axis", "cocotb", marks=pytest.mark.nightly),
+    ],
 )
 def test_verilog(name, engine, drive, ram, rng):
     check(drive, ram, rng, WINDOWS[name], lanes=2, stall=0.5, engine=engine)

@@ -214,9 +214,9 @@ def test_stimulus_meets_both_limits(name, rng):
     ("name", "noise", "engine"),
     [
         ("typical", 200, "verilator"),
-        ("wide_sum", 8, "cocotb"),
+        pytest.param("wide_sum", 8, "cocotb", marks=pytest.mark.nightly),
         ("sum_per_cycle", 200, "verilator"),
-        ("sum_in_three_cycles", 8, "cocotb"),
+        pytest.param("sum_in_three_cycles", 8, "cocotb", marks=pytest.mark.nightly),
     ],
 )
 def test_verilog(name, noise, engine, drive, rng):

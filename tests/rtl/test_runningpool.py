@@ -131,11 +131,12 @@ def test_reduces_every_window(name, single_port, stall, drive, ram, rng):
     ("check", "shape", "single_port", "engine"),
     [
         (check_sums, WHOLE_IMAGES["2_channels_of_5x1"], False, "verilator"),
-        (check_sums, TILED["threes"], False, "cocotb"),
+        (check_sums, TILED["threes"], False, "verilator"),
         (check_maxima, TILED["pairs"], True, "verilator"),
         (check_sums, TILED["threes"], True, "verilator"),
+        pytest.param(check_sums, TILED["threes"], False, "cocotb", marks=pytest.mark.nightly),
     ],
-    ids=["registers", "block", "maxima_in_one_port", "sums_in_one_port"],
+    ids=["registers", "block", "maxima_in_one_port", "sums_in_one_port", "cocotb"],
 )
 def test_verilog(check, shape, single_port, engine, drive, ram, rng):
     check(drive, ram, rng, shape, single_port=single_port, stall=0.5, engine=engine)

@@ -127,7 +127,8 @@ def test_stimulus_meets_halves_on_both_sides(name, rng):
 
 @pytest.mark.verilator
 @pytest.mark.parametrize(
-    ("name", "engine"), [("typical", "verilator"), ("sum_per_cycle", "cocotb")]
+    ("name", "engine"),
+    [("typical", "verilator"), pytest.param("sum_per_cycle", "cocotb", marks=pytest.mark.nightly)],
 )
 def test_verilog(name, engine, drive, rng):
     noise = 300 if engine == "verilator" else 8

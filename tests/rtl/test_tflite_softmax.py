@@ -39,7 +39,8 @@ def test_probabilities_under_stalls(bits, signed, scale, drive, ram, rng):
 
 @pytest.mark.verilator
 @pytest.mark.parametrize(
-    ("engine", "channels"), [("verilator", 5), ("verilator", 130), ("cocotb", 3)]
+    ("engine", "channels"),
+    [("verilator", 5), ("verilator", 130), pytest.param("cocotb", 3, marks=pytest.mark.nightly)],
 )
 def test_verilog(engine, channels, drive, ram, rng):
     check(drive, ram, rng, channels=channels, signed=True, stall=0.5, engine=engine)

@@ -64,7 +64,12 @@ def test_takes_beats_until_memory_is_full_and_as_they_are_read_for_the_last_time
 
 @pytest.mark.verilator
 @pytest.mark.parametrize(
-    ("name", "engine"), [("both", "cocotb"), ("rows_only", "verilator"), ("one_code", "verilator")]
+    ("name", "engine"),
+    [
+        pytest.param("both", "cocotb", marks=pytest.mark.nightly),
+        ("rows_only", "verilator"),
+        ("one_code", "verilator"),
+    ],
 )
 def test_verilog(name, engine, drive, ram, rng):
     check(drive, ram, rng, CASES[name], stall=0.5, engine=engine)
