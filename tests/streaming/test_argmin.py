@@ -52,7 +52,11 @@ def test_from_a_file_to_hardware(read, symmetric, bits, tmp_path, fix, simulate)
 
 
 @pytest.mark.parametrize(
-    "engine", ["pysim", pytest.param("verilator", marks=pytest.mark.verilator)]
+    "engine",
+    [
+        pytest.param("pysim", marks=pytest.mark.nightly),
+        pytest.param("verilator", marks=pytest.mark.verilator),
+    ],
 )
 def test_behind_a_layer_and_along_rows(engine, fix, simulate, rng):
     g = GraphBuilder()

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sweeps import alternate
+from sweeps import alternate, few
 
 from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.parallel import ParallelLineBuffer
@@ -207,7 +207,7 @@ def test_sums_that_leave_as_fast_as_they_can(group_rows, kept_passes, fix, simul
 PARALLEL = (conv_same, conv_rectangle, flattened, one_image_row)
 
 
-@pytest.mark.parametrize("network", PARALLEL, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("network", few(PARALLEL, PARALLEL[1:]), ids=lambda f: f.__name__)
 def test_parallel_windows(network, fix, simulate, rng, monkeypatch):
     monkeypatch.setattr("nnef_hw.streaming.systolic.LEAST_UTILIZATION", 0.0)
     target = find_board("ecp5")
@@ -231,7 +231,7 @@ def test_parallel_windows(network, fix, simulate, rng, monkeypatch):
 
 
 @pytest.mark.verilator
-@pytest.mark.parametrize("board", ["ice40", "ecp5"])
+@pytest.mark.parametrize("board", few(["ice40", "ecp5"], ["ecp5"]))
 def test_lenet_in_verilog(board, fix, simulate, rng):
     graph = fix(lenet(rng))
     plan = schedule(graph, find_board(board))
@@ -255,7 +255,8 @@ def test_lenet_with_foldings_by_force(seed, fix, force, simulate, rng):
 
 @pytest.mark.verilator
 @pytest.mark.parametrize(
-    ("weight_bits", "activation_bits"), [(1, 8), (2, 4), (5, 8), (8, 2), (4, 16)]
+    ("weight_bits", "activation_bits"),
+    few([(1, 8), (2, 4), (5, 8), (8, 2), (4, 16)], [(1, 8), (8, 2), (4, 16)]),
 )
 def test_widths(weight_bits, activation_bits, fix, simulate, rng):
     graph = fix(flattened(rng), weight_bits=weight_bits, activation_bits=activation_bits)

@@ -227,7 +227,7 @@ NETWORKS = (
     transposed(0, 2, 3, 1), transposed(0, 2, 1, shape=[1, 4, 5]),
     transposed_borders, flattened_and_back, order_kept,
     split_and_joined(1), split_and_joined(2), depth_to_space(2, 2), depth_to_space(3, 1),
-    deconv((3, 3), 2, (1, 0)), deconv((1, 2), 4, (0, 0)), deconv((2, 2), 2, None, (6, 8), groups=2),
+    deconv((1, 2), 4, (0, 0)), deconv((2, 2), 2, None, (6, 8), groups=2),
     deconv((3, 3), 2, (1, 1), dilation=2),
     aligned, interpolated, reflected, slopes_for_each_channel, sum_pool,
     reduced("min_reduce", [2, 3]), reduced("mean_reduce", [1, 3]),
@@ -237,8 +237,8 @@ NETWORKS = (
 MORE_NETWORKS = (
     sliced(1, 0, 1), sliced(1, 2, 3), sliced(3, 0, 4), padded((0, 0), (3, 0)), upsampled(3, 1),
     transposed(0, 3, 1, 2), split_and_joined(3), depth_to_space(1, 2),
-    deconv((4, 4), 2, (1, 1)), deconv((2, 2), 2, (0, 0)), deconv((3, 2), 1, (0, 0)),
-    deconv((5, 4), 3, (2, 1)), reduced("sum_reduce", [2, 3]),
+    deconv((3, 3), 2, (1, 0)), deconv((4, 4), 2, (1, 1)), deconv((2, 2), 2, (0, 0)),
+    deconv((3, 2), 1, (0, 0)), deconv((5, 4), 3, (2, 1)), reduced("sum_reduce", [2, 3]),
 )  # fmt: skip
 CASES = [("ecp5", network) for network in NETWORKS] + [("ice40", of_a_signal)]
 MORE_CASES = [("ecp5", network) for network in (*MORE_NETWORKS, of_a_signal)]

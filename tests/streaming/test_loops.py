@@ -160,12 +160,12 @@ def test_networks_that_onnxruntime_quantized(operators, exports, simulate, tmp_p
 
 
 @pytest.mark.parametrize(
-    "shard", [0, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(1, 50))]
+    "shard", [0, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(1, 100))]
 )
 def test_random_loops(shard, force, simulate, rng):
-    """Four of them at a time: codes and cycles, with stalls, of foldings that are forced."""
+    """Two of them at a time: codes and cycles, with stalls, of foldings that are forced."""
     target = find_board("ecp5")
-    for seed in range(4 * shard, 4 * shard + 4):
+    for seed in range(2 * shard, 2 * shard + 2):
         graph = random_loop(seed)
         canonical = simplify(graph)
         samples = {

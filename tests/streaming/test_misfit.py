@@ -125,6 +125,7 @@ def test_the_smallest_boards_that_fit_are_recommended(fix, perceptron):
     listed, more = re.match(
         r"use a board that it fits: (.*?) or (\d+) larger ones(;|$)", error.remedy
     ).group(1, 2)
+    assert "; or --weight-bits " in error.remedy
     named = listed.split(", ")
     sizes = [find_board(name).device.lut for name in named]
     assert len(named) == 4
@@ -138,11 +139,12 @@ def test_the_smallest_boards_that_fit_are_recommended(fix, perceptron):
     assert not {board.name for board in BOARDS if board.device.dsp == 0} & set(named)
 
 
+@pytest.mark.usefixtures("reasons_alone")
 def test_recommended_bits_of_weights_are_the_most_that_fit(fix, perceptron):
     target = find_board("icebreaker")
     error = refuse(fix(perceptron), target)
     found = re.search(
-        r"or --weight-bits (\d) \(([\d,]+) bytes of weights instead of ([\d,]+)\)$", error.remedy
+        r"use --weight-bits (\d) \(([\d,]+) bytes of weights instead of ([\d,]+)\)$", error.remedy
     )
     bits, then, now = map(number, found.groups())
     assert 1 < bits < 8
@@ -151,6 +153,7 @@ def test_recommended_bits_of_weights_are_the_most_that_fit(fix, perceptron):
     refuse(fix(perceptron, weight_bits=bits + 1), target)
 
 
+@pytest.mark.usefixtures("reasons_alone")
 def test_weights_that_the_author_quantized_keep_their_bits(fix, perceptron):
     graph = fix(perceptron)
     args = {"zero_point": 0, "scale": 0.1, "bits": 8, "signed": True, "symmetric": True}
@@ -192,6 +195,7 @@ def test_no_board_is_big_enough(fix, perceptron, monkeypatch):
         assert error.remedy.startswith("no board known here is big enough; use ")
 
 
+@pytest.mark.usefixtures("reasons_alone")
 def test_a_misfit_at_any_rate_is_no_matter_of_the_rate(fix, perceptron):
     graph, target = fix(perceptron), find_board("icebreaker")
     assert str(refuse(graph, target, target_fps=1.0)) == str(refuse(graph, target))

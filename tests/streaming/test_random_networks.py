@@ -13,9 +13,9 @@ from nnef_hw.streaming.steady import cycles_per_frame
 FRAMES = 2
 STEADY = 48
 LONG = 64
-SHARDS = 6
+SHARDS = 2
 PER_SHARD = 4
-LONG_RUNS = 3
+LONG_RUNS = 2
 NIGHTLY_SHARDS = 10
 PER_NIGHTLY_SHARD = 50
 

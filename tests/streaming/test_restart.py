@@ -94,7 +94,7 @@ def early(rng):
 @pytest.mark.parametrize(
     ("network", "board", "frames"),
     [
-        (network, "ice40", 1),
+        pytest.param(network, "ice40", 1, marks=pytest.mark.nightly),
         (network, "ecp5", 1),
         (recurrent, "ecp5", 2),
         (loop, "ecp5", 2),

@@ -127,15 +127,20 @@ def layered_perceptron(rng, sizes):
     return g.build(g.op("softmax", x, axes=[1]))
 
 
-def test_a_network_that_fits_by_few_block_rams_is_found(fix, rng):
+@pytest.mark.parametrize(
+    ("sizes", "block_rams"),
+    # All weights at 8 bits take 43 full ones, and with the host's link 50 are the least.
+    [((240, 256, 128, 29), 50)]
+    # 180; an 85F has 208.
+    + [pytest.param((480, 512, 256, 128, 29), n, marks=pytest.mark.nightly) for n in (190, 208)],
+)
+def test_a_network_that_fits_by_few_block_rams_is_found(sizes, block_rams, fix, rng):
     """Arrays of few multipliers take block RAMs that wider ones do not, for the same weights."""
-    graph, target = fix(layered_perceptron(rng, [480, 512, 256, 128, 29])), find_board("ulx3s_85f")
+    graph, board = fix(layered_perceptron(rng, sizes)), find_board("ulx3s_85f")
+    target = replace(board, device=replace(board.device, bram=block_rams))
     plan = schedule(graph, target)
-    assert plan.resources.bram <= target.device.bram
+    assert plan.resources.bram <= block_rams
     assert plan.resources.lut <= target.device.lut * target.device.lut_share
-    # All weights at 8 bits take 180 full ones.
-    few = replace(target, device=replace(target.device, bram=190))
-    assert schedule(graph, few).resources.bram <= 190
 
 
 def test_an_unreachable_rate_names_the_rate_asked_for(fix, rng):
