@@ -20,6 +20,7 @@ from nnef_hw.build.pipeline import build
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend import graph_hash, save
 from nnef_hw.run.artifacts import BuildFolder
+from nnef_hw.tools import cache_directory
 
 PROGRAM = Path(__file__).parents[1] / "helpers" / "killed_build.py"
 TIMED = {"report.json", "report.html"}
@@ -134,8 +135,8 @@ def damaged(content, how):
 def test_damaged_caches_are_made_again(how, clean, options, tmp_path, monkeypatch):
     """Every file of every entry, the shared library's aside, which takes long to compile."""
     _, new, changed = clean
+    shared = cache_directory()
     monkeypatch.setenv("NNEF_HW_CACHE", str(tmp_path / "cache"))
-    shared = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "nnef-hw"
     if (shared / "verilated").is_dir():
         shutil.copytree(shared / "verilated", tmp_path / "cache" / "verilated")
     first = build(options(tmp_path / "first", **changed))

@@ -9,7 +9,7 @@ from nnef_hw.errors import TargetError
 from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme
 from nnef_hw.samples import Samples
-from nnef_hw.streaming import find_board, schedule
+from nnef_hw.streaming import find_board, misfit, schedule
 from nnef_hw.streaming.architecture import Streaming
 from nnef_hw.testing import GraphBuilder
 
@@ -33,7 +33,8 @@ def amounts(error):
     return re.search(r"at least [\d,]+ block RAMs, .*? the host link \(.*?\)", error.reason)[0]
 
 
-def test_too_many_weights_are_found_before_calibration(model):
+def test_too_many_weights_are_found_before_calibration(model, monkeypatch):
+    monkeypatch.setattr(misfit, "BOARDS", (BOARD, find_board("tang_nano_9k")))
     graph, samples = model(157)
     with pytest.raises(TargetError) as early:
         check_weights(graph, samples, Scheme(), BOARD, Streaming(), searched=False)

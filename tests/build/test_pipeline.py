@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from build_cases import write_samples
 from cli_cases import tiny_graph
+from sweeps import few
 
 from nnef_hw.build import emit, pipeline, reporting
 from nnef_hw.build.options import BuildOptions
@@ -177,7 +178,14 @@ def test_identical_build_does_nothing_again(finished, options, copy, monkeypatch
 
 @pytest.mark.parametrize(
     "change",
-    ["samples", "board", "clock_mhz", "target_fps", "model", "sources"],
+    [
+        "samples",
+        "board",
+        "clock_mhz",
+        "model",
+        "sources",
+        pytest.param("target_fps", marks=pytest.mark.nightly),
+    ],
 )
 def test_changed_input_builds_anew(change, options, copy, steps, tmp_path, monkeypatch):
     save(tiny_graph(seed=7), tmp_path / "other.nnef.tgz")
@@ -271,7 +279,10 @@ def test_interruption_leaves_nothing_new(
     assert build(options(copy))["simulation"] == finished[1]["simulation"]
 
 
-@pytest.mark.parametrize("moment", ["run_rtl", "simulation_row", "make_report", "write_html"])
+@pytest.mark.parametrize(
+    "moment",
+    few(["run_rtl", "simulation_row", "make_report", "write_html"], ["run_rtl", "write_html"]),
+)
 def test_interrupted_build_is_continued(moment, options, steps, tmp_path, monkeypatch):
     module = reporting if moment in {"make_report", "write_html"} else pipeline
     with monkeypatch.context() as patch:
@@ -285,7 +296,10 @@ def test_interrupted_build_is_continued(moment, options, steps, tmp_path, monkey
     assert files(tmp_path / "build").keys() == FILES
 
 
-@pytest.mark.parametrize("name", ["rtl/top.v", "sim/o.hex", "plan.json", "model.nnef.tgz"])
+@pytest.mark.parametrize(
+    "name",
+    few(["rtl/top.v", "sim/o.hex", "plan.json", "model.nnef.tgz"], ["rtl/top.v", "model.nnef.tgz"]),
+)
 def test_touched_file_is_made_again(name, finished, options, copy, steps):
     (copy / name).write_bytes((copy / name).read_bytes()[:-9])
     build(options(copy))

@@ -158,7 +158,11 @@ def stuck(monkeypatch, seeds):
 
 @pytest.mark.parametrize(
     ("seeds", "without", "placed"),
-    [((1,), {1}, [1, 2]), ((1, 2), {2}, [1, 2]), ((1,), {1, 2}, [1, 2, 3])],
+    [
+        pytest.param((1,), {1}, [1, 2], marks=pytest.mark.nightly),
+        ((1, 2), {2}, [1, 2]),
+        ((1,), {1, 2}, [1, 2, 3]),
+    ],
     ids=["next", "one_of_two", "third"],
 )
 def test_placement_without_a_route_is_given_up(

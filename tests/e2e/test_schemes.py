@@ -77,7 +77,9 @@ def simulate(plan, graph, codes):
     [
         ({}, (0, 1, 2, 3, 4, 5, 6, 7), "ecp5"),
         ({"symmetric": True, "per_channel": False}, (7, 4, 1, 6, 3, 0, 5, 2), "icebreaker"),
-        ({"power_of_two": True}, (5, 2, 7, 4, 1, 6, 3, 0), "ecp5"),
+        pytest.param(
+            {"power_of_two": True}, (5, 2, 7, 4, 1, 6, 3, 0), "ecp5", marks=pytest.mark.nightly
+        ),
     ],
     ids=["affine", "symmetric", "powers of two"],
 )

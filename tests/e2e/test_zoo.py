@@ -32,7 +32,7 @@ def open_network(folder):
     [
         pytest.param("digits_mlp", "icebreaker", 100, marks=pytest.mark.nightly),
         ("tflm_hello_world", "icebreaker", 100),
-        ("jvowels_conv1d_tanh", "icebreaker", 100),
+        pytest.param("jvowels_conv1d_tanh", "icebreaker", 100, marks=pytest.mark.nightly),
         ("mnist_tiny_cnn", "icebreaker", 50),
         pytest.param("mnist_lenet5", "ulx3s_85f", 20, marks=pytest.mark.nightly),
     ],
