@@ -257,8 +257,9 @@ def interrupt_after(function):
 @pytest.mark.parametrize(
     ("module", "moment"),
     [
-        (Streaming, "plan"), (emit, "save"), (emit, "to_verilog"), (emit, "write_bench"),
-        (emit, "design_board"),
+        (Streaming, "plan"), (emit, "to_verilog"), (emit, "design_board"),
+        pytest.param(emit, "save", marks=pytest.mark.nightly),
+        pytest.param(emit, "write_bench", marks=pytest.mark.nightly),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from recurrent_graphs import gru
+from sweeps import few
 from temporal_graphs import causal, classifier, padded
 
 from nnef_hw.frontend import load, save
@@ -76,7 +77,10 @@ def test_options_that_mean_nothing(refused, cli, models, tmp_path):
 
 
 @pytest.mark.verilator
-@pytest.mark.parametrize("options", [["time=2"], ["time=2", "--continue-borders"]])
+@pytest.mark.parametrize(
+    "options",
+    few([["time=2"], ["time=2", "--continue-borders"]], [["time=2", "--continue-borders"]]),
+)
 def test_a_quantized_archive_takes_windows(options, cli, models, tmp_path, rng):
     """What is built of it is what is built of the model itself."""
     model = models / f"{'padded' if len(options) > 1 else 'classifier'}.nnef.tgz"
