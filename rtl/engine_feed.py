@@ -116,16 +116,17 @@ class EngineFeed(wiring.Component):
         ]
         self._count(m, "has_rows", rows.ends)
         is_last = self._count(m, "has_all", packet_ends)
-        room = (
-            self._room(m, rows, rows.ends, part.slots, ended),
-            self._room(m, constant, constant.complete, part.constants_ahead, freed[0]),
-            self._room(m, weight, weight.complete, part.ring_words, freed[1] | self.retires),
-            *(Const(1) for _ in table),
-            *(is_last for _ in fill),
-        )  # fmt: skip
-        takes = (section.active & free for section, free in zip(sections, room, strict=True))
+        # There is always room for what is in no section, and for tables.
+        waits = (
+            rows.active & self._full(m, rows, rows.ends, part.slots, ended),
+            constant.active
+            & self._full(m, constant, constant.complete, part.constants_ahead, freed[0]),
+            weight.active
+            & self._full(m, weight, weight.complete, part.ring_words, freed[1] | self.retires),
+            *(section.active & ~is_last for section in fill),
+        )
         m.d.comb += [
-            has_room.eq(Cat(*header, *link, *takes).any()),
+            has_room.eq(~Cat(waits).any()),
             self.i.ready.eq(has_room),
             accept.eq(self.i.valid & has_room),
         ]
@@ -193,7 +194,6 @@ class EngineFeed(wiring.Component):
             if part.residents:
                 self._link(m, link[0], fill[0], weights, go_on, header)
         if part.residents:
-            # There is always room for what is not in a section.
             m.d.comb += [
                 self.link_enable.eq(link[0] & self.i.valid),
                 self.fill_enable.eq(fill[0].active & accept),
@@ -295,8 +295,8 @@ class EngineFeed(wiring.Component):
         ]
         return is_last
 
-    def _room(self, m, section, comes, most, freed):
-        """Count what is held, a cycle late; return whether there is room, exactly."""
+    def _full(self, m, section, comes, most, freed):
+        """Count what is held, a cycle late; return whether there is no room, exactly."""
         name = section.name
         held, then = (Signal(range(most + 1), name=f"{name}_{when}") for when in ("held", "then"))
         came, full = (Signal(name=f"{name}_{state}") for state in ("came", "full"))
@@ -306,7 +306,7 @@ class EngineFeed(wiring.Component):
             came.eq(comes),
             full.eq((then == most) | ((then == most - 1) & comes)),
         ]
-        return ~full
+        return full
 
 
 class _Section:
