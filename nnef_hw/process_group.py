@@ -132,15 +132,20 @@ def run_process(
         processes have ended then.
     """
     group = _groups.current
-    process = group.start(command, **options)
+    process = None
     try:
+        process = group.start(command, **options)
         while (status := _status(process)) is None:
             if is_stuck is not None and is_stuck():
                 process.kill()
-    except BaseException:
+    except BaseException as error:
+        if process is None and isinstance(error, Exception):
+            raise  # it cannot be started
+        # An interruption may come when the process is there and only its group knows it.
         _groups.end()
-        process.kill()
-        process.wait()
+        if process is not None:
+            process.kill()
+            process.wait()
         raise
     if group.is_ended:
         raise KeyboardInterrupt

@@ -88,6 +88,24 @@ def test_interruption_ends_a_process_and_its_children(tmp_path):
     assert run_process(["/bin/sh", "-c", "exit 3"]) == 3
 
 
+def test_interruption_while_a_process_is_started_ends_it(tmp_path, monkeypatch):
+    class Interrupted(subprocess.Popen):
+        """Is interrupted when the process is there, before anybody has it."""
+
+        def __init__(self, command, **options):
+            super().__init__(command, **options)
+            if command == family(tmp_path / "a"):
+                numbers(tmp_path / "a")
+                self._child_created = False  # nor does anybody wait for it
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_process(family(tmp_path / "a"))
+    assert_all_end(numbers(tmp_path / "a"))
+    assert run_process(["/bin/sh", "-c", "exit 3"]) == 3
+
+
 def test_interruption_ends_parallel_jobs_and_starts_nothing_more(tmp_path):
     ended = []
 
