@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from nnef_hw.devices import Device, Resources, Target
 from nnef_hw.engine.design import Design
 from nnef_hw.parts.engine import Engine
@@ -52,7 +50,7 @@ def array_resources(design: Design) -> Resources:
 def _luts(engine: Engine, device: Device) -> float:
     """LUT4s, from what adders and multiplexers there are, and registers that stand alone."""
     slots, acc = engine.rows, engine.acc_bits
-    luts = float(engine.rows * _tree_bits(engine.lanes))
+    luts = float(engine.rows * sum(_tree_levels(engine.lanes)))
     luts += engine.lanes * (2 * CODE_BITS + engine.tree_levels) + 2.0 * slots * acc
     luts += 2.0 * (engine.slide_rows - 1) * engine.lanes * acc
     of_result = (engine.digit_bits + 1.0) * engine.stages * acc + 1.5 * engine.factor_bits
@@ -75,18 +73,20 @@ def _luts(engine: Engine, device: Device) -> float:
     return _FIXED_LUTS + luts + 2.0 * fields + engine.word_bits * 3.0
 
 
-def _tree_bits(lanes: int) -> int:
-    """Bits of the adders of a tree of products."""
-    bits, total = 2 * CODE_BITS, 0
+def _tree_levels(lanes: int) -> list[int]:
+    """Return the bits of the adders of a tree of products, by level."""
+    bits, levels = 2 * CODE_BITS, []
     while lanes > 1:
         lanes, bits = lanes // 2, bits + 1
-        total += lanes * bits
-    return total
+        levels.append(lanes * bits)
+    return levels
 
 
 def _flip_flops(engine: Engine) -> float:
     sums = (engine.slide_rows * engine.lanes + 2 * engine.rows) * engine.acc_bits
-    trees = engine.rows * sum(_registered_bits(engine.lanes))
+    # A register behind two adders in a row, and behind the last one.
+    levels = _tree_levels(engine.lanes)
+    trees = engine.rows * sum(levels[1::2] + levels[len(levels) // 2 * 2 :])
     products = engine.in_logic * _PRODUCT_FLIP_FLOPS
     operands = 0 if engine.direct else engine.multipliers * CODE_BITS + engine.word_bits
     pipeline = engine.results * engine.stages * (2 * engine.acc_bits + engine.factor_bits / 2)
@@ -94,12 +94,3 @@ def _flip_flops(engine: Engine) -> float:
     delays = 3 * (engine.requantizer_delay + engine.residual_delay)
     fields = 2 * sum(engine.fields.values())
     return sums + trees + products + operands + pipeline + address + delays + fields
-
-
-def _registered_bits(lanes: int) -> Iterator[int]:
-    """Yield the bits of the registers of a tree of products: one behind two adders in a row."""
-    bits, depth = 2 * CODE_BITS, 0
-    while lanes > 1:
-        lanes, bits, depth = lanes // 2, bits + 1, depth + 1
-        if depth % 2 == 0 or lanes == 1:
-            yield lanes * bits

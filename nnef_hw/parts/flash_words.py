@@ -9,6 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
+from nnef_hw.parts.reader import check_left
+
 __all__ = ["FlashTiming", "FlashWords", "QueuedFlashWords"]
 
 FEW = 8
@@ -102,8 +104,7 @@ class FlashWords:
         ValueError
             If all words have been taken.
         """
-        if not self.left:
-            raise ValueError("no word is left: begin a read first")
+        check_left(1, self.left)
         cycle = max(wanted, self.offered)
         self._taken.append(cycle)
         self.left -= 1

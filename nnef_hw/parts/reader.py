@@ -10,7 +10,20 @@ from typing import Any, ClassVar, Protocol
 from nnef_hw.parts.part import Part
 from nnef_hw.parts.timing import Kernel, Process, Stream
 
-__all__ = ["Reader", "ReaderWords"]
+__all__ = ["Reader", "ReaderWords", "check_left"]
+
+
+def check_left(count: int, left: int) -> None:
+    """Check that of a read so many words are left to be taken.
+
+    Raises
+    ------
+    ValueError
+        If they are not.
+    """
+    if count > left:
+        what = f"only {left} words are" if left else "no word is"
+        raise ValueError(f"{what} left: begin a read first")
 
 
 class ReaderWords(Protocol):

@@ -13,14 +13,14 @@ from nnef_hw.devices import Device
 from nnef_hw.memories import SdramChip
 from nnef_hw.parts.fifo import FIFO_REGISTERS, BlockFifo
 from nnef_hw.parts.part import counter_bits
-from nnef_hw.parts.reader import Reader
+from nnef_hw.parts.reader import Reader, check_left
 
 __all__ = ["SdramReader", "SdramWords"]
 
 PAD_CYCLES = 2
 """From a command at the component to the data of a CAS latency of 0: a register per direction."""
 SETUP_REFRESHES = 8
-OUTPUT_LATENCY = 1
+_OUTPUT_LATENCY = 1
 """Cycles through the two registers behind the queue, which part it from what takes the words."""
 _OUTPUT_DEPTH = 2
 _SETTLED = 8
@@ -167,7 +167,7 @@ class SdramReader(Reader):
     @property
     def first_word_cycles(self) -> int:
         """From ``start`` to the first word's ``valid``, unless a refresh is due just then."""
-        behind = self.queue.latency + OUTPUT_LATENCY
+        behind = self.queue.latency + _OUTPUT_LATENCY
         return 1 + self.active_cycles + self.first_read_cycles + behind
 
     @property
@@ -286,9 +286,7 @@ class SdramWords:
         ValueError
             If there are not so many.
         """
-        if count > self.left:
-            left = f"only {self.left} words are" if self.left else "no word is"
-            raise ValueError(f"{left} left: begin a read first")
+        check_left(count, self.left)
         while count:
             # Words of a burst enter the queue one per cycle, so that is how they leave it.
             some = min(count, self._inside)

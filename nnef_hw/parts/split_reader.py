@@ -10,7 +10,7 @@ from nnef_hw.blockram import BlockRam, Tiling
 from nnef_hw.devices import Device, Resources
 from nnef_hw.memories import SdramChip
 from nnef_hw.parts.part import counter_bits
-from nnef_hw.parts.reader import Reader
+from nnef_hw.parts.reader import Reader, check_left
 from nnef_hw.parts.sdram_reader import SdramReader
 
 __all__ = ["SplitReader", "SplitWords"]
@@ -139,9 +139,7 @@ class SplitWords:
         ValueError
             If there are not so many.
         """
-        if count > self.left:
-            left = f"only {self.left} halves of words are" if self.left else "no word is"
-            raise ValueError(f"{left} left: begin a read first")
+        check_left(count, self.left)
         self.left -= count
         if self._is_upper and count:
             self._last = self._words.take(max(wanted, self.offered))
