@@ -31,8 +31,8 @@ class EngineCodes(wiring.Component):
         What is written, in cycle ``part.write_cycles``.
     packet_address, packet_enable : In
     packet_data : Out(lanes * 8)
-        A word of the program, a cycle later, in a bank that is neither written nor read then; only
-        if packets may stay here.
+        A word of the program, a cycle later, in a bank that nothing else reads then, unless it is
+        written; only if packets may stay here.
     other_address, other_enable : In
     other_data : Out(lanes * 8)
         The other word, ``part.other_cycles`` later, and from then on unless tensors are added bit

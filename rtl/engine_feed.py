@@ -19,11 +19,12 @@ class EngineFeed(wiring.Component):
 
     An instruction's packet is two beats, the numbers of its constants (with the beats of a word of
     its weights, less one, above ``part.count_bits``) and of its words of weights, then its rows,
-    the constants and the words, each of as many beats as it needs, the highest bits first. What
-    words of fewer beats leave out above is not defined. A beat is taken per cycle as long as there
-    is room for the row, constant or word that it belongs to. All of it is freed when the
-    instruction ends, one cycle late: by then the word that was read last has been. Results still
-    need its constants; so not all of their memory is filled ahead.
+    the constants and the words, each of as many beats as it needs, the highest bits first. There
+    are no weights without constants. What words of fewer beats leave out above is not defined. A
+    beat is taken per cycle as long as there is room for the row, constant or word that it belongs
+    to, and written in the next one. All of it is freed when the instruction ends, one cycle late:
+    by then the word that was read last has been. Results still need its constants; so not all of
+    their memory is filled ahead.
 
     With :data:`.TABLES_FLAG` in its second beat, a packet is that of all tables, whose beats
     follow: they are written when it comes for the first time.
@@ -94,13 +95,11 @@ class EngineFeed(wiring.Component):
         column, ends_word = Signal(range(max(word_beats))), Signal(init=1)
         names = "row", "constant", "weight"
         rows, constant, weight = sections = [*map(_Section, names, word_beats)]
-        places = self._slot(m, rows), self._place(m, constant), self._place(m, weight)
-        tilings = part.program_memories, part.constant_memories, part.weight_memories
-        for section, place, tiled in zip(sections, places, tilings, strict=True):
-            self._memories(m, section, tiled, place, accept, column)
         weight.last = Signal.like(column, name="last_beat")
         weight.is_beat = Signal(name="weight_is_beat")
-        table = self._tables(m, accept)
+        data = delayed(m, self.i.payload, 1, name="late_data")
+        table = self._tables(m, data)
+        self._write(m, sections, accept, column, data)
         link, fill = (), ()
         if part.residents:
             link = (Signal(name="takes_link"),)
@@ -147,6 +146,11 @@ class EngineFeed(wiring.Component):
             return [column.eq(section.last), ends_word.eq(section.is_beat)]
 
         for section in sections:
+            m.d.sync += [
+                section.writes.eq(section.active & accept),
+                section.completed.eq(section.complete),
+                section.ended.eq(section.ends),
+            ]
             m.d.comb += [
                 section.in_last_beat.eq(section.active & ends_word),
                 section.is_last.eq(section.in_last_beat & ends_section),
@@ -214,69 +218,67 @@ class EngineFeed(wiring.Component):
         with m.If(fill.is_last):
             m.d.sync += go_on(header[0])
 
-    def _slot(self, m, section):
-        """Return where a row of the program goes: behind others of its instruction, in a slot."""
-        part = self.part
-        row, slot = Signal(range(part.instruction_stride)), Signal(range(part.slots))
-        with m.If(section.ends):
-            m.d.sync += [row.eq(0), slot.eq(slot + 1)]
-        with m.Elif(section.complete):
-            m.d.sync += row.eq(row + 1)
-        return Cat(row, slot)
-
-    def _tables(self, m, accept):
+    def _tables(self, m, data):
         """Return the section of all tables, if there are any: they are written once."""
         if not self.part.table_beats:
             return ()
         section = _Section("table", 1)
-        place, filled = Signal.like(self.table_address, name="table_place"), Signal()
-        with m.If(section.complete):
-            m.d.sync += place.eq(place + 1)
-        with m.If(section.ends):
-            m.d.sync += [place.eq(0), filled.eq(1)]
+        filled = Signal()
+        with m.If(section.ended):
+            m.d.sync += filled.eq(1)
         m.d.comb += [
-            self.table_address.eq(place),
-            self.table_data.eq(self.i.payload),
-            self.table_enable.eq(section.complete & ~filled),
+            self.table_address.eq(self._place(m, section)),
+            self.table_data.eq(data),
+            self.table_enable.eq(section.writes & ~filled),
         ]
         return (section,)
 
+    def _write(self, m, sections, accept, column, data):
+        """Write a beat in the cycle after it was taken: that is known late, and memories are far.
+
+        An instruction begins two cycles after its last beat came, at the earliest.
+        """
+        part = self.part
+        late_column = delayed(m, column, 1, name="late_column")
+        tilings = part.program_memories, part.constant_memories, part.weight_memories
+        if any(tiling.width > BEAT_BITS for tiled in tilings for tiling in tiled):
+            # The upper one of two, which comes first, waits for the lower one.
+            before = Signal(BEAT_BITS, name="before", reset_less=True)
+            with m.If(delayed(m, accept, 1, name="taken", is_flag=True)):
+                m.d.sync += before.eq(data)
+            data = Cat(data, before)
+        rows, *others = sections
+        places = self._slot(m, rows), *(self._place(m, section) for section in others)
+        for section, tiled, place in zip(sections, tilings, places, strict=True):
+            name, low = section.name, 0
+            for n, tiling in enumerate(tiled):
+                m.submodules[f"{name}{n}"] = memory = TiledMemory(tiling, writable=True)
+                m.d.comb += [
+                    memory.read_address.eq(getattr(self, f"{name}_address")),
+                    memory.read_enable.eq(1),
+                    getattr(self, name)[low : low + tiling.width].eq(memory.read_data),
+                    memory.write_address.eq(place),
+                    memory.write_data.eq(data[: tiling.width]),
+                    memory.write_enable.eq(section.writes & (late_column == low // BEAT_BITS)),
+                ]
+                low += tiling.width
+
+    def _slot(self, m, section):
+        """Return where a row of the program goes: behind others of its instruction, in a slot."""
+        part = self.part
+        row, slot = Signal(range(part.instruction_stride)), Signal(range(part.slots))
+        with m.If(section.ended):
+            m.d.sync += [row.eq(0), slot.eq(slot + 1)]
+        with m.Elif(section.completed):
+            m.d.sync += row.eq(row + 1)
+        return Cat(row, slot)
+
     def _place(self, m, section):
-        """Return where a constant or a word of weights goes: to one place after the other."""
+        """Return where a word goes: to one place after the other."""
         place = Signal.like(getattr(self, f"{section.name}_address"), name=f"{section.name}_place")
-        with m.If(section.complete):
+        with m.If(section.completed):
             m.d.sync += place.eq(place + 1)
         return place
-
-    def _memories(self, m, section, tilings, place, accept, column):
-        """Hold a section's words, a beat of each in a memory of its own, or two.
-
-        The upper one of two, which comes first, waits until the lower one does.
-        """
-        name, low = section.name, 0
-        data = self.i.payload
-        if any(tiling.width > BEAT_BITS for tiling in tilings):
-            before = Signal(BEAT_BITS, name=f"{name}_before", reset_less=True)
-            with m.If(accept):
-                m.d.sync += before.eq(self.i.payload)
-            data = Cat(data, before)
-        # An instruction begins two cycles after its last beat came, at the earliest.
-        late = self.part.write_cycles - 1
-        late_place = delayed(m, place, late, name=f"{name}_late_place")
-        late_data = delayed(m, data, late, name=f"{name}_late")
-        late_column = delayed(m, column, late, name=f"{name}_late_column")
-        writes = delayed(m, section.active & accept, late, name=f"{name}_writes", is_flag=True)
-        for n, tiling in enumerate(tilings):
-            m.submodules[f"{name}{n}"] = memory = TiledMemory(tiling, writable=True)
-            m.d.comb += [
-                memory.read_address.eq(getattr(self, f"{name}_address")),
-                memory.read_enable.eq(1),
-                getattr(self, name)[low : low + tiling.width].eq(memory.read_data),
-                memory.write_address.eq(late_place),
-                memory.write_data.eq(late_data[: tiling.width]),
-                memory.write_enable.eq(writes & (late_column == low // BEAT_BITS)),
-            ]
-            low += tiling.width
 
     def _count(self, m, name, comes):
         """Count instructions that are there: those before the last cycle, and what came in it.
@@ -310,7 +312,10 @@ class EngineFeed(wiring.Component):
 
 
 class _Section:
-    """A part of a packet: a word of it ends, and all of it does; with the beat that is taken."""
+    """A part of a packet: a word of it ends, and all of it does; with the beat that is taken.
+
+    A cycle later that beat is written.
+    """
 
     def __init__(self, name, beats):
         self.name = name
@@ -321,3 +326,6 @@ class _Section:
         self.is_last = Signal(name=f"{name}_is_last")
         self.complete = Signal(name=f"{name}_complete")
         self.ends = Signal(name=f"{name}_ends")
+        self.writes = Signal(name=f"{name}_writes")
+        self.completed = Signal(name=f"{name}_completed")
+        self.ended = Signal(name=f"{name}_ended")

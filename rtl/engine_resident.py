@@ -32,6 +32,7 @@ class EngineResident(wiring.Component):
         A word may be written to either bank in the next cycle, and none in those around it.
     address : Out
     read_enable, write_enable : Out(1)
+        Whether the word there is read, unless its bank is written, and whether it is.
     write_data : Out(lanes * 8)
     word : In(lanes * 8)
         What is at the address that was read, a cycle later.
@@ -77,8 +78,9 @@ class EngineResident(wiring.Component):
             taken.eq(is_here & self.o.valid & self.o.ready),
             first_taken.eq(taken & ~has_second),
             begins.eq(is_free & ~reads & (~waits | first_taken)),
-            # Whether a word begins is known late; what is read early is looked at only if it does.
-            self.read_enable.eq(Mux(reads, ~is_early, is_free & self.writes_soon)),
+            # Whether a word begins, and in which of its cycles it is read, is known late: it is
+            # read in all cycles in which it may be, and looked at in those.
+            self.read_enable.eq(is_here & reads | is_free),
         ]
         m.d.sync += [reads.eq(begins), is_early.eq(self.writes_soon)]
         with m.If(reads | waits):
