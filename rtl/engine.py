@@ -116,7 +116,9 @@ class SharedEngine(wiring.Component):
             sequencer.row.eq(words["row"]),
             places["constant"].eq(requantizer.constant_address),
             requantizer.constant.eq(words["constant"]),
-            places["weight"].eq(sequencer.word.weight),
+            places["weight"].eq(
+                delayed(m, sequencer.word.weight, part.address_cycles, name="weight_place")
+            ),
             array.word.eq(sequencer.word),
             array.by_lane.eq(parameters.by_lane),
             array.takes_maximum.eq(parameters.maximum),
@@ -136,9 +138,10 @@ class SharedEngine(wiring.Component):
             lane = delayed(m, sequencer.word.lane, part.code_cycles, name="lane")
             first = read.word_select(Mux(parameters.gathers, lane, 0), CODE_BITS)
             read = Cat(first, read[CODE_BITS:])
+        behind = part.code_cycles - part.address_cycles - 1
         operands += [
             word.eq(Mux(inside, read, parameters.pad.replicate(part.lanes))),
-            found.eq(delayed(m, words["weight"], part.code_cycles - 1, name="weight")),
+            found.eq(delayed(m, words["weight"], behind, name="weight")),
         ]
 
         m.d.comb += requantizer.i.eq(array.result)

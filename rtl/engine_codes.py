@@ -74,7 +74,7 @@ class EngineCodes(wiring.Component):
         part = self.part
         codes = self._copy(m, "codes", part.code_memory, part.code_cycles > 1)
         m.d.comb += [
-            codes.read_address.eq(self.read_address),
+            codes.read_address.eq(delayed(m, self.read_address, part.address_cycles, name="place")),
             codes.read_enable.eq(1),
             self.read_data.eq(codes.read_data),
         ]

@@ -234,11 +234,13 @@ class EngineFeed(wiring.Component):
         return (section,)
 
     def _write(self, m, sections, accept, column, data):
-        """Write a beat in the cycle after it was taken: that is known late, and memories are far.
+        """Write a beat ``part.write_cycles`` after it was taken.
 
-        An instruction begins two cycles after its last beat came, at the earliest.
+        That it is is known late, and memories are far. Of an instruction a word is read three
+        cycles after its last beat came, at the earliest.
         """
         part = self.part
+        late = part.write_cycles - 1
         late_column = delayed(m, column, 1, name="late_column")
         tilings = part.program_memories, part.constant_memories, part.weight_memories
         if any(tiling.width > BEAT_BITS for tiled in tilings for tiling in tiled):
@@ -249,17 +251,22 @@ class EngineFeed(wiring.Component):
             data = Cat(data, before)
         rows, *others = sections
         places = self._slot(m, rows), *(self._place(m, section) for section in others)
+        late_data = delayed(m, data, late, name="written_data")
         for section, tiled, place in zip(sections, tilings, places, strict=True):
             name, low = section.name, 0
+            late_place = delayed(m, place, late, name=f"{name}_written_place")
             for n, tiling in enumerate(tiled):
                 m.submodules[f"{name}{n}"] = memory = TiledMemory(tiling, writable=True)
+                writes = section.writes & (late_column == low // BEAT_BITS)
                 m.d.comb += [
                     memory.read_address.eq(getattr(self, f"{name}_address")),
                     memory.read_enable.eq(1),
                     getattr(self, name)[low : low + tiling.width].eq(memory.read_data),
-                    memory.write_address.eq(place),
-                    memory.write_data.eq(data[: tiling.width]),
-                    memory.write_enable.eq(section.writes & (late_column == low // BEAT_BITS)),
+                    memory.write_address.eq(late_place),
+                    memory.write_data.eq(late_data[: tiling.width]),
+                    memory.write_enable.eq(
+                        delayed(m, writes, late, name=f"{name}{n}_write", is_flag=True)
+                    ),
                 ]
                 low += tiling.width
 

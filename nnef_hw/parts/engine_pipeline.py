@@ -58,16 +58,22 @@ class EnginePipeline(EngineProgram):
     def code_cycles(self) -> int:
         """Cycles from the address of a word of codes to the word.
 
-        Two where the block RAMs of which one is chosen have registers of their own.
+        Where there are many block RAMs, which are far apart and have registers of their own, there
+        is one in front of them, too.
         """
-        return 2 if self.ram.has_register and not self.single_port else 1
+        return 3 if self.ram.has_register and not self.single_port else 1
+
+    @property
+    def address_cycles(self) -> int:
+        """Cycles of these until the address is in front of the memory; of weights, too."""
+        return self.code_cycles - 2 if self.code_cycles > 1 else 0
 
     @property
     def other_cycles(self) -> int:
         """Cycles from the address of a word that is added to the word.
 
-        Where block RAMs have registers, there is one in front of them, too, and one behind the
-        choice; but there is no time for that bit by bit.
+        Where there is a register in front of block RAMs, there is one behind the choice, too; but
+        there is no time for that bit by bit.
         """
         return 4 if self.code_cycles > 1 and self.residual_cycles == 1 else 1
 
@@ -75,9 +81,9 @@ class EnginePipeline(EngineProgram):
     def write_cycles(self) -> int:
         """Cycles from a word that is collected until it is written: to block RAMs far apart, two.
 
-        What the feed takes is written as late there, which nothing has to wait for.
+        What the feed takes is written as late, which nothing has to wait for.
         """
-        return self.code_cycles
+        return 2 if self.code_cycles > 1 else 1
 
     @property
     def sum_stage(self) -> int:
