@@ -119,7 +119,7 @@ class EngineSequencer(wiring.Component):
         ]
         # A row is found in the cycle after the one that went on to the next.
         is_found = Signal()
-        limits = self._fetch(m, self.row, is_found, row)
+        limits, ended = self._fetch(m, self.row, is_found, row)
 
         waiting, running = Signal(), Signal()
         drains = part.drain(adds=True), part.drain(adds=False)
@@ -135,7 +135,7 @@ class EngineSequencer(wiring.Component):
             is_free |= self.parameters.follows
         m.d.comb += may_read.eq(
             Mux(row == 0, self.has_rows, Mux(row == part.late_row, is_free, 1)))
-        may_issue = self._words(m, limits, level, is_final, issue)
+        may_issue = self._words(m, limits, ended, level, is_final, issue)
         if part.shares:
             may_issue &= ~(self.other_soon & self.parameters.shares)
         m.d.comb += [
@@ -196,34 +196,45 @@ class EngineSequencer(wiring.Component):
         return starts
 
     def _fetch(self, m, found, is_found, row):
-        """Read the limits of the loops, which are returned, and the other fields."""
+        """Read the limits of the loops, and the other fields.
+
+        Return these limits, and whether each loop has come to its own: by registers if
+        ``part.has_end_flags``.
+        """
         part = self.part
         loop = data.StructLayout(dict(part.loop_fields))
         found_loop = loop(found[: loop.size])
         limits = [Signal(part.fields["count"], name=f"limit{n}") for n in range(part.levels)]
+        ended = [Signal(name=f"ended{n}") for n in range(part.levels)]
         with m.If(is_found):
             for n, limit in enumerate(limits):
                 with m.If(row == n + 1):
                     m.d.sync += limit.eq(found_loop.count)
+                    if part.has_end_flags:
+                        m.d.sync += ended[n].eq(found_loop.count == 0)
             for name, (place, bit) in part.parameters.items():
                 with m.If(row == part.levels + place + 1):
                     m.d.sync += self.parameters[name].eq(found[bit : bit + part.fields[name]])
-        return limits
+        return limits, ended
 
-    def _words(self, m, limits, level, is_final, issue):
+    def _words(self, m, limits, ended, level, is_final, issue):
         """Count the loops; return whether nothing holds the next word back."""
         part, parameters = self.part, self.parameters
         counters = [Signal.like(limit, name=f"counter{n}") for n, limit in enumerate(limits)]
-        ended = [Signal(name=f"ended{n}") for n in range(part.levels)]
         moves = [Signal(name=f"moves{n}") for n in range(part.levels)]
         lower = Const(1)
         for n in range(part.levels):
-            m.d.comb += [ended[n].eq(counters[n] == limits[n]), moves[n].eq(lower)]
+            following = (counters[n] + 1)[: len(counters[n])]
+            m.d.comb += moves[n].eq(lower)
+            if not part.has_end_flags:
+                m.d.comb += ended[n].eq(counters[n] == limits[n])
             lower = moves[n] & ended[n]
             with m.If(moves[n] & ~ended[n]):
                 m.d.comb += level.eq(n)
             with m.If(issue & moves[n]):
-                m.d.sync += counters[n].eq(Mux(ended[n], 0, counters[n] + 1))
+                m.d.sync += counters[n].eq(Mux(ended[n], 0, following))
+                if part.has_end_flags:
+                    m.d.sync += ended[n].eq(Mux(ended[n], 0, following) == limits[n])
         m.d.comb += is_final.eq(lower)
 
         step = counters[PASS_LEVEL]

@@ -69,6 +69,14 @@ class EnginePipeline(EngineProgram):
         return self.code_cycles - 2 if self.code_cycles > 1 else 0
 
     @property
+    def has_end_flags(self) -> bool:
+        """Whether registers tell that loops are at their ends, known as their counters go on.
+
+        The address of a row follows from that, whose memory is far away on a large device.
+        """
+        return self.code_cycles > 1
+
+    @property
     def other_cycles(self) -> int:
         """Cycles from the address of a word that is added to the word.
 
