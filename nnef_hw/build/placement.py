@@ -84,7 +84,7 @@ class Placer:
         own = folder / f"seed{seed}"
         # the WebAssembly tools see nothing above their folder
         arguments = ["--freq", f"{self.frequency_mhz:g}", "--timing-allow-fail"]
-        arguments += ["--seed", str(seed), "--report", f"{own.name}/timing.json"]
+        arguments += [*self.family.seed_options(seed), "--report", f"{own.name}/timing.json"]
         arguments += self.family.route_options(f"{own.name}/{self.top}.config")
         self._run(arguments, own, log)
         report: dict[str, Any] = json.loads((own / "timing.json").read_text())

@@ -220,6 +220,10 @@ class Family(ABC):
     def pin_options(self, constraints: str | None) -> list[str]:
         """Return nextpnr's options for a file of the pins and clocks; None puts pins anywhere."""
 
+    def seed_options(self, seed: int) -> list[str]:
+        """Return nextpnr's options for one of several placements."""
+        return ["--seed", str(seed)]
+
     @abstractmethod
     def route_options(self, config: str) -> list[str]:
         """Return nextpnr's options for routing, and the file that receives the configuration.

@@ -133,6 +133,13 @@ def test_options_of_the_tools(family, device, pins, free, route, packed):
     assert family.pack_arguments("85k", "c", "b") == packed
 
 
+def test_every_second_placement_of_an_ecp5_is_the_static_placers():
+    for family in (ICE40, GOWIN, ECP5):
+        assert family.seed_options(1) == ["--seed", "1"]
+        static = ["--placer", "static"] if family is ECP5 else []
+        assert family.seed_options(2) == ["--seed", "2", *static]
+
+
 def test_pads_of_gowin_only_where_pins_are_known():
     [way] = GOWIN.mappings("GW1N-9C", "net")
     assert all("-noiopads -family gw1n -top net" in command for command in (way[0], way[-1]))
