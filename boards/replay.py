@@ -64,6 +64,7 @@ class Replayer(wiring.Component):
         beat = Signal(range(self.frame_beats))
         final = beat == self.frame_beats - 1
         m.d.comb += [
+            sending.eq(frames_left != 0),
             self.o.valid.eq(sending | self.i.valid),
             self.o.payload.eq(self.i.payload),
             self.i.ready.eq(self.o.ready & ~sending),
@@ -73,13 +74,9 @@ class Replayer(wiring.Component):
             with m.If(self.o.ready):
                 m.d.sync += beat.eq(Mux(final, 0, beat + 1))
                 m.d.sync += frames_left.eq(frames_left - final)
-                with m.If(final & (frames_left == 1)):
-                    m.d.sync += sending.eq(0)
 
         with m.If(self.busy & ~sending & ~self.inside):
             m.d.sync += self.busy.eq(0)
         with m.If(self.start):
-            m.d.sync += [
-                self.busy.eq(1), frames_left.eq(self.count), sending.eq(self.count != 0),
-            ]  # fmt: skip
+            m.d.sync += [self.busy.eq(1), frames_left.eq(self.count)]
         return m
