@@ -22,9 +22,9 @@ class EngineFeed(wiring.Component):
     the constants and the words, each of as many beats as it needs, the highest bits first. There
     are no weights without constants. What words of fewer beats leave out above is not defined. A
     beat is taken per cycle as long as there is room for the row, constant or word that it belongs
-    to, and written in the next one. All of it is freed when the instruction ends, one cycle late:
-    by then the word that was read last has been. Results still need its constants; so not all of
-    their memory is filled ahead.
+    to, and written ``part.write_cycles`` later. All of it is freed when the instruction ends, one
+    cycle late: by then the word that was read last has been. Results still need its constants; so
+    not all of their memory is filled ahead.
 
     With :data:`.TABLES_FLAG` in its second beat, a packet is that of all tables, whose beats
     follow: they are written when it comes for the first time.
@@ -321,7 +321,7 @@ class EngineFeed(wiring.Component):
 class _Section:
     """A part of a packet: a word of it ends, and all of it does; with the beat that is taken.
 
-    A cycle later that beat is written.
+    Registers tell in the cycle after it what is to be written.
     """
 
     def __init__(self, name, beats):
