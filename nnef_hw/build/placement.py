@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nnef_hw.boards import Board
+from nnef_hw.build.ripup import aims_of, estimated_share, set_clock, stated_for
 from nnef_hw.build.routing import Congestion
 from nnef_hw.errors import TargetError, ToolError, UnroutedError
 from nnef_hw.families import Family
@@ -83,12 +84,39 @@ class Placer:
         """
         own = folder / f"seed{seed}"
         # the WebAssembly tools see nothing above their folder
-        arguments = ["--freq", f"{self.frequency_mhz:g}", "--timing-allow-fail"]
-        arguments += [*self.family.seed_options(seed), "--report", f"{own.name}/timing.json"]
-        arguments += self.family.route_options(f"{own.name}/{self.top}.config")
-        self._run(arguments, own, log)
+        place = ["--freq", f"{self.frequency_mhz:g}", "--timing-allow-fail"]
+        place += self.family.place_options(seed)
+        route = ["--report", f"{own.name}/timing.json"]
+        route += self.family.route_options(f"{own.name}/{self.top}.config")
+        if ripup := self.family.ripup_options(seed):
+            return self._place_and_mend(own, place, route, ripup, log)
+        self._run(f"{self.top}.json", [*place, *route], own, log)
         report: dict[str, Any] = json.loads((own / "timing.json").read_text())
         return report
+
+    def _place_and_mend(
+        self, own: Path, place: Sequence[str], route: Sequence[str], ripup: Sequence[str], log: Path
+    ) -> dict[str, Any]:
+        """Place, and route until nothing is late: for the clock, or else for what is in reach.
+
+        A placement whose estimate is not in reach either is routed once as it comes.
+        """
+        placed = own / "placed.json"
+        netlist = f"{own.name}/{placed.name}"
+        self._run(f"{self.top}.json", [*place, "--no-route", "--write", netlist], own, log)
+        estimate = self.frequency_mhz * estimated_share(log.read_text())
+        log.replace(own / "placing.log")
+        aims = [(aim, ripup) for aim in aims_of(self.frequency_mhz, estimate)]
+        for aim, options in [*aims, (self.frequency_mhz, ())]:
+            set_clock(placed, aim)
+            try:
+                self._run(netlist, [*place, "--no-pack", "--no-place", *route, *options], own, log)
+                break
+            except UnroutedError:
+                if not options:
+                    raise
+        placed.unlink()
+        return stated_for(own / "timing.json", aim, self.frequency_mhz)
 
     def pack(self, folder: Path, log: Path) -> dict[str, tuple[int, int]]:
         """Pack the netlist of a folder; return resources used and available.
@@ -100,7 +128,7 @@ class Placer:
         TargetError, ToolError
             As for :meth:`place`.
         """
-        self._run(["--pack-only"], folder / "packed", log)
+        self._run(f"{self.top}.json", ["--pack-only"], folder / "packed", log)
         rows = _UTILISATION.findall(log.read_text())
         counts = {cell: (int(used), int(available)) for cell, used, available in rows}
         found = {name: counts[cell] for name, cell in self.family.cells.items() if cell in counts}
@@ -109,16 +137,15 @@ class Placer:
         used, available = found["lut"]
         return found | {"lut": (used + round(self.family.lone_flip_flops(netlist)), available)}
 
-    def _run(self, arguments: Sequence[str], own: Path, log: Path) -> None:
-        """Run nextpnr on the netlist beside a folder, which receives what it writes."""
+    def _run(self, netlist: str, arguments: Sequence[str], own: Path, log: Path) -> None:
+        """Run nextpnr beside a folder, which receives what it writes."""
         own.mkdir(exist_ok=True)
         pins = None
         if self.constraints is not None:
             pins = f"{own.name}/{self.top}.{self.family.constraints_suffix}"
             (own.parent / pins).write_text(self.constraints)
         device = self.family.device_options(self.device, self.package, self.speed)
-        command = [*device, "--json", f"{self.top}.json", *arguments]
-        command += self.family.pin_options(pins)
+        command = [*device, "--json", netlist, *arguments, *self.family.pin_options(pins)]
         congestion = Congestion(log)
         try:
             run_tool(

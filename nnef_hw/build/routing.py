@@ -8,15 +8,19 @@ from pathlib import Path
 __all__ = ["Congestion"]
 
 PATIENCE = 30
-"""Iterations of router2 without fewer wires that several nets want, after which it is stopped."""
-_ITERATION = re.compile(rb"\biter=(\d+) wires=\d+ overused=(\d+)\b[^\n]*\n")
+"""Iterations of router2 that bring nothing, after which it is stopped."""
+_ITERATION = re.compile(
+    rb"\biter=(\d+) wires=\d+ overused=(\d+)\b(?:[^\n]*\btmgfail=(\d+)\b)?[^\n]*\n"
+)
 
 
 class Congestion:
     """Follows router2 in a log that is being written.
 
     It has no limit of its own: a placement without a route keeps it busy for ever. Every iteration
-    tells how many wires several nets want; with a route there are none in the end.
+    tells how many wires several nets want; with a route there are none in the end. Where it takes
+    up again what is late, it tells how many arcs are, and goes on until there are none of these
+    either.
 
     Parameters
     ----------
@@ -27,7 +31,7 @@ class Congestion:
     def __init__(self, log: Path) -> None:
         self._log = log
         self._read = 0
-        self._fewest: int | None = None
+        self._fewest: tuple[int, int] | None = None
         self._since = 0
         self.iterations = 0
         self.overused = 0
@@ -42,8 +46,9 @@ class Congestion:
             return False
         for match in _ITERATION.finditer(text):
             self.iterations, self.overused = int(match[1]), int(match[2])
-            if self._fewest is None or self.overused < self._fewest:
-                self._fewest, self._since = self.overused, self.iterations
+            left = self.overused, int(match[3] or 0)
+            if self._fewest is None or left < self._fewest:
+                self._fewest, self._since = left, self.iterations
         # a line that is not complete yet is read again
         self._read += text.rfind(b"\n") + 1
         return self.iterations - self._since >= PATIENCE

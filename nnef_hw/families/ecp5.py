@@ -114,15 +114,19 @@ class Ecp5(Family):
     def pin_options(self, constraints: str | None) -> list[str]:
         return ["--lpf-allow-unconstrained"] if constraints is None else ["--lpf", constraints]
 
-    def seed_options(self, seed: int) -> list[str]:
+    def place_options(self, seed: int) -> list[str]:
         # The static placer's wires are shorter, but it knows less of timing: which of the two is
         # better depends on the design.
-        placer = ["--placer", "static"] if seed % 2 == 0 else []
-        return [*super().seed_options(seed), *placer]
+        placer = ["--placer", "static"] if _is_static(seed) else []
+        # the default router does not finish where a third of an 85F is full
+        return [*super().place_options(seed), *placer, "--router", "router2"]
+
+    def ripup_options(self, seed: int) -> list[str]:
+        # mends the few long wires that the static placer leaves
+        return ["--tmg-ripup"] if _is_static(seed) else []
 
     def route_options(self, config: str) -> list[str]:
-        # the default router does not finish where a third of an 85F is full
-        return ["--router", "router2", "--textcfg", config, "--write", self.placed(config)]
+        return ["--textcfg", config, "--write", self.placed(config)]
 
     def pack_arguments(self, part: str, config: str, bitstream: str) -> list[str]:
         del part
@@ -135,6 +139,11 @@ class Ecp5(Family):
             lines += [f'LOCATE COMP "{port}" SITE "{pin.site}";',
                       f'IOBUF PORT "{port}" {attributes};']  # fmt: skip
         return "\n".join([*lines, f'FREQUENCY PORT "clk" {input_mhz:g} MHZ;']) + "\n"
+
+
+def _is_static(seed: int) -> bool:
+    """Return whether a placement is the static placer's."""
+    return seed % 2 == 0
 
 
 ECP5 = Ecp5(

@@ -220,13 +220,22 @@ class Family(ABC):
     def pin_options(self, constraints: str | None) -> list[str]:
         """Return nextpnr's options for a file of the pins and clocks; None puts pins anywhere."""
 
-    def seed_options(self, seed: int) -> list[str]:
+    def place_options(self, seed: int) -> list[str]:
         """Return nextpnr's options for one of several placements."""
         return ["--seed", str(seed)]
 
+    def ripup_options(self, seed: int) -> list[str]:
+        """Return nextpnr's options for a router that takes up again what is late.
+
+        With them it has no end where the clock is out of reach. Empty where it is to route each
+        placement once.
+        """
+        del seed
+        return []
+
     @abstractmethod
     def route_options(self, config: str) -> list[str]:
-        """Return nextpnr's options for routing, and the file that receives the configuration.
+        """Return nextpnr's option for the file that receives the routed configuration.
 
         They also ask for the placed netlist, as JSON in the file :meth:`placed`.
         """

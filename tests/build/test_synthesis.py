@@ -217,6 +217,23 @@ def test_router_is_stuck_when_it_gets_no_better(tmp_path):
     assert (congestion.iterations, congestion.overused) == (50 + 2 * PATIENCE, 1)
 
 
+def test_router_that_takes_up_what_is_late_is_stuck_when_nothing_is_faster(tmp_path):
+    log = tmp_path / "log"
+    congestion = Congestion(log)
+    lines = [(300 - n, 90) for n in range(1, 300)] + [(0, late) for late in range(90, 9, -1)]
+    lines += [(n % 2, 10 + n % 7) for n in range(PATIENCE - 1)]
+    with log.open("a") as file:
+        for n, (wires, late) in enumerate(lines, 1):
+            file.write(
+                f"Info:     iter={n} wires=9 overused={wires} overuse=7 tmgfail={late} arch\n"
+            )
+            file.flush()
+            assert not congestion.is_stuck()
+        file.write(f"Info:     iter={n + 1} wires=9 overused=0 overuse=0 tmgfail=10 archfail=NA\n")
+        file.flush()
+    assert congestion.is_stuck()
+
+
 def test_equal_inputs_give_equal_files(source, tmp_path):
     results = [run(source, ICE40, tmp_path / name) for name in ("first", "second")]
     for kind in ("netlist", "report", "bitstream"):

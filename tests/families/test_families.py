@@ -119,7 +119,7 @@ def test_mappings_of_every_kind_of_ice40():
         (
             ECP5, ["--85k", "--package", "x", "--speed", "6"],
             ["--lpf", "p"], ["--lpf-allow-unconstrained"],
-            ["--router", "router2", "--textcfg", "c", "--write", "c.json"],
+            ["--textcfg", "c", "--write", "c.json"],
             ["--compress", "c", "b"],
         ),
     ],
@@ -134,10 +134,15 @@ def test_options_of_the_tools(family, device, pins, free, route, packed):
 
 
 def test_every_second_placement_of_an_ecp5_is_the_static_placers():
-    for family in (ICE40, GOWIN, ECP5):
-        assert family.seed_options(1) == ["--seed", "1"]
-        static = ["--placer", "static"] if family is ECP5 else []
-        assert family.seed_options(2) == ["--seed", "2", *static]
+    for family in (ICE40, GOWIN):
+        for seed in (1, 2):
+            assert family.place_options(seed) == ["--seed", str(seed)]
+            assert family.ripup_options(seed) == []
+    router = ["--router", "router2"]
+    assert ECP5.place_options(1) == ["--seed", "1", *router]
+    assert ECP5.place_options(2) == ["--seed", "2", "--placer", "static", *router]
+    assert ECP5.ripup_options(1) == []
+    assert ECP5.ripup_options(2) == ["--tmg-ripup"]
 
 
 def test_pads_of_gowin_only_where_pins_are_known():

@@ -1,0 +1,124 @@
+"""Routing until nothing is late, with nextpnr itself and with one that prints what it would."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from nnef_hw.build.placement import Placer
+from nnef_hw.build.ripup import aims_of, estimated_share, set_clock, stated_for
+from nnef_hw.errors import UnroutedError
+from nnef_hw.families import ECP5
+from nnef_hw.tools import Tool, run_tool
+
+CLOCK = "Info: Max frequency for clock '$glbnet$clk': {} MHz ({} at {} MHz)\n"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "estimate", "aims"),
+    [
+        (90, 100, [90.45]),
+        (90, 90, [90.45, 90]),
+        (90, 80, [90.45, 80]),
+        (90, 70, [70]),
+        (90, math.inf, [90.45]),
+    ],
+)
+def test_a_clock_that_is_in_reach_follows_one_that_is_not(wanted, estimate, aims):
+    assert aims_of(wanted, estimate) == pytest.approx(aims)
+
+
+def test_estimate_is_that_of_the_clock_closest_to_its_limit():
+    log = CLOCK.format("300.00", "PASS", "25.00") + CLOCK.format("80.00", "FAIL", "100.00")
+    assert estimated_share("Info: placed\n" + log) == 0.8
+    assert estimated_share("Info: placed\n") == math.inf
+
+
+@pytest.mark.parametrize("mhz", [3, 94.5, 123.456789])
+def test_clock_of_a_placed_netlist(tmp_path, mhz):
+    netlist = tmp_path / "placed.json"
+    settings = {"place": "1", "target_freq": "95000000.000000", "router": "router2"}
+    netlist.write_text(json.dumps({"modules": {"top": {"settings": settings, "ports": {}}}}))
+    size = netlist.stat().st_size
+    set_clock(netlist, mhz)
+    found = json.loads(netlist.read_text())["modules"]["top"]["settings"]
+    assert float(found.pop("target_freq")) == pytest.approx(1e6 * mhz, abs=0.1)
+    assert found == {"place": "1", "router": "router2"}
+    assert netlist.stat().st_size == size
+
+
+def test_report_is_about_the_clock_that_was_asked_for(tmp_path):
+    report = tmp_path / "timing.json"
+    clocks = {
+        "clk": {"achieved": 96.0, "constraint": 95.475001},
+        "input": {"achieved": 400.0, "constraint": 25},
+    }
+    report.write_text(json.dumps({"fmax": clocks, "utilization": {}}))
+    value = stated_for(report, 95.475, 95)
+    assert value["fmax"]["clk"] == {"achieved": 96.0, "constraint": 95}
+    assert value["fmax"]["input"] == clocks["input"]
+    assert json.loads(report.read_text()) == value
+
+
+def imitate(monkeypatch, estimate, reached):
+    """Let nextpnr print what it would for a design with this estimate and these best routes.
+
+    Returns the clocks in MHz that it was to route for, and whether until nothing was late.
+    """
+    routed = []
+
+    def nextpnr(tool, arguments, *, cwd, log, is_stuck):
+        def shell(script):
+            program = Tool("nextpnr", ("/bin/sh", "-c", script), "1", Path("/bin/sh"))
+            return run_tool(program, [], cwd=cwd, log=log, is_stuck=is_stuck)
+
+        assert arguments[arguments.index("--seed") + 1] == "2"
+        if "--no-route" in arguments:
+            settings = '"settings": {"target_freq": "100000000.000000"}\n'
+            (cwd / arguments[arguments.index("--write") + 1]).write_text(settings)
+            return shell(f"printf '%s' \"{CLOCK.format(estimate, 'FAIL', 100)}\"")
+        assert {"--no-pack", "--no-place"} <= {*arguments}
+        netlist = cwd / arguments[arguments.index("--json") + 1]
+        aim = float(netlist.read_text().split('"')[-2]) / 1e6
+        mends = "--tmg-ripup" in arguments
+        routed.append((round(aim, 3), mends))
+        if aim > reached and (mends or not reached):
+            line = "Info:     iter=$n wires=300 overused=0 overuse=0 tmgfail=2 archfail=NA"
+            loop = f'n=1; while :; do echo "{line}"; n=$((n+1)); [ $n -lt 99 ] || sleep 60; done'
+            return shell(loop)
+        fmax = {"clk": {"achieved": min(aim, reached) + 0.1, "constraint": aim}}
+        (cwd / "seed2" / "timing.json").write_text(json.dumps({"fmax": fmax}))
+        return shell("echo done")
+
+    monkeypatch.setattr("nnef_hw.build.placement.run_tool", nextpnr)
+    return routed
+
+
+@pytest.mark.parametrize(
+    ("estimate", "reached", "routed"),
+    [
+        (95, 110, [(100.5, True)]),
+        (95, 99, [(100.5, True), (95, True)]),
+        (95, 90, [(100.5, True), (95, True), (100, False)]),
+        (80, 85, [(80, True)]),
+        (80, 70, [(80, True), (100, False)]),
+    ],
+    ids=["met", "estimate", "neither", "far_away", "far_away_and_congested"],
+)
+def test_placement_is_routed_for_what_is_in_reach(tmp_path, monkeypatch, estimate, reached, routed):
+    found = imitate(monkeypatch, estimate, reached)
+    placer = Placer("top", ECP5, "85k", "CABGA381", "6", 100.0, None)
+    report = placer.place(tmp_path, 2, tmp_path / "nextpnr.log")
+    assert found == routed
+    assert report["fmax"]["clk"]["constraint"] == 100
+    assert report["fmax"]["clk"]["achieved"] == pytest.approx(min(routed[-1][0], reached) + 0.1)
+    assert (tmp_path / "seed2" / "placing.log").read_text().startswith("Info: Max frequency")
+    assert not (tmp_path / "seed2" / "placed.json").exists()
+
+
+def test_placement_without_any_route_is_an_error(tmp_path, monkeypatch):
+    imitate(monkeypatch, 95, 0)
+    placer = Placer("top", ECP5, "85k", "CABGA381", "6", 100.0, None)
+    with pytest.raises(UnroutedError, match="has no route"):
+        placer.place(tmp_path, 2, tmp_path / "nextpnr.log")
