@@ -88,7 +88,7 @@ class Placer:
         place += self.family.place_options(seed)
         route = ["--report", f"{own.name}/timing.json"]
         route += self.family.route_options(f"{own.name}/{self.top}.config")
-        if ripup := self.family.ripup_options(seed):
+        if ripup := self.family.ripup_options():
             return self._place_and_mend(own, place, route, ripup, log)
         self._run(f"{self.top}.json", [*place, *route], own, log)
         report: dict[str, Any] = json.loads((own / "timing.json").read_text())

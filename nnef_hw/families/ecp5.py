@@ -117,13 +117,12 @@ class Ecp5(Family):
     def place_options(self, seed: int) -> list[str]:
         # The static placer's wires are shorter, but it knows less of timing: which of the two is
         # better depends on the design.
-        placer = ["--placer", "static"] if _is_static(seed) else []
+        placer = ["--placer", "static"] if seed % 2 == 0 else []
         # the default router does not finish where a third of an 85F is full
         return [*super().place_options(seed), *placer, "--router", "router2"]
 
-    def ripup_options(self, seed: int) -> list[str]:
-        # mends the few long wires that the static placer leaves
-        return ["--tmg-ripup"] if _is_static(seed) else []
+    def ripup_options(self) -> list[str]:
+        return ["--tmg-ripup"]
 
     def route_options(self, config: str) -> list[str]:
         return ["--textcfg", config, "--write", self.placed(config)]
@@ -139,11 +138,6 @@ class Ecp5(Family):
             lines += [f'LOCATE COMP "{port}" SITE "{pin.site}";',
                       f'IOBUF PORT "{port}" {attributes};']  # fmt: skip
         return "\n".join([*lines, f'FREQUENCY PORT "clk" {input_mhz:g} MHZ;']) + "\n"
-
-
-def _is_static(seed: int) -> bool:
-    """Return whether a placement is the static placer's."""
-    return seed % 2 == 0
 
 
 ECP5 = Ecp5(

@@ -224,13 +224,11 @@ class Family(ABC):
         """Return nextpnr's options for one of several placements."""
         return ["--seed", str(seed)]
 
-    def ripup_options(self, seed: int) -> list[str]:
+    def ripup_options(self) -> list[str]:
         """Return nextpnr's options for a router that takes up again what is late.
 
-        With them it has no end where the clock is out of reach. Empty where it is to route each
-        placement once.
+        With them it has no end where the clock is out of reach. Empty where the router cannot.
         """
-        del seed
         return []
 
     @abstractmethod

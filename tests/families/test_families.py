@@ -137,12 +137,11 @@ def test_every_second_placement_of_an_ecp5_is_the_static_placers():
     for family in (ICE40, GOWIN):
         for seed in (1, 2):
             assert family.place_options(seed) == ["--seed", str(seed)]
-            assert family.ripup_options(seed) == []
+        assert family.ripup_options() == []
     router = ["--router", "router2"]
     assert ECP5.place_options(1) == ["--seed", "1", *router]
     assert ECP5.place_options(2) == ["--seed", "2", "--placer", "static", *router]
-    assert ECP5.ripup_options(1) == []
-    assert ECP5.ripup_options(2) == ["--tmg-ripup"]
+    assert ECP5.ripup_options() == ["--tmg-ripup"]
 
 
 def test_pads_of_gowin_only_where_pins_are_known():
