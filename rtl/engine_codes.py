@@ -72,7 +72,7 @@ class EngineCodes(wiring.Component):
     def _block_rams(self, m):
         """Keep all words, and those once more that are added to others: the first ones."""
         part = self.part
-        codes = self._copy(m, "codes", part.code_memory, part.code_cycles > 1)
+        codes = self._copy(m, "codes", part.code_memory, part.is_spread)
         m.d.comb += [
             codes.read_address.eq(delayed(m, self.read_address, part.address_cycles, name="place")),
             codes.read_enable.eq(1),

@@ -199,7 +199,7 @@ class EngineSequencer(wiring.Component):
         """Read the limits of the loops, and the other fields.
 
         Return these limits, and whether each loop has come to its own: by registers if
-        ``part.has_end_flags``.
+        ``part.is_spread``.
         """
         part = self.part
         loop = data.StructLayout(dict(part.loop_fields))
@@ -210,7 +210,7 @@ class EngineSequencer(wiring.Component):
             for n, limit in enumerate(limits):
                 with m.If(row == n + 1):
                     m.d.sync += limit.eq(found_loop.count)
-                    if part.has_end_flags:
+                    if part.is_spread:
                         m.d.sync += ended[n].eq(found_loop.count == 0)
             for name, (place, bit) in part.parameters.items():
                 with m.If(row == part.levels + place + 1):
@@ -226,14 +226,14 @@ class EngineSequencer(wiring.Component):
         for n in range(part.levels):
             following = (counters[n] + 1)[: len(counters[n])]
             m.d.comb += moves[n].eq(lower)
-            if not part.has_end_flags:
+            if not part.is_spread:
                 m.d.comb += ended[n].eq(counters[n] == limits[n])
             lower = moves[n] & ended[n]
             with m.If(moves[n] & ~ended[n]):
                 m.d.comb += level.eq(n)
             with m.If(issue & moves[n]):
                 m.d.sync += counters[n].eq(Mux(ended[n], 0, following))
-                if part.has_end_flags:
+                if part.is_spread:
                     m.d.sync += ended[n].eq(Mux(ended[n], 0, following) == limits[n])
         m.d.comb += is_final.eq(lower)
 

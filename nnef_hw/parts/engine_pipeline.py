@@ -55,43 +55,41 @@ class EnginePipeline(EngineProgram):
         return _READ_STAGE + (1 if self.direct else 1 + self.code_cycles)
 
     @property
-    def code_cycles(self) -> int:
-        """Cycles from the address of a word of codes to the word.
+    def is_spread(self) -> bool:
+        """Whether codes and weights are in many block RAMs, which are far apart.
 
-        Where there are many block RAMs, which are far apart and have registers of their own, there
-        is one in front of them, too.
+        These have registers of their own. There is one in front of them, too, for addresses and for
+        what is written, and registers tell that loops are at their ends, from which addresses
+        follow.
         """
-        return 3 if self.ram.has_register and not self.single_port else 1
+        return self.ram.has_register and not self.single_port
 
     @property
     def address_cycles(self) -> int:
-        """Cycles of these until the address is in front of the memory; of weights, too."""
-        return self.code_cycles - 2 if self.code_cycles > 1 else 0
+        """Cycles from the address of a word of codes or weights until it is at the memory."""
+        return int(self.is_spread)
 
     @property
-    def has_end_flags(self) -> bool:
-        """Whether registers tell that loops are at their ends, known as their counters go on.
-
-        The address of a row follows from that, whose memory is far away on a large device.
-        """
-        return self.code_cycles > 1
+    def code_cycles(self) -> int:
+        """Cycles from the address of a word of codes to the word."""
+        return self.address_cycles + (2 if self.is_spread else 1)
 
     @property
     def other_cycles(self) -> int:
         """Cycles from the address of a word that is added to the word.
 
-        Where there is a register in front of block RAMs, there is one behind the choice, too; but
-        there is no time for that bit by bit.
+        Where block RAMs are far apart, there is a register behind the choice, too; but there is no
+        time for any of them bit by bit.
         """
-        return 4 if self.code_cycles > 1 and self.residual_cycles == 1 else 1
+        return self.code_cycles + 1 if self.is_spread and self.residual_cycles == 1 else 1
 
     @property
     def write_cycles(self) -> int:
-        """Cycles from a word that is collected until it is written: to block RAMs far apart, two.
+        """Cycles from a word that is collected until it is written.
 
         What the feed takes is written as late, which nothing has to wait for.
         """
-        return 2 if self.code_cycles > 1 else 1
+        return 1 + self.address_cycles
 
     @property
     def sum_stage(self) -> int:
