@@ -40,7 +40,7 @@ class BlockFifo(wiring.Component):
         m.submodules.storage = storage = TiledMemory(part.memory, writable=True)
         newest, oldest = Signal(range(words)), Signal(range(words))
         # The stages behind are full whenever the memory is, so this alone tells if there is room.
-        stored = Signal(range(words + 1))
+        stored, has_room = Signal(range(words + 1)), Signal(init=1)
         accept = Signal()
         read = Signal()
 
@@ -49,7 +49,7 @@ class BlockFifo(wiring.Component):
         (enable, enable_output), (loaded, _) = elastic_stages(m, waiting, self.o,
                                                               stages=FIFO_REGISTERS)
         m.d.comb += [
-            self.i.ready.eq(stored != words),
+            self.i.ready.eq(has_room),
             accept.eq(self.i.valid & self.i.ready),
             read.eq(waiting & enable),
             storage.write_address.eq(newest),
@@ -59,7 +59,10 @@ class BlockFifo(wiring.Component):
             storage.read_enable.eq(read),
         ]
         with m.If(accept != read):
-            m.d.sync += stored.eq(Mux(accept, stored + 1, stored - 1))
+            m.d.sync += [
+                stored.eq(Mux(accept, stored + 1, stored - 1)),
+                has_room.eq(read | (stored != words - 1)),
+            ]
         with m.If(accept):
             m.d.sync += newest.eq(Mux(newest == words - 1, 0, newest + 1))
         with m.If(read):

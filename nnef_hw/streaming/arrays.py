@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from nnef_hw.devices import Device
 from nnef_hw.numerics import QType, Requant, signed_bits
-from nnef_hw.parts import Part
+from nnef_hw.parts import Part, WindowPart
 from nnef_hw.parts.array import ArrayPart
-from nnef_hw.parts.stream import SumQueue
+from nnef_hw.parts.stream import Skid, SumQueue
 from nnef_hw.parts.width import Pack
 from nnef_hw.streaming.kept import depends_on
 from nnef_hw.streaming.layer import Contents, Folding, Layer
@@ -65,6 +65,15 @@ class ArrayFolding(RequantizerFolding):
         sums = SumQueue(bits=layer.result_lanes * layer.acc_bits + 1)
         queue = (sums,) if device.long_wires else ()
         return (*queue, requantizer)
+
+    def in_front(self, buffer: WindowPart, device: Device) -> tuple[Part, ...]:
+        """Return what beats pass before a line buffer.
+
+        Whether this takes one is told by registers, but what gives it, and all in front of that,
+        may be far away.
+        """
+        beat = Skid(bits=buffer.lanes * buffer.bits + 1)
+        return (beat,) if device.long_wires else ()
 
     @depends_on("digit_bits", "digit_stages")
     def interval(self, layer: ArrayLayer[Any], device: Device) -> int:

@@ -17,6 +17,7 @@ from nnef_hw.parts.constant import Constant
 from nnef_hw.parts.eltwise import EltwiseExtremum, EltwiseProduct, EltwiseSum
 from nnef_hw.parts.lanes import side_by_side
 from nnef_hw.parts.quotient import Quotient
+from nnef_hw.parts.stream import Skid
 from nnef_hw.parts.tablesum import TableSum
 from nnef_hw.streaming.layer import Call, Contents, Folding, Layer, lowers
 from nnef_hw.streaming.requantize import (
@@ -117,9 +118,12 @@ class SumLayer(EltwiseLayer[Folding]):
         return [Folding()]
 
     def parts(self, folding: Folding, device: Device) -> tuple[Part, ...]:
-        del folding, device
+        del folding
         target: dict[str, Any] = {"out_bits": self.target.bits, "out_signed": self.target.signed}
-        return (EltwiseSum(**self.formats, **target, lanes=self.operand_lanes),)
+        total = EltwiseSum(**self.formats, **target, lanes=self.operand_lanes)
+        # Whoever reads sums may be far away, and from several of them.
+        beat = Skid(bits=self.operand_lanes * self.target.bits + 1)
+        return (total, beat) if device.long_wires else (total,)
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device

@@ -23,15 +23,20 @@ def build_parts(block: Block, *, counted: bool = False) -> list[Any]:
     own has no other way out.
     """
     contents = block.layer.contents(block.folding)
-    components: list[Any] = []
+    components: dict[int, Any] = {}
     for n, part in enumerate(block.parts):
-        filling = contents.get(part.label, {})
+        if not isinstance(part, Skid):
+            build = part.build_counted if counted and n == block.worker else part.build
+            components[n] = build(**contents.get(part.label, {}))
+    for n, part in enumerate(block.parts):
         if isinstance(part, Skid):
-            # It takes what the part in front of it gives.
-            filling = {"shape": block.parts[n - 1].result(components[-1]).payload.shape()}
-        build = part.build_counted if counted and n == block.worker else part.build
-        components.append(build(**filling))
-    return components
+            # It takes what the part in front of it gives, and gives what that behind it takes.
+            if n:
+                origin = block.parts[n - 1].result(components[n - 1])
+            else:
+                [origin] = block.parts[n + 1].operands(components[n + 1])
+            components[n] = part.build(shape=origin.payload.shape())
+    return [components[n] for n in range(len(block.parts))]
 
 
 class LayerModule(wiring.Component):  # type: ignore[misc]

@@ -107,7 +107,8 @@ class SystolicFolding(ArrayFolding):
     def parts(self, layer: Convolution[Any], device: Device) -> tuple[Part, ...]:
         """Return what a layer is made of."""
         buffer, array = self.buffer(layer, device), self.array(layer, device)
-        return (*self.packing(layer, device), buffer, array, *self.behind(layer, device))
+        before = *self.packing(layer, device), *self.in_front(buffer, device)
+        return (*before, buffer, array, *self.behind(layer, device))
 
     def cycles(self, layer: Convolution[Any], device: Device) -> int:
         """Cycles per frame of a layer that nothing makes wait."""

@@ -92,7 +92,8 @@ class TapFolding(ArrayFolding, ABC):
         """Return what a layer is made of."""
         view = self.view(layer)
         buffer, array = self.buffer(layer, view, device), self.array(layer, device)
-        return (*self.packing(layer, view, device), buffer, array, *self.behind(layer, device))
+        before = *self.packing(layer, view, device), *self.in_front(buffer, device)
+        return (*before, buffer, array, *self.behind(layer, device))
 
     def cycles(self, layer: ArrayLayer[Any], device: Device) -> int:
         """Cycles per frame of a layer that nothing makes wait."""

@@ -9,6 +9,7 @@ from temporal_graphs import TEMPORAL, Temporal, padded, random_temporal
 
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.ir import Stage
+from nnef_hw.parts import WindowPart
 from nnef_hw.passes import simplify
 from nnef_hw.passes.stream_time import StreamTime
 from nnef_hw.quantize import quantize
@@ -67,7 +68,8 @@ def slowest(layer, device):
     """Return the folding of one row and one lane with the least memory."""
     small = [folding for folding in layer.foldings(device) if folding.shape["lanes"] == 1]
     folding = max(small, key=lambda folding: layer.cycles(folding, device))
-    window = layer.parts(folding, device)[0].window
+    [buffer] = (part for part in layer.parts(folding, device) if isinstance(part, WindowPart))
+    window = buffer.window
     return replace(folding, depth=max(2, 1 << (window.min_depth - 1).bit_length()))
 
 
