@@ -1,4 +1,4 @@
-"""Routing until nothing is late, with nextpnr itself and with one that prints what it would."""
+"""Routing until nothing is late, with a nextpnr that prints what it would."""
 
 import json
 import math
