@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from nnef_hw.tools import find_tool, run_tool
 
 __all__ = ["Placer", "clocks_of", "slowest_clock", "used_by"]
 
+_log = logging.getLogger(__name__)
 REMEDY = "take a smaller model, fewer multipliers or a bigger board"
 _DISPLAY = {"lut": "logic cells", "ff": "flip-flops", "dsp": "DSP blocks", "bram": "block RAMs",
             "spram": "SPRAM blocks"}  # fmt: skip
@@ -115,6 +117,9 @@ class Placer:
             except UnroutedError:
                 if not options:
                     raise
+                _log.warning(
+                    "%s: no route is in time for %.2f MHz, a slower one follows", own.name, aim
+                )
         placed.unlink()
         return stated_for(own / "timing.json", aim, self.frequency_mhz)
 

@@ -106,11 +106,17 @@ def imitate(monkeypatch, estimate, reached):
     ],
     ids=["met", "estimate", "neither", "far_away", "far_away_and_congested"],
 )
-def test_placement_is_routed_for_what_is_in_reach(tmp_path, monkeypatch, estimate, reached, routed):
+def test_placement_is_routed_for_what_is_in_reach(
+    tmp_path, monkeypatch, caplog, estimate, reached, routed
+):
     found = imitate(monkeypatch, estimate, reached)
     placer = Placer("top", ECP5, "85k", "CABGA381", "6", 100.0, None)
     report = placer.place(tmp_path, 2, tmp_path / "nextpnr.log")
     assert found == routed
+    late = [f"for {aim:.2f} MHz" for aim, _ in routed[:-1]]
+    assert [clock in text for clock, text in zip(late, caplog.messages, strict=True)] == [
+        True
+    ] * len(late)
     assert report["fmax"]["clk"]["constraint"] == 100
     assert report["fmax"]["clk"]["achieved"] == pytest.approx(min(routed[-1][0], reached) + 0.1)
     assert (tmp_path / "seed2" / "placing.log").read_text().startswith("Info: Max frequency")
