@@ -110,6 +110,8 @@ class SharedEngine(wiring.Component):
         ]
 
         found = Signal(len(array.weights), reset_less=True)
+        # the register of block RAMs that are far apart
+        behind = int(part.is_spread)
         m.d.comb += [
             codes.read_address.eq(Mux(sender.is_active, sender.address, sequencer.word.read)),
             places["row"].eq(sequencer.row_address),
@@ -117,7 +119,7 @@ class SharedEngine(wiring.Component):
             places["constant"].eq(requantizer.constant_address),
             requantizer.constant.eq(words["constant"]),
             places["weight"].eq(
-                delayed(m, sequencer.word.weight, part.address_cycles, name="weight_place")
+                delayed(m, sequencer.word.weight, part.code_cycles - 1 - behind, name="weight_place")
             ),
             array.word.eq(sequencer.word),
             array.by_lane.eq(parameters.by_lane),
@@ -138,7 +140,6 @@ class SharedEngine(wiring.Component):
             lane = delayed(m, sequencer.word.lane, part.code_cycles, name="lane")
             first = read.word_select(Mux(parameters.gathers, lane, 0), CODE_BITS)
             read = Cat(first, read[CODE_BITS:])
-        behind = part.code_cycles - part.address_cycles - 1
         operands += [
             word.eq(Mux(inside, read, parameters.pad.replicate(part.lanes))),
             found.eq(delayed(m, words["weight"], behind, name="weight")),

@@ -76,8 +76,9 @@ class EngineCodes(wiring.Component):
         m.d.comb += [
             codes.read_address.eq(delayed(m, self.read_address, part.address_cycles, name="place")),
             codes.read_enable.eq(1),
-            self.read_data.eq(codes.read_data),
         ]
+        chosen = m.d.sync if part.is_spread else m.d.comb
+        chosen += self.read_data.eq(codes.read_data)
         if not part.residual_bits:
             return
         is_registered = part.other_cycles > 1

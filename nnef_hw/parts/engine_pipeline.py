@@ -59,8 +59,8 @@ class EnginePipeline(EngineProgram):
         """Whether codes and weights are in many block RAMs, which are far apart.
 
         These have registers of their own. There is one in front of them, too, for addresses and for
-        what is written, and registers tell that loops are at their ends, from which addresses
-        follow.
+        what is written, and one behind the choice between those of codes; and registers tell that
+        loops are at their ends, from which addresses follow.
         """
         return self.ram.has_register and not self.single_port
 
@@ -72,16 +72,15 @@ class EnginePipeline(EngineProgram):
     @property
     def code_cycles(self) -> int:
         """Cycles from the address of a word of codes to the word."""
-        return self.address_cycles + (2 if self.is_spread else 1)
+        return self.address_cycles + (3 if self.is_spread else 1)
 
     @property
     def other_cycles(self) -> int:
         """Cycles from the address of a word that is added to the word.
 
-        Where block RAMs are far apart, there is a register behind the choice, too; but there is no
-        time for any of them bit by bit.
+        As for codes; but there is no time for any register bit by bit.
         """
-        return self.code_cycles + 1 if self.is_spread and self.residual_cycles == 1 else 1
+        return self.code_cycles if self.residual_cycles == 1 else 1
 
     @property
     def write_cycles(self) -> int:
