@@ -18,6 +18,7 @@ from nnef_hw.boards.uart import uart_divider
 from nnef_hw.protocol import identity_payload
 from nnef_hw.rtl.pads import connect_pads, pad_ports
 from nnef_hw.rtl.reset import WithReset
+from nnef_hw.rtl.stream import Fifo
 
 __all__ = ["DEFAULT_BAUD", "LinkedCore"]
 
@@ -57,6 +58,9 @@ class LinkedCore(wiring.Component):
         ``waiting``, of which there are none by default.
     batch : int
         Frames that enter the accelerator before the first one leaves it.
+    long_wires : bool
+        A wire to the accelerator may take most of a cycle: its streams pass FIFOs of registers,
+        behind the queues of inputs and before those of outputs.
     idle_cycles : int or None
         Silence after which an unfinished packet is forgotten, a power of two; by default the
         first one that lasts 10 ms or more.
@@ -80,9 +84,10 @@ class LinkedCore(wiring.Component):
 
     def __init__(
         self, accelerator, *, clk_hz, baud=DEFAULT_BAUD, phy=None, manifest_hash,
-        frames=None, queues=None, layers=0, batch=1, idle_cycles=None,
+        frames=None, queues=None, layers=0, batch=1, long_wires=False, idle_cycles=None,
     ):
         self.accelerator = accelerator
+        self.long_wires = long_wires
         self.with_replay = frames is not None
         frames = frames or {"i": None, "o": None}
         self.inputs = {name: beats for name, beats in frames.items() if name[0] == "i"}
@@ -118,7 +123,7 @@ class LinkedCore(wiring.Component):
         link = PacketLink(
             BYTE_LAYOUT if self.as_bytes else self.layouts["i"], identity=self.identity,
             idle_cycles=self.idle_cycles, with_replay=self.with_replay, layers=self.layers,
-            with_memory=bool(self.pads), with_image=self.with_image)
+            with_memory=bool(self.pads), with_image=self.with_image, long_wires=self.long_wires)
         start = partial(WithReset, reset=self.reset)
         m.submodules.phy = start(phy)
         m.submodules.link = start(link)
@@ -163,6 +168,10 @@ class LinkedCore(wiring.Component):
         sinks = self._sinks(m, behind, link)
         for name, sink in zip(self.outputs, sinks, strict=True):
             result = getattr(accelerator, name)
+            if self.long_wires:
+                m.submodules[f"{name}_hop"] = behind(hop := Fifo(result.payload.shape()))
+                wiring.connect(m, hop.o, sink)
+                sink = hop.i
             m.d.comb += [
                 sink.payload.eq(result.payload),
                 sink.valid.eq(result.valid & ~replaying),
@@ -223,7 +232,14 @@ class LinkedCore(wiring.Component):
 
     def _feed(self, m, restart, link, counters, sources):
         """Connect the inputs, with a replayer each; return whether a replay is running."""
-        inputs = [getattr(self.accelerator, name) for name in self.inputs]
+        inputs, inside = [], counters.busy
+        for name in self.inputs:
+            target = getattr(self.accelerator, name)
+            if self.long_wires:
+                m.submodules[f"{name}_hop"] = restart(hop := Fifo(target.payload.shape()))
+                wiring.connect(m, hop.o, target)
+                target, inside = hop.i, inside | hop.o.valid
+            inputs.append(target)
         if not self.with_replay:
             for source, target in zip(sources, inputs, strict=True):
                 wiring.connect(m, source, target)
@@ -240,12 +256,12 @@ class LinkedCore(wiring.Component):
             m.d.comb += [
                 replayer.start.eq(link.replay),
                 replayer.count.eq(link.replay_count),
-                replayer.inside.eq(counters.busy),
+                replayer.inside.eq(inside),
             ]
             running.append(replayer.busy)
         m.d.comb += [
             replaying.eq(Cat(running).any()),
-            link.working.eq(replaying | counters.busy),
+            link.working.eq(replaying | inside),
             link.replaying.eq(replaying),
         ]
         return replaying

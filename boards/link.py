@@ -45,6 +45,8 @@ class PacketLink(wiring.Component):
         The accelerator needs a memory beside the FPGA.
     with_image : bool
         The host fills that memory: serve ``LOAD``.
+    long_wires : bool
+        A byte of a reply is chosen in one cycle and sent in the next.
 
     Members
     -------
@@ -87,7 +89,7 @@ class PacketLink(wiring.Component):
 
     def __init__(
         self, layout, *, identity, idle_cycles, with_replay=False, layers=0, with_memory=False,
-        with_image=False,
+        with_image=False, long_wires=False,
     ):
         if idle_cycles < 2 or idle_cycles & (idle_cycles - 1):
             raise ValueError(f"idle_cycles must be a power of two, not {idle_cycles!r}")
@@ -98,6 +100,7 @@ class PacketLink(wiring.Component):
         self.layers = layers
         self.with_memory = with_memory
         self.with_image = with_image
+        self.long_wires = long_wires
         super().__init__({
             "i_rx": In(stream.Signature(8)),
             "o_tx": Out(stream.Signature(8)),
@@ -208,6 +211,9 @@ class PacketLink(wiring.Component):
             with m.If(can_send):
                 m.d.sync += [self.o_tx.valid.eq(1), self.o_tx.payload.eq(value)]
                 m.next = following
+
+        counting = reply == _short(Reply.COUNTS)
+        payload = Mux(counting, counts.word_select(index, 8), buffer.fetch_data)
 
         def refuse(why):
             m.d.sync += [reply.eq(_short(Reply.NAK)), reason.eq(why)]
@@ -356,11 +362,17 @@ class PacketLink(wiring.Component):
 
             with m.State("READ"):
                 m.d.comb += buffer.fetch.eq(1)
-                m.next = "SEND_PAYLOAD"
+                m.next = "CHOOSE" if self.long_wires else "SEND_PAYLOAD"
+
+            if self.long_wires:
+                chosen = Signal.like(payload, name="chosen", reset_less=True)
+                m.d.sync += chosen.eq(payload)
+                payload = chosen
+                with m.State("CHOOSE"):
+                    m.next = "SEND_PAYLOAD"
 
             with m.State("SEND_PAYLOAD"):
-                counting = reply == _short(Reply.COUNTS)
-                send(Mux(counting, counts.word_select(index, 8), buffer.fetch_data), "FETCH")
+                send(payload, "FETCH")
                 m.d.sync += [index.eq(index + 1), remaining.eq(remaining - 1)]
 
             with m.State("SEND_CRC_HIGH"):

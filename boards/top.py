@@ -135,7 +135,7 @@ def board_top(
         raise TargetError(str(error), remedy="choose another clock or baud rate") from None
     core = LinkedCore(
         accelerator, clk_hz=clk_hz, phy=phy, manifest_hash=manifest_hash, frames=frames,
-        queues=queues, layers=layers, batch=batch)
+        queues=queues, layers=layers, batch=batch, long_wires=board.device.long_wires)
     top = BoardTop(core, pll=pll, clk_hz=clk_hz, led_invert=led is not None and led.invert)
     pins = [getattr(top, name) for name in phy_pins(core.phy)]
     memories = [getattr(top, name) for name in pad_ports(core.pads)]

@@ -73,7 +73,7 @@ class EngineRequantizer(wiring.Component):
         The first code of a word comes in the next cycle.
     constant_address : Out
     constant : In
-        A word for the results of a cycle, one cycle later. Of each, the first one lowest: bias,
+        A word for the results of a cycle, one cycle later, when these come. Of each, the first one lowest: bias,
         modulo ``2**acc_bits``, factor, and how much farther than others the result is shifted.
     """
 
@@ -94,9 +94,12 @@ class EngineRequantizer(wiring.Component):
         m = Module()
         part = self.part
         m.d.comb += self.constant_address.eq(self.i.constant)
+        # a register of its block RAMs, and as long for the sums
+        constants = delayed(m, self.constant, part.constant_cycles - 1, name="constant")
         for n in range(part.results):
-            constant = self.constant.word_select(n, part.constant_bits)
-            m.d.comb += self.o.codes[n].eq(self._code(m, platform, n, self.i.accs[n], constant))
+            constant = constants.word_select(n, part.constant_bits)
+            acc = delayed(m, self.i.accs[n], part.constant_cycles - 1, name=f"sum{n}_")
+            m.d.comb += self.o.codes[n].eq(self._code(m, platform, n, acc, constant))
         m.d.comb += self.o.write.eq(
             delayed_in_memory(m, self.i.write, part.requantizer_delay, part.delay_memory)
         )

@@ -14,8 +14,13 @@ class EnginePipeline(EngineProgram):
 
     @property
     def requantizer_delay(self) -> int:
-        """Cycles from a sum to its code: bias, multipliers, (the first) rounding, limits."""
-        return 1 + self.stages + 2 + (2 if self.rounds_twice else 0)
+        """Cycles from a sum to its code: constant, bias, multipliers, (first) rounding, limits."""
+        return self.constant_cycles + self.stages + 2 + (2 if self.rounds_twice else 0)
+
+    @property
+    def constant_cycles(self) -> int:
+        """Cycles from the address of constants, a cycle ahead of the sums, to their sum."""
+        return 2 if self.is_spread else 1
 
     @property
     def residual_begin(self) -> int:
@@ -58,9 +63,9 @@ class EnginePipeline(EngineProgram):
     def is_spread(self) -> bool:
         """Whether codes and weights are in many block RAMs, which are far apart.
 
-        These have registers of their own. There is one in front of them, too, for addresses and for
-        what is written, and one behind the choice between those of codes; and registers tell that
-        loops are at their ends, from which addresses follow.
+        These have registers of their own, as those of constants. There is one in front of them,
+        too, for addresses and for what is written, and one behind the choice between those of
+        codes; and registers tell that loops are at their ends, from which addresses follow.
         """
         return self.ram.has_register and not self.single_port
 

@@ -21,7 +21,7 @@ TIMING = Timing(
 
 
 @functools.cache
-def core_model(**arguments):
+def core_model(*, long_wires=False, frame_beats=FRAME_BEATS, **arguments):
     """An :class:`.Increment` behind its link, compiled once."""
     core = LinkedCore(
         Increment(**arguments),
@@ -29,7 +29,8 @@ def core_model(**arguments):
         baud=round(1 / CYCLE) // DIVIDER,
         manifest_hash=MANIFEST_HASH,
         idle_cycles=IDLE_CYCLES,
-        frames={"i": FRAME_BEATS, "o": FRAME_BEATS},
+        frames={"i": frame_beats, "o": frame_beats},
+        long_wires=long_wires,
     )
     return CoreModel(core, DIVIDER)
 

@@ -342,3 +342,45 @@ def test_repeated_replay_is_not_executed_again(board, host):
     request = encode_packet(Packet(Request.REPLAY, 0x77, 0, b"\x02\x00"))
     assert exchange(board, request) == exchange(board, request) == [Packet(Reply.ACK, 0x77)]
     assert host.counters().frames == 2
+
+
+@pytest.fixture
+def far_board(make_board):
+    """A board whose accelerator is behind FIFOs of registers, with frames of a beat."""
+    return make_board(long_wires=True, frame_beats=1)
+
+
+def test_far_accelerator_is_served(far_board, make_host, rng):
+    host = make_host(far_board)
+    host.open(MANIFEST_HASH)
+    frames = [rng.bytes(70) for _ in range(3)]
+    assert list(host.infer(frames, 70)) == [increment(frame) for frame in frames]
+    assert [last for _, last in far_board.accepted] == ([0] * 69 + [1]) * 3
+    assert host.counters().frames == 3
+
+
+def test_far_accelerator_is_not_replayed_to_behind_a_beat_on_its_way(far_board, make_host):
+    host = make_host(far_board)
+    host.open(MANIFEST_HASH)
+    far_board.enable = False
+    assert host.send(b"a", end=True)
+    far_board.advance(100)
+    assert not host.replay(2)
+    far_board.enable = True
+    far_board.advance(100)
+    assert host.read() == b"b"
+    assert host.replay(2)
+
+
+def test_replay_to_far_accelerator_lasts_until_its_last_beat_is_there(far_board, make_host):
+    host = make_host(far_board)
+    host.open(MANIFEST_HASH)
+    far_board.enable = False
+    assert host.replay(2)
+    far_board.advance(100)
+    assert not host.send(b"a", end=True)
+    far_board.enable = True
+    host.wait_for_replay()
+    assert host.read() == b""
+    assert len(far_board.accepted) == 2
+    assert list(host.infer([b"a"], 1)) == [b"b"]
