@@ -112,15 +112,14 @@ class SharedEngine(wiring.Component):
         found = Signal(len(array.weights), reset_less=True)
         # the register of block RAMs that are far apart
         behind = int(part.is_spread)
+        late = part.code_cycles - 1 - behind
         m.d.comb += [
             codes.read_address.eq(Mux(sender.is_active, sender.address, sequencer.word.read)),
             places["row"].eq(sequencer.row_address),
             sequencer.row.eq(words["row"]),
             places["constant"].eq(requantizer.constant_address),
             requantizer.constant.eq(words["constant"]),
-            places["weight"].eq(
-                delayed(m, sequencer.word.weight, part.code_cycles - 1 - behind, name="weight_place")
-            ),
+            places["weight"].eq(delayed(m, sequencer.word.weight, late, name="weight_place")),
             array.word.eq(sequencer.word),
             array.by_lane.eq(parameters.by_lane),
             array.takes_maximum.eq(parameters.maximum),

@@ -73,8 +73,9 @@ class EngineRequantizer(wiring.Component):
         The first code of a word comes in the next cycle.
     constant_address : Out
     constant : In
-        A word for the results of a cycle, one cycle later, when these come. Of each, the first one lowest: bias,
-        modulo ``2**acc_bits``, factor, and how much farther than others the result is shifted.
+        A word for the results of a cycle, one cycle later, when these come. Of each, the first one
+        lowest: bias, modulo ``2**acc_bits``, factor, and how much farther than others the result is
+        shifted.
     """
 
     unproved = "no stream: a schedule of fixed delays, no handshake"

@@ -143,7 +143,7 @@ class Plan(Shown):
             How many of the samples are simulated: a number, ``"all"``, or by default what half a
             minute allows.
         seeds
-            Take the fastest of so many placements.
+            Placements to try until one meets the clock; else the fastest is taken.
         link, baud
             ``uart`` or ``spi``, and the rate of the UART.
         ip_name

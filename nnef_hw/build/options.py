@@ -82,7 +82,7 @@ class BuildOptions:
     fastest
         Find the fastest clock that place and route reaches.
     seeds
-        How many placements are tried; the fastest is taken.
+        How many placements are tried until one meets the clock; else the fastest is taken.
     arch
         ``auto``, ``streaming`` or ``engine``.
     bitstream

@@ -6,7 +6,7 @@ import json
 import logging
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from nnef_hw.errors import TargetError, ToolError, UnroutedError
 from nnef_hw.families import Family
 from nnef_hw.tools import find_tool, run_tool
 
-__all__ = ["Placer", "clocks_of", "slowest_clock", "used_by"]
+__all__ = ["Placer", "SupersededError", "clocks_of", "slowest_clock", "used_by"]
 
 _log = logging.getLogger(__name__)
 REMEDY = "take a smaller model, fewer multipliers or a bigger board"
@@ -36,6 +36,10 @@ _UNKNOWN = re.compile(
     r"Unsupported package)\b.*$",
     re.MULTILINE,
 )
+
+
+class SupersededError(Exception):
+    """A placement was given up, since nobody needs it any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +74,23 @@ class Placer:
             frequency_mhz, constraints,
         )  # fmt: skip
 
-    def place(self, folder: Path, seed: int, log: Path) -> dict[str, Any]:
+    def place(
+        self, folder: Path, seed: int, log: Path, is_needless: Callable[[], bool] = lambda: False
+    ) -> dict[str, Any]:
         """Place and route the netlist of a folder; return nextpnr's report.
 
         ``folder / f"seed{seed}"`` receives the report as ``timing.json`` and ``{top}.config``.
+        ``is_needless`` is asked meanwhile: when it says so, nextpnr is stopped.
 
         Raises
         ------
         TargetError
-            The design does not fit, or cannot be placed; or nextpnr does not have the device.
+            The design does not fit; or nextpnr does not have the device.
         UnroutedError
-            Router2 stopped getting on with this placement (:class:`.Congestion`).
+            This seed has no legal placement, or router2 stopped getting on with that
+            (:class:`.Congestion`).
+        SupersededError
+            The placement is needless.
         ToolError
             nextpnr is missing or failed for another reason.
         """
@@ -91,28 +101,31 @@ class Placer:
         route = ["--report", f"{own.name}/timing.json"]
         route += self.family.route_options(f"{own.name}/{self.top}.config")
         if ripup := self.family.ripup_options():
-            return self._place_and_mend(own, place, route, ripup, log)
-        self._run(f"{self.top}.json", [*place, *route], own, log)
+            return self._place_and_mend(own, place, route, ripup, log, is_needless)
+        self._run(f"{self.top}.json", [*place, *route], own, log, is_needless)
         report: dict[str, Any] = json.loads((own / "timing.json").read_text())
         return report
 
     def _place_and_mend(
-        self, own: Path, place: Sequence[str], route: Sequence[str], ripup: Sequence[str], log: Path
-    ) -> dict[str, Any]:
+        self, own: Path, place: Sequence[str], route: Sequence[str], ripup: Sequence[str],
+        log: Path, is_needless: Callable[[], bool],
+    ) -> dict[str, Any]:  # fmt: skip
         """Place, and route until nothing is late: for the clock, or else for what is in reach.
 
         A placement whose estimate is not in reach either is routed once as it comes.
         """
         placed = own / "placed.json"
         netlist = f"{own.name}/{placed.name}"
-        self._run(f"{self.top}.json", [*place, "--no-route", "--write", netlist], own, log)
+        begin = [*place, "--no-route", "--write", netlist]
+        self._run(f"{self.top}.json", begin, own, log, is_needless)
         estimate = self.frequency_mhz * estimated_share(log.read_text())
         log.replace(own / "placing.log")
         aims = [(aim, ripup) for aim in aims_of(self.frequency_mhz, estimate)]
         for aim, options in [*aims, (self.frequency_mhz, ())]:
             set_clock(placed, aim)
+            end = [*place, "--no-pack", "--no-place", *route, *options]
             try:
-                self._run(netlist, [*place, "--no-pack", "--no-place", *route, *options], own, log)
+                self._run(netlist, end, own, log, is_needless)
                 break
             except UnroutedError:
                 if not options:
@@ -133,7 +146,7 @@ class Placer:
         TargetError, ToolError
             As for :meth:`place`.
         """
-        self._run(f"{self.top}.json", ["--pack-only"], folder / "packed", log)
+        self._run(f"{self.top}.json", ["--pack-only"], folder / "packed", log, lambda: False)
         rows = _UTILISATION.findall(log.read_text())
         counts = {cell: (int(used), int(available)) for cell, used, available in rows}
         found = {name: counts[cell] for name, cell in self.family.cells.items() if cell in counts}
@@ -142,7 +155,10 @@ class Placer:
         used, available = found["lut"]
         return found | {"lut": (used + round(self.family.lone_flip_flops(netlist)), available)}
 
-    def _run(self, netlist: str, arguments: Sequence[str], own: Path, log: Path) -> None:
+    def _run(
+        self, netlist: str, arguments: Sequence[str], own: Path, log: Path,
+        is_needless: Callable[[], bool],
+    ) -> None:  # fmt: skip
         """Run nextpnr beside a folder, which receives what it writes."""
         own.mkdir(exist_ok=True)
         pins = None
@@ -155,9 +171,11 @@ class Placer:
         try:
             run_tool(
                 self.family.router.name, command, cwd=own.parent, log=log,
-                is_stuck=congestion.is_stuck,
+                is_stuck=lambda: is_needless() or congestion.is_stuck(),
             )  # fmt: skip
         except ToolError as error:
+            if is_needless():
+                raise SupersededError from error
             if congestion.is_stuck():
                 raise UnroutedError(
                     f"the placement has no route: several nets want {congestion.overused} wires "
@@ -223,7 +241,7 @@ def _raise_if_misfit(log: Path, family: Family, target: str, cause: ToolError) -
         n, limit = used.get(cell, (0, 0))
         share = f" with {n} of {limit} logic cells used" if limit else ""
         reason = match[0].removeprefix("ERROR: ")
-        raise TargetError(
+        raise UnroutedError(
             f"the design cannot be placed and routed in {target}{share} ({reason}; see {log})",
             remedy=REMEDY,
         ) from cause

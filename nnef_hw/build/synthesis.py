@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import logging
+import math
 import os
 import re
 import shutil
@@ -17,12 +18,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from nnef_hw.build.critical import longest_path
 from nnef_hw.build.floorplan import describe_places
 from nnef_hw.build.mapping import map_design
-from nnef_hw.build.placement import Placer, clocks_of, slowest_clock
+from nnef_hw.build.placement import Placer, SupersededError, clocks_of, slowest_clock
 from nnef_hw.errors import UnroutedError
 from nnef_hw.families import Family
 from nnef_hw.process_group import run_parallel
@@ -33,7 +34,7 @@ __all__ = ["Resource", "SynthesisResult", "synthesize", "tool_identities"]
 MOST_SEEDS = 3
 """Placements that are tried if none of those asked for has a route."""
 _log = logging.getLogger(__name__)
-_Placed = TypeVar("_Placed")
+_Report = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +72,10 @@ class SynthesisResult:
     seconds
         Time by step.
     seeds
-        Highest frequency of the same clock by the seed of the placement; the fastest was packed.
-        None where there is no route.
+        Highest frequency of the same clock by the seed of the placement, up to the first that is in
+        time; None where there is no route.
     seed
-        That one.
+        The one that was packed: that first one, or the fastest.
     path
         Cells and delays in ns along the path that limits that clock.
     """
@@ -141,8 +142,9 @@ def synthesize(
     constraints
         Text in the language of the family's nextpnr; None places the pins anywhere.
     seeds
-        Seeds of the placer; the fastest placement is used. If none of them has a route, the next
-        ones follow, up to :data:`MOST_SEEDS` in all.
+        Seeds of the placer, in ascending order. The first placement that is in time is used, for
+        which later ones are given up; if there is none, the fastest. If none of them has a route,
+        the next ones follow, up to :data:`MOST_SEEDS` in all.
     bitstream
         Whether to pack a bitstream.
     log_dir
@@ -171,15 +173,16 @@ def synthesize(
     begin = time.perf_counter()
     progress(f"placing and routing ({family.router.name})")
 
-    def place(seed: int) -> dict[str, Any] | UnroutedError:
-        numbered = logs / f"nextpnr{seed}.log"
-        log = numbered if len(seeds) > 1 else logs / "nextpnr.log"
+    def place(seed: int, is_needless: Callable[[], bool]) -> _Report:
+        log = logs / f"nextpnr{seed}.log"
         try:
-            report = placer.place(out_dir, seed, log)
+            report = placer.place(out_dir, seed, log, is_needless)
         except UnroutedError as error:
-            log.replace(numbered)
-            _log.warning("seed %d: %s (see %s)", seed, error.reason, numbered)
-            return error
+            _log.warning("seed %d: %s (see %s)", seed, error.reason, log)
+            raise
+        except SupersededError:
+            log.unlink()
+            raise
         log.replace(out_dir / f"seed{seed}" / "nextpnr.log")
         return report
 
@@ -189,8 +192,8 @@ def synthesize(
     best = max(placements, key=lambda seed: _slack(placements[seed]))
     for path in (out_dir / f"seed{best}").iterdir():
         path.replace(out_dir / path.name)
-    for seed in (*placements, *unrouted):
-        shutil.rmtree(out_dir / f"seed{seed}")
+    for own in out_dir.glob("seed*"):
+        shutil.rmtree(own)
     report = placements[best]
     config = f"{top}.config"
     netlist = out_dir / family.placed(config)
@@ -237,32 +240,53 @@ def synthesize(
 
 
 def _placements(
-    place: Callable[[int], _Placed | UnroutedError], seeds: Sequence[int]
-) -> tuple[dict[int, _Placed], list[int]]:
+    place: Callable[[int, Callable[[], bool]], _Report], seeds: Sequence[int]
+) -> tuple[dict[int, _Report], list[int]]:
     """Return what placements gave by their seeds, and the seeds of those without a route.
+
+    There is none behind the first that is in time: it does not depend on which was faster.
 
     Raises
     ------
     UnroutedError
         If no placement has a route.
     """
-    tried = dict(
-        zip(seeds, run_parallel([partial(place, n) for n in seeds], os.cpu_count()), strict=True)
-    )
+    met: set[int] = set()
+    reports: dict[int, _Report] = {}
+    errors: dict[int, UnroutedError] = {}
+
+    def attempt(seed: int) -> None:
+        def is_needless() -> bool:
+            return any(other < seed for other in met)
+
+        if is_needless():
+            return
+        try:
+            reports[seed] = report = place(seed, is_needless)
+        except UnroutedError as error:
+            errors[seed] = error
+        except SupersededError:
+            return
+        else:
+            if _slack(report) >= 1:
+                met.add(seed)
+
+    run_parallel([partial(attempt, seed) for seed in seeds], os.cpu_count())
     following = itertools.count(max(seeds) + 1)
-    while len(tried) < MOST_SEEDS and all(isinstance(x, UnroutedError) for x in tried.values()):
-        seed = next(following)
-        tried[seed] = place(seed)
-    placed = {seed: x for seed, x in tried.items() if not isinstance(x, UnroutedError)}
-    errors = {seed: x for seed, x in tried.items() if isinstance(x, UnroutedError)}
-    if not placed:
+    while len(errors) < MOST_SEEDS and not reports:
+        attempt(next(following))
+    if not reports:
         *_, last = errors.values()
         raise UnroutedError(
-            f"no placement of seeds {', '.join(map(str, errors))} has a route; of the last one: "
-            f"{last.reason}",
+            f"seeds {', '.join(map(str, sorted(errors)))} lead to no placement with a route; of the "
+            f"last one: {last.reason}",
             remedy=last.remedy,
         ) from last
-    return placed, list(errors)
+    first = min(met, default=math.inf)
+    return (
+        {seed: reports[seed] for seed in sorted(reports) if seed <= first},
+        [seed for seed in sorted(errors) if seed <= first],
+    )
 
 
 def _slack(report: Mapping[str, Any]) -> float:

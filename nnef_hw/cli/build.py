@@ -56,7 +56,7 @@ def add_commands(commands: common.Commands) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="take the fastest of N placements (default: 1)",
+        help="placements to try until one meets the clock (default: 1)",
     )
     sub.add_argument(
         "--target-fps",

@@ -44,8 +44,8 @@ def test_log_that_an_error_names_stays(cli, built, tiny, failing, tmp_path):
     result = cli(*command)
     assert result.status == 2
     assert "cannot be placed and routed in up5k-sg48" in result.err
-    assert "; see out/logs/nextpnr.log)" in result.err
-    assert "legal placement" in (out / "logs" / "nextpnr.log").read_text()
+    assert "; see out/logs/nextpnr3.log)" in result.err
+    assert "legal placement" in (out / "logs" / "nextpnr3.log").read_text()
     assert (out / "logs" / "yosys.log").read_text() == "mapped\n"
 
     failing(YOSYS=YOSYS.replace("mapped", "no\nexit 7"))
