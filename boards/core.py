@@ -163,15 +163,18 @@ class LinkedCore(wiring.Component):
         for name, queue in self.queues.items():
             m.submodules[f"{name}_queue"] = (ahead if name in self.inputs else behind)(queue)
 
+        results = {name: getattr(accelerator, name) for name in self.outputs}
+        inside = counters.busy
+        if self.long_wires:
+            for name, result in results.items():
+                m.submodules[f"{name}_hop"] = behind(hop := Fifo(result.payload.shape()))
+                wiring.connect(m, result, hop.i)
+                results[name], inside = hop.o, inside | hop.o.valid
         sources = self._sources(m, ahead, link)
-        replaying = self._feed(m, ahead, link, counters, sources)
+        replaying = self._feed(m, ahead, link, inside, sources)
         sinks = self._sinks(m, behind, link)
         for name, sink in zip(self.outputs, sinks, strict=True):
-            result = getattr(accelerator, name)
-            if self.long_wires:
-                m.submodules[f"{name}_hop"] = behind(hop := Fifo(result.payload.shape()))
-                wiring.connect(m, hop.o, sink)
-                sink = hop.i
+            result = results[name]
             m.d.comb += [
                 sink.payload.eq(result.payload),
                 sink.valid.eq(result.valid & ~replaying),
@@ -230,9 +233,12 @@ class LinkedCore(wiring.Component):
         wiring.connect(m, origin, queue.i)
         return queue.o
 
-    def _feed(self, m, restart, link, counters, sources):
-        """Connect the inputs, with a replayer each; return whether a replay is running."""
-        inputs, inside = [], counters.busy
+    def _feed(self, m, restart, link, inside, sources):
+        """Connect the inputs, with a replayer each; return whether a replay is running.
+
+        ``inside`` tells whether a frame is in the accelerator, or results wait behind it.
+        """
+        inputs = []
         for name in self.inputs:
             target = getattr(self.accelerator, name)
             if self.long_wires:

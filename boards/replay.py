@@ -27,7 +27,7 @@ class Replayer(wiring.Component):
     count : In(16)
         Frames.
     inside : In(1)
-        A frame is inside the accelerator, or beats are on their way to it.
+        A frame is inside the accelerator, or beats are on their way to it or from it.
     busy : Out(1)
         A replay is running: results are to be dropped.
     i : In(stream.Signature(layout))

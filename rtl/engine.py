@@ -103,11 +103,8 @@ class SharedEngine(wiring.Component):
             wiring.connect(m, inner, wiring.flipped(outer))
         for component in (loader, sender, requantizer):
             m.d.comb += component.parameters.eq(parameters)
-        m.d.comb += [
-            loader.begin.eq(sequencer.begin),
-            sender.begin.eq(sequencer.begin),
-            sender.word.eq(word),
-        ]
+        begin = delayed(m, sequencer.begin, part.border_cycles, name="begin", is_flag=True)
+        m.d.comb += [loader.begin.eq(begin), sender.begin.eq(begin), sender.word.eq(word)]
 
         found = Signal(len(array.weights), reset_less=True)
         # the register of block RAMs that are far apart

@@ -41,8 +41,8 @@ class EngineLoader(wiring.Component):
     padding follows them. The word of the last ``lanes`` codes is written when ``first_word + 1``
     beats of a row have come, and then every ``word_step + 1``.
 
-    One beat per cycle, padding included; it begins in the cycle after ``begin``, and ``done`` is
-    set in the cycle after its last beat.
+    One beat per cycle, padding included; it begins in the cycle after its ``begin``, and ``done``
+    is set in the cycle after its last beat.
 
     Parameters
     ----------
@@ -157,10 +157,10 @@ class EngineLoader(wiring.Component):
 class EngineSender(wiring.Component):
     """Give the codes of a tensor in memory to a stream: a code per cycle, and some more per word.
 
-    It reads its first word two cycles after ``begin``, and offers its first code in cycle
-    ``part.before_send``; the first one of a further word comes ``part.between_words`` cycles after
-    the last one before was offered, or later, in the cycle after that was taken.
-    ``done`` is set in the cycle in which the last one is taken.
+    It reads its first word two cycles after its ``begin``, and offers its first code in cycle
+    ``part.before_send`` of the instruction; the first one of a further word comes
+    ``part.between_words`` cycles after the last one before was offered, or later, in the cycle
+    after that was taken. ``done`` is set in the cycle in which the last one is taken.
 
     Members
     -------

@@ -277,9 +277,9 @@ def _placements(
         attempt(next(following))
     if not reports:
         *_, last = errors.values()
+        tried = ", ".join(map(str, sorted(errors)))
         raise UnroutedError(
-            f"seeds {', '.join(map(str, sorted(errors)))} lead to no placement with a route; of the "
-            f"last one: {last.reason}",
+            f"seeds {tried} lead to no placement with a route; of the last one: {last.reason}",
             remedy=last.remedy,
         ) from last
     first = min(met, default=math.inf)

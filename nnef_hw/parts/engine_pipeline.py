@@ -65,7 +65,8 @@ class EnginePipeline(EngineProgram):
 
         These have registers of their own, as those of constants. There is one in front of them,
         too, for addresses and for what is written, and one behind the choice between those of
-        codes; and registers tell that loops are at their ends, from which addresses follow.
+        codes; registers tell that loops are at their ends, from which addresses follow, and the
+        borders that an instruction begins.
         """
         return self.ram.has_register and not self.single_port
 
@@ -147,9 +148,14 @@ class EnginePipeline(EngineProgram):
         return int(not behind and self.instruction_rows - self.late_row == 1)
 
     @property
+    def border_cycles(self) -> int:
+        """Cycles from the begin of an instruction until the loader and the sender know of it."""
+        return int(self.is_spread)
+
+    @property
     def before_load(self) -> int:
         """Cycles from the begin of a load to its first code, padding included."""
-        return 1
+        return self.border_cycles + 1
 
     @property
     def border_delay(self) -> int:
@@ -159,7 +165,7 @@ class EnginePipeline(EngineProgram):
     @property
     def before_send(self) -> int:
         """Cycles from the begin of a send until its first code is offered."""
-        return 2 + self.between_words
+        return self.border_cycles + 2 + self.between_words
 
     @property
     def between_words(self) -> int:

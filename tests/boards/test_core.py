@@ -384,3 +384,20 @@ def test_replay_to_far_accelerator_lasts_until_its_last_beat_is_there(far_board,
     assert host.read() == b""
     assert len(far_board.accepted) == 2
     assert list(host.infer([b"a"], 1)) == [b"b"]
+
+
+@pytest.mark.parametrize("total", range(252, 262))
+def test_results_that_wait_are_not_lost_to_a_replay(far_board, make_host, rng, total):
+    """The ring of 255 results fills, then what is between it and the accelerator."""
+    host = make_host(far_board)
+    host.open(MANIFEST_HASH)
+    frame = rng.bytes(total)
+    for begin in range(0, total, 50):
+        assert host.send(frame[begin : begin + 50], end=begin + 50 >= total)
+    far_board.advance(500)
+    host.replay(1)
+    results = b""
+    while chunk := host.read():
+        results += chunk
+        far_board.advance(100)
+    assert results == increment(frame)
