@@ -43,7 +43,8 @@ lint: $(VENV)/.installed-dev
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
-# About five minutes. ARGS="--quick" leaves out place and route of the ECP5-85F.
+# About five minutes. ARGS="--quick" leaves out place and route of the ECP5-85F; "--large" and "--engine" build
+# larger networks, "--tang" those of other boards.
 bench: $(VENV)/.installed
 	$(BIN)/python scripts/bench.py $(ARGS)
 

@@ -10,18 +10,22 @@ import argparse
 import os
 import platform
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from bench_engine import fixed_network
 from bench_row import print_row
 from rich.console import Console
 from rich.table import Table
 
 from nnef_hw.build.options import BuildOptions
 from nnef_hw.build.pipeline import build
+from nnef_hw.engine.solver import schedule_engine
 from nnef_hw.errors import NnefHwError
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.run.artifacts import BuildFolder
+from nnef_hw.run.simulate import random_codes
 from nnef_hw.samples import load_samples
 from nnef_hw.streaming import find_board, schedule
 
@@ -43,6 +47,28 @@ LARGE = [
     (name, "ulx3s_85f") for name in ("mlperf_ic_resnet8", "mlperf_kws_dscnn", "mlperf_sww_ds1d")
 ]
 LARGE_CLOCK = 90.0
+
+
+class Engine(NamedTuple):
+    """A network on the shared engine: clock, frames of a batch, and those that are simulated."""
+
+    name: str
+    board: str
+    clock_mhz: float
+    batch: int
+    frames: int
+
+
+ENGINES = (
+    Engine("mlperf_ic_resnet8", "icebreaker", 36.0, 1, 100),
+    Engine("mlperf_kws_dscnn", "icebreaker", 36.0, 1, 200),
+    Engine("mlperf_sww_ds1d", "icebreaker", 36.0, 1, 45),
+    Engine("mlperf_vww_mobilenetv1", "icebreaker", 36.0, 1, 20),
+    Engine("mlperf_ad_fcae", "icebreaker", 36.0, 16, 64),
+    Engine("mlperf_ic_resnet8_wide", "icebreaker", 36.0, 1, 20),
+    Engine("mlperf_ic_resnet8_wide", "ulx3s_85f", 70.0, 2, 20),
+    Engine("mobilenetv2", "ulx3s_85f", 65.0, 10, 10),
+)
 TANG = [
     (name, board)
     for board in ("tang_nano_20k", "tang_nano_9k")
@@ -61,27 +87,18 @@ def main() -> None:
         "--large", action="store_true", help=f"only MLPerf Tiny's, at {LARGE_CLOCK:g} MHz: an hour"
     )
     parser.add_argument("--tang", action="store_true", help="only the Tang Nanos: two hours")
+    parser.add_argument(
+        "--engine", action="store_true", help="only the shared engine's, two of an ECP5: two hours"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench")
     parser.add_argument("names", nargs="*", help="only these networks")
     options = parser.parse_args()
 
     rows = []
-    clock = LARGE_CLOCK if options.large else None
-    builds = LARGE if options.large else TANG if options.tang else FULL
-    builds = QUICK if options.quick else builds
-    for name, board, fastest in [
-        *((*names, False) for names in builds),
-        *((*names, True) for names in FASTEST if not (options.large or options.tang)),
-    ]:
-        model, samples = _files(name)
-        if (options.names and name not in options.names) or not model.exists():
+    for name, asked in _engines(options.out) if options.engine else _streams(options):
+        if (options.names and name not in options.names) or not asked.model.exists():
             continue
-        print(f"{name} on {board}...", flush=True)
-        asked = BuildOptions(
-            model=model, board=board, calibrate=samples, clock_mhz=clock, fastest=fastest,
-            frames="all",
-            out=options.out / f"{name}-{board}{'-fastest' if fastest else ''}",
-        )  # fmt: skip
+        print(f"{name} on {asked.board}...", flush=True)
         rows.append(_measure(name, asked))
         if "refused" in rows[-1]:
             print(f"  refused: {rows[-1]['refused']}", flush=True)
@@ -92,6 +109,36 @@ def main() -> None:
     print(f"\nMeasured on {_machine()}.\n")
     for title, columns in TABLES.items():
         console.print(_table(title, columns, rows))
+
+
+def _streams(options: argparse.Namespace) -> Iterator[tuple[str, BuildOptions]]:
+    """Yield what streams: a network's name, and how it is built."""
+    clock = LARGE_CLOCK if options.large else None
+    builds = LARGE if options.large else TANG if options.tang else FULL
+    builds = QUICK if options.quick else builds
+    for name, board, fastest in [
+        *((*names, False) for names in builds),
+        *((*names, True) for names in FASTEST if not (options.large or options.tang)),
+    ]:
+        model, samples = _files(name)
+        yield name, BuildOptions(
+            model=model, board=board, calibrate=samples, clock_mhz=clock, fastest=fastest,
+            frames="all",
+            out=options.out / f"{name}-{board}{'-fastest' if fastest else ''}",
+        )  # fmt: skip
+
+
+def _engines(out: Path) -> Iterator[tuple[str, BuildOptions]]:
+    """Yield what runs on shared engines, in the same way."""
+    for name, board, clock, batch, frames in ENGINES:
+        model, samples = _files(name)
+        if name == "mobilenetv2":
+            # of random weights: quantized already, and fed with random codes
+            model, samples = fixed_network(name, out)[0], None
+        yield name, BuildOptions(
+            model=model, board=board, calibrate=samples, clock_mhz=clock, arch="engine",
+            batch=batch, frames=frames, out=out / f"{name}-{board}-engine",
+        )  # fmt: skip
 
 
 def _files(name: str) -> tuple[Path, Path]:
@@ -120,17 +167,21 @@ def _measure(name: str, options: BuildOptions) -> dict[str, Any]:
 
 def _schedule_seconds(options: BuildOptions) -> float:
     """Return CPU seconds from a quantized graph to a Plan."""
-    graph = BuildFolder.open(options.out).fixed
+    graph, board = BuildFolder.open(options.out).fixed, find_board(options.board)
     begin = time.process_time()
-    schedule(graph, find_board(options.board))
+    if options.arch == "engine":
+        schedule_engine(graph, board, clock_mhz=options.clock_mhz, batch=options.batch)
+    else:
+        schedule(graph, board)
     return time.process_time() - begin
 
 
 def _reference_speed(options: BuildOptions) -> float:
     """Return samples per second of the fixed reference."""
-    assert options.calibrate is not None
     graph = BuildFolder.open(options.out).fixed
-    codes = quantize_inputs(graph, load_samples(options.calibrate, graph).inputs)
+    codes = random_codes(graph)
+    if options.calibrate is not None:
+        codes = quantize_inputs(graph, load_samples(options.calibrate, graph).inputs)
     begin = time.perf_counter()
     run_fixed(graph, codes)
     return len(codes[graph.inputs[0]]) / (time.perf_counter() - begin)
@@ -150,6 +201,8 @@ def _error(name: str) -> Any:
 
 def _accuracy(row: dict[str, Any]) -> str:
     scores = row["accuracy"]
+    if scores is None:
+        return ""
     if scores["metric"] == "mae":
         return "mae {float:.4f} / {fixed:.4f} / {rtl:.4f}".format(**scores)
     return "{float:.2%} / {fixed:.2%} / {rtl:.2%}".format(**scores)
@@ -178,7 +231,7 @@ TABLES = {
         "bit exact": lambda row: "yes" if row["simulation"]["bit_exact"] else "NO",
         "cycles predicted = simulated": _prediction,
         "float / fixed / rtl": _accuracy,
-        "evaluated on": lambda row: str(row["accuracy"]["samples"]),
+        "evaluated on": lambda row: str(row["accuracy"]["samples"]) if row["accuracy"] else "",
     },
     "Resources": {
         "LUT": _use("lut"),

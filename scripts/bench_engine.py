@@ -73,7 +73,8 @@ def main() -> None:
     for name in options.names or NETWORKS:
         if name != "mobilenetv2" and not (ZOO / name / "model.nnef.tgz").exists():
             continue
-        graph, samples = _fixed(name, options.out)
+        path, samples = fixed_network(name, options.out)
+        graph = load(path)
         frames = samples[np.arange(options.frames) % len(samples)]
         for size in SIZES:
             print(f"{name}, {size.rows} x {size.lanes}...", flush=True)
@@ -98,8 +99,8 @@ def main() -> None:
     Console(width=160).print(table)
 
 
-def _fixed(name: str, folder: Path) -> tuple[Graph, Samples]:
-    """Return a network's fixed graph, quantized once, and its samples."""
+def fixed_network(name: str, folder: Path) -> tuple[Path, Samples]:
+    """Return the file of a network's fixed graph, quantized once, and its samples."""
     if name == "mobilenetv2":
         # At 0.35 of its width, 10,656,688 products.
         model, samples = mobilenet_v2(16, (8, 8, 16, 24, 32, 56, 112), 1280, 2)
@@ -110,7 +111,7 @@ def _fixed(name: str, folder: Path) -> tuple[Graph, Samples]:
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         save(fix_model(model, samples)[0], path)
-    return load(path), samples
+    return path, samples
 
 
 def _sized(graph: Graph, size: Shape) -> EnginePlan:
