@@ -93,10 +93,11 @@ class Ecp5(Family):
     def mappings(self, part: str, top: str) -> Sequence[Sequence[str]]:
         del part
         return [
-            # multipliers are instantiated, never inferred: the scheduler has counted them
-            [f"synth_ecp5 -nodsp -top {top}"],
+            # Multipliers are instantiated, never inferred: the scheduler has counted them. Wide
+            # LUTs save next to none, and are placed last and far away, as they need neighbours.
+            [f"synth_ecp5 -nodsp -nowidelut -top {top}"],
             # ABC9 without flip-flops ends in an assertion of yosys for one design in some dozens
-            [f"synth_ecp5 -nodsp -dff -top {top}"],
+            [f"synth_ecp5 -nodsp -nowidelut -dff -top {top}"],
         ]
 
     def revise(self, netlist: dict[str, Any]) -> bool:

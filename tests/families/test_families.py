@@ -139,8 +139,8 @@ def test_every_second_placement_of_an_ecp5_is_the_static_placers():
             assert family.place_options(seed) == ["--seed", str(seed)]
         assert family.ripup_options() == []
     router = ["--router", "router2"]
-    assert ECP5.place_options(1) == ["--seed", "1", *router]
-    assert ECP5.place_options(2) == ["--seed", "2", "--placer", "static", *router]
+    assert ECP5.place_options(1) == ["--seed", "1", "--placer", "static", *router]
+    assert ECP5.place_options(2) == ["--seed", "2", *router]
     assert ECP5.ripup_options() == ["--tmg-ripup"]
 
 
