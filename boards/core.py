@@ -60,7 +60,8 @@ class LinkedCore(wiring.Component):
         Frames that enter the accelerator before the first one leaves it.
     long_wires : bool
         A wire to the accelerator may take most of a cycle: its streams pass FIFOs of registers,
-        behind the queues of inputs and before those of outputs.
+        behind the queues of inputs and before those of outputs, and so do bytes that are divided
+        among several of them.
     idle_cycles : int or None
         Silence after which an unfinished packet is forgotten, a power of two; by default the
         first one that lasts 10 ms or more.
@@ -163,18 +164,13 @@ class LinkedCore(wiring.Component):
         for name, queue in self.queues.items():
             m.submodules[f"{name}_queue"] = (ahead if name in self.inputs else behind)(queue)
 
-        results = {name: getattr(accelerator, name) for name in self.outputs}
-        inside = counters.busy
-        if self.long_wires:
-            for name, result in results.items():
-                m.submodules[f"{name}_hop"] = behind(hop := Fifo(result.payload.shape()))
-                wiring.connect(m, result, hop.i)
-                results[name], inside = hop.o, inside | hop.o.valid
+        # A frame is in the accelerator, or something waits beside it.
+        inside, self.waiting = Signal(), []
         sources = self._sources(m, ahead, link)
         replaying = self._feed(m, ahead, link, inside, sources)
         sinks = self._sinks(m, behind, link)
         for name, sink in zip(self.outputs, sinks, strict=True):
-            result = results[name]
+            result = self._hop(m, behind, name, getattr(accelerator, name))
             m.d.comb += [
                 sink.payload.eq(result.payload),
                 sink.valid.eq(result.valid & ~replaying),
@@ -189,15 +185,27 @@ class LinkedCore(wiring.Component):
             counters.output_taken.eq(Cat(stream.valid & stream.ready for stream in outputs)),
             counters.output_last.eq(Cat(stream.p.last for stream in outputs)),
             link.counts.eq(counters.counts),
+            inside.eq(counters.busy | Cat(self.waiting).any()),
             self.led.eq(counters.busy),
         ]
         return m
+
+    def _hop(self, m, restart, name, origin):
+        """Return a stream behind registers, if it comes from afar."""
+        if not self.long_wires:
+            return origin
+        m.submodules[f"{name}_hop"] = restart(hop := Fifo(origin.payload.shape()))
+        wiring.connect(m, origin, hop.i)
+        self.waiting.append(hop.o.valid)
+        return hop.o
 
     def _sources(self, m, restart, link):
         """Return the host's beats as a stream per input."""
         if not self.as_bytes:
             return [link.o]
-        origin = self._load(m, restart, link) if self.with_image else link.o
+        origin = self._hop(m, restart, "link", link.o)
+        if self.with_image:
+            origin = self._load(m, restart, link, origin)
         splitter = FrameSplitter(
             [self.layouts[name] for name in self.inputs], list(self.inputs.values()))
         m.submodules.splitter = restart(splitter)
@@ -205,18 +213,18 @@ class LinkedCore(wiring.Component):
         return [self._queued(m, name, getattr(splitter, f"o{n}"))
                 for n, name in enumerate(self.inputs)]
 
-    def _load(self, m, restart, link):
+    def _load(self, m, restart, link, origin):
         """Let the memory be filled first; return the bytes of frames."""
         accelerator = self.accelerator
         loader = ImageLoader(accelerator.image_bytes)
         m.submodules.loader = WithReset(loader, self.reset)
         frames = stream.Signature(BYTE_LAYOUT).create(path=("frames",))
         m.d.comb += [
-            frames.payload.eq(link.o.payload),
-            frames.valid.eq(link.o.valid & loader.loaded),
-            loader.i.payload.eq(link.o.p.data[0]),
-            loader.i.valid.eq(link.o.valid & ~loader.loaded),
-            link.o.ready.eq(Mux(loader.loaded, frames.ready, loader.i.ready)),
+            frames.payload.eq(origin.payload),
+            frames.valid.eq(origin.valid & loader.loaded),
+            loader.i.payload.eq(origin.p.data[0]),
+            loader.i.valid.eq(origin.valid & ~loader.loaded),
+            origin.ready.eq(Mux(loader.loaded, frames.ready, loader.i.ready)),
             loader.restart.eq(link.abort),
             link.loaded.eq(loader.loaded),
             accelerator.loaded.eq(loader.loaded),
@@ -234,21 +242,11 @@ class LinkedCore(wiring.Component):
         return queue.o
 
     def _feed(self, m, restart, link, inside, sources):
-        """Connect the inputs, with a replayer each; return whether a replay is running.
-
-        ``inside`` tells whether a frame is in the accelerator, or results wait behind it.
-        """
-        inputs = []
-        for name in self.inputs:
-            target = getattr(self.accelerator, name)
-            if self.long_wires:
-                m.submodules[f"{name}_hop"] = restart(hop := Fifo(target.payload.shape()))
-                wiring.connect(m, hop.o, target)
-                target, inside = hop.i, inside | hop.o.valid
-            inputs.append(target)
+        """Connect the inputs, with a replayer each; return whether a replay is running."""
+        inputs = [getattr(self.accelerator, name) for name in self.inputs]
         if not self.with_replay:
-            for source, target in zip(sources, inputs, strict=True):
-                wiring.connect(m, source, target)
+            for name, source, target in zip(self.inputs, sources, inputs, strict=True):
+                wiring.connect(m, self._hop(m, restart, name, source), target)
             return C(0)
         replaying = Signal()
         running = []
@@ -258,7 +256,7 @@ class LinkedCore(wiring.Component):
             replayer = Replayer(self.layouts[name], frame_beats=beats)
             m.submodules[f"replayer{name[1:]}"] = restart(replayer)
             wiring.connect(m, source, replayer.i)
-            wiring.connect(m, replayer.o, target)
+            wiring.connect(m, self._hop(m, restart, name, replayer.o), target)
             m.d.comb += [
                 replayer.start.eq(link.replay),
                 replayer.count.eq(link.replay_count),
