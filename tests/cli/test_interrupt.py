@@ -32,6 +32,14 @@ if [ "$1" = --version ]; then echo "nextpnr 0.8"; else touch {folder}/nextpnr-ra
 """
 
 
+@pytest.fixture(autouse=True)
+def no_nohup():
+    """Let what is started hear of a terminal that is closed, even if these tests ignore it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.fixture
 def slow_tools(tmp_path, monkeypatch):
     """Return a folder where ``running`` gets the numbers of the processes of synthesis."""
