@@ -251,7 +251,7 @@ def _placements(
     UnroutedError
         If no placement has a route.
     """
-    met: set[int] = set()
+    met: list[int] = []
     reports: dict[int, _Report] = {}
     errors: dict[int, UnroutedError] = {}
 
@@ -269,7 +269,7 @@ def _placements(
             return
         else:
             if _slack(report) >= 1:
-                met.add(seed)
+                met.append(seed)
 
     run_parallel([partial(attempt, seed) for seed in seeds], os.cpu_count())
     following = itertools.count(max(seeds) + 1)
