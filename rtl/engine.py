@@ -107,7 +107,8 @@ class SharedEngine(wiring.Component):
         m.d.comb += [loader.begin.eq(begin), sender.begin.eq(begin), sender.word.eq(word)]
 
         found = Signal(len(array.weights), reset_less=True)
-        # the register of block RAMs that are far apart
+        # Weights come with the codes: their addresses wait, and block RAMs that are far apart have
+        # a register.
         behind = int(part.is_spread)
         late = part.code_cycles - 1 - behind
         m.d.comb += [

@@ -67,7 +67,7 @@ ENGINES = (
     Engine("mlperf_ad_fcae", "icebreaker", 36.0, 16, 64),
     Engine("mlperf_ic_resnet8_wide", "icebreaker", 36.0, 1, 20),
     Engine("mlperf_ic_resnet8_wide", "ulx3s_85f", 70.0, 2, 20),
-    Engine("mobilenetv2", "ulx3s_85f", 65.0, 10, 10),
+    Engine("mobilenetv2", "ulx3s_85f", 64.0, 10, 10),
 )
 TANG = [
     (name, board)

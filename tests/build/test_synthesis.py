@@ -140,7 +140,7 @@ def test_fastest_of_several_placements_that_are_late_is_taken(source, tmp_path):
 
 
 def test_first_placement_that_is_in_time_is_taken(source, tmp_path, monkeypatch):
-    """The next one would take for ever, and the one after it is faster but comes later."""
+    """The next one would take for ever, and the one after it is not begun."""
     tried = stuck(monkeypatch, {2}, line="Info: Running router2...")
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     result = run(source, ICE40, tmp_path / "build", seeds=(1, 2, 3), log_dir=tmp_path / "logs")
