@@ -7,9 +7,9 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw import parts
 from nnef_hw.parts.fifo import FIFO_REGISTERS
 from nnef_hw.rtl.memory import TiledMemory
-from nnef_hw.rtl.stream import beat_layout, elastic_stages
+from nnef_hw.rtl.stream import Fifo, beat_layout, elastic_stages
 
-__all__ = ["BlockFifo"]
+__all__ = ["BlockFifo", "CutFifo"]
 
 
 class BlockFifo(wiring.Component):
@@ -45,9 +45,7 @@ class BlockFifo(wiring.Component):
         read = Signal()
 
         waiting = stored != 0
-        # The block RAM has a register of its own; the other one makes its output fast.
-        (enable, enable_output), (loaded, _) = elastic_stages(m, waiting, self.o,
-                                                              stages=FIFO_REGISTERS)
+        enable, loaded, enable_output, output = self._leave(m, waiting)
         m.d.comb += [
             self.i.ready.eq(has_room),
             accept.eq(self.i.valid & self.i.ready),
@@ -68,17 +66,51 @@ class BlockFifo(wiring.Component):
         with m.If(read):
             m.d.sync += oldest.eq(Mux(oldest == words - 1, 0, oldest + 1))
 
-        with m.If(enable_output):
-            m.d.sync += self.o.payload.data.eq(storage.read_data)
+        m.d.comb += output.data.eq(storage.read_data)
         if part.stores_last:
-            with m.If(enable_output):
-                m.d.sync += self.o.payload.last.eq(storage.read_data[-1])
+            m.d.comb += output.last.eq(storage.read_data[-1])
         else:
             position = Signal(range(part.frame))
             final = position == part.frame - 1
+            m.d.comb += output.last.eq(final)
             with m.If(enable_output & loaded):
-                m.d.sync += [
-                    position.eq(Mux(final, 0, position + 1)),
-                    self.o.payload.last.eq(final),
-                ]
+                m.d.sync += position.eq(Mux(final, 0, position + 1))
         return m
+
+    def _leave(self, m, waiting):
+        """Make the registers that beats leave by; return how they move.
+
+        The block RAM has a register of its own; the one behind it makes its output fast.
+
+        Returns
+        -------
+        enable, loaded : Value
+            The block RAM's register takes a word; it holds one.
+        enable_output : Value
+            The next register takes it.
+        output : View(beat_layout)
+            That word, to be driven.
+        """
+        (enable, enable_output), (loaded, _) = elastic_stages(m, waiting, self.o,
+                                                              stages=FIFO_REGISTERS)
+        output = Signal(self.o.payload.shape())
+        with m.If(enable_output):
+            m.d.sync += self.o.payload.eq(output)
+        return enable, loaded, enable_output, output
+
+
+class CutFifo(BlockFifo):
+    """A BlockFifo with a skid for a second register: no path from ``o.ready`` to the memory.
+
+    It holds a beat more. Beat k moves on in ``s[k] = max(r[k] + 1, s[k - 1] + 1, g[k - 2] + 1)``.
+
+    Members
+    -------
+    i, o : stream.Signature(beat_layout)
+    """
+
+    def _leave(self, m, waiting):
+        m.submodules.skid = skid = Fifo(self.o.payload.shape())
+        (enable,), (loaded,) = elastic_stages(m, waiting, skid.i, stages=1)
+        wiring.connect(m, skid.o, wiring.flipped(self.o))
+        return enable, loaded, skid.i.ready, skid.i.payload

@@ -58,8 +58,8 @@ class LineBuffer(wiring.Component):
         m.submodules.storage = storage
 
         # Words stored beyond the current window, and free words besides the next one: the signs of
-        # both, straight from registers, tell who may go on. Rows that no window reads are released
-        # before they are written.
+        # both tell who may go on, one straight from a register, the other a cycle before. Rows that
+        # no window reads are released before they are written.
         lead = Signal(range(-window.overdraft - window.span, depth - window.span + 1),
                       init=-window.span)
         room = Signal(range(-1, depth + window.overdraft), init=depth - 1)
@@ -67,39 +67,55 @@ class LineBuffer(wiring.Component):
         released = Signal()
         step = Signal(range(max(window.column_step, window.row_step, window.frame_step) + 1))
         freed_words = Mux(released, step, 0)
+        next_room = Signal(room.shape())
+        m.d.comb += next_room.eq(room - written + freed_words)
         m.d.sync += [
             lead.eq(lead + written - freed_words),
-            room.eq(room - written + freed_words),
+            room.eq(next_room),
         ]
 
-        self._write(m, storage, room >= 0, written)
+        self._write(m, storage, next_room >= 0, written)
         self._read(m, storage, lead >= 0, released, step)
         return m
 
-    def _write(self, m, storage, room, written):
-        """Write the padded image in raster order, padding without an input beat."""
+    def _write(self, m, storage, will_have_room, written):
+        """Write the padded image in raster order, padding without an input beat.
+
+        What may be written is known a cycle before, so that ``i.ready`` is a register.
+        """
         window = self.part.window
         address = Signal(range(self.part.depth))
         # Whether rows above the first frame are still to be written.
         past = Signal(init=1) if window.past_words else Const(0)
-        in_frame = written & ~past if window.past_words else written
-        _, _, first, _, padding = padded_raster(m, window, in_frame)
-        waits = first if window.starts_in_padding else Const(0)
+        raster = padded_raster(m, window, written & ~past)
+        next_past = Const(0)
         if window.past_words:
             position = Signal(range(window.past_words))
+            next_past = past & ~(written & (position == window.past_words - 1))
+            m.d.sync += past.eq(next_past)
             with m.If(written & past):
-                m.d.sync += [
-                    position.eq(position + 1),
-                    past.eq(position != window.past_words - 1),
-                ]
-            padding, waits = padding | past, waits & ~past
+                m.d.sync += position.eq(position + 1)
+        next_padding = raster.next_padding | next_past
+        # The first word of a frame, if it is padding, waits for a beat without taking it.
+        next_waits = raster.next_first & ~next_past if window.starts_in_padding else Const(0)
+
+        starts_padded = any(before for before, _ in window.padding) or window.past_words > 0
+        starts_waiting = window.starts_in_padding and not window.past_words
+        takes = Signal(init=not starts_padded)
+        pads = Signal(init=starts_padded and not starts_waiting)
+        begins = Signal(init=starts_waiting)
+        m.d.sync += [
+            takes.eq(will_have_room & ~next_padding),
+            pads.eq(will_have_room & next_padding & ~next_waits),
+            begins.eq(will_have_room & next_padding & next_waits),
+        ]
         pad_word = Const(self.part.pad_code, self.part.bits).replicate(self.part.lanes)
         m.d.comb += [
-            self.i.ready.eq(room & ~padding),
-            written.eq(room & ((padding & ~waits) | self.i.valid)),
+            self.i.ready.eq(takes),
+            written.eq(pads | ((takes | begins) & self.i.valid)),
             storage.write_address.eq(address),
             storage.write_enable.eq(written),
-            storage.write_data.eq(Mux(padding, pad_word, self.i.payload.data.as_value())),
+            storage.write_data.eq(Mux(takes, self.i.payload.data.as_value(), pad_word)),
         ]
         m.d.sync += address.eq(address + written)
 

@@ -30,13 +30,13 @@ class Pad(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         advance = Signal()
-        _, _, first, final, padding = padded_raster(m, self.part.window, advance)
+        raster = padded_raster(m, self.part.window, advance)
         m.d.comb += [
-            self.o.valid.eq(self.i.valid | (padding & ~first)),
-            self.i.ready.eq(self.o.ready & ~padding),
+            self.o.valid.eq(self.i.valid | (raster.padding & ~raster.first)),
+            self.i.ready.eq(self.o.ready & ~raster.padding),
             advance.eq(self.o.valid & self.o.ready),
-            self.o.payload.last.eq(final),
+            self.o.payload.last.eq(raster.final),
         ]
         for code, result in zip(self.i.payload.data, self.o.payload.data, strict=True):
-            m.d.comb += result.eq(Mux(padding, self.part.pad_code, code))
+            m.d.comb += result.eq(Mux(raster.padding, self.part.pad_code, code))
         return m

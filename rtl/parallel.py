@@ -50,7 +50,8 @@ class ParallelLineBuffer(wiring.Component):
         accept = Signal()
         shift = Signal()
         waiting = Signal()
-        row, column, _, _, padding = padded_raster(m, window, accept)
+        raster = padded_raster(m, window, accept)
+        row, column, padding = raster.row, raster.column, raster.padding
         fresh = Signal(pixel_bits, reset_less=True)
         fresh_row = Signal.like(row, reset_less=True)
         fresh_column = Signal.like(column, reset_less=True)

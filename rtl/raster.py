@@ -1,8 +1,35 @@
 """Position in a padded image that arrives in stream order."""
 
+from typing import NamedTuple
+
 from amaranth import *
 
-__all__ = ["padded_raster"]
+__all__ = ["Raster", "padded_raster"]
+
+
+class Raster(NamedTuple):
+    """Where a word of a padded image lies.
+
+    Attributes
+    ----------
+    row, column : Signal
+        The current word's pixel.
+    first, final : Value
+        The current word is the first of the image (a register), or the final one.
+    padding : Value
+        It lies in the border: no beat brings it. Of registers without arithmetic, for it decides
+        whether a beat is taken.
+    next_first, next_padding : Value
+        What ``first`` and ``padding`` are in the next cycle.
+    """
+
+    row: Signal
+    column: Signal
+    first: Value
+    final: Value
+    padding: Value
+    next_first: Value
+    next_padding: Value
 
 
 def padded_raster(m, window, advance):
@@ -19,13 +46,8 @@ def padded_raster(m, window, advance):
 
     Returns
     -------
-    row, column : Signal
-        The current word's pixel.
-    first, final : Value
-        The current word is the first of the image (a register), or the final one.
-    padding : Value
-        It lies in the border: no beat brings it. Of registers without arithmetic, for it decides
-        whether a beat is taken.
+    Raster
+        The current word's place.
     """
     row = Signal(range(window.padded_height))
     column = Signal(range(window.padded_width))
@@ -36,13 +58,16 @@ def padded_raster(m, window, advance):
     final = row_end & (row == window.padded_height - 1)
 
     with m.If(advance):
-        m.d.sync += [block.eq(block + 1), first.eq(final)]
+        m.d.sync += block.eq(block + 1)
         with m.If(pixel_end):
             m.d.sync += [block.eq(0), column.eq(Mux(row_end, 0, column + 1))]
         with m.If(row_end):
             m.d.sync += row.eq(Mux(final, 0, row + 1))
 
-    inside = [
+    next_first = Mux(advance, final, first)
+    m.d.sync += first.eq(next_first)
+
+    axes = [
         _inside(m, position, extent, padding, advance & step, name=name)
         for position, extent, padding, step, name in (
             (row, window.height, window.padding[0], row_end, "row_inside"),
@@ -50,16 +75,19 @@ def padded_raster(m, window, advance):
         )
         if any(padding)
     ]
-    return row, column, first, final, ~Cat(inside).all()
+    inside, next_inside = Cat(now for now, _ in axes), Cat(after for _, after in axes)
+    return Raster(row, column, first, final, ~inside.all(), next_first, ~next_inside.all())
 
 
 def _inside(m, position, extent, padding, step, *, name):
-    """Return a register: the position along an axis is in the image, not in its border."""
+    """Return a register and its next value: the position along an axis is not in the border."""
     before, _ = padding
-    inside = Signal(init=not before, name=name)
+    inside, next_inside = Signal(init=not before, name=name), Signal(name=f"next_{name}")
+    m.d.comb += next_inside.eq(inside)
+    m.d.sync += inside.eq(next_inside)
     with m.If(step):
         with m.If(position == before + extent - 1):
-            m.d.sync += inside.eq(0)
+            m.d.comb += next_inside.eq(0)
         with m.If(position == (before - 1) % (extent + sum(padding))):
-            m.d.sync += inside.eq(1)
-    return inside
+            m.d.comb += next_inside.eq(1)
+    return inside, next_inside

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
-from nnef_hw.devices import Device
-from nnef_hw.parts.fifo import BlockFifo, queue_write
+from nnef_hw.devices import Device, Resources
+from nnef_hw.parts.fifo import BlockFifo, FifoLogs, queue_write
 from nnef_hw.parts.part import Part, Pipe, counter_bits
 from nnef_hw.parts.timing import Kernel, Log, Process, Stream
 
-__all__ = ["SHALLOW_FIFO", "Fifo", "Skid", "SumQueue", "make_fifo"]
+__all__ = ["SHALLOW_FIFO", "CutFifo", "Fifo", "Skid", "SumQueue", "make_fifo"]
 
 SHALLOW_FIFO = 16
 """Most items of a FIFO that is made of registers, not of block RAM."""
@@ -109,12 +109,46 @@ def _send(target: Stream, written: Log, sent: Log) -> Process:
         sent.wake(last)
 
 
+@dataclass(frozen=True, kw_only=True)
+class CutFifo(BlockFifo, of_parts=True):
+    """A BlockFifo whose second register is a skid: ``o.ready`` ends there, not at block RAMs.
+
+    It holds a beat more.
+    """
+
+    component = "nnef_hw.rtl.fifo:CutFifo"
+
+    @property
+    def _skid(self) -> Skid:
+        return Skid(bits=self.beat_bits + 1)
+
+    def flip_flops(self, device: Device) -> int:
+        one_register = super().flip_flops(device) - self.beat_bits - 1
+        return one_register + self._skid.flip_flops(device)
+
+    def _estimate(self, device: Device) -> Resources:
+        own = super()._estimate(device)
+        return replace(own, lut=own.lut + self._skid.resources(device).lut)
+
+    def _send(self, target: Stream, logs: FifoLogs) -> Process:
+        """Let items pass the register of the memory and the skid behind it."""
+        written, moved, _ = logs
+        writes = written.times
+        moving = before = last = -1
+        for item in count():
+            if len(writes) <= item:
+                yield written, item + 1
+            moving = max(writes[item] + 2, moving + 1, before + 1)
+            moved.add(moving)
+            before = last
+            last = yield target, max(moving, last) + 1
+
+
 def make_fifo(
     bits: int, signed: bool, depth: int, frame: int, device: Device, *, lanes: int = 1
 ) -> Fifo | BlockFifo:
     """Return a queue of beats: of registers, or of block RAM if it is deep."""
     if depth <= SHALLOW_FIFO:
         return Fifo(bits=bits * lanes, depth=depth)
-    return BlockFifo(
-        bits=bits, signed=signed, lanes=lanes, frame=frame, depth=depth, ram=device.ram
-    )
+    queue = CutFifo if device.long_wires else BlockFifo
+    return queue(bits=bits, signed=signed, lanes=lanes, frame=frame, depth=depth, ram=device.ram)

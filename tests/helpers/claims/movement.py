@@ -10,7 +10,6 @@ from prover import Claim
 from claims.frames import RAM, beats, claim, marked, payloads
 from nnef_hw import parts
 from nnef_hw.blockram import BlockRam
-from nnef_hw.rtl.fifo import BlockFifo
 from nnef_hw.rtl.fork import Fork
 from nnef_hw.rtl.stream import Fifo
 
@@ -27,9 +26,10 @@ def fifo(depth):
     )  # fmt: skip
 
 
-def block_fifo(depth, ram):
-    part = parts.BlockFifo(bits=1, signed=False, frame=3, depth=depth, ram=ram)
-    return claim(BlockFifo(part), marked(3), beats, frame_bits=2 + depth // 3, patience=4)
+def block_fifo(kind, depth, ram):
+    part = kind(bits=1, signed=False, frame=3, depth=depth, ram=ram)
+    component = part.component_class()(part)
+    return claim(component, marked(3), beats, frame_bits=2 + depth // 3, patience=4)
 
 
 def fork(branches):
@@ -191,11 +191,14 @@ def upsample(height, width, channels, factors, depth):
 
 MOVEMENT = {
     "Fifo": {f"depth {depth}": partial(fifo, depth) for depth in (2, 3, 4, 6, 9)},
-    "BlockFifo": {
-        "last stored": partial(block_fifo, 5, RAM),
-        "last counted": partial(block_fifo, 6, NARROW),
-        "shallow": partial(block_fifo, 4, RAM),
-        "deep": partial(block_fifo, 8, RAM),
+    **{
+        kind.__name__: {
+            "last stored": partial(block_fifo, kind, 5, RAM),
+            "last counted": partial(block_fifo, kind, 6, NARROW),
+            "shallow": partial(block_fifo, kind, 4, RAM),
+            "deep": partial(block_fifo, kind, 8, RAM),
+        }
+        for kind in (parts.BlockFifo, parts.CutFifo)
     },
     "Fork": {f"{branches} branches": partial(fork, branches) for branches in (2, 3, 4)},
     "Pad": {
