@@ -8,8 +8,9 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from nnef_hw.boards import Board
 from nnef_hw.build.ripup import aims_of, estimated_share, set_clock, stated_for
@@ -18,7 +19,7 @@ from nnef_hw.errors import TargetError, ToolError, UnroutedError
 from nnef_hw.families import Family
 from nnef_hw.tools import find_tool, run_tool
 
-__all__ = ["Placer", "SupersededError", "clocks_of", "slowest_clock", "used_by"]
+__all__ = ["IsNeedless", "Placer", "SupersededError", "clocks_of", "slowest_clock", "used_by"]
 
 _log = logging.getLogger(__name__)
 REMEDY = "take a smaller model, fewer multipliers or a bigger board"
@@ -36,6 +37,9 @@ _UNKNOWN = re.compile(
     r"Unsupported package)\b.*$",
     re.MULTILINE,
 )
+
+
+IsNeedless: TypeAlias = Callable[[bool], bool]
 
 
 class SupersededError(Exception):
@@ -75,12 +79,13 @@ class Placer:
         )  # fmt: skip
 
     def place(
-        self, folder: Path, seed: int, log: Path, is_needless: Callable[[], bool] = lambda: False
+        self, folder: Path, seed: int, log: Path, is_needless: IsNeedless = lambda in_reach: False
     ) -> dict[str, Any]:
         """Place and route the netlist of a folder; return nextpnr's report.
 
         ``folder / f"seed{seed}"`` receives the report as ``timing.json`` and ``{top}.config``.
-        ``is_needless`` is asked meanwhile: when it says so, nextpnr is stopped.
+        ``is_needless`` is asked meanwhile, with whether the clock is in reach as far as is known:
+        when it says so, nextpnr is stopped.
 
         Raises
         ------
@@ -102,13 +107,13 @@ class Placer:
         route += self.family.route_options(f"{own.name}/{self.top}.config")
         if ripup := self.family.ripup_options():
             return self._place_and_mend(own, place, route, ripup, log, is_needless)
-        self._run(f"{self.top}.json", [*place, *route], own, log, is_needless)
+        self._run(f"{self.top}.json", [*place, *route], own, log, partial(is_needless, True))
         report: dict[str, Any] = json.loads((own / "timing.json").read_text())
         return report
 
     def _place_and_mend(
         self, own: Path, place: Sequence[str], route: Sequence[str], ripup: Sequence[str],
-        log: Path, is_needless: Callable[[], bool],
+        log: Path, is_needless: IsNeedless,
     ) -> dict[str, Any]:  # fmt: skip
         """Place, and route until nothing is late: for the clock, or else for what is in reach.
 
@@ -117,15 +122,16 @@ class Placer:
         placed = own / "placed.json"
         netlist = f"{own.name}/{placed.name}"
         begin = [*place, "--no-route", "--write", netlist]
-        self._run(f"{self.top}.json", begin, own, log, is_needless)
+        self._run(f"{self.top}.json", begin, own, log, partial(is_needless, True))
         estimate = self.frequency_mhz * estimated_share(log.read_text())
         log.replace(own / "placing.log")
         aims = [(aim, ripup) for aim in aims_of(self.frequency_mhz, estimate)]
         for aim, options in [*aims, (self.frequency_mhz, ())]:
             set_clock(placed, aim)
             end = [*place, "--no-pack", "--no-place", *route, *options]
+            in_reach = aim >= self.frequency_mhz and bool(options)
             try:
-                self._run(netlist, end, own, log, is_needless)
+                self._run(netlist, end, own, log, partial(is_needless, in_reach))
                 break
             except UnroutedError:
                 if not options:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import json
 import logging
-import math
 import os
 import re
 import shutil
@@ -23,7 +22,13 @@ from typing import Any
 from nnef_hw.build.critical import longest_path
 from nnef_hw.build.floorplan import describe_places
 from nnef_hw.build.mapping import map_design
-from nnef_hw.build.placement import Placer, SupersededError, clocks_of, slowest_clock
+from nnef_hw.build.placement import (
+    IsNeedless,
+    Placer,
+    SupersededError,
+    clocks_of,
+    slowest_clock,
+)
 from nnef_hw.errors import UnroutedError
 from nnef_hw.families import Family
 from nnef_hw.process_group import run_parallel
@@ -173,7 +178,7 @@ def synthesize(
     begin = time.perf_counter()
     progress(f"placing and routing ({family.router.name})")
 
-    def place(seed: int, is_needless: Callable[[], bool]) -> _Report:
+    def place(seed: int, is_needless: IsNeedless) -> _Report:
         log = logs / f"nextpnr{seed}.log"
         try:
             report = placer.place(out_dir, seed, log, is_needless)
@@ -240,11 +245,12 @@ def synthesize(
 
 
 def _placements(
-    place: Callable[[int, Callable[[], bool]], _Report], seeds: Sequence[int]
+    place: Callable[[int, IsNeedless], _Report], seeds: Sequence[int]
 ) -> tuple[dict[int, _Report], list[int]]:
     """Return what placements gave by their seeds, and the seeds of those without a route.
 
-    There is none behind the first that is in time: it does not depend on which was faster.
+    There is none behind the first that is in time, nor one that was known to be late once another
+    is in time: what is returned does not depend on which was faster.
 
     Raises
     ------
@@ -252,14 +258,17 @@ def _placements(
         If no placement has a route.
     """
     met: list[int] = []
+    late: set[int] = set()
     reports: dict[int, _Report] = {}
     errors: dict[int, UnroutedError] = {}
 
     def attempt(seed: int) -> None:
-        def is_needless() -> bool:
-            return any(other < seed for other in met)
+        def is_needless(in_reach: bool) -> bool:
+            if not in_reach:
+                late.add(seed)
+            return bool(met) and (seed in late or min(met) < seed)
 
-        if is_needless():
+        if is_needless(True):
             return
         try:
             reports[seed] = report = place(seed, is_needless)
@@ -268,7 +277,7 @@ def _placements(
         except SupersededError:
             return
         else:
-            if _slack(report) >= 1:
+            if _slack(report) >= 1 and seed not in late:
                 met.append(seed)
 
     run_parallel([partial(attempt, seed) for seed in seeds], os.cpu_count())
@@ -282,11 +291,11 @@ def _placements(
             f"seeds {tried} lead to no placement with a route; of the last one: {last.reason}",
             remedy=last.remedy,
         ) from last
-    first = min(met, default=math.inf)
-    return (
-        {seed: reports[seed] for seed in sorted(reports) if seed <= first},
-        [seed for seed in sorted(errors) if seed <= first],
-    )
+    if met:
+        needless = late | {seed for seed in seeds if seed > min(met)}
+        reports = {seed: report for seed, report in reports.items() if seed not in needless}
+        errors = {seed: error for seed, error in errors.items() if seed not in needless}
+    return {seed: reports[seed] for seed in sorted(reports)}, sorted(errors)
 
 
 def _slack(report: Mapping[str, Any]) -> float:

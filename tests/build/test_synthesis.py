@@ -170,6 +170,34 @@ def test_placement_that_is_in_time_waits_for_those_before_it(source, tmp_path, m
     assert (result.seed, [*result.seeds]) == (1, ["1"])
 
 
+def test_placement_that_cannot_be_in_time_is_not_waited_for(source, tmp_path, monkeypatch):
+    """Its route would take for ever; the next seed is in time."""
+    routes = []
+
+    def nextpnr(tool, arguments, **options):
+        seed = int(arguments[arguments.index("--seed") + 1])
+        if "--no-route" not in arguments:
+            routes.append(seed)
+            if seed == 1:
+                shell = Tool("nextpnr", ("/bin/sh", "-c", "sleep 600"), "1", Path("/bin/sh"))
+                return run_tool(shell, [], **options)
+        seconds = run_tool(tool, arguments, **options)
+        if seed == 1:
+            log = options["log"]
+            log.write_text(
+                re.sub(r"(Max frequency .*: )[\d.]+ MHz", r"\g<1>9 MHz", log.read_text())
+            )
+        return seconds
+
+    monkeypatch.setattr("nnef_hw.build.placement.run_tool", nextpnr)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    result = run(source, ECP5, tmp_path / "build", seeds=(1, 2), log_dir=tmp_path / "logs")
+    assert sorted(routes) == [1, 2]
+    assert (result.seed, [*result.seeds]) == (2, ["2"])
+    assert result.timing_met
+    assert not [path for path in (tmp_path / "build").iterdir() if path.is_dir()]
+
+
 def stuck(
     monkeypatch, seeds, line="Info:     iter=$n wires=300 overused=2 overuse=2 archfail=NA"
 ):  # fmt: skip
