@@ -45,7 +45,7 @@ class BlockFifo(wiring.Component):
         read = Signal()
 
         waiting = stored != 0
-        enable, loaded, enable_output, output = self._leave(m, waiting)
+        enable, loaded, enable_output, domain, loads, output = self._leave(m, waiting)
         m.d.comb += [
             self.i.ready.eq(has_room),
             accept.eq(self.i.valid & self.i.ready),
@@ -66,15 +66,17 @@ class BlockFifo(wiring.Component):
         with m.If(read):
             m.d.sync += oldest.eq(Mux(oldest == words - 1, 0, oldest + 1))
 
-        m.d.comb += output.data.eq(storage.read_data)
+        with m.If(loads):
+            domain += output.data.eq(storage.read_data)
         if part.stores_last:
-            m.d.comb += output.last.eq(storage.read_data[-1])
+            with m.If(loads):
+                domain += output.last.eq(storage.read_data[-1])
         else:
             position = Signal(range(part.frame))
             final = position == part.frame - 1
-            m.d.comb += output.last.eq(final)
             with m.If(enable_output & loaded):
                 m.d.sync += position.eq(Mux(final, 0, position + 1))
+                domain += output.last.eq(final)
         return m
 
     def _leave(self, m, waiting):
@@ -88,15 +90,12 @@ class BlockFifo(wiring.Component):
             The block RAM's register takes a word; it holds one.
         enable_output : Value
             The next register takes it.
-        output : View(beat_layout)
-            That word, to be driven.
+        domain, loads, output
+            How that is written: statements, under which condition, about which payload.
         """
         (enable, enable_output), (loaded, _) = elastic_stages(m, waiting, self.o,
                                                               stages=FIFO_REGISTERS)
-        output = Signal(self.o.payload.shape())
-        with m.If(enable_output):
-            m.d.sync += self.o.payload.eq(output)
-        return enable, loaded, enable_output, output
+        return enable, loaded, enable_output, m.d.sync, enable_output, self.o.payload
 
 
 class CutFifo(BlockFifo):
@@ -113,4 +112,4 @@ class CutFifo(BlockFifo):
         m.submodules.skid = skid = Fifo(self.o.payload.shape())
         (enable,), (loaded,) = elastic_stages(m, waiting, skid.i, stages=1)
         wiring.connect(m, skid.o, wiring.flipped(self.o))
-        return enable, loaded, skid.i.ready, skid.i.payload
+        return enable, loaded, skid.i.ready, m.d.comb, Const(1), skid.i.payload
