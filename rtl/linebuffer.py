@@ -58,8 +58,8 @@ class LineBuffer(wiring.Component):
         m.submodules.storage = storage
 
         # Words stored beyond the current window, and free words besides the next one: the signs of
-        # both tell who may go on, one straight from a register, the other a cycle before. Rows that
-        # no window reads are released before they are written.
+        # both tell who may go on, straight from registers. Rows that no window reads are released
+        # before they are written.
         lead = Signal(range(-window.overdraft - window.span, depth - window.span + 1),
                       init=-window.span)
         room = Signal(range(-1, depth + window.overdraft), init=depth - 1)
@@ -74,15 +74,12 @@ class LineBuffer(wiring.Component):
             room.eq(next_room),
         ]
 
-        self._write(m, storage, next_room >= 0, written)
+        self._write(m, storage, room >= 0, next_room >= 0, written)
         self._read(m, storage, lead >= 0, released, step)
         return m
 
-    def _write(self, m, storage, will_have_room, written):
-        """Write the padded image in raster order, padding without an input beat.
-
-        What may be written is known a cycle before, so that ``i.ready`` is a register.
-        """
+    def _write(self, m, storage, room, will_have_room, written):
+        """Write the padded image in raster order, padding without an input beat."""
         window = self.part.window
         address = Signal(range(self.part.depth))
         # Whether rows above the first frame are still to be written.
@@ -95,27 +92,33 @@ class LineBuffer(wiring.Component):
             m.d.sync += past.eq(next_past)
             with m.If(written & past):
                 m.d.sync += position.eq(position + 1)
-        next_padding = raster.next_padding | next_past
-        # The first word of a frame, if it is padding, waits for a beat without taking it.
-        next_waits = raster.next_first & ~next_past if window.starts_in_padding else Const(0)
 
-        starts_padded = any(before for before, _ in window.padding) or window.past_words > 0
-        starts_waiting = window.starts_in_padding and not window.past_words
-        takes = Signal(init=not starts_padded)
-        pads = Signal(init=starts_padded and not starts_waiting)
-        begins = Signal(init=starts_waiting)
-        m.d.sync += [
-            takes.eq(will_have_room & ~next_padding),
-            pads.eq(will_have_room & next_padding & ~next_waits),
-            begins.eq(will_have_room & next_padding & next_waits),
-        ]
+        def choose(has_room, first, padding, past):
+            """Return whether a beat is taken, padding written, or written once a beat is there."""
+            padding = padding | past
+            # The first word of a frame, if it is padding, waits for a beat without taking it.
+            waits = first & ~past if window.starts_in_padding else Const(0)
+            return has_room & ~padding, has_room & padding & ~waits, has_room & padding & waits
+
+        if self.part.decides_early:
+            starts_padded = any(before for before, _ in window.padding) or window.past_words > 0
+            starts_waiting = window.starts_in_padding and not window.past_words
+            takes = Signal(init=not starts_padded)
+            pads = Signal(init=starts_padded and not starts_waiting)
+            begins = Signal(init=starts_waiting)
+            after = choose(will_have_room, raster.next_first, raster.next_padding, next_past)
+            m.d.sync += [takes.eq(after[0]), pads.eq(after[1]), begins.eq(after[2])]
+            is_beat = takes
+        else:
+            takes, pads, begins = choose(room, raster.first, raster.padding, past)
+            is_beat = ~(raster.padding | past)
         pad_word = Const(self.part.pad_code, self.part.bits).replicate(self.part.lanes)
         m.d.comb += [
             self.i.ready.eq(takes),
             written.eq(pads | ((takes | begins) & self.i.valid)),
             storage.write_address.eq(address),
             storage.write_enable.eq(written),
-            storage.write_data.eq(Mux(takes, self.i.payload.data.as_value(), pad_word)),
+            storage.write_data.eq(Mux(is_beat, self.i.payload.data.as_value(), pad_word)),
         ]
         m.d.sync += address.eq(address + written)
 

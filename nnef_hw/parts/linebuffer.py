@@ -91,6 +91,9 @@ class LineBuffer(WindowPart):
     ----------
     depth
         Words of memory, a power of two, at least ``window.min_depth``.
+    decides_early
+        Whether it is decided a cycle before which word may be written, so that ``i.ready`` is a
+        register: for long wires. No cycle differs.
 
     Raises
     ------
@@ -103,6 +106,7 @@ class LineBuffer(WindowPart):
     latency = 2
 
     depth: int
+    decides_early: bool = False
 
     def __post_init__(self) -> None:
         if self.depth & (self.depth - 1) or self.depth < 2:
@@ -167,7 +171,8 @@ class LineBuffer(WindowPart):
         window = self.window
         counters = _Counters.of(window, self.depth)
         level = max(self.depth, window.overdraft).bit_length() + 1
-        flags = 4 + sum(any(pair) for pair in window.padding) + (window.past_words > 0)
+        flags = 4 + 3 * self.decides_early + (window.past_words > 0)
+        flags += sum(any(pair) for pair in window.padding)
         pointers = counters.base + 2 * counter_bits(self.depth)
         return sum(counters.write) + sum(counters.read) + pointers + level + flags
 

@@ -121,6 +121,7 @@ class PoolLayer(_Pool[PoolFolding]):
         return LineBuffer(
             window=self._lane_window, bits=self.source.bits, signed=self.source.signed,
             lanes=self.operand_lanes, pad_code=self.pad_code, depth=folding.depth, ram=device.ram,
+            decides_early=device.long_wires,
         )  # fmt: skip
 
     def _reading(self, folding: PoolFolding) -> int:

@@ -89,7 +89,10 @@ class SystolicFolding(ArrayFolding):
         window, formats = self.window(layer), layer.buffer_formats(device)
         if self.parallel:
             return ParallelLineBuffer(window=window, lanes=layer.in_channels, **formats)
-        return LineBuffer(window=window, lanes=self.lanes, depth=self.depth, **formats)
+        return LineBuffer(
+            window=window, lanes=self.lanes, depth=self.depth, **formats,
+            decides_early=device.long_wires,
+        )  # fmt: skip
 
     @depends_on(
         "rows", "lanes", "parallel", "group_rows", "kept_passes", "in_dsp", "weight_style", "fast"

@@ -73,7 +73,10 @@ class TapFolding(ArrayFolding, ABC):
             return BankedLineBuffer(
                 window=view.window, lanes=view.lanes, lines=self.lines, **formats
             )
-        return LineBuffer(window=view.window, lanes=view.lanes, depth=self.depth, **formats)
+        return LineBuffer(
+            window=view.window, lanes=view.lanes, depth=self.depth, **formats,
+            decides_early=device.long_wires,
+        )  # fmt: skip
 
     @depends_on("lanes", "taps", "kept_passes", "in_dsp", "weight_style")
     def array(self, layer: ArrayLayer[Any], device: Device) -> DepthwiseArray:

@@ -62,14 +62,14 @@ def minimum_depth(window):
 
 
 def check(drive, ram, rng, window, *, bits=8, signed=False, lanes=1, pad_code=7, depth=None,
-          frames=3, **options):  # fmt: skip
+          frames=3, decides_early=False, **options):  # fmt: skip
     lo, hi = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
     shape = (frames, window.height, window.width, window.channel_blocks, lanes)
     images = rng.integers(lo, hi + 1, shape)
     images[0, 0, 0], images[-1, -1, -1] = lo, hi
     buffer = parts.LineBuffer(
         window=window, bits=bits, signed=signed, lanes=lanes, pad_code=pad_code,
-        depth=depth or minimum_depth(window), ram=ram,
+        depth=depth or minimum_depth(window), ram=ram, decides_early=decides_early,
     ).build()  # fmt: skip
     beats = images.reshape(-1, lanes).tolist()
     items = [
@@ -90,8 +90,9 @@ def check(drive, ram, rng, window, *, bits=8, signed=False, lanes=1, pad_code=7,
 
 
 @pytest.mark.parametrize("window", WINDOWS.values(), ids=WINDOWS)
-def test_replays_every_window_with_the_least_memory(window, stall, drive, ram, rng):
-    check(drive, ram, rng, window, stall=stall)
+@pytest.mark.parametrize("decides_early", [False, True], ids=["late", "early"])
+def test_replays_every_window_with_the_least_memory(window, decides_early, stall, drive, ram, rng):
+    check(drive, ram, rng, window, stall=stall, decides_early=decides_early)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +125,7 @@ def test_verilog(name, engine, drive, ram, rng):
 @pytest.mark.parametrize("name", ["same_3x3_twice", "whole_image", "linear", "column"])
 def test_latency_counts_from_the_beat_that_completes_a_window(name, drive, ram, rng):
     window = WINDOWS[name]
-    run = check(drive, ram, rng, window, frames=1)
+    run = check(drive, ram, rng, window, frames=1, decides_early=True)
     (top, _), (left, _) = window.padding
     row = min(window.reach[0] - top, window.height) - 1
     column = min(window.reach[1] - left, window.width) - 1

@@ -48,8 +48,10 @@ def serial_words(taps, window):
     return words
 
 
-def line_buffer(window, depth=None, **options):
-    part = parts.LineBuffer(window=window, depth=depth or minimum_depth(window), **FORMAT)
+def line_buffer(window, depth=None, *, decides_early=False, **options):
+    part = parts.LineBuffer(
+        window=window, depth=depth or minimum_depth(window), decides_early=decides_early, **FORMAT
+    )
     return claim(
         part.build(), marked(window.beats),
         lambda codes: serial_words(windows(image_of(codes, window), window), window),
@@ -61,12 +63,15 @@ def minimum_depth(window):
     return max(2, 1 << (window.min_depth - 1).bit_length())
 
 
-def endless_line_buffer(window, frames):
+def endless_line_buffer(window, frames, *, decides_early=False):
     """Windows that read rows of the frames before, of which the first ones are padding.
 
     The unmarked code is that of the padding, so that an image before the first one is like any.
     """
-    part = parts.LineBuffer(window=window, depth=minimum_depth(window), **{**FORMAT, "pad_code": 0})
+    part = parts.LineBuffer(
+        window=window, depth=minimum_depth(window), decides_early=decides_early,
+        **{**FORMAT, "pad_code": 0},
+    )  # fmt: skip
     component, images = part.build(), marked(window.beats)
 
     def after(codes, lag):
@@ -115,22 +120,27 @@ def banked(window, lines, **options):
     return claim(part.build(), marked(window.beats), golden, **options)
 
 
+LINE_BUFFERS = {
+    "row": partial(line_buffer, Window(1, 3, 1, (1, 2))),
+    "padded": partial(
+        line_buffer, Window(1, 2, 1, (2, 2), padding=((1, 0), (0, 1))), patience=12, frame_bits=3
+    ),
+    "passes": partial(line_buffer, Window(1, 2, 2, (1, 2), passes=2), frame_bits=3),
+    "by channel": partial(
+        line_buffer, Window(2, 2, 2, (2, 2), passes=2, by_channel=True), frame_bits=3
+    ),
+    "strided": partial(line_buffer, Window(3, 2, 1, (1, 1), (2, 2))),
+    "dilated": partial(line_buffer, Window(3, 1, 1, (2, 1), dilation=(2, 1)), frame_bits=3),
+    "deep": partial(line_buffer, Window(1, 2, 1, (1, 2)), 8, frame_bits=3),
+    "endless": partial(endless_line_buffer, Window(1, 1, 1, (3, 1), history=2), 3),
+    "endless by channel": partial(
+        endless_line_buffer, Window(1, 1, 2, (2, 1), passes=2, by_channel=True, history=1), 2
+    ),
+}
+
 WINDOWS = {
-    "LineBuffer": {
-        "row": partial(line_buffer, Window(1, 3, 1, (1, 2))),
-        "padded": partial(line_buffer, Window(1, 2, 1, (2, 2), padding=((1, 0), (0, 1))),
-                          patience=12, frame_bits=3),
-        "passes": partial(line_buffer, Window(1, 2, 2, (1, 2), passes=2), frame_bits=3),
-        "by channel": partial(line_buffer, Window(2, 2, 2, (2, 2), passes=2, by_channel=True),
-                              frame_bits=3),
-        "strided": partial(line_buffer, Window(3, 2, 1, (1, 1), (2, 2))),
-        "dilated": partial(line_buffer, Window(3, 1, 1, (2, 1), dilation=(2, 1)),
-                           frame_bits=3),
-        "deep": partial(line_buffer, Window(1, 2, 1, (1, 2)), 8, frame_bits=3),
-        "endless": partial(endless_line_buffer, Window(1, 1, 1, (3, 1), history=2), 3),
-        "endless by channel": partial(
-            endless_line_buffer,
-            Window(1, 1, 2, (2, 1), passes=2, by_channel=True, history=1), 2),
+    "LineBuffer": LINE_BUFFERS | {
+        f"{name}, early": partial(made, decides_early=True) for name, made in LINE_BUFFERS.items()
     },
     "ParallelLineBuffer": {
         "image": partial(parallel, Window(2, 3, 1, (2, 2))),
