@@ -59,23 +59,28 @@ class LineBuffer(wiring.Component):
 
         # Words stored beyond the current window, and free words besides the next one: the signs of
         # both tell who may go on, straight from registers. Rows that no window reads are released
-        # before they are written.
+        # before they are written. Early: a window's step counts as soon as it has begun if it has
+        # another word, and its words are free a cycle after its last one.
         lead = Signal(range(-window.overdraft - window.span, depth - window.span + 1),
                       init=-window.span)
         room = Signal(range(-1, depth + window.overdraft), init=depth - 1)
         written = Signal()
-        released = Signal()
+        begun, released = Signal(), Signal()
         step = Signal(range(max(window.column_step, window.row_step, window.frame_step) + 1))
-        freed_words = Mux(released, step, 0)
+        freed_words = passed_words = Mux(released, step, 0)
+        if self.part.decides_early:
+            if window.pass_words * window.passes > 1:
+                passed_words = _registered(m, Mux(begun, step, 0), name="passed_words")
+            freed_words = _registered(m, freed_words, name="freed_words")
         next_room = Signal(room.shape())
         m.d.comb += next_room.eq(room - written + freed_words)
         m.d.sync += [
-            lead.eq(lead + written - freed_words),
+            lead.eq(lead + written - passed_words),
             room.eq(next_room),
         ]
 
         self._write(m, storage, room >= 0, next_room >= 0, written)
-        self._read(m, storage, lead >= 0, released, step)
+        self._read(m, storage, lead >= 0, begun, released, step)
         return m
 
     def _write(self, m, storage, room, will_have_room, written):
@@ -122,7 +127,7 @@ class LineBuffer(wiring.Component):
         ]
         m.d.sync += address.eq(address + written)
 
-    def _read(self, m, storage, stored, released, step):
+    def _read(self, m, storage, stored, begun, released, step):
         """Read the words of every window, pass after pass."""
         window = self.part.window
         kernel_height, kernel_width = window.kernel
@@ -157,6 +162,7 @@ class LineBuffer(wiring.Component):
             last_word.eq(last_column & (tap_row == kernel_height - 1)),
             last_pass.eq(pass_index == window.passes - 1),
             last_window.eq(row_end & (row == window.out_height - 1)),
+            begun.eq(issue & ~running),
             released.eq(issue & last_word & last_pass),
             step.eq(Mux(last_window, window.frame_step,
                         Mux(row_end, window.row_step, window.column_step))),
@@ -201,3 +207,10 @@ class LineBuffer(wiring.Component):
                     ]
                     with m.If(row_end):
                         m.d.sync += row.eq(Mux(last_window, 0, row + 1))
+
+
+def _registered(m, value, *, name):
+    """Return a register of a value."""
+    register = Signal.like(value, name=name)
+    m.d.sync += register.eq(value)
+    return register

@@ -93,7 +93,7 @@ class LineBuffer(WindowPart):
         Words of memory, a power of two, at least ``window.min_depth``.
     decides_early
         Whether it is decided a cycle before which word may be written, so that ``i.ready`` is a
-        register: for long wires. No cycle differs.
+        register: for long wires. Words are free a cycle later.
 
     Raises
     ------
@@ -171,7 +171,11 @@ class LineBuffer(WindowPart):
         window = self.window
         counters = _Counters.of(window, self.depth)
         level = max(self.depth, window.overdraft).bit_length() + 1
-        flags = 4 + 3 * self.decides_early + (window.past_words > 0)
+        flags = 4 + (window.past_words > 0)
+        if self.decides_early:
+            steps = 1 + (window.pass_words * window.passes > 1)
+            longest = max(window.column_step, window.row_step, window.frame_step)
+            flags += 3 + steps * longest.bit_length()
         flags += sum(any(pair) for pair in window.padding)
         pointers = counters.base + 2 * counter_bits(self.depth)
         return sum(counters.write) + sum(counters.read) + pointers + level + flags
@@ -207,7 +211,7 @@ class LineBuffer(WindowPart):
                         yield released, needed
                     freed = releases[needed - 1]
                     if freed >= time:
-                        time = freed + 1
+                        time = freed + 1 + self.decides_early
                 if not is_padding:
                     offered = yield origin
                     if offered > time:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nnef_hw.architecture import Port
-from nnef_hw.blockram import tile_memory
+from nnef_hw.blockram import Tiling, tile_memory
 from nnef_hw.devices import Device
 from nnef_hw.parts.fifo import FIFO_REGISTERS, FifoLogs, fifo_reads
 from nnef_hw.parts.stream import SHALLOW_FIFO
@@ -22,7 +22,7 @@ from nnef_hw.streaming.beats import BeatTimes, DeadlockError, Network
 from nnef_hw.streaming.block import Block
 from nnef_hw.streaming.steady import Steady
 
-__all__ = ["Ports", "Sized", "fifo_depths", "give_fifos", "shrink_fifos"]
+__all__ = ["Ports", "Sized", "fifo_depths", "give_fifos", "roomy_depth", "shrink_fifos"]
 
 Ports = tuple[Sequence[Port], Sequence[Port]]
 
@@ -196,15 +196,39 @@ def fifo_depths(block: Block, operand: int, items: int, device: Device) -> list[
         depths += range(max(MIN_FIFO, least + 1), min(items, SHALLOW_FIFO) + 1)
     count = 0
     while depths[-1] < items:
-        words = max(depths[-1], SHALLOW_FIFO) + 1 - FIFO_REGISTERS
-        tiling = tile_memory(device.ram, words, block.layer.operand_format(operand).bits)
-        depth = tiling.rows * tiling.tile_depth + FIFO_REGISTERS
+        tiling = _tiling(block, operand, max(depths[-1], SHALLOW_FIFO) + 1, device)
+        depth = _capacity(tiling)
         if tiling.count == count:
             depths[-1] = depth
         else:
             depths.append(depth)
         count = tiling.count
     return depths
+
+
+def roomy_depth(block: Block, operand: int, items: int, device: Device) -> int:
+    """Return the depth of a FIFO that holds so many items for an operand.
+
+    In block RAM, the largest that takes no more of them.
+    """
+    depth = fifo_depths(block, operand, items, device)[-1]
+    if depth <= SHALLOW_FIFO:
+        return depth
+    count = _tiling(block, operand, depth, device).count
+    while (tiling := _tiling(block, operand, depth + 1, device)).count == count:
+        depth = _capacity(tiling)
+    return depth
+
+
+def _tiling(block: Block, operand: int, depth: int, device: Device) -> Tiling:
+    """Return the memory of a FIFO in block RAM."""
+    bits = block.layer.operand_format(operand).bits * block.layer.operand_lanes
+    return tile_memory(device.ram, depth - FIFO_REGISTERS, bits)
+
+
+def _capacity(tiling: Tiling) -> int:
+    """Return the items of a FIFO that fills its memory."""
+    return tiling.rows * tiling.tile_depth + FIFO_REGISTERS
 
 
 def _is_bridge(blocks: Sequence[Block], block: Block, operand: int) -> bool:

@@ -112,8 +112,14 @@ class Misfit:
         assert chosen is not None
         return [layer[n] for layer, n in zip(self.options, chosen, strict=True)]
 
-    def too_slow(self, target_fps: float, clock: float) -> TargetError:
-        """Say what rate would be possible, with wider streams as well."""
+    def too_slow(self, target_fps: float, clock: float, found: int | None) -> TargetError:
+        """Say what rate would be possible, with wider streams as well.
+
+        Parameters
+        ----------
+        found
+            Cycles of the fastest design that was tried and fits; None if none fitted.
+        """
         wanted = int(clock * 1e6 / target_fps)
         tried = [
             self.options,
@@ -123,14 +129,22 @@ class Misfit:
             Search(options, self.budget, self.device, steady_words=False).least()
             for options in tried
         ]
-        interval = min(found for found in intervals if found is not None)
-        reason = f"no foldings that fit together take fewer than {interval:,} cycles"
-        if interval <= wanted:
-            reason = f"waits between layers make all designs slower than {wanted:,} cycles"
+        interval = min(least for least in intervals if least is not None)
+        remedy = f"ask for less; {clock * 1e6 / interval:.0f} is the most it could be"
+        if interval > wanted:
+            reason = f"no foldings that fit together take fewer than {interval:,} cycles"
+        elif found is None:
+            reason = f"foldings of {interval:,} cycles fit together, but not with their FIFOs"
+        else:
+            reason = (
+                f"foldings of {interval:,} cycles fit together, but layers wait for each other: "
+                f"the fastest design found takes {found:,} cycles"
+            )
+            remedy = f"ask for at most {int(clock * 1e6 / found)}, or for a faster clock"
         return TargetError(
             f"model {self.model!r} does not reach {target_fps:g} inferences/s on "
             f"{self.target.name} at {clock:g} MHz, {wanted:,} cycles each: {reason}",
-            remedy=f"ask for less; {clock * 1e6 / interval:.0f} is the most it could be",
+            remedy=remedy,
         )
 
     def error(self, design: Sequence[Block] = ()) -> TargetError:

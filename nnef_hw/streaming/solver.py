@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 from nnef_hw.devices import Device, Resources, Target
@@ -16,7 +16,7 @@ from nnef_hw.streaming.budget import (
     queue_resources,
     total_resources,
 )
-from nnef_hw.streaming.fifos import Ports, Sized, fifo_depths, give_fifos, shrink_fifos
+from nnef_hw.streaming.fifos import Ports, Sized, fifo_depths, give_fifos, roomy_depth, shrink_fifos
 from nnef_hw.streaming.lanes import wider
 from nnef_hw.streaming.loop_search import shorten_loops
 from nnef_hw.streaming.lower import lower
@@ -36,12 +36,20 @@ MOST_TRIALS = 3
 _Simulated = dict[Hashable, Sized]
 """Blocks with their FIFOs, by what of the blocks alone matters to when items move."""
 
+_DepthOf = Callable[[Block, int, int, Device], int]
+"""The depth of a FIFO for an operand that holds so many items."""
+
 
 class _Design(NamedTuple):
     """Blocks with their FIFOs, and what the simulation of their beats gave."""
 
     blocks: tuple[Block, ...]
     times: BeatTimes
+
+    @property
+    def slowest(self) -> int:
+        """Cycles that the slowest layer takes."""
+        return max(block.cycles for block in self.blocks)
 
 
 def schedule(
@@ -69,19 +77,21 @@ def schedule(
     clock = clock_mhz or target.clock_mhz
     options = network_options(network, device)
     wanted = None if target_fps is None else int(clock * 1e6 / target_fps)
-    designs = _that_fit(network, target, layer_counters, options, wanted)
+    design = _fastest(network, target, layer_counters, options, wanted)
     # What streams of one code per beat are too slow for takes wider ones.
-    for wide in wider(network, target, wanted) if wanted and not designs else ():
-        designs = _that_fit(wide.network, target, layer_counters, wide.options, wanted)
-        if designs:
-            network = wide.network
+    for wide in wider(network, target, wanted) if wanted and not _reaches(design, wanted) else ():
+        widened = _fastest(wide.network, target, layer_counters, wide.options, wanted)
+        if design is None or (widened and widened.times.interval < design.times.interval):
+            network, design = wide.network, widened
+        if _reaches(design, wanted):
             break
-    if not designs:
+    if not _reaches(design, wanted):
         misfit = Misfit(graph.name, network, target, layer_counters, options)
         if target_fps is not None and misfit.feasible:
-            raise misfit.too_slow(target_fps, clock)
-        designs = [_smallest(misfit, (network.inputs, network.outputs))]
-    blocks, times = min(designs, key=lambda design: design.times.interval)
+            raise misfit.too_slow(target_fps, clock, design and design.times.interval)
+        design = _smallest(misfit, (network.inputs, network.outputs))
+    assert design is not None
+    blocks, times = design
     assert times.steady is not None
     return Plan(
         model=graph.name,
@@ -100,35 +110,52 @@ def schedule(
     )
 
 
-def _that_fit(
+def _reaches(design: _Design | None, wanted: int | None) -> bool:
+    """Whether there is a design, and if so, of few enough cycles."""
+    return design is not None and (wanted is None or design.times.interval <= wanted)
+
+
+def _faster(designs: Iterable[_Design | None]) -> _Design | None:
+    """Return the fastest of some designs, the first of equals; None if there are none."""
+    found = (design for design in designs if design is not None)
+    return min(found, key=lambda design: design.times.interval, default=None)
+
+
+def _fastest(
     network: LayerGraph,
     target: Target,
     layer_counters: bool,
     options: Sequence[Sequence[Block]],
     wanted: int | None,
-) -> list[_Design]:
-    """Return the designs of these options that fit, of one share of the LUTs or else a larger one.
+) -> _Design | None:
+    """Return the best design of these options, of one share of the LUTs or else a larger one.
 
-    A design that fills more of the device than its share is slow, but better than none.
+    A design that fills more of the device than its share is slow, but better than none. Where none
+    takes as few cycles as wanted, the fastest one that was tried.
     """
     device, ports = target.device, (network.inputs, network.outputs)
     link = border_resources(network, target, layer_counters)
+    fastest = None
     for share in (device.lut_share, LUT_SHARE):
-        designs = _designs(options, budget_of(device, link, share), ports, device, wanted)
-        if designs:
-            return designs
-    return []
+        found = _of_budget(options, budget_of(device, link, share), ports, device, wanted)
+        fastest = _faster([fastest, found])
+        if _reaches(fastest, wanted):
+            break
+    return fastest
 
 
-def _designs(
+def _of_budget(
     options: Sequence[Sequence[Block]],
     budget: Budget,
     ports: Ports,
     device: Device,
     wanted: int | None,
-) -> list[_Design]:
-    """Return the designs that fit: one whose words come slowly, and a faster one without waits."""
-    designs: list[_Design] = []
+) -> _Design | None:
+    """Return the better one of two that fit: words come slowly to it, or all as soon as they can.
+
+    The second is looked for if the first has waits.
+    """
+    fastest = None
     simulated: _Simulated = {}
     for steady_words in (True, False):
         search = Search(options, budget, device, steady_words=steady_words)
@@ -136,12 +163,11 @@ def _designs(
         if unqueued is None:
             continue
         predicted = max(block.cycles for block in unqueued)
-        if designs and designs[0].times.interval <= max(predicted, wanted or 0):
+        if fastest and fastest.times.interval <= max(predicted, wanted or 0):
             break
-        design = _design(search, budget, ports, device, wanted, simulated)
-        if design:
-            designs.append(design)
-    return designs
+        found = _design(search, budget, ports, device, wanted, simulated)
+        fastest = _faster([fastest, found])
+    return fastest
 
 
 def _shortened(
@@ -156,9 +182,8 @@ def _shortened(
 
     One whose interval is ``enough`` does.
     """
-    slowest = max(block.cycles for block in design.blocks)
     is_looped = any(block.closes_loop for block in design.blocks)
-    if not is_looped or design.times.interval <= max(enough or 0, slowest):
+    if not is_looped or design.times.interval <= max(enough or 0, design.slowest):
         return design
     queues = queue_resources(design.blocks, device)
     for _ in range(MOST_TRIALS):
@@ -199,31 +224,61 @@ def _design(
     wanted: int | None,
     simulated: _Simulated,
 ) -> _Design | None:
-    """Return the best design with its FIFOs; None if none fits or takes so few cycles.
+    """Return the best design with its FIFOs, None if none fits.
 
-    ``simulated`` keeps the results of simulations.
+    FIFOs for pauses are as small as they seem to do, or else as large as their block RAMs. Where
+    they do not fit beside the foldings, smaller foldings are tried with them, and the foldings
+    without. ``simulated`` keeps the results of simulations.
     """
-    limit = wanted
+    fastest, fits = None, False
+    for depth_of in (_least_depth, roomy_depth, None):
+        if depth_of is None and fits:
+            break
+        found, is_whole = _sized(search, budget, ports, device, wanted, simulated, depth_of)
+        fastest, fits = _faster([fastest, found]), fits or is_whole
+        if fastest and (fits or wanted) and fastest.times.interval <= (wanted or fastest.slowest):
+            break
+    return fastest
+
+
+def _sized(
+    search: Search,
+    budget: Budget,
+    ports: Ports,
+    device: Device,
+    wanted: int | None,
+    simulated: _Simulated,
+    depth_of: _DepthOf | None,
+) -> tuple[_Design | None, bool]:
+    """Return the fastest design of those that fit, and whether its foldings were the first found.
+
+    With a wanted number of cycles, the first that takes no more.
+    """
+    limit, fastest, is_whole = wanted, None, True
     while True:
         chosen = search.best() if limit is None else search.within(limit)
         if chosen is None:
-            return None
-        sized = _with_fifos(_with_pause_fifos(chosen, device), ports, device, simulated)
-        if not budget.holds(total_resources(sized.blocks)):
-            sized = _with_fifos(tuple(chosen), ports, device, simulated)
+            return fastest, is_whole and fastest is not None
+        buffered = _with_pause_fifos(chosen, device, depth_of) if depth_of else tuple(chosen)
+        sized = _with_fifos(buffered, ports, device, simulated)
         used = total_resources(sized.blocks)
         if not budget.holds(used):
+            is_whole = False
             search = search.with_less(
                 Resources(lut=max(0, used.lut - budget.lut), bram=max(0, used.bram - budget.bram))
             )
             continue
         design = _Design(*shrink_fifos(sized, ports, device))
         design = _shortened(design, search.options, budget, ports, device, wanted)
+        fastest = _faster([fastest, design])
         interval = design.times.interval
         if limit is None or wanted is None or interval <= wanted:
-            return design
-        # Bursts between layers cost some cycles more than the slowest layer: aim lower.
-        limit = min(limit - 1, limit * wanted // interval)
+            return fastest, is_whole
+        # Bursts between layers cost some cycles more than the slowest layer: aim lower, but not so
+        # low that nothing is tried.
+        least = search.least()
+        aim = limit * wanted // interval
+        limit = min(limit - 1, aim if least is None else max(aim, least))
 
 
 def _with_fifos(
@@ -238,7 +293,14 @@ def _with_fifos(
     return found._replace(blocks=tuple(block.with_fifos(sized.fifos) for block, sized in pairs))
 
 
-def _with_pause_fifos(blocks: Sequence[Block], device: Device) -> tuple[Block, ...]:
+def _least_depth(block: Block, operand: int, items: int, device: Device) -> int:
+    """Return the depth of the cheapest FIFO that holds so many items for an operand."""
+    return fifo_depths(block, operand, items, device)[-1]
+
+
+def _with_pause_fifos(
+    blocks: Sequence[Block], device: Device, depth_of: _DepthOf = _least_depth
+) -> tuple[Block, ...]:
     """Add FIFOs for the beats that come while a block takes none.
 
     Otherwise a layer before it that has no such cycles to lose does lose some.
@@ -253,7 +315,6 @@ def _with_pause_fifos(blocks: Sequence[Block], device: Device) -> tuple[Block, .
         image = block.layer.image
         if image and block.pause and before > 0 and before + block.pause > interval:
             beats = -(-block.pause * image.beats // (interval * block.layer.operand_lanes))
-            depth = fifo_depths(block, 0, beats + SLACK_MARGIN, device)[-1]
-            block = block.with_fifos([depth])
+            block = block.with_fifos([depth_of(block, 0, beats + SLACK_MARGIN, device)])
         buffered.append(block)
     return tuple(buffered)

@@ -52,7 +52,7 @@ def buffered_cycles(buffer: LineBuffer, reading: int, channels: int, in_lanes: i
     It comes in beats of ``in_lanes`` codes. A shallow buffer makes the reader wait at row and
     frame ends.
     """
-    waiting = buffer.missing_words + 2 * buffer.waits
+    waiting = buffer.missing_words + (2 + buffer.decides_early) * buffer.waits
     lanes, channels = buffer.lanes // in_lanes, channels // in_lanes
     return max(reading + waiting, writing_cycles(buffer.window, lanes, channels))
 

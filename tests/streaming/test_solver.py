@@ -154,6 +154,39 @@ def test_an_unreachable_rate_names_the_rate_asked_for(fix, rng):
         schedule(graph, target, target_fps=rate + 1)
 
 
+def pointwise_and_depthwise(rng, *, channels=128, size=6):
+    g = GraphBuilder("separable")
+    x = g.input("x", [1, channels, size, size])
+    x = g.conv(x, rng.normal(size=[channels, channels, 1, 1]))
+    x = g.conv(x, rng.normal(size=[channels, 1, 3, 3]), padding=1, groups=channels)
+    return g.build(g.conv(x, rng.normal(size=[channels, channels, 1, 1])))
+
+
+@pytest.mark.parametrize(("block_rams", "reached"), [(23, True), (22, False)])
+def test_layers_without_cycles_to_lose_get_fifos_or_it_is_said(block_rams, reached, fix, rng):
+    """A depthwise layer takes nothing for a while at the end of a frame."""
+    graph, board = fix(pointwise_and_depthwise(rng)), find_board("ulx3s_85f")
+    target = replace(board, device=replace(board.device, bram=block_rams))
+    wanted = 17_300
+
+    def solve():
+        return schedule(graph, target, target_fps=target.clock_mhz * 1e6 / wanted)
+
+    if reached:
+        plan = solve()
+        assert plan.interval <= wanted
+        assert any(source.depth for block in plan.blocks for source in block.sources)
+    else:
+        message = r"foldings of ([\d,]+) .* layers wait for each other: .* takes ([\d,]+) cycles"
+        with pytest.raises(TargetError, match="layers wait") as caught:
+            solve()
+        found = re.search(message, str(caught.value))
+        least, fastest = (int(number.replace(",", "")) for number in found.groups())
+        assert least <= wanted < fastest
+        rate = int(re.match(r"ask for at most (\d+)", caught.value.remedy)[1])
+        assert schedule(graph, target, target_fps=rate).interval <= 60e6 / rate
+
+
 def test_the_last_dsp_blocks_are_left_where_luts_are_many(fix, rng, monkeypatch):
     """An array stays out of DSP blocks that a placer would find far from each other."""
     g = GraphBuilder("two_sizes")
