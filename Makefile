@@ -6,14 +6,18 @@ JOBS ?= auto
 # EXTRAS=dev,crosscheck also compares with other projects' parsers and engines.
 EXTRAS ?= dev
 
-.PHONY: demo test nightly prove golden passes site lint types bench bench-engine bench-frontend bench-tools clean
+.PHONY: demo test test-system nightly prove golden passes site lint types bench bench-engine bench-frontend bench-tools clean
 
 demo: $(VENV)/.installed
 	$(BIN)/nnef-hw build examples/digits_cnn/digits_cnn.nnef.tgz --board icebreaker \
 	    --calibrate examples/digits_cnn/samples.npz --out build/digits_cnn
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not nightly and not system"
+
+# Whole networks through the commands, Verilator, place and route, and models of boards.
+test-system: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "system and not nightly"
 
 # What takes minutes each: exhaustive link faults, netlists and bitstreams for every board; and what
 # make test leaves out of sweeps.

@@ -18,6 +18,8 @@ from nnef_hw.frontend import save
 from nnef_hw.testing import GraphBuilder
 from nnef_hw.workers import Here
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture
 def samples(sources):

@@ -11,6 +11,8 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw.boards import find_board
 from nnef_hw.boards.core import LinkedCore
 
+pytestmark = pytest.mark.system
+
 ys = pytest.importorskip("pyosys.libyosys")
 
 UP5K_BOARD = find_board("icebreaker")

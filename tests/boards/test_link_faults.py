@@ -16,7 +16,7 @@ from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.run.link import Host, LinkError, Timing
 from nnef_hw.sim.board_runner import BoardTransport
 
-pytestmark = pytest.mark.verilator
+pytestmark = [pytest.mark.system, pytest.mark.verilator]
 
 CLK_HZ = 4_000_000
 BAUD = 1_000_000

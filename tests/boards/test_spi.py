@@ -13,6 +13,8 @@ from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.errors import TargetError
 from nnef_hw.sim.cocotb_bench import run_tests
 
+pytestmark = pytest.mark.system
+
 
 @pytest.mark.verilator
 def test_host_gets_its_results_over_spi(tmp_path):

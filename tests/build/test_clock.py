@@ -11,7 +11,7 @@ from nnef_hw.build.clock import search_clock
 from nnef_hw.build.pipeline import build
 from nnef_hw.errors import NnefHwError, UnroutedError
 
-pytestmark = [pytest.mark.verilator, pytest.mark.usefixtures("fixed_sources")]
+pytestmark = [pytest.mark.system, pytest.mark.verilator, pytest.mark.usefixtures("fixed_sources")]
 
 
 @pytest.mark.usefixtures("fake_synthesis")

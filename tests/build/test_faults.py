@@ -26,7 +26,7 @@ PROGRAM = Path(__file__).parents[1] / "helpers" / "killed_build.py"
 TIMED = {"report.json", "report.html"}
 SHARDS = 8
 
-pytestmark = pytest.mark.verilator
+pytestmark = [pytest.mark.system, pytest.mark.verilator]
 
 
 def files(folder):

@@ -37,7 +37,7 @@ FILES = {
 TIMED = {"report.json", "report.html"}
 SYNTHESIZED = {"board/board_top.bin", "board/nextpnr.log", "board/floorplan.json"}
 
-pytestmark = [pytest.mark.verilator, pytest.mark.usefixtures("fixed_sources")]
+pytestmark = [pytest.mark.system, pytest.mark.verilator, pytest.mark.usefixtures("fixed_sources")]
 
 
 def files(folder):

@@ -13,7 +13,7 @@ from nnef_hw.errors import TargetError, ToolError, UnroutedError
 from nnef_hw.families import ECP5, GOWIN, ICE40
 from nnef_hw.tools import Tool, find_tool, run_tool
 
-pytestmark = pytest.mark.synth
+pytestmark = [pytest.mark.system, pytest.mark.synth]
 
 TARGETS = {
     ICE40: {"device": "up5k", "package": "sg48"},

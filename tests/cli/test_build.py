@@ -18,6 +18,8 @@ from cli_cases import (
 from nnef_hw.frontend import save
 from nnef_hw.testing import GraphBuilder
 
+pytestmark = pytest.mark.system
+
 BUILD_KEYS = {
     "model", "board", "device", "arch", "macs", "multipliers", "cycles_per_inference",
     "latency_cycles", "period", "settling", "mac_utilization", "clock_mhz", "fmax_mhz",

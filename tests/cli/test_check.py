@@ -8,6 +8,8 @@ from nnef_hw.boards import BOARDS
 from nnef_hw.frontend import save
 from nnef_hw.testing import GraphBuilder
 
+pytestmark = pytest.mark.system
+
 
 def test_check(cli, tiny):
     result = cli("check", MODEL)

@@ -13,6 +13,8 @@ from sweeps import few
 
 from nnef_hw.errors import UsageError
 
+pytestmark = pytest.mark.system
+
 PROGRAM = Path(sys.executable).with_name("nnef-hw")
 LINE = re.compile(
     r"nnef-hw: a defect of nnef-hw, please report it with the file (\S+) "

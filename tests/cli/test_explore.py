@@ -6,6 +6,8 @@ from html.parser import HTMLParser
 
 import pytest
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture
 def words(tiny):

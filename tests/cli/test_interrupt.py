@@ -14,7 +14,11 @@ import pytest
 from nnef_hw.build.options import BuildOptions
 from nnef_hw.build.pipeline import build
 
-pytestmark = [pytest.mark.verilator, pytest.mark.skipif(os.name == "nt", reason="needs signals")]
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.verilator,
+    pytest.mark.skipif(os.name == "nt", reason="needs signals"),
+]
 
 PROGRAM = Path(sys.executable).with_name("nnef-hw")
 PATIENCE = 120

@@ -8,6 +8,8 @@ from cli_cases import MODEL
 
 from nnef_hw.doctor import ToolStatus
 
+pytestmark = pytest.mark.system
+
 
 def test_boards(cli):
     value = cli("boards", "--json").json

@@ -6,6 +6,8 @@ import pytest
 
 from nnef_hw.sim import fast_runner
 
+pytestmark = pytest.mark.system
+
 SIM_KEYS = {
     "frames", "bit_exact", "mismatches", "cycles_per_inference", "latency_cycles",
     "predicted_cycles_per_inference", "predicted_latency_cycles", "steady_cycles_per_inference",

@@ -11,6 +11,8 @@ from temporal_graphs import causal, classifier, padded
 
 from nnef_hw.frontend import load, save
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):

@@ -29,6 +29,8 @@ from nnef_hw.streaming.accelerator import Accelerator
 from nnef_hw.testing import GraphBuilder
 from nnef_hw.tools import find_tool, run_tool
 
+pytestmark = pytest.mark.system
+
 TARGET = Target("none", "IP", GENERIC, clock_mhz=60.0, link_lut=0, link_bram=0)
 
 

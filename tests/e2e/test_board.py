@@ -28,7 +28,7 @@ from nnef_hw.streaming import Plan, schedule
 from nnef_hw.streaming.accelerator import Accelerator
 from nnef_hw.testing import GraphBuilder
 
-pytestmark = pytest.mark.verilator
+pytestmark = [pytest.mark.system, pytest.mark.verilator]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 # An unfinished packet is forgotten after 10.9 ms at 24 MHz; a packet lasts 0.63 ms.

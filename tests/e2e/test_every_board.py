@@ -16,6 +16,8 @@ from nnef_hw.families import ECP5, GOWIN, ICE40
 from nnef_hw.samples import Samples
 from nnef_hw.streaming import schedule
 
+pytestmark = pytest.mark.system
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 each_board = pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 

@@ -9,7 +9,7 @@ from nnef_hw.build.options import BuildOptions
 from nnef_hw.build.pipeline import build
 from nnef_hw.run.executors import make_executor
 
-pytestmark = [pytest.mark.verilator, pytest.mark.synth]
+pytestmark = [pytest.mark.system, pytest.mark.verilator, pytest.mark.synth]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn"
 COUNT = 30

@@ -14,6 +14,8 @@ from nnef_hw.streaming import find_board, schedule
 from nnef_hw.streaming.accelerator import Accelerator
 from nnef_hw.testing import GraphBuilder
 
+pytestmark = pytest.mark.system
+
 WEIGHTS = (1, 2, 3, 4, 5, 6, 7, 8)
 ACTIVATIONS = (2, 3, 4, 5, 6, 7, 8, 16)
 MULTIPLIERS = (1, 2, 4, 6, 8, 12, 16, 31)

@@ -27,6 +27,8 @@ from nnef_hw.run.simulate import simulate
 from nnef_hw.samples import load_samples
 from nnef_hw.testing import GraphBuilder
 
+pytestmark = pytest.mark.system
+
 ICEBREAKER = find_board("icebreaker")
 
 

@@ -14,6 +14,8 @@ from nnef_hw.run.device import open_device
 from nnef_hw.run.simulate import simulate
 from nnef_hw.testing import GraphBuilder
 
+pytestmark = pytest.mark.system
+
 
 @pytest.mark.verilator
 def test_build(tmp_path, rng):

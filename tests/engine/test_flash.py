@@ -33,6 +33,8 @@ from nnef_hw.samples import load_samples
 from nnef_hw.sim.board_runner import BoardTransport
 from nnef_hw.testing import GraphBuilder
 
+pytestmark = pytest.mark.system
+
 BOARD = find_board("icebreaker")
 
 

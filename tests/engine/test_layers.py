@@ -12,6 +12,8 @@ from nnef_hw.engine.report import report_plan
 from nnef_hw.errors import TargetError
 from nnef_hw.testing import GraphBuilder
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture
 def builder(rng):

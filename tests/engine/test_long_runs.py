@@ -18,7 +18,7 @@ from nnef_hw.run.streams import from_stream
 from nnef_hw.sim.fast_runner import FastRunner
 from nnef_hw.sim.frames import unpack_frames
 
-pytestmark = pytest.mark.verilator
+pytestmark = [pytest.mark.system, pytest.mark.verilator]
 
 FRAMES = 70
 SIZES = [(4, 4, 1), (8, 4, 1), (8, 8, 1), (4, 4, 4), (8, 4, 2), (8, 8, 4), (16, 8, 8)]

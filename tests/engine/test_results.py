@@ -12,6 +12,8 @@ from nnef_hw.engine.network import lower
 from nnef_hw.errors import NnefHwError
 from nnef_hw.testing import GraphBuilder
 
+pytestmark = pytest.mark.system
+
 SIZES = [(4, 4, 2), (4, 4, 4), (8, 4, 2), (8, 4, 4), (8, 8, 4), (8, 8, 8), (16, 8, 8)]
 
 

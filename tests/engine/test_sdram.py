@@ -32,6 +32,8 @@ from nnef_hw.run.simulate import simulate
 from nnef_hw.sim.board_runner import BoardTransport
 from nnef_hw.testing import GraphBuilder
 
+pytestmark = pytest.mark.system
+
 CLOCK_MHZ = 25.0
 BOARD = find_board("ulx3s_12f")
 BOARDS = {

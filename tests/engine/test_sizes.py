@@ -25,6 +25,8 @@ from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.simulate import simulate
 from nnef_hw.testing import GraphBuilder
 
+pytestmark = pytest.mark.system
+
 BOARD = find_board("ulx3s_85f")
 CLOCK_MHZ = 25.0
 

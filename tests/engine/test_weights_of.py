@@ -25,6 +25,8 @@ from nnef_hw.run.device import open_device
 from nnef_hw.samples import load_samples
 from nnef_hw.testing import GraphBuilder
 
+pytestmark = pytest.mark.system
+
 
 def network(rng, *, inner=72, stride=1, names="abc", end="softmax", scale=1.0):
     """Return a network that an UP5K holds only with its weights in flash."""

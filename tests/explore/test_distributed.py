@@ -11,6 +11,8 @@ from jobs_that_die import dies_once
 from nnef_hw.explore import explore
 from nnef_hw.workers import Here
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(scope="module")
 def scheduler(tmp_path_factory):

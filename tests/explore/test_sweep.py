@@ -21,6 +21,8 @@ from nnef_hw.samples import take_samples
 from nnef_hw.testing import GraphBuilder
 from nnef_hw.workers import Here
 
+pytestmark = pytest.mark.system
+
 
 class Counting(Here):
     """Counts jobs by the function that they call."""

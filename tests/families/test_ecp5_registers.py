@@ -13,6 +13,8 @@ from nnef_hw.families.ecp5_registers import use_output_registers
 from nnef_hw.run.netlist import mapped_verilog
 from nnef_hw.sim.fast_runner import FastRunner
 
+pytestmark = pytest.mark.system
+
 CLOCK, OTHER = 2, 3
 PLAIN = {"CEMUX": "1 ", "CLKMUX": "CLK", "GSR": "DISABLED", "LSRMUX": "LSR", "REGSET": "RESET"}
 

@@ -25,6 +25,8 @@ from nnef_hw.streaming.lower import lower
 from nnef_hw.streaming.options import layer_options
 from nnef_hw.window import Window
 
+pytestmark = pytest.mark.system
+
 BOARDS = ["icebreaker", "ulx3s_85f", "tang_nano_20k"]
 RAM = find_board("ulx3s_85f").device.ram
 WINDOW = Window(10, 12, 3, kernel=(3, 3), padding=((1, 1), (1, 1)), passes=6)

@@ -22,6 +22,8 @@ from nnef_hw.run.link import Timing
 from nnef_hw.sim.board_runner import BoardTransport
 from nnef_hw.sim.pty_board import PtyBoard
 
+pytestmark = pytest.mark.system
+
 HASTY = Timing(silence=0.001, reply=0.002, retries=1)
 
 

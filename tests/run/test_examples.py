@@ -14,7 +14,7 @@ from nnef_hw.run.artifacts import BuildFolder
 from nnef_hw.run.streams import to_stream
 from nnef_hw.sim.pty_board import PtyBoard
 
-pytestmark = pytest.mark.verilator
+pytestmark = [pytest.mark.system, pytest.mark.verilator]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -11,6 +11,8 @@ from nnef_hw.quantize import quantize
 from nnef_hw.reference import run_float
 from nnef_hw.run.executors import make_executor
 
+pytestmark = pytest.mark.system
+
 BOARDS = ("ulx3s_85f", "icebreaker")
 PLAIN = {"image", "softmax"}
 HARDWARE = {"rtl": {}, "device": {"port": "sim"}}

@@ -22,7 +22,7 @@ from nnef_hw.samples import Samples, load_samples
 
 WINDOWS = 30
 
-pytestmark = pytest.mark.verilator
+pytestmark = [pytest.mark.system, pytest.mark.verilator]
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from nnef_hw.streaming import find_board, schedule
 from nnef_hw.streaming.accelerator import Accelerator
 from nnef_hw.testing import GraphBuilder
 
-pytestmark = pytest.mark.icarus
+pytestmark = [pytest.mark.system, pytest.mark.icarus]
 
 PLAIN = Target("none", "IP", GENERIC, clock_mhz=60.0, link_lut=0, link_bram=0)
 

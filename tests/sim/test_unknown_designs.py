@@ -35,7 +35,7 @@ from nnef_hw.sim.cocotb_bench import write_bench
 from nnef_hw.streaming import find_board, schedule
 from nnef_hw.streaming.accelerator import Accelerator
 
-pytestmark = pytest.mark.icarus
+pytestmark = [pytest.mark.system, pytest.mark.icarus]
 
 PLAIN = Target("none", "IP", GENERIC, clock_mhz=60.0, link_lut=0, link_bram=0)
 FRAMES = 2

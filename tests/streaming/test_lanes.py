@@ -18,6 +18,8 @@ from nnef_hw.streaming.lanes import wider
 from nnef_hw.streaming.report import report_plan
 from nnef_hw.testing import GraphBuilder
 
+pytestmark = pytest.mark.system
+
 BOARD = find_board("ulx3s_85f")
 CLOCK = 60e6
 SHARDS = 1

@@ -13,6 +13,8 @@ from nnef_hw.ir import Quantization
 from nnef_hw.streaming import find_board, schedule
 from nnef_hw.testing import GraphBuilder
 
+pytestmark = pytest.mark.system
+
 SHORT = re.compile(
     r"at least ([\d,]+) ([\w\- ]+), ([\d,]+) more than the ([\d,]+) left beside the host link "
     r"\((?:most|all) in ([^)]+)\)"
