@@ -37,7 +37,7 @@ from nnef_hw.parts.sdram_reader import SdramReader, SdramWords
 from nnef_hw.parts.softmax import Softmax
 from nnef_hw.parts.split_reader import SplitReader
 from nnef_hw.parts.state import State
-from nnef_hw.parts.stream import CutFifo, Fifo, Skid, SumQueue
+from nnef_hw.parts.stream import CutFifo, Fifo, Skid, SumHop, SumQueue
 from nnef_hw.parts.table import Table
 from nnef_hw.parts.tablesum import TableSum
 from nnef_hw.parts.tflite_softmax import TfliteSoftmax
@@ -89,6 +89,7 @@ __all__ = [
     "SplitReader",
     "State",
     "SumPool",
+    "SumHop",
     "SumQueue",
     "SystolicArray",
     "Table",

@@ -12,7 +12,7 @@ from nnef_hw.parts.fifo import BlockFifo, FifoLogs, queue_write
 from nnef_hw.parts.part import Part, Pipe, counter_bits
 from nnef_hw.parts.timing import Kernel, Log, Process, Stream
 
-__all__ = ["SHALLOW_FIFO", "CutFifo", "Fifo", "Skid", "SumQueue", "make_fifo"]
+__all__ = ["SHALLOW_FIFO", "CutFifo", "Fifo", "Skid", "SumHop", "SumQueue", "make_fifo"]
 
 SHALLOW_FIFO = 16
 """Most items of a FIFO that is made of registers, not of block RAM."""
@@ -66,6 +66,13 @@ class SumQueue(Skid):
 
     label = "sums"
     costs = "sum queue"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SumHop(SumQueue):
+    """Stands behind a SumQueue: what is far behind an array is half as far from each of them."""
+
+    label = "hop"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -289,7 +289,9 @@ def _of_depth(
 def _group_rows(rows: int, row_bits: int, lanes: int, depth: int, unit: int, device: Device) -> int:
     """Rows per weight memory: the fewest block RAMs, then the fewest memories of <= 16 products.
 
-    They are a multiple of a unit.
+    They are a multiple of a unit, and more than one if there are: a row takes what that a unit
+    behind it holds in the next cycle, and without a row of its own between, that is what another
+    memory's rows take, and so on.
     """
 
     def cost(group_rows: int) -> tuple[int, int]:
@@ -299,6 +301,7 @@ def _group_rows(rows: int, row_bits: int, lanes: int, depth: int, unit: int, dev
             count += tile_memory(device.ram, depth, rest * row_bits).count
         return count, -group_rows
 
-    multiples = range(unit, rows + 1, unit)
-    candidates = [n for n in multiples if n == unit or n * lanes <= MOST_GROUPED]
+    least = min(2 * unit, rows)
+    multiples = range(least, rows + 1, unit)
+    candidates = [n for n in multiples if n == least or n * lanes <= MOST_GROUPED]
     return min(candidates, key=cost)

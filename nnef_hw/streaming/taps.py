@@ -13,6 +13,7 @@ from nnef_hw.parts import Part, WindowPart
 from nnef_hw.parts.banked import BankedLineBuffer
 from nnef_hw.parts.depthwise import DepthwiseArray
 from nnef_hw.parts.linebuffer import LineBuffer
+from nnef_hw.parts.stream import SumHop, SumQueue
 from nnef_hw.parts.width import Pack
 from nnef_hw.streaming.arrays import ArrayFolding, ArrayLayer, multiplier_choices
 from nnef_hw.streaming.kept import depends_on
@@ -86,6 +87,20 @@ class TapFolding(ArrayFolding, ABC):
             taps=self.taps, w_bits=layer.w_bits, lut_ram=device.family.has_lut_ram,
             **layer.array_formats(self, device),
         )  # fmt: skip
+
+    @depends_on("digit_bits", "digit_stages")
+    def behind(self, layer: ArrayLayer[Any], device: Device) -> tuple[Part, ...]:
+        """Return the parts that sums pass.
+
+        Where wires are long, they hop: all sums of a pass move when the first one leaves, and that
+        takes logic of its own.
+        """
+        parts = super().behind(layer, device)
+        if not device.long_wires:
+            return parts
+        queue, *others = parts
+        assert isinstance(queue, SumQueue)
+        return (queue, SumHop(bits=queue.bits), *others)
 
     @abstractmethod
     def view(self, layer: Any) -> View:

@@ -1,5 +1,7 @@
 """The blocks that a layer could be."""
 
+from dataclasses import replace
+
 import pytest
 
 from nnef_hw.architecture import Port
@@ -34,6 +36,18 @@ def test_all_kinds_of_arrays_and_line_buffers_are_options(board, layers):
     assert {"conv", "dot", "depthwise", "max_pool", "running_max"} <= kinds
     buffers = {type(block.buffer).__name__ for block in blocks}
     assert {"LineBuffer", "ParallelLineBuffer", "BankedLineBuffer", "NoneType"} == buffers
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 8])
+def test_sums_go_from_memory_to_memory_through_a_register_of_each(lanes, fix, rng):
+    """A row without one behind it takes what the next memory's rows take, and these others."""
+    g = GraphBuilder("pointwise")
+    graph = fix(g.build(g.conv(g.input("x", [1, 24, 4, 4]), rng.normal(size=[32, 24, 1, 1]))))
+    [layer] = lower(graph).layers
+    blocks = layer_options(replace(layer, result_lanes=lanes), find_board("ecp5").device)
+    foldings = [b.folding for b in blocks if isinstance(b.folding, SystolicFolding)]
+    assert any(folding.group_rows < folding.rows for folding in foldings)
+    assert all(folding.group_rows >= min(2 * lanes, folding.rows) for folding in foldings)
 
 
 @pytest.mark.parametrize("board", ["ice40", "ecp5"])
