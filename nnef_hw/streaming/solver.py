@@ -165,7 +165,7 @@ def _of_budget(
         predicted = max(block.cycles for block in unqueued)
         if fastest and fastest.times.interval <= max(predicted, wanted or 0):
             break
-        found = _design(search, budget, ports, device, wanted, simulated)
+        found = _design(unqueued, search, budget, ports, device, wanted, simulated)
         fastest = _faster([fastest, found])
     return fastest
 
@@ -190,7 +190,7 @@ def _shortened(
         blocks = shorten_loops(design.blocks, options, queues, budget, ports, device, enough)
         if blocks is None:
             break
-        sized = give_fifos(_with_pause_fifos(blocks, device), ports, device)
+        sized = give_fifos(_with_pause_fifos(blocks, device, _least_depth), ports, device)
         used = total_resources(sized.blocks)
         if budget.holds(used):
             shorter = _Design(*shrink_fifos(sized, ports, device))
@@ -217,6 +217,7 @@ def _smallest(misfit: Misfit, ports: Ports) -> _Design:
 
 
 def _design(
+    chosen: Sequence[Block],
     search: Search,
     budget: Budget,
     ports: Ports,
@@ -224,16 +225,21 @@ def _design(
     wanted: int | None,
     simulated: _Simulated,
 ) -> _Design | None:
-    """Return the best design with its FIFOs, None if none fits.
+    """Return the best design with its FIFOs, None if none fits; ``chosen`` are its layers alone.
 
     FIFOs for pauses are as small as they seem to do, or else as large as their block RAMs. Where
     they do not fit beside the foldings, smaller foldings are tried with them, and the foldings
     without. ``simulated`` keeps the results of simulations.
     """
-    fastest, fits = None, False
+    fastest, fits, tried = None, False, []
     for depth_of in (_least_depth, roomy_depth, None):
         if depth_of is None and fits:
             break
+        # Most designs have no FIFOs for pauses that could be deeper.
+        buffered = _with_pause_fifos(chosen, device, depth_of)
+        if [block.fifos for block in buffered] in tried:
+            continue
+        tried.append([block.fifos for block in buffered])
         found, is_whole = _sized(search, budget, ports, device, wanted, simulated, depth_of)
         fastest, fits = _faster([fastest, found]), fits or is_whole
         if fastest and (fits or wanted) and fastest.times.interval <= (wanted or fastest.slowest):
@@ -259,8 +265,7 @@ def _sized(
         chosen = search.best() if limit is None else search.within(limit)
         if chosen is None:
             return fastest, is_whole and fastest is not None
-        buffered = _with_pause_fifos(chosen, device, depth_of) if depth_of else tuple(chosen)
-        sized = _with_fifos(buffered, ports, device, simulated)
+        sized = _with_fifos(_with_pause_fifos(chosen, device, depth_of), ports, device, simulated)
         used = total_resources(sized.blocks)
         if not budget.holds(used):
             is_whole = False
@@ -299,12 +304,14 @@ def _least_depth(block: Block, operand: int, items: int, device: Device) -> int:
 
 
 def _with_pause_fifos(
-    blocks: Sequence[Block], device: Device, depth_of: _DepthOf = _least_depth
+    blocks: Sequence[Block], device: Device, depth_of: _DepthOf | None
 ) -> tuple[Block, ...]:
-    """Add FIFOs for the beats that come while a block takes none.
+    """Add FIFOs for the beats that come while a block takes none, if they are to have a depth.
 
     Otherwise a layer before it that has no such cycles to lose does lose some.
     """
+    if depth_of is None:
+        return tuple(blocks)
     interval = max(block.cycles for block in blocks)
     # Most cycles that a layer takes of those between a stream and the arrays before it.
     cycles_of: dict[str, int] = {}
