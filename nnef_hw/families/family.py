@@ -106,7 +106,7 @@ class Family(ABC):
         Registers between weight memories and multipliers that the clocks of its boards need.
     long_wires
         Whether a wire across the device takes most of a cycle of those clocks: a FIFO then stands
-        between an array and its requantizer, a restart hops from block to block, and the last DSP
+        between sums and their requantizer, a restart hops from block to block, and the last DSP
         blocks are left free where LUTs are many.
     digit_bits
         Most adders a requantizer may chain in one cycle, for the clocks of its boards.

@@ -19,6 +19,7 @@ from nnef_hw.parts.lanes import side_by_side
 from nnef_hw.parts.linebuffer import LineBuffer
 from nnef_hw.parts.pool import MaxPool, SumPool
 from nnef_hw.parts.runningpool import RunningMax, RunningPool, RunningSum
+from nnef_hw.parts.stream import SumQueue
 from nnef_hw.streaming.kept_rows import pad_code_of
 from nnef_hw.streaming.layer import Call, Contents, Layer, lowers
 from nnef_hw.streaming.requantize import (
@@ -88,14 +89,17 @@ class _Pool(Layer[F]):
         channels = self.window.channel_blocks // self.operand_lanes
         return self.window.folded(channels, channels)
 
-    def _requantizer(self, folding: RequantizerFolding) -> Part:
+    def _behind(self, folding: RequantizerFolding, device: Device) -> tuple[Part, ...]:
+        """Return the parts that sums pass."""
         assert self.requant is not None
         by_position = self.positions is not None
-        return make_requantizer(
+        requantizer = make_requantizer(
             self.requant, folding, channels=self.window.channel_blocks if by_position else 1,
             acc_bits=self.acc_bits, target=self.target, by_position=by_position,
             lanes=self.result_lanes,
         )  # fmt: skip
+        sums = SumQueue(bits=self.result_lanes * self.acc_bits + 1)
+        return (sums, requantizer) if device.long_wires else (requantizer,)
 
     def contents(self, folding: F) -> Contents:
         del folding
@@ -147,7 +151,7 @@ class PoolLayer(_Pool[PoolFolding]):
         if self.requant is None:
             return (buffer, MaxPool(lanes=self.operand_lanes, **codes))
         pool = side_by_side(SumPool(acc_bits=self.acc_bits, **codes), self.operand_lanes)
-        return (buffer, pool, self._requantizer(folding))
+        return (buffer, pool, *self._behind(folding, device))
 
     def cycles(self, folding: PoolFolding, device: Device) -> int:
         buffer = self._buffer(folding, device)
@@ -196,7 +200,7 @@ class RunningPoolLayer(_Pool[RunningPoolFolding]):
     def parts(self, folding: RunningPoolFolding, device: Device) -> tuple[Part, ...]:
         pool = self._pool(folding, device)
         pools = side_by_side(pool, self.operand_lanes)
-        return (pools,) if self.requant is None else (pools, self._requantizer(folding))
+        return (pools, *(self._behind(folding, device) if self.requant else ()))
 
     def cycles(self, folding: RunningPoolFolding, device: Device) -> int:
         window, spacing = self._lane_window, self._pool(folding, device).spacing
