@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.parts.engine import Engine
 from nnef_hw.parts.engine_sizes import CODE_BITS
+from nnef_hw.rtl.engine_products import EngineProducts
 from nnef_hw.rtl.engine_sequencer import word_layout
-from nnef_hw.rtl.multiplier import ProductPair
 from nnef_hw.rtl.primitives import restarted_sum
 
 __all__ = ["EngineArray", "result_layout", "sums_layout"]
@@ -37,16 +37,18 @@ def sums_layout(part: Engine):
 class EngineArray(wiring.Component):
     """Multiply words of codes by weights of every row, and add the products of a pass.
 
-    In a convolution the products of a row's lanes are added in a tree, ``part.tree_stages`` cycles
-    long, and every row has a sum of what comes from there. What is computed channel by channel has
-    a sum for every lane instead, in the same registers: without the tree, and of the first row
-    alone, or of ``part.slide_rows`` of them, between which the sums move. When a pass ends its sums
-    are kept apart, and leave, ``part.results`` per cycle, while the next pass is computed. With
-    ``maximum`` these may be the greatest codes of every lane instead, times 64; or the least ones,
-    which ``inverts`` makes the greatest before and what they were behind. The codes of the first
-    word of a pass, less 128, are the weights of the first row for a later one with ``times_kept``.
+    In a convolution the products of a row's lanes are added in a tree, ``part.tree_cycles`` cycles
+    long, and every row has a sum of what comes from there (:class:`.EngineProducts`). What is
+    computed channel by channel has a sum for every lane instead, in the same registers: without the
+    tree, and of the first row alone, or of ``part.slide_rows`` of them, between which the sums
+    move. When a pass ends its sums are kept apart, and leave, ``part.results`` per cycle, while the
+    next pass is computed. With ``maximum`` these may be the greatest codes of every lane instead,
+    times 64; or the least ones, which ``inverts`` makes the greatest before and what they were
+    behind. The codes of the first word of a pass, less 128, are the weights of the first row for a
+    later one with ``times_kept``.
 
-    Golden model: ``acc[r] = sum over words and lanes of code * weight``, modulo ``2**acc_bits``.
+    Golden model: ``acc[r] = sum over words and lanes of code * weight``, modulo ``2**acc_bits``;
+    of rows behind ``part.plain_rows`` plus :func:`.fast_offsets` of the pass.
 
     Members
     -------
@@ -79,7 +81,7 @@ class EngineArray(wiring.Component):
             "by_lane": In(1),
             "takes_maximum": In(1),
             "codes": In(part.word_bits),
-            "weights": In(part.multipliers * CODE_BITS),
+            "weights": In(part.products * CODE_BITS),
             "result": Out(sums_layout(part)),
             **({"inverts": In(1)} if part.inverts else {}),
             **({"adds": In(1)} if part.residual_cycles > 1 else {}),
@@ -102,8 +104,10 @@ class EngineArray(wiring.Component):
             delayed = Signal.like(flags[-1], name=f"flags{n}")
             m.d.sync += delayed.eq(flags[-1])
             flags.append(delayed)
-        products = self._products(m, self._weights(m, flags[part.operand_stage - 1]))
-        sums = self._sums(m, platform, flags, products, self._trees(m, products))
+        weights = self._weights(m, flags[part.operand_stage - 1])
+        m.submodules.products = products = EngineProducts(part)
+        m.d.comb += [products.codes.eq(self.codes), products.weights.eq(weights)]
+        sums = self._sums(m, platform, flags, products)
         if part.maximum:
             sums = self._maxima(m, flags[part.operand_stage - 1], sums)
         # The constant of a result is read a cycle before it is there.
@@ -128,55 +132,12 @@ class EngineArray(wiring.Component):
         m.d.comb += weights.eq(Cat(first, self.weights[part.word_bits :]))
         return weights
 
-    def _products(self, m, weights):
-        """Return the products of all rows and lanes."""
-        part = self.part
-        operands = [
-            (
-                self.codes.word_select(lane, CODE_BITS),
-                weights.word_select(row * part.lanes + lane, CODE_BITS).as_signed(),
-            )
-            for row in range(part.rows)
-            for lane in range(part.lanes)
-        ]
-        products = []
-        for n in range(0, len(operands), 2):
-            pair = ProductPair(
-                x_bits=CODE_BITS, x_signed=False, w_bits=CODE_BITS, in_dsp=n + 1 < part.in_dsp
-            )
-            m.submodules[f"products{n // 2}"] = pair
-            m.d.comb += [
-                pair.x0.eq(operands[n][0]),
-                pair.w0.eq(operands[n][1]),
-                pair.x1.eq(operands[n + 1][0]),
-                pair.w1.eq(operands[n + 1][1]),
-            ]
-            products += [pair.p0, pair.p1]
-        return [products[row * part.lanes :][: part.lanes] for row in range(part.rows)]
-
-    def _trees(self, m, products):
-        """Return the sum over the lanes of every row, two adders in a row per cycle."""
-        totals = []
-        for row, level in enumerate(products):
-            for depth in range(1, self.part.tree_levels + 1):
-                level = [one + other for one, other in zip(level[::2], level[1::2], strict=True)]
-                if depth % 2 == 0 or len(level) == 1:
-                    names = [f"tree{row}_{depth}_{n}" for n in range(len(level))]
-                    sums = [
-                        Signal.like(total, name=name, reset_less=True)
-                        for name, total in zip(names, level, strict=True)
-                    ]
-                    m.d.sync += [one.eq(other) for one, other in zip(sums, level, strict=True)]
-                    level = sums
-            totals += level
-        return totals
-
-    def _sums(self, m, platform, flags, products, trees):
+    def _sums(self, m, platform, flags, products):
         """Return the sums of all rows; or of all lanes, if these are added by themselves."""
         part = self.part
         alone = flags[part.sum_stage - 1]
         first = Signal.like(alone, name="adding")
-        m.d.comb += first.eq(Mux(self.by_lane, alone, flags[part.sum_stage + part.tree_stages - 1]))
+        m.d.comb += first.eq(Mux(self.by_lane, alone, flags[part.sum_stage + part.tree_cycles - 1]))
         sums = [
             [
                 Signal(signed(part.acc_bits), name=f"acc{row}_{n}", reset_less=True)
@@ -187,10 +148,10 @@ class EngineArray(wiring.Component):
         for row, slots in enumerate(sums):
             adding = alone if row else first
             for n, own in enumerate(slots):
-                added = products[row][n] if row else trees[n]
+                added = products.alone[row][n] if row else products.sums[n]
                 if row == 0 and n < part.lanes:
-                    added = Signal.like(trees[n], name=f"operand{n}")
-                    m.d.comb += added.eq(Mux(self.by_lane, products[0][n], trees[n]))
+                    added = Signal.like(products.sums[n], name=f"operand{n}")
+                    m.d.comb += added.eq(Mux(self.by_lane, products.alone[0][n], products.sums[n]))
                 base, begins = own, adding.fresh
                 if n < part.lanes and row + 1 < part.slide_rows:
                     base = Signal.like(own, name=f"base{row}_{n}")

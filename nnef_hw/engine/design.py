@@ -7,13 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 from nnef_hw.blockram import SPRAM_SHAPE
+from nnef_hw.engine.layer import Layer
 from nnef_hw.engine.nest import Nest
 from nnef_hw.engine.program import Instruction, Program
 from nnef_hw.engine.sizing import size_engine
 from nnef_hw.parts.engine import Engine
 from nnef_hw.parts.engine_program import QUANTITIES, Kind
 from nnef_hw.parts.engine_sizes import CODE_BITS
+from nnef_hw.parts.fast_array import fast_offsets
 from nnef_hw.parts.reader import Reader
 
 __all__ = ["FILL_HEADER_BEATS", "HEADER_BEATS", "Design"]
@@ -228,13 +233,33 @@ class Design(Program):
             shifts = [engine.least_shift] * len(factors)
             if engine.rounds_twice:
                 shifts = self.shifts(layer)
-            for bias, factor, shift in zip(layer.bias(self.shape), factors, shifts, strict=True):
+            biases = layer.bias(self.shape) - self._offsets(layer)
+            for bias, factor, shift in zip(biases, factors, shifts, strict=True):
                 above = factor | (shift - engine.least_shift) << engine.factor_bits
                 found.append(above << bits | int(bias) & ((1 << bits) - 1))
         groups = (found[n : n + engine.results] for n in range(0, len(found), engine.results))
         return [
             sum(one << n * engine.constant_bits for n, one in enumerate(group)) for group in groups
         ]
+
+    def _offsets(self, layer: Layer) -> NDArray[np.int64]:
+        """Return what sums of rows whose multipliers make two products have too much.
+
+        One number for every constant of the layer.
+        """
+        passes, _ = layer.passes(self.shape)
+        offsets = np.zeros((len(passes), self.shape.rows), np.int64)
+        first = self.engine.plain_rows
+        if layer.by_lane or first == self.shape.rows:
+            return np.zeros(1, np.int64)
+        ends = np.cumsum([one.words for one in passes])
+        words = np.split(layer.weights(self.shape), ends[:-1])
+        for own, weights in zip(offsets, words, strict=True):
+            channels = weights[:, first:].transpose(1, 0, 2)
+            own[first:] = fast_offsets(channels, x_bits=CODE_BITS, x_signed=False)
+        return np.concatenate([
+            own[: one.results] for own, one in zip(offsets, passes, strict=True)
+        ])
 
     @cached_property
     def entries(self) -> list[int]:

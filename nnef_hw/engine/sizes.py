@@ -47,8 +47,18 @@ def _others(network: Network, device: Device) -> Iterator[Shape]:
         blocks = {x.target.blocks(lanes) for x in network.layers if isinstance(x, ConvLayer)}
         rows = {-(-count // passes) * lanes for count in blocks for passes in range(1, count + 1)}
         for own in rows:
-            if own <= _MOST_ROWS and own * lanes <= most and Shape(own, lanes) not in _SIZES:
+            if (
+                own <= _MOST_ROWS
+                and _multipliers(own, lanes, device) <= most
+                and Shape(own, lanes) not in _SIZES
+            ):
                 yield Shape(own, lanes)
+
+
+def _multipliers(rows: int, lanes: int, device: Device) -> int:
+    """Return the multipliers of an array at least: half as many as products where one makes two."""
+    halves = device.sums_per_dsp > 0 and rows * lanes > device.products
+    return (rows + 2) * lanes // 2 if halves else rows * lanes
 
 
 def _cycles(network: Network, size: Shape) -> int:

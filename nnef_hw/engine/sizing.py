@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from nnef_hw.devices import Device
 from nnef_hw.engine.program import Instruction, Program
 from nnef_hw.numerics import signed_bits
 from nnef_hw.parts.engine import Engine
@@ -49,10 +51,9 @@ def size_engine(program: Program) -> Engine:
     if program.ring_words:
         spare = -together * (acc_bits + factor_bits + more_shift_bits) % BEAT_BITS
         factor_bits += min(spare // together, -factor_bits % digit_bits)
-    return Engine(
+    engine = Engine(
         rows=program.shape.rows, lanes=program.shape.lanes,
-        slide_rows=program.slide_rows,
-        in_dsp=_in_dsp(program), acc_bits=acc_bits,
+        slide_rows=program.slide_rows, fast=_is_fast(program), in_dsp=0, acc_bits=acc_bits,
         factor_bits=factor_bits, shift=program.shift, digit_bits=digit_bits,
         rounds_twice=program.rounds_twice, least_shift=least_shift,
         more_shift_bits=more_shift_bits,
@@ -67,16 +68,23 @@ def size_engine(program: Program) -> Engine:
         same_fields=same, batches=program.batch > 1, results=together,
         other_words=program.other_words,
     )  # fmt: skip
+    return replace(engine, in_dsp=_in_dsp(engine, program.device))
 
 
-def _in_dsp(program: Program) -> int:
-    """Products in DSP blocks: all; or, of a device that has fewer, as many as there are, or none.
+def _is_fast(program: Program) -> bool:
+    """Whether a multiplier makes two products: where a DSP block can, and they are too few."""
+    device = program.device
+    products = program.shape.rows * program.shape.lanes
+    return products > device.products and device.sums_per_dsp > 0
 
-    Two of them are in one component.
+
+def _in_dsp(engine: Engine, device: Device) -> int:
+    """Multipliers in DSP blocks: all; of a device that has fewer, as many as there are, or none.
+
+    Two of single products are in one component.
     """
-    products, device = program.shape.rows * program.shape.lanes, program.device
-    if products <= device.products:
-        return products
+    if engine.multipliers <= device.products:
+        return engine.multipliers
     return device.products // 2 * 2 if device.mixes_products else 0
 
 

@@ -33,7 +33,7 @@ class Engine(EnginePipeline):
     def weight_memories(self) -> tuple[Tiling, ...]:
         """Memory of weights; if they come as a stream, one for each beat, or two, of a word."""
         depth = self.ring_words or self.weight_words
-        return self._filled(depth, self.multipliers * CODE_BITS)
+        return self._filled(depth, self.products * CODE_BITS)
 
     @cached_property
     def constant_memories(self) -> tuple[Tiling, ...]:

@@ -103,7 +103,7 @@ class EnginePipeline(EngineProgram):
 
     def keep_stage(self, *, by_lane: bool) -> int:
         """Return the cycles from the issue of the last word of a pass until its sums are kept."""
-        return self.sum_stage + 1 + (0 if by_lane else self.tree_stages)
+        return self.sum_stage + 1 + (0 if by_lane else self.tree_cycles)
 
     def drain(self, *, adds: bool) -> int:
         """Return the cycles after a layer's last word was issued in which nothing else begins.

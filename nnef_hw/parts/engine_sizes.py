@@ -19,7 +19,7 @@ RESIDUAL_CYCLES = (8, 4)
 
 @dataclass(frozen=True, kw_only=True)
 class EngineSizes:
-    """An engine of ``rows`` x ``lanes`` multipliers.
+    """An engine that multiplies ``lanes`` codes by weights of ``rows`` channels per cycle.
 
     Parameters
     ----------
@@ -30,6 +30,8 @@ class EngineSizes:
         constants and the counts of a pass, is in groups of so many.
     slide_rows
         Rows between which sums may move, at most ``rows``; 1 if no layer needs it.
+    fast
+        Whether a multiplier makes two products of a row that never slides.
     in_dsp
         How many of the multipliers, from those of the first row on, are in DSP blocks.
     acc_bits
@@ -108,6 +110,7 @@ class EngineSizes:
     batches: bool = False
     results: int = 1
     other_words: int = 0
+    fast: bool = False
     same_fields: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -145,9 +148,37 @@ class EngineSizes:
         return LEVELS + self.batches
 
     @property
+    def products(self) -> int:
+        """Products per cycle, each with a weight."""
+        return self.rows * self.lanes
+
+    @property
+    def plain_rows(self) -> int:
+        """Rows with a multiplier for every product, which is also used alone; the first ones."""
+        return self.slide_rows if self.fast else self.rows
+
+    @property
+    def runs(self) -> tuple[int, int, int]:
+        """Multipliers of single products, of two products each, and of pairs of codes."""
+        half = self.lanes // 2
+        fast_rows = self.rows - self.plain_rows
+        return self.plain_rows * self.lanes, fast_rows * half, half * self.fast
+
+    @property
+    def runs_in_dsp(self) -> tuple[int, int, int]:
+        """How many of each are in DSP blocks."""
+        plain, double, _ = self.runs
+        in_dsp = self.in_dsp
+        return (
+            min(in_dsp, plain),
+            min(max(0, in_dsp - plain), double),
+            max(0, in_dsp - plain - double),
+        )
+
+    @property
     def multipliers(self) -> int:
         """Multipliers of the array."""
-        return self.rows * self.lanes
+        return sum(self.runs)
 
     @property
     def in_logic(self) -> int:
@@ -168,6 +199,11 @@ class EngineSizes:
     def tree_stages(self) -> int:
         """Cycles that they take: two adders each."""
         return -(-self.tree_levels // 2)
+
+    @property
+    def tree_cycles(self) -> int:
+        """Cycles from the products of lanes to their sum: sums of factors take one more."""
+        return self.tree_stages + self.fast
 
     @property
     def stages(self) -> int:

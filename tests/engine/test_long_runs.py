@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from engine_graphs import BOARD, EngineNetwork, planned
+from engine_graphs import BOARD, EngineNetwork, board_with, planned
 
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.engine.accelerator import EngineAccelerator
@@ -23,6 +23,7 @@ pytestmark = [pytest.mark.system, pytest.mark.verilator]
 FRAMES = 70
 SIZES = [(4, 4, 1), (8, 4, 1), (8, 8, 1), (4, 4, 4), (8, 4, 2), (8, 8, 4), (16, 8, 8)]
 RINGS = [0, 0, 64, 256]
+BOARDS = [BOARD, board_with(12)]
 
 
 def network(rng, fix):
@@ -37,7 +38,10 @@ def network(rng, fix):
             ring_words = RINGS[rng.integers(len(RINGS))]
             if not lower(graph, BOARD.device).fits(lanes):
                 continue
-            plan = planned(graph, rows, lanes, ring_words, results=results)
+            board = BOARDS[rng.integers(len(BOARDS))]
+            plan = planned(graph, rows, lanes, ring_words, board, results)
+            # whose passes have room in the ring
+            assert plan.design.parts
         except NnefHwError:
             continue
         if len(graph.outputs) > 1:

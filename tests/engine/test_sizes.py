@@ -1,12 +1,11 @@
 """Arrays of any number of rows, whose multipliers are in DSP blocks and in logic."""
 
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
-from engine_graphs import planned
+from engine_graphs import board_with, planned
 from sweeps import few
 
 from nnef_hw.boards import find_board
@@ -112,19 +111,41 @@ def test_what_a_network_is_offered(rng, fix):
 
 
 def test_what_the_dsp_blocks_do_not_take_is_in_logic(rng, fix):
+    """Multipliers make two products each then, but those of the rows that may be used alone."""
     graph = fix(conv_layers(rng, 8, 40, 80))
-    device = BOARD.device
     engine = planned(graph, 40, 8).design.engine
-    assert (engine.in_dsp, engine.in_logic) == (156, 164)
+    assert engine.runs == (8, 39 * 4, 4)
+    assert (engine.in_dsp, engine.in_logic) == (156, 12)
     used = planned(graph, 40, 8).resources
-    more = planned(graph, 40, 8, board=replace(BOARD, device=replace(device, dsp=320))).resources
-    assert (used.dsp, more.dsp) == (156, 320)
-    assert used.lut - more.lut == 164 * device.lut_multiplier
+    more = planned(graph, 40, 8, board=board_with(168)).resources
+    assert (used.dsp, more.dsp) == (156, 168)
+    # Eight pairs of factors of nine bits, and four of eight.
+    own = BOARD.device.lut_multiplier
+    assert used.lut - more.lut == round((8 * 81 / 64 + 4) * own)
+    assert planned(graph, 40, 8, board=board_with(320)).design.engine.runs == (320, 0, 0)
     ice = planned(graph, 8, 4, board=find_board("icebreaker")).design.engine
+    assert not ice.fast
     assert (ice.in_dsp, ice.in_logic) == (0, 32)
+
+
+@pytest.mark.parametrize(
+    ("rows", "lanes", "dsp", "ring_words"),
+    few(
+        [(12, 4, 20, 256), (8, 8, 30, 0), (24, 8, 100, 256), (16, 16, 150, 0), (16, 16, 30, 512)],
+        [(8, 8, 30, 0), (12, 4, 20, 256), (16, 16, 150, 0)],
+    ),
+)
+def test_two_products_in_a_multiplier(graph, run_engine, rows, lanes, dsp, ring_words):
+    """Of rows whose sums do not move; in trees of every height, in DSP blocks and in logic."""
+    plan = planned(graph, rows, lanes, ring_words, board=board_with(dsp))
+    engine = plan.design.engine
+    assert engine.fast
+    assert 1 <= engine.plain_rows == engine.slide_rows <= 3
+    assert engine.in_dsp == min(dsp, engine.multipliers)
+    run_engine(plan, graph)
 
 
 def test_few_multipliers_in_logic(rng, fix):
     """Of arrays that are nearly as fast, that which takes the fewest."""
     plan = schedule_engine(fix(conv_layers(rng, 8, 40, 80)), BOARD)
-    assert plan.design.engine.in_logic <= 164
+    assert plan.design.engine.in_logic <= 12

@@ -1,5 +1,7 @@
 """Random small networks that the shared engine runs, and its plans for them."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from nnef_hw.boards import find_board
@@ -10,6 +12,11 @@ from nnef_hw.engine.plan import EnginePlan
 from nnef_hw.testing import GraphBuilder
 
 BOARD = find_board("ulx3s_85f")
+
+
+def board_with(dsp):
+    """Return the board with so many DSP blocks; a multiplier makes two products if they are few."""
+    return replace(BOARD, device=replace(BOARD.device, dsp=dsp))
 
 
 def planned(graph, rows=4, lanes=4, ring_words=0, board=BOARD, results=1, **options):
