@@ -205,7 +205,8 @@ class LinkedCore(wiring.Component):
             return [link.o]
         origin = self._hop(m, restart, "link", link.o)
         if self.with_image:
-            origin = self._load(m, restart, link, origin)
+            # The memory is as far from the link as the accelerator is.
+            origin = self._load(m, restart, link, self._hop(m, restart, "image", origin))
         splitter = FrameSplitter(
             [self.layouts[name] for name in self.inputs], list(self.inputs.values()))
         m.submodules.splitter = restart(splitter)

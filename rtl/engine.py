@@ -13,9 +13,10 @@ from nnef_hw.rtl.engine_codes import EngineCodes
 from nnef_hw.rtl.engine_feed import EngineFeed
 from nnef_hw.rtl.engine_resident import EngineResident
 from nnef_hw.rtl.engine_residual import EngineResidual, EngineSerialResidual
-from nnef_hw.rtl.engine_results import EngineRequantizer, EngineTables, delayed
+from nnef_hw.rtl.engine_results import EngineRequantizer, EngineTables
 from nnef_hw.rtl.engine_sequencer import EngineSequencer
 from nnef_hw.rtl.memory import TiledMemory
+from nnef_hw.rtl.primitives import delayed
 
 __all__ = ["SharedEngine"]
 
@@ -231,7 +232,8 @@ class SharedEngine(wiring.Component):
             ("row", part.program_memories), ("constant", part.constant_memories),
             ("weight", part.weight_memories),
         ):
-            memory = TiledMemory(tiling, words=self.contents[name])
+            registered = name == "row" and part.is_spread
+            memory = TiledMemory(tiling, words=self.contents[name], registered=registered)
             m.submodules[{"row": "program"}.get(name, f"{name}s")] = memory
             m.d.comb += memory.read_enable.eq(1)
             places[name], words[name] = memory.read_address, memory.read_data

@@ -93,26 +93,26 @@ class EngineArray(wiring.Component):
         m = Module()
         part = self.part
         word = self.word
-        # Since the issue of the word, one cycle has passed when it is read.
+        # Of every cycle from that on in which the word is read.
         own = {
             "valid": word.valid, "fresh": word.fresh, "shift": word.shift,
             "keep": word.keep & word.valid,
             **({"times_kept": word.times_kept} if part.multiplies else {}),
         }  # fmt: skip
-        flags = [data.StructLayout(dict.fromkeys(own, 1))(Cat(own.values()))]
-        for n in range(2, part.keep_stage(by_lane=False) + 1):
-            delayed = Signal.like(flags[-1], name=f"flags{n}")
-            m.d.sync += delayed.eq(flags[-1])
-            flags.append(delayed)
-        weights = self._weights(m, flags[part.operand_stage - 1])
+        layout = data.StructLayout(dict.fromkeys(own, 1))
+        flags = {part.read_stage: layout(Cat(own.values()))}
+        for n in range(part.read_stage + 1, part.keep_stage(by_lane=False) + 1):
+            flags[n] = Signal(layout, name=f"flags{n}")
+            m.d.sync += flags[n].eq(flags[n - 1])
+        weights = self._weights(m, flags[part.operand_stage])
         m.submodules.products = products = EngineProducts(part)
         m.d.comb += [products.codes.eq(self.codes), products.weights.eq(weights)]
         sums = self._sums(m, platform, flags, products)
         if part.maximum:
-            sums = self._maxima(m, flags[part.operand_stage - 1], sums)
+            sums = self._maxima(m, flags[part.operand_stage], sums)
         # The constant of a result is read a cycle before it is there.
         soon, keep = Signal(), Signal()
-        for before, signal in ((2, soon), (1, keep)):
+        for before, signal in ((1, soon), (0, keep)):
             ends = [flags[part.keep_stage(by_lane=way) - before].keep for way in (False, True)]
             m.d.comb += signal.eq(Mux(self.by_lane, ends[1], ends[0]))
         self._drain(m, soon, keep, sums)
@@ -135,9 +135,9 @@ class EngineArray(wiring.Component):
     def _sums(self, m, platform, flags, products):
         """Return the sums of all rows; or of all lanes, if these are added by themselves."""
         part = self.part
-        alone = flags[part.sum_stage - 1]
+        alone = flags[part.sum_stage]
         first = Signal.like(alone, name="adding")
-        m.d.comb += first.eq(Mux(self.by_lane, alone, flags[part.sum_stage + part.tree_cycles - 1]))
+        m.d.comb += first.eq(Mux(self.by_lane, alone, flags[part.sum_stage + part.tree_cycles]))
         sums = [
             [
                 Signal(signed(part.acc_bits), name=f"acc{row}_{n}", reset_less=True)
@@ -261,9 +261,9 @@ class EngineArray(wiring.Component):
         if part.results > 1:
             return self._place_in_time(m, layout, place)
         arrives = word.valid & word.keep
-        waits = max(0, part.keep_stage(by_lane=False) - part.lanes - 1)
+        waits = max(0, part.keep_stage(by_lane=False) - part.lanes - part.read_stage)
         if part.gathers:
-            waits = part.keep_stage(by_lane=True) - 2
+            waits = part.keep_stage(by_lane=True) - part.read_stage - 1
         for n in range(waits):
             later = Signal(layout, name=f"place{n}", reset_less=True)
             arrives_later = Signal(name=f"arrives{n}")
@@ -279,15 +279,14 @@ class EngineArray(wiring.Component):
     def _place_in_time(self, m, layout, place):
         """Return the same, of words that are as many cycles ago as their sums take."""
         part = self.part
-        places = [place]
-        for n in range(2, part.keep_stage(by_lane=False) + 1):
-            later = Signal(layout, name=f"place{n}", reset_less=True)
-            m.d.sync += later.eq(places[-1])
-            places.append(later)
+        places = {part.read_stage: place}
+        for n in range(part.read_stage + 1, part.keep_stage(by_lane=False) + 1):
+            places[n] = Signal(layout, name=f"place{n}", reset_less=True)
+            m.d.sync += places[n].eq(places[n - 1])
         here, soon = (
             layout(Mux(self.by_lane, *(
                 places[part.keep_stage(by_lane=way) - before].as_value() for way in (True, False)
             )))
-            for before in (1, 2)
+            for before in (0, 1)
         )
         return here, soon.constant

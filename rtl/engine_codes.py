@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.blockram import SPRAM_SHAPE
 from nnef_hw.parts.engine import Engine
-from nnef_hw.rtl.engine_results import delayed
 from nnef_hw.rtl.memory import SinglePortMemory, TiledMemory
+from nnef_hw.rtl.primitives import delayed
 
 __all__ = ["EngineCodes"]
 

@@ -8,8 +8,8 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.parts.engine import Engine
 from nnef_hw.parts.engine_program import BEAT_BITS, FILL_FLAG, TABLES_FLAG
-from nnef_hw.rtl.engine_results import delayed
 from nnef_hw.rtl.memory import TiledMemory
+from nnef_hw.rtl.primitives import delayed
 
 __all__ = ["EngineFeed"]
 
@@ -106,7 +106,7 @@ class EngineFeed(wiring.Component):
             fill = (_Section("fill", part.resident_beats),)
         sections = rows, constant, weight, *table, *fill
         packet_ends, ended = Signal(), Signal()
-        m.d.sync += ended.eq(self.end)
+        m.d.sync += ended.eq(delayed(m, self.end, part.read_stage - 1, name="end", is_flag=True))
         # What an instruction frees is known while it runs: far away it may come late.
         late = part.write_cycles - 1
         counts = {"constants_freed": self.constants, "weights_freed": self.weights}
@@ -256,7 +256,10 @@ class EngineFeed(wiring.Component):
             name, low = section.name, 0
             late_place = delayed(m, place, late, name=f"{name}_written_place")
             for n, tiling in enumerate(tiled):
-                m.submodules[f"{name}{n}"] = memory = TiledMemory(tiling, writable=True)
+                memory = TiledMemory(
+                    tiling, writable=True, registered=section is rows and part.is_spread
+                )
+                m.submodules[f"{name}{n}"] = memory
                 writes = section.writes & (late_column == low // BEAT_BITS)
                 m.d.comb += [
                     memory.read_address.eq(getattr(self, f"{name}_address")),

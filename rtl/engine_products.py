@@ -31,7 +31,7 @@ class EngineProducts(wiring.Component):
     weights : In(rows * lanes * 8)
         Signed weights, row 0 lowest.
     alone : Out(ArrayLayout(ArrayLayout(signed(16), lanes), slide_rows))
-        The products of the rows whose sums may move, two cycles later.
+        The products of the rows whose sums may move, ``2 + part.product_cycles`` cycles later.
     sums : Out(ArrayLayout(signed, rows))
         ``part.tree_cycles`` after these.
     """
@@ -90,8 +90,12 @@ class EngineProducts(wiring.Component):
                 pair.x1.eq(operands[n + 1][0]),
                 pair.w1.eq(operands[n + 1][1]),
             ]
-            products += [pair.p0, pair.p1]
+            products += self._after(m, [pair.p0, pair.p1], f"{name}{n // 2}_product")
         return products
+
+    def _after(self, m, products, name):
+        """Return products behind registers that are near the adders, if there are any."""
+        return _registers(m, products, name) if self.part.product_cycles else products
 
     def _trees(self, m, products):
         """Return the sum over the lanes of every row, two adders in a row per cycle."""
@@ -135,7 +139,7 @@ class EngineProducts(wiring.Component):
                     unit.w0.eq(self._weight(row, 2 * n)),
                     unit.w1.eq(self._weight(row, 2 * n + 1)),
                 ]
-                level.append(unit.p)
+                level += self._after(m, [unit.p], f"fast{row}_{n}_product")
             for depth in range(1, part.tree_levels + 1):
                 level = [level[0] - common] if len(level) == 1 else _halved(level)
                 if depth % 2 == 0 or depth == part.tree_levels:

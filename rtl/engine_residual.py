@@ -6,9 +6,9 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.parts.engine import Engine
 from nnef_hw.parts.engine_sizes import CODE_BITS
-from nnef_hw.rtl.engine_results import code_layout, delayed, delayed_in_memory, limited
+from nnef_hw.rtl.engine_results import code_layout, delayed_in_memory, limited
 from nnef_hw.rtl.engine_sequencer import parameter_layout
-from nnef_hw.rtl.primitives import lut_product, restarted_sum
+from nnef_hw.rtl.primitives import delayed, lut_product, restarted_sum
 
 __all__ = ["EngineResidual", "EngineSerialResidual"]
 

@@ -10,25 +10,16 @@ from nnef_hw.parts.engine_sizes import CODE_BITS
 from nnef_hw.rtl.engine_array import result_layout, sums_layout
 from nnef_hw.rtl.engine_sequencer import parameter_layout
 from nnef_hw.rtl.memory import TiledMemory
-from nnef_hw.rtl.primitives import chained_multiply_add
+from nnef_hw.rtl.primitives import chained_multiply_add, delayed
 
 __all__ = [
-    "EngineRequantizer", "EngineTables", "code_layout", "delayed", "delayed_in_memory", "limited",
+    "EngineRequantizer", "EngineTables", "code_layout", "delayed_in_memory", "limited",
 ]  # fmt: skip
 
 
 def code_layout(part: Engine):
     """Payload of codes: where their word goes, and whether they are that word's first or last."""
     return result_layout(part, codes=data.ArrayLayout(CODE_BITS, part.results))
-
-
-def delayed(m, value, cycles, *, name, is_flag=False):
-    """Return the value so many cycles later; a flag is 0 after reset."""
-    for n in range(cycles):
-        later = Signal.like(value, name=f"{name}{n}", reset_less=not is_flag)
-        m.d.sync += later.eq(value)
-        value = later
-    return value
 
 
 def delayed_in_memory(m, value, cycles, tiling):

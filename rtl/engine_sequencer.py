@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.parts.engine import Engine
 from nnef_hw.parts.engine_program import PASS_LEVEL, QUANTITIES, SIGNED_FIELDS, Kind
+from nnef_hw.rtl.primitives import delayed
 
 __all__ = ["EngineSequencer", "parameter_layout", "word_layout"]
 
@@ -46,8 +47,8 @@ def word_layout(part: Engine):
 class EngineSequencer(wiring.Component):
     """Run the instructions of a program one after the other, for ever.
 
-    A layer's word is issued in one cycle and read in the next, with the addresses that the steps
-    of the loops have made so far; one word per cycle. The last word of a pass whose sums are
+    A layer's word is issued in one cycle and read ``part.read_stage`` later, with the addresses
+    that the steps of the loops have made so far; one word per cycle. The last word of a pass whose sums are
     results waits until those of the pass before have left, so that nothing behind ever has to.
 
     The rows of the next instruction are read while the pipeline drains, but for those with what
@@ -62,7 +63,7 @@ class EngineSequencer(wiring.Component):
     row_address : Out
         Row of the program that is read, ``part.instruction_stride`` per instruction.
     row : In(row_bits)
-        That row, a cycle later.
+        That row, ``part.read_stage`` cycles later.
     word : Out(word_layout)
         The word that is read in this cycle.
     parameters : Out(parameter_layout)
@@ -117,9 +118,12 @@ class EngineSequencer(wiring.Component):
             place.eq(Mux(reading, row, level)),
             self.row_address.eq(Cat(place, instruction)),
         ]
-        # A row is found in the cycle after the one that went on to the next.
-        is_found = Signal()
-        limits, ended = self._fetch(m, self.row, is_found, row)
+        # A row is found when it has been read; in the cycle after, the count is that of the next.
+        is_found, late = Signal(), part.read_stage - 1
+        limits, ended = self._fetch(
+            m, self.row, delayed(m, is_found, late, name="row_is_found", is_flag=True),
+            delayed(m, row, late, name="found_row"),
+        )
 
         waiting, running = Signal(), Signal()
         drains = part.drain(adds=True), part.drain(adds=False)
@@ -151,7 +155,11 @@ class EngineSequencer(wiring.Component):
         with m.If(reading & may_read):
             m.d.sync += row.eq(row + 1)
             with m.If(row == part.instruction_rows):
-                m.d.sync += [reading.eq(0), waiting.eq(1)]
+                m.d.sync += reading.eq(0)
+        has_read = Signal()
+        m.d.comb += has_read.eq(reading & may_read & (row == part.instruction_rows))
+        with m.If(delayed(m, has_read, late, name="has_read", is_flag=True)):
+            m.d.sync += waiting.eq(1)
         with m.If(self.begin):
             m.d.sync += [waiting.eq(0), running.eq(1)]
         with m.If(end):
@@ -161,7 +169,7 @@ class EngineSequencer(wiring.Component):
                 row.eq(0),
                 instruction.eq(Mux(instruction == part.slots - 1, 0, instruction + 1)),
             ]
-        m.d.sync += self.word.valid.eq(issue)
+        m.d.sync += self.word.valid.eq(delayed(m, issue, late, name="issue", is_flag=True))
         self._addresses(m, self.row, starts)
         if part.residents:
             self._occupied(m, running, issue & is_final, remaining)
@@ -261,19 +269,19 @@ class EngineSequencer(wiring.Component):
             m.d.sync += hold.eq(results - 1)
         with m.Elif(hold != 0):
             m.d.sync += hold.eq(hold - 1)
-        m.d.sync += [
-            self.word.fresh.eq(is_first & ~slides),
-            self.word.shift.eq(is_first & slides),
-            self.word.keep.eq(keep),
-            self.word.results.eq(results),
-        ]
+        flags = {
+            "fresh": is_first & ~slides, "shift": is_first & slides, "keep": keep,
+            "results": results,
+        }  # fmt: skip
         if part.multiplies:
             begins_second = (counters[1] != 0) & (counters[0] == 0)
-            m.d.sync += self.word.times_kept.eq(parameters.multiplies & begins_second)
+            flags["times_kept"] = parameters.multiplies & begins_second
         if part.streamed:
             # Of a convolution all passes of the last pixel read all weights once more.
-            is_last = Cat(ended[PASS_LEVEL + 1 :]).all() & ~parameters.by_lane
-            m.d.sync += self.word.retires.eq(is_last)
+            flags["retires"] = Cat(ended[PASS_LEVEL + 1 :]).all() & ~parameters.by_lane
+        for name, flag in flags.items():
+            late = delayed(m, flag, part.read_stage - 1, name=f"issued_{name}")
+            m.d.sync += self.word[name].eq(late)
         return ~keep | (hold == 0)
 
     def _addresses(self, m, found, starts):

@@ -8,7 +8,8 @@ from pathlib import Path
 from amaranth import *
 
 __all__ = [
-    "ENGINE_PRIMITIVES", "PREFIX", "PRIMITIVES", "chained_multiply_add", "lut_product",
+    "ENGINE_PRIMITIVES", "PREFIX", "PRIMITIVES", "chained_multiply_add", "delayed",
+    "lut_product",
     "masked_sum", "multiply_add", "own_register", "primitives_verilog", "restarted_sum",
 ]
 
@@ -131,3 +132,12 @@ def own_register(m, platform, value, *, name):
         p_WIDTH=len(value), i_clk=ClockSignal(), i_d=value, o_q=register,
     )
     return register
+
+
+def delayed(m, value, cycles, *, name, is_flag=False):
+    """Return the value so many cycles later; a flag is 0 after reset."""
+    for n in range(cycles):
+        later = Signal.like(value, name=f"{name}{n}", reset_less=not is_flag)
+        m.d.sync += later.eq(value)
+        value = later
+    return value

@@ -112,10 +112,6 @@ class _Resident(Source):
         return cycle, None
 
 
-_FREED = 2
-"""Cycles after the one in which an instruction ends until its places can be taken."""
-
-
 @dataclass
 class _Ring:
     """A circular memory: what came, and when places were freed.
@@ -124,9 +120,12 @@ class _Ring:
     ----------
     places
         How many there are.
+    freed_cycles
+        Cycles after the one in which an instruction ends until its places can be taken.
     """
 
     places: int
+    freed_cycles: int
     came: int = 0
     freed: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0)])
 
@@ -135,7 +134,7 @@ class _Ring:
 
         That is all the same, as no word comes in less than a cycle.
         """
-        self.freed.append((self.freed[-1][0] + count, end + _FREED))
+        self.freed.append((self.freed[-1][0] + count, end + self.freed_cycles))
 
     def fill(self, count: int, beats: int, source: Source) -> int:
         """Let so many words of some beats come; return the cycle of the last beat."""
@@ -174,9 +173,9 @@ class Feed:
         self._busy: list[_Busy] = []
         if design.fill_words:
             self._last = self._source.take(design.fill_words, 0)
-        self._slots = _Ring(engine.slots)
-        self._constants = _Ring(engine.constants_ahead)
-        self._weights = _Ring(engine.ring_words)
+        self._slots = _Ring(engine.slots, engine.freed_cycles)
+        self._constants = _Ring(engine.constants_ahead, engine.freed_cycles)
+        self._weights = _Ring(engine.ring_words, engine.freed_cycles)
 
     def packet(self) -> tuple[int, int]:
         """Return the first cycles in which the next instruction's rows, and all of it, are there.

@@ -6,8 +6,6 @@ from nnef_hw.parts.engine_program import MOST_CONSTANTS, EngineProgram
 
 __all__ = ["EnginePipeline"]
 
-_READ_STAGE = 1
-
 
 class EnginePipeline(EngineProgram):
     """How many cycles what an engine does takes; none of it ever waits inside."""
@@ -55,20 +53,14 @@ class EnginePipeline(EngineProgram):
         return self.keep_stage(by_lane=by_lane) + self.requantizer_delay + later
 
     @property
-    def operand_stage(self) -> int:
-        """Cycles from the issue of a word to its codes and weights at the multipliers."""
-        return _READ_STAGE + (1 if self.direct else 1 + self.code_cycles)
+    def freed_cycles(self) -> int:
+        """Cycles from the end of an instruction until the places of what it read can be taken."""
+        return 1 + self.read_stage
 
     @property
-    def is_spread(self) -> bool:
-        """Whether codes and weights are in many block RAMs, which are far apart.
-
-        These have registers of their own, as those of constants. There is one in front of them,
-        too, for addresses and for what is written, and one behind the choice between those of
-        codes; registers tell that loops are at their ends, from which addresses follow, and the
-        borders that an instruction begins.
-        """
-        return self.ram.has_register and not self.single_port
+    def operand_stage(self) -> int:
+        """Cycles from the issue of a word to its codes and weights at the multipliers."""
+        return self.read_stage + (1 if self.direct else 1 + self.code_cycles)
 
     @property
     def address_cycles(self) -> int:
@@ -99,7 +91,12 @@ class EnginePipeline(EngineProgram):
     @property
     def sum_stage(self) -> int:
         """Cycles from the issue of a word until its products are added."""
-        return self.operand_stage + 2
+        return self.operand_stage + 2 + self.product_cycles
+
+    @property
+    def product_cycles(self) -> int:
+        """Registers behind the multipliers besides their own."""
+        return int(self.is_spread)
 
     def keep_stage(self, *, by_lane: bool) -> int:
         """Return the cycles from the issue of the last word of a pass until its sums are kept."""
@@ -131,21 +128,23 @@ class EnginePipeline(EngineProgram):
     @property
     def setup(self) -> int:
         """Cycles in which an instruction is read: from the first row until its fields are there."""
-        return self.instruction_rows + 1
+        return self.instruction_rows + self.read_stage
 
     def settle(self, *, adds: bool) -> int:
         """Return the cycles after a layer's last word before the next one begins, at least."""
-        return self.drain(adds=adds) + self.instruction_rows - self.late_row - self.late_ahead
+        rows = self.instruction_rows - self.late_row + self.read_stage - 1
+        return self.drain(adds=adds) + rows - self.late_ahead
 
     @property
     def late_ahead(self) -> int:
         """Cycles by which these rows are read before the last codes are written.
 
-        What the requantizer and all before it need is in a single row; it comes when they are
-        through. Codes that are collected to words in two ways are behind it.
+        A row is there ``read_stage`` cycles later, of which one is not needed. What the requantizer
+        and all before it need is in a single row; it comes when they are through. Codes that are
+        collected to words in two ways are behind it.
         """
         behind = self.residual_bits or self.tables or (self.gathers and self.results > 1)
-        return int(not behind and self.instruction_rows - self.late_row == 1)
+        return self.read_stage - 1 + int(not behind and self.instruction_rows - self.late_row == 1)
 
     @property
     def border_cycles(self) -> int:

@@ -105,8 +105,8 @@ class EngineProgram(EngineSizes):
     def parameters(self) -> Mapping[str, tuple[int, int]]:
         """Where the other fields are: row behind those of the loops, and lowest bit.
 
-        What results on their way need comes last, and not before the third row, so that what
-        tells whether to wait for them is there.
+        What results on their way need comes last, and so late that what is in the first row, and
+        tells whether to wait for them, is there.
         """
         places: dict[str, tuple[int, int]] = {}
         row = bit = 0
@@ -121,7 +121,7 @@ class EngineProgram(EngineSizes):
                     row, bit = row + 1, 0
                 places[name] = row, bit
                 bit += self.fields[name]
-            row, bit = max(row + 1, 2), 0
+            row, bit = max(row + 1, 1 + self.read_stage), 0
         return places
 
     @cached_property

@@ -262,3 +262,20 @@ class EngineSizes:
         The DSP blocks of an UP5K, which alone has single-port RAM, have registers of their own.
         """
         return self.single_port and self.in_dsp == self.multipliers
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether codes and weights are in many block RAMs, which are far apart.
+
+        These have registers of their own, as those of constants and of the program. There is one
+        in front of them, too, for addresses and for what is written, one behind the choice between
+        those of codes, and one behind DSP blocks, which are as far from the adders; registers tell
+        that loops are at their ends, from which addresses follow, and the borders that an
+        instruction begins.
+        """
+        return self.ram.has_register and not self.single_port
+
+    @property
+    def read_stage(self) -> int:
+        """Cycles from the issue of a word until it is read; and from a row's address to the row."""
+        return 1 + self.is_spread
