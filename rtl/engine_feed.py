@@ -41,7 +41,7 @@ class EngineFeed(wiring.Component):
     i : In(stream.Signature(16))
     row_address, constant_address, weight_address : In
     row, constant, weight : Out
-        What is there, a cycle later.
+        What is there, a cycle later; of a row ``part.read_stage``.
     has_rows, has_all : Out(1)
         The rows of the oldest instruction are there; all of its packet is.
     end : In(1)

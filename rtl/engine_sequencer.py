@@ -48,8 +48,9 @@ class EngineSequencer(wiring.Component):
     """Run the instructions of a program one after the other, for ever.
 
     A layer's word is issued in one cycle and read ``part.read_stage`` later, with the addresses
-    that the steps of the loops have made so far; one word per cycle. The last word of a pass whose sums are
-    results waits until those of the pass before have left, so that nothing behind ever has to.
+    that the steps of the loops have made so far; one word per cycle. The last word of a pass whose
+    sums are results waits until those of the pass before have left, so that nothing behind ever has
+    to.
 
     The rows of the next instruction are read while the pipeline drains, but for those with what
     results on their way need. It begins ``1 + max(settle, setup)`` cycles after the last word of a

@@ -93,7 +93,8 @@ def test_words_are_as_they_came(fix, rng, board):
                 words = getattr(packet, name)
                 for n, word in enumerate(words):
                     ctx.set(getattr(feed, f"{name}_address"), (place + n) % depths[name])
-                    await ctx.tick()
+                    for _ in range(part.read_stage if name == "row" else 1):
+                        await ctx.tick()
                     found = ctx.get(getattr(feed, name)) & ((1 << BEAT_BITS * len(word)) - 1)
                     assert [found >> BEAT_BITS * k & 0xFFFF for k in range(len(word))] == word
                 taken = part.instruction_stride if name == "row" else len(words)
