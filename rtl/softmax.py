@@ -110,7 +110,9 @@ class PixelSum:
     def __init__(self, m, part, table, owner, *, summand=lambda exponential: exponential):
         i = owner.i
         code = i.payload.data[0]
-        m.submodules.codes = self.codes = codes = TiledMemory(part.code_memory, writable=True)
+        style = "distributed" if part.holds_few else "block"
+        self.codes = codes = TiledMemory(part.code_memory, writable=True, style=style)
+        m.submodules.codes = codes
         self.i = i
         self.lookup = lookup = ExponentialLookup(
             m, part, table, codes, code.shape(), owner if part.is_written else None

@@ -50,9 +50,9 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     },
     "pool": {"code bits": 2.65, "fixed": 6.0},
     "argmax": {"code bits": 3.58, "index bits": 5.15, "fixed": 0.0},
-    "softmax": {"index bits": 6.46, "fixed": 179.0},
+    "softmax": {"index bits": 3.52, "fixed": 191.0},
     "pipelined softmax": {"index bits": 15.06, "division bits": 3.87, "fixed": 183.0},
-    "tflite softmax": {"index bits": 5.64, "fixed": 657.0},
+    "tflite softmax": {"index bits": 9.7, "fixed": 671.0},
     "table": {"fixed": 3.0},
     "corrected table": {
         "product bits": 1.73, "code bits": 0.0, "memory rows": 1.4, "fixed": 33.9,

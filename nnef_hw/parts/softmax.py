@@ -10,6 +10,7 @@ from typing import ClassVar
 from nnef_hw.blockram import BlockRam, Tiling, tile_memory
 from nnef_hw.devices import Device
 from nnef_hw.parts.part import Part, Pipe, counter_bits
+from nnef_hw.parts.pipeline import LUT_RAM_WORDS
 from nnef_hw.parts.timing import Process, Stream
 
 __all__ = ["QUOTIENT_BITS", "SerialSoftmax", "Softmax", "SoftmaxPart"]
@@ -96,8 +97,17 @@ class SerialSoftmax(SoftmaxPart, Pipe):
         return tile_memory(self.ram, max(2, self.channels), self.bits)
 
     @property
+    def holds_few(self) -> bool:
+        """Whether these codes are in LUT RAM.
+
+        A block RAM with a register of its own gives a word late without it, and from here the word
+        goes on to the table's address.
+        """
+        return self.ram.has_register and self.channels <= LUT_RAM_WORDS
+
+    @property
     def memories(self) -> tuple[Tiling, ...]:
-        return self.code_memory, self.table_memory
+        return (self.table_memory,) if self.holds_few else (self.code_memory, self.table_memory)
 
     @property
     def features(self) -> Mapping[str, float]:
@@ -105,7 +115,9 @@ class SerialSoftmax(SoftmaxPart, Pipe):
 
     def flip_flops(self, device: Device) -> int:
         del device
-        return self.registers + 3 * counter_bits(self.channels)
+        # That of an exponential is the block RAM's own, if it has one.
+        outputs = self.bits * self.holds_few - self.exponential_bits * self.ram.has_register
+        return self.registers + 3 * counter_bits(self.channels) + outputs
 
     def process(self, target: Stream, *origins: Stream) -> Process:
         """Take the codes of a pixel, then give its probabilities one after the other."""
