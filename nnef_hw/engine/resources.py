@@ -119,6 +119,8 @@ def _flip_flops(engine: Engine) -> float:
         # Half of a tree's adders are in its first level.
         trees += factors + adders // 2 + common // 2 + engine.plain_rows * levels[-1]
     products = engine.in_logic * _PRODUCT_FLIP_FLOPS
+    plain, double, common = engine.runs
+    products += engine.product_cycles * 2 * (CODE_BITS * (plain + common + double) + double)
     operands = 0 if engine.direct else engine.products * CODE_BITS + engine.word_bits
     pipeline = engine.results * engine.stages * (2 * engine.acc_bits + engine.factor_bits / 2)
     address = 2 * engine.fields["write"] + 3
