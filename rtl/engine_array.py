@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw.parts.engine import Engine
 from nnef_hw.parts.engine_sizes import CODE_BITS
-from nnef_hw.rtl.engine_products import EngineProducts
+from nnef_hw.rtl.engine_products import add_products
 from nnef_hw.rtl.engine_sequencer import word_layout
 from nnef_hw.rtl.primitives import restarted_sum
 
@@ -38,7 +38,7 @@ class EngineArray(wiring.Component):
     """Multiply words of codes by weights of every row, and add the products of a pass.
 
     In a convolution the products of a row's lanes are added in a tree, ``part.tree_cycles`` cycles
-    long, and every row has a sum of what comes from there (:class:`.EngineProducts`). What is
+    long, and every row has a sum of what comes from there (:func:`.add_products`). What is
     computed channel by channel has a sum for every lane instead, in the same registers: without the
     tree, and of the first row alone, or of ``part.slide_rows`` of them, between which the sums
     move. When a pass ends its sums are kept apart, and leave, ``part.results`` per cycle, while the
@@ -105,9 +105,8 @@ class EngineArray(wiring.Component):
             flags[n] = Signal(layout, name=f"flags{n}")
             m.d.sync += flags[n].eq(flags[n - 1])
         weights = self._weights(m, flags[part.operand_stage])
-        m.submodules.products = products = EngineProducts(part)
-        m.d.comb += [products.codes.eq(self.codes), products.weights.eq(weights)]
-        sums = self._sums(m, platform, flags, products)
+        products, trees = add_products(m, part, self.codes, weights)
+        sums = self._sums(m, platform, flags, products, trees)
         if part.maximum:
             sums = self._maxima(m, flags[part.operand_stage], sums)
         # The constant of a result is read a cycle before it is there.
@@ -132,7 +131,7 @@ class EngineArray(wiring.Component):
         m.d.comb += weights.eq(Cat(first, self.weights[part.word_bits :]))
         return weights
 
-    def _sums(self, m, platform, flags, products):
+    def _sums(self, m, platform, flags, products, trees):
         """Return the sums of all rows; or of all lanes, if these are added by themselves."""
         part = self.part
         alone = flags[part.sum_stage]
@@ -148,10 +147,10 @@ class EngineArray(wiring.Component):
         for row, slots in enumerate(sums):
             adding = alone if row else first
             for n, own in enumerate(slots):
-                added = products.alone[row][n] if row else products.sums[n]
+                added = products[row][n] if row else trees[n]
                 if row == 0 and n < part.lanes:
-                    added = Signal.like(products.sums[n], name=f"operand{n}")
-                    m.d.comb += added.eq(Mux(self.by_lane, products.alone[0][n], products.sums[n]))
+                    added = Signal.like(trees[n], name=f"operand{n}")
+                    m.d.comb += added.eq(Mux(self.by_lane, products[0][n], trees[n]))
                 base, begins = own, adding.fresh
                 if n < part.lanes and row + 1 < part.slide_rows:
                     base = Signal.like(own, name=f"base{row}_{n}")

@@ -120,7 +120,8 @@ class EngineSequencer(wiring.Component):
             self.row_address.eq(Cat(place, instruction)),
         ]
         # A row is found when it has been read; in the cycle after, the count is that of the next.
-        is_found, late = Signal(), part.read_stage - 1
+        is_found = Signal()
+        late = part.read_stage - 1
         limits, ended = self._fetch(
             m, self.row, delayed(m, is_found, late, name="row_is_found", is_flag=True),
             delayed(m, row, late, name="found_row"),
@@ -153,14 +154,16 @@ class EngineSequencer(wiring.Component):
         with m.If(issue & is_final):
             m.d.sync += remaining.eq(Mux(self.parameters.adds, *drains))
         m.d.sync += is_found.eq(reading & may_read)
+        has_read = waiting
+        if late:
+            # The last row comes later, too.
+            has_read = Signal()
+            with m.If(has_read):
+                m.d.sync += [has_read.eq(0), waiting.eq(1)]
         with m.If(reading & may_read):
             m.d.sync += row.eq(row + 1)
             with m.If(row == part.instruction_rows):
-                m.d.sync += reading.eq(0)
-        has_read = Signal()
-        m.d.comb += has_read.eq(reading & may_read & (row == part.instruction_rows))
-        with m.If(delayed(m, has_read, late, name="has_read", is_flag=True)):
-            m.d.sync += waiting.eq(1)
+                m.d.sync += [reading.eq(0), has_read.eq(1)]
         with m.If(self.begin):
             m.d.sync += [waiting.eq(0), running.eq(1)]
         with m.If(end):

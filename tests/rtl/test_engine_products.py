@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from amaranth import Module, Signal
 from amaranth.sim import Simulator
 from engine_graphs import board_with, planned
 
 from nnef_hw.parts.engine_sizes import CODE_BITS
 from nnef_hw.parts.fast_array import fast_offsets
-from nnef_hw.rtl.engine_products import EngineProducts
+from nnef_hw.rtl.engine_products import add_products
 from nnef_hw.testing import GraphBuilder
 
 WORDS = 20
@@ -23,7 +24,9 @@ def test_every_word_has_its_own_sums(rng, fix, rows, lanes, dsp):
     builder.conv(x, rng.normal(size=(19, 1, 3, 3)), padding=1, groups=19)
     part = planned(fix(builder.build()), rows, lanes, board=board_with(dsp)).design.engine
     assert part.fast == (rows * lanes > dsp)
-    products = EngineProducts(part)
+    m = Module()
+    given = Signal(lanes * CODE_BITS), Signal(rows * lanes * CODE_BITS)
+    products, totals = add_products(m, part, *given)
     codes = rng.integers(0, 256, (WORDS, lanes))
     weights = rng.integers(-128, 128, (WORDS, rows, lanes))
     latency = 2 + part.product_cycles
@@ -34,14 +37,14 @@ def test_every_word_has_its_own_sums(rng, fix, rows, lanes, dsp):
     async def bench(ctx):
         for n in range(cycles):
             if n < WORDS:
-                ctx.set(products.codes, packed(codes[n]))
-                ctx.set(products.weights, packed(weights[n].ravel()))
+                ctx.set(given[0], packed(codes[n]))
+                ctx.set(given[1], packed(weights[n].ravel()))
             for row in range(part.slide_rows):
-                alone[n, row] = [ctx.get(products.alone[row][lane]) for lane in range(lanes)]
-            sums[n] = [ctx.get(products.sums[row]) for row in range(rows)]
+                alone[n, row] = [ctx.get(products[row][lane]) for lane in range(lanes)]
+            sums[n] = [ctx.get(total) for total in totals]
             await ctx.tick()
 
-    simulator = Simulator(products)
+    simulator = Simulator(m)
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()
