@@ -9,8 +9,8 @@ from amaranth import *
 
 __all__ = [
     "ENGINE_PRIMITIVES", "PREFIX", "PRIMITIVES", "chained_multiply_add", "delayed",
-    "lut_product",
-    "masked_sum", "multiply_add", "own_register", "primitives_verilog", "restarted_sum",
+    "lut_product", "masked_sum", "multiply_add", "own_register", "primitives_verilog",
+    "restarted_sum",
 ]
 
 PRIMITIVES = Path(__file__).with_name("primitives.v")

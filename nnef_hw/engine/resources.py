@@ -18,8 +18,6 @@ _RESIDENT_LUTS = 260
 """Of what keeps packets in the memory of codes and reads them there."""
 _PRODUCT_FLIP_FLOPS = 39
 """Of a multiplier in logic: its operands, and the halves of its product."""
-_DOUBLE_LUTS = (CODE_BITS + 1) ** 2 / CODE_BITS**2
-"""Of a multiplier of sums of codes and weights, in those of codes and weights."""
 _FEED_LUTS = 300
 """Of what puts a program that comes as a stream into its memories."""
 
@@ -78,7 +76,9 @@ def _luts(engine: Engine, device: Device) -> float:
     if engine.multiplies:
         luts += 2.0 * engine.word_bits
     plain, double, common = _in_logic(engine)
-    luts += (plain + _DOUBLE_LUTS * double + common) * device.lut_multiplier
+    # Factors of two products are sums, of a bit more.
+    share = device.family.product_share(CODE_BITS + 1, CODE_BITS + 1)
+    luts += (plain + share * double + common) * device.lut_multiplier
     fields = sum(engine.fields.values())
     luts += _FEED_LUTS if engine.streamed else 0
     luts += _RESIDENT_LUTS if engine.residents else 0
