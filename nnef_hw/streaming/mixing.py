@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from nnef_hw.streaming.arrays import ArrayFolding, ArrayLayer
@@ -18,31 +18,22 @@ class _Offer(NamedTuple):
     position: int
 
 
-def fill_dsp(blocks: Sequence[Block], dsp: int, cost: Callable[[int, int], float]) -> list[Block]:
-    """Move multipliers from logic to DSP blocks as long as a design gets cheaper.
+def fill_dsp(blocks: Sequence[Block], dsp: int) -> list[Block]:
+    """Move multipliers from logic to DSP blocks as long as a design takes fewer LUTs.
 
-    Those that take most LUTs are moved first.
-
-    Parameters
-    ----------
-    dsp
-        DSP blocks that the design may use.
-    cost
-        What it is to use so many LUTs and DSP blocks.
+    Those that take most LUTs are moved first. ``dsp`` are the blocks that the design may use.
     """
     filled = list(blocks)
     offers = [_Offer(_luts(block), n) for n, block in enumerate(blocks) if _is_movable(block)]
     for offer in sorted(offers, reverse=True):
         block = filled[offer.position]
-        others = [other.resources for n, other in enumerate(filled) if n != offer.position]
-        lut, used = (sum(getattr(one, name) for one in others) for name in ("lut", "dsp"))
-        free = min(dsp - used - block.resources.dsp, block.multipliers - block.in_dsp)
-        least = cost(lut + block.resources.lut, used + block.resources.dsp)
+        used = sum(other.resources.dsp for other in filled)
+        free = min(dsp - used, block.multipliers - block.in_dsp)
         for count in range(free, 0, -1):
             moved = block.with_folding(in_dsp=block.in_dsp + count)
-            after = cost(lut + moved.resources.lut, used + moved.resources.dsp)
-            if used + moved.resources.dsp <= dsp and after < least:
-                filled[offer.position], least = moved, after
+            is_free = used - block.resources.dsp + moved.resources.dsp <= dsp
+            if is_free and moved.resources.lut < filled[offer.position].resources.lut:
+                filled[offer.position] = moved
     return filled
 
 

@@ -15,7 +15,7 @@ from nnef_hw.streaming.budget import Budget
 from nnef_hw.streaming.knapsack import Table, cheapest, choose
 from nnef_hw.streaming.mixing import fill_dsp
 
-__all__ = ["Search"]
+__all__ = ["Search", "faster_limit"]
 
 SLACK = 9 / 8
 """Most by which an interval may exceed the least one."""
@@ -23,9 +23,10 @@ ROOMY = 5 / 4
 """Most by which it may exceed that for a design that does not fill the device to the brim."""
 MOST_RIVALS = 24
 MULTIPLIER_COST = 0.02
-LUT_WEIGHT = 3
-# Found by placing MLPerf Tiny's networks on an ECP5-85F (docs/resources.md).
-DSP_WEIGHT = 0.14
+LUT_WEIGHT = 10
+"""What a square of the LUTs' share costs, where one of the block RAMs' costs 1: LUTs cost clock."""
+NEAR = 1.01
+"""By what factor layers are slower than the fastest that fit, where nothing between is tried."""
 TINY = 1e-9
 # Weights of (LUT, DSP, block RAM) shares when options are compared; each finds other designs.
 PREFERENCES: tuple[tuple[float, float, float], ...] = tuple(
@@ -67,7 +68,6 @@ class Search:
         self.steady_words = steady_words
         self.limits = np.array([budget.lut, budget.dsp, budget.bram, budget.spram])
         self.sizes = np.maximum([device.lut, device.dsp, device.bram], 1)
-        self.dsp_weight = DSP_WEIGHT * device.long_wires
         self.amounts = [np.array([_amounts(b) for b in layer], float) for layer in options]
         self.used = [table[:, :MULTIPLIERS].astype(np.int64) for table in self.amounts]
         self.cycles = [np.array([b.cycles for b in layer]) for layer in options]
@@ -153,12 +153,7 @@ class Search:
     def _filled(self, chosen: NDArray[np.int64]) -> list[Block]:
         """Return the chosen blocks, of which some multipliers take DSP blocks that are left."""
         blocks = [layer[n] for layer, n in zip(self.options, chosen, strict=True)]
-
-        def cost(lut: int, dsp: int) -> float:
-            shares = lut / self.sizes[LUT], dsp / self.sizes[DSP]
-            return float(LUT_WEIGHT * shares[0] ** 2 + self.dsp_weight * shares[1] ** 4)
-
-        return fill_dsp(blocks, self.budget.dsp, cost)
+        return fill_dsp(blocks, self.budget.dsp)
 
     def _within(self, interval: int) -> NDArray[np.int64] | None:
         allowed = [self._allowed(n, interval) for n in range(len(self.options))]
@@ -247,8 +242,7 @@ class Search:
     ) -> tuple[NDArray[np.int64], float]:
         """Change one layer at a time as long as that makes the design cheaper; return its cost.
 
-        Nearly full LUTs or block RAMs weigh most: they are what is hard to place. So are the last
-        DSP blocks of large chips, far from the others of their array (docs/resources.md).
+        Nearly full LUTs or block RAMs weigh most: they are what is hard to place.
         """
         chosen = chosen.copy()
         used, best = self._used(chosen), np.inf
@@ -257,8 +251,8 @@ class Search:
             improved = False
             for layer, table in enumerate(self.amounts):
                 totals = used - table[chosen[layer]] + table
-                lut, dsp, bram = (totals[:, :SPRAM] / self.sizes).T
-                costs = LUT_WEIGHT * lut**2 + self.dsp_weight * dsp**4 + bram**2
+                lut, _, bram = (totals[:, :SPRAM] / self.sizes).T
+                costs = LUT_WEIGHT * lut**2 + bram**2
                 costs += MULTIPLIER_COST * totals[:, MULTIPLIERS]
                 fits = (totals[:, :MULTIPLIERS] <= self.limits).all(axis=1) & allowed[layer]
                 costs[~fits] = np.inf
@@ -267,6 +261,25 @@ class Search:
                     best, improved = float(costs[n]), True
                     chosen[layer], used = n, totals[n]
         return chosen, best
+
+
+def faster_limit(slowest: int, interval: int, wanted: int, least: int | None) -> int:
+    """Return how many cycles layers may take after a design that takes more than wanted.
+
+    In proportion; not so few that nothing is tried, nor at once as few as can be: designs between
+    are smaller.
+
+    Parameters
+    ----------
+    slowest, interval
+        Cycles of that design's slowest layer, and what it takes with all waits.
+    least
+        The least that fit, if any do.
+    """
+    aim = slowest * wanted // interval
+    if least is not None:
+        aim = max(aim, least if slowest <= least * NEAR else (least + slowest) // 2)
+    return min(slowest - 1, aim)
 
 
 def _padded(tables: Sequence[NDArray[Any]]) -> NDArray[np.float64]:

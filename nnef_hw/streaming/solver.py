@@ -24,7 +24,7 @@ from nnef_hw.streaming.misfit import Misfit
 from nnef_hw.streaming.options import network_options
 from nnef_hw.streaming.plan import LayerGraph, Plan
 from nnef_hw.streaming.resources import LUT_SHARE
-from nnef_hw.streaming.search import Search
+from nnef_hw.streaming.search import Search, faster_limit
 
 __all__ = ["schedule"]
 
@@ -32,12 +32,24 @@ SLACK_MARGIN = 2
 MOST_TRIALS = 3
 """Designs with shorter loops whose FIFOs are tried."""
 
-
 _Simulated = dict[Hashable, Sized]
 """Blocks with their FIFOs, by what of the blocks alone matters to when items move."""
 
 _DepthOf = Callable[[Block, int, int, Device], int]
 """The depth of a FIFO for an operand that holds so many items."""
+
+
+class _Setting(NamedTuple):
+    """Where a design is to fit, and how many cycles it may take; None for as few as can be.
+
+    ``simulated`` keeps the results of simulations.
+    """
+
+    budget: Budget
+    ports: Ports
+    device: Device
+    wanted: int | None
+    simulated: _Simulated
 
 
 class _Design(NamedTuple):
@@ -156,7 +168,7 @@ def _of_budget(
     The second is looked for if the first has waits.
     """
     fastest = None
-    simulated: _Simulated = {}
+    setting = _Setting(budget, ports, device, wanted, {})
     for steady_words in (True, False):
         search = Search(options, budget, device, steady_words=steady_words)
         unqueued = search.best() if wanted is None else search.within(wanted)
@@ -165,23 +177,16 @@ def _of_budget(
         predicted = max(block.cycles for block in unqueued)
         if fastest and fastest.times.interval <= max(predicted, wanted or 0):
             break
-        found = _design(unqueued, search, budget, ports, device, wanted, simulated)
-        fastest = _faster([fastest, found])
+        fastest = _faster([fastest, _design(unqueued, search, setting)])
     return fastest
 
 
-def _shortened(
-    design: _Design,
-    options: Sequence[Sequence[Block]],
-    budget: Budget,
-    ports: Ports,
-    device: Device,
-    enough: int | None,
-) -> _Design:
+def _shortened(design: _Design, options: Sequence[Sequence[Block]], setting: _Setting) -> _Design:
     """Return a faster design, if a loop bounds this one's interval and there is one that fits.
 
-    One whose interval is ``enough`` does.
+    One whose interval is wanted does.
     """
+    budget, ports, device, enough, _ = setting
     is_looped = any(block.closes_loop for block in design.blocks)
     if not is_looped or design.times.interval <= max(enough or 0, design.slowest):
         return design
@@ -216,31 +221,46 @@ def _smallest(misfit: Misfit, ports: Ports) -> _Design:
     return _Design(blocks, times)
 
 
-def _design(
-    chosen: Sequence[Block],
-    search: Search,
-    budget: Budget,
-    ports: Ports,
-    device: Device,
-    wanted: int | None,
-    simulated: _Simulated,
-) -> _Design | None:
+def _design(chosen: Sequence[Block], search: Search, setting: _Setting) -> _Design | None:
     """Return the best design with its FIFOs, None if none fits; ``chosen`` are its layers alone.
+
+    Bursts between layers cost some cycles more than the slowest layer: where it takes more than
+    are wanted, faster layers are tried.
+    """
+    wanted = limit = setting.wanted
+    fastest = None
+    foldings: Sequence[Block] | None = chosen
+    while foldings is not None:
+        found = _queued(foldings, limit, search, setting)
+        fastest = _faster([fastest, found])
+        if found is None or wanted is None or _reaches(found, wanted):
+            break
+        slowest = max(block.cycles for block in foldings)
+        limit = faster_limit(slowest, found.times.interval, wanted, search.least())
+        foldings = search.within(limit)
+    return fastest
+
+
+def _queued(
+    chosen: Sequence[Block], limit: int | None, search: Search, setting: _Setting
+) -> _Design | None:
+    """Return the best design whose layers take no more cycles than a limit, None if none fits.
 
     FIFOs for pauses are as small as they seem to do, or else as large as their block RAMs. Where
     they do not fit beside the foldings, smaller foldings are tried with them, and the foldings
-    without. ``simulated`` keeps the results of simulations.
+    without. ``chosen`` are the foldings of this limit.
     """
+    wanted = setting.wanted
     fastest, fits, tried = None, False, []
     for depth_of in (_least_depth, roomy_depth, None):
         if depth_of is None and fits:
             break
         # Most designs have no FIFOs for pauses that could be deeper.
-        buffered = _with_pause_fifos(chosen, device, depth_of)
+        buffered = _with_pause_fifos(chosen, setting.device, depth_of)
         if [block.fifos for block in buffered] in tried:
             continue
         tried.append([block.fifos for block in buffered])
-        found, is_whole = _sized(search, budget, ports, device, wanted, simulated, depth_of)
+        found, is_whole = _sized(limit, depth_of, search, setting)
         fastest, fits = _faster([fastest, found]), fits or is_whole
         if fastest and (fits or wanted) and fastest.times.interval <= (wanted or fastest.slowest):
             break
@@ -248,52 +268,30 @@ def _design(
 
 
 def _sized(
-    search: Search,
-    budget: Budget,
-    ports: Ports,
-    device: Device,
-    wanted: int | None,
-    simulated: _Simulated,
-    depth_of: _DepthOf | None,
+    limit: int | None, depth_of: _DepthOf | None, search: Search, setting: _Setting
 ) -> tuple[_Design | None, bool]:
-    """Return the fastest design of those that fit, and whether its foldings were the first found.
-
-    With a wanted number of cycles, the first that takes no more.
-    """
-    limit, fastest, is_whole = wanted, None, True
-    while True:
-        chosen = search.best() if limit is None else search.within(limit)
-        if chosen is None:
-            return fastest, is_whole and fastest is not None
-        sized = _with_fifos(_with_pause_fifos(chosen, device, depth_of), ports, device, simulated)
+    """Return the first design that fits, and whether its foldings were the first found."""
+    budget, ports, device, *_ = setting
+    is_whole = True
+    while (chosen := search.best() if limit is None else search.within(limit)) is not None:
+        sized = _with_fifos(_with_pause_fifos(chosen, device, depth_of), setting)
         used = total_resources(sized.blocks)
-        if not budget.holds(used):
-            is_whole = False
-            search = search.with_less(
-                Resources(lut=max(0, used.lut - budget.lut), bram=max(0, used.bram - budget.bram))
-            )
-            continue
-        design = _Design(*shrink_fifos(sized, ports, device))
-        design = _shortened(design, search.options, budget, ports, device, wanted)
-        fastest = _faster([fastest, design])
-        interval = design.times.interval
-        if limit is None or wanted is None or interval <= wanted:
-            return fastest, is_whole
-        # Bursts between layers cost some cycles more than the slowest layer: aim lower, but not so
-        # low that nothing is tried.
-        least = search.least()
-        aim = limit * wanted // interval
-        limit = min(limit - 1, aim if least is None else max(aim, least))
+        if budget.holds(used):
+            design = _Design(*shrink_fifos(sized, ports, device))
+            return _shortened(design, search.options, setting), is_whole
+        is_whole = False
+        search = search.with_less(
+            Resources(lut=max(0, used.lut - budget.lut), bram=max(0, used.bram - budget.bram))
+        )
+    return None, False
 
 
-def _with_fifos(
-    blocks: tuple[Block, ...], ports: Ports, device: Device, simulated: _Simulated
-) -> Sized:
+def _with_fifos(blocks: tuple[Block, ...], setting: _Setting) -> Sized:
     """Give blocks their FIFOs, by a simulation that is not repeated."""
     key = tuple(block.timing for block in blocks)
-    if key not in simulated:
-        simulated[key] = give_fifos(blocks, ports, device)
-    found = simulated[key]
+    if key not in setting.simulated:
+        setting.simulated[key] = give_fifos(blocks, setting.ports, setting.device)
+    found = setting.simulated[key]
     pairs = zip(blocks, found.blocks, strict=True)
     return found._replace(blocks=tuple(block.with_fifos(sized.fifos) for block, sized in pairs))
 

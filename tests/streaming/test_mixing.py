@@ -19,17 +19,11 @@ def blocks_in_logic(fix, rng):
 @pytest.mark.parametrize("dsp", [0, 3, 10, 1000])
 def test_dsp_blocks_that_are_left_are_taken(dsp, fix, rng):
     _, _, blocks = blocks_in_logic(fix, rng)
-    filled = fill_dsp(blocks, dsp, lambda lut, dsp: lut)
+    filled = fill_dsp(blocks, dsp)
     used = sum(block.resources.dsp for block in filled)
     wanted = min(dsp, sum(block.multipliers for block in blocks))
     assert wanted - 1 <= used <= wanted
     assert [block.cycles for block in filled] == [block.cycles for block in blocks]
-
-
-def test_none_are_taken_that_cost_more_than_luts(fix, rng):
-    _, _, blocks = blocks_in_logic(fix, rng)
-    filled = fill_dsp(blocks, 1000, lambda lut, dsp: lut + 1000 * dsp)
-    assert [block.in_dsp for block in filled] == [0] * len(blocks)
 
 
 def test_a_plan_of_a_file_fixes_them(fix, rng):

@@ -187,20 +187,26 @@ def test_layers_without_cycles_to_lose_get_fifos_or_it_is_said(block_rams, reach
         assert schedule(graph, target, target_fps=rate).interval <= 60e6 / rate
 
 
-def test_the_last_dsp_blocks_are_left_where_luts_are_many(fix, rng, monkeypatch):
-    """An array stays out of DSP blocks that a placer would find far from each other."""
+def test_dsp_blocks_are_used_up_where_logic_multiplies(fix, rng):
     g = GraphBuilder("two_sizes")
     x = g.conv(g.input("x", [1, 128, 4, 6]), rng.normal(size=[128, 128, 1, 1]))
     x = g.conv(x, rng.normal(size=[128, 128, 1, 1]))
     graph = fix(g.build(g.conv(x, rng.normal(size=[48, 128, 1, 1]))))
     target = find_board("ulx3s_85f")
+    plan = schedule(graph, target, target_fps=target.clock_mhz * 1e6 / (24 * 128))
+    assert plan.resources.dsp == plan.multipliers == 156
 
-    def solve():
-        rate = target.clock_mhz * 1e6 / (24 * 128)
-        return schedule(graph, target, target_fps=rate)
 
-    plan = solve()
-    monkeypatch.setattr(search, "DSP_WEIGHT", 0)
-    fullest = solve()
-    assert plan.multipliers == fullest.multipliers == 2 * 65 + 25
-    assert plan.resources.dsp < 150 < fullest.resources.dsp == 155
+@pytest.mark.parametrize(
+    ("slowest", "interval", "least", "limit"),
+    [
+        (1000, 1100, 800, 909),  # in proportion
+        (1000, 2000, 800, 900),  # halfway to the least, not at once the least
+        (1000, 2000, 995, 995),  # as good as the least
+        (1000, 1001, 800, 999),
+        (1000, 1001, 1000, 999),  # nothing is left
+        (1000, 1100, None, 909),
+    ],
+)
+def test_faster_layers_are_tried_step_by_step(slowest, interval, least, limit):
+    assert search.faster_limit(slowest, interval, 1000, least) == limit
