@@ -96,6 +96,8 @@ class Family(ABC):
         Whether LUTs can be memory.
     lut_multiplier
         LUTs of one registered 8x8 multiplier in logic, measured.
+    chain_luts
+        LUTs that nextpnr adds to the carry chain of an adder.
     mixes_products
         Whether devices have the LUTs for multipliers beside an engine whose others fill the DSP
         blocks.
@@ -106,8 +108,7 @@ class Family(ABC):
         Registers between weight memories and multipliers that the clocks of its boards need.
     long_wires
         Whether a wire across the device takes most of a cycle of those clocks: a FIFO then stands
-        between sums and their requantizer, a restart hops from block to block, and the last DSP
-        blocks are left free where LUTs are many.
+        between sums and their requantizer, and a restart hops from block to block.
     digit_bits
         Most adders a requantizer may chain in one cycle, for the clocks of its boards.
     logic_words
@@ -142,6 +143,7 @@ class Family(ABC):
     flip_flops_per_lut: float
     has_lut_ram: bool
     lut_multiplier: int
+    chain_luts: int
     mixes_products: bool
     lut_weights: Mapping[str, Mapping[str, float]]
     weight_delay: int
