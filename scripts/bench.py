@@ -10,11 +10,10 @@ import argparse
 import os
 import platform
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from bench_engine import fixed_network
+from bench_builds import FULL, SETS
 from bench_row import print_row
 from rich.console import Console
 from rich.table import Table
@@ -30,84 +29,27 @@ from nnef_hw.samples import load_samples
 from nnef_hw.streaming import find_board, schedule
 
 ROOT = Path(__file__).resolve().parent.parent
-ZOO = Path(os.environ.get("NNEF_HW_ZOO", ROOT.parent / "shared" / "zoo"))
-DIGITS = ROOT / "examples" / "digits_cnn"
-QUICK = [
-    ("digits_cnn", "icebreaker"),
-    ("tflm_hello_world", "icebreaker"),
-    ("digits_mlp", "icebreaker"),
-    ("mnist_tiny_cnn", "icebreaker"),
-    ("jvowels_conv1d_tanh", "icebreaker"),
-    ("mnist_lenet5", "icebreaker"),
-]
-# And these at the fastest clock that is found.
-FASTEST = [("digits_cnn", "icebreaker"), ("mnist_tiny_cnn", "icebreaker")]
-FULL = [*QUICK, ("mnist_lenet5", "ulx3s_85f")]
-LARGE = [
-    (name, "ulx3s_85f") for name in ("mlperf_ic_resnet8", "mlperf_kws_dscnn", "mlperf_sww_ds1d")
-]
-LARGE_CLOCK = 90.0
-
-
-class Engine(NamedTuple):
-    """A network on the shared engine.
-
-    Attributes
-    ----------
-    frames
-        Those that are simulated.
-    """
-
-    name: str
-    board: str
-    clock_mhz: float
-    batch: int
-    frames: int
-    target_fps: float | None = None
-    seeds: int = 1
-
-
-ENGINES = (
-    Engine("mlperf_ic_resnet8", "icebreaker", 36.0, 1, 100),
-    Engine("mlperf_kws_dscnn", "icebreaker", 36.0, 1, 200),
-    Engine("mlperf_sww_ds1d", "icebreaker", 36.0, 1, 45),
-    Engine("mlperf_vww_mobilenetv1", "icebreaker", 36.0, 1, 20),
-    Engine("mlperf_ad_fcae", "icebreaker", 36.0, 16, 64),
-    Engine("mlperf_ic_resnet8_wide", "icebreaker", 36.0, 1, 20),
-    Engine("mlperf_ic_resnet8_wide", "ulx3s_85f", 70.0, 2, 20),
-    Engine("mobilenetv2", "ulx3s_85f", 72.9167, 10, 10, target_fps=600.0, seeds=2),
-)
-TANG = [
-    (name, board)
-    for board in ("tang_nano_20k", "tang_nano_9k")
-    for name in (
-        "digits_cnn", "mnist_tiny_cnn", "digits_mlp", "tflm_hello_world", "jvowels_conv1d_tanh",
-        "mnist_lenet5", "mlperf_sww_ds1d", "mlperf_kws_dscnn",
-    )
-]  # fmt: skip
 
 
 def main() -> None:
     """Build, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="without the ECP5 builds")
-    parser.add_argument(
-        "--large", action="store_true", help=f"only MLPerf Tiny's, at {LARGE_CLOCK:g} MHz: an hour"
-    )
-    parser.add_argument("--tang", action="store_true", help="only the Tang Nanos: two hours")
-    parser.add_argument(
-        "--engine", action="store_true", help="only the shared engine's, two of an ECP5: two hours"
-    )
+    parser.set_defaults(builds=FULL)
+    for name, (description, builds) in SETS.items():
+        parser.add_argument(
+            f"--{name}", action="store_const", dest="builds", const=builds, help=description
+        )
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench")
     parser.add_argument("names", nargs="*", help="only these networks")
     options = parser.parse_args()
 
     rows = []
-    for name, asked in _engines(options.out) if options.engine else _streams(options):
-        if (options.names and name not in options.names) or not asked.model.exists():
+    for one in options.builds:
+        asked = one.options(options.out)
+        if (options.names and one.network not in options.names) or not asked.model.exists():
             continue
-        print(f"{name} on {asked.board}...", flush=True)
-        rows.append(_measure(name, asked))
+        print(f"{one.label} on {asked.board}...", flush=True)
+        rows.append(_measure(one.label, asked))
         if "refused" in rows[-1]:
             print(f"  refused: {rows[-1]['refused']}", flush=True)
             continue
@@ -117,44 +59,6 @@ def main() -> None:
     print(f"\nMeasured on {_machine()}.\n")
     for title, columns in TABLES.items():
         console.print(_table(title, columns, rows))
-
-
-def _streams(options: argparse.Namespace) -> Iterator[tuple[str, BuildOptions]]:
-    """Yield what streams: a network's name, and how it is built."""
-    clock = LARGE_CLOCK if options.large else None
-    builds = LARGE if options.large else TANG if options.tang else FULL
-    builds = QUICK if options.quick else builds
-    for name, board, fastest in [
-        *((*names, False) for names in builds),
-        *((*names, True) for names in FASTEST if not (options.large or options.tang)),
-    ]:
-        model, samples = _files(name)
-        yield name, BuildOptions(
-            model=model, board=board, calibrate=samples, clock_mhz=clock, fastest=fastest,
-            frames="all",
-            out=options.out / f"{name}-{board}{'-fastest' if fastest else ''}",
-        )  # fmt: skip
-
-
-def _engines(out: Path) -> Iterator[tuple[str, BuildOptions]]:
-    """Yield what runs on shared engines, in the same way."""
-    for engine in ENGINES:
-        name, board = engine.name, engine.board
-        model, samples = _files(name)
-        if name == "mobilenetv2":
-            # of random weights: quantized already, and fed with random codes
-            model, samples = fixed_network(name, out)[0], None
-        yield name, BuildOptions(
-            model=model, board=board, calibrate=samples, clock_mhz=engine.clock_mhz,
-            arch="engine", batch=engine.batch, frames=engine.frames, seeds=engine.seeds,
-            target_fps=engine.target_fps, out=out / f"{name}-{board}-engine",
-        )  # fmt: skip
-
-
-def _files(name: str) -> tuple[Path, Path]:
-    if name == "digits_cnn":
-        return DIGITS / "digits_cnn.nnef.tgz", DIGITS / "samples.npz"
-    return ZOO / name / "model.nnef.tgz", ZOO / name / "samples.npz"
 
 
 def _measure(name: str, options: BuildOptions) -> dict[str, Any]:
@@ -179,10 +83,11 @@ def _schedule_seconds(options: BuildOptions) -> float:
     """Return CPU seconds from a quantized graph to a Plan."""
     graph, board = BuildFolder.open(options.out).fixed, find_board(options.board)
     begin = time.process_time()
+    asked = {"clock_mhz": options.clock_mhz, "target_fps": options.target_fps}
     if options.arch == "engine":
-        schedule_engine(graph, board, clock_mhz=options.clock_mhz, batch=options.batch)
+        schedule_engine(graph, board, **asked, batch=options.batch)
     else:
-        schedule(graph, board)
+        schedule(graph, board, **asked)
     return time.process_time() - begin
 
 
