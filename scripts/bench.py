@@ -74,17 +74,17 @@ def _measure(name: str, options: BuildOptions) -> dict[str, Any]:
         **row,
         **report,
         "again": again,
-        "schedule": _schedule_seconds(options),
+        "schedule": _schedule_seconds(options, report["arch"]),
         "reference": _reference_speed(options),
     }
 
 
-def _schedule_seconds(options: BuildOptions) -> float:
-    """Return CPU seconds from a quantized graph to a Plan."""
+def _schedule_seconds(options: BuildOptions, arch: str) -> float:
+    """Return CPU seconds from a quantized graph to a plan of the architecture that was taken."""
     graph, board = BuildFolder.open(options.out).fixed, find_board(options.board)
     begin = time.process_time()
     asked = {"clock_mhz": options.clock_mhz, "target_fps": options.target_fps}
-    if options.arch == "engine":
+    if arch == "engine":
         schedule_engine(graph, board, **asked, batch=options.batch)
     else:
         schedule(graph, board, **asked)
