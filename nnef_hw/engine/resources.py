@@ -88,10 +88,11 @@ def _luts(engine: Engine, device: Device) -> float:
 
 
 def _chains(engine: Engine) -> int:
-    """Return the adders with a carry chain, but for the few there are one of.
+    """Return about how many adders have a carry chain.
 
-    Of sums of codes and weights, of a row's tree and its sum, and of a result: two factors of the
-    residual take seven each. Most adders of a tree have none, for they take three operands.
+    Those of sums of codes and weights, of a row's tree and its sum, and of a result, where two
+    factors of the residual take seven each. Most adders of a tree have none, for they take three
+    operands; those of counters are few.
     """
     factors = (engine.rows - engine.plain_rows) * engine.lanes if engine.fast else 0
     of_result = engine.stages * engine.digit_bits

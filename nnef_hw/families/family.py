@@ -97,7 +97,8 @@ class Family(ABC):
     lut_multiplier
         LUTs of one registered 8x8 multiplier in logic, measured.
     chain_luts
-        LUTs that nextpnr adds to the carry chain of an adder.
+        LUTs that nextpnr adds to the carry chain of an adder, for estimates that count adders;
+        ``lut_weights`` contain them.
     mixes_products
         Whether devices have the LUTs for multipliers beside an engine whose others fill the DSP
         blocks.

@@ -25,8 +25,6 @@ MOST_RIVALS = 24
 MULTIPLIER_COST = 0.02
 LUT_WEIGHT = 10
 """What a square of the LUTs' share costs, where one of the block RAMs' costs 1: LUTs cost clock."""
-NEAR = 1.01
-"""By what factor layers are slower than the fastest that fit, where nothing between is tried."""
 TINY = 1e-9
 # Weights of (LUT, DSP, block RAM) shares when options are compared; each finds other designs.
 PREFERENCES: tuple[tuple[float, float, float], ...] = tuple(
@@ -263,23 +261,26 @@ class Search:
         return chosen, best
 
 
-def faster_limit(slowest: int, interval: int, wanted: int, least: int | None) -> int:
+def faster_limit(
+    limit: int, interval: int, wanted: int, least: int | None, *, halfway: bool
+) -> int:
     """Return how many cycles layers may take after a design that takes more than wanted.
 
-    In proportion; not so few that nothing is tried, nor at once as few as can be: designs between
-    are smaller.
+    In proportion, but not so few that nothing is tried.
 
     Parameters
     ----------
-    slowest, interval
-        Cycles of that design's slowest layer, and what it takes with all waits.
+    limit, interval
+        What they could take for that design, and what it takes with all waits.
     least
-        The least that fit, if any do.
+        The least at which they fit, if they do.
+    halfway
+        Whether to go no farther than halfway to the least: designs between are smaller.
     """
-    aim = slowest * wanted // interval
+    aim = limit * wanted // interval
     if least is not None:
-        aim = max(aim, least if slowest <= least * NEAR else (least + slowest) // 2)
-    return min(slowest - 1, aim)
+        aim = max(aim, (least + limit) // 2 if halfway else least)
+    return min(limit - 1, aim)
 
 
 def _padded(tables: Sequence[NDArray[Any]]) -> NDArray[np.float64]:

@@ -228,30 +228,35 @@ def _design(chosen: Sequence[Block], search: Search, setting: _Setting) -> _Desi
     are wanted, faster layers are tried.
     """
     wanted = limit = setting.wanted
-    fastest = None
+    fastest, is_first = None, True
     foldings: Sequence[Block] | None = chosen
     while foldings is not None:
         found = _queued(foldings, limit, search, setting)
-        fastest = _faster([fastest, found])
-        if found is None or wanted is None or _reaches(found, wanted):
+        if found is None:
             break
-        slowest = max(block.cycles for block in foldings)
-        limit = faster_limit(slowest, found.times.interval, wanted, search.least())
+        design, least = found
+        fastest = _faster([fastest, design])
+        if wanted is None or limit is None or _reaches(design, wanted):
+            break
+        limit = faster_limit(limit, design.times.interval, wanted, least, halfway=is_first)
+        is_first = False
         foldings = search.within(limit)
     return fastest
 
 
 def _queued(
     chosen: Sequence[Block], limit: int | None, search: Search, setting: _Setting
-) -> _Design | None:
+) -> tuple[_Design, int | None] | None:
     """Return the best design whose layers take no more cycles than a limit, None if none fits.
 
     FIFOs for pauses are as small as they seem to do, or else as large as their block RAMs. Where
     they do not fit beside the foldings, smaller foldings are tried with them, and the foldings
-    without. ``chosen`` are the foldings of this limit.
+    without. ``chosen`` are the foldings of this limit. With the design comes the least limit at
+    which layers fit beside its FIFOs.
     """
     wanted = setting.wanted
-    fastest, fits, tried = None, False, []
+    best: tuple[_Design, Search] | None = None
+    fits, tried = False, []
     for depth_of in (_least_depth, roomy_depth, None):
         if depth_of is None and fits:
             break
@@ -260,30 +265,40 @@ def _queued(
         if [block.fifos for block in buffered] in tried:
             continue
         tried.append([block.fifos for block in buffered])
-        found, is_whole = _sized(limit, depth_of, search, setting)
-        fastest, fits = _faster([fastest, found]), fits or is_whole
-        if fastest and (fits or wanted) and fastest.times.interval <= (wanted or fastest.slowest):
+        found = _sized(limit, depth_of, search, setting)
+        if found is None:
+            continue
+        design, beside = found
+        fits = fits or beside is search
+        if best is None or design.times.interval < best[0].times.interval:
+            best = found
+        enough = wanted or best[0].slowest
+        if (fits or wanted) and best[0].times.interval <= enough:
             break
-    return fastest
+    if best is None:
+        return None
+    design, beside = best
+    return design, None if wanted is None else beside.least()
 
 
 def _sized(
     limit: int | None, depth_of: _DepthOf | None, search: Search, setting: _Setting
-) -> tuple[_Design | None, bool]:
-    """Return the first design that fits, and whether its foldings were the first found."""
+) -> tuple[_Design, Search] | None:
+    """Return the first design that fits, and the search that found its foldings.
+
+    That is one with a smaller budget where FIFOs did not fit beside the first foldings.
+    """
     budget, ports, device, *_ = setting
-    is_whole = True
     while (chosen := search.best() if limit is None else search.within(limit)) is not None:
         sized = _with_fifos(_with_pause_fifos(chosen, device, depth_of), setting)
         used = total_resources(sized.blocks)
         if budget.holds(used):
             design = _Design(*shrink_fifos(sized, ports, device))
-            return _shortened(design, search.options, setting), is_whole
-        is_whole = False
+            return _shortened(design, search.options, setting), search
         search = search.with_less(
             Resources(lut=max(0, used.lut - budget.lut), bram=max(0, used.bram - budget.bram))
         )
-    return None, False
+    return None
 
 
 def _with_fifos(blocks: tuple[Block, ...], setting: _Setting) -> Sized:

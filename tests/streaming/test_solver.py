@@ -187,7 +187,7 @@ def test_layers_without_cycles_to_lose_get_fifos_or_it_is_said(block_rams, reach
         assert schedule(graph, target, target_fps=rate).interval <= 60e6 / rate
 
 
-def test_dsp_blocks_are_used_up_where_logic_multiplies(fix, rng):
+def test_all_dsp_blocks_of_a_large_device_are_used(fix, rng):
     g = GraphBuilder("two_sizes")
     x = g.conv(g.input("x", [1, 128, 4, 6]), rng.normal(size=[128, 128, 1, 1]))
     x = g.conv(x, rng.normal(size=[128, 128, 1, 1]))
@@ -198,15 +198,15 @@ def test_dsp_blocks_are_used_up_where_logic_multiplies(fix, rng):
 
 
 @pytest.mark.parametrize(
-    ("slowest", "interval", "least", "limit"),
+    ("interval", "least", "halfway", "limit"),
     [
-        (1000, 1100, 800, 909),  # in proportion
-        (1000, 2000, 800, 900),  # halfway to the least, not at once the least
-        (1000, 2000, 995, 995),  # as good as the least
-        (1000, 1001, 800, 999),
-        (1000, 1001, 1000, 999),  # nothing is left
-        (1000, 1100, None, 909),
+        (1100, 800, True, 909),  # in proportion
+        (2000, 800, True, 900),  # halfway to the least
+        (2000, 800, False, 800),
+        (1001, 800, True, 999),
+        (2000, 1000, False, 999),  # the least has been tried: nothing fits
+        (1100, None, True, 909),
     ],
 )
-def test_faster_layers_are_tried_step_by_step(slowest, interval, least, limit):
-    assert search.faster_limit(slowest, interval, 1000, least) == limit
+def test_faster_layers_are_tried_step_by_step(interval, least, halfway, limit):
+    assert search.faster_limit(1000, interval, 1000, least, halfway=halfway) == limit
