@@ -27,7 +27,7 @@ images, labels = (np.load(example / "samples.npz")[name] for name in ("inputs", 
 SAID = {
     "digits_to_board": (r"8-bit integers 9\d\.\d\d%", r"1,152 cycles, 20,833 inferences/s",
                         r"module top \("),
-    "folding": (r"1152 cycles: 20833\.", r" 1,152 cycles: 4,\d\d\d LUTs, 8 DSP blocks, 16 block",
+    "folding": (r"1152 cycles: 20833\.", r" 1,152 cycles: 4,\d\d\d LUTs, 8 DSP blocks, 18 block",
                 r"icebreaker"),
     "own_hardware": (r"found \[\d, \d, \d\] expected \[\d, \d, \d\]", r"module tiny_axis",
                      r"soc\.v elaborates"),
