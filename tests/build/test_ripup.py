@@ -21,7 +21,7 @@ CLOCK = "Info: Max frequency for clock '$glbnet$clk': {} MHz ({} at {} MHz)\n"
         (90, 100, [90.45]),
         (90, 90, [90.45, 90]),
         (90, 80, [90.45, 80]),
-        (90, 70, [70]),
+        (90, 65, [65]),
         (90, math.inf, [90.45]),
     ],
 )
@@ -101,8 +101,8 @@ def imitate(monkeypatch, estimate, reached):
         (95, 110, [(100.5, True)]),
         (95, 99, [(100.5, True), (95, True)]),
         (95, 90, [(100.5, True), (95, True), (100, False)]),
-        (80, 85, [(80, True)]),
-        (80, 70, [(80, True), (100, False)]),
+        (70, 85, [(70, True)]),
+        (70, 60, [(70, True), (100, False)]),
     ],
     ids=["met", "estimate", "neither", "far_away", "far_away_and_congested"],
 )
