@@ -1,6 +1,7 @@
 """Fixtures every test may use, and the tools that marked tests need."""
 
 import gc
+import importlib
 import os
 import shutil
 import sys
@@ -164,3 +165,11 @@ def zoo():
     if not path.is_dir():
         pytest.skip(f"no trained networks at {path}; set NNEF_HW_ZOO")
     return path
+
+
+@pytest.fixture(scope="module")
+def script():
+    """``scripts/measure_resources.py``, as a module."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(Path(__file__).parents[1] / "scripts")
+        return importlib.import_module("measure_resources")

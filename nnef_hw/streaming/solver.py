@@ -234,11 +234,12 @@ def _design(chosen: Sequence[Block], search: Search, setting: _Setting) -> _Desi
         found = _queued(foldings, limit, search, setting)
         if found is None:
             break
-        design, least = found
+        design, beside = found
         fastest = _faster([fastest, design])
         if wanted is None or limit is None or _reaches(design, wanted):
             break
-        limit = faster_limit(limit, design.times.interval, wanted, least, halfway=is_first)
+        interval, least = design.times.interval, beside.least()
+        limit = faster_limit(limit, interval, wanted, least, halfway=is_first)
         is_first = False
         foldings = search.within(limit)
     return fastest
@@ -246,13 +247,13 @@ def _design(chosen: Sequence[Block], search: Search, setting: _Setting) -> _Desi
 
 def _queued(
     chosen: Sequence[Block], limit: int | None, search: Search, setting: _Setting
-) -> tuple[_Design, int | None] | None:
+) -> tuple[_Design, Search] | None:
     """Return the best design whose layers take no more cycles than a limit, None if none fits.
 
     FIFOs for pauses are as small as they seem to do, or else as large as their block RAMs. Where
     they do not fit beside the foldings, smaller foldings are tried with them, and the foldings
-    without. ``chosen`` are the foldings of this limit. With the design comes the least limit at
-    which layers fit beside its FIFOs.
+    without. ``chosen`` are the foldings of this limit. With the design comes the search that found
+    its foldings, as of :func:`_sized`.
     """
     wanted = setting.wanted
     best: tuple[_Design, Search] | None = None
@@ -275,10 +276,7 @@ def _queued(
         enough = wanted or best[0].slowest
         if (fits or wanted) and best[0].times.interval <= enough:
             break
-    if best is None:
-        return None
-    design, beside = best
-    return design, None if wanted is None else beside.least()
+    return best
 
 
 def _sized(

@@ -1,8 +1,6 @@
 """Resource estimates: their form, and what synthesis says about a small accelerator."""
 
-import importlib
 from dataclasses import fields, replace
-from pathlib import Path
 
 import pytest
 from golden_digests import fixed_graph
@@ -43,14 +41,6 @@ REQUANTIZER = Requantizer(
 
 
 TILES = Window(8, 8, 6, (2, 2), (2, 2), passes=6, by_channel=True)
-
-
-@pytest.fixture(scope="module")
-def script():
-    """The script that measures, as a module."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(Path(__file__).parents[2] / "scripts")
-        return importlib.import_module("measure_resources")
 
 
 @pytest.mark.parametrize("device", DEVICES, ids=lambda device: device.name)

@@ -1,22 +1,11 @@
 """The estimate of a whole accelerator, and what synthesis says."""
 
-import importlib
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from nnef_hw.streaming import find_board, schedule
 from nnef_hw.streaming.accelerator import Accelerator
 from nnef_hw.testing import GraphBuilder
-
-
-@pytest.fixture(scope="module")
-def script():
-    """The script that measures, as a module."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(Path(__file__).parents[2] / "scripts")
-        return importlib.import_module("measure_resources")
 
 
 @pytest.mark.synth
