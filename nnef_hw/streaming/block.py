@@ -54,7 +54,7 @@ class Block:
     @classmethod
     def of(cls, layer: Layer[Any], folding: Folding, device: Device) -> Block:
         """Return a block without FIFOs, but for those that it cannot be without."""
-        fifos = (layer.least_queue,) * len(layer.sources)
+        fifos = (layer.least_queue(device),) * len(layer.sources)
         return cls(layer=layer, folding=folding, device=device, fifos=fifos)
 
     def with_fifos(self, depths: Sequence[int]) -> Block:
@@ -113,7 +113,7 @@ class Block:
     @property
     def needs_fifos(self) -> bool:
         """Whether FIFOs in front of its operands may be needed for frames to come out."""
-        return len(self.fifos) > 1 or self.layer.least_queue > 0
+        return len(self.fifos) > 1 or self.layer.least_queue(self.device) > 0
 
     @property
     def buffer(self) -> WindowPart | None:

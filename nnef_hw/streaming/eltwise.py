@@ -70,6 +70,10 @@ class EltwiseLayer(Layer[F]):
         """Beats of the result."""
         return self.pixels * self.channels // self.result_lanes
 
+    def least_queue(self, device: Device) -> int:
+        # It takes an operand when the other one is there, too, and both may come from far away.
+        return 2 if device.long_wires and not self.codes else 0
+
     def operand_format(self, operand: int) -> QType:
         return self.second if operand else self.source
 

@@ -190,7 +190,7 @@ def fifo_depths(block: Block, operand: int, items: int, device: Device) -> list[
 
     Of those in block RAM, the largest of each number of block RAMs.
     """
-    least = block.layer.least_queue
+    least = block.layer.least_queue(device)
     depths = [least]
     if items > least:
         depths += range(max(MIN_FIFO, least + 1), min(items, SHALLOW_FIFO) + 1)

@@ -97,8 +97,6 @@ class Layer(ABC, Generic[F]):
     ----------
     label
         The sort of hardware, unless that depends on the folding.
-    least_queue
-        Least codes of the FIFO in front of every operand; 0 if it needs none.
     closes_loop
         Whether it reads what a layer behind it gives, a frame later.
     leads
@@ -108,7 +106,6 @@ class Layer(ABC, Generic[F]):
     """
 
     label: ClassVar[str]
-    least_queue: ClassVar[int] = 0
     closes_loop: ClassVar[bool] = False
     leads: ClassVar[bool] = False
     keeps_lanes: ClassVar[bool] = False
@@ -153,6 +150,11 @@ class Layer(ABC, Generic[F]):
         """Return what its parts are filled with."""
         del folding
         return {}
+
+    def least_queue(self, device: Device) -> int:
+        """Return the least items of the FIFO in front of every operand; 0 if it needs none."""
+        del device
+        return 0
 
     def constant(self, device: Device) -> Constant | None:
         """Return the part that stands for a last operand which is constant."""

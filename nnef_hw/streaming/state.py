@@ -30,13 +30,16 @@ class StateLayer(Layer[Folding]):
     """
 
     label = "state"
-    least_queue: ClassVar[int] = 2
     closes_loop: ClassVar[bool] = True
     leads: ClassVar[bool] = True
 
     initial: tuple[int, ...]
     steps: int = 1
     begun: bool = False
+
+    def least_queue(self, device: Device) -> int:
+        del device
+        return 2
 
     def foldings(self, device: Device) -> list[Folding]:
         del device
@@ -74,12 +77,15 @@ class DelayLayer(PlainLayer):
     """
 
     label = "delay"
-    least_queue: ClassVar[int] = 2
     leads: ClassVar[bool] = True
 
     count: int
     frame: int
     code: int
+
+    def least_queue(self, device: Device) -> int:
+        del device
+        return 2
 
     def cycles(self, folding: Folding, device: Device) -> int:
         del folding, device
