@@ -25,6 +25,13 @@ MOST_RIVALS = 24
 MULTIPLIER_COST = 0.02
 LUT_WEIGHT = 10
 """What a square of the LUTs' share costs, where one of the block RAMs' costs 1: LUTs cost clock."""
+BRIM = 0.85
+"""Share of the block RAMs beyond which more of them are dear.
+
+The last ones that a placer finds free are far from what uses them.
+"""
+BRIM_WEIGHT = 30
+"""What a square of the share beyond that costs besides."""
 TINY = 1e-9
 # Weights of (LUT, DSP, block RAM) shares when options are compared; each finds other designs.
 PREFERENCES: tuple[tuple[float, float, float], ...] = tuple(
@@ -251,6 +258,7 @@ class Search:
                 totals = used - table[chosen[layer]] + table
                 lut, _, bram = (totals[:, :SPRAM] / self.sizes).T
                 costs = LUT_WEIGHT * lut**2 + bram**2
+                costs += BRIM_WEIGHT * np.maximum(0, bram - BRIM) ** 2
                 costs += MULTIPLIER_COST * totals[:, MULTIPLIERS]
                 fits = (totals[:, :MULTIPLIERS] <= self.limits).all(axis=1) & allowed[layer]
                 costs[~fits] = np.inf

@@ -172,8 +172,7 @@ def test_fifos_do_not_grow_with_the_frames(depth, is_enough, make):
     depths = [source.depth for block in plan.blocks for source in block.sources if source.depth]
     assert depths == [2, 514, 514, 2]
     blocks = [
-        block.with_fifos([min(depth, before) for before in block.fifos])
-        for block in plan.blocks
+        block.with_fifos([min(depth, before) for before in block.fifos]) for block in plan.blocks
     ]
     if is_enough:
         times = simulate_beats(blocks, plan.inputs, plan.outputs)
