@@ -15,7 +15,7 @@ from nnef_hw.streaming.budget import Budget
 from nnef_hw.streaming.knapsack import Table, cheapest, choose
 from nnef_hw.streaming.mixing import fill_dsp
 
-__all__ = ["Search", "faster_limit"]
+__all__ = ["Search", "faster_limit", "fullness"]
 
 SLACK = 9 / 8
 """Most by which an interval may exceed the least one."""
@@ -257,9 +257,7 @@ class Search:
             for layer, table in enumerate(self.amounts):
                 totals = used - table[chosen[layer]] + table
                 lut, _, bram = (totals[:, :SPRAM] / self.sizes).T
-                costs = LUT_WEIGHT * lut**2 + bram**2
-                costs += BRIM_WEIGHT * np.maximum(0, bram - BRIM) ** 2
-                costs += MULTIPLIER_COST * totals[:, MULTIPLIERS]
+                costs = fullness(lut, bram) + MULTIPLIER_COST * totals[:, MULTIPLIERS]
                 fits = (totals[:, :MULTIPLIERS] <= self.limits).all(axis=1) & allowed[layer]
                 costs[~fits] = np.inf
                 n = int(costs.argmin())
@@ -267,6 +265,12 @@ class Search:
                     best, improved = float(costs[n]), True
                     chosen[layer], used = n, totals[n]
         return chosen, best
+
+
+def fullness(lut: NDArray[np.float64], bram: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what designs cost that take these shares of the LUTs and block RAMs."""
+    brim: NDArray[np.float64] = np.maximum(0, bram - BRIM)
+    return LUT_WEIGHT * lut**2 + bram**2 + BRIM_WEIGHT * brim**2
 
 
 def faster_limit(

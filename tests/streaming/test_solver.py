@@ -210,3 +210,12 @@ def test_all_dsp_blocks_of_a_large_device_are_used(fix, rng):
 )
 def test_faster_layers_are_tried_step_by_step(interval, least, halfway, limit):
     assert search.faster_limit(1000, interval, 1000, least, halfway=halfway) == limit
+
+
+@pytest.mark.parametrize(("used", "least", "most"), [(120, 20, 50), (170, 20, 50), (200, 200, 300)])
+def test_the_last_block_rams_are_worth_more_luts(used, least, most):
+    """What else a block RAM's place in a nearly full device costs is clock."""
+    device = find_board("ulx3s_85f").device
+    luts, brams = np.array([0, 0, 1]) / device.lut, np.array([0, 1, 0]) / device.bram
+    costs = search.fullness(0.75 + luts, used / device.bram + brams)
+    assert least < (costs[1] - costs[0]) / (costs[2] - costs[0]) < most
