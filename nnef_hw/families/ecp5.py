@@ -17,7 +17,7 @@ FIRST_PAIR, MORE_BITS = 0.415, 2
 # What holds for plain and fast arrays.
 ARRAY = {
     "sum bits": 2.27, "kept bits": 0.01, "tree bits": 0.84, "hop bits": 0.63,
-    "address bits": 0.0, "memory rows": 1.74, "table": 1.21, "fixed": 0.0,
+    "address bits": 0.0, "memory rows": 1.74, "short table": 1.21, "long table": 1.78, "fixed": 0.0,
 }  # fmt: skip
 # Of LUT4s in slices, so that flip-flops are free.
 LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
@@ -33,7 +33,8 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "fast array": {**ARRAY, "factor bits": 1.65},
     "tap array": {
         "sum bits": 4.27, "kept bits": 0.0, "tree bits": 0.96, "hop bits": 0.0,
-        "address bits": 0.0, "memory rows": 0.0, "table": 0.0, "columns": 1.55, "fixed": 0.2,
+        "address bits": 0.0, "memory rows": 0.0, "short table": 0.0, "long table": 1.78,
+        "columns": 1.55, "fixed": 0.2,
     },
     "requantizer": {
         "digit bits": 0.23, "stage bits": 1.82, "serial bits": 0.44, "short table": 1.21,

@@ -15,7 +15,8 @@ __all__ = ["GOWIN"]
 # What holds for plain and fast arrays.
 ARRAY = {
     "sum bits": 2.35, "kept bits": 1.07, "tree bits": 1.04, "hop bits": 1.91,
-    "address bits": 1.89, "memory rows": 1.47, "table": 1.35, "fixed": 7.8,
+    "address bits": 1.89, "memory rows": 1.47, "short table": 1.35, "long table": 1.35,
+    "fixed": 7.8,
 }  # fmt: skip
 # Of logic cells, whether a LUT is used of one, its flip-flop or only its carry.
 LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
@@ -31,7 +32,8 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "fast array": {**ARRAY, "factor bits": 1.25},
     "tap array": {
         "sum bits": 2.79, "kept bits": 1.15, "tree bits": 1.36, "hop bits": 0.0,
-        "address bits": 0.27, "memory rows": 0.0, "table": 0.0, "columns": 1.22, "fixed": 36.1,
+        "address bits": 0.27, "memory rows": 0.0, "short table": 0.0, "long table": 1.35,
+        "columns": 1.22, "fixed": 36.1,
     },
     "requantizer": {
         "digit bits": 1.25, "stage bits": 1.3, "serial bits": 1.24, "short table": 0.57,

@@ -13,7 +13,7 @@ __all__ = ["ICE40"]
 # What holds for plain and fast arrays.
 ARRAY = {
     "sum bits": 2.07, "kept bits": 1.06, "tree bits": 0.89, "hop bits": 1.32,
-    "address bits": 2.11, "memory rows": 1.06, "table": 2.1, "fixed": 29.2,
+    "address bits": 2.11, "memory rows": 1.06, "short table": 2.1, "long table": 2.1, "fixed": 29.2,
 }  # fmt: skip
 # Of logic cells, whether a LUT is used of one, its flip-flop or only its carry.
 LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
@@ -29,8 +29,8 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "fast array": {**ARRAY, "factor bits": 1.1},
     "tap array": {
         "sum bits": 2.07, "kept bits": 1.06, "tree bits": 0.89, "hop bits": 1.32,
-        "address bits": 2.11, "memory rows": 1.06, "table": 2.1, "columns": 0.0,
-        "fixed": 29.2,
+        "address bits": 2.11, "memory rows": 1.06, "short table": 2.1, "long table": 2.1,
+        "columns": 0.0, "fixed": 29.2,
     },
     "requantizer": {
         "digit bits": 1.21, "stage bits": 1.07, "serial bits": 1.22, "short table": 1.36,

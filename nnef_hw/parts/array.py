@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from nnef_hw.blockram import BlockRam, Tiling, registered_bits, tile_memory
 from nnef_hw.devices import Device
-from nnef_hw.parts.part import LogicProducts, Pipe, counter_bits, rom_luts
+from nnef_hw.parts.part import LogicProducts, Pipe, counter_bits, table_columns, table_features
 from nnef_hw.parts.passes import window_cycles
 from nnef_hw.parts.timing import Process, Stream
 
@@ -211,12 +211,19 @@ class SystolicArray(ArrayPart):
         return [rows * self.lanes for rows in self.group_sizes]
 
     @property
+    def _table_bits(self) -> int:
+        """Width of the weights that are in LUTs."""
+        in_logic = self.weight_style == "logic"
+        return sum(memory.width for memory in self.weight_memories) if in_logic else 0
+
+    @property
+    def table_registers(self) -> int:
+        """Registers behind the weights that are in LUTs."""
+        return table_columns(self._table_bits, self.depth)
+
+    @property
     def features(self) -> Mapping[str, float]:
         address, groups = counter_bits(self.depth), len(self.group_sizes)
-        table = 0.0
-        if self.weight_style == "logic":
-            width = sum(memory.width for memory in self.weight_memories)
-            table = width * rom_luts(self.depth)
         return {
             "sum bits": self.rows * self.acc_bits,
             "kept bits": self.rows * self.acc_bits * (self.kept_passes - 1),
@@ -226,7 +233,7 @@ class SystolicArray(ArrayPart):
             + 5 * groups,
             "address bits": address,
             "memory rows": sum(memory.width * (memory.rows - 1) for memory in self.memories),
-            "table": table,
+            **table_features(self._table_bits, self.depth),
         }
 
     @property
@@ -239,7 +246,7 @@ class SystolicArray(ArrayPart):
         groups, word = len(self.group_sizes), self.x_bits * self.lanes
         tree = tree_bits(self.lanes, self.x_bits + self.w_bits)
         ff = self.rows * (self.acc_bits * (1 + self.kept_passes) + tree)
-        ff += word * (groups + 1) + self._address_bits * groups
+        ff += word * (groups + 1) + self._address_bits * groups + self.table_registers
         ff += self.weight_delay * (self.multipliers * self.w_bits + word * groups)
         if self.weight_delay:
             ff -= registered_bits(self.ram, self.memories)

@@ -10,13 +10,10 @@ from fractions import Fraction
 from nnef_hw.blockram import Tiling, registered_bits, tile_memory
 from nnef_hw.devices import Device
 from nnef_hw.parts.array import ArrayPart, tree_bits
-from nnef_hw.parts.part import counter_bits, rom_luts
+from nnef_hw.parts.part import SHORT_TABLE, counter_bits, table_columns, table_features
 from nnef_hw.parts.timing import Process, Stream
 
 __all__ = ["DepthwiseArray"]
-
-SHORT_TABLE = 16
-"""Words of a constant table of which each bit is one LUT4."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,10 +113,8 @@ class DepthwiseArray(ArrayPart):
 
     @property
     def _columns(self) -> int:
-        """Different columns of the weight table; equal ones are merged."""
-        if self.depth > SHORT_TABLE:
-            return self._width
-        return min(self._width, (1 << self.depth) - 2)
+        """Different columns of the weight table."""
+        return table_columns(self._width, self.depth)
 
     @property
     def weight_memory(self) -> Tiling:
@@ -138,14 +133,14 @@ class DepthwiseArray(ArrayPart):
     def features(self) -> Mapping[str, float]:
         in_logic = self.weight_style == "logic"
         return {
-            "columns": self._columns if in_logic else 0,
+            "columns": self._columns if in_logic and self.depth <= SHORT_TABLE else 0,
             "sum bits": self.lanes * self.acc_bits,
             "kept bits": self.lanes * self.acc_bits * (self.kept_passes - 1),
             "tree bits": self.lanes * tree_bits(self.taps, self.x_bits + self.w_bits),
             "hop bits": 2 * self.x_bits * self.multipliers + 5,
             "address bits": counter_bits(self.depth),
             "memory rows": sum(memory.width * (memory.rows - 1) for memory in self.memories),
-            "table": self._width * rom_luts(self.depth) if in_logic else 0.0,
+            **table_features(self._width if in_logic else 0, self.depth),
         }
 
     def flip_flops(self, device: Device) -> int:

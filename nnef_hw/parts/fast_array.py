@@ -105,7 +105,7 @@ class FastArray(SystolicArray):
         features = self.features
         ff = (self.rows + 1) * self.acc_bits * (1 + self.kept_passes)
         ff += self._tree_bits + int(features["factor bits"]) + word
-        ff += word * (groups + 1) + self._address_bits * groups
+        ff += word * (groups + 1) + self._address_bits * groups + self.table_registers
         ff += self.weight_delay * (self.rows * self.lanes * self.w_bits + word * groups)
         if self.weight_delay:
             ff -= registered_bits(self.ram, self.memories)

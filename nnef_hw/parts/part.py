@@ -16,7 +16,10 @@ from nnef_hw.families.family import Family
 from nnef_hw.parts.timing import Kernel, Process, Stream
 from nnef_hw.window import Window
 
-__all__ = ["LogicProducts", "Part", "Pipe", "WindowPart", "counter_bits", "rom_luts"]
+__all__ = [
+    "SHORT_TABLE", "LogicProducts", "Part", "Pipe", "WindowPart", "counter_bits", "rom_luts",
+    "table_columns", "table_features",
+]  # fmt: skip
 
 
 def counter_bits(count: int) -> int:
@@ -24,12 +27,27 @@ def counter_bits(count: int) -> int:
     return max(0, count - 1).bit_length()
 
 
+SHORT_TABLE = 16
+"""Most words of a table of which a LUT4 holds a bit."""
+
+
 def rom_luts(words: int) -> float:
     """LUT4s of one bit of a constant table, without those that choose between them.
 
     A short table shares logic with what surrounds it.
     """
-    return words / 16 if words > 16 else min(1.0, words / 8)
+    return words / 16 if words > SHORT_TABLE else min(1.0, words / 8)
+
+
+def table_features(bits: int, words: int) -> dict[str, float]:
+    """Return what a constant table of ``words`` of ``bits`` is for an estimate."""
+    luts, is_short = bits * rom_luts(words), words <= SHORT_TABLE
+    return {"short table": luts if is_short else 0.0, "long table": 0.0 if is_short else luts}
+
+
+def table_columns(bits: int, words: int) -> int:
+    """Return how many columns of a constant table may differ; equal ones are merged."""
+    return bits if words > SHORT_TABLE else min(bits, (1 << words) - 2)
 
 
 class LogicProducts(NamedTuple):

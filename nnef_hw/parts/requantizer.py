@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from nnef_hw.devices import Device
-from nnef_hw.parts.part import Pipe, counter_bits, rom_luts
+from nnef_hw.parts.part import Pipe, counter_bits, table_features
 from nnef_hw.parts.timing import Process, Stream
 
 __all__ = ["AverageRequantizer", "Requantizer", "TfliteRequantizer"]
-
-SHORT_TABLE = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,17 +93,13 @@ class Requantizer(Pipe):
 
     @property
     def features(self) -> Mapping[str, float]:
-        table = 0.0
-        if self.constants > 1:
-            table = (self.acc_bits + self.mult_bits) * rom_luts(self.constants)
-        short = self.constants <= SHORT_TABLE
+        table_bits = self.acc_bits + self.mult_bits if self.constants > 1 else 0
         return {
             "digit bits": self.acc_bits * self.digit_bits * self.stages,
             "stage bits": self.acc_bits * self.stages,
             "serial bits": self.acc_bits * self.stages * (self.interval > 1),
             "round bits": self.acc_bits * (self.round_stages - 1),
-            "short table": table if short else 0.0,
-            "long table": 0.0 if short else table,
+            **table_features(table_bits, self.constants),
         }
 
     def flip_flops(self, device: Device) -> int:

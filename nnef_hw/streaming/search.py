@@ -26,7 +26,7 @@ MULTIPLIER_COST = 0.02
 LUT_WEIGHT = 10
 """What a square of the LUTs' share costs, where one of the block RAMs' costs 1: LUTs cost clock."""
 BRIM = 0.85
-"""Share of the block RAMs beyond which more of them are dear.
+"""Share of the block RAMs beyond which more of them are dear where wires are long.
 
 The last ones that a placer finds free are far from what uses them.
 """
@@ -257,7 +257,8 @@ class Search:
             for layer, table in enumerate(self.amounts):
                 totals = used - table[chosen[layer]] + table
                 lut, _, bram = (totals[:, :SPRAM] / self.sizes).T
-                costs = fullness(lut, bram) + MULTIPLIER_COST * totals[:, MULTIPLIERS]
+                costs = fullness(lut, bram, long_wires=self.device.long_wires)
+                costs += MULTIPLIER_COST * totals[:, MULTIPLIERS]
                 fits = (totals[:, :MULTIPLIERS] <= self.limits).all(axis=1) & allowed[layer]
                 costs[~fits] = np.inf
                 n = int(costs.argmin())
@@ -267,10 +268,12 @@ class Search:
         return chosen, best
 
 
-def fullness(lut: NDArray[np.float64], bram: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what designs cost that take these shares of the LUTs and block RAMs."""
-    brim: NDArray[np.float64] = np.maximum(0, bram - BRIM)
-    return LUT_WEIGHT * lut**2 + bram**2 + BRIM_WEIGHT * brim**2
+def fullness(
+    lut: NDArray[np.float64], bram: NDArray[np.float64], *, long_wires: bool
+) -> NDArray[np.float64]:
+    """Return what designs cost that take these shares of the LUTs and block RAMs of a device."""
+    costs = LUT_WEIGHT * lut**2 + bram**2
+    return costs + BRIM_WEIGHT * np.maximum(0, bram - BRIM) ** 2 if long_wires else costs
 
 
 def faster_limit(

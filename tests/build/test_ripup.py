@@ -61,9 +61,10 @@ def test_report_is_about_the_clock_that_was_asked_for(tmp_path):
     assert json.loads(report.read_text()) == value
 
 
-def imitate(monkeypatch, estimate, reached):
+def imitate(monkeypatch, estimate, reached, excess=0.1):
     """Let nextpnr print what it would for a design with this estimate and these best routes.
 
+    Those that are in time have so many MHz more than the aim in its report.
     Returns the clocks in MHz that it was to route for, and whether until nothing was late.
     """
     routed = []
@@ -87,7 +88,7 @@ def imitate(monkeypatch, estimate, reached):
             line = "Info:     iter=$n wires=300 overused=0 overuse=0 tmgfail=2 archfail=NA"
             loop = f'n=1; while :; do echo "{line}"; n=$((n+1)); [ $n -lt 99 ] || sleep 60; done'
             return shell(loop)
-        fmax = {"clk": {"achieved": min(aim, reached) + 0.1, "constraint": aim}}
+        fmax = {"clk": {"achieved": min(aim, reached) + excess, "constraint": aim}}
         (cwd / "seed2" / "timing.json").write_text(json.dumps({"fmax": fmax}))
         return shell("echo done")
 
@@ -121,6 +122,23 @@ def test_placement_is_routed_for_what_is_in_reach(
     assert report["fmax"]["clk"]["achieved"] == pytest.approx(min(routed[-1][0], reached) + 0.1)
     assert (tmp_path / "seed2" / "placing.log").read_text().startswith("Info: Max frequency")
     assert not (tmp_path / "seed2" / "placed.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("reached", "routed", "achieved"),
+    [(110, [100.5, 101.205], 100.505), (101, [100.5, 101.205], 99.8)],
+    ids=["routed", "congested"],
+)
+def test_a_route_that_is_late_in_the_report_alone_is_followed_by_a_faster_one(
+    tmp_path, monkeypatch, reached, routed, achieved
+):
+    found = imitate(monkeypatch, 95, reached, excess=-0.7)
+    placer = Placer("top", ECP5, "85k", "CABGA381", "6", 100.0, None)
+    report = placer.place(tmp_path, 2, tmp_path / "nextpnr.log")
+    assert found == [(aim, True) for aim in routed]
+    assert report["fmax"]["clk"] == {"achieved": pytest.approx(achieved), "constraint": 100}
+    assert (tmp_path / "nextpnr.log").read_text() == "done\n"
+    assert not (tmp_path / "seed2" / "first.log").exists()
 
 
 def test_placement_without_any_route_is_an_error(tmp_path, monkeypatch):

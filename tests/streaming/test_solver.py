@@ -217,5 +217,5 @@ def test_the_last_block_rams_are_worth_more_luts(used, least, most):
     """What else a block RAM's place in a nearly full device costs is clock."""
     device = find_board("ulx3s_85f").device
     luts, brams = np.array([0, 0, 1]) / device.lut, np.array([0, 1, 0]) / device.bram
-    costs = search.fullness(0.75 + luts, used / device.bram + brams)
+    costs = search.fullness(0.75 + luts, used / device.bram + brams, long_wires=True)
     assert least < (costs[1] - costs[0]) / (costs[2] - costs[0]) < most
