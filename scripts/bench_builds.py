@@ -94,6 +94,7 @@ LARGE = [
     Build("mlperf_kws_dscnn", "ulx3s_85f", 90.0, 100, 15800.0),
     Build("mlperf_sww_ds1d", "ulx3s_85f", 90.0),
     Build("mlperf_vww_mobilenetv1", "ulx3s_85f", 91.6667, 100, 4880.0, seeds=2),
+    Build("mlperf_ic_resnet8", "ulx3s_45f", 75.0, 100, 2000.0),
     Build("mlperf_ic_resnet8", "ulx3s_25f", 90.0, 20),
 ]
 TANG = [
