@@ -148,8 +148,9 @@ class Placer:
         report = own / "timing.json"
         if options and reached_for(report, aim) < self.frequency_mhz <= aim:
             # in another order: without a seed nextpnr goes on with the random numbers of placement
+            at = place.index("--seed")
             _better_of_two(
-                partial(run, aim, options, ["--timing-allow-fail"]),
+                partial(run, aim, options, [*place[:at], *place[at + 2 :]]),
                 (report, own / f"{self.top}.config", log),
                 lambda: reached_for(report, aim),
             )
