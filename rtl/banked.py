@@ -8,7 +8,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw import parts
-from nnef_hw.parts.banked import STAGES
 from nnef_hw.rtl.linebuffer import window_layout
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.primitives import own_register
@@ -80,7 +79,7 @@ class BankedLineBuffer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         window, lines = self.window, self.part.lines
-        memories = [[TiledMemory(self.part.memory, writable=True)
+        memories = [[TiledMemory(self.part.memory, writable=True, registered=self.part.stages > 2)
                      for _ in range(self.columns.kernel)] for _ in range(self.rows.kernel)]
         for i, row in enumerate(memories):
             for j, memory in enumerate(row):
@@ -161,7 +160,8 @@ class BankedLineBuffer(wiring.Component):
         issue, last_block, window_end, row_end, frame_end = (
             Signal(name=f"read_{name}")
             for name in ("issue", "last_block", "window_end", "row_end", "frame_end"))
-        (enable, enable_output), _ = elastic_stages(m, stored, self.o, stages=STAGES)
+        (enable, *further, enable_output), _ = elastic_stages(m, stored, self.o,
+                                                              stages=self.part.stages)
         m.d.comb += [
             issue.eq(stored & enable),
             last_block.eq(block == blocks - 1),
@@ -190,7 +190,8 @@ class BankedLineBuffer(wiring.Component):
             for memory, offset in zip(line, offsets, strict=True):
                 m.d.comb += [
                     memory.read_address.eq(Cat(slot, offset)),
-                    memory.read_enable.eq(issue),
+                    memory.read_enable.eq(enable if further else issue),
+                    *(memory.register_enable.eq(register) for register in further),
                 ]
 
         tags = {"last": Const(1) if window.by_channel else last_block, "end": frame_end}
@@ -198,7 +199,8 @@ class BankedLineBuffer(wiring.Component):
             for tap in range(axis.kernel):
                 outside = f"{name}{tap}_outside"
                 tags[outside] = _lookup(m, position, axis.outside(tap), name=outside)
-        tags = _registered(m, enable, tags)
+        for stage, stage_enable in enumerate([enable, *further]):
+            tags = _registered(m, stage_enable, tags, stage)
         pad = Const(self.part.pad_code, self.part.bits).replicate(self.part.lanes)
         taps = [
             Mux(tags[f"row{y}_outside"] | tags[f"column{x}_outside"], pad, memory.read_data)
@@ -270,11 +272,11 @@ def _lookup(m, index, values, *, name):
     return result
 
 
-def _registered(m, enable, values):
+def _registered(m, enable, values, stage):
     """Return registers of named values that take them while ``enable`` is set."""
     registers = {
         name: value if isinstance(value, Const)
-        else Signal.like(value, name=f"read_{name}", init=0, reset_less=True)
+        else Signal.like(value, name=f"read{stage}_{name}", init=0, reset_less=True)
         for name, value in values.items()
     }
     with m.If(enable):

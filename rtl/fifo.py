@@ -37,15 +37,16 @@ class BlockFifo(wiring.Component):
         m = Module()
         part = self.part
         words = part.memory.depth
-        m.submodules.storage = storage = TiledMemory(part.memory, writable=True)
+        m.submodules.storage = storage = TiledMemory(
+            part.memory, writable=True, registered=part.reads_twice)
         newest, oldest = Signal(range(words)), Signal(range(words))
         # The stages behind are full whenever the memory is, so this alone tells if there is room.
         stored, has_room = Signal(range(words + 1)), Signal(init=1)
+        waiting = Signal() if part.reads_twice else stored != 0
         accept = Signal()
         read = Signal()
 
-        waiting = stored != 0
-        enable, loaded, enable_output, domain, loads, output = self._leave(m, waiting)
+        enable, loaded, enable_output, domain, loads, output = self._leave(m, waiting, storage)
         m.d.comb += [
             self.i.ready.eq(has_room),
             accept.eq(self.i.valid & self.i.ready),
@@ -54,13 +55,17 @@ class BlockFifo(wiring.Component):
             storage.write_enable.eq(accept),
             storage.write_data.eq(self.i.payload),
             storage.read_address.eq(oldest),
-            storage.read_enable.eq(read),
+            # What is read while nothing waits is not taken for a beat. Where block RAMs are far,
+            # what decides is short; on other devices it would take a LUT more.
+            storage.read_enable.eq(enable if part.reads_twice else read),
         ]
         with m.If(accept != read):
             m.d.sync += [
                 stored.eq(Mux(accept, stored + 1, stored - 1)),
                 has_room.eq(read | (stored != words - 1)),
             ]
+            if part.reads_twice:
+                m.d.sync += waiting.eq(accept | (stored != 1))
         with m.If(accept):
             m.d.sync += newest.eq(Mux(newest == words - 1, 0, newest + 1))
         with m.If(read):
@@ -79,15 +84,15 @@ class BlockFifo(wiring.Component):
                 domain += output.last.eq(final)
         return m
 
-    def _leave(self, m, waiting):
+    def _leave(self, m, waiting, storage):
         """Make the registers that beats leave by; return how they move.
 
-        The block RAM has a register of its own; the one behind it makes its output fast.
+        What the memory reads is kept there; the register behind it makes its output fast.
 
         Returns
         -------
         enable, loaded : Value
-            The block RAM's register takes a word; it holds one.
+            The memory reads a word; what it gives is one.
         enable_output : Value
             The next register takes it.
         domain, loads, output
@@ -99,17 +104,22 @@ class BlockFifo(wiring.Component):
 
 
 class CutFifo(BlockFifo):
-    """A BlockFifo with a skid for a second register: no path from ``o.ready`` to the memory.
+    """A BlockFifo with a skid: no path from ``o.ready`` to the memory, and none behind it is long.
 
-    It holds a beat more. Beat k moves on in ``s[k] = max(r[k] + 1, s[k - 1] + 1, g[k - 2] + 1)``.
+    Its beats pass a register that is a part of the block RAM, and then the skid: it holds two
+    more. Beat k is read in ``r[k] = max(t[k] + 1, s[k - 1])``, moves on to the register in
+    ``s[k] = max(r[k] + 1, u[k - 1])`` and to the skid in
+    ``u[k] = max(s[k] + 1, u[k - 1] + 1, g[k - 2] + 1)``, and is offered from ``u[k] + 1`` on.
 
     Members
     -------
     i, o : stream.Signature(beat_layout)
     """
 
-    def _leave(self, m, waiting):
+    def _leave(self, m, waiting, storage):
         m.submodules.skid = skid = Fifo(self.o.payload.shape())
-        (enable,), (loaded,) = elastic_stages(m, waiting, skid.i, stages=1)
+        enables, (_, loaded) = elastic_stages(m, waiting, skid.i, stages=2)
+        enable, enable_register = enables
+        m.d.comb += storage.register_enable.eq(enable_register)
         wiring.connect(m, skid.o, wiring.flipped(self.o))
         return enable, loaded, skid.i.ready, m.d.comb, Const(1), skid.i.payload

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw import parts
 from nnef_hw.rtl.memory import TiledMemory
 from nnef_hw.rtl.raster import padded_raster
-from nnef_hw.rtl.stream import beat_layout, code_shape
+from nnef_hw.rtl.stream import beat_layout, code_shape, elastic_stages
 
 __all__ = ["LineBuffer", "window_layout"]
 
@@ -54,8 +54,8 @@ class LineBuffer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         window, depth = self.part.window, self.part.depth
-        storage = TiledMemory(self.part.memory, writable=True)
-        m.submodules.storage = storage
+        m.submodules.storage = storage = TiledMemory(
+            self.part.memory, writable=True, registered=self.part.stages > 1)
 
         # Words stored beyond the current window, and free words besides the next one: the signs of
         # both tell who may go on, straight from registers. Rows that no window reads are released
@@ -142,13 +142,15 @@ class LineBuffer(wiring.Component):
         address = Signal(range(self.part.depth))
 
         running = Signal()
-        advance = Signal()
         issue = Signal()
+        enables, _ = elastic_stages(m, running | stored, self.o, stages=self.part.stages)
         m.d.comb += [
-            advance.eq(~self.o.valid | self.o.ready),
-            issue.eq(advance & (running | stored)),
+            issue.eq(enables[0] & (running | stored)),
             storage.read_address.eq(address),
-            storage.read_enable.eq(issue),
+            # What is read without being issued is not taken for a word. Where block RAMs are far,
+            # what decides is short.
+            storage.read_enable.eq(enables[0] if self.part.stages > 1 else issue),
+            *(storage.register_enable.eq(enable) for enable in enables[1:]),
             self.o.payload.data.eq(storage.read_data),
         ]
 
@@ -167,12 +169,14 @@ class LineBuffer(wiring.Component):
             step.eq(Mux(last_window, window.frame_step,
                         Mux(row_end, window.row_step, window.column_step))),
         ]
-        with m.If(advance):
-            m.d.sync += [
-                self.o.valid.eq(issue),
-                self.o.payload.last.eq(last_word),
-                self.o.payload.end.eq(last_word & last_pass & last_window),
-            ]
+        last, end = last_word, last_word & last_pass & last_window
+        for enable in enables[:-1]:
+            with m.If(enable):
+                read_last, read_end = Signal(name="read_last"), Signal(name="read_end")
+                m.d.sync += [read_last.eq(last), read_end.eq(end)]
+            last, end = read_last, read_end
+        with m.If(enables[-1]):
+            m.d.sync += [self.o.payload.last.eq(last), self.o.payload.end.eq(end)]
 
         # Steps between consecutive words of a pass.
         blocks = window.channel_blocks

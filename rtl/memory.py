@@ -26,7 +26,8 @@ class TiledMemory(wiring.Component):
     writable : bool
         Has a write port.
     registered : bool
-        What a primitive reads passes a register before one of them is chosen.
+        What a primitive reads passes a register before one of them is chosen: on an ECP5 one of its
+        own.
     style : str
         ``"block"`` for block RAM, ``"distributed"`` for LUT RAM, ``"logic"`` for a look-up in LUTs
         (read-only memories).
@@ -36,6 +37,9 @@ class TiledMemory(wiring.Component):
     read_address : In(range(depth))
     read_enable : In(1)
         Without it what is read keeps its value.
+    register_enable : In(1)
+        Only if ``registered``: without it the register keeps its value. It is set where nothing is
+        connected.
     read_data : Out(width)
         The word, ``latency`` cycles after its address.
     write_address, write_enable, write_data : In
@@ -62,6 +66,8 @@ class TiledMemory(wiring.Component):
             "read_enable": In(1),
             "read_data": Out(tiling.width),
         }
+        if registered:
+            members["register_enable"] = In(1, init=1)
         if writable:
             members["write_address"] = In(range(tiling.depth))
             members["write_enable"] = In(1)
@@ -97,7 +103,8 @@ class TiledMemory(wiring.Component):
                 found = port.data
                 if self.latency > 1:
                     found = Signal.like(port.data, name=f"found_{row}_{column}", reset_less=True)
-                    m.d.sync += found.eq(port.data)
+                    with m.If(self.register_enable):
+                        m.d.sync += found.eq(port.data)
                 parts.append(found)
                 if self.writable:
                     write = tile.write_port()
@@ -111,7 +118,8 @@ class TiledMemory(wiring.Component):
 
         if self.latency > 1:
             found_row = Signal.like(read_row)
-            m.d.sync += found_row.eq(read_row)
+            with m.If(self.register_enable):
+                m.d.sync += found_row.eq(read_row)
             read_row = found_row
         m.d.comb += self.read_data.eq(Array(rows)[read_row] if len(rows) > 1 else rows[0])
         return m

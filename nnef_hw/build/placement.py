@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from nnef_hw.boards import Board
-from nnef_hw.build.ripup import aims_of, estimated_share, reached_for, set_clock, stated_for
+from nnef_hw.build.ripup import (
+    aims_of,
+    estimated_share,
+    is_near,
+    reached_for,
+    set_clock,
+    stated_for,
+)
 from nnef_hw.build.routing import Congestion
 from nnef_hw.errors import TargetError, ToolError, UnroutedError
 from nnef_hw.families import Family
@@ -101,19 +108,20 @@ class Placer:
         """
         own = folder / f"seed{seed}"
         # the WebAssembly tools see nothing above their folder
-        place = ["--freq", f"{self.frequency_mhz:g}", "--timing-allow-fail"]
-        place += self.family.place_options(seed)
+        clock = ["--freq", f"{self.frequency_mhz:g}", "--timing-allow-fail"]
+        places = [[*clock, *options] for options in self.family.place_options(seed)]
         route = ["--report", f"{own.name}/timing.json"]
         route += self.family.route_options(f"{own.name}/{self.top}.config")
         if ripup := self.family.ripup_options():
-            return self._place_and_mend(own, place, route, ripup, log, is_needless)
+            return self._place_and_mend(own, places, route, ripup, log, is_needless)
+        [place] = places
         self._run(f"{self.top}.json", [*place, *route], own, log, partial(is_needless, True))
         report: dict[str, Any] = json.loads((own / "timing.json").read_text())
         return report
 
     def _place_and_mend(
-        self, own: Path, place: Sequence[str], route: Sequence[str], ripup: Sequence[str],
-        log: Path, is_needless: IsNeedless,
+        self, own: Path, places: Sequence[Sequence[str]], route: Sequence[str],
+        ripup: Sequence[str], log: Path, is_needless: IsNeedless,
     ) -> dict[str, Any]:  # fmt: skip
         """Place, and route until nothing is late: for the clock, or else for what is in reach.
 
@@ -123,10 +131,7 @@ class Placer:
         """
         placed = own / "placed.json"
         netlist = f"{own.name}/{placed.name}"
-        begin = [*place, "--no-route", "--write", netlist]
-        self._run(f"{self.top}.json", begin, own, log, partial(is_needless, True))
-        estimate = self.frequency_mhz * estimated_share(log.read_text())
-        log.replace(own / "placing.log")
+        estimate, place = self._place(placed, places, log, partial(is_needless, True))
 
         def run(aim: float, options: Sequence[str], begin: Sequence[str] = place) -> None:
             set_clock(placed, aim)
@@ -156,6 +161,36 @@ class Placer:
             )
         placed.unlink()
         return stated_for(report, aim, self.frequency_mhz)
+
+    def _place(
+        self, placed: Path, places: Sequence[Sequence[str]], log: Path,
+        is_needless: Callable[[], bool],
+    ) -> tuple[float, Sequence[str]]:  # fmt: skip
+        """Place until the clock is near; keep the placement whose estimate is highest.
+
+        Return the estimate, in MHz, and which options led to it.
+        """
+        own = placed.parent
+        attempt = own / "attempt.json"
+        best: tuple[float, Sequence[str]] | None = None
+        for place in places:
+            begin = [*place, "--no-route", "--write", f"{own.name}/{attempt.name}"]
+            try:
+                self._run(f"{self.top}.json", begin, own, log, is_needless)
+            except UnroutedError:
+                if best is None and place is places[-1]:
+                    raise
+                continue
+            estimate = self.frequency_mhz * estimated_share(log.read_text())
+            if best is None or estimate > best[0]:
+                best = estimate, place
+                attempt.replace(placed)
+                log.replace(own / "placing.log")
+            if is_near(self.frequency_mhz, estimate):
+                break
+        assert best is not None
+        attempt.unlink(missing_ok=True)
+        return best
 
     def pack(self, folder: Path, log: Path) -> dict[str, tuple[int, int]]:
         """Pack the netlist of a folder; return resources used and available.

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["aims_of", "estimated_share", "reached_for", "set_clock", "stated_for"]
+__all__ = ["aims_of", "estimated_share", "is_near", "reached_for", "set_clock", "stated_for"]
 
 MARGIN = 1.005
 """By what factor the router aims higher: its delays are some ps shorter than those of the report.
@@ -28,6 +28,8 @@ REACH = 1.3
 
 Measured on an ECP5-85F: 1.26 (ResNet-8, where by the estimate one register was 95 columns away).
 """
+NEAR = 1.15
+"""By what factor most routes are beyond the estimate: farther ones are of another placer's."""
 HEAD = 10_000
 """Characters at the begin of a placed netlist, among which are nextpnr's settings."""
 _ESTIMATE = re.compile(r": Max frequency for clock .*: ([\d.]+) MHz \(\w+ at ([\d.]+) MHz\)")
@@ -41,6 +43,11 @@ def estimated_share(log: str) -> float:
     """
     found = _ESTIMATE.findall(log)
     return min((float(mhz) / float(limit) for mhz, limit in found), default=math.inf)
+
+
+def is_near(frequency_mhz: float, estimate_mhz: float) -> bool:
+    """Return whether no other placer is asked for a placement with a higher estimate."""
+    return frequency_mhz <= NEAR * estimate_mhz
 
 
 def aims_of(frequency_mhz: float, estimate_mhz: float) -> list[float]:

@@ -1,8 +1,9 @@
 """Registers in the block RAMs of an ECP5 in place of flip-flops behind them.
 
 A word takes 5.6 ns out of a DP16KD, and 1 ns out of the register that it has behind its memory.
-Yosys does not use that one, so flip-flops that take what every read gives are exchanged for it in
-the mapped netlist. The cycles and the words of all of them stay as they are.
+Yosys does not use that one, so flip-flops that take what is read are exchanged for it in the mapped
+netlist. The cycles and the words of all of them stay as they are: the register has a clock enable
+of its own, ``OCE`` (Lattice FPGA-TN-02204, ECP5 memory usage guide).
 """
 
 from __future__ import annotations
@@ -16,11 +17,10 @@ __all__ = ["use_output_registers"]
 
 MEMORY, FLIP_FLOP = "DP16KD", "TRELLIS_FF"
 DATA_BITS = 18
-PLAIN = {"CEMUX": "1 ", "CLKMUX": "CLK", "LSRMUX": "LSR", "REGSET": "RESET"}
-"""Parameters of a flip-flop that takes its input in every cycle and begins with 0.
-
-In JSON a space follows a string of digits.
-"""
+PLAIN = {"CLKMUX": "CLK", "LSRMUX": "LSR", "REGSET": "RESET"}
+"""Parameters of a flip-flop that begins with 0."""
+ALWAYS = "1 "
+"""``CEMUX`` of a flip-flop without a clock enable: in JSON a space follows a string of digits."""
 
 _Cell = dict[str, Any]
 _Bit = int | str
@@ -41,11 +41,12 @@ class _Port:
             return (_Port("B", "AB"),)
         return (_Port("A", "A"), _Port("B", "B"))
 
-    def reads_always(self, memory: _Cell) -> bool:
-        """Whether a word is read in every cycle, and nothing resets it."""
+    def is_plain(self, memory: _Cell) -> bool:
+        """Whether nothing resets or inverts what the register would take."""
         return (
             memory["parameters"][f"CLK{self.name}MUX"] == f"CLK{self.name}"
-            and _pin(memory, f"CE{self.name}") == _pin(memory, f"OCE{self.name}") == "1"
+            and memory["parameters"].get(f"OCE{self.name}MUX", f"OCE{self.name}")
+            == f"OCE{self.name}"
             and _pin(memory, f"RST{self.name}") == "0"
         )
 
@@ -54,19 +55,18 @@ class _Port:
         pins = (f"DO{holder}{n}" for holder in self.holders for n in range(DATA_BITS))
         return {pin: _pin(memory, pin) for pin in pins if _pin(memory, pin) != "x"}
 
-    def register(self, memory: _Cell) -> None:
+    def register(self, memory: _Cell, enable: _Bit) -> None:
         """Use the register behind the memory."""
         for holder in self.holders:
             memory["parameters"][f"REGMODE_{holder}"] = "OUTREG"
-            # open ports of a memory without a write port are 0
-            memory["connections"][f"OCE{holder}"] = ["1"]
+            memory["connections"][f"OCE{holder}"] = [enable]
 
 
 def use_output_registers(netlist: Mapping[str, Any]) -> int:
     """Let block RAMs register their words in place of flip-flops; return of how many.
 
     All used bits of a port's word have to go to nothing but flip-flops of the port's clock that
-    take them in every cycle.
+    take them in the same cycles.
 
     Parameters
     ----------
@@ -90,18 +90,19 @@ def _use_in_module(module: dict[str, Any]) -> int:
             outputs = port.outputs(memory)
             clock = _pin(memory, f"CLK{port.name}")
             behind = {pin: users[bit] for pin, bit in outputs.items() if users[bit]}
-            if not (behind and port.reads_always(memory)):
+            if not (behind and port.is_plain(memory)):
                 continue
-            if not all(_is_plain(cells.get(name), pin, clock)
-                       for found in behind.values() for name, pin in found):  # fmt: skip
+            users_of_word = [user for found in behind.values() for user in found]
+            enable, *others = {_enable(cells.get(name), pin, clock) for name, pin in users_of_word}
+            if enable is None or others:
                 continue
             for pin, found in behind.items():
                 gone.add(outputs[pin])
-                kept, *others = (_pin(cells.pop(name), "Q") for name, _ in found)
+                kept, *copies = (_pin(cells.pop(name), "Q") for name, _ in found)
                 memory["connections"][pin] = [kept]
-                renamed |= dict.fromkeys(others, kept)
+                renamed |= dict.fromkeys(copies, kept)
                 removed += len(found)
-            port.register(memory)
+            port.register(memory, enable)
     _rename(module, renamed, gone)
     return removed
 
@@ -121,16 +122,18 @@ def _users(module: Mapping[str, Any]) -> dict[_Bit, list[tuple[str, str]]]:
     return users
 
 
-def _is_plain(cell: _Cell | None, pin: str, clock: _Bit) -> bool:
-    """Whether a cell that reads a bit is a flip-flop which a register of the block RAM can be."""
-    return (
-        cell is not None
-        and cell["type"] == FLIP_FLOP
-        and pin == "DI"
-        and all(cell["parameters"].get(name) == value for name, value in PLAIN.items())
-        and _pin(cell, "LSR") in {"0", "x"}
-        and _pin(cell, "CLK") == clock
-    )
+def _enable(cell: _Cell | None, pin: str, clock: _Bit) -> _Bit | None:
+    """Return when a cell takes a bit, as a register of the block RAM could: it is a flip-flop."""
+    if (
+        cell is None
+        or cell["type"] != FLIP_FLOP
+        or pin != "DI"
+        or any(cell["parameters"].get(name) != value for name, value in PLAIN.items())
+        or _pin(cell, "LSR") not in {"0", "x"}
+        or _pin(cell, "CLK") != clock
+    ):
+        return None
+    return {ALWAYS: "1", "CE": _pin(cell, "CE")}.get(cell["parameters"].get("CEMUX"))
 
 
 def _rename(module: dict[str, Any], renamed: Mapping[_Bit, _Bit], gone: set[_Bit]) -> None:

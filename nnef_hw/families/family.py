@@ -223,9 +223,12 @@ class Family(ABC):
     def pin_options(self, constraints: str | None) -> list[str]:
         """Return nextpnr's options for a file of the pins and clocks; None puts pins anywhere."""
 
-    def place_options(self, seed: int) -> list[str]:
-        """Return nextpnr's options for one of several placements."""
-        return ["--seed", str(seed)]
+    def place_options(self, seed: int) -> list[list[str]]:
+        """Return nextpnr's options for one of several placements: those of one placer or more.
+
+        Each places from the begin, and is asked where those before it are far from the clock.
+        """
+        return [["--seed", str(seed)]]
 
     def ripup_options(self) -> list[str]:
         """Return nextpnr's options for a router that takes up again what is late.

@@ -14,10 +14,7 @@ from nnef_hw.parts.linebuffer import padding_words, window_bases
 from nnef_hw.parts.part import WindowPart, counter_bits
 from nnef_hw.parts.timing import Kernel, Log, Process, Stream
 
-__all__ = ["STAGES", "BankedLineBuffer"]
-
-STAGES = 2
-"""Registers from a memory's address to the word: its own, and one behind the padding."""
+__all__ = ["BankedLineBuffer"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +36,6 @@ class BankedLineBuffer(WindowPart):
 
     component = "nnef_hw.rtl.banked:BankedLineBuffer"
     costs = "banked line buffer"
-    latency = 2 + STAGES
 
     lines: int
 
@@ -55,6 +51,18 @@ class BankedLineBuffer(WindowPart):
                 f"BankedLineBuffer lines must be at least {self.window.reach[0]}, "
                 f"not {self.lines!r}"
             )
+
+    @property
+    def latency(self) -> int:
+        return 2 + self.stages
+
+    @property
+    def stages(self) -> int:
+        """Registers from a memory's address to the word: the memory's, and one behind the padding.
+
+        Some memories have two: what is read, and a register behind it.
+        """
+        return 2 + self.ram.has_register
 
     @property
     def depth(self) -> int:
@@ -139,7 +147,8 @@ class BankedLineBuffer(WindowPart):
         row_words = needed.size // window.out_height
         counts: list[int] = inside[needed.reshape(-1)].tolist()
         arrivals = accepted.times
-        entered = [-1] * (STAGES + 1)
+        stages = self.stages
+        entered = [-1] * (stages + 1)
         for frame in count():
             for word, beats in enumerate(counts):
                 missing = frame * window.beats + beats
@@ -148,6 +157,6 @@ class BankedLineBuffer(WindowPart):
                 entered[0] = max(entered[0] + 1, arrivals[missing - 1] + 2, entered[1])
                 if word % row_words == row_words - 1:
                     finished.add(entered[0])
-                for stage in range(1, STAGES):
+                for stage in range(1, stages):
                     entered[stage] = max(entered[stage - 1] + 1, entered[stage + 1])
-                entered[STAGES] = yield target, entered[STAGES - 1] + 1
+                entered[stages] = yield target, entered[stages - 1] + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,14 @@ from nnef_hw.parts.timing import Kernel, Log, Process, Stream
 __all__ = ["FIFO_REGISTERS", "BlockFifo", "FifoLogs", "fifo_reads", "queue_write"]
 
 FIFO_REGISTERS = 2
-"""Items behind the memory."""
+"""Items behind the memory of a BlockFifo."""
 
 
 class FifoLogs(NamedTuple):
-    """When items entered a BlockFifo, left its memory, and left the registers behind that."""
+    """When items entered a BlockFifo, left its memory, and left the registers behind that.
+
+    What a memory has read stays there until it is moved.
+    """
 
     written: Log
     moved: Log
@@ -79,6 +82,8 @@ class BlockFifo(Part):
     label = "fifo"
     costs = "block fifo"
     latency = 1 + FIFO_REGISTERS
+    reads_twice: ClassVar[bool] = False
+    """Whether what is read passes a register of the memory, too."""
 
     bits: int
     signed: bool

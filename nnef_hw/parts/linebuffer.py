@@ -85,7 +85,8 @@ def _missing_words(window: Window, depth: int) -> tuple[int, int]:
 class LineBuffer(WindowPart):
     """Keeps words in a circular memory; its items are passes, offered with their last word.
 
-    Its latency lasts from the beat that completes a window to that window's first word.
+    Its latency lasts from the beat that completes a window to that window's first word. Words pass
+    a register behind the memory if that is a part of the block RAM.
 
     Parameters
     ----------
@@ -103,7 +104,6 @@ class LineBuffer(WindowPart):
 
     component = "nnef_hw.rtl.linebuffer:LineBuffer"
     costs = "line buffer"
-    latency = 2
 
     depth: int
     decides_early: bool = False
@@ -115,6 +115,15 @@ class LineBuffer(WindowPart):
             raise ValueError(
                 f"LineBuffer depth must be at least {self.window.min_depth}, not {self.depth!r}"
             )
+
+    @property
+    def latency(self) -> int:
+        return 1 + self.stages
+
+    @property
+    def stages(self) -> int:
+        """Registers from the memory's address to the word."""
+        return 1 + self.ram.has_register
 
     @property
     def memory(self) -> Tiling:
@@ -171,7 +180,7 @@ class LineBuffer(WindowPart):
         window = self.window
         counters = _Counters.of(window, self.depth)
         level = max(self.depth, window.overdraft).bit_length() + 1
-        flags = 4 + (window.past_words > 0)
+        flags = 1 + 3 * self.stages + (window.past_words > 0)
         if self.decides_early:
             steps = 1 + (window.pass_words * window.passes > 1)
             longest = max(window.column_step, window.row_step, window.frame_step)
@@ -224,16 +233,21 @@ class LineBuffer(WindowPart):
         """Give every pass once the last word of its window is there."""
         window = self.window
         ends = (window_bases(window) + window.span).tolist()
-        words, more_passes = window.pass_words, range(window.passes - 1)
-        writes = written.times
-        time = 0
+        words, last_pass = window.pass_words, window.passes - 1
+        writes, is_registered = written.times, self.stages > 1
+        # When the last word before a pass left the memory, and when it was given.
+        free = given = 0
         for first in count(0, window.words):
             for end in ends:
                 needed = first + end
                 if len(writes) < needed:
                     yield written, needed
-                time = max(time, writes[needed - 1] + 1)
-                for _ in more_passes:
-                    time = yield target, time + words
-                released.add(time + words - 1)
-                time = yield target, time + words
+                free = max(free, writes[needed - 1] + 1)
+                for index in range(window.passes):
+                    # the first word leaves the memory where it is the output, or for a register
+                    moves = max(free + 1, given) if is_registered else free
+                    if index == last_pass:
+                        released.add(free if words == 1 else moves + words - self.stages)
+                    offered = moves + words
+                    given = yield target, offered
+                    free = offered - 1 if is_registered else given

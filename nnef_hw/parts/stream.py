@@ -118,37 +118,40 @@ def _send(target: Stream, written: Log, sent: Log) -> Process:
 
 @dataclass(frozen=True, kw_only=True)
 class CutFifo(BlockFifo, of_parts=True):
-    """A BlockFifo whose second register is a skid: ``o.ready`` ends there, not at block RAMs.
+    """A BlockFifo with a skid behind its registers: ``o.ready`` ends there, not at block RAMs.
 
-    It holds a beat more.
+    The register before it is a part of the block RAM. It holds two beats more.
     """
 
     component = "nnef_hw.rtl.fifo:CutFifo"
+    latency = BlockFifo.latency + 1
+    reads_twice = True
 
     @property
     def _skid(self) -> Skid:
         return Skid(bits=self.beat_bits + 1)
 
     def flip_flops(self, device: Device) -> int:
-        one_register = super().flip_flops(device) - self.beat_bits - 1
-        return one_register + self._skid.flip_flops(device)
+        pointers = super().flip_flops(device) - self.beat_bits - 1
+        return pointers + self._skid.flip_flops(device) + 2
 
     def _estimate(self, device: Device) -> Resources:
         own = super()._estimate(device)
         return replace(own, lut=own.lut + self._skid.resources(device).lut)
 
     def _send(self, target: Stream, logs: FifoLogs) -> Process:
-        """Let items pass the register of the memory and the skid behind it."""
+        """Let items pass the memory, its register, and the skid behind it."""
         written, moved, _ = logs
         writes = written.times
-        moving = before = last = -1
+        moving = leaving = before = last = -1
         for item in count():
             if len(writes) <= item:
                 yield written, item + 1
-            moving = max(writes[item] + 2, moving + 1, before + 1)
+            moving = max(writes[item] + 2, moving + 1, leaving)
+            leaving = max(moving, leaving, before) + 1
             moved.add(moving)
             before = last
-            last = yield target, max(moving, last) + 1
+            last = yield target, max(leaving, last) + 1
 
 
 def make_fifo(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nnef_hw.build.placement import Placer
-from nnef_hw.build.ripup import aims_of, estimated_share, set_clock, stated_for
+from nnef_hw.build.ripup import aims_of, estimated_share, is_near, set_clock, stated_for
 from nnef_hw.errors import UnroutedError
 from nnef_hw.families import ECP5
 from nnef_hw.tools import Tool, run_tool
@@ -27,6 +27,14 @@ CLOCK = "Info: Max frequency for clock '$glbnet$clk': {} MHz ({} at {} MHz)\n"
 )
 def test_a_clock_that_is_in_reach_follows_one_that_is_not(wanted, estimate, aims):
     assert aims_of(wanted, estimate) == pytest.approx(aims)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "estimate", "near"),
+    [(90, 100, True), (90, 79, True), (90, 78, False), (90, math.inf, True)],
+)
+def test_another_placer_is_asked_where_the_estimate_is_far(wanted, estimate, near):
+    assert is_near(wanted, estimate) is near
 
 
 def test_estimate_is_that_of_the_clock_closest_to_its_limit():
@@ -61,10 +69,11 @@ def test_report_is_about_the_clock_that_was_asked_for(tmp_path):
     assert json.loads(report.read_text()) == value
 
 
-def imitate(monkeypatch, estimate, reached, excess=(0.1,)):
+def imitate(monkeypatch, estimate, reached, excess=(0.1,), heap=50):
     """Let nextpnr print what it would for a design with this estimate and these best routes.
 
-    Those that come to an end have so many MHz more than the aim in its report; None never does.
+    The static placer's estimate is followed by that of HeAP; None has no placement. Routes that
+    come to an end have so many MHz more than the aim in its report; None never does.
     Returns the clocks in MHz that it was to route for, and whether until nothing was late.
     """
     routed = []
@@ -76,9 +85,12 @@ def imitate(monkeypatch, estimate, reached, excess=(0.1,)):
 
         if "--no-route" in arguments:
             assert arguments[arguments.index("--seed") + 1] == "2"
+            found = estimate if "--placer" in arguments else heap
+            if found is None:
+                return shell("echo ERROR: Unable to find legal placement for a cell; exit 1")
             settings = '"settings": {"target_freq": "100000000.000000"}\n'
             (cwd / arguments[arguments.index("--write") + 1]).write_text(settings)
-            return shell(f"printf '%s' \"{CLOCK.format(estimate, 'FAIL', 100)}\"")
+            return shell(f"printf '%s' \"{CLOCK.format(found, 'FAIL', 100)}\"")
         assert {"--no-pack", "--no-place"} <= {*arguments}
         netlist = cwd / arguments[arguments.index("--json") + 1]
         aim = float(netlist.read_text().split('"')[-2]) / 1e6
@@ -145,6 +157,28 @@ def test_a_clock_that_only_the_report_says_is_missed_is_routed_for_in_another_or
     assert (tmp_path / "nextpnr.log").read_text() == f"route {taken}\n"
     assert (tmp_path / "seed2" / "top.config").read_text() == f"route {taken}"
     assert not [*tmp_path.glob("first-*"), *(tmp_path / "seed2").glob("first-*")]
+
+
+@pytest.mark.parametrize(
+    ("static", "heap", "aim"),
+    [(87, 99, 100.5), (86, 95, 100.5), (75, 74, 75), (70, None, 70), (None, 95, 100.5)],
+    ids=["near", "higher", "lower", "unplaced", "only"],
+)
+def test_the_placement_with_the_higher_estimate_is_routed(tmp_path, monkeypatch, static, heap, aim):
+    found = imitate(monkeypatch, static, 110, heap=heap)
+    placer = Placer("top", ECP5, "85k", "CABGA381", "6", 100.0, None)
+    placer.place(tmp_path, 2, tmp_path / "nextpnr.log")
+    assert found == [(aim, True)]
+    taken = static if aim < 100 or static == 87 else heap
+    assert f": {taken} MHz" in (tmp_path / "seed2" / "placing.log").read_text()
+    assert [path.name for path in (tmp_path / "seed2").glob("*.json")] == ["timing.json"]
+
+
+def test_a_design_that_no_placer_can_place_is_an_error(tmp_path, monkeypatch):
+    imitate(monkeypatch, None, 110, heap=None)
+    placer = Placer("top", ECP5, "85k", "CABGA381", "6", 100.0, None)
+    with pytest.raises(UnroutedError, match="cannot be placed"):
+        placer.place(tmp_path, 2, tmp_path / "nextpnr.log")
 
 
 def test_placement_without_any_route_is_an_error(tmp_path, monkeypatch):

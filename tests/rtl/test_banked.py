@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from amaranth.hdl import Module
@@ -6,7 +8,6 @@ from amaranth.lib.wiring import In, Out
 from sweeps import covering
 
 from nnef_hw import parts
-from nnef_hw.parts.banked import STAGES
 from nnef_hw.window import Window
 
 SAME = ((1, 1), (1, 1))
@@ -33,6 +34,11 @@ WINDOWS = {
     "short_images": Window(1, 4, 2, (3, 3), padding=SAME),
 }  # fmt: skip
 every_window = pytest.mark.parametrize("window", WINDOWS.values(), ids=WINDOWS)
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "registered"])
+def ram(request, ram):
+    return replace(ram, has_register=request.param)
 
 
 def window_words(image, window, pad_code):
@@ -144,7 +150,7 @@ def predict(part, frames):
         if len(in_cycles) < frames * window.beats and row < oldest_row + part.lines:
             in_cycles.append(cycle)
         if complete:
-            out_cycles.append(cycle + STAGES)
+            out_cycles.append(cycle + 2 + part.ram.has_register)
             read += 1
         cycle += 1
     return in_cycles, out_cycles

@@ -80,7 +80,7 @@ def test_moves_a_beat_per_cycle(kind, depth, drive, ram, rng):
     items = beats(rng, 60)
     run = drive(build(kind, depth, ram), items, len(items))
     assert (np.diff(run.in_cycles) == 1).all()
-    assert (run.out_cycles - run.in_cycles == parts.BlockFifo.latency).all()
+    assert (run.out_cycles - run.in_cycles == 3 + (kind is parts.CutFifo)).all()
 
 
 @pytest.mark.parametrize("depth", [4, 5, 19])
@@ -88,13 +88,17 @@ def test_cycles(kind, depth, drive, ram, rng):
     items = beats(rng, 200)
     run = drive(build(kind, depth, ram), items, len(items), stall=0.4)
     in_cycles, out_cycles = run.in_cycles, run.out_cycles
-    read, moved = [-1], [-1]
+    read, moved, registered = [-1], [-1], [-1]
     given = [-2, -1, *out_cycles]
     for k, time in enumerate(in_cycles):
         read.append(max(time + 1, moved[-1]))
-        free = given[k] + 1 if kind is parts.CutFifo else given[k + 1]
-        moved.append(max(read[-1] + 1, moved[-1] + 1, free))
-        assert out_cycles[k] > moved[-1]
+        if kind is parts.CutFifo:
+            moved.append(max(read[-1] + 1, registered[-1]))
+            registered.append(max(moved[-1] + 1, registered[-1] + 1, given[k] + 1))
+            assert out_cycles[k] > registered[-1]
+        else:
+            moved.append(max(read[-1] + 1, given[k + 1]))
+            assert out_cycles[k] > moved[-1]
         if k + 2 >= depth:
             assert time > read[k - depth + 3]
 
@@ -103,7 +107,7 @@ def test_cycles(kind, depth, drive, ram, rng):
 @pytest.mark.parametrize("warm_up", [0, 5])
 def test_holds_depth_beats_and_registers_both_directions(kind, depth, warm_up, ram):
     fifo = build(kind, depth, ram)
-    held = depth + (kind is parts.CutFifo)
+    held = depth + 2 * (kind is parts.CutFifo)
 
     async def bench(ctx):
         ctx.set(fifo.i.valid, 1)

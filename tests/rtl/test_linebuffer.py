@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sweeps import covering
@@ -31,6 +33,11 @@ WINDOWS = {
     "goes_on_behind": Window(1, 2, 2, (3, 1), history=3, lag=1),
     "goes_on_far_behind": Window(2, 1, 2, (1, 1), (2, 1), history=9, lag=10),
 }
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "registered"])
+def ram(request, ram):
+    return replace(ram, has_register=request.param)
 
 
 def window_words(images, n, window, pad_code):
@@ -130,7 +137,7 @@ def test_latency_counts_from_the_beat_that_completes_a_window(name, drive, ram, 
     row = min(window.reach[0] - top, window.height) - 1
     column = min(window.reach[1] - left, window.width) - 1
     completing = (row * window.width + column + 1) * window.channel_blocks - 1
-    assert run.out_cycles[0] - run.in_cycles[completing] == parts.LineBuffer.latency
+    assert run.out_cycles[0] - run.in_cycles[completing] == 2 + ram.has_register
 
 
 def test_reads_a_word_per_cycle_when_memory_is_ample(drive, ram, rng):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -15,6 +16,7 @@ __all__ = ["WINDOWS"]
 
 PAD = 2
 FORMAT = {"bits": 2, "signed": False, "lanes": 1, "pad_code": PAD, "ram": RAM}
+REGISTERED = replace(RAM, has_register=True)
 SAME = ((1, 1), (1, 1))
 
 
@@ -48,10 +50,11 @@ def serial_words(taps, window):
     return words
 
 
-def line_buffer(window, depth=None, *, decides_early=False, **options):
+def line_buffer(window, depth=None, *, decides_early=False, ram=RAM, **options):
     part = parts.LineBuffer(
-        window=window, depth=depth or minimum_depth(window), decides_early=decides_early, **FORMAT
-    )
+        window=window, depth=depth or minimum_depth(window), decides_early=decides_early,
+        **FORMAT | {"ram": ram},
+    )  # fmt: skip
     return claim(
         part.build(), marked(window.beats),
         lambda codes: serial_words(windows(image_of(codes, window), window), window),
@@ -63,14 +66,14 @@ def minimum_depth(window):
     return max(2, 1 << (window.min_depth - 1).bit_length())
 
 
-def endless_line_buffer(window, frames, *, decides_early=False):
+def endless_line_buffer(window, frames, *, decides_early=False, ram=RAM):
     """Windows that read rows of the frames before, of which the first ones are padding.
 
     The unmarked code is that of the padding, so that an image before the first one is like any.
     """
     part = parts.LineBuffer(
         window=window, depth=minimum_depth(window), decides_early=decides_early,
-        **{**FORMAT, "pad_code": 0},
+        **FORMAT | {"pad_code": 0, "ram": ram},
     )  # fmt: skip
     component, images = part.build(), marked(window.beats)
 
@@ -101,8 +104,8 @@ def parallel(window, **options):
     return claim(part.build(), marked(window.beats), golden, **options)
 
 
-def banked(window, lines, **options):
-    part = parts.BankedLineBuffer(window=window, lines=lines, **FORMAT)
+def banked(window, lines, *, ram=RAM, **options):
+    part = parts.BankedLineBuffer(window=window, lines=lines, **FORMAT | {"ram": ram})
     passes = 1 if window.by_channel else window.passes
 
     def golden(codes):
@@ -140,7 +143,8 @@ LINE_BUFFERS = {
 
 WINDOWS = {
     "LineBuffer": LINE_BUFFERS | {
-        f"{name}, early": partial(made, decides_early=True) for name, made in LINE_BUFFERS.items()
+        f"{name}, early, registered": partial(made, decides_early=True, ram=REGISTERED)
+        for name, made in LINE_BUFFERS.items()
     },
     "ParallelLineBuffer": {
         "image": partial(parallel, Window(2, 3, 1, (2, 2))),
@@ -155,5 +159,6 @@ WINDOWS = {
         "passes": partial(banked, Window(1, 2, 2, (1, 2), passes=2), 1, frame_bits=3),
         "by channel": partial(banked, Window(2, 1, 2, (2, 1), passes=2, by_channel=True), 4,
                               frame_bits=3),
+        "registered": partial(banked, Window(2, 2, 1, (2, 2)), 2, ram=REGISTERED, frame_bits=3),
     },
 }  # fmt: skip
