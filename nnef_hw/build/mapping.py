@@ -10,8 +10,10 @@ import json
 import logging
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 from nnef_hw.errors import ToolError
 from nnef_hw.families import Family
@@ -22,6 +24,8 @@ __all__ = ["map_design", "map_only"]
 _log = logging.getLogger(__name__)
 
 YOSYS_ASSERTION = "ERROR: Assert"
+OPEN = "x"
+"""A pin that is not connected, in JSON: at an output nextpnr takes a bit for a net to be routed."""
 
 
 def map_only(
@@ -106,13 +110,41 @@ def _revise(family: Family, top: str, out_dir: Path, log_dir: Path) -> float:
     netlist = out_dir / f"{top}.json"
     mapped = json.loads(netlist.read_text())
     if family.revise(mapped):
-        netlist.write_text(json.dumps(mapped, separators=(",", ":")))
+        netlist.write_text(json.dumps(_without_open_outputs(mapped), separators=(",", ":")))
         script, log = out_dir / "revised.ys", log_dir / "yosys_revised.log"
         script.write_text("\n".join([f"read_json {top}.json", *_described(top)]) + "\n")
         run_tool("yosys", ["-s", script.name], cwd=out_dir, log=log)
         script.unlink()
         log.unlink()
+        netlist.write_text(json.dumps(mapped, separators=(",", ":")))
     return time.perf_counter() - begin
+
+
+def _without_open_outputs(netlist: dict[str, Any]) -> dict[str, Any]:
+    """Return a mapped design with a bit at every output: Verilog would get a constant there."""
+    return netlist | {
+        "modules": {
+            name: module | {"cells": _with_outputs(module["cells"])}
+            for name, module in netlist["modules"].items()
+        }
+    }
+
+
+def _with_outputs(cells: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    listed = (bits for cell in cells.values() for bits in cell["connections"].values())
+    numbers = (bit for bits in listed for bit in bits if isinstance(bit, int))
+    fresh = count(max(numbers, default=1) + 1)
+
+    def connected(cell: dict[str, Any]) -> dict[str, Any]:
+        directions = cell["port_directions"]
+        return cell | {
+            "connections": {
+                pin: [next(fresh)] if bits == [OPEN] and directions[pin] == "output" else bits
+                for pin, bits in cell["connections"].items()
+            }
+        }
+
+    return {name: connected(cell) for name, cell in cells.items()}
 
 
 def _described(top: str) -> list[str]:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from nnef_hw.blockram import BlockRam
+from nnef_hw.families.ecp5_carries import shorten_chains
 from nnef_hw.families.ecp5_registers import use_output_registers
 from nnef_hw.families.family import CellModels, Family, Pin, Program
 
@@ -102,7 +103,7 @@ class Ecp5(Family):
         ]
 
     def revise(self, netlist: dict[str, Any]) -> bool:
-        return use_output_registers(netlist) > 0
+        return use_output_registers(netlist) + shorten_chains(netlist) > 0
 
     def product_share(self, digits: int, width: int) -> float:
         # An adder of some bits more for every two digits; the first one is smaller.

@@ -301,10 +301,14 @@ def _memory(self, platform):
     """Elaborate a TiledMemory; a word that is written in the cycle in which it is read is any."""
     if not self.writable or hasattr(self, "is_plain"):
         return _plain_memory(self, platform)
-    plain = TiledMemory(self.tiling, words=self.words, writable=True, style=self.style)
+    registered = self.latency > 1
+    plain = TiledMemory(
+        self.tiling, words=self.words, writable=True, registered=registered, style=self.style
+    )
     collides = (self.read_enable & self.write_enable
                 & (self.read_address == self.write_address))  # fmt: skip
-    return _undefined_after(self, plain, collides, self.read_enable)
+    enables = [self.register_enable] if registered else []
+    return _undefined_after(self, plain, collides, self.read_enable, *enables)
 
 
 def _single_port(self, platform):
@@ -315,14 +319,20 @@ def _single_port(self, platform):
     return _undefined_after(self, plain, ~self.read_enable | self.write_enable, Const(1))
 
 
-def _undefined_after(memory, plain, undefined, changes):
-    """Return a memory that gives any word after a cycle that leaves it undefined."""
+def _undefined_after(memory, plain, undefined, *changes):
+    """Return a memory that gives any word after a cycle that leaves it undefined.
+
+    ``changes`` tell when what is read changes, and the register behind it if there is one.
+    """
     m = Module()
     plain.is_plain = True
     m.submodules.plain = plain
-    is_any, word = Signal(), Signal(len(memory.read_data))
-    with m.If(changes):
-        m.d.sync += [is_any.eq(undefined), word.eq(AnySeq(len(word)))]
+    is_any, word = undefined, AnySeq(len(memory.read_data))
+    for n, enable in enumerate(changes):
+        was_any, found = Signal(name=f"is_any{n}"), Signal(len(word), name=f"word{n}")
+        with m.If(enable):
+            m.d.sync += [was_any.eq(is_any), found.eq(word)]
+        is_any, word = was_any, found
     for name in memory.signature.members:
         if name != "read_data":
             m.d.comb += getattr(plain, name).eq(getattr(memory, name))
