@@ -3,9 +3,9 @@
 Nextpnr begins a chain whose first carry is a constant with a CCU2C that makes it, and ends one
 whose last carry has a net with a CCU2C that gives it to the fabric, though nobody reads it: four
 LUTs per chain. So an unused carry is left open; and the first half of a chain gives the carry of
-its own operands whatever comes in: its LUT4 is 0, so that its LUT2 decides (Lattice FPGA-TN-02205,
-ECP5 sysCLOCK and slice primitives: ``COUT = LUT4 ? CIN : LUT2``). The sum of that half, if it is
-used, is a LUT of its own.
+its own operands whatever comes in: a half's carry is ``LUT4 ? CIN : LUT2`` (yosys,
+techlibs/ecp5/cells_sim.v), and its LUT4 is 0, as in what nextpnr would add. The sum of that half,
+if it is used, is a LUT of its own.
 """
 
 from __future__ import annotations
