@@ -51,6 +51,10 @@ class FastArray(SystolicArray):
         return self.rows * self.units + self.common
 
     @property
+    def macs_per_cycle(self) -> int:
+        return self.rows * self.lanes
+
+    @property
     def factor_bits(self) -> int:
         """Width of a sum of a code and a weight."""
         return max(self.x_bits, self.w_bits, 2) + 1

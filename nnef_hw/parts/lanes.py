@@ -67,6 +67,10 @@ class Lanes(Part, of_parts=True):
         return self.lanes * self.part.multipliers
 
     @property
+    def macs_per_cycle(self) -> int:
+        return self.lanes * self.part.macs_per_cycle
+
+    @property
     def in_logic(self) -> int:
         return self.lanes * self.part.in_logic
 

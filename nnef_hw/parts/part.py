@@ -116,6 +116,11 @@ class Part(ABC):
         return 0
 
     @property
+    def macs_per_cycle(self) -> int:
+        """Multiply-accumulates per cycle while none of these is idle."""
+        return self.multipliers
+
+    @property
     def in_logic(self) -> int:
         """How many of them are in LUTs."""
         return 0

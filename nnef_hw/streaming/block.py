@@ -142,6 +142,11 @@ class Block:
         return sum(part.multipliers for part in self.parts)
 
     @cached_property
+    def macs_per_cycle(self) -> int:
+        """Multiply-accumulates per cycle while none of its multipliers is idle."""
+        return sum(part.macs_per_cycle for part in self.parts)
+
+    @cached_property
     def in_dsp(self) -> int:
         """How many of them are in DSP blocks."""
         return self.multipliers - sum(part.in_logic for part in self.parts)

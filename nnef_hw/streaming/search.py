@@ -22,7 +22,8 @@ SLACK = 9 / 8
 ROOMY = 5 / 4
 """Most by which it may exceed that for a design that does not fill the device to the brim."""
 MOST_RIVALS = 24
-MULTIPLIER_COST = 0.02
+MAC_COST = 0.02
+"""What a multiply-accumulate per cycle costs: idle multipliers are not worth their LUTs."""
 LUT_WEIGHT = 10
 """What a square of the LUTs' share costs, where one of the block RAMs' costs 1: LUTs cost clock."""
 BRIM = 0.85
@@ -39,12 +40,12 @@ PREFERENCES: tuple[tuple[float, float, float], ...] = tuple(
     for lut, dsp, bram in product((0.02, 0.3, 1.0), repeat=3)
     if max(lut, dsp, bram) == 1.0
 )
-LUT, DSP, BRAM, SPRAM, MULTIPLIERS = range(5)
+LUT, DSP, BRAM, SPRAM, MACS = range(5)
 
 
 def _amounts(block: Block) -> tuple[int, int, int, int, int]:
     used = block.resources
-    return used.lut, used.dsp, used.bram, used.spram, block.multipliers
+    return used.lut, used.dsp, used.bram, used.spram, block.macs_per_cycle
 
 
 class Search:
@@ -74,7 +75,7 @@ class Search:
         self.limits = np.array([budget.lut, budget.dsp, budget.bram, budget.spram])
         self.sizes = np.maximum([device.lut, device.dsp, device.bram], 1)
         self.amounts = [np.array([_amounts(b) for b in layer], float) for layer in options]
-        self.used = [table[:, :MULTIPLIERS].astype(np.int64) for table in self.amounts]
+        self.used = [table[:, :MACS].astype(np.int64) for table in self.amounts]
         self.cycles = [np.array([b.cycles for b in layer]) for layer in options]
         self.missing = [np.array([b.missing_words for b in layer]) for layer in options]
         self.words = [np.array([b.words for b in layer]) for layer in options]
@@ -116,7 +117,7 @@ class Search:
         if roomy is not None and roomy <= interval * ROOMY:
             tried.append(roomy)
         rivals = [blocks for blocks in map(self.within, tried) if blocks is not None]
-        return min(rivals, key=_multiplier_cycles)
+        return min(rivals, key=_cycles_of_macs)
 
     def least(self) -> int | None:
         """Return the least feasible interval; None if nothing fits."""
@@ -163,11 +164,10 @@ class Search:
     def _within(self, interval: int) -> NDArray[np.int64] | None:
         allowed = [self._allowed(n, interval) for n in range(len(self.options))]
         starts = self._starts(allowed)
-        if not starts:
-            chosen = self._solve(interval, cheapest)
-            if chosen is None:
-                return None
-            starts = [chosen]
+        chosen = self._solve(interval, cheapest)
+        if chosen is None:
+            return None
+        starts.append(chosen)
         refined = [self._refine(start, allowed) for start in starts]
         return min(refined, key=lambda found: found[1])[0]
 
@@ -183,7 +183,7 @@ class Search:
         starts: dict[tuple[int, ...], NDArray[np.int64]] = {}
         for loads in self.loads:
             chosen = self._relieve_dsp(self._greedy(padded, loads), padded, loads)
-            if (self._used(chosen)[:MULTIPLIERS] <= self.limits).all():
+            if (self._used(chosen)[:MACS] <= self.limits).all():
                 starts[tuple(chosen)] = chosen
         return list(starts.values())
 
@@ -213,8 +213,8 @@ class Search:
         """Return for every preference what an option takes, without and with its multipliers."""
         shares = table[:, :SPRAM] / self.sizes
         loads = [shares @ np.array(weights) for weights in PREFERENCES]
-        multipliers = MULTIPLIER_COST * table[:, MULTIPLIERS]
-        return [np.stack([load, load + multipliers], axis=1) for load in loads]
+        macs = MAC_COST * table[:, MACS]
+        return [np.stack([load, load + macs], axis=1) for load in loads]
 
     def _greedy(self, allowed: NDArray[np.bool_], loads: NDArray[np.float64]) -> NDArray[np.int64]:
         """Take the cheapest option of every layer."""
@@ -258,8 +258,8 @@ class Search:
                 totals = used - table[chosen[layer]] + table
                 lut, _, bram = (totals[:, :SPRAM] / self.sizes).T
                 costs = fullness(lut, bram, long_wires=self.device.long_wires)
-                costs += MULTIPLIER_COST * totals[:, MULTIPLIERS]
-                fits = (totals[:, :MULTIPLIERS] <= self.limits).all(axis=1) & allowed[layer]
+                costs += MAC_COST * totals[:, MACS]
+                fits = (totals[:, :MACS] <= self.limits).all(axis=1) & allowed[layer]
                 costs[~fits] = np.inf
                 n = int(costs.argmin())
                 if costs[n] < best - TINY:
@@ -306,7 +306,10 @@ def _padded(tables: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
     return padded
 
 
-def _multiplier_cycles(blocks: Sequence[Block]) -> tuple[int, int]:
-    """Return what a design pays for a frame: multipliers times cycles; and the cycles."""
+def _cycles_of_macs(blocks: Sequence[Block]) -> tuple[int, int]:
+    """Return what a design could do in the time of a frame: MACs, all multipliers busy; and cycles.
+
+    A pair of products in one multiplier is no better than two multipliers.
+    """
     interval = max(block.cycles for block in blocks)
-    return interval * sum(block.multipliers for block in blocks), interval
+    return interval * sum(block.macs_per_cycle for block in blocks), interval
