@@ -12,7 +12,6 @@ __all__ = ["array_resources", "border_resources", "engine_resources"]
 _FIXED_LUTS = 705
 _RESIDUAL_LUTS = 5.4
 """Per bit of a code and of the residual's factor: two products, their sum, registers between."""
-_RESIDUAL_CHAINS = 14
 _SERIAL_LUTS = 60
 """Of sums bit by bit, besides their factors and the word that is added."""
 _RESIDENT_LUTS = 260
@@ -80,25 +79,10 @@ def _luts(engine: Engine, device: Device) -> float:
     # Factors of two products are sums, of a bit more.
     share = device.family.product_share(CODE_BITS + 1, CODE_BITS + 1)
     luts += (plain + share * double + common) * device.lut_multiplier
-    luts += device.family.chain_luts * _chains(engine)
     fields = sum(engine.fields.values())
     luts += _FEED_LUTS if engine.streamed else 0
     luts += _RESIDENT_LUTS if engine.residents else 0
     return _FIXED_LUTS + luts + 2.0 * fields + engine.word_bits * 3.0
-
-
-def _chains(engine: Engine) -> int:
-    """Return about how many adders have a carry chain.
-
-    Those of sums of codes and weights, of a row's tree and its sum, and of a result, where two
-    factors of the residual take seven each. Most adders of a tree have none, for they take three
-    operands; those of counters are few.
-    """
-    factors = (engine.rows - engine.plain_rows) * engine.lanes if engine.fast else 0
-    of_result = engine.stages * engine.digit_bits
-    if engine.residual_bits and engine.residual_cycles == 1:
-        of_result += _RESIDUAL_CHAINS
-    return factors + 2 * engine.rows + of_result * engine.results
 
 
 def _in_logic(engine: Engine) -> list[int]:

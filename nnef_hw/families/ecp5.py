@@ -153,7 +153,6 @@ ECP5 = Ecp5(
     flip_flops_per_lut=1.0,
     has_lut_ram=True,
     lut_multiplier=79,
-    chain_luts=1,
     mixes_products=True,
     lut_weights=LUT_WEIGHTS,
     weight_delay=1,

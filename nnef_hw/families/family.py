@@ -96,9 +96,6 @@ class Family(ABC):
         Whether LUTs can be memory.
     lut_multiplier
         LUTs of one registered 8x8 multiplier in logic, measured.
-    chain_luts
-        LUTs that nextpnr adds to the carry chain of an adder, for estimates that count adders;
-        ``lut_weights`` contain them.
     mixes_products
         Whether devices have the LUTs for multipliers beside an engine whose others fill the DSP
         blocks.
@@ -144,7 +141,6 @@ class Family(ABC):
     flip_flops_per_lut: float
     has_lut_ram: bool
     lut_multiplier: int
-    chain_luts: int
     mixes_products: bool
     lut_weights: Mapping[str, Mapping[str, float]]
     weight_delay: int

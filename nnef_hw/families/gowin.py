@@ -211,7 +211,6 @@ GOWIN = Gowin(
     flip_flops_per_lut=0.75,
     has_lut_ram=True,
     lut_multiplier=115,
-    chain_luts=0,
     mixes_products=True,
     lut_weights=LUT_WEIGHTS,
     weight_delay=0,

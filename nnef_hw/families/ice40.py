@@ -136,7 +136,6 @@ ICE40 = Ice40(
     flip_flops_per_lut=1.0,
     has_lut_ram=False,
     lut_multiplier=112,
-    chain_luts=0,
     mixes_products=False,
     lut_weights=LUT_WEIGHTS,
     weight_delay=0,
