@@ -88,13 +88,13 @@ FULL = [*QUICK, Build("mnist_lenet5", "ulx3s_85f")]
 LARGE = [
     Build("mlperf_ic_resnet8", "ulx3s_85f", 90.0),
     Build("mlperf_ic_resnet8", "ulx3s_85f", 90.0, 100, 2441.0),
-    Build("mlperf_ic_resnet8", "ulx3s_85f", 95.0, 100, 3400.0),
+    Build("mlperf_ic_resnet8", "ulx3s_85f", 91.6667, 100, 4883.0),
     Build("mlperf_ic_resnet8", "ulx3s_85f", 91.6667, 100, 4883.0, weight_bits=4),
     Build("mlperf_kws_dscnn", "ulx3s_85f", 90.0),
     Build("mlperf_kws_dscnn", "ulx3s_85f", 90.0, 100, 15800.0),
     Build("mlperf_sww_ds1d", "ulx3s_85f", 90.0),
-    Build("mlperf_vww_mobilenetv1", "ulx3s_85f", 91.6667, 100, 4880.0, seeds=2),
-    Build("mlperf_ic_resnet8", "ulx3s_45f", 75.0, 100, 2000.0),
+    Build("mlperf_vww_mobilenetv1", "ulx3s_85f", 91.6667, 100, 4880.0),
+    Build("mlperf_ic_resnet8", "ulx3s_45f", 90.625, 100, 2441.0),
     Build("mlperf_ic_resnet8", "ulx3s_25f", 90.0, 20),
 ]
 TANG = [
