@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
+from nnef_hw.families.mapped import Bit, users_of
+
 __all__ = ["shorten_chains"]
 
 CARRY = "CCU2C"
@@ -22,7 +24,6 @@ OPEN = "x"
 LUT_DIRECTIONS = dict.fromkeys("ABCD", "input") | {"Z": "output"}
 
 _Cell = dict[str, Any]
-_Bit = int | str
 
 
 def shorten_chains(netlist: Mapping[str, Any]) -> int:
@@ -41,7 +42,7 @@ def _shorten_in_module(module: dict[str, Any]) -> int:
     carries = {name: cell for name, cell in cells.items() if cell["type"] == CARRY}
     if not carries:
         return 0
-    used = _read_bits(module)
+    used = users_of(module).keys()
     ends = 0
     for name, cell in carries.items():
         pins = cell["connections"]
@@ -60,32 +61,19 @@ def _shorten_in_module(module: dict[str, Any]) -> int:
     return ends
 
 
-def _read_bits(module: Mapping[str, Any]) -> set[_Bit]:
-    """Return the bits that cells or ports of a module read."""
-    bits = {
-        bit
-        for cell in module["cells"].values()
-        for pin, found in cell["connections"].items()
-        if cell["port_directions"][pin] != "output"
-        for bit in found
-    }
-    outputs = (port for port in module["ports"].values() if port["direction"] != "input")
-    return bits.union(*(port["bits"] for port in outputs))
-
-
-def _carry_of_two(cell: _Cell) -> tuple[tuple[_Bit, _Bit], int] | None:
+def _carry_of_two(cell: _Cell) -> tuple[tuple[Bit, Bit], int] | None:
     """Return two bits and the table of a LUT2 of them that gives the carry of a first half.
 
     None if the carry depends on more.
     """
     pins, parameters = cell["connections"], cell["parameters"]
-    operands: list[_Bit] = [pins[name][0] for name in PINS]
+    operands: list[Bit] = [pins[name][0] for name in PINS]
     if parameters["INJECT1_0"] != "NO" or OPEN in operands:
         return None
     init, carry_in = int(parameters["INIT0"], 2), int(pins["CIN"][0])
     bits = [bit for bit in dict.fromkeys(operands) if bit not in {"0", "1"}]
 
-    def carry(values: Mapping[_Bit, int]) -> int:
+    def carry(values: Mapping[Bit, int]) -> int:
         index = sum(values[bit] << n for n, bit in enumerate(operands))
         return carry_in if init >> index & 1 else init >> (index & 3) & 1
 

@@ -8,10 +8,11 @@ of its own, ``OCE`` (Lattice FPGA-TN-02204, ECP5 memory usage guide).
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from nnef_hw.families.mapped import Bit, users_of
 
 __all__ = ["use_output_registers"]
 
@@ -23,7 +24,6 @@ ALWAYS = "1 "
 """``CEMUX`` of a flip-flop without a clock enable: in JSON a space follows a string of digits."""
 
 _Cell = dict[str, Any]
-_Bit = int | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,12 @@ class _Port:
             and _pin(memory, f"RST{self.name}") == "0"
         )
 
-    def outputs(self, memory: _Cell) -> dict[str, _Bit]:
+    def outputs(self, memory: _Cell) -> dict[str, Bit]:
         """Return the bits of the word by the names of their pins."""
         pins = (f"DO{holder}{n}" for holder in self.holders for n in range(DATA_BITS))
         return {pin: _pin(memory, pin) for pin in pins if _pin(memory, pin) != "x"}
 
-    def register(self, memory: _Cell, enable: _Bit) -> None:
+    def register(self, memory: _Cell, enable: Bit) -> None:
         """Use the register behind the memory."""
         for holder in self.holders:
             memory["parameters"][f"REGMODE_{holder}"] = "OUTREG"
@@ -81,9 +81,9 @@ def _use_in_module(module: dict[str, Any]) -> int:
     memories = [cell for cell in cells.values() if cell["type"] == MEMORY]
     if not memories:
         return 0
-    users = _users(module)
-    gone: set[_Bit] = set()
-    renamed: dict[_Bit, _Bit] = {}
+    users = users_of(module)
+    gone: set[Bit] = set()
+    renamed: dict[Bit, Bit] = {}
     removed = 0
     for memory in memories:
         for port in _Port.all_of(memory):
@@ -107,22 +107,7 @@ def _use_in_module(module: dict[str, Any]) -> int:
     return removed
 
 
-def _users(module: Mapping[str, Any]) -> dict[_Bit, list[tuple[str, str]]]:
-    """Return cells and pins that read a bit; a port of the module is a cell without a name."""
-    users: dict[_Bit, list[tuple[str, str]]] = defaultdict(list)
-    for name, cell in module["cells"].items():
-        for pin, bits in cell["connections"].items():
-            if cell["port_directions"].get(pin) != "output":
-                for bit in bits:
-                    users[bit].append((name, pin))
-    for pin, port in module["ports"].items():
-        if port["direction"] != "input":
-            for bit in port["bits"]:
-                users[bit].append(("", pin))
-    return users
-
-
-def _enable(cell: _Cell | None, pin: str, clock: _Bit) -> _Bit | None:
+def _enable(cell: _Cell | None, pin: str, clock: Bit) -> Bit | None:
     """Return when a cell takes a bit, as a register of the block RAM could: it is a flip-flop."""
     if (
         cell is None
@@ -136,7 +121,7 @@ def _enable(cell: _Cell | None, pin: str, clock: _Bit) -> _Bit | None:
     return {ALWAYS: "1", "CE": _pin(cell, "CE")}.get(cell["parameters"].get("CEMUX"))
 
 
-def _rename(module: dict[str, Any], renamed: Mapping[_Bit, _Bit], gone: set[_Bit]) -> None:
+def _rename(module: dict[str, Any], renamed: Mapping[Bit, Bit], gone: set[Bit]) -> None:
     """Let users of bits read others, and forget the names of bits that are gone."""
     for cell in module["cells"].values():
         for pin, bits in cell["connections"].items():
@@ -149,8 +134,8 @@ def _rename(module: dict[str, Any], renamed: Mapping[_Bit, _Bit], gone: set[_Bit
             del module["netnames"][name]
 
 
-def _pin(cell: _Cell, name: str) -> _Bit:
+def _pin(cell: _Cell, name: str) -> Bit:
     """Return the bit at a pin; "x" if there is none."""
-    bit: _Bit
+    bit: Bit
     [bit] = cell["connections"].get(name) or ["x"]
     return bit

@@ -132,7 +132,7 @@ LINE_BUFFERS = {
     "by channel": partial(
         line_buffer, Window(2, 2, 2, (2, 2), passes=2, by_channel=True), frame_bits=3
     ),
-    "strided": partial(line_buffer, Window(3, 2, 1, (1, 1), (2, 2)), frame_bits=3),
+    "strided": partial(line_buffer, Window(3, 2, 1, (1, 1), (2, 2))),
     "dilated": partial(line_buffer, Window(3, 1, 1, (2, 1), dilation=(2, 1)), frame_bits=3),
     "deep": partial(line_buffer, Window(1, 2, 1, (1, 2)), 8, frame_bits=3),
     "endless": partial(endless_line_buffer, Window(1, 1, 1, (3, 1), history=2), 3),
@@ -144,7 +144,10 @@ LINE_BUFFERS = {
 WINDOWS = {
     "LineBuffer": LINE_BUFFERS | {
         f"{name}, early, registered": partial(made, decides_early=True, ram=REGISTERED)
-        for name, made in LINE_BUFFERS.items()
+        for name, made in (LINE_BUFFERS | {
+            # two frames of two words are inside with the register
+            "strided": partial(LINE_BUFFERS["strided"], frame_bits=3),
+        }).items()
     },
     "ParallelLineBuffer": {
         "image": partial(parallel, Window(2, 3, 1, (2, 2))),

@@ -1,0 +1,27 @@
+"""What a mapped design says of its bits, as yosys writes it in JSON."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+__all__ = ["Bit", "users_of"]
+
+Bit: TypeAlias = int | str
+"""A number, or the constant ``"0"``, ``"1"`` or ``"x"``."""
+
+
+def users_of(module: Mapping[str, Any]) -> Mapping[Bit, list[tuple[str, str]]]:
+    """Return cells and pins that read a bit; a port of the module is a cell without a name."""
+    users: dict[Bit, list[tuple[str, str]]] = defaultdict(list)
+    for name, cell in module["cells"].items():
+        for pin, bits in cell["connections"].items():
+            if cell["port_directions"].get(pin) != "output":
+                for bit in bits:
+                    users[bit].append((name, pin))
+    for pin, port in module["ports"].items():
+        if port["direction"] != "input":
+            for bit in port["bits"]:
+                users[bit].append(("", pin))
+    return users
