@@ -229,21 +229,49 @@ class Requantizer(wiring.Component):
         width = self.part.acc_bits + factor_bits + companion_bits
         constants = Const(words[0], width)
         if channels > 1:
-            table = memory.Memory(
-                shape=unsigned(width), depth=channels, init=words, attrs={"ram_style": "logic"}
-            )
-            m.submodules.constants = table
-            port = table.read_port(domain="comb")
-            channel = Signal(range(channels), init=1)
-            constants = Signal(width, init=words[0])
-            m.d.comb += port.addr.eq(channel)
-            with m.If(take):
-                m.d.sync += [
-                    channel.eq(Mux(channel == channels - 1, 0, channel + 1)),
-                    constants.eq(port.data),
-                ]
+            constants = _in_turn(m, words, width, self.part.tables, take)
         bias, others = constants[: self.part.acc_bits], constants[self.part.acc_bits :]
         return bias.as_signed(), others[:factor_bits], others[factor_bits:]
+
+
+def _in_turn(m, words, width, tables, take):
+    """Return a register with ``words[0]``, then with the next one after each ``take``.
+
+    The order is known, so a word is looked up before its turn. Of several tables, a power of two,
+    each holds every ``tables``-th word and gives it to a register of its own, from which it is
+    chosen a turn later: no path leads through all of a long table.
+    """
+    depth = len(words)
+    ahead = 1 if tables == 1 else 2
+    channel = Signal(range(depth), init=ahead)
+    constants = Signal(width, init=words[0])
+    choice_bits = (tables - 1).bit_length()
+    following = []
+    for number in range(tables):
+        # Where the last words are missing, what is looked up in their place is not chosen.
+        table = memory.Memory(
+            shape=unsigned(width),
+            depth=-(-depth // tables),
+            init=words[number::tables],
+            attrs={"ram_style": "logic"},
+        )
+        m.submodules["constants" if tables == 1 else f"constants{number}"] = table
+        port = table.read_port(domain="comb")
+        m.d.comb += port.addr.eq(channel[choice_bits:])
+        following.append(port.data)
+    if tables > 1:
+        choice = Signal(choice_bits, init=1)
+        rows = [Signal(width, name=f"row{n}", init=words[n]) for n in range(tables)]
+        with m.If(take):
+            m.d.sync += choice.eq(channel[:choice_bits])
+            m.d.sync += [row.eq(word) for row, word in zip(rows, following, strict=True)]
+        following = [Array(rows)[choice]]
+    with m.If(take):
+        m.d.sync += [
+            channel.eq(Mux(channel == depth - 1, 0, channel + 1)),
+            constants.eq(following[0]),
+        ]
+    return constants
 
 
 def _less(value, limit):

@@ -258,7 +258,7 @@ def _requantizers() -> Iterator[Case]:
     spread = [(1, 1, bits, (1, 1), 0, 16) for bits in (12, 18, 24)]
     spread += [(8, 8, 20, folding, 0, 16) for folding in ((1, 1), (2, 1), (2, 2), (2, 3))]
     spread += [(8, 8, bits, (2, stages), 0, 16) for bits in (14, 20, 26) for stages in (1, 4, 8)]
-    counts = (2, 4, 10, 16, 24, 32, 48, 64, 96, 128)
+    counts = (2, 4, 10, 16, 24, 32, 48, 64, 96, 128, 256)
     spread += [(count, count, 22, (1, 1), 0, 16) for count in counts]
     spread += [(64, 64, 24, (2, 8), -128, 16), (16, 16, 22, (2, 4), -128, 16)]
     spread += [(count, 1, 22, (1, 1), 0, 16) for count in (4, 16, 64)]

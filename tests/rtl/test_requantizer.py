@@ -53,6 +53,15 @@ CASES = {
     "wide_sum": Case(Requant((65535, 40000), 36, 0, 0, 255), (1 << 30, -7), 34, 36, 8),
     "greatest_shift": Case(Requant((32768, 1), 46, 12, 0, 255), (0, 0), 36, 37, 4),
     "many_channels": Case(Requant(tuple(range(1, 40)), 14, 9, 0, 200), tuple(range(-20, 19))),
+    **{
+        f"split_table_of_{channels}": Case(
+            Requant(tuple(1100 + 7919 * n % 900 for n in range(channels)), 14, 9, 0, 255),
+            tuple(37 * n % 2001 - 1000 for n in range(channels)),
+            digit_bits=2,
+            stages=stages,
+        )
+        for channels, stages in ((64, 6), (65, 6), (128, 3), (131, 6), (256, 1))
+    },
     "sum_per_cycle": Case(
         Requant((40503, 65535, 1), 23, 7, 0, 255), (100, -3000, 0), digit_bits=2, stages=8
     ),
@@ -91,7 +100,10 @@ def boundary_sums(case, channel):
 
 
 def stimulus(case, rng, noise=8):
-    """Boundaries of every channel, then noise of every magnitude; channels take turns."""
+    """Boundaries of every channel and noise of every magnitude; channels take turns.
+
+    Each begins elsewhere, and the first turn with sums that are not clipped.
+    """
     columns = [boundary_sums(case, channel) for channel in range(len(case.bias))]
     rows = max(map(len, columns)) + noise
     columns = [
@@ -101,7 +113,7 @@ def stimulus(case, rng, noise=8):
         ]
         for column in columns
     ]  # fmt: skip
-    return np.array(columns).T
+    return np.array([np.roll(column, -9 - n) for n, column in enumerate(columns)]).T
 
 
 def check(drive, case, rng, *, noise=8, **options):
@@ -216,6 +228,7 @@ def test_stimulus_meets_both_limits(name, rng):
         ("typical", 200, "verilator"),
         pytest.param("wide_sum", 8, "cocotb", marks=pytest.mark.nightly),
         ("sum_per_cycle", 200, "verilator"),
+        ("split_table_of_131", 8, "verilator"),
         pytest.param("sum_in_three_cycles", 8, "cocotb", marks=pytest.mark.nightly),
     ],
 )
