@@ -47,6 +47,9 @@ def tap_cases(device: Device) -> Iterator[Case]:
         (6, 25, 1, 5, 1, 20, True, "block"),
         (16, 40, 1, 40, 1, 22, False, "block"),
         (24, 27, 1, 27, 1, 22, False, "block"),
+        (64, 9, 4, 9, 2, 20, True, "block"),
+        (8, 25, 1, 25, 1, 20, True, "logic"),
+        (16, 60, 1, 60, 13, 20, True, "logic"),
     ]
     for channels, positions, lanes, taps, kept, acc_bits, in_dsp, style in spread:
         array = DepthwiseArray(

@@ -36,9 +36,9 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "fixed": 0.0, "factor bits": 1.92,
     },
     "tap array": {
-        "sum bits": 1.55, "kept bits": 0.0, "tree bits": 0.18, "hop bits": 0.78,
-        "address bits": 0.0, "memory rows": 0.0, "short table": 0.0, "long table": 1.78,
-        "columns": 0.59, "fixed": 0.97,
+        "sum bits": 2.11, "kept bits": 1.03, "tree bits": 0.63, "hop bits": 0.0,
+        "address bits": 0.0, "memory rows": 0.0, "short table": 0.98, "long table": 1.78,
+        "columns": 0.29, "fixed": 6.91,
     },
     "requantizer": {
         "digit bits": 0.0, "stage bits": 2.02, "serial bits": 0.53, "short table": 1.21,

@@ -28,9 +28,9 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "array": ARRAY,
     "fast array": {**ARRAY, "factor bits": 1.1},
     "tap array": {
-        "sum bits": 2.07, "kept bits": 1.06, "tree bits": 0.89, "hop bits": 1.32,
-        "address bits": 2.11, "memory rows": 1.06, "short table": 2.1, "long table": 2.1,
-        "columns": 0.0, "fixed": 29.2,
+        "sum bits": 2.41, "kept bits": 2.49, "tree bits": 1.17, "hop bits": 0.0,
+        "address bits": 0.0, "memory rows": 0.0, "short table": 0.0, "long table": 2.1,
+        "columns": 1.34, "fixed": 43.3,
     },
     "requantizer": {
         "digit bits": 1.21, "stage bits": 1.07, "serial bits": 1.22, "short table": 1.36,
