@@ -13,14 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from nnef_hw.boards import Board
-from nnef_hw.build.ripup import (
-    aims_of,
-    estimated_share,
-    is_near,
-    reached_for,
-    set_clock,
-    stated_for,
-)
+from nnef_hw.build.mend import Mender
 from nnef_hw.build.routing import Congestion
 from nnef_hw.errors import TargetError, ToolError, UnroutedError
 from nnef_hw.families import Family
@@ -113,84 +106,20 @@ class Placer:
         route = ["--report", f"{own.name}/timing.json"]
         route += self.family.route_options(f"{own.name}/{self.top}.config")
         if ripup := self.family.ripup_options():
-            return self._place_and_mend(own, places, route, ripup, log, is_needless)
+
+            def run(netlist: Path, options: Sequence[str], in_reach: bool) -> None:
+                name = netlist.relative_to(folder).as_posix()
+                self._run(name, options, own, log, partial(is_needless, in_reach))
+
+            mender = Mender(
+                frequency_mhz=self.frequency_mhz, run=run, netlist=folder / f"{self.top}.json",
+                own=own, config=own / f"{self.top}.config", log=log, route=route, ripup=ripup,
+            )  # fmt: skip
+            return mender.mend(places)
         [place] = places
         self._run(f"{self.top}.json", [*place, *route], own, log, partial(is_needless, True))
         report: dict[str, Any] = json.loads((own / "timing.json").read_text())
         return report
-
-    def _place_and_mend(
-        self, own: Path, places: Sequence[Sequence[str]], route: Sequence[str],
-        ripup: Sequence[str], log: Path, is_needless: IsNeedless,
-    ) -> dict[str, Any]:  # fmt: skip
-        """Place, and route until nothing is late: for the clock, or else for what is in reach.
-
-        Where the report says that the clock is missed after all, once more in another order.
-
-        A placement whose estimate is not in reach either is routed once as it comes.
-        """
-        placed = own / "placed.json"
-        netlist = f"{own.name}/{placed.name}"
-        estimate, place = self._place(placed, places, log, partial(is_needless, True))
-
-        def run(aim: float, options: Sequence[str], begin: Sequence[str] = place) -> None:
-            set_clock(placed, aim)
-            end = [*begin, "--no-pack", "--no-place", *route, *options]
-            in_reach = aim >= self.frequency_mhz and bool(options)
-            self._run(netlist, end, own, log, partial(is_needless, in_reach))
-
-        aims = [(aim, ripup) for aim in aims_of(self.frequency_mhz, estimate)]
-        for aim, options in [*aims, (self.frequency_mhz, ())]:
-            try:
-                run(aim, options)
-                break
-            except UnroutedError:
-                if not options:
-                    raise
-                _log.warning(
-                    "%s: no route is in time for %.2f MHz, a slower one follows", own.name, aim
-                )
-        report = own / "timing.json"
-        if options and reached_for(report, aim) < self.frequency_mhz <= aim:
-            # in another order: without a seed nextpnr goes on with the random numbers of placement
-            at = place.index("--seed")
-            _better_of_two(
-                partial(run, aim, options, [*place[:at], *place[at + 2 :]]),
-                (report, own / f"{self.top}.config", log),
-                lambda: reached_for(report, aim),
-            )
-        placed.unlink()
-        return stated_for(report, aim, self.frequency_mhz)
-
-    def _place(
-        self, placed: Path, places: Sequence[Sequence[str]], log: Path,
-        is_needless: Callable[[], bool],
-    ) -> tuple[float, Sequence[str]]:  # fmt: skip
-        """Place until the clock is near; keep the placement whose estimate is highest.
-
-        Return the estimate, in MHz, and which options led to it.
-        """
-        own = placed.parent
-        attempt = own / "attempt.json"
-        best: tuple[float, Sequence[str]] | None = None
-        for place in places:
-            begin = [*place, "--no-route", "--write", f"{own.name}/{attempt.name}"]
-            try:
-                self._run(f"{self.top}.json", begin, own, log, is_needless)
-            except UnroutedError:
-                if best is None and place is places[-1]:
-                    raise
-                continue
-            estimate = self.frequency_mhz * estimated_share(log.read_text())
-            if best is None or estimate > best[0]:
-                best = estimate, place
-                attempt.replace(placed)
-                log.replace(own / "placing.log")
-            if is_near(self.frequency_mhz, estimate):
-                break
-        assert best is not None
-        attempt.unlink(missing_ok=True)
-        return best
 
     def pack(self, folder: Path, log: Path) -> dict[str, tuple[int, int]]:
         """Pack the netlist of a folder; return resources used and available.
@@ -242,24 +171,6 @@ class Placer:
             _raise_if_unknown(log, self.family, named, error)
             _raise_if_misfit(log, self.family, f"{self.device}-{self.package}", error)
             raise
-
-
-def _better_of_two(
-    run: Callable[[], None], outputs: Sequence[Path], reached: Callable[[], float]
-) -> None:
-    """Run again what wrote the outputs; they are those of the run that reached more."""
-    before = reached()
-    kept = {path: path.replace(path.with_name(f"first-{path.name}")) for path in outputs}
-    try:
-        run()
-        is_better = reached() > before
-    except UnroutedError:
-        is_better = False
-    for path, first in kept.items():
-        if is_better:
-            first.unlink()
-        else:
-            first.replace(path)
 
 
 def used_by(report: Mapping[str, Any], family: Family) -> dict[str, int]:

@@ -293,6 +293,20 @@ def test_router_that_takes_up_what_is_late_is_stuck_when_nothing_is_faster(tmp_p
     assert congestion.is_stuck()
 
 
+def test_router_that_goes_astray_is_stuck(tmp_path):
+    log = tmp_path / "log"
+    congestion = Congestion(log)
+    wires = [50000, 9000, 700, 680, 900, 1200, 1860]
+    with log.open("a") as file:
+        for n, overused in enumerate(wires, 1):
+            file.write(f"Info:     iter={n} wires=9 overused={overused} overuse=7 tmgfail=9 a\n")
+            file.flush()
+            assert not congestion.is_stuck()
+        file.write("Info:     iter=8 wires=9 overused=1861 overuse=7 tmgfail=9 archfail=NA\n")
+        file.flush()
+    assert congestion.is_stuck()
+
+
 def test_equal_inputs_give_equal_files(source, tmp_path):
     results = [run(source, ICE40, tmp_path / name) for name in ("first", "second")]
     for kind in ("netlist", "report", "bitstream"):
