@@ -63,9 +63,9 @@ class Mender:
     netlist
         What is placed.
     own
-        Folder that receives ``timing.json`` and ``config``, and for now placed netlists.
-    config
-        What a route writes besides.
+        Folder that receives ``timing.json``, and for now placed netlists.
+    written
+        Files that a route writes besides.
     log
         Ends as the log of the route that is kept; that of its placement is ``placing.log``.
     route, ripup
@@ -76,7 +76,7 @@ class Mender:
     run: Run
     netlist: Path
     own: Path
-    config: Path
+    written: Sequence[Path]
     log: Path
     route: Sequence[str]
     ripup: Sequence[str]
@@ -114,9 +114,8 @@ class Mender:
     @property
     def _kept(self) -> dict[Path, Path]:
         """What a route writes, and where that of the best one is until the end."""
-        return {
-            path: self.own / f"best-{path.name}" for path in (self._report, self.config, self.log)
-        }
+        paths = (self._report, *self.written, self.log)
+        return {path: self.own / f"best-{path.name}" for path in paths}
 
     @property
     def _report(self) -> Path:

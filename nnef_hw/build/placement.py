@@ -104,7 +104,8 @@ class Placer:
         clock = ["--freq", f"{self.frequency_mhz:g}", "--timing-allow-fail"]
         places = [[*clock, *options] for options in self.family.place_options(seed)]
         route = ["--report", f"{own.name}/timing.json"]
-        route += self.family.route_options(f"{own.name}/{self.top}.config")
+        config = f"{self.top}.config"
+        route += self.family.route_options(f"{own.name}/{config}")
         if ripup := self.family.ripup_options():
 
             def run(netlist: Path, options: Sequence[str], in_reach: bool) -> None:
@@ -113,7 +114,8 @@ class Placer:
 
             mender = Mender(
                 frequency_mhz=self.frequency_mhz, run=run, netlist=folder / f"{self.top}.json",
-                own=own, config=own / f"{self.top}.config", log=log, route=route, ripup=ripup,
+                own=own, written=[own / config, own / self.family.placed(config)], log=log,
+                route=route, ripup=ripup,
             )  # fmt: skip
             return mender.mend(places)
         [place] = places

@@ -104,7 +104,8 @@ def imitate(monkeypatch, estimate, reached, excess=(0.1,), heap=50, heap_reached
             return shell(loop)
         fmax = {"clk": {"achieved": min(aim, best) + more, "constraint": aim}}
         (cwd / "seed2" / "timing.json").write_text(json.dumps({"fmax": fmax}))
-        (cwd / "seed2" / "top.config").write_text(f"route {len(routed)}")
+        for name in ("top.config", "top.config.json"):
+            (cwd / "seed2" / name).write_text(f"route {len(routed)}")
         return shell(f"echo route {len(routed)}")
 
     monkeypatch.setattr("nnef_hw.build.placement.run_tool", nextpnr)
@@ -171,7 +172,7 @@ def test_the_placement_with_the_higher_estimate_is_routed(tmp_path, monkeypatch,
     assert found == [(aim, True)]
     taken = static if aim < 100 or static == 87 else heap
     assert f": {taken} MHz" in (tmp_path / "seed2" / "placing.log").read_text()
-    assert [path.name for path in (tmp_path / "seed2").glob("*.json")] == ["timing.json"]
+    assert not [*(tmp_path / "seed2").glob("placed*"), *(tmp_path / "seed2").glob("best*")]
 
 
 @pytest.mark.parametrize(
@@ -195,10 +196,11 @@ def test_the_other_placement_is_routed_where_one_misses_the_clock(
     own = tmp_path / "seed2"
     assert len(found) == routes
     assert report["fmax"]["clk"]["achieved"] == pytest.approx(reached)
-    assert (own / "top.config").read_text() == f"route {taken}"
+    for name in ("top.config", "top.config.json"):
+        assert (own / name).read_text() == f"route {taken}"
     assert (tmp_path / "nextpnr.log").read_text() == f"route {taken}\n"
     assert sorted(path.name for path in own.iterdir()) == [
-        "placing.log", "timing.json", "top.config",
+        "placing.log", "timing.json", "top.config", "top.config.json",
     ]  # fmt: skip
 
 
