@@ -4,7 +4,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from nnef_hw.rtl.primitives import lut_product, own_register
+from nnef_hw.rtl.primitives import lut_product, masked_difference, own_register
 
 __all__ = ["ProductOfSums", "ProductPair", "weight_code", "weight_of"]
 
@@ -198,20 +198,29 @@ class ProductOfSums(wiring.Component):
     def _in_logic(self, m, platform, a, b):
         """Multiply four digits of ``a`` at a time, and join their products a cycle later.
 
-        So there are no more than two adders between registers.
+        So there are no more than two adders between registers. A sign that is left over takes
+        ``b`` from what the other digits make, which needs no adder of its own to negate it.
         """
-        products = []
-        for low in range(0, self.width, DIGITS):
+        width, products = self.width, []
+        has_lone_sign = width % DIGITS == 1 and width > 1
+        for low in range(0, width - has_lone_sign, DIGITS):
             digits = a[low:low + DIGITS]
-            if low + DIGITS >= self.width:
+            if low + DIGITS >= width:
                 digits = digits.as_signed()
             product = lut_product(m, platform, digits, b, name=f"product{low}")
             register = Signal.like(product, name=f"digits{low}", reset_less=True)
             m.d.sync += register.eq(product)
             products.append(register)
         # The low digits of a product are those of the whole; its others are added to the next one.
-        total = products[-1]
-        for product in reversed(products[:-1]):
+        total = products.pop()
+        if has_lone_sign:
+            sign, factor = Signal(reset_less=True), Signal.like(b, name="factor", reset_less=True)
+            m.d.sync += [sign.eq(a[-1]), factor.eq(b)]
+            upper = Signal(signed(width + 1), name="upper")
+            m.d.comb += upper.eq(total >> DIGITS)
+            upper = masked_difference(m, platform, sign, factor, upper, name="signed")
+            total = Cat(total[:DIGITS], upper).as_signed()
+        for product in reversed(products):
             total = Cat(product[:DIGITS], total + (product >> DIGITS)).as_signed()
         joined = Signal.like(self.p, name="joined", reset_less=True)
         m.d.sync += joined.eq(total)

@@ -9,8 +9,8 @@ from amaranth import *
 
 __all__ = [
     "ENGINE_PRIMITIVES", "PREFIX", "PRIMITIVES", "chained_multiply_add", "delayed",
-    "lut_product", "masked_sum", "multiply_add", "own_register", "primitives_verilog",
-    "restarted_sum",
+    "lut_product", "masked_difference", "masked_sum", "multiply_add", "own_register",
+    "primitives_verilog", "restarted_sum",
 ]
 
 PRIMITIVES = Path(__file__).with_name("primitives.v")
@@ -97,6 +97,21 @@ def masked_sum(m, platform, keep, kept, added, *, name):
         platform.prefix + "masked_sum",
         p_WIDTH=len(kept),
         i_a=keep, i_b=kept, i_c=Const(1, 1), i_d=extended, o_sum=total,
+    )
+    return total
+
+
+def masked_difference(m, platform, taken, less, base, *, name):
+    """Return ``base - (less if taken else 0)`` in the width of ``base``, signed."""
+    total = Signal(signed(len(base)), name=name)
+    if platform is None:
+        m.d.comb += total.eq(base - Mux(taken, less, 0))
+        return total
+    extended = Signal.like(total, name=f"{name}_less")
+    m.d.comb += extended.eq(less)
+    m.submodules[name] = Instance(
+        platform.prefix + "masked_difference",
+        p_WIDTH=len(base), i_taken=taken, i_less=extended, i_base=base, o_difference=total,
     )
     return total
 

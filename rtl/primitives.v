@@ -311,6 +311,23 @@ module nnef_hw_masked_sum #(parameter INVERTED = 0, parameter WIDTH = 8) (
 `endif
 endmodule
 
+// base - (taken ? less : 0) modulo 2**WIDTH.
+module nnef_hw_masked_difference #(parameter WIDTH = 8) (
+    input taken,
+    input [WIDTH-1:0] less, base,
+    output [WIDTH-1:0] difference
+);
+`ifdef NNEF_HW_ECP5
+    nnef_hw_masked_sum #(.INVERTED(1), .WIDTH(WIDTH))
+        masked (.a(taken), .b(less), .c(1'b1), .d(base), .sum(difference));
+`elsif NNEF_HW_GOWIN
+    wire [WIDTH-1:0] masked = taken ? less : 0;
+    assign difference = base - masked;
+`else
+    assign difference = taken ? base - less : base;
+`endif
+endmodule
+
 `ifdef NNEF_HW_GOWIN
 // (enable ? a : 0) + b modulo 2**WIDTH, in one cell per bit: the ALU's mode MULT adds I0 & I1 to I3.
 module nnef_hw_gated_sum #(parameter WIDTH = 8) (

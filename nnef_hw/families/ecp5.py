@@ -14,7 +14,7 @@ from nnef_hw.families.family import CellModels, Family, Pin, Program
 __all__ = ["ECP5"]
 
 # Of multipliers in logic.
-FIRST_PAIR, MORE_BITS = 0.5, 3
+FIRST_PAIR, LONE_SIGN, MORE_BITS = 0.5, 0.76, 3
 # Of LUT4s in slices, so that flip-flops are free.
 LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     "line buffer": {
@@ -106,8 +106,10 @@ class Ecp5(Family):
         return use_output_registers(netlist) + shorten_chains(netlist) > 0
 
     def product_share(self, digits: int, width: int) -> float:
-        # An adder of some bits more for every two digits; the first one is smaller.
-        pairs = -(-digits // 2)
+        # An adder of some bits more for every two digits; the first one is smaller. So is that of a
+        # product of sums for the sign of a factor that is not one of four digits.
+        has_lone_sign = digits == width and digits % 4 == 1
+        pairs = digits // 2 + LONE_SIGN if has_lone_sign else -(-digits // 2)
         return (pairs - FIRST_PAIR) / (4 - FIRST_PAIR) * (width + MORE_BITS) / (8 + MORE_BITS)
 
     def device_options(self, part: str, package: str, speed: str) -> list[str]:
