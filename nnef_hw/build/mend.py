@@ -124,17 +124,15 @@ class Mender:
     def _placements(self, places: Sequence[Sequence[str]]) -> Iterator[_Placement]:
         """Give placements when they are due: one that is near at once, the others at the end."""
         far: list[_Placement] = []
-        unplaced: UnroutedError | None = None
-        is_placed = False
+        unplaced: list[UnroutedError] = []
         for number, options in enumerate(places):
             netlist = self.own / f"placed{number}.json"
             begin = [*options, "--no-route", "--write", f"{self.own.name}/{netlist.name}"]
             try:
                 self.run(self.netlist, begin, True)
             except UnroutedError as error:
-                unplaced = error
+                unplaced.append(error)
                 continue
-            is_placed = True
             estimate = self.frequency_mhz * estimated_share(self.log.read_text())
             log = self.log.replace(self.own / f"placing{number}.log")
             placement = _Placement(netlist, log, options, estimate)
@@ -142,8 +140,8 @@ class Mender:
                 yield placement
             else:
                 far.append(placement)
-        if unplaced and not is_placed:
-            raise unplaced
+        if len(unplaced) == len(places):
+            raise unplaced[-1]
         yield from sorted(far, key=lambda placement: placement.estimate, reverse=True)
 
     def _for_the_clock(self, placement: _Placement, best: _Result | None) -> _Result | None:
