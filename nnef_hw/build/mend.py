@@ -7,7 +7,7 @@ other's, and only a clock that neither reaches is given up for one that is in re
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 from nnef_hw.build.ripup import (
     estimated_share,
     is_in_reach,
-    is_near,
     raised,
     reached_for,
     set_clock,
@@ -96,12 +95,20 @@ class Mender:
         """
         best: _Result | None = None
         placements: list[_Placement] = []
-        for placement in self._placements(places):
+        unplaced: UnroutedError | None = None
+        for number, options in enumerate(places):
+            try:
+                placement = self._placed(number, options)
+            except UnroutedError as error:
+                unplaced = error
+                continue
             placements.append(placement)
             if is_in_reach(self.frequency_mhz, placement.estimate):
                 best = self._for_the_clock(placement, best)
             if best and best.reached >= self.frequency_mhz:
                 break
+        if unplaced and not placements:
+            raise unplaced
         if best is None:
             best = self._for_less(max(placements, key=lambda placement: placement.estimate))
         best.placement.log.replace(self.own / "placing.log")
@@ -121,28 +128,13 @@ class Mender:
     def _report(self) -> Path:
         return self.own / "timing.json"
 
-    def _placements(self, places: Sequence[Sequence[str]]) -> Iterator[_Placement]:
-        """Give placements when they are due: one that is near at once, the others at the end."""
-        far: list[_Placement] = []
-        unplaced: list[UnroutedError] = []
-        for number, options in enumerate(places):
-            netlist = self.own / f"placed{number}.json"
-            begin = [*options, "--no-route", "--write", f"{self.own.name}/{netlist.name}"]
-            try:
-                self.run(self.netlist, begin, True)
-            except UnroutedError as error:
-                unplaced.append(error)
-                continue
-            estimate = self.frequency_mhz * estimated_share(self.log.read_text())
-            log = self.log.replace(self.own / f"placing{number}.log")
-            placement = _Placement(netlist, log, options, estimate)
-            if is_near(self.frequency_mhz, estimate):
-                yield placement
-            else:
-                far.append(placement)
-        if len(unplaced) == len(places):
-            raise unplaced[-1]
-        yield from sorted(far, key=lambda placement: placement.estimate, reverse=True)
+    def _placed(self, number: int, options: Sequence[str]) -> _Placement:
+        netlist = self.own / f"placed{number}.json"
+        begin = [*options, "--no-route", "--write", f"{self.own.name}/{netlist.name}"]
+        self.run(self.netlist, begin, True)
+        estimate = self.frequency_mhz * estimated_share(self.log.read_text())
+        log = self.log.replace(self.own / f"placing{number}.log")
+        return _Placement(netlist, log, options, estimate)
 
     def _for_the_clock(self, placement: _Placement, best: _Result | None) -> _Result | None:
         """Route for the clock; return the better of the result and the best one before."""

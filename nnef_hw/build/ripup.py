@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 __all__ = [
-    "estimated_share", "is_in_reach", "is_near", "raised", "reached_for", "set_clock", "stated_for",
+    "estimated_share", "is_in_reach", "raised", "reached_for", "set_clock", "stated_for",
 ]  # fmt: skip
 
 MARGIN = 1.005
@@ -28,10 +28,9 @@ for 92.125 (visual wake words): a clock that is missed so is routed for again, w
 REACH = 1.3
 """By what factor the best routes are beyond the estimate, and a little more.
 
-Measured on an ECP5-85F: 1.26 (ResNet-8, where by the estimate one register was 95 columns away).
+Measured on an ECP5-85F: 1.29 (ResNet-8 with weights of 4 bits), 1.22 (visual wake words), both with
+the static placer, whose estimate may be of one register that is 95 columns away.
 """
-NEAR = 1.15
-"""By what factor most routes are beyond the estimate: farther ones are of another placer's."""
 HEAD = 10_000
 """Characters at the begin of a placed netlist, among which are nextpnr's settings."""
 _ESTIMATE = re.compile(r": Max frequency for clock .*: ([\d.]+) MHz \(\w+ at ([\d.]+) MHz\)")
@@ -45,11 +44,6 @@ def estimated_share(log: str) -> float:
     """
     found = _ESTIMATE.findall(log)
     return min((float(mhz) / float(limit) for mhz, limit in found), default=math.inf)
-
-
-def is_near(frequency_mhz: float, estimate_mhz: float) -> bool:
-    """Return whether no other placer is asked for a placement with a higher estimate."""
-    return frequency_mhz <= NEAR * estimate_mhz
 
 
 def is_in_reach(frequency_mhz: float, estimate_mhz: float) -> bool:

@@ -122,8 +122,8 @@ class Ecp5(Family):
     def place_options(self, seed: int) -> list[list[str]]:
         # the default router does not finish where a third of an 85F is full
         [heap] = [[*options, "--router", "router2"] for options in super().place_options(seed)]
-        # The static placer's wires are shorter, but it knows less of timing: it is better more
-        # often, not always.
+        # The static placer's wires are shorter, so there are fewer that several nets want; what it
+        # does not know of timing the router mends. HeAP finds other places where that fails.
         return [[*heap, "--placer", "static"], heap]
 
     def ripup_options(self) -> list[str]:
