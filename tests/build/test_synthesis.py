@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nnef_hw.build.mapping import map_only
-from nnef_hw.build.routing import PATIENCE, Congestion
+from nnef_hw.build.routing import MANY, PATIENCE, SPAN, Congestion
 from nnef_hw.build.synthesis import Resource, SynthesisResult, synthesize
 from nnef_hw.errors import TargetError, ToolError, UnroutedError
 from nnef_hw.families import ECP5, GOWIN, ICE40
@@ -305,6 +305,31 @@ def test_router_that_goes_astray_is_stuck(tmp_path):
         file.write("Info:     iter=8 wires=9 overused=1861 overuse=7 tmgfail=9 archfail=NA\n")
         file.flush()
     assert congestion.is_stuck()
+
+
+def test_router_that_crawls_is_stuck(tmp_path):
+    """Many wires halve within ten iterations; few may take their time."""
+    log = tmp_path / "log"
+
+    def stuck_at(counts):
+        congestion = Congestion(log)
+        log.write_text("")
+        for n, overused in enumerate(counts, 1):
+            with log.open("a") as file:
+                file.write(
+                    f"Info:     iter={n} wires=9 overused={overused} overuse=7 tmgfail=9 a\n"
+                )
+            if congestion.is_stuck():
+                return n
+        return None
+
+    def falling(halving, end=MANY):
+        return [n for n in (round(99_000 / 2 ** (k / halving)) for k in range(90)) if n >= end]
+
+    assert stuck_at(falling(9.8)) is None
+    assert stuck_at(falling(10.2)) == SPAN + 1
+    assert stuck_at([*falling(5), *[MANY - 1] * (PATIENCE - 1)]) is None
+    assert stuck_at([*falling(5), *[MANY] * PATIENCE]) == len(falling(5)) + 6
 
 
 def test_equal_inputs_give_equal_files(source, tmp_path):
