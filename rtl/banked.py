@@ -1,6 +1,7 @@
 """Banked line buffer: a memory per tap, so that a whole window leaves in every cycle."""
 
 from collections import Counter
+from operator import and_
 from typing import NamedTuple
 
 from amaranth import *
@@ -10,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw import parts
 from nnef_hw.rtl.linebuffer import window_layout
 from nnef_hw.rtl.memory import TiledMemory
-from nnef_hw.rtl.primitives import own_register
+from nnef_hw.rtl.primitives import own_lut, own_register
 from nnef_hw.rtl.stream import beat_layout, elastic_stages
 
 __all__ = ["BankedLineBuffer"]
@@ -94,9 +95,15 @@ class BankedLineBuffer(wiring.Component):
         most = (lines + border + 1) * window.padded_width * blocks
         lead = Signal(range(-window.span - max(steps), most),
                       init=before + blocks - 1 - window.span)
-        written, readable, consumed = (Signal(lead.shape(), name=name)
-                                       for name in ("written", "readable", "consumed"))
-        m.d.sync += [readable.eq(written), lead.eq(lead + readable - consumed)]
+        written, readable, consumed, gain = (
+            Signal(lead.shape(), name=name) for name in ("written", "readable", "consumed", "gain"))
+        issue = Signal()
+        m.d.comb += gain.eq(lead + readable)
+        m.d.sync += [
+            readable.eq(written),
+            lead.eq(Mux(issue, gain - consumed, gain) if self.part.long_wires
+                    else lead + readable - Mux(issue, consumed, 0)),
+        ]
         # Rows that may be written besides the current one; negative if not even that.
         room = Signal(range(-window.height, lines + window.height), init=lines - 1)
         begun, released = (Signal(range(window.height + 1), name=name)
@@ -104,7 +111,7 @@ class BankedLineBuffer(wiring.Component):
         m.d.sync += room.eq(room + released - begun)
 
         self._write(m, platform, memories, room >= 0, written, begun)
-        self._read(m, memories, lead >= 0, consumed, released)
+        self._read(m, memories, lead >= 0, issue, consumed, released)
         return m
 
     def _write(self, m, platform, memories, room, written, begun):
@@ -118,7 +125,8 @@ class BankedLineBuffer(wiring.Component):
         slot = Signal(range(self.part.lines), name="write_slot")
         m.d.comb += [
             self.i.ready.eq(room),
-            accept.eq(self.i.valid & self.i.ready),
+            accept.eq(own_lut(m, platform, and_, self.i.valid, room, name="accepts")
+                      if self.part.long_wires else self.i.valid & room),
             row_end.eq(offset == row_beats - 1),
             frame_end.eq(row_end & (row == window.height - 1)),
         ]
@@ -148,7 +156,7 @@ class BankedLineBuffer(wiring.Component):
                     memory.write_data.eq(sent.data),
                 ]
 
-    def _read(self, m, memories, stored, consumed, released):
+    def _read(self, m, memories, stored, issue, consumed, released):
         """Read a word of all memories per cycle and put in the padding."""
         window = self.window
         blocks = window.channel_blocks
@@ -157,9 +165,9 @@ class BankedLineBuffer(wiring.Component):
         pass_index = Signal(range(passes))
         column = Signal(range(window.out_width))
         row = Signal(range(window.out_height))
-        issue, last_block, window_end, row_end, frame_end = (
+        last_block, window_end, row_end, frame_end = (
             Signal(name=f"read_{name}")
-            for name in ("issue", "last_block", "window_end", "row_end", "frame_end"))
+            for name in ("last_block", "window_end", "row_end", "frame_end"))
         (enable, *further, enable_output), _ = elastic_stages(m, stored, self.o,
                                                               stages=self.part.stages)
         m.d.comb += [
@@ -169,12 +177,12 @@ class BankedLineBuffer(wiring.Component):
             row_end.eq(window_end & (column == window.out_width - 1)),
             frame_end.eq(row_end & (row == window.out_height - 1)),
         ]
+        m.d.comb += consumed.eq(
+            1 + Mux(frame_end, window.frame_step - blocks,
+                    Mux(row_end, window.row_step - blocks,
+                        Mux(window_end, window.column_step - blocks,
+                            Mux(last_block, -blocks, 0)))))
         with m.If(issue):
-            m.d.comb += consumed.eq(
-                1 + Mux(frame_end, window.frame_step - blocks,
-                        Mux(row_end, window.row_step - blocks,
-                            Mux(window_end, window.column_step - blocks,
-                                Mux(last_block, -blocks, 0)))))
             m.d.sync += block.eq(Mux(last_block, 0, block + 1))
             with m.If(last_block):
                 m.d.sync += pass_index.eq(Mux(window_end, 0, pass_index + 1))

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from nnef_hw import parts
 from nnef_hw.rtl.memory import TiledMemory
+from nnef_hw.rtl.primitives import own_lut
 from nnef_hw.rtl.raster import padded_raster
 from nnef_hw.rtl.stream import beat_layout, code_shape, elastic_stages
 
@@ -72,18 +73,28 @@ class LineBuffer(wiring.Component):
             if window.pass_words * window.passes > 1:
                 passed_words = _registered(m, Mux(begun, step, 0), name="passed_words")
             freed_words = _registered(m, freed_words, name="freed_words")
-        next_room = Signal(room.shape())
-        m.d.comb += next_room.eq(room - written + freed_words)
-        m.d.sync += [
-            lead.eq(lead + written - passed_words),
-            room.eq(next_room),
-        ]
+        next_room, next_lead = Signal.like(room), Signal.like(lead)
+        m.d.sync += [lead.eq(next_lead), room.eq(next_room)]
+        if self.part.decides_early:
+            # Whether a word is written is known late: both sums wait for it.
+            rest, gain = Signal.like(room), Signal.like(lead)
+            m.d.comb += [
+                rest.eq(room + freed_words),
+                gain.eq(lead - passed_words),
+                next_room.eq(Mux(written, rest - 1, rest)),
+                next_lead.eq(Mux(written, gain + 1, gain)),
+            ]
+        else:
+            m.d.comb += [
+                next_room.eq(room - written + freed_words),
+                next_lead.eq(lead + written - passed_words),
+            ]
 
-        self._write(m, storage, room >= 0, next_room >= 0, written)
+        self._write(m, platform, storage, room >= 0, next_room >= 0, written)
         self._read(m, storage, lead >= 0, begun, released, step)
         return m
 
-    def _write(self, m, storage, room, will_have_room, written):
+    def _write(self, m, platform, storage, room, will_have_room, written):
         """Write the padded image in raster order, padding without an input beat."""
         window = self.part.window
         address = Signal(range(self.part.depth))
@@ -114,13 +125,15 @@ class LineBuffer(wiring.Component):
             after = choose(will_have_room, raster.next_first, raster.next_padding, next_past)
             m.d.sync += [takes.eq(after[0]), pads.eq(after[1]), begins.eq(after[2])]
             is_beat = takes
+            m.d.comb += written.eq(own_lut(m, platform, _is_written, takes, pads, begins,
+                                           self.i.valid, name="writes"))
         else:
             takes, pads, begins = choose(room, raster.first, raster.padding, past)
             is_beat = ~(raster.padding | past)
+            m.d.comb += written.eq(_is_written(takes, pads, begins, self.i.valid))
         pad_word = Const(self.part.pad_code, self.part.bits).replicate(self.part.lanes)
         m.d.comb += [
             self.i.ready.eq(takes),
-            written.eq(pads | ((takes | begins) & self.i.valid)),
             storage.write_address.eq(address),
             storage.write_enable.eq(written),
             storage.write_data.eq(Mux(is_beat, self.i.payload.data.as_value(), pad_word)),
@@ -211,6 +224,10 @@ class LineBuffer(wiring.Component):
                     ]
                     with m.If(row_end):
                         m.d.sync += row.eq(Mux(last_window, 0, row + 1))
+
+
+def _is_written(takes, pads, begins, valid):
+    return pads | ((takes | begins) & valid)
 
 
 def _registered(m, value, *, name):

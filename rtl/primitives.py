@@ -9,8 +9,8 @@ from amaranth import *
 
 __all__ = [
     "ENGINE_PRIMITIVES", "PREFIX", "PRIMITIVES", "chained_multiply_add", "delayed",
-    "lut_product", "masked_difference", "masked_sum", "multiply_add", "own_register",
-    "primitives_verilog", "restarted_sum",
+    "lut_product", "masked_difference", "masked_sum", "multiply_add", "own_lut",
+    "own_register", "primitives_verilog", "restarted_sum",
 ]
 
 PRIMITIVES = Path(__file__).with_name("primitives.v")
@@ -147,6 +147,24 @@ def own_register(m, platform, value, *, name):
         p_WIDTH=len(value), i_clk=ClockSignal(), i_d=value, o_q=register,
     )
     return register
+
+
+def own_lut(m, platform, function, *inputs, name):
+    """Return a function of up to four bits, of integers or values, from a LUT of its own.
+
+    Both ends of a stream decide alike whether a beat moves; synthesis would share one LUT, which is
+    far from one of them, on the way from register to register there and back.
+    """
+    if platform is None:
+        return function(*inputs)
+    value = Signal(name=name)
+    rows = (function(*(n >> k & 1 for k in range(len(inputs)))) for n in range(16))
+    m.submodules[name] = Instance(
+        platform.prefix + "lut",
+        p_TABLE=Const(sum(row << n for n, row in enumerate(rows)), 16),
+        i_index=Cat(inputs, Const(0, 4 - len(inputs))), o_value=value,
+    )
+    return value
 
 
 def delayed(m, value, cycles, *, name, is_flag=False):

@@ -370,3 +370,15 @@ module nnef_hw_register #(parameter WIDTH = 8) (
     assign q = register;
 `endif
 endmodule
+
+// A LUT that synthesis neither shares nor merges on an ECP5: one that is near its users.
+module nnef_hw_lut #(parameter [15:0] TABLE = 0) (
+    input [3:0] index,
+    output value
+);
+`ifdef NNEF_HW_ECP5
+    LUT4 #(.INIT(TABLE)) lut (.A(index[0]), .B(index[1]), .C(index[2]), .D(index[3]), .Z(value));
+`else
+    assign value = TABLE[index];
+`endif
+endmodule

@@ -30,7 +30,13 @@ def tap_cases(device: Device) -> Iterator[Case]:
     for lanes, lines, window in buffers:
         yield Case(
             BankedLineBuffer(
-                window=window, lanes=lanes, lines=lines, pad_code=0, ram=device.ram, **CODES
+                window=window,
+                lanes=lanes,
+                lines=lines,
+                pad_code=0,
+                ram=device.ram,
+                long_wires=device.long_wires,
+                **CODES,
             )
         )
     rng = np.random.default_rng(0)

@@ -73,9 +73,12 @@ class Converter:
             warnings.simplefilter("ignore", category=DeprecationWarning)
             return self._convert(component, Fragment.get(component, self), ports, is_top=True)
 
-    def instance(self, component: Any, reset: Any = None) -> Any:
-        """Return an instance of a component, which ``reset`` resets as its domain's reset does."""
-        return _instance(component, self.convert_component(component), reset)
+    def instance(self, component: Any, reset: Any = None, *, alone: bool = False) -> Any:
+        """Return an instance of a component, which ``reset`` resets as its domain's reset does.
+
+        If ``alone`` that of the domain does not.
+        """
+        return _instance(component, self.convert_component(component), reset, alone=alone)
 
     def convert_component(self, component: Any) -> Converted:
         """Return the module of a component that is not the top."""
@@ -112,17 +115,17 @@ class Converter:
                     yield from self._separate(below)
                     continue
                 module = self._convert(component, below)
-                fragment.subfragments[n] = (_instance(component, module, None), name, place)
+                fragment.subfragments[n] = (_instance(component, module), name, place)
                 yield str(name), module.key
 
 
-def _instance(component: Any, module: Converted, reset: Any) -> Any:
+def _instance(component: Any, module: Converted, reset: Any = None, *, alone: bool = False) -> Any:
     ports: dict[str, Any] = {}
     if "\\clk" in module.modules[0].wires:
         ports["i_clk"] = ClockSignal()
     if "\\rst" in module.modules[0].wires:
         own = ResetSignal(allow_reset_less=True)
-        ports["i_rst"] = own if reset is None else own | reset
+        ports["i_rst"] = own if reset is None else reset if alone else own | reset
     for name, (value, flow) in _ports(component).items():
         if len(value):
             ports[f"{flow.value[0]}_{name}"] = value

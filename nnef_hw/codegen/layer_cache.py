@@ -82,7 +82,7 @@ def convert_layers(layers: Sequence[LayerModule], prefix: str) -> None:
         for n, share in enumerate(shares):
             file = Path(scratch) / f"{n}.pickle"
             with writing(file):
-                described = [(x.block, x.beats, x.counted) for x in share]
+                described = [(x.block, x.beats, x.counted, x.resets_late) for x in share]
                 file.write_bytes(pickle.dumps((prefix, described)))
             jobs.append(partial(run_tool, python, [file.name], cwd=Path(scratch)))
         run_parallel(jobs)
@@ -98,8 +98,8 @@ def _weight(layer: LayerModule) -> int:
 def _convert_share(file: Path) -> None:
     prefix, described = pickle.loads(file.read_bytes())
     converter = CachingConverter(prefix)
-    for block, beats, counted in described:
-        converter.kept(LayerModule(block, beats, counted=counted))
+    for block, beats, counted, late in described:
+        converter.kept(LayerModule(block, beats, counted=counted, resets_late=late))
 
 
 if __name__ == "__main__":

@@ -59,8 +59,8 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     },
     "interpolated table": {"product bits": 1.2, "code bits": 5.85, "fixed": 0.0},
     "banked line buffer": {
-        "window bits": 1.05, "written bits": 0.18, "offset bits": 0.95, "counter bits": 1.63,
-        "fixed": 79.1,
+        "window bits": 0.0, "written bits": 3.37, "offset bits": 0.61, "counter bits": 2.15,
+        "fixed": 30.52,
     },
     "running pool": {"code bits": 1.04, "fixed": 80.6},
     "sum": {"tables": 42.25, "fixed": 0.0},

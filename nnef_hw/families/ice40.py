@@ -56,7 +56,7 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
     },
     "interpolated table": {"product bits": 1.27, "code bits": 5.8, "fixed": 0.0},
     "banked line buffer": {
-        "window bits": 1.02, "written bits": 0.0, "offset bits": 3.25, "counter bits": 0.55,
+        "window bits": 1.02, "written bits": 0.0, "offset bits": 3.27, "counter bits": 0.67,
         "fixed": 0.0,
     },
     "running pool": {"code bits": 3.0, "fixed": 50.0},

@@ -27,6 +27,9 @@ class BankedLineBuffer(WindowPart):
     ----------
     lines
         Rows kept: a power of two, at least the window's reach.
+    long_wires
+        Whether a beat that comes is looked up in a LUT of its own, and what is stored is counted
+        both with and without the word that may be read, which is known late: for long wires.
 
     Raises
     ------
@@ -38,6 +41,7 @@ class BankedLineBuffer(WindowPart):
     costs = "banked line buffer"
 
     lines: int
+    long_wires: bool = False
 
     def __post_init__(self) -> None:
         if self.window.goes_on:

@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 from nnef_hw.devices import find_device
 from nnef_hw.ir import Graph
 from nnef_hw.rtl.fork import Fork
-from nnef_hw.rtl.reset import WithReset
+from nnef_hw.rtl.reset import WithReset, reset_late
 from nnef_hw.rtl.stream import Fifo, beat_layout
 from nnef_hw.streaming import Plan
 from nnef_hw.streaming.layer_module import LayerModule
@@ -21,7 +21,10 @@ from nnef_hw.streaming.layer_module import LayerModule
 __all__ = ["Accelerator"]
 
 MOST_HOPS = 64
-"""Cycles of a restart: fewer than the host link takes for its next packet."""
+"""Cycles of a restart: fewer than the host link takes for its next packet.
+
+The last one is that of all parts behind the hop that they share.
+"""
 
 
 class Accelerator(wiring.Component):  # type: ignore[misc]
@@ -76,6 +79,7 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
             layout = beat_layout(bits=port.bits, signed=port.signed, lanes=port.lanes)
             ports[port.name] = flow(stream.Signature(layout))
         self.restartable = restartable
+        self.resets_late = restartable and self.device.long_wires
         if restartable:
             ports |= {"restart": In(1), "restarted": Out(1)}
         super().__init__(ports)
@@ -88,6 +92,7 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
                 block,
                 tuple(self.beats[source.tensor] for source in block.sources),
                 counted=self.counted,
+                resets_late=self.resets_late,
             )
             for block in self.plan.blocks
         ]
@@ -100,7 +105,7 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
         readers.update(port.tensor for port in plan.outputs)
         streams: dict[str, list[Any]] = {}
         restart = self.restart if self.restartable else None
-        every = -(-len(plan.blocks) // MOST_HOPS)
+        every = -(-len(plan.blocks) // (MOST_HOPS - 1))
         loops: list[tuple[str, Any]] = []
         # A state gives nothing before a restart has reached whatever reads it.
         restarting = Signal()
@@ -108,7 +113,11 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
 
         def insert(name: str, component: Any) -> None:
             """Add a component that the nearest restart reaches."""
-            m.submodules[name] = WithReset(component, restart)
+            m.submodules[name] = (
+                reset_late(m, platform, component, restart, name=name)
+                if self.resets_late
+                else WithReset(component, restart)
+            )
 
         def give(tensor: str, result: Any, name: str) -> None:
             """Make a stream known by its name, once for every reader."""
@@ -126,7 +135,7 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
             give(port.tensor, skid.o, name)
         for n, block in enumerate(plan.blocks):
             name = block.instance
-            if restart is not None and self.device.long_wires and n % every == 0:
+            if restart is not None and self.resets_late and n % every == 0:
                 hop = Signal(name=f"restart{n}", init=1, reset_less=True)
                 m.d.sync += hop.eq(restart)
                 hops.append(restart := hop)
@@ -150,7 +159,8 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
             wiring.connect(m, streams[port.tensor].pop(), skid.i)
             wiring.connect(m, skid.o, wiring.flipped(outside))
         if restart is not None:
-            m.d.comb += self.restarted.eq(restart)
+            domain = m.d.sync if self.resets_late else m.d.comb
+            domain += self.restarted.eq(restart)
             if any(block.leads for block in plan.blocks):
                 m.d.comb += restarting.eq(Cat(*hops).any())
         return m

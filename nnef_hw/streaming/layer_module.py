@@ -6,11 +6,12 @@ import pickle
 from itertools import chain
 from typing import Any
 
-from amaranth import Module
+from amaranth import Module, ResetSignal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from nnef_hw.parts.stream import Skid
+from nnef_hw.rtl.reset import reset_late
 from nnef_hw.streaming import Block
 
 __all__ = ["LayerModule", "build_parts"]
@@ -52,6 +53,9 @@ class LayerModule(wiring.Component):  # type: ignore[misc]
         Beats of a frame, per operand.
     counted
         Whether it says when it works.
+    resets_late
+        Whether every part has a reset of its own, a register: that of a layer would have hundreds
+        of users all over it. It is that of the layer a cycle before.
 
     Members
     -------
@@ -64,7 +68,11 @@ class LayerModule(wiring.Component):  # type: ignore[misc]
         accepted (:class:`~nnef_hw.streaming.activity.Activity`).
     """
 
-    def __init__(self, block: Block, beats: tuple[int, ...], *, counted: bool = False) -> None:
+    def __init__(
+        self, block: Block, beats: tuple[int, ...], *, counted: bool = False,
+        resets_late: bool = False,
+    ) -> None:  # fmt: skip
+        self.resets_late = resets_late
         self.block = block
         self.beats = beats
         self.note = f"Layer {block.name}."
@@ -114,6 +122,7 @@ class LayerModule(wiring.Component):  # type: ignore[misc]
             [*self.fifos],
             block.worker,
             self.counted,
+            self.resets_late,
         ))
 
     def elaborate(self, platform: Any) -> Module:
@@ -121,20 +130,28 @@ class LayerModule(wiring.Component):  # type: ignore[misc]
         m = Module()
         block = self.block
         streams: list[Any] = []
+
+        reset = ResetSignal(allow_reset_less=True)
+
+        def insert(label: str, component: Any) -> None:
+            if self.resets_late:
+                component = reset_late(m, platform, component, reset, name=label)
+            m.submodules[label] = component
+
         for n, name in enumerate(self.operands):
             outside = wiring.flipped(getattr(self, name))
             if n in self.fifos:
-                m.submodules[f"fifo{n}"] = fifo = self.fifos[n]
+                insert(f"fifo{n}", fifo := self.fifos[n])
                 wiring.connect(m, outside, fifo.i)
                 outside = fifo.o
             streams.append(outside)
         if self.constant is not None:
             constant = block.layer.constant(block.device)
             assert constant is not None
-            m.submodules[constant.label] = self.constant
+            insert(constant.label, self.constant)
             streams.append(constant.result(self.constant))
         for part, component in zip(block.parts, self.parts, strict=True):
-            m.submodules[part.label] = component
+            insert(part.label, component)
             for origin, operand in zip(streams, part.operands(component), strict=True):
                 wiring.connect(m, origin, operand)
             streams = [part.result(component)]

@@ -72,8 +72,9 @@ class TapFolding(ArrayFolding, ABC):
         formats = layer.buffer_formats(device)
         if self.lines:
             return BankedLineBuffer(
-                window=view.window, lanes=view.lanes, lines=self.lines, **formats
-            )
+                window=view.window, lanes=view.lanes, lines=self.lines, **formats,
+                long_wires=device.long_wires,
+            )  # fmt: skip
         return LineBuffer(
             window=view.window, lanes=view.lanes, depth=self.depth, **formats,
             decides_early=device.long_wires,

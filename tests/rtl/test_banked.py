@@ -71,7 +71,7 @@ def check(drive, ram, rng, window, *, bits=8, signed=False, lanes=1, pad_code=7,
     images[0, 0, 0], images[-1, -1, -1] = lo, hi
     part = parts.BankedLineBuffer(
         window=window, bits=bits, signed=signed, lanes=lanes, pad_code=pad_code,
-        lines=enough_lines(window, spare), ram=ram,
+        lines=enough_lines(window, spare), ram=ram, long_wires=ram.has_register,
     )  # fmt: skip
     beats = images.reshape(-1, lanes).tolist()
     items = [

@@ -30,7 +30,8 @@ SHAPES = [(8, 8), (7, 5), (4, 3), (3, 8), (1, 6)]
 TOP = """
 module top (
     input [{digits}-1:0] digits, input [{width}-1:0] operand, input [31:0] base,
-    output signed [31:0] product, sum, selected, masked, inverted, difference, restarted, chained
+    output signed [31:0] product, sum, selected, masked, inverted, difference, restarted, chained,
+    output looked_up
 );
     wire signed [{digits}+{width}-1:0] exact;
     assign product = exact;
@@ -47,6 +48,8 @@ module top (
         d (.a(digits[0]), .b(base), .c(operand[0]), .d(product), .sum(inverted));
     nnef_hw_masked_difference #(.WIDTH(32))
         g (.taken(digits[0]), .less(base), .base(product), .difference(difference));
+    nnef_hw_lut #(.TABLE(16'h6ca1))
+        h (.index(base[3:0]), .value(looked_up));
     nnef_hw_restarted_sum #(.WIDTH(32))
         e (.keep(digits[0]), .kept(base), .added(product), .sum(restarted));
     nnef_hw_chained_multiply_add #(.DIGITS({digits}), .WIDTH({width}), .SUM(32))
@@ -74,7 +77,7 @@ int main() {{
             if (top.product != product || top.sum != grown || top.selected != other
                 || top.masked != added + kept || top.inverted != added - kept
                 || top.difference != product - kept || top.restarted != product + kept
-                || top.chained != grown) {{
+                || top.chained != grown || top.looked_up != (0x6ca1 >> (base & 15) & 1)) {{
                 std::printf("wrong for digits %u, operand %u, base %u", d, w, base);
                 return 1;
             }}

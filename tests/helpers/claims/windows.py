@@ -105,7 +105,9 @@ def parallel(window, **options):
 
 
 def banked(window, lines, *, ram=RAM, **options):
-    part = parts.BankedLineBuffer(window=window, lines=lines, **FORMAT | {"ram": ram})
+    part = parts.BankedLineBuffer(
+        window=window, lines=lines, long_wires=ram.has_register, **FORMAT | {"ram": ram}
+    )
     passes = 1 if window.by_channel else window.passes
 
     def golden(codes):
