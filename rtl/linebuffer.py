@@ -1,5 +1,7 @@
 """Line buffer: turns an activation stream into a stream of sliding-window words."""
 
+from typing import NamedTuple
+
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -23,6 +25,20 @@ def window_layout(*, bits, signed, lanes):
         "last": 1,
         "end": 1,
     })
+
+
+class _Read(NamedTuple):
+    """What reading tells of a window: it begins, or its words are free; and where it is."""
+
+    begun: Signal
+    released: Signal
+    row_end: Signal
+    frame_end: Signal
+
+    def step(self, window):
+        """Return the words from this window to the next one."""
+        return Mux(self.frame_end, window.frame_step,
+                   Mux(self.row_end, window.row_step, window.column_step))
 
 
 class LineBuffer(wiring.Component):
@@ -66,13 +82,15 @@ class LineBuffer(wiring.Component):
                       init=-window.span)
         room = Signal(range(-1, depth + window.overdraft), init=depth - 1)
         written = Signal()
-        begun, released = Signal(), Signal()
-        step = Signal(range(max(window.column_step, window.row_step, window.frame_step) + 1))
-        freed_words = passed_words = Mux(released, step, 0)
+        read = _Read(*(Signal(name=name) for name in _Read._fields))
+        freed_words = passed_words = Mux(read.released, read.step(window), 0)
         if self.part.decides_early:
+            # Reading is far from writing: what crosses is registers of single bits.
+            before = _Read(*(_registered(m, flag, name=f"was_{name}")
+                             for name, flag in zip(read._fields, read, strict=True)))
             if window.pass_words * window.passes > 1:
-                passed_words = _registered(m, Mux(begun, step, 0), name="passed_words")
-            freed_words = _registered(m, freed_words, name="freed_words")
+                passed_words = Mux(before.begun, before.step(window), 0)
+            freed_words = Mux(before.released, before.step(window), 0)
         next_room, next_lead = Signal.like(room), Signal.like(lead)
         m.d.sync += [lead.eq(next_lead), room.eq(next_room)]
         if self.part.decides_early:
@@ -84,30 +102,38 @@ class LineBuffer(wiring.Component):
                 next_room.eq(Mux(written, rest - 1, rest)),
                 next_lead.eq(Mux(written, gain + 1, gain)),
             ]
+            rooms = rest >= 0, rest > 0
         else:
             m.d.comb += [
                 next_room.eq(room - written + freed_words),
                 next_lead.eq(lead + written - passed_words),
             ]
+            rooms = None
 
-        self._write(m, platform, storage, room >= 0, next_room >= 0, written)
-        self._read(m, storage, lead >= 0, begun, released, step)
+        self._write(m, platform, storage, room >= 0, rooms, written)
+        self._read(m, storage, lead >= 0, read)
         return m
 
-    def _write(self, m, platform, storage, room, will_have_room, written):
-        """Write the padded image in raster order, padding without an input beat."""
+    def _write(self, m, platform, storage, room, rooms, written):
+        """Write the padded image in raster order, padding without an input beat.
+
+        ``rooms``, to decide early: whether there will be room if no word is written, and if one is.
+        """
         window = self.part.window
         address = Signal(range(self.part.depth))
         # Whether rows above the first frame are still to be written.
         past = Signal(init=1) if window.past_words else Const(0)
         raster = padded_raster(m, window, written & ~past)
-        next_past = Const(0)
+        passed = raster.passed_first, raster.passed_padding, Const(0)
         if window.past_words:
             position = Signal(range(window.past_words))
-            next_past = past & ~(written & (position == window.past_words - 1))
-            m.d.sync += past.eq(next_past)
+            stays_past = past & (position != window.past_words - 1)
+            with m.If(written):
+                m.d.sync += past.eq(stays_past)
             with m.If(written & past):
                 m.d.sync += position.eq(position + 1)
+            passed = (Mux(past, raster.first, passed[0]), Mux(past, raster.padding, passed[1]),
+                      stays_past)
 
         def choose(has_room, first, padding, past):
             """Return whether a beat is taken, padding written, or written once a beat is there."""
@@ -116,14 +142,16 @@ class LineBuffer(wiring.Component):
             waits = first & ~past if window.starts_in_padding else Const(0)
             return has_room & ~padding, has_room & padding & ~waits, has_room & padding & waits
 
-        if self.part.decides_early:
+        if rooms is not None:
             starts_padded = any(before for before, _ in window.padding) or window.past_words > 0
             starts_waiting = window.starts_in_padding and not window.past_words
             takes = Signal(init=not starts_padded)
             pads = Signal(init=starts_padded and not starts_waiting)
             begins = Signal(init=starts_waiting)
-            after = choose(will_have_room, raster.next_first, raster.next_padding, next_past)
-            m.d.sync += [takes.eq(after[0]), pads.eq(after[1]), begins.eq(after[2])]
+            alike = choose(rooms[0], raster.first, raster.padding, past)
+            after = choose(rooms[1], *passed)
+            m.d.sync += [flag.eq(Mux(written, *values)) for flag, *values in
+                         zip((takes, pads, begins), after, alike, strict=True)]
             is_beat = takes
             m.d.comb += written.eq(own_lut(m, platform, _is_written, takes, pads, begins,
                                            self.i.valid, name="writes"))
@@ -140,7 +168,7 @@ class LineBuffer(wiring.Component):
         ]
         m.d.sync += address.eq(address + written)
 
-    def _read(self, m, storage, stored, begun, released, step):
+    def _read(self, m, storage, stored, read):
         """Read the words of every window, pass after pass."""
         window = self.part.window
         kernel_height, kernel_width = window.kernel
@@ -177,10 +205,10 @@ class LineBuffer(wiring.Component):
             last_word.eq(last_column & (tap_row == kernel_height - 1)),
             last_pass.eq(pass_index == window.passes - 1),
             last_window.eq(row_end & (row == window.out_height - 1)),
-            begun.eq(issue & ~running),
-            released.eq(issue & last_word & last_pass),
-            step.eq(Mux(last_window, window.frame_step,
-                        Mux(row_end, window.row_step, window.column_step))),
+            read.begun.eq(issue & ~running),
+            read.released.eq(issue & last_word & last_pass),
+            read.row_end.eq(row_end),
+            read.frame_end.eq(last_window),
         ]
         last, end = last_word, last_word & last_pass & last_window
         for enable in enables[:-1]:
@@ -196,7 +224,7 @@ class LineBuffer(wiring.Component):
         tap_step = window.dilation[1] * blocks - (inner_words - 1)
         line_step = (window.dilation[0] * window.padded_width
                      - (kernel_width - 1) * window.dilation[1]) * blocks - (inner_words - 1)
-        next_base = (base + step)[:len(base)]
+        next_base = (base + read.step(window))[:len(base)]
         with m.If(issue):
             m.d.sync += running.eq(~(last_word & last_pass))
             with m.If(~last_inner):

@@ -19,8 +19,8 @@ class Raster(NamedTuple):
     padding : Value
         It lies in the border: no beat brings it. Of registers without arithmetic, for it decides
         whether a beat is taken.
-    next_first, next_padding : Value
-        What ``first`` and ``padding`` are in the next cycle.
+    passed_first, passed_padding : Value
+        What ``first`` and ``padding`` are in the next cycle if the word is passed.
     """
 
     row: Signal
@@ -28,8 +28,8 @@ class Raster(NamedTuple):
     first: Value
     final: Value
     padding: Value
-    next_first: Value
-    next_padding: Value
+    passed_first: Value
+    passed_padding: Value
 
 
 def padded_raster(m, window, advance):
@@ -64,30 +64,34 @@ def padded_raster(m, window, advance):
         with m.If(row_end):
             m.d.sync += row.eq(Mux(final, 0, row + 1))
 
-    next_first = Mux(advance, final, first)
-    m.d.sync += first.eq(next_first)
+    with m.If(advance):
+        m.d.sync += first.eq(final)
 
     axes = [
-        _inside(m, position, extent, padding, advance & step, name=name)
+        _inside(m, position, extent, padding, advance, step, name=name)
         for position, extent, padding, step, name in (
             (row, window.height, window.padding[0], row_end, "row_inside"),
             (column, window.width, window.padding[1], pixel_end, "column_inside"),
         )
         if any(padding)
     ]
-    inside, next_inside = Cat(now for now, _ in axes), Cat(after for _, after in axes)
-    return Raster(row, column, first, final, ~inside.all(), next_first, ~next_inside.all())
+    inside, passed = Cat(now for now, _ in axes), Cat(after for _, after in axes)
+    return Raster(row, column, first, final, ~inside.all(), final, ~passed.all())
 
 
-def _inside(m, position, extent, padding, step, *, name):
-    """Return a register and its next value: the position along an axis is not in the border."""
+def _inside(m, position, extent, padding, advance, step, *, name):
+    """Return whether the position along an axis is not in the border, now and behind the word.
+
+    The first of them is a register.
+    """
     before, _ = padding
-    inside, next_inside = Signal(init=not before, name=name), Signal(name=f"next_{name}")
-    m.d.comb += next_inside.eq(inside)
-    m.d.sync += inside.eq(next_inside)
+    inside, passed = Signal(init=not before, name=name), Signal(name=f"passed_{name}")
+    m.d.comb += passed.eq(inside)
+    with m.If(advance):
+        m.d.sync += inside.eq(passed)
     with m.If(step):
         with m.If(position == before + extent - 1):
-            m.d.comb += next_inside.eq(0)
+            m.d.comb += passed.eq(0)
         with m.If(position == (before - 1) % (extent + sum(padding))):
-            m.d.comb += next_inside.eq(1)
-    return inside, next_inside
+            m.d.comb += passed.eq(1)
+    return inside, passed

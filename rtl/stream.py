@@ -1,8 +1,12 @@
 """Payload shapes of streams, elastic pipelines, and the FIFO that registers both directions."""
 
+from operator import and_
+
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+
+from nnef_hw.rtl.primitives import own_lut
 
 __all__ = [
     "Fifo", "beat_layout", "check_limits", "code_range", "code_shape", "elastic_stages",
@@ -147,7 +151,8 @@ class Fifo(wiring.Component):
             self.o.valid.eq(held[0]),
             self.o.payload.eq(slots[0]),
             accept.eq(self.i.valid & self.i.ready),
-            release.eq(self.o.valid & self.o.ready),
+            # not that of the part behind, which is far
+            release.eq(own_lut(m, platform, and_, self.o.valid, self.o.ready, name="releases")),
         ]
         with m.If(accept != release):
             m.d.sync += Cat(*held).eq(Mux(accept, Cat(1, *held), Cat(*holds[1:])))

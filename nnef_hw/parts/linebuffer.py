@@ -182,9 +182,7 @@ class LineBuffer(WindowPart):
         level = max(self.depth, window.overdraft).bit_length() + 1
         flags = 1 + 3 * self.stages + (window.past_words > 0)
         if self.decides_early:
-            steps = 1 + (window.pass_words * window.passes > 1)
-            longest = max(window.column_step, window.row_step, window.frame_step)
-            flags += 3 + steps * longest.bit_length()
+            flags += 3 + 3 + (window.pass_words * window.passes > 1)
         flags += sum(any(pair) for pair in window.padding)
         pointers = counters.base + 2 * counter_bits(self.depth)
         return sum(counters.write) + sum(counters.read) + pointers + level + flags

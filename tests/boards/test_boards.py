@@ -4,6 +4,7 @@
 import importlib
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from amaranth.back import rtlil, verilog
@@ -19,6 +20,7 @@ from nnef_hw.boards.pll import Ecp5Pll, GowinPll, Ice40Pll
 from nnef_hw.boards.top import board_constraints, board_pins, board_top
 from nnef_hw.errors import TargetError, UsageError
 from nnef_hw.families import GOWIN, ICE40
+from nnef_hw.rtl.primitives import PREFIX
 
 each_board = pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 LAYOUT = data.StructLayout({"data": data.ArrayLayout(8, 1), "last": 1})
@@ -195,7 +197,7 @@ def test_clock_of_two_pins_takes_the_positive_one():
 
 @each_board
 def test_top_has_the_pins_of_the_board(board):
-    accelerator, platform = Wire(), object()
+    accelerator, platform = Wire(), SimpleNamespace(prefix=PREFIX)
     top, ports = board_top(board, accelerator)
     # of which Amaranth makes Verilog with a yosys that takes longer to start than all the rest
     text = rtlil.convert(top, "board_top", platform, ports=ports, emit_src=False)
