@@ -20,6 +20,7 @@ WINDOWS = {
     "dilated_rectangle": Window(8, 8, 1, (2, 3), (3, 2), (2, 1), ((0, 1), (1, 0))),
     "dilated_columns": Window(3, 7, 2, (1, 3), dilation=(1, 3)),
     "wide_padding": Window(2, 3, 1, (3, 2), padding=((3, 0), (0, 4)), passes=2),
+    "strided": Window(3, 3, 1, (2, 2), (2, 2), passes=3),
     "stride_beyond_kernel": Window(6, 6, 1, (1, 1), (4, 4)),
     "stride_skips_most": Window(7, 5, 2, (2, 1), (5, 3), passes=2),
     "point": Window(3, 4, 3, passes=4),
@@ -112,9 +113,21 @@ def test_formats(bits, signed, pad_code, lanes, stall, drive, ram, rng):
           stall=stall)  # fmt: skip
 
 
-def test_a_deep_memory_spans_frames(stall, drive, ram, rng):
-    window = Window(3, 3, 1, (2, 2), (2, 2), passes=3)
-    check(drive, ram, rng, window, depth=64, stall=stall)
+@pytest.mark.parametrize("name", ["strided", "wide_padding", "goes_on_in_padding"])
+@pytest.mark.parametrize("decides_early", [False, True], ids=["late", "early"])
+def test_a_deep_memory_spans_frames(name, decides_early, stall, drive, ram, rng):
+    """Nothing follows the last frame: padding of another one waits for it."""
+    check(drive, ram, rng, WINDOWS[name], depth=64, stall=stall, decides_early=decides_early)
+
+
+@pytest.mark.parametrize("name", ["wide_padding", "goes_on_in_padding"])
+@pytest.mark.parametrize("decides_early", [False, True], ids=["late", "early"])
+def test_no_window_leaves_ahead_of_the_first_beat(name, decides_early, drive, ram):
+    buffer = parts.LineBuffer(
+        window=WINDOWS[name], bits=8, signed=False, lanes=1, pad_code=7, depth=64, ram=ram,
+        decides_early=decides_early,
+    ).build()  # fmt: skip
+    assert not drive(buffer, [], 0).items
 
 
 @pytest.mark.verilator
