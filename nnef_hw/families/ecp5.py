@@ -13,6 +13,8 @@ from nnef_hw.families.family import CellModels, Family, Pin, Program
 
 __all__ = ["ECP5"]
 
+SECOND = 1000
+"""By how much the seed of the static placer's second chance is more: than all of ``--seeds``."""
 # Of multipliers in logic.
 FIRST_PAIR, LONE_SIGN, MORE_BITS = 0.5, 0.76, 3
 # Of LUT4s in slices, so that flip-flops are free.
@@ -120,11 +122,15 @@ class Ecp5(Family):
         return ["--lpf-allow-unconstrained"] if constraints is None else ["--lpf", constraints]
 
     def place_options(self, seed: int) -> list[list[str]]:
-        # the default router does not finish where a third of an 85F is full
-        [heap] = [[*options, "--router", "router2"] for options in super().place_options(seed)]
         # The static placer's wires are shorter, so there are fewer that several nets want; what it
-        # does not know of timing the router mends. HeAP finds other places where that fails.
-        return [[*heap, "--placer", "static"], heap]
+        # does not know of timing the router mends. It depends on chance, so it has a second one.
+        # HeAP finds other places where both fail.
+        # The default router does not finish where a third of an 85F is full.
+        heap, other = (
+            ["--seed", str(number), "--router", "router2"] for number in (seed, seed + SECOND)
+        )
+        static = ["--placer", "static"]
+        return [[*heap, *static], [*other, *static], heap]
 
     def ripup_options(self) -> list[str]:
         return ["--tmg-ripup"]

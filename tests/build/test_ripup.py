@@ -100,6 +100,11 @@ def imitate(monkeypatch, estimate, reached, excess=(0.1,), heap=50, heap_reached
             (cwd / "seed2" / name).write_text(f"route {len(routed)}")
         return shell(f"echo route {len(routed)}")
 
+    def places(family, seed):
+        heap = ["--seed", str(seed), "--router", "router2"]
+        return [[*heap, "--placer", "static"], heap]
+
+    monkeypatch.setattr(type(ECP5), "place_options", places)
     monkeypatch.setattr("nnef_hw.build.placement.run_tool", nextpnr)
     return routed
 

@@ -133,13 +133,14 @@ def test_options_of_the_tools(family, device, pins, free, route, packed):
     assert family.pack_arguments("85k", "c", "b") == packed
 
 
-def test_an_ecp5_has_two_placers():
+def test_an_ecp5_has_two_placers_and_three_placements():
     for family in (ICE40, GOWIN):
         for seed in (1, 2):
             assert family.place_options(seed) == [["--seed", str(seed)]]
         assert family.ripup_options() == []
-    heap = ["--seed", "2", "--router", "router2"]
-    assert ECP5.place_options(2) == [[*heap, "--placer", "static"], heap]
+    heap, other = (["--seed", seed, "--router", "router2"] for seed in ("2", "1002"))
+    static = ["--placer", "static"]
+    assert ECP5.place_options(2) == [[*heap, *static], [*other, *static], heap]
     assert ECP5.ripup_options() == ["--tmg-ripup"]
 
 
