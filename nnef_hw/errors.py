@@ -111,6 +111,10 @@ class UnroutedError(TargetError):
     """A placement has no route; that of another seed may have one."""
 
 
+class SnaggedError(UnroutedError):
+    """All but a few wires of a placement have a route; in another order these may have one, too."""
+
+
 class CheckError(NnefHwError):
     """A check of ours failed: hardware differs from the model, or timing is not met."""
 

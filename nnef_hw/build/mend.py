@@ -20,7 +20,7 @@ from nnef_hw.build.ripup import (
     set_clock,
     stated_for,
 )
-from nnef_hw.errors import UnroutedError
+from nnef_hw.errors import SnaggedError, UnroutedError
 
 __all__ = ["Mender", "Run"]
 
@@ -84,7 +84,8 @@ class Mender:
         """Place by one placer after the other until the clock is met; return nextpnr's report.
 
         A placement is routed until nothing is late. Where the report says that the clock is missed
-        after all, it is routed once more, for a higher one and in another order. Where no placement
+        after all, it is routed once more, for a higher one and in another order; and in another
+        order where nothing is late and a few wires are in conflict to the end. Where no placement
         has a route in time, that of the highest estimate is routed for what it promises, or else
         once as it comes.
 
@@ -139,13 +140,19 @@ class Mender:
     def _for_the_clock(self, placement: _Placement, best: _Result | None) -> _Result | None:
         """Route for the clock; return the better of the result and the best one before."""
         aim = raised(self.frequency_mhz)
-        found = self._better(placement, aim, best)
-        if found is best or found is None or found.reached >= self.frequency_mhz:
-            return found
-        # As much higher as the router sees less than the report; and in another order: without a
-        # seed nextpnr goes on with the random numbers of placement.
+        # In another order: without a seed nextpnr goes on with the random numbers of placement.
         at = placement.options.index("--seed")
         other = [*placement.options[:at], *placement.options[at + 2 :]]
+        try:
+            found = self._route(placement, aim, placement.options, self.ripup, best)
+        except SnaggedError:
+            return self._better(placement, aim, best, other)
+        except UnroutedError:
+            self._warn(aim)
+            return best
+        if found is best or found.reached >= self.frequency_mhz:
+            return found
+        # As much higher as the router sees less than the report.
         return self._better(placement, aim * aim / found.reached, found, other)
 
     def _for_less(self, placement: _Placement) -> _Result:
@@ -164,10 +171,13 @@ class Mender:
         try:
             return self._route(placement, aim, options or placement.options, self.ripup, best)
         except UnroutedError:
-            _log.warning(
-                "%s: no route is in time for %.2f MHz, another one follows", self.own.name, aim
-            )
+            self._warn(aim)
             return best
+
+    def _warn(self, aim: float) -> None:
+        _log.warning(
+            "%s: no route is in time for %.2f MHz, another one follows", self.own.name, aim
+        )
 
     def _route(
         self, placement: _Placement, aim: float, options: Sequence[str], ripup: Sequence[str],

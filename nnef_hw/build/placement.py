@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from nnef_hw.boards import Board
 from nnef_hw.build.mend import Mender
 from nnef_hw.build.routing import Congestion
-from nnef_hw.errors import TargetError, ToolError, UnroutedError
+from nnef_hw.errors import SnaggedError, TargetError, ToolError, UnroutedError
 from nnef_hw.families import Family
 from nnef_hw.tools import find_tool, run_tool
 
@@ -164,7 +164,8 @@ class Placer:
             if is_needless():
                 raise SupersededError from error
             if congestion.is_stuck():
-                raise UnroutedError(
+                found = SnaggedError if congestion.is_snag else UnroutedError
+                raise found(
                     f"the placement has no route: several nets want {congestion.overused} wires "
                     f"after {congestion.iterations} iterations, and it gets no better",
                     remedy=REMEDY,
