@@ -1,7 +1,7 @@
 """Placing and routing of families whose router takes up again what is late.
 
-A placer may leave what no route mends. So the clock is tried with one placer's placement after the
-other's, and only a clock that neither reaches is given up for one that is in reach.
+A placer may leave what no route mends. So the clock is tried with one placement after the other,
+and only a clock that none of them reaches is given up for one that is in reach.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from nnef_hw.families.family import CellModels, Family, Pin, Program
 __all__ = ["ECP5"]
 
 SECOND = 1000
-"""By how much the seed of the static placer's second chance is more: than all of ``--seeds``."""
+"""What is added to a seed for the static placer's second chance: more than ``--seeds`` asks for."""
 # Of multipliers in logic.
 FIRST_PAIR, LONE_SIGN, MORE_BITS = 0.5, 0.76, 3
 # Of LUT4s in slices, so that flip-flops are free.

@@ -53,7 +53,7 @@ class Accelerator(wiring.Component):  # type: ignore[misc]
     restart : In(1)
         Restart, for a cycle or more; only if ``restartable``.
     restarted : Out(1)
-        The restart of the last block.
+        The restart of the last block, when it has reached all its parts.
     busy, waiting : Out(len(plan.blocks))
         With ``counted``: whether each block takes a word in this cycle; whether one is there and is
         not taken.
