@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +28,8 @@ _WHOLE = 1e-4
 class FoldAffine:
     """Remove ``batch_normalization`` and ``add``/``sub``/``mul``/``div`` with channel constants.
 
-    * behind a ``conv``, ``deconv`` or ``linear`` that nobody else reads: into its filter and bias
+    * behind a ``conv``, ``deconv`` or ``linear`` that nobody else reads: into its filter and bias,
+      also from behind a ``reshape`` that leaves the channels as they are
     * elsewhere: a depthwise 1x1 ``conv``, on [1, C, 1, 1] between reshapes if the rank is 2
     * the filter of such a ``conv`` from codes to codes, if the bias lies on its steps: numbers
       whose codes are their signs
@@ -50,17 +52,9 @@ class FoldAffine:
                 editor.keep(node)
                 continue
             source, scale, offset = found
-            before = editor.emitted(editor.resolve(source))
-            if (
-                before is not None
-                and (before.has(Trait.WEIGHTS) or before.op == "deconv")
-                and before.attrs.get("activation") is None
-                and editor.has_one_use(source)
-                and _has_constants(editor, before)
-                and _can_scale(editor, before, node, scale)
-            ):
-                editor.drop(before)
-                editor.emit(_scaled(editor, before, node, scale, offset))
+            before = _layer_before(editor, source, behind_reshapes=node.op != "conv")
+            if before and _can_scale(editor, before, node, scale):
+                _emit_scaled(editor, before, node, scale, offset)
             elif (
                 node.op != "conv"
                 and len(editor.shape(source)) in {2, 4}
@@ -103,10 +97,30 @@ def _is_rounded(editor: Editor, node: Node) -> bool:
     return is_own and editor.tensors[node.name].quant is not None
 
 
-def _can_scale(editor: Editor, layer: Node, node: Node, scale: FloatArray) -> bool:
+def _layer_before(editor: Editor, source: str, *, behind_reshapes: bool) -> list[Node]:
+    """Return the layer that computes a tensor, and the reshapes behind it, if nobody else reads it.
+
+    None of them if it is not a layer, or its channels are not those of the tensor.
+    """
+    nodes: list[Node] = []
+    while editor.has_one_use(source) and (node := editor.emitted(editor.resolve(source))):
+        nodes.insert(0, node)
+        if node.op != "reshape":
+            is_layer = node.has(Trait.WEIGHTS) or node.op == "deconv"
+            is_linear = is_layer and node.attrs.get("activation") is None
+            return nodes if is_linear and _has_constants(editor, node) else []
+        source = node.inputs[0]
+        keeps_channels = editor.shape(source)[:2] == editor.shape(node.name)[:2]
+        if not (behind_reshapes and keeps_channels):
+            break
+    return []
+
+
+def _can_scale(editor: Editor, before: Sequence[Node], node: Node, scale: FloatArray) -> bool:
     """Whether no code that the author chose would change."""
+    layer = before[0]
     weights = editor.tensors[layer.inputs[1]]
-    names = [layer.name, *layer.inputs[2:], *node.inputs[1:]]
+    names = [*(step.name for step in before), *layer.inputs[2:], *node.inputs[1:]]
     if any(editor.tensors[editor.resolve(name)].quant is not None for name in names):
         return False
     if weights.quant is None:
@@ -179,7 +193,24 @@ def _coefficients(
     return (1.0 / value, zero) if position == 0 and value.all() else None
 
 
-def _scaled(editor: Editor, layer: Node, node: Node, scale: FloatArray, offset: FloatArray) -> Node:
+def _emit_scaled(
+    editor: Editor, before: Sequence[Node], node: Node, scale: FloatArray, offset: FloatArray
+) -> None:
+    layer, *reshapes = before
+    for step in before:
+        editor.drop(step)
+    result = node.name
+    if reshapes:
+        like = editor.tensors[node.name]
+        result = editor.activation(f"{node.name}_folded", editor.shape(layer.name), like)
+    editor.emit(_scaled(editor, layer, node, result, scale, offset))
+    if reshapes:
+        editor.emit(reshape_node(result, node.name, editor.shape(node.name), node))
+
+
+def _scaled(
+    editor: Editor, layer: Node, node: Node, result: str, scale: FloatArray, offset: FloatArray
+) -> Node:
     weights, bias = (editor.tensors[name] for name in layer.inputs[1:])
     kernel = _data(editor, weights.name)
     if layer.op == "deconv":  # [inC, outC/groups, ...]
@@ -197,7 +228,7 @@ def _scaled(editor: Editor, layer: Node, node: Node, scale: FloatArray, offset: 
     bias_name = editor.constant(f"{bias.name}_folded", new_bias, bias)
     inputs = (layer.inputs[0], filter_name, bias_name)
     layer = layer.with_attrs(**activation_attrs(node))
-    return replace(layer, inputs=inputs, outputs=node.outputs)
+    return replace(layer, inputs=inputs, outputs=(result,))
 
 
 def _data(editor: Editor, name: str) -> NDArray[Any]:

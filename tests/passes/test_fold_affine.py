@@ -27,6 +27,40 @@ def test_batch_norm_folds_into_linear(rng):
     check(builder.build(), rng, ["linear"])
 
 
+def test_batch_norm_folds_through_reshapes_that_keep_the_channels(rng):
+    # as PyTorch's batch norm of vectors is exported
+    builder = GraphBuilder()
+    builder.input("x", (1, 5))
+    y = builder.op("linear", "x", rng.standard_normal((4, 5)), 0.0)
+    y = batch_norm(builder, builder.reshape(y, [1, 4, 1]), 4, rng)
+    builder.op("relu", builder.reshape(y, [1, 4]))
+    check(builder.build(), rng, ["linear"])
+
+
+def test_batch_norm_folds_into_the_conv_of_a_flattened_image(image, rng):
+    y = image.conv("x", rng.standard_normal((4, 3, 3, 3)))
+    y = image.reshape(y, [1, 4, 16])
+    graph = check(image.build(batch_norm(image, y, 4, rng)), rng, ["conv", "reshape"])
+    assert graph.nodes[0].attrs["groups"] == 1
+
+
+def test_batch_norm_of_other_channels_than_the_layer_has_stays(image, rng):
+    y = image.conv("x", rng.standard_normal((4, 3, 1, 1)))
+    y = image.reshape(y, [1, 8, 3, 6])
+    batch_norm(image, y, 8, rng)
+    check(image.build(), rng, ["conv", "reshape", "conv"])
+
+
+def test_batch_norm_behind_a_reshape_of_two_readers_stays(rng):
+    builder = GraphBuilder()
+    builder.input("x", (1, 5))
+    y = builder.op("linear", "x", rng.standard_normal((4, 5)), 0.0)
+    y = builder.reshape(y, [1, 4, 1])
+    n = batch_norm(builder, y, 4, rng)
+    graph = simplify(builder.build(y, n))
+    assert [node.op for node in graph.nodes if node.op != "reshape"] == ["linear", "conv"]
+
+
 def test_lone_batch_norm_becomes_depthwise(image, rng):
     batch_norm(image, "x", 3, rng)
     graph = check(image.build(), rng, ["conv"])
