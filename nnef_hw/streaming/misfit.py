@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,7 +25,7 @@ from nnef_hw.streaming.budget import (
 )
 from nnef_hw.streaming.fifos import give_fifos
 from nnef_hw.streaming.knapsack import BRAM, DSP, Table, cheapest, choose, least
-from nnef_hw.streaming.lanes import wider
+from nnef_hw.streaming.lanes import why_not_whole, wider
 from nnef_hw.streaming.options import network_options, useful_options
 from nnef_hw.streaming.plan import LayerGraph
 from nnef_hw.streaming.resources import LUT_SHARE
@@ -133,6 +133,7 @@ class Misfit:
         remedy = f"ask for less; {clock * 1e6 / interval:.0f} is the most it could be"
         if interval > wanted:
             reason = f"no foldings that fit together take fewer than {interval:,} cycles"
+            reason += self._what_is_short_of(wanted, tried)
         elif found is None:
             reason = f"foldings of {interval:,} cycles fit together, but not with their FIFOs"
         else:
@@ -146,6 +147,25 @@ class Misfit:
             f"{self.target.name} at {clock:g} MHz, {wanted:,} cycles each: {reason}",
             remedy=remedy,
         )
+
+    def _what_is_short_of(self, wanted: int, tried: Sequence[Sequence[Sequence[Block]]]) -> str:
+        """Say what so few cycles would take, with the widest streams by which every layer can."""
+        quick = [
+            [[block for block in layer if block.cycles <= wanted] for layer in options]
+            for options in tried
+        ]
+        enough = [options for options in quick if all(options)]
+        if not enough:
+            fewest = [[min(block.cycles for block in layer) for layer in way] for way in tried]
+            cycles = min(fewest, key=max)
+            slowest = cycles.index(max(cycles))
+            text = f"; {self.network.layers[slowest].name} alone takes {max(cycles):,}"
+            why = why_not_whole(self.network, self.target)
+            return f"{text}, as streams of whole pixels are no way: {why}" if why else text
+        misfit = replace(self, options=enough[-1])
+        if misfit.feasible:
+            return ""
+        return f"; for {wanted:,} {misfit._one_short() or misfit._together_short()}"
 
     def error(self, design: Sequence[Block] = ()) -> TargetError:
         """Say what is lacking.

@@ -109,9 +109,21 @@ def test_says_what_rate_there_is(fix, rng):
         schedule(fix(perceptron(rng, [16, 30, 16])), find_board("icebreaker"), target_fps=12e6)
 
 
+def test_says_what_a_result_per_cycle_would_take(fix, rng):
+    graph = fix(perceptron(rng, [16, 64, 32, 32, 5]))
+    with pytest.raises(TargetError, match=r"; for 1 it takes at least [\d,]+ LUTs, .* more than"):
+        schedule(graph, find_board("ulx3s_85f"), target_fps=RATE)
+
+
+def test_says_why_streams_do_not_carry_whole_pixels(fix, rng):
+    large = fix(perceptron(rng, [16, 64, 32]))
+    with pytest.raises(TargetError, match="relu0 has no folding for them on up5k"):
+        schedule(large, find_board("icebreaker"), target_fps=12e6)
+
+
 def test_beats_are_no_wider_than_the_host_link_says(fix, rng):
     graph = fix(perceptron(rng, [300, 2]), power_of_two=True, weight_bits=2)
-    with pytest.raises(TargetError, match="fewer than 300 cycles"):
+    with pytest.raises(TargetError, match=r"300 cycles.*the host link takes at most 255 bytes"):
         schedule(graph, find_board("ulx3s_85f"), target_fps=RATE)
     ip = Target("none", "IP", find_board("ulx3s_85f").device, clock_mhz=60.0, link_lut=0)
     plan = schedule(graph, ip, clock_mhz=60, target_fps=RATE)
