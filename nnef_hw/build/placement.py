@@ -7,7 +7,7 @@ import logging
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -102,7 +102,7 @@ class Placer:
         own = folder / f"seed{seed}"
         # the WebAssembly tools see nothing above their folder
         clock = ["--freq", f"{self.frequency_mhz:g}", "--timing-allow-fail"]
-        places = [[*clock, *options] for options in self.family.place_options(seed)]
+        ways = [replace(way, options=(*clock, *way.options)) for way in self.family.placings(seed)]
         route = ["--report", f"{own.name}/timing.json"]
         config = f"{self.top}.config"
         route += self.family.route_options(f"{own.name}/{config}")
@@ -117,9 +117,9 @@ class Placer:
                 own=own, written=[own / config, own / self.family.placed(config)], log=log,
                 route=route, ripup=ripup,
             )  # fmt: skip
-            return mender.mend(places)
-        [place] = places
-        self._run(f"{self.top}.json", [*place, *route], own, log, partial(is_needless, True))
+            return mender.mend(ways)
+        [way] = ways
+        self._run(f"{self.top}.json", [*way.options, *route], own, log, partial(is_needless, True))
         report: dict[str, Any] = json.loads((own / "timing.json").read_text())
         return report
 

@@ -9,7 +9,7 @@ from typing import Any
 from nnef_hw.blockram import BlockRam
 from nnef_hw.families.ecp5_carries import shorten_chains
 from nnef_hw.families.ecp5_registers import use_output_registers
-from nnef_hw.families.family import CellModels, Family, Pin, Program
+from nnef_hw.families.family import CellModels, Family, Pin, Placing, Program
 
 __all__ = ["ECP5"]
 
@@ -121,16 +121,21 @@ class Ecp5(Family):
     def pin_options(self, constraints: str | None) -> list[str]:
         return ["--lpf-allow-unconstrained"] if constraints is None else ["--lpf", constraints]
 
-    def place_options(self, seed: int) -> list[list[str]]:
+    def placings(self, seed: int) -> list[Placing]:
         # The static placer's wires are shorter, so there are fewer that several nets want; what it
         # does not know of timing the router mends. It depends on chance, so it has a second one.
         # HeAP finds other places where both fail.
         # The default router does not finish where a third of an 85F is full.
         heap, other = (
-            ["--seed", str(number), "--router", "router2"] for number in (seed, seed + SECOND)
+            ("--seed", str(number), "--router", "router2") for number in (seed, seed + SECOND)
         )
-        static = ["--placer", "static"]
-        return [[*heap, *static], [*other, *static], heap]
+        static = ("--placer", "static")
+        blocks = self.cells["dsp"], self.cells["bram"]
+        return [
+            Placing((*heap, *static), blocks),
+            Placing((*other, *static), blocks),
+            Placing(heap),
+        ]
 
     def ripup_options(self) -> list[str]:
         return ["--tmg-ripup"]

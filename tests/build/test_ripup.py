@@ -9,7 +9,7 @@ import pytest
 from nnef_hw.build.placement import Placer
 from nnef_hw.build.ripup import estimated_share, is_in_reach, set_clock, stated_for
 from nnef_hw.errors import UnroutedError
-from nnef_hw.families import ECP5
+from nnef_hw.families import ECP5, Placing
 from nnef_hw.tools import Tool, run_tool
 
 SNAG = "a wire that two nets want to the end"
@@ -104,11 +104,11 @@ def imitate(monkeypatch, estimate, reached, excess=(0.1,), heap=50, heap_reached
             (cwd / "seed2" / name).write_text(f"route {len(routed)}")
         return shell(f"echo route {len(routed)}")
 
-    def places(family, seed):
-        heap = ["--seed", str(seed), "--router", "router2"]
-        return [[*heap, "--placer", "static"], heap]
+    def placings(family, seed):
+        heap = ("--seed", str(seed), "--router", "router2")
+        return [Placing((*heap, "--placer", "static")), Placing(heap)]
 
-    monkeypatch.setattr(type(ECP5), "place_options", places)
+    monkeypatch.setattr(type(ECP5), "placings", placings)
     monkeypatch.setattr("nnef_hw.build.placement.run_tool", nextpnr)
     return routed
 
