@@ -23,6 +23,12 @@ without an end had half of 2,700 at iteration 22 and 77% of 1,560 at 27.
 """
 SPAN = 10
 """Iterations after which there are half as many wires that several nets want."""
+FLOOD, EARLY, LEFT = 10_000, 3, 0.55
+"""As many wires in conflict of which so many iterations leave more than this share, or it crawls.
+
+Measured there: routes that ended well left at most 41%, those without an end 43% to 69% (a layer of
+adders for every weight, whose iterations took minutes).
+"""
 FEW = 10
 """Wires in conflict that are worth a route in another order.
 
@@ -82,6 +88,8 @@ class Congestion:
             self._is_astray |= self.overused > 2 * self._fewest[0] + MANY
             if len(self._last) == SPAN:
                 self._crawls |= self.overused >= max(MANY, self._last[0] / 2)
+            if len(self._last) >= EARLY:
+                self._crawls |= self.overused >= max(FLOOD, LEFT * self._last[-EARLY])
             self._last.append(self.overused)
         # a line that is not complete yet is read again
         self._read += text.rfind(b"\n") + 1

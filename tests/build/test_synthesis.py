@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nnef_hw.build.mapping import map_only
-from nnef_hw.build.routing import MANY, PATIENCE, SPAN, Congestion
+from nnef_hw.build.routing import EARLY, FLOOD, MANY, PATIENCE, SPAN, Congestion
 from nnef_hw.build.synthesis import Resource, SynthesisResult, synthesize
 from nnef_hw.errors import TargetError, ToolError, UnroutedError
 from nnef_hw.families import ECP5, GOWIN, ICE40
@@ -326,10 +326,18 @@ def test_router_that_crawls_is_stuck(tmp_path):
     def falling(halving, end=MANY):
         return [n for n in (round(99_000 / 2 ** (k / halving)) for k in range(90)) if n >= end]
 
-    assert stuck_at(falling(9.8)) is None
-    assert stuck_at(falling(10.2)) == SPAN + 1
-    assert stuck_at([*falling(5), *[MANY - 1] * (PATIENCE - 1)]) is None
-    assert stuck_at([*falling(5), *[MANY] * PATIENCE]) == len(falling(5)) + 6
+    def fewer(numbers):
+        return [n for n in numbers if n < FLOOD]
+
+    assert stuck_at(fewer(falling(9.8))) is None
+    assert stuck_at(fewer(falling(10.2))) == SPAN + 1
+    tail = fewer(falling(5))
+    assert stuck_at([*tail, *[MANY - 1] * (PATIENCE - 1)]) is None
+    assert stuck_at([*tail, *[MANY] * PATIENCE]) == len(tail) + 6
+    # a flood recedes faster
+    assert stuck_at([60_000, 44_000, 36_000, 32_000, 19_700]) is None
+    assert stuck_at([60_000, 44_000, 36_000, 33_000, 19_700]) == EARLY + 1
+    assert stuck_at([18_000, 16_000, 14_000, 9_999, 9_000, 8_000]) is None
 
 
 def test_equal_inputs_give_equal_files(source, tmp_path):
