@@ -122,20 +122,16 @@ class Ecp5(Family):
         return ["--lpf-allow-unconstrained"] if constraints is None else ["--lpf", constraints]
 
     def placings(self, seed: int) -> list[Placing]:
-        # The static placer's wires are shorter, so there are fewer that several nets want; what it
-        # does not know of timing the router mends. It depends on chance, so it has a second one.
-        # HeAP finds other places where both fail.
+        # Around blocks that changed places HeAP's wires are the shorter ones, and it knows of
+        # timing; the static placer, which does not, finds other places. Its depend on chance, so
+        # it has a second one.
         # The default router does not finish where a third of an 85F is full.
         heap, other = (
             ("--seed", str(number), "--router", "router2") for number in (seed, seed + SECOND)
         )
         static = ("--placer", "static")
         blocks = self.cells["dsp"], self.cells["bram"]
-        return [
-            Placing((*heap, *static), blocks),
-            Placing((*other, *static), blocks),
-            Placing(heap),
-        ]
+        return [Placing(way, blocks) for way in (heap, (*heap, *static), (*other, *static))]
 
     def ripup_options(self) -> list[str]:
         return ["--tmg-ripup"]

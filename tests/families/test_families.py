@@ -140,8 +140,8 @@ def test_an_ecp5_has_two_placers_and_three_placements():
         assert family.ripup_options() == []
     heap, other = (("--seed", seed, "--router", "router2") for seed in ("2", "1002"))
     static, blocks = ("--placer", "static"), ("MULT18X18D", "DP16KD")
-    ways = [Placing((*heap, *static), blocks), Placing((*other, *static), blocks), Placing(heap)]
-    assert ECP5.placings(2) == ways
+    ways = heap, (*heap, *static), (*other, *static)
+    assert ECP5.placings(2) == [Placing(way, blocks) for way in ways]
     assert ECP5.ripup_options() == ["--tmg-ripup"]
 
 
