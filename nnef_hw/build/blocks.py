@@ -1,11 +1,11 @@
 """DSP blocks and block RAMs, exchanged among their places for shorter wires.
 
-Nextpnr's static placer gives each of them a free place that it finds by chance, in no order
-(``legalise_placement_strict`` in common/place/placer_static.cc): a ResNet-8 with 156 DSP blocks and
-194 block RAMs on an ECP5-85F had wires of 200,819 units before that and 643,825 behind it, of which
-the logic, which is placed then, made 555,000. Who goes where is an assignment problem: the wires of
-a block are the longer, the farther its place is from the rectangles that the rest of its nets
-spans.
+Nextpnr's placers give each of them a free place that they find by chance, in no order
+(``legalise_placement_strict`` in common/place/placer_static.cc and placer_heap.cc): a ResNet-8 with
+156 DSP blocks and 194 block RAMs on an ECP5-85F had wires of 200,819 units before that and 643,825
+behind it by the static placer, of which the logic, which is placed then, made 555,000. Who goes
+where is an assignment problem: the wires of a block are the longer, the farther its place is from
+the rectangles that the rest of its nets spans.
 """
 
 from __future__ import annotations
