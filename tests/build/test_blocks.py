@@ -92,11 +92,17 @@ def test_without_blocks_nothing_moves():
 
 
 @pytest.mark.parametrize(
-    ("blocks", "sources"),
-    [(((0, 3), (20, 3)), ["top.json"]), (((20, 3), (0, 3)), ["top.json", "seed2/fixed.json"])],
-    ids=["fine", "crossed"],
+    ("blocks", "changes", "sources", "ends"),
+    [
+        (((0, 3), (20, 3)), False, ["top.json"], ((0, 3), (20, 3))),
+        (((20, 3), (0, 3)), False, ["top.json", "seed2/fixed.json"], ((0, 3), (20, 3))),
+        (((20, 3), (0, 3)), True, ["top.json", "seed2/fixed.json"], ((20, 3), (0, 3))),
+    ],
+    ids=["fine", "crossed", "crossed_again"],
 )
-def test_the_rest_is_placed_once_more_around_them(tmp_path, monkeypatch, blocks, sources):
+def test_the_rest_is_placed_once_more_around_them(
+    tmp_path, monkeypatch, blocks, changes, sources, ends
+):
     cells = {
         "left": ("LUT", at(1, 1), [1]), "right": ("LUT", at(21, 1), [2]),
         "l": ("MULT18X18D", at(*blocks[0]), [1]), "r": ("MULT18X18D", at(*blocks[1]), [2]),
@@ -111,6 +117,10 @@ def test_the_rest_is_placed_once_more_around_them(tmp_path, monkeypatch, blocks,
             seen.append(source.relative_to(cwd).as_posix())
             # places that are asked for are given
             netlist = json.loads(source.read_text())
+            if changes and source.name == "fixed.json":
+                placed_cells = netlist["modules"]["top"]["cells"]
+                left, right = (placed_cells[name]["attributes"] for name in ("left", "right"))
+                left["BEL"], right["BEL"] = right["NEXTPNR_BEL"], left["NEXTPNR_BEL"]
             for cell in netlist["modules"]["top"]["cells"].values():
                 attributes = cell["attributes"]
                 attributes["NEXTPNR_BEL"] = attributes.get("BEL", attributes["NEXTPNR_BEL"])
@@ -129,6 +139,6 @@ def test_the_rest_is_placed_once_more_around_them(tmp_path, monkeypatch, blocks,
     assert seen == sources
     [found] = routed
     assert {name: found[name]["attributes"]["NEXTPNR_BEL"] for name in "lr"} == {
-        "l": at(0, 3), "r": at(20, 3),
+        "l": at(*ends[0]), "r": at(*ends[1]),
     }  # fmt: skip
     assert not (tmp_path / "seed2" / "fixed.json").exists()
