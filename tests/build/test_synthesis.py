@@ -185,7 +185,8 @@ def test_placement_that_cannot_be_in_time_is_not_waited_for(source, tmp_path, mo
             return run_tool(shell, [], **options)
         options["log"].write_text("Info: Max frequency for clock 'c': 7 MHz (FAIL at 12.00 MHz)\n")
         placed = options["cwd"] / arguments[arguments.index("--write") + 1]
-        return placed.write_text('"target_freq": "12000000.000000"')
+        top = {"settings": {"target_freq": "12000000.000000"}, "cells": {}}
+        return placed.write_text(json.dumps({"modules": {"top": top}}))
 
     monkeypatch.setattr("nnef_hw.build.placement.run_tool", nextpnr)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
