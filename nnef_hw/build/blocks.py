@@ -82,16 +82,17 @@ def exchange_blocks(netlist: Mapping[str, Any], kinds: Collection[str]) -> Excha
         Types of cells.
     """
     wires = _Wires(netlist, kinds)
-    before = wires.length
-    places = dict(wires.places)
+    before = shortest = wires.length
+    begin = places = dict(wires.places)
     for _ in range(ROUNDS):
-        length = wires.length
         for kind in kinds:
             wires.assign(kind)
-        if wires.length >= length:
+        # blocks of one net may all have moved towards where the others were
+        if (length := wires.length) >= shortest:
             break
-    moves = {places[cell]: place for cell, place in wires.places.items()}
-    return Exchange(wires.places, moves, before, wires.length)
+        shortest, places = length, dict(wires.places)
+    moves = {begin[cell]: place for cell, place in places.items()}
+    return Exchange(places, moves, before, shortest)
 
 
 class _Wires:

@@ -103,6 +103,7 @@ class Mender:
         best: _Result | None = None
         placements: list[_Placement] = []
         unplaced: UnroutedError | None = None
+        self._fixed.unlink(missing_ok=True)
         for number, way in enumerate(ways):
             try:
                 placement = self._placed(number, way)

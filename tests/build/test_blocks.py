@@ -86,6 +86,26 @@ def test_the_shortest_wires_of_all_exchanges_are_found():
         assert exchange.before == lengths[0]
 
 
+def test_wires_never_get_longer():
+    rng = np.random.default_rng(6)
+    stays = 0
+    for _ in range(200):
+        blocks = {
+            f"block{n}": (
+                KINDS[n % 2],
+                at(*rng.integers(0, 9, 2), n),
+                rng.integers(0, 5, 3).tolist(),
+            )
+            for n in range(8)
+        }
+        exchange = exchange_blocks(placed(blocks), KINDS)
+        moved = json.loads(exchange.moved(json.dumps(placed(blocks))))
+        assert exchange.after == exchange_blocks(moved, ()).before <= exchange.before
+        assert sorted(exchange.places.values()) == sorted(place for _, place, _ in blocks.values())
+        stays += exchange.saved == 0
+    assert 0 < stays < 200
+
+
 def test_without_blocks_nothing_moves():
     exchange = exchange_blocks(placed({"a": ("LUT", at(1, 1), [1])}), KINDS)
     assert (exchange.places, exchange.moves, exchange.saved) == ({}, {}, 0)
