@@ -6,14 +6,12 @@ and only a clock that none of them reaches is given up for one that is in reach.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from nnef_hw.build.blocks import exchange_blocks
 from nnef_hw.build.ripup import (
     estimated_share,
     is_in_reach,
@@ -23,14 +21,10 @@ from nnef_hw.build.ripup import (
     stated_for,
 )
 from nnef_hw.errors import SnaggedError, UnroutedError
-from nnef_hw.families import Placing
 
 __all__ = ["Mender", "Run"]
 
 _log = logging.getLogger(__name__)
-
-WORTH = 0.02
-"""Share of the wires that exchanged blocks save, for which the rest is placed once more."""
 
 Run: TypeAlias = Callable[[Path, Sequence[str], bool], None]
 """Runs nextpnr with a netlist and options, for a clock that is in reach as far as is known."""
@@ -86,7 +80,7 @@ class Mender:
     route: Sequence[str]
     ripup: Sequence[str]
 
-    def mend(self, ways: Sequence[Placing]) -> dict[str, Any]:
+    def mend(self, ways: Sequence[Sequence[str]]) -> dict[str, Any]:
         """Place in one way after the other until the clock is met; return nextpnr's report.
 
         A placement is routed until nothing is late. Where the report says that the clock is missed
@@ -103,10 +97,9 @@ class Mender:
         best: _Result | None = None
         placements: list[_Placement] = []
         unplaced: UnroutedError | None = None
-        self._fixed.unlink(missing_ok=True)
-        for number, way in enumerate(ways):
+        for number, options in enumerate(ways):
             try:
-                placement = self._placed(number, way)
+                placement = self._placed(number, options)
             except UnroutedError as error:
                 unplaced = error
                 continue
@@ -122,7 +115,7 @@ class Mender:
         best.placement.log.replace(self.own / "placing.log")
         for path, kept in self._kept.items():
             kept.replace(path)
-        for path in (*self.own.glob("placed*.json"), *self.own.glob("placing?*.log"), self._fixed):
+        for path in (*self.own.glob("placed*.json"), *self.own.glob("placing?*.log")):
             path.unlink(missing_ok=True)
         return stated_for(self._report, best.aim, self.frequency_mhz)
 
@@ -136,35 +129,10 @@ class Mender:
     def _report(self) -> Path:
         return self.own / "timing.json"
 
-    @property
-    def _fixed(self) -> Path:
-        """The netlist with the places of its blocks, as the last placement leaves them."""
-        return self.own / "fixed.json"
-
-    def _placed(self, number: int, way: Placing) -> _Placement:
-        """Place; around blocks that are exchanged already, or else once more after they are."""
-        if not way.blocks:
-            return self._placed_once(self.netlist, number, way.options)
-        if not self._fixed.exists():
-            placement = self._placed_once(self.netlist, number, way.options)
-            if self._exchange(placement, way.blocks) < WORTH:
-                return placement
-        placement = self._placed_once(self._fixed, number, way.options)
-        self._exchange(placement, way.blocks)
-        return placement
-
-    def _exchange(self, placement: _Placement, blocks: Sequence[str]) -> float:
-        """Exchange blocks in a placed netlist, and fix them; return the share of wires it saves."""
-        text = placement.netlist.read_text()
-        exchange = exchange_blocks(json.loads(text), blocks)
-        placement.netlist.write_text(exchange.moved(text))
-        self._fixed.write_text(exchange.fixed(self.netlist.read_text()))
-        return exchange.saved
-
-    def _placed_once(self, source: Path, number: int, options: Sequence[str]) -> _Placement:
+    def _placed(self, number: int, options: Sequence[str]) -> _Placement:
         netlist = self.own / f"placed{number}.json"
         begin = [*options, "--no-route", "--write", f"{self.own.name}/{netlist.name}"]
-        self.run(source, begin, True)
+        self.run(self.netlist, begin, True)
         estimate = self.frequency_mhz * estimated_share(self.log.read_text())
         log = self.log.replace(self.own / f"placing{number}.log")
         return _Placement(netlist, log, options, estimate)

@@ -6,6 +6,7 @@ import json
 import logging
 import math
 import re
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from nnef_hw.boards import Board
+from nnef_hw.build.block_plan import Sites, lone_cells, places_of, plan_blocks
 from nnef_hw.build.mend import Mender
 from nnef_hw.build.routing import Congestion
 from nnef_hw.errors import SnaggedError, TargetError, ToolError, UnroutedError
@@ -102,7 +104,7 @@ class Placer:
         own = folder / f"seed{seed}"
         # the WebAssembly tools see nothing above their folder
         clock = ["--freq", f"{self.frequency_mhz:g}", "--timing-allow-fail"]
-        ways = [replace(way, options=(*clock, *way.options)) for way in self.family.placings(seed)]
+        ways = [[*clock, *options] for options in self.family.placings(seed)]
         route = ["--report", f"{own.name}/timing.json"]
         config = f"{self.top}.config"
         route += self.family.route_options(f"{own.name}/{config}")
@@ -119,9 +121,52 @@ class Placer:
             )  # fmt: skip
             return mender.mend(ways)
         [way] = ways
-        self._run(f"{self.top}.json", [*way.options, *route], own, log, partial(is_needless, True))
+        self._run(f"{self.top}.json", [*way, *route], own, log, partial(is_needless, True))
         report: dict[str, Any] = json.loads((own / "timing.json").read_text())
         return report
+
+    def plan(self, folder: Path, log: Path) -> None:
+        """Give blocks of the netlist of a folder their places, where the family does.
+
+        Which ones there are nextpnr tells by placing as many blocks as it has.
+
+        Raises
+        ------
+        TargetError, ToolError
+            nextpnr is missing, or does not have the device.
+        """
+        path = folder / f"{self.top}.json"
+        netlist = json.loads(path.read_text())
+        cells = [cell for module in netlist["modules"].values() for cell in module["cells"].items()]
+        kinds = {cell["type"] for _, cell in cells} & {*self.family.planned()}
+        if not kinds:
+            return
+        places = plan_blocks(netlist, self._sites(sorted(kinds), folder, log))
+        for name, cell in cells:
+            if name in places:
+                cell["attributes"]["BEL"] = places[name]
+        path.write_text(json.dumps(netlist, separators=(",", ":")))
+
+    def _sites(self, kinds: Sequence[str], folder: Path, log: Path) -> Sites:
+        """Ask nextpnr to place as many blocks as there are: the device's LUTs and places."""
+        probe = replace(self, top="probe", constraints=None)
+        own = folder / probe.top
+        source, placed = folder / f"{probe.top}.json", own / "placed.json"
+
+        def ask(numbers: Mapping[str, int], *options: str) -> dict[str, int]:
+            source.write_text(lone_cells(numbers, probe.top))
+            probe._run(source.name, options, own, log, lambda: False)
+            return {cell: int(there) for cell, _, there in _UTILISATION.findall(log.read_text())}
+
+        there = ask(dict.fromkeys(kinds, 1), "--pack-only")
+        way, *_ = self.family.placings(1)
+        name = placed.relative_to(folder).as_posix()
+        ask({kind: there[kind] for kind in kinds}, *way, "--no-route", "--write", name)
+        sites = Sites(there[self.family.cells["lut"]], places_of(json.loads(placed.read_text())))
+        shutil.rmtree(own)
+        source.unlink()
+        log.unlink()
+        return sites
 
     def pack(self, folder: Path, log: Path) -> dict[str, tuple[int, int]]:
         """Pack the netlist of a folder; return resources used and available.

@@ -176,6 +176,9 @@ def synthesize(
     cells, seconds = map_design(verilog, family, top, device, out_dir, logs, ports)
     placer = Placer(top, family, device, package, speed, frequency_mhz, constraints)
     begin = time.perf_counter()
+    if family.planned():
+        progress("placing DSP blocks and block RAMs")
+    placer.plan(out_dir, logs / "plan.log")
     progress(f"placing and routing ({family.router.name})")
 
     def place(seed: int, is_needless: IsNeedless) -> _Report:

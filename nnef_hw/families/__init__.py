@@ -1,7 +1,7 @@
 """FPGA families: a class and an object of each, with everything that is known of it."""
 
 from nnef_hw.families.ecp5 import ECP5
-from nnef_hw.families.family import CellModels, Family, Pin, Placing, Program
+from nnef_hw.families.family import CellModels, Family, Pin, Program
 from nnef_hw.families.gowin import GOWIN
 from nnef_hw.families.ice40 import ICE40
 
@@ -13,7 +13,6 @@ __all__ = [
     "CellModels",
     "Family",
     "Pin",
-    "Placing",
     "Program",
 ]
 

@@ -9,7 +9,7 @@ from typing import Any
 from nnef_hw.blockram import BlockRam
 from nnef_hw.families.ecp5_carries import shorten_chains
 from nnef_hw.families.ecp5_registers import use_output_registers
-from nnef_hw.families.family import CellModels, Family, Pin, Placing, Program
+from nnef_hw.families.family import CellModels, Family, Pin, Program
 
 __all__ = ["ECP5"]
 
@@ -121,17 +121,18 @@ class Ecp5(Family):
     def pin_options(self, constraints: str | None) -> list[str]:
         return ["--lpf-allow-unconstrained"] if constraints is None else ["--lpf", constraints]
 
-    def placings(self, seed: int) -> list[Placing]:
-        # Around blocks that changed places HeAP's wires are the shorter ones, and it knows of
-        # timing; the static placer, which does not, finds other places. Its depend on chance, so
-        # it has a second one.
+    def placings(self, seed: int) -> list[Sequence[str]]:
+        # HeAP's wires are the shorter ones, and it knows of timing; the static placer, which does
+        # not, finds other places. Its depend on chance, so it has a second one.
         # The default router does not finish where a third of an 85F is full.
         heap, other = (
             ("--seed", str(number), "--router", "router2") for number in (seed, seed + SECOND)
         )
         static = ("--placer", "static")
-        blocks = self.cells["dsp"], self.cells["bram"]
-        return [Placing(way, blocks) for way in (heap, (*heap, *static), (*other, *static))]
+        return [heap, (*heap, *static), (*other, *static)]
+
+    def planned(self) -> Sequence[str]:
+        return self.cells["dsp"], self.cells["bram"]
 
     def ripup_options(self) -> list[str]:
         return ["--tmg-ripup"]

@@ -10,7 +10,7 @@ from typing import Any
 
 from nnef_hw.blockram import BlockRam
 
-__all__ = ["CellModels", "Family", "Pin", "Placing", "Program"]
+__all__ = ["CellModels", "Family", "Pin", "Program"]
 
 ODD_DIGIT = 1.15
 """LUTs of a multiplier with an odd number of digits, for each that its bits would have it take."""
@@ -69,23 +69,6 @@ class CellModels:
     ours: tuple[str, ...]
     defines: tuple[str, ...]
     omitted: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Placing:
-    """One way to place a netlist.
-
-    Parameters
-    ----------
-    options
-        nextpnr's.
-    blocks
-        Types of cells that are exchanged among their places for shorter wires, and the rest placed
-        once more around them.
-    """
-
-    options: Sequence[str]
-    blocks: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -236,12 +219,16 @@ class Family(ABC):
     def pin_options(self, constraints: str | None) -> list[str]:
         """Return nextpnr's options for a file of the pins and clocks; None puts pins anywhere."""
 
-    def placings(self, seed: int) -> list[Placing]:
-        """Return the ways to one of several placements: a placer or more.
+    def placings(self, seed: int) -> list[Sequence[str]]:
+        """Return nextpnr's options for the ways to one of several placements: a placer or more.
 
         Each is asked where those before it are far from the clock.
         """
-        return [Placing(("--seed", str(seed)))]
+        return [("--seed", str(seed))]
+
+    def planned(self) -> Sequence[str]:
+        """Return the types of cells that get their places before nextpnr places the rest."""
+        return ()
 
     def ripup_options(self) -> list[str]:
         """Return nextpnr's options for a router that takes up again what is late.

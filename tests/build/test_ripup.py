@@ -9,7 +9,7 @@ import pytest
 from nnef_hw.build.placement import Placer
 from nnef_hw.build.ripup import estimated_share, is_in_reach, set_clock, stated_for
 from nnef_hw.errors import UnroutedError
-from nnef_hw.families import ECP5, Placing
+from nnef_hw.families import ECP5
 from nnef_hw.tools import Tool, run_tool
 
 SNAG = "a wire that two nets want to the end"
@@ -106,7 +106,7 @@ def imitate(monkeypatch, estimate, reached, excess=(0.1,), heap=50, heap_reached
 
     def placings(family, seed):
         heap = ("--seed", str(seed), "--router", "router2")
-        return [Placing((*heap, "--placer", "static")), Placing(heap)]
+        return [(*heap, "--placer", "static"), heap]
 
     monkeypatch.setattr(type(ECP5), "placings", placings)
     monkeypatch.setattr("nnef_hw.build.placement.run_tool", nextpnr)

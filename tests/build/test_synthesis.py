@@ -175,6 +175,8 @@ def test_placement_that_cannot_be_in_time_is_not_waited_for(source, tmp_path, mo
     routes = []
 
     def nextpnr(tool, arguments, **options):
+        if "probe.json" in arguments:
+            return run_tool(tool, arguments, **options)
         seed = int(arguments[arguments.index("--seed") + 1])
         if "--no-route" not in arguments:
             routes.append(seed)

@@ -13,7 +13,7 @@ import pytest
 from nnef_hw import parts
 from nnef_hw.boards import BOARDS, find_board
 from nnef_hw.devices import DEVICES
-from nnef_hw.families import ECP5, FAMILIES, GOWIN, ICE40, Family, Placing
+from nnef_hw.families import ECP5, FAMILIES, GOWIN, ICE40, Family
 from nnef_hw.tools import TOOLS
 
 ROOT = Path(__file__).parents[2]
@@ -136,12 +136,13 @@ def test_options_of_the_tools(family, device, pins, free, route, packed):
 def test_an_ecp5_has_two_placers_and_three_placements():
     for family in (ICE40, GOWIN):
         for seed in (1, 2):
-            assert family.placings(seed) == [Placing(("--seed", str(seed)))]
+            assert family.placings(seed) == [("--seed", str(seed))]
         assert family.ripup_options() == []
+        assert family.planned() == ()
     heap, other = (("--seed", seed, "--router", "router2") for seed in ("2", "1002"))
-    static, blocks = ("--placer", "static"), ("MULT18X18D", "DP16KD")
-    ways = heap, (*heap, *static), (*other, *static)
-    assert ECP5.placings(2) == [Placing(way, blocks) for way in ways]
+    static = "--placer", "static"
+    assert ECP5.placings(2) == [heap, (*heap, *static), (*other, *static)]
+    assert ECP5.planned() == ("MULT18X18D", "DP16KD")
     assert ECP5.ripup_options() == ["--tmg-ripup"]
 
 

@@ -1,0 +1,122 @@
+"""The wires of a netlist: how long they are with its cells in some places, and where blocks go."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+__all__ = ["Cells", "Points", "Wires", "place_of"]
+
+Points: TypeAlias = NDArray[np.float64]
+"""Places in tiles [axis, place]."""
+Cells: TypeAlias = NDArray[np.int64]
+"""Indices of cells."""
+
+WIDE = 1000
+"""Pins of a net that reaches everywhere, wherever a block is: it is left out."""
+_PLACE = re.compile(r"X(\d+)/Y(\d+)/")
+
+
+def place_of(name: str) -> tuple[int, int] | None:
+    """Return the tile in nextpnr's name of a place; None if it names none."""
+    match = _PLACE.match(name)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+class Wires:
+    """The nets between the cells of a design.
+
+    Parameters
+    ----------
+    netlist
+        As yosys and nextpnr write it in JSON, with the design flat in its top module.
+
+    Attributes
+    ----------
+    names, kinds
+        Names and types of the cells.
+    pins
+        Nets of each cell [cell].
+    """
+
+    def __init__(self, netlist: Mapping[str, Any]) -> None:
+        self.names: list[str] = []
+        kinds: list[str] = []
+        # in the order of the netlist, as sets have none
+        pins: dict[int, dict[int, None]] = defaultdict(dict)
+        for module in netlist["modules"].values():
+            for name, cell in module["cells"].items():
+                for bits in cell["connections"].values():
+                    for bit in bits:
+                        if isinstance(bit, int):
+                            pins[bit][len(kinds)] = None
+                self.names.append(name)
+                kinds.append(cell["type"])
+        self.kinds = np.array(kinds, str)
+        nets = [list(cells) for cells in pins.values() if 1 < len(cells) <= WIDE]
+        # pins by their nets, and nets by their cells
+        self._pins = np.array([cell for net in nets for cell in net], np.int64)
+        self._sizes = np.array([len(net) for net in nets], np.int64)
+        self._first = np.cumsum(self._sizes) - self._sizes
+        self._net = np.repeat(np.arange(len(nets)), self._sizes)
+        self.pins = np.bincount(self._pins, minlength=len(kinds))
+        self._nets = self._net[np.argsort(self._pins, kind="stable")]
+        self._begin = np.cumsum(self.pins) - self.pins
+
+    def cells(self, kind: str) -> Cells:
+        """Return the cells of a type."""
+        return np.flatnonzero(self.kinds == kind)
+
+    def length(self, at: Points) -> float:
+        """Return half the perimeters of all nets, in tiles."""
+        if not len(self._pins):
+            return 0.0
+        pins = at[:, self._pins]
+        high = np.maximum.reduceat(pins, self._first, axis=1)
+        return float((high - np.minimum.reduceat(pins, self._first, axis=1)).sum())
+
+    def slope(self, at: Points, smoothing: float) -> Points:
+        """Return the slope of the length [axis, cell].
+
+        Extrema are weighted averages (Hsu, Chang and Balabanov, DAC 2011): a pin that is
+        ``smoothing`` tiles from the outermost one weighs 1/e of it.
+        """
+        return np.array([self._slope(axis[self._pins], smoothing) for axis in at])
+
+    def assign(self, cells: Cells, places: Points, at: Points) -> Cells:
+        """Return which place each of some cells takes, for the shortest wires together.
+
+        As if no other cell moved, so that cells of one net may all go where the others were.
+        """
+        costs = np.array([self._costs(cell, places, at) for cell in cells])
+        chosen: Cells = linear_sum_assignment(costs)[1]
+        return chosen
+
+    def _costs(self, cell: int, places: Points, at: Points) -> NDArray[np.float64]:
+        """Return by how much a cell's nets grow with it in each of some places."""
+        growth = np.zeros(places.shape[1])
+        begin = self._begin[cell]
+        for net in self._nets[begin : begin + self.pins[cell]]:
+            pins = self._pins[self._first[net] : self._first[net] + self._sizes[net]]
+            there = at[:, pins[pins != cell]]
+            low, high = there.min(axis=1)[:, None], there.max(axis=1)[:, None]
+            growth += (np.maximum(low - places, 0) + np.maximum(places - high, 0)).sum(axis=0)
+        return growth
+
+    def _slope(self, pins: NDArray[np.float64], smoothing: float) -> NDArray[np.float64]:
+        slope = np.zeros_like(pins)
+        for sign in (1, -1):
+            along = sign * pins
+            outermost = np.maximum.reduceat(along, self._first)
+            weights = np.exp((along - outermost[self._net]) / smoothing)
+            sums = np.add.reduceat(weights, self._first)
+            means = np.add.reduceat(weights * along, self._first) / sums
+            bent = 1 + (along - means[self._net]) / smoothing
+            slope += sign * bent * weights / sums[self._net]
+        return np.bincount(self._pins, slope, len(self.names)).astype(np.float64)
