@@ -45,7 +45,7 @@ def chain(length, rng):
     return mapped({name: cells[name] for name in rng.permutation(list(cells)).tolist()})
 
 
-def blocks_apart(netlist, places):
+def blocks_apart(places):
     """Sum up the distances along a chain of blocks."""
     at = [np.array(place_of(places[f"block{n}"])) for n in range(len(places))]
     return sum(int(np.abs(a - b).sum()) for a, b in pairwise(at))
@@ -64,10 +64,22 @@ def test_blocks_of_a_chain_are_beside_each_other(seed):
     chance = []
     for _ in range(20):
         shuffled = {kind: iter(rng.permutation(names)) for kind, names in SITES.blocks.items()}
-        chance.append(blocks_apart(netlist, {name: next(shuffled[kinds[name]]) for name in places}))
-    assert blocks_apart(netlist, places) < 0.7 * min(chance)
+        chance.append(blocks_apart({name: next(shuffled[kinds[name]]) for name in places}))
+    assert blocks_apart(places) < 0.7 * min(chance)
     # as it was, whatever else has been placed meanwhile
     assert plan_blocks(netlist, SITES) == places
+
+
+def test_blocks_and_logic_move_by_turns(monkeypatch):
+    netlists = [chain(24, np.random.default_rng(seed)) for seed in range(4)]
+
+    def apart():
+        plans = [plan_blocks(netlist, SITES) for netlist in netlists]
+        return sum(map(blocks_apart, plans))
+
+    found = apart()
+    monkeypatch.setattr("nnef_hw.build.block_plan.TURNS", 0)
+    assert found < apart()
 
 
 def test_kinds_of_which_there_are_too_many_have_no_place():
