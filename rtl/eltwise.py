@@ -77,7 +77,8 @@ class EltwiseSum(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         lo, hi = self.requant.lo, self.requant.hi
-        first, *middle, final = join_beats(m, self.a, self.b, self.o, stages=self.part.latency)
+        first, *middle, final = join_beats(m, platform, self.a, self.b, self.o,
+                                           stages=self.part.latency)
         for lane in range(self.part.lanes):
             terms = self._tables(m, lane, first)
             for level, enable in enumerate(middle):
@@ -161,7 +162,8 @@ class EltwiseProduct(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        first, middle, final = join_beats(m, self.a, self.b, self.o, stages=self.part.latency)
+        first, middle, final = join_beats(m, platform, self.a, self.b, self.o,
+                                          stages=self.part.latency)
         factors = []
         for name, zero, difference in zip("ab", self.in_zero_points, self.differences,
                                           strict=True):
@@ -212,7 +214,7 @@ class EltwiseExtremum(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        [enable] = join_beats(m, self.a, self.b, self.o, stages=self.part.latency)
+        [enable] = join_beats(m, platform, self.a, self.b, self.o, stages=self.part.latency)
         for lane in range(self.part.lanes):
             a, b = self.a.payload.data[lane], self.b.payload.data[lane]
             greater, less = (a, b) if self.part.greatest else (b, a)

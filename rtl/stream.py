@@ -52,7 +52,7 @@ def operand_streams(part, *, lanes=1):
     }
 
 
-def elastic_stages(m, present, o, *, stages):
+def elastic_stages(m, present, o, *, stages, platform=None):
     """Let items move through register stages, of which ``o`` is the last; none is skipped.
 
     A stage takes what comes as soon as it is empty or the next one takes what it holds.
@@ -67,6 +67,9 @@ def elastic_stages(m, present, o, *, stages):
         Its ``valid`` is the last stage's.
     stages : int
         How many, at least 1.
+    platform : object or None
+        Where it is given, ``o.ready`` passes one LUT to each enable; else synthesis may lead it
+        from stage to stage, which takes fewer.
 
     Returns
     -------
@@ -75,23 +78,27 @@ def elastic_stages(m, present, o, *, stages):
     """
     valid = [*(Signal(name=f"valid{n}") for n in range(stages - 1)), o.valid]
     enables = [Signal(name=f"enable{n}") for n in range(stages)]
-    following = o.ready
-    for n in reversed(range(stages)):
-        m.d.comb += enables[n].eq(~valid[n] | following)
-        following = enables[n]
     for n, enable in enumerate(enables):
+        full = Cat(*valid[n:]).all()
+        m.d.comb += enable.eq(own_lut(m, platform, _moves, o.ready, full, name=f"moves{n}"))
         with m.If(enable):
             m.d.sync += valid[n].eq(valid[n - 1] if n else present)
     return enables, valid
 
 
-def join_beats(m, a, b, o, *, stages):
+def _moves(ready, full):
+    """Whether a stage takes what is before it: the next part does, or not all behind it is full."""
+    return ready | (full ^ 1)
+
+
+def join_beats(m, platform, a, b, o, *, stages):
     """Accept beats of both streams together; return the enable of every stage of a pipeline.
 
     The registers of stage n take what comes in while their enable is set; ``valid`` and ``last``
-    accompany them, and the last stage is ``o``.
+    accompany them, and the last stage is ``o``. Placers spread the stages between where the beats
+    come from and where they go, with ``o.ready`` on the way back to every one.
     """
-    enables, _ = elastic_stages(m, a.valid & b.valid, o, stages=stages)
+    enables, _ = elastic_stages(m, a.valid & b.valid, o, stages=stages, platform=platform)
     m.d.comb += [
         a.ready.eq(enables[0] & b.valid),
         b.ready.eq(enables[0] & a.valid),

@@ -52,7 +52,8 @@ class TableSum(wiring.Component):
     def elaborate(self, platform):
         part = self.part
         m = Module()
-        looked_up, registered, final = join_beats(m, self.a, self.b, self.o, stages=part.latency)
+        looked_up, registered, final = join_beats(m, platform, self.a, self.b, self.o,
+                                                  stages=part.latency)
         values = []
         operands = zip("ab", self.entries, part.in_signed, part.memories, strict=True)
         for name, entries, is_signed, tiling in operands:

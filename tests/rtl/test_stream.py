@@ -3,9 +3,11 @@ import re
 
 import numpy as np
 import pytest
+from amaranth import Module, Signal
+from amaranth.lib import stream
 from amaranth.sim import Simulator
 
-from nnef_hw.rtl.stream import Fifo, beat_layout, code_shape
+from nnef_hw.rtl.stream import Fifo, beat_layout, code_shape, elastic_stages
 
 
 @pytest.mark.parametrize("depth", [2, 3, 5])
@@ -44,6 +46,35 @@ def test_fifo_holds_depth_items_and_registers_both_directions(depth):
         assert not ctx.get(fifo.o.valid), "o.valid must not follow i.valid within a cycle"
 
     simulator = Simulator(fifo)
+    simulator.add_clock(1e-8)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize("stages", [1, 2, 4])
+def test_stages_fill_up_whatever_came_between(stages, every):
+    """Gaps close while the last stage waits, and then every item leaves, one per cycle."""
+    m = Module()
+    present = Signal()
+    o = stream.Signature(1).flip().create()
+    enables, _ = elastic_stages(m, present, o, stages=stages)
+    moved = []
+
+    async def bench(ctx):
+        for cycle in range(4 * stages * every):
+            ctx.set(present, cycle % every == 0)
+            moved.append(ctx.get(present & enables[0]))
+            await ctx.tick()
+        assert sum(moved) == stages
+        ctx.set(present, 0)
+        ctx.set(o.ready, 1)
+        for _ in range(stages):
+            assert ctx.get(o.valid)
+            await ctx.tick()
+        assert not ctx.get(o.valid)
+
+    simulator = Simulator(m)
     simulator.add_clock(1e-8)
     simulator.add_testbench(bench)
     simulator.run()
