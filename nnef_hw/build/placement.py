@@ -135,6 +135,8 @@ class Placer:
         TargetError, ToolError
             nextpnr is missing, or does not have the device.
         """
+        if not self.family.planned():
+            return
         path = folder / f"{self.top}.json"
         netlist = json.loads(path.read_text())
         cells = [cell for module in netlist["modules"].values() for cell in module["cells"].items()]
