@@ -11,14 +11,15 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from nnef_hw.build.floorplan import place_of
 from nnef_hw.build.spreading import Charges, Spreader
-from nnef_hw.build.wires import Cells, Points, Wires, place_of
+from nnef_hw.build.wires import Cells, Points, Wires
 
 __all__ = ["Sites", "lone_cells", "places_of", "plan_blocks"]
 
@@ -84,6 +85,9 @@ class _Blocks:
         Their indices.
     names, places
         nextpnr's names of all places, and where they are [axis, place].
+
+    Attributes
+    ----------
     taken
         Which of them each block has.
     """
@@ -91,7 +95,7 @@ class _Blocks:
     cells: Cells
     names: Sequence[str]
     places: Points
-    taken: Cells
+    taken: Cells = field(init=False)
 
     def charges(self, size: Sequence[float]) -> Charges:
         room = len(self.names) / len(self.cells)
@@ -125,7 +129,7 @@ def plan_blocks(netlist: Mapping[str, Any], sites: Sites) -> dict[str, str]:
     """
     wires = Wires(netlist)
     blocks = [
-        _Blocks(cells, names, np.array([place_of(name) for name in names], float).T, cells)
+        _Blocks(cells, names, np.array([place_of(name) for name in names], float).T)
         for kind, names in sites.blocks.items()
         if 0 < len(cells := wires.cells(kind)) <= len(names)
     ]
@@ -136,15 +140,15 @@ def plan_blocks(netlist: Mapping[str, Any], sites: Sites) -> dict[str, str]:
         held[kind.cells] = True
     places = np.concatenate([kind.places for kind in blocks], axis=1)
     # On either side the chip ends as far behind the last block.
-    size = places.min(axis=1) + places.max(axis=1)
-    charges = [kind.charges(size.tolist()) for kind in blocks]
+    size = (places.min(axis=1) + places.max(axis=1)).tolist()
+    charges = [kind.charges(size) for kind in blocks]
     logic = np.flatnonzero(~held & (wires.pins > 0))
     if pins := wires.pins[logic].sum():
         room = FULLEST * PINS * sites.luts / pins
         area = wires.pins[logic].astype(float)
-        charges.append(Charges(logic, area, size.tolist(), LOGIC_BIN, room))
-    spreader = Spreader(wires, charges, size.tolist())
-    middle = size[:, None] / 2
+        charges.append(Charges(logic, area, size, LOGIC_BIN, room))
+    spreader = Spreader(wires, charges, size)
+    middle = np.array(size)[:, None] / 2
     at = np.random.default_rng(SEED).normal(middle, CROWD * middle, (2, len(held)))
     at = spreader.spread(at, np.zeros(len(held), bool))
     for kind in blocks:

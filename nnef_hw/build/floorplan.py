@@ -12,9 +12,15 @@ from typing import Any
 from nnef_hw.build.critical import ADDED, OUTSIDE, block_of, limiting_path
 from nnef_hw.families import Family
 
-__all__ = ["describe_places", "share_out"]
+__all__ = ["describe_places", "place_of", "share_out"]
 
 _BEL = re.compile(r"X(\d+)/?Y(\d+)")
+
+
+def place_of(name: str) -> tuple[int, int] | None:
+    """Return column and row in nextpnr's name of a place; None if it names none."""
+    match = _BEL.match(name)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def describe_places(netlist: Path, report: Mapping[str, Any], family: Family) -> dict[str, Any]:
@@ -42,10 +48,10 @@ def describe_places(netlist: Path, report: Mapping[str, Any], family: Family) ->
     for module in json.loads(netlist.read_text())["modules"].values():
         owners = _blocks(module)
         for name, cell in module["cells"].items():
-            place = _BEL.match(cell["attributes"].get("NEXTPNR_BEL", ""))
+            place = place_of(cell["attributes"].get("NEXTPNR_BEL", ""))
             if place is None:
                 continue
-            column, row = int(place[1]), int(place[2])
+            column, row = place
             columns, rows = max(columns, column + 1), max(rows, row + 1)
             kind = family.counted_as(cell["type"])
             if kind not in units:

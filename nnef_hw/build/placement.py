@@ -135,13 +135,12 @@ class Placer:
         TargetError, ToolError
             nextpnr is missing, or does not have the device.
         """
-        if not self.family.planned():
+        if not (planned := self.family.planned()):
             return
         path = folder / f"{self.top}.json"
         netlist = json.loads(path.read_text())
         cells = [cell for module in netlist["modules"].values() for cell in module["cells"].items()]
-        kinds = {cell["type"] for _, cell in cells} & {*self.family.planned()}
-        if not kinds:
+        if not (kinds := {cell["type"] for _, cell in cells} & {*planned}):
             return
         places = plan_blocks(netlist, self._sites(sorted(kinds), folder, log))
         for name, cell in cells:
@@ -158,7 +157,7 @@ class Placer:
         def ask(numbers: Mapping[str, int], *options: str) -> dict[str, int]:
             source.write_text(lone_cells(numbers, probe.top))
             probe._run(source.name, options, own, log, lambda: False)
-            return {cell: int(there) for cell, _, there in _UTILISATION.findall(log.read_text())}
+            return {cell: there for cell, (_, there) in _utilisation(log).items()}
 
         there = ask(dict.fromkeys(kinds, 1), "--pack-only")
         way, *_ = self.family.placings(1)
@@ -181,8 +180,7 @@ class Placer:
             As for :meth:`place`.
         """
         self._run(f"{self.top}.json", ["--pack-only"], folder / "packed", log, lambda: False)
-        rows = _UTILISATION.findall(log.read_text())
-        counts = {cell: (int(used), int(available)) for cell, used, available in rows}
+        counts = _utilisation(log)
         found = {name: counts[cell] for name, cell in self.family.cells.items() if cell in counts}
         netlist = json.loads((folder / f"{self.top}.json").read_text())
         # Before placement the logic cells of Gowin's adders count as LUTs already.
@@ -248,6 +246,12 @@ def slowest_clock(
     )
 
 
+def _utilisation(log: Path) -> dict[str, tuple[int, int]]:
+    """Return how many cells of each type nextpnr has packed, and how many places there are."""
+    rows = _UTILISATION.findall(log.read_text(errors="replace"))
+    return {cell: (int(used), int(available)) for cell, used, available in rows}
+
+
 def _raise_if_unknown(log: Path, family: Family, target: str, cause: ToolError) -> None:
     """Turn nextpnr's failure into an error of the user's, if it has no such device."""
     if match := _UNKNOWN.search(log.read_text(errors="replace")):
@@ -262,7 +266,7 @@ def _raise_if_unknown(log: Path, family: Family, target: str, cause: ToolError) 
 def _raise_if_misfit(log: Path, family: Family, target: str, cause: ToolError) -> None:
     """Turn nextpnr's failure into an error of the user's, if it is one."""
     text = log.read_text(errors="replace")
-    used = {cell: (int(n), int(limit)) for cell, n, limit in _UTILISATION.findall(text)}
+    used = _utilisation(log)
     names = {cell: _DISPLAY[name] for name, cell in family.cells.items()}
     over = [
         f"{n} {names.get(cell, cell)} of {limit}" for cell, (n, limit) in used.items() if n > limit

@@ -1,8 +1,7 @@
-"""The wires of a netlist: how long they are with its cells in some places, and where blocks go."""
+"""The wires of a netlist: which way they pull cells, and where they are shortest for blocks."""
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-__all__ = ["Cells", "Points", "Wires", "place_of"]
+__all__ = ["Cells", "Points", "Wires"]
 
 Points: TypeAlias = NDArray[np.float64]
 """Places in tiles [axis, place]."""
@@ -20,13 +19,6 @@ Cells: TypeAlias = NDArray[np.int64]
 
 WIDE = 1000
 """Pins of a net that reaches everywhere, wherever a block is: it is left out."""
-_PLACE = re.compile(r"X(\d+)/Y(\d+)/")
-
-
-def place_of(name: str) -> tuple[int, int] | None:
-    """Return the tile in nextpnr's name of a place; None if it names none."""
-    match = _PLACE.match(name)
-    return (int(match[1]), int(match[2])) if match else None
 
 
 class Wires:
@@ -35,7 +27,7 @@ class Wires:
     Parameters
     ----------
     netlist
-        As yosys and nextpnr write it in JSON, with the design flat in its top module.
+        As yosys writes it in JSON, with the design flat in its top module.
 
     Attributes
     ----------
@@ -73,16 +65,8 @@ class Wires:
         """Return the cells of a type."""
         return np.flatnonzero(self.kinds == kind)
 
-    def length(self, at: Points) -> float:
-        """Return half the perimeters of all nets, in tiles."""
-        if not len(self._pins):
-            return 0.0
-        pins = at[:, self._pins]
-        high = np.maximum.reduceat(pins, self._first, axis=1)
-        return float((high - np.minimum.reduceat(pins, self._first, axis=1)).sum())
-
     def slope(self, at: Points, smoothing: float) -> Points:
-        """Return the slope of the length [axis, cell].
+        """Return the slope of half the perimeters of all nets [axis, cell].
 
         Extrema are weighted averages (Hsu, Chang and Balabanov, DAC 2011): a pin that is
         ``smoothing`` tiles from the outermost one weighs 1/e of it.
