@@ -15,8 +15,8 @@ __all__ = ["ECP5"]
 
 SECOND = 1000
 """What is added to a seed for the static placer's second chance: more than ``--seeds`` asks for."""
-TIMING_DRIVEN = ("--placer-heap-timingweight", "60", "--placer-heap-critexp", "3")
-"""By default (10, 2) the one wire of a handshake weighs less than the bus that it governs."""
+TIMING_DRIVEN = ("--placer-heap-timingweight", "60")
+"""By default, 10, the one wire of a handshake weighs less than the bus that it governs."""
 # Of multipliers in logic.
 FIRST_PAIR, LONE_SIGN, MORE_BITS = 0.5, 0.76, 3
 # Of LUT4s in slices, so that flip-flops are free.

@@ -141,7 +141,7 @@ def test_an_ecp5_has_two_placers_and_three_placements():
         assert family.planned() == ()
     heap, other = (("--seed", seed, "--router", "router2") for seed in ("2", "1002"))
     static = "--placer", "static"
-    timing = "--placer-heap-timingweight", "60", "--placer-heap-critexp", "3"
+    timing = "--placer-heap-timingweight", "60"
     assert ECP5.placings(2) == [(*heap, *timing), (*heap, *static), (*other, *static)]
     assert ECP5.planned() == ("MULT18X18D", "DP16KD")
     assert ECP5.ripup_options() == ["--tmg-ripup"]
