@@ -14,17 +14,22 @@ class MatrixProduct(Pipeline):
     Golden model: :meth:`nnef_hw.numerics.Requant.apply` of ``matrix @ codes + bias``.
 
     There are no multipliers: a product with a constant is a sum of shifted codes
-    (:class:`nnef_hw.adders.AdderGraph`), with a register behind every adder. Bias, rounding and
-    zero point are one constant of each result. Gives ``out_lanes`` codes per cycle.
+    (:class:`nnef_hw.adders.AdderGraph`), with a register before the first and behind every adder.
+    Bias, rounding and zero point are one constant of each result. Gives ``out_lanes`` codes per
+    cycle.
     """
 
     def __init__(self, part: parts.MatrixProduct):
         super().__init__(part)
 
     def _results(self, m, codes):
-        graph, stages = self.part.graph, self.part.stages
+        graph, part = self.part.graph, self.part
+        # A code goes to adders all over the product: from a register, not from a queue's memory.
+        registers = [Signal.like(code, name=f"code_in{n}_0", reset_less=True)
+                     for n, code in enumerate(codes)]
+        m.d.sync += [register.eq(code) for register, code in zip(registers, codes, strict=True)]
         # Of every value, what it was one cycle ago, two ...
-        self.history = [[code] for code in codes]
+        self.history = [[register] for register in registers]
         for number, adder in enumerate(graph.adders, graph.inputs):
             total = self._register(m, number)
             level = graph.levels[number]
@@ -41,11 +46,11 @@ class MatrixProduct(Pipeline):
         results = []
         for n, (value, constant) in enumerate(zip(graph.results, graph.constants, strict=True)):
             if value is None:
-                code = min(max(constant >> self.part.shift, 0), self.part.hi - self.part.lo)
-                results.append(Const(code + self.part.lo, self.part.out_bits))
+                code = min(max(constant >> part.shift, 0), part.hi - part.lo)
+                results.append(Const(code + part.lo, part.out_bits))
                 continue
             code = self._clipped(m, self.history[value][0], f"code{n}")
-            waiting = stages - 1 - graph.levels[value]
+            waiting = graph.depth - graph.levels[value]
             results.append(_delayed(m, [code], waiting, f"code{n}"))
         return results
 

@@ -40,7 +40,7 @@ class MatrixProduct(Pipeline):
 
     @property
     def stages(self) -> int:
-        return self.graph.depth + 1
+        return 1 + self.graph.depth + 1
 
     @property
     def multipliers(self) -> int:
@@ -68,7 +68,8 @@ class MatrixProduct(Pipeline):
         """Bits of registers that no adder or clipping stands before."""
         graph = self.graph
         passing = sum(graph.widths[graph.inputs :]) - sum(graph.adder_bits)
-        return passing + graph.kept_bits + self._code_cycles * self.out_bits
+        codes_in = self.in_lanes * self.in_bits
+        return codes_in + passing + graph.kept_bits + self._code_cycles * self.out_bits
 
     @property
     def features(self) -> Mapping[str, float]:
