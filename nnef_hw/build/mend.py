@@ -22,12 +22,29 @@ from nnef_hw.build.ripup import (
 )
 from nnef_hw.errors import SnaggedError, UnroutedError
 
-__all__ = ["Mender", "Run"]
+__all__ = ["Mender", "Run", "Way"]
 
 _log = logging.getLogger(__name__)
 
 Run: TypeAlias = Callable[[Path, Sequence[str], bool], None]
 """Runs nextpnr with a netlist and options, for a clock that is in reach as far as is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to a placement.
+
+    Parameters
+    ----------
+    options
+        Those of nextpnr, for the placement and its routes.
+    prepare
+        Gives the netlist to begin with: packed, with places for its cells. Without it, the mapped
+        one is packed and placed by nextpnr.
+    """
+
+    options: Sequence[str]
+    prepare: Callable[[], Path] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +97,7 @@ class Mender:
     route: Sequence[str]
     ripup: Sequence[str]
 
-    def mend(self, ways: Sequence[Sequence[str]]) -> dict[str, Any]:
+    def mend(self, ways: Sequence[Way]) -> dict[str, Any]:
         """Place in one way after the other until the clock is met; return nextpnr's report.
 
         A placement is routed until nothing is late. Where the report says that the clock is missed
@@ -97,9 +114,9 @@ class Mender:
         best: _Result | None = None
         placements: list[_Placement] = []
         unplaced: UnroutedError | None = None
-        for number, options in enumerate(ways):
+        for number, way in enumerate(ways):
             try:
-                placement = self._placed(number, options)
+                placement = self._placed(number, way)
             except UnroutedError as error:
                 unplaced = error
                 continue
@@ -129,13 +146,18 @@ class Mender:
     def _report(self) -> Path:
         return self.own / "timing.json"
 
-    def _placed(self, number: int, options: Sequence[str]) -> _Placement:
+    def _placed(self, number: int, way: Way) -> _Placement:
         netlist = self.own / f"placed{number}.json"
-        begin = [*options, "--no-route", "--write", f"{self.own.name}/{netlist.name}"]
-        self.run(self.netlist, begin, True)
+        begin = [*way.options, "--no-route", "--write", f"{self.own.name}/{netlist.name}"]
+        if way.prepare:
+            source = way.prepare()
+            self.run(source, [*begin, "--no-pack"], True)
+            source.unlink()
+        else:
+            self.run(self.netlist, begin, True)
         estimate = self.frequency_mhz * estimated_share(self.log.read_text())
         log = self.log.replace(self.own / f"placing{number}.log")
-        return _Placement(netlist, log, options, estimate)
+        return _Placement(netlist, log, way.options, estimate)
 
     def _for_the_clock(self, placement: _Placement, best: _Result | None) -> _Result | None:
         """Route for the clock; return the better of the result and the best one before."""

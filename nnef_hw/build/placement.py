@@ -15,10 +15,12 @@ from typing import Any, TypeAlias
 
 from nnef_hw.boards import Board
 from nnef_hw.build.block_plan import Sites, lone_cells, places_of, plan_blocks
-from nnef_hw.build.mend import Mender
+from nnef_hw.build.cell_places import place_cells
+from nnef_hw.build.mend import Mender, Way
 from nnef_hw.build.routing import Congestion
 from nnef_hw.errors import SnaggedError, TargetError, ToolError, UnroutedError
 from nnef_hw.families import Family
+from nnef_hw.families.tiles import LogicTiles
 from nnef_hw.tools import find_tool, run_tool
 
 __all__ = ["IsNeedless", "Placer", "SupersededError", "clocks_of", "slowest_clock", "used_by"]
@@ -104,7 +106,7 @@ class Placer:
         own = folder / f"seed{seed}"
         # the WebAssembly tools see nothing above their folder
         clock = ["--freq", f"{self.frequency_mhz:g}", "--timing-allow-fail"]
-        ways = [[*clock, *options] for options in self.family.placings(seed)]
+        ways = [Way([*clock, *options]) for options in self.family.placings(seed)]
         route = ["--report", f"{own.name}/timing.json"]
         config = f"{self.top}.config"
         route += self.family.route_options(f"{own.name}/{config}")
@@ -119,9 +121,14 @@ class Placer:
                 own=own, written=[own / config, own / self.family.placed(config)], log=log,
                 route=route, ripup=ripup,
             )  # fmt: skip
+            if tiles := self.family.tiles():
+                # All by nextpnr first, which knows more of timing.
+                first, *_ = ways
+                prepare = partial(self._place_cells, folder, tiles, seed, first.options, log)
+                ways.insert(1, Way(first.options, prepare))
             return mender.mend(ways)
         [way] = ways
-        self._run(f"{self.top}.json", [*way, *route], own, log, partial(is_needless, True))
+        self._run(f"{self.top}.json", [*way.options, *route], own, log, partial(is_needless, True))
         report: dict[str, Any] = json.loads((own / "timing.json").read_text())
         return report
 
@@ -142,15 +149,32 @@ class Placer:
         cells = [cell for module in netlist["modules"].values() for cell in module["cells"].items()]
         if not (kinds := {cell["type"] for _, cell in cells} & {*planned}):
             return
-        places = plan_blocks(netlist, self._sites(sorted(kinds), folder, log))
+        numbers, blocks = self._places(sorted(kinds), "probe", folder, log)
+        places = plan_blocks(netlist, Sites(numbers[self.family.cells["lut"]], blocks))
         for name, cell in cells:
             if name in places:
                 cell["attributes"]["BEL"] = places[name]
         path.write_text(json.dumps(netlist, separators=(",", ":")))
 
-    def _sites(self, kinds: Sequence[str], folder: Path, log: Path) -> Sites:
-        """Ask nextpnr to place as many blocks as there are: the device's LUTs and places."""
-        probe = replace(self, top="probe", constraints=None)
+    def _place_cells(
+        self, folder: Path, tiles: LogicTiles, seed: int, options: Sequence[str], log: Path
+    ) -> Path:
+        """Pack the netlist of a folder and place its cells; return that netlist."""
+        own = folder / f"seed{seed}"
+        packed = own / "packed.json"
+        write = [*options, "--pack-only", "--write", f"{own.name}/{packed.name}"]
+        self._run(f"{self.top}.json", write, own, log, lambda: False)
+        _, places = self._places([tiles.mark], f"tiles{seed}", folder, log)
+        netlist = json.loads(packed.read_text())
+        place_cells(netlist, tiles, places[tiles.mark], self.frequency_mhz, seed)
+        packed.write_text(json.dumps(netlist, separators=(",", ":")))
+        return packed
+
+    def _places(
+        self, kinds: Sequence[str], top: str, folder: Path, log: Path
+    ) -> tuple[dict[str, int], dict[str, list[str]]]:
+        """Ask nextpnr to place as many cells as there are; return what there is, and all places."""
+        probe = replace(self, top=top, constraints=None)
         own = folder / probe.top
         source, placed = folder / f"{probe.top}.json", own / "placed.json"
 
@@ -163,11 +187,11 @@ class Placer:
         way, *_ = self.family.placings(1)
         name = placed.relative_to(folder).as_posix()
         ask({kind: there[kind] for kind in kinds}, *way, "--no-route", "--write", name)
-        sites = Sites(there[self.family.cells["lut"]], places_of(json.loads(placed.read_text())))
+        places = places_of(json.loads(placed.read_text()))
         shutil.rmtree(own)
         source.unlink()
         log.unlink()
-        return sites
+        return there, places
 
     def pack(self, folder: Path, log: Path) -> dict[str, tuple[int, int]]:
         """Pack the netlist of a folder; return resources used and available.

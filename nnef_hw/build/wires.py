@@ -35,6 +35,10 @@ class Wires:
         Names and types of the cells.
     pins
         Nets of each cell [cell].
+    nets
+        The index of each net, by its bit.
+    weights
+        How much the length of each net counts [net].
     """
 
     def __init__(self, netlist: Mapping[str, Any]) -> None:
@@ -51,7 +55,10 @@ class Wires:
                 self.names.append(name)
                 kinds.append(cell["type"])
         self.kinds = np.array(kinds, str)
-        nets = [list(cells) for cells in pins.values() if 1 < len(cells) <= WIDE]
+        wired = {bit: list(cells) for bit, cells in pins.items() if 1 < len(cells) <= WIDE}
+        nets = list(wired.values())
+        self.nets = {bit: net for net, bit in enumerate(wired)}
+        self.weights = np.ones(len(nets))
         # pins by their nets, and nets by their cells
         self._pins = np.array([cell for net in nets for cell in net], np.int64)
         self._sizes = np.array([len(net) for net in nets], np.int64)
@@ -85,10 +92,8 @@ class Wires:
     def _costs(self, cell: int, places: Points, at: Points) -> NDArray[np.float64]:
         """Return by how much a cell's nets grow with it in each of some places."""
         growth = np.zeros(places.shape[1])
-        begin = self._begin[cell]
-        for net in self._nets[begin : begin + self.pins[cell]]:
-            pins = self._pins[self._first[net] : self._first[net] + self._sizes[net]]
-            there = at[:, pins[pins != cell]]
+        for net in self.nets_of(cell):
+            there = at[:, self.others(net, cell)]
             low, high = there.min(axis=1)[:, None], there.max(axis=1)[:, None]
             growth += (np.maximum(low - places, 0) + np.maximum(places - high, 0)).sum(axis=0)
         return growth
@@ -103,4 +108,21 @@ class Wires:
             means = np.add.reduceat(weights * along, self._first) / sums
             bent = 1 + (along - means[self._net]) / smoothing
             slope += sign * bent * weights / sums[self._net]
+        slope *= self.weights[self._net]
         return np.bincount(self._pins, slope, len(self.names)).astype(np.float64)
+
+    def boxes(self, at: Points) -> tuple[Points, Points]:
+        """Return the lowest and the highest places of each net's pins [axis, net]."""
+        pins = at[:, self._pins]
+        low = np.minimum.reduceat(pins, self._first, axis=1)
+        return low, np.maximum.reduceat(pins, self._first, axis=1)
+
+    def nets_of(self, cell: int) -> Cells:
+        """Return the nets of a cell."""
+        return self._nets[self._begin[cell] : self._begin[cell] + self.pins[cell]]
+
+    def others(self, net: int, cell: int) -> Cells:
+        """Return the cells of a net but for one."""
+        pins = self._pins[self._first[net] : self._first[net] + self._sizes[net]]
+        others: Cells = pins[pins != cell]
+        return others

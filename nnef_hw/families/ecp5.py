@@ -9,7 +9,9 @@ from typing import Any
 from nnef_hw.blockram import BlockRam
 from nnef_hw.families.ecp5_carries import shorten_chains
 from nnef_hw.families.ecp5_registers import use_output_registers
+from nnef_hw.families.ecp5_tiles import ECP5_TILES
 from nnef_hw.families.family import CellModels, Family, Pin, Program
+from nnef_hw.families.tiles import LogicTiles
 
 __all__ = ["ECP5"]
 
@@ -135,6 +137,9 @@ class Ecp5(Family):
 
     def planned(self) -> Sequence[str]:
         return self.cells["dsp"], self.cells["bram"]
+
+    def tiles(self) -> LogicTiles:
+        return ECP5_TILES
 
     def ripup_options(self) -> list[str]:
         return ["--tmg-ripup"]

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from nnef_hw.blockram import BlockRam
+from nnef_hw.families.tiles import LogicTiles
 
 __all__ = ["CellModels", "Family", "Pin", "Program"]
 
@@ -229,6 +230,10 @@ class Family(ABC):
     def planned(self) -> Sequence[str]:
         """Return the types of cells that get their places before nextpnr places the rest."""
         return ()
+
+    def tiles(self) -> LogicTiles | None:
+        """Return what is known of logic tiles, for placing all their cells; None if too little."""
+        return None
 
     def ripup_options(self) -> list[str]:
         """Return nextpnr's options for a router that takes up again what is late.

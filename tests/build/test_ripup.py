@@ -109,6 +109,7 @@ def imitate(monkeypatch, estimate, reached, excess=(0.1,), heap=50, heap_reached
         return [(*heap, "--placer", "static"), heap]
 
     monkeypatch.setattr(type(ECP5), "placings", placings)
+    monkeypatch.setattr(type(ECP5), "tiles", lambda family: None)
     monkeypatch.setattr("nnef_hw.build.placement.run_tool", nextpnr)
     return routed
 

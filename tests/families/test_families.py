@@ -14,6 +14,7 @@ from nnef_hw import parts
 from nnef_hw.boards import BOARDS, find_board
 from nnef_hw.devices import DEVICES
 from nnef_hw.families import ECP5, FAMILIES, GOWIN, ICE40, Family
+from nnef_hw.families.ecp5_tiles import ECP5_TILES
 from nnef_hw.tools import TOOLS
 
 ROOT = Path(__file__).parents[2]
@@ -139,11 +140,13 @@ def test_an_ecp5_has_two_placers_and_three_placements():
             assert family.placings(seed) == [("--seed", str(seed))]
         assert family.ripup_options() == []
         assert family.planned() == ()
+        assert family.tiles() is None
     heap, other = (("--seed", seed, "--router", "router2") for seed in ("2", "1002"))
     static = "--placer", "static"
     timing = "--placer-heap-timingweight", "60"
     assert ECP5.placings(2) == [(*heap, *timing), (*heap, *static), (*other, *static)]
     assert ECP5.planned() == ("MULT18X18D", "DP16KD")
+    assert ECP5.tiles() is ECP5_TILES
     assert ECP5.ripup_options() == ["--tmg-ripup"]
 
 
