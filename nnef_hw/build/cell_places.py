@@ -10,7 +10,7 @@ paths weigh more from turn to turn.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ URGENT = 0.6
 
 def place_cells(
     netlist: Mapping[str, Any], tiles: LogicTiles, places: Sequence[str], frequency_mhz: float,
-    seed: int,
+    seed: int, check: Callable[[], None],
 ) -> None:  # fmt: skip
     """Give every cell of logic tiles in a packed netlist its place, as an attribute ``BEL``.
 
@@ -69,6 +69,8 @@ def place_cells(
         The clock.
     seed
         From where cells begin.
+    check
+        Is called every few seconds; what it raises ends the search.
 
     Raises
     ------
@@ -83,7 +85,7 @@ def place_cells(
     plan = _Plan(
         cells, units, tiles, [at for name in places if (at := place_of(name))], 1000 / frequency_mhz
     )
-    settled = plan.settle(plan.spread(seed))
+    settled = plan.settle(plan.spread(seed, check), check)
     for unit, spot in zip(units, settled.spots, strict=True):
         y = plan.grid.rows[spot.row]
         for member in unit.members:
@@ -124,7 +126,7 @@ class _Plan:
         self._net = np.array([self.wires.nets.get(bit, -1) for bit in self._paths.bits], np.int64)
         self._size = np.array([self.grid.columns[-1] + 1, self.grid.rows[-1] + 1], float)
 
-    def spread(self, seed: int) -> Points:
+    def spread(self, seed: int, check: Callable[[], None]) -> Points:
         """Return where units would best be [axis, unit or given cell]."""
         stretch = np.array([[self._tiles.stretch], [1.0]])
         size = self._size[:, None] * stretch
@@ -139,6 +141,7 @@ class _Plan:
         slots = sum(unit.slots for unit in self._units)
         room = max(ROOM, SPARSEST * self._slots / slots)
         for turn in range(TURNS):
+            check()
             logic = Charges(np.arange(count), area, size.ravel().tolist(), BIN, room)
             at = Spreader(self.wires, [logic], size.ravel().tolist()).spread(at, held)
             found = at / stretch
@@ -154,7 +157,7 @@ class _Plan:
             area *= total / area.sum()
         return found
 
-    def settle(self, at: Points) -> UnitPlaces:
+    def settle(self, at: Points, check: Callable[[], None]) -> UnitPlaces:
         """Return the units in slots near to some places, moved along their wires."""
         settled = UnitPlaces(self._units, self.grid, self.wires)
         urgency = self._urgency(at).tolist()
@@ -165,6 +168,7 @@ class _Plan:
         self.wires.weights[:] = 1
         best: tuple[tuple[bool, float], list[Any]] | None = None
         for turn in range(MOVES):
+            check()
             share = self._weigh(at, IN_MOVING)
             low, high = self.wires.boxes(at)
             length = float((high - low).sum())

@@ -124,7 +124,10 @@ class Placer:
             if tiles := self.family.tiles():
                 # All by nextpnr first, which knows more of timing.
                 first, *_ = ways
-                prepare = partial(self._place_cells, folder, tiles, seed, first.options, log)
+                prepare = partial(
+                    self._place_cells, folder, tiles, seed, first.options, log,
+                    partial(is_needless, True),
+                )  # fmt: skip
                 ways.insert(1, Way(first.options, prepare))
             return mender.mend(ways)
         [way] = ways
@@ -157,16 +160,22 @@ class Placer:
         path.write_text(json.dumps(netlist, separators=(",", ":")))
 
     def _place_cells(
-        self, folder: Path, tiles: LogicTiles, seed: int, options: Sequence[str], log: Path
-    ) -> Path:
+        self, folder: Path, tiles: LogicTiles, seed: int, options: Sequence[str], log: Path,
+        is_needless: Callable[[], bool],
+    ) -> Path:  # fmt: skip
         """Pack the netlist of a folder and place its cells; return that netlist."""
+
+        def check() -> None:
+            if is_needless():
+                raise SupersededError
+
         own = folder / f"seed{seed}"
         packed = own / "packed.json"
         write = [*options, "--pack-only", "--write", f"{own.name}/{packed.name}"]
         self._run(f"{self.top}.json", write, own, log, lambda: False)
         _, places = self._places([tiles.mark], f"tiles{seed}", folder, log)
         netlist = json.loads(packed.read_text())
-        place_cells(netlist, tiles, places[tiles.mark], self.frequency_mhz, seed)
+        place_cells(netlist, tiles, places[tiles.mark], self.frequency_mhz, seed, check)
         packed.write_text(json.dumps(netlist, separators=(",", ":")))
         return packed
 

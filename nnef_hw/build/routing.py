@@ -23,11 +23,11 @@ without an end had half of 2,700 at iteration 22 and 77% of 1,560 at 27.
 """
 SPAN = 10
 """Iterations after which there are half as many wires that several nets want."""
-FLOOD, EARLY, LEFT = 10_000, 3, 0.55
+FLOOD, EARLY, LEFT = 10_000, 3, 0.42
 """As many wires in conflict of which so many iterations leave more than this share, or it crawls.
 
-Measured there: routes that ended well left at most 41%, those without an end 43% to 69% (a layer of
-adders for every weight, whose iterations took minutes).
+Measured there: routes that ended well left at most 41%, the last 16 of them 14% to 19%, those
+without an end 42% to 69% (a layer of adders for every weight, whose iterations took minutes).
 """
 FEW = 10
 """Wires in conflict that are worth a route in another order.

@@ -22,6 +22,10 @@ MARKS = [f"X{x}/Y{y}/SLICEC.RAMW" for x, y in PLACES]
 BEL = re.compile(r"X(\d+)/Y(\d+)/SLICE([A-D])\.(K|FF|RAMW)(\d?)")
 
 
+def go_on():
+    """Never end the search."""
+
+
 def positions(cells):
     """Return (x, y, slot, part) of each cell by its name, from nextpnr's names."""
     found = {}
@@ -84,10 +88,10 @@ def test_places_are_legal_and_wires_short(seed):
     packed = random_logic(rng)
     packed.cell("ram", "DP16KD", {"ADA0": 5, "DOA0": packed.wire()}, NEXTPNR_BEL="X9/Y5/EBR0")
     before = json.dumps(packed.netlist)
-    place_cells(packed.netlist, ECP5_TILES, MARKS, 60, seed)
+    place_cells(packed.netlist, ECP5_TILES, MARKS, 60, seed, go_on)
     check(packed.cells)
     again = json.loads(before)
-    place_cells(again, ECP5_TILES, MARKS, 60, seed)
+    place_cells(again, ECP5_TILES, MARKS, 60, seed, go_on)
     assert again == packed.netlist
     # the same slots, each unit given to another one of its size
     units = defaultdict(list)
@@ -106,17 +110,31 @@ def test_a_full_chip_has_places_and_a_fuller_one_none():
     packed = Packed()
     for n in range(8 * len(PLACES)):
         packed.flip_flop(f"q{n}", packed.lut(f"lut{n}", 2, 3))
-    place_cells(packed.netlist, ECP5_TILES, MARKS, 60, 1)
+    place_cells(packed.netlist, ECP5_TILES, MARKS, 60, 1, go_on)
     check(packed.cells)
     packed.lut("last", 2, 3)
     with pytest.raises(UnroutedError, match="no 1 LUTs in a row are left for"):
-        place_cells(packed.netlist, ECP5_TILES, MARKS, 60, 1)
+        place_cells(packed.netlist, ECP5_TILES, MARKS, 60, 1, go_on)
+
+
+def test_search_ends_when_nobody_needs_it():
+    packed = random_logic(np.random.default_rng(8))
+    calls = []
+
+    def check():
+        calls.append(1)
+        if len(calls) == 3:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        place_cells(packed.netlist, ECP5_TILES, MARKS, 60, 1, check)
+    assert positions(packed.cells) == {}
 
 
 def test_few_cells_of_a_large_chip_are_together():
     packed = random_logic(np.random.default_rng(6))
     marks = [f"X{x}/Y{y}/SLICEC.RAMW" for x in range(2, 80) for y in range(1, 60)]
-    place_cells(packed.netlist, ECP5_TILES, marks, 60, 1)
+    place_cells(packed.netlist, ECP5_TILES, marks, 60, 1, go_on)
     at = np.array([place[:2] for place in positions(packed.cells).values()])
     assert np.ptp(np.percentile(at, [5, 95], axis=0), axis=0).prod() < 0.1 * len(marks)
 
@@ -124,7 +142,7 @@ def test_few_cells_of_a_large_chip_are_together():
 def test_nothing_is_placed_where_there_is_no_logic():
     packed = Packed()
     packed.cell("ram", "DP16KD", {"DOA0": 5}, BEL="X9/Y5/EBR0")
-    place_cells(packed.netlist, ECP5_TILES, MARKS, 60, 1)
+    place_cells(packed.netlist, ECP5_TILES, MARKS, 60, 1, go_on)
     assert packed.cells["ram"]["attributes"] == {"BEL": "X9/Y5/EBR0"}
 
 
@@ -140,7 +158,7 @@ def test_late_paths_pull_their_cells_together():
             far = packed.cells[ends[8 * n]]["connections"]["Q"][0]
             net = packed.lut(f"path{n}", net, far)
         packed.flip_flop("end", net)
-        place_cells(packed.netlist, ECP5_TILES, MARKS, mhz, 1)
+        place_cells(packed.netlist, ECP5_TILES, MARKS, mhz, 1, go_on)
         check(packed.cells)
         at = [place_of(packed.cells[f"path{n}"]["attributes"]["BEL"]) for n in range(12)]
         longest[mhz] = sum(abs(a - c) + abs(b - d) for (a, b), (c, d) in pairwise(at))
@@ -210,7 +228,7 @@ def test_moves_that_make_paths_late_are_taken_back(monkeypatch, shares, chosen):
     packed = random_logic(np.random.default_rng(5))
     units = ECP5_TILES.units(packed.cells)
     plan = _Plan(packed.cells, units, ECP5_TILES, PLACES, 10)
-    at = plan.spread(1)
+    at = plan.spread(1, go_on)
     first, *rest = shares
     turns = iter([first, *rest * 99])
     kept = []
@@ -220,7 +238,7 @@ def test_moves_that_make_paths_late_are_taken_back(monkeypatch, shares, chosen):
         return next(turns)
 
     monkeypatch.setattr(_Plan, "_weigh", weigh)
-    settled = plan.settle(at)
+    settled = plan.settle(at, go_on)
     assert len(kept) > 2
     moved = [plan.grid.place(u, spot) for u, spot in zip(units, settled.spots, strict=True)]
     assert np.array_equal(np.array(moved).T, kept[chosen][:, : len(units)])

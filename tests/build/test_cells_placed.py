@@ -32,7 +32,7 @@ def test_nextpnr_takes_every_place(tmp_path):
     placer = Placer("top", ECP5, "25k", "CABGA381", "6", 50.0, None)
     log, own = tmp_path / "nextpnr.log", tmp_path / "seed3"
     options = ["--freq", "50", *ECP5.placings(3)[0]]
-    packed = placer._place_cells(tmp_path, ECP5.tiles(), 3, options, log)
+    packed = placer._place_cells(tmp_path, ECP5.tiles(), 3, options, log, lambda: False)
     [top] = json.loads(packed.read_text())["modules"].values()
     given = {name: cell["attributes"].get("BEL") for name, cell in top["cells"].items()}
     write = ["--no-pack", "--textcfg", "seed3/top.config", "--write", "seed3/routed.json"]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from nnef_hw.build import placement
 from nnef_hw.build.placement import Placer
 from nnef_hw.build.ripup import estimated_share, is_in_reach, set_clock, stated_for
 from nnef_hw.errors import UnroutedError
@@ -234,3 +235,29 @@ def test_placement_without_any_route_is_an_error(tmp_path, monkeypatch):
     placer = Placer("top", ECP5, "85k", "CABGA381", "6", 100.0, None)
     with pytest.raises(UnroutedError, match="has no route"):
         placer.place(tmp_path, 2, tmp_path / "nextpnr.log")
+
+
+def test_places_of_our_own_are_the_second_way(tmp_path, monkeypatch):
+    imitate(monkeypatch, 60, 85, heap=55)
+    run, placings = placement.run_tool, []
+
+    def nextpnr(tool, arguments, **options):
+        if "--no-route" in arguments:
+            name = arguments[arguments.index("--json") + 1]
+            placings.append((name, "--no-pack" in arguments, "static" in arguments))
+        return run(tool, arguments, **options)
+
+    def place(placer, folder, tiles, seed, options, log, is_needless):
+        assert (tiles, seed, is_needless()) == ("tiles", 2, False)
+        netlist = folder / "seed2" / "packed.json"
+        netlist.write_text("{}")
+        return netlist
+
+    monkeypatch.setattr(placement, "run_tool", nextpnr)
+    monkeypatch.setattr(type(ECP5), "tiles", lambda family: "tiles")
+    monkeypatch.setattr(Placer, "_place_cells", place)
+    placer = Placer("top", ECP5, "85k", "CABGA381", "6", 100.0, None)
+    placer.place(tmp_path, 2, tmp_path / "nextpnr.log")
+    own = "seed2/packed.json", True, True
+    assert placings == [("top.json", False, True), own, ("top.json", False, False)]
+    assert not (tmp_path / "seed2" / "packed.json").exists()
