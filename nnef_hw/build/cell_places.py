@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,14 +43,25 @@ LEAST_WIRES = 5.0
 """Tiles of wire per tile below which an area shrinks no more."""
 EARLY = 0.95
 """Share of the period that the longest path may take before another turn is needless."""
-IN_SPREADING, IN_MOVING = (0.85, 2.0, 12.0, 0.8), (0.75, 4.0, 200.0, 0.8)
-"""Share of the period from which on nets weigh more, how fast and at most, and what is kept."""
 MOVES, ENOUGH = 10, 0.01
 """Times that units move, or until so small a share of them does."""
 NEARER, CLOSEST = 0.8, 0.3
 """What areas of units on late paths shrink by in a turn, and to which share of theirs at most."""
 URGENT = 0.6
 """Share of the period from which on units take their slots before others."""
+
+
+class _Weighing(NamedTuple):
+    """From which share of the period on nets weigh more, how fast, and how much at most."""
+
+    begin: float
+    pace: float
+    most: float
+
+
+IN_SPREADING, IN_MOVING = _Weighing(0.85, 2, 12), _Weighing(0.75, 4, 200)
+KEPT = 0.8
+"""What a net that is early again keeps of its weight."""
 
 
 def place_cells(
@@ -153,7 +164,7 @@ class _Plan:
             if turn < GROWING:
                 area = area * self._demand(found)
             closer = np.maximum(NEARER * area, np.minimum(area, least))
-            area = np.where(urgency > IN_SPREADING[0], closer, area)
+            area = np.where(urgency > IN_SPREADING.begin, closer, area)
             area *= total / area.sum()
         return found
 
@@ -187,16 +198,16 @@ class _Plan:
         settled.spots = best[1]
         return settled
 
-    def _weigh(self, at: Points, how: tuple[float, float, float, float]) -> float:
+    def _weigh(self, at: Points, how: _Weighing) -> float:
         """Let nets of late paths weigh more; return the longest path's share of the period."""
-        begin, pace, most, kept = how
         longest = self._paths.longest(self._cells_at(at)) / self._period
         shares = np.zeros(len(self.wires.weights))
         known = self._net >= 0
         np.maximum.at(shares, self._net[known], longest[known])
         weights = self.wires.weights
-        heavier = np.minimum(weights * (1 + pace * np.maximum(shares - begin, 0)), most)
-        weights[:] = np.where(shares > begin, heavier, 1 + kept * (weights - 1))
+        later = np.maximum(shares - how.begin, 0)
+        heavier = np.minimum(weights * (1 + how.pace * later), how.most)
+        weights[:] = np.where(later > 0, heavier, 1 + KEPT * (weights - 1))
         return float(longest.max(initial=0))
 
     def _cells_at(self, at: Points) -> Points:
