@@ -40,8 +40,8 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "long table": 1.15, "round bits": 3.01, "fixed": 91.8,
     },
     "matrix product": {
-        "queue bits": 0.0, "stages": 4.65, "adder bits": 1.31, "adders": 0.96,
-        "passing bits": 0.34, "code bits": 3.33, "surplus bits": 2.28, "fixed": 0.0,
+        "queue bits": 3.71, "stages": 0.0, "adder bits": 1.06, "adders": 2.78,
+        "passing bits": 0.81, "code bits": 0.0, "surplus bits": 0.0, "fixed": 0.0,
     },
     "sum queue": {"payload bits": 2.0, "fixed": 4.0},
     "pack": {

@@ -37,8 +37,8 @@ LUT_WEIGHTS: Mapping[str, Mapping[str, float]] = MappingProxyType({
         "long table": 1.96, "round bits": 3.0, "fixed": 75.1,
     },
     "matrix product": {
-        "queue bits": 1.75, "stages": 0.0, "adder bits": 1.72, "adders": 0.0,
-        "passing bits": 0.0, "code bits": 1.6, "surplus bits": 0.0, "fixed": 0.0,
+        "queue bits": 1.43, "stages": 0.0, "adder bits": 1.79, "adders": 1.06,
+        "passing bits": 0.0, "code bits": 4.49, "surplus bits": 0.0, "fixed": 0.0,
     },
     "sum queue": {"payload bits": 2.0, "fixed": 9.0},
     "pack": {
