@@ -2,10 +2,10 @@
 
 import dataclasses
 import re
-import tarfile
 
 import numpy as np
 import pytest
+from archives import unpack
 
 from nnef_hw.build.fixed import fix_model
 from nnef_hw.errors import SampleError, UnsupportedError
@@ -304,8 +304,7 @@ def test_our_own_archives_mean_the_same_without_our_member(network, tmp_path, rn
     """Other tools see graph.nnef and graph.quant only."""
     fixed = quantize(simplify(quantized(network, **GIVEN)), None)
     save(fixed, tmp_path / "fixed.nnef.tar")
-    with tarfile.open(tmp_path / "fixed.nnef.tar") as tar:
-        tar.extractall(tmp_path / "plain", filter="data")
+    unpack(tmp_path / "fixed.nnef.tar", tmp_path / "plain")
     (tmp_path / "plain" / "fixed.json").unlink()
     again, _ = fix_model(load(tmp_path / "plain"), None)
     codes = quantize_inputs(fixed, {"x": rng.uniform(-5, 7, (50, 2, 6, 6))})

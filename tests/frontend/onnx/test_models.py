@@ -1,9 +1,8 @@
 """Trained networks and exporters' files: the same graph and numbers as from NNEF."""
 
-import tarfile
-
 import numpy as np
 import pytest
+from archives import unpack
 from pass_list import PassList
 
 from nnef_hw.build.fixed import fix_model
@@ -89,8 +88,7 @@ def test_converted_exports_are_what_khronos_reads(export, tmp_path):
     nnef = pytest.importorskip("nnef", reason="pip install nnef-hw[crosscheck]")
     path, *_ = export
     assert main(["convert", str(path), str(tmp_path / "out.nnef.tgz")]) == 0
-    with tarfile.open(tmp_path / "out.nnef.tgz") as archive:
-        archive.extractall(tmp_path / "out", filter="data")
+    unpack(tmp_path / "out.nnef.tgz", tmp_path / "out")
     graph = nnef.load_graph(str(tmp_path / "out"))
     assert graph.operations[-1].name == load(tmp_path / "out.nnef.tgz").nodes[-1].op
 
