@@ -172,7 +172,7 @@ class Placer:
         own = folder / f"seed{seed}"
         packed = own / "packed.json"
         write = [*options, "--pack-only", "--write", f"{own.name}/{packed.name}"]
-        self._run(f"{self.top}.json", write, own, log, lambda: False)
+        self._run(f"{self.top}.json", write, own, log, is_needless)
         _, places = self._places([tiles.mark], f"tiles{seed}", folder, log)
         netlist = json.loads(packed.read_text())
         place_cells(netlist, tiles, places[tiles.mark], self.frequency_mhz, seed, check)

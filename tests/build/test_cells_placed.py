@@ -2,9 +2,13 @@
 
 import json
 
+import pytest
+
 from nnef_hw.build.mapping import map_design
 from nnef_hw.build.placement import Placer
 from nnef_hw.families import ECP5
+
+pytestmark = [pytest.mark.system, pytest.mark.synth]
 
 TOP = """
 module top (input clk, input reset, input enable, input [7:0] x, output reg [7:0] y);
