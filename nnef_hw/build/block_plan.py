@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from nnef_hw.build.floorplan import place_of
-from nnef_hw.build.spreading import Charges, Spreader
+from nnef_hw.build.spreading import Charges, Spreader, crowd
 from nnef_hw.build.wires import Cells, Points, Wires
 
 __all__ = ["Sites", "lone_cells", "places_of", "plan_blocks"]
@@ -33,8 +33,7 @@ TURNS = 3
 """Times that the logic follows the blocks, and then these change places."""
 ROUNDS = 2
 """Times that each type does in a turn, as the other one has moved."""
-SEED, CROWD = 1, 0.04
-"""All cells begin around the middle of the chip, so near to it by chance."""
+SEED = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +147,7 @@ def plan_blocks(netlist: Mapping[str, Any], sites: Sites) -> dict[str, str]:
         area = wires.pins[logic].astype(float)
         charges.append(Charges(logic, area, size, LOGIC_BIN, room))
     spreader = Spreader(wires, charges, size)
-    middle = np.array(size)[:, None] / 2
-    at = np.random.default_rng(SEED).normal(middle, CROWD * middle, (2, len(held)))
-    at = spreader.spread(at, np.zeros(len(held), bool))
+    at = spreader.spread(crowd(size, len(held), SEED), np.zeros(len(held), bool))
     for kind in blocks:
         kind.take_nearest(at)
     for _ in range(TURNS):

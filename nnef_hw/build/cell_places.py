@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
+from nnef_hw.build.block_plan import LOGIC_BIN
 from nnef_hw.build.floorplan import place_of
 from nnef_hw.build.slack import Paths
-from nnef_hw.build.spreading import Charges, Spreader
+from nnef_hw.build.spreading import Charges, Spreader, crowd
 from nnef_hw.build.tile_grid import TileGrid
 from nnef_hw.build.unit_places import UnitPlaces
 from nnef_hw.build.wires import Points, Wires
@@ -35,8 +36,6 @@ ROOM, SPARSEST = 1.05, 0.3
 """Cells find hardly more room than there is, so that they are spread all over the chip: unless
 less than this share of the slots where they lie is in use.
 """
-BIN = 2.0
-CROWD = 0.04
 BLUR = 3.0
 """Tiles across which wires are taken to go."""
 LEAST_WIRES = 5.0
@@ -143,7 +142,7 @@ class _Plan:
         size = self._size[:, None] * stretch
         count = len(self._units)
         held = np.arange(len(self.wires.names)) >= count
-        at = np.random.default_rng(seed).normal(size / 2, CROWD * size / 2, (2, len(held)))
+        at = crowd(size.ravel().tolist(), len(held), seed)
         at[:, count:] = self._given * stretch
         least = np.maximum(self.wires.pins[:count], 1).astype(float)
         total, area = least.sum(), least
@@ -153,7 +152,7 @@ class _Plan:
         room = max(ROOM, SPARSEST * self._slots / slots)
         for turn in range(TURNS):
             check()
-            logic = Charges(np.arange(count), area, size.ravel().tolist(), BIN, room)
+            logic = Charges(np.arange(count), area, size.ravel().tolist(), LOGIC_BIN, room)
             at = Spreader(self.wires, [logic], size.ravel().tolist()).spread(at, held)
             found = at / stretch
             urgency = self._urgency(found)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.build.wires import Points
+from nnef_hw.families.mapped import drivers_of
 from nnef_hw.families.tiles import Cell, LogicTiles
 
 __all__ = ["Paths"]
@@ -42,11 +43,7 @@ class Paths:
         self._tiles = tiles
         self.names = list(cells)
         index = {name: n for n, name in enumerate(self.names)}
-        drivers = {
-            bits[0]: (name, port)
-            for name, cell in cells.items() for port, bits in cell["connections"].items()
-            if bits and cell["port_directions"][port] == "output"
-        }  # fmt: skip
+        drivers = drivers_of(cells)
         first: dict[_Node, float] = {}
         arcs: list[tuple[_Node, _Node, float, int, bool]] = []
         for name, cell in cells.items():

@@ -15,7 +15,7 @@ from scipy.fft import dctn, idctn
 
 from nnef_hw.build.wires import Cells, Points, Wires
 
-__all__ = ["Charges", "Spreader"]
+__all__ = ["Charges", "Spreader", "crowd"]
 
 OVERLAP = 0.15
 """Share of each kind of cells that may lie where there are too many of them."""
@@ -33,6 +33,16 @@ MOST_LONGER = 20.0
 """Times that a step may be longer than the one before."""
 FINEST = 0.8
 """Smoothing in tiles where a tenth of the cells overlaps; a hundred times as much at first."""
+
+
+CROWD = 0.04
+"""How far from the middle cells begin, as a share of the way to the edge."""
+
+
+def crowd(size: Sequence[float], count: int, seed: int) -> Points:
+    """Return places around the middle of a chip, so near to it by chance."""
+    middle = np.array(size)[:, None] / 2
+    return np.random.default_rng(seed).normal(middle, CROWD * middle, (2, count))
 
 
 class Charges:

@@ -103,7 +103,7 @@ class TileGrid:
         has_lut = any(member.part == self._lut for member in unit.members)
         luts, flip_flops, joined = self._luts[row], self._flip_flops[row], self._joined[row]
         for slot in range(begin, begin + self.slots):
-            # A LUT next to another unit's flip-flop takes its way out where both are in use.
+            # Slots of lone flip-flops stay theirs, though a LUT could be added.
             if flip_flops[slot] or (has_lut and (luts[slot] or joined[slot])):
                 continue
             if self._agree(unit, row, slot):

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from nnef_hw.families.mapped import Bit, drivers_of
 from nnef_hw.families.tiles import Cell, Control, LogicTiles, Member, Path, Unit
 
 __all__ = ["ECP5_TILES"]
@@ -41,7 +42,7 @@ class _Ecp5Tiles(LogicTiles):
     stretch = 1.15
 
     def units(self, cells: Mapping[str, Cell]) -> list[Unit]:
-        drivers = _drivers(cells)
+        drivers = drivers_of(cells)
         units = [*_chains(cells, drivers), *_rams(cells)]
         taken = {member.name for unit in units for member in unit.members}
         units += [
@@ -57,7 +58,7 @@ class _Ecp5Tiles(LogicTiles):
             if cell["type"] != FLIP_FLOP:
                 continue
             if data := cell["connections"].get("DI"):
-                unit, slot = slots[drivers[data[0]]]
+                unit, slot = slots[drivers[data[0]][0]]
             else:
                 unit, slot = Unit(1, []), 0
                 units.append(unit)
@@ -103,16 +104,7 @@ class _Ecp5Tiles(LogicTiles):
         return delays
 
 
-def _drivers(cells: Mapping[str, Cell]) -> dict[int, str]:
-    """Return the cell that drives each net."""
-    return {
-        bits[0]: name
-        for name, cell in cells.items() for port, bits in cell["connections"].items()
-        if bits and cell["port_directions"][port] == "output"
-    }  # fmt: skip
-
-
-def _chains(cells: Mapping[str, Cell], drivers: Mapping[int, str]) -> list[Unit]:
+def _chains(cells: Mapping[str, Cell], drivers: Mapping[Bit, tuple[str, str]]) -> list[Unit]:
     """Return the carry chains."""
     following: dict[str, str] = {}
     first = []
@@ -121,7 +113,7 @@ def _chains(cells: Mapping[str, Cell], drivers: Mapping[int, str]) -> list[Unit]
             continue
         carry = cell["connections"].get("FCI")
         if carry and carry[0] in drivers:
-            following[drivers[carry[0]]] = name
+            following[drivers[carry[0]][0]] = name
         else:
             first.append(name)
     units = []

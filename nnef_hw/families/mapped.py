@@ -6,10 +6,19 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-__all__ = ["Bit", "users_of"]
+__all__ = ["Bit", "drivers_of", "users_of"]
 
 Bit: TypeAlias = int | str
 """A number, or the constant ``"0"``, ``"1"`` or ``"x"``."""
+
+
+def drivers_of(cells: Mapping[str, Mapping[str, Any]]) -> dict[Bit, tuple[str, str]]:
+    """Return the cell and the pin that drive a bit."""
+    return {
+        bit: (name, pin)
+        for name, cell in cells.items() for pin, bits in cell["connections"].items()
+        if cell["port_directions"][pin] == "output" for bit in bits
+    }  # fmt: skip
 
 
 def users_of(module: Mapping[str, Any]) -> Mapping[Bit, list[tuple[str, str]]]:
