@@ -7,11 +7,13 @@ import json
 from pathlib import Path
 
 import pytest
+from golden_builds import BUILDS
 from golden_digests import BOARDS, fixed_graph, plan_digest, planned, verilog_digest
 from golden_networks import NETWORKS
 from sweeps import covering
 
 RECORDED = json.loads((Path(__file__).parent / "digests.json").read_text())
+RECORDED_BUILDS = json.loads((Path(__file__).parent / "builds.json").read_text())
 
 
 @pytest.mark.parametrize("board", BOARDS)
@@ -28,3 +30,16 @@ def test_plan(network, board):
 def test_verilog(network, board):
     digest = verilog_digest(planned(network, board), fixed_graph(network))
     assert digest == RECORDED[f"{network.__name__}, {board}"]["top.v"]
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(
+    "build",
+    [
+        pytest.param(build, id=build.name, marks=[pytest.mark.nightly] if build.nightly else [])
+        for build in BUILDS
+    ],
+)
+def test_build(build):
+    """Every file of it, one by one, so that a failure says which."""
+    assert build.digests() == RECORDED_BUILDS[build.name]

@@ -1,4 +1,4 @@
-"""Fourteen small networks that take every kind of hardware; their numbers are the same everywhere.
+"""Small networks that take every kind of hardware; their numbers are the same everywhere.
 
 Weights and samples are multiples of 1/16, so that no sum depends on how a machine adds.
 """
@@ -12,7 +12,7 @@ from nnef_hw.passes import simplify
 from nnef_hw.quantize import Scheme, quantize
 from nnef_hw.testing import GraphBuilder
 
-__all__ = ["NETWORKS", "Golden"]
+__all__ = ["NETWORKS", "Golden", "wide"]
 
 
 @dataclass(frozen=True)
@@ -180,6 +180,13 @@ def perceptron():
     g = _Net()
     x = g.relu(g.linear(g.input("x", [1, 64]), 48))
     return Golden(g.build(g.linear(g.relu(g.linear(x, 32)), 10)), {"weight_bits": 6})
+
+
+def wide():
+    """More weights than any of these chips holds: they come from flash or SDRAM."""
+    g = _Net()
+    x = g.relu(g.linear(g.input("x", [1, 512]), 1024))
+    return Golden(g.build(g.linear(x, 64)), {"weight_rounding": "nearest", "correct_bias": False})
 
 
 NETWORKS = (
