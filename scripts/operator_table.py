@@ -50,10 +50,12 @@ REWRITTEN = {
     "prelu": "max or min of the input and its product with the slopes; a table for one slope",
     "resize": "as an operator of the standard that computes the same, gather, or conv along axes",
     "split": "a slice for each part",
+    "stack": "concat along the axis behind it",
     "squeeze": "as reshape",
     "sum_reduce": "as box over rows and columns, as conv over channels",
     "tile": "concat of copies; one element is repeated as by nearest_upsample",
     "unsqueeze": "as reshape",
+    "unstack": "a slice for each part",
 }
 """What passes make of operators that are not canonical."""
 HARDWARE = REWRITTEN | {found.name: found.hardware for found in canonical_operators()}

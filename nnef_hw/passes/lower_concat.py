@@ -1,4 +1,4 @@
-"""Join activations with constants."""
+"""Join tensors along one axis, activations with constants, too."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from nnef_hw.ir import Graph, Node
-from nnef_hw.passes.editor import Editor
+from nnef_hw.passes.editor import Editor, emit_steps, reshape_node
 
 __all__ = ["LowerConcat"]
 
 
 @dataclass(frozen=True, slots=True)
 class LowerConcat:
-    """Rewrite a ``concat`` of activations and constants.
+    """Rewrite ``stack``, and a ``concat`` of activations and constants.
 
-    Each activation gets zeros where constants follow it, and the first one where they are before
-    it; the constants are added to what they are joined to.
+    * ``stack`` -> a ``concat`` along the axis that will follow, and a ``reshape``; along a new last
+      axis the ``reshape`` comes first
+    * ``concat`` of activations and constants -> each activation gets zeros where constants follow
+      it, and the first one where they are before it; the constants are added to what they are
+      joined to
 
     Left alone: one activation and constants that are the same value all over, which is a ``pad``;
     what the author has quantized, since a sum would be rounded.
@@ -27,11 +30,38 @@ class LowerConcat:
         """Return the rewritten graph."""
         editor = Editor(graph)
         for node in graph.nodes:
-            if node.op == "concat" and _has_parts(editor, node):
+            if node.op == "stack":
+                _emit_stacked(editor, node)
+            elif node.op == "concat" and _has_parts(editor, node):
                 _emit(editor, node)
             else:
                 editor.keep(node)
         return editor.finish()
+
+
+def _emit_stacked(editor: Editor, node: Node) -> None:
+    axis, like = node.attrs["axis"], editor.tensors[node.name]
+    shape = like.shape[:axis] + like.shape[axis + 1 :]
+    if axis == len(shape):
+        parts = tuple(_with_last_axis(editor, node, name) for name in node.inputs)
+        editor.emit(Node("concat", parts, node.outputs, {"axis": axis}, node.location))
+        return
+    extents = (*shape[:axis], len(node.inputs) * shape[axis], *shape[axis + 1 :])
+    joined = editor.activation(f"{node.name}_joined", extents, like)
+    editor.emit(
+        Node("concat", node.inputs, (joined,), {"axis": axis}, node.location),
+        reshape_node(joined, node.name, like.shape, node),
+    )
+
+
+def _with_last_axis(editor: Editor, node: Node, name: str) -> str:
+    """Return a tensor with one more axis behind the others."""
+    tensor = editor.tensors[editor.resolve(name)]
+    if tensor.data is not None:
+        return editor.rearranged(f"{tensor.name}_part", tensor, lambda data: data[..., np.newaxis])
+    return emit_steps(
+        editor, node, name, f"{node.name}_part", [("reshape", (*tensor.shape, 1), {})]
+    )
 
 
 def _has_parts(editor: Editor, node: Node) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nnef_hw.ir import Graph, Node
-from nnef_hw.passes.editor import Editor, slice_node
+from nnef_hw.passes.editor import Editor, emit_steps, reshape_node, slice_node
 
 __all__ = ["LowerSlices"]
 
@@ -14,9 +14,11 @@ _SPATIAL = 2
 
 @dataclass(frozen=True, slots=True)
 class LowerSlices:
-    """Rewrite ``split``, ``slice``, and what a ``pad`` crops.
+    """Rewrite ``split``, ``unstack``, ``slice``, and what a ``pad`` crops.
 
     * ``split`` -> one ``slice`` for each result
+    * ``unstack`` -> one ``slice`` for each result, of the axis joined to the one behind it; of the
+      last axis a ``slice`` and a ``reshape``
     * ``slice`` of several axes -> one after the other
     * a stride over rows or columns -> a ``max_pool`` of one pixel behind the slice
     * a ``pad`` by less than nothing -> a ``slice`` in front of it
@@ -30,6 +32,8 @@ class LowerSlices:
         for node in graph.nodes:
             if node.op == "split":
                 _emit_parts(editor, node)
+            elif node.op == "unstack":
+                _emit_unstacked(editor, node)
             elif node.op == "slice" and _can_lower(node):
                 _emit_slices(editor, node)
             elif node.op == "pad" and _crops(node):
@@ -45,6 +49,24 @@ def _emit_parts(editor: Editor, node: Node) -> None:
         end = begin + editor.shape(result)[axis]
         editor.emit(slice_node(node.inputs[0], result, axis, begin, end, node))
         begin = end
+
+
+def _emit_unstacked(editor: Editor, node: Node) -> None:
+    axis, shape, source = node.attrs["axis"], editor.shape(node.inputs[0]), node.inputs[0]
+    if axis == len(shape) - 1:
+        for index, result in enumerate(node.outputs):
+            like = editor.tensors[result]
+            part = editor.activation(f"{result}_part", (*shape[:axis], 1), like)
+            editor.emit(
+                slice_node(source, part, axis, index, index + 1, node),
+                reshape_node(part, result, like.shape, node),
+            )
+        return
+    extent = shape[axis + 1]
+    joined = (*shape[:axis], shape[axis] * extent, *shape[axis + 2 :])
+    source = emit_steps(editor, node, source, f"{node.name}_joined", [("reshape", joined, {})])
+    for index, result in enumerate(node.outputs):
+        editor.emit(slice_node(source, result, axis, index * extent, (index + 1) * extent, node))
 
 
 def _crops(node: Node) -> bool:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from nnef_hw.ir import parse_graph
 from nnef_hw.streaming import find_board, schedule
 from nnef_hw.testing import GraphBuilder
 
@@ -191,6 +192,26 @@ def swapped(op):
     return named(network, f"{op}_of_swapped_channels")
 
 
+def unstacked_and_stacked(axis, new_axis):
+    """Queries and keys taken apart along an axis, and joined the other way round along another."""
+
+    def network(rng):
+        shape, part = [3, 2, 4, 5], [2, 4, 5]
+        shape.insert(axis, shape.pop(0))
+        stacked = [*part[:new_axis], 2, *part[new_axis:]]
+        return parse_graph(f"""float graph net {{
+          input x: scalar{shape}
+          f: scalar{shape} = tanh(x)
+          q: scalar{part}, k: scalar{part}, v: scalar{part} = unstack(f, axis={axis})
+          s: scalar{part} = add(q, k)
+          t: scalar{stacked} = stack(v, s, axis={new_axis})
+          y: scalar{stacked} = sigmoid(t)
+          output y
+        }}""")
+
+    return named(network, f"unstacked_{axis}_and_stacked_{new_axis}")
+
+
 def of_a_signal(rng):
     """Rank 3: all of them along one axis."""
     g = GraphBuilder()
@@ -232,6 +253,7 @@ NETWORKS = (
     aligned, interpolated, reflected, slopes_for_each_channel, sum_pool,
     reduced("min_reduce", [2, 3]), reduced("mean_reduce", [1, 3]),
     one_after_itself, swapped("concat"), swapped("sub"), encoder_and_decoder, padded_first,
+    unstacked_and_stacked(0, 1), unstacked_and_stacked(3, 3),
 )  # fmt: skip
 # The same parts at other extents.
 MORE_NETWORKS = (
@@ -239,6 +261,7 @@ MORE_NETWORKS = (
     transposed(0, 3, 1, 2), split_and_joined(3), depth_to_space(1, 2),
     deconv((3, 3), 2, (1, 0)), deconv((4, 4), 2, (1, 1)), deconv((2, 2), 2, (0, 0)),
     deconv((3, 2), 1, (0, 0)), deconv((5, 4), 3, (2, 1)), reduced("sum_reduce", [2, 3]),
+    unstacked_and_stacked(1, 2), unstacked_and_stacked(2, 0),
 )  # fmt: skip
 CASES = [("ecp5", network) for network in NETWORKS] + [("ice40", of_a_signal)]
 MORE_CASES = [("ecp5", network) for network in (*MORE_NETWORKS, of_a_signal)]
