@@ -86,6 +86,24 @@ def _reshape(call: Invoked) -> Any:
     return as_standard(call, shape=extents(call, "shape"))
 
 
+def _squeeze(call: Invoked) -> Any:
+    """Remove axes one after the other, the last first; an axis may be named repeatedly."""
+    left = list(range(len(call.tensor("input").shape)))
+    removed = [
+        left.pop(axis) if 0 <= axis < len(left) else axis
+        for axis in sorted(call.values["axes"], reverse=True)
+    ]
+    return as_standard(call, axes=sorted(removed))
+
+
+def _unsqueeze(call: Invoked) -> Any:
+    """Insert axes one after the other, the first first; an axis may be named repeatedly."""
+    axes: list[int] = []
+    for axis in sorted(call.values["axes"]):
+        axes = [*(other + (other >= axis) for other in axes), axis]
+    return as_standard(call, axes=sorted(axes))
+
+
 def _tile(call: Invoked) -> Any:
     return as_standard(call, repeats=extents(call, "repeats"))
 
@@ -159,6 +177,8 @@ SHAPES: Mapping[str, Callable[[Invoked], Any]] = {
     "tract_core_range": _range,
     "tract_core_broadcast": _broadcast,
     "reshape": _reshape,
+    "squeeze": _squeeze,
+    "unsqueeze": _unsqueeze,
     "tile": _tile,
     "pad": _pad,
     "slice": _slice,
