@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nnef_hw.errors import Location, ModelError
 from nnef_hw.frontend.nnef.operators import nearest
-from nnef_hw.frontend.nnef.syntax import Declaration, Expression, Invocation
+from nnef_hw.frontend.nnef.syntax import Declaration, Expression, Invocation, Literal
 
 __all__ = ["match"]
 
@@ -16,6 +16,7 @@ def match(
     *,
     positional: bool = False,
     ignored: frozenset[str] = frozenset(),
+    surplus: bool = False,
 ) -> dict[str, Expression]:
     """Return the given arguments by parameter name (specification, section 3.3.2, invocations).
 
@@ -27,6 +28,8 @@ def match(
         Whether attributes may be given by position too.
     ignored
         Names of arguments that are dropped where the operator does not have them.
+    surplus
+        Whether numbers behind the last parameter are dropped.
 
     Raises
     ------
@@ -48,6 +51,8 @@ def match(
                     where,
                     "name it, or move it to the front",
                 )
+            if index >= len(parameters) and surplus and isinstance(argument.value, Literal):
+                continue
             if index >= len(parameters):
                 raise _error(
                     title,
@@ -59,7 +64,10 @@ def match(
             name = parameters[index].name
             if not positional and not parameters[index].is_tensor:
                 raise _error(
-                    title, f"the attribute {name!r} must be named", where, f"write {name} = ..."
+                    title,
+                    f"the attribute {name!r} must be named",
+                    where,
+                    f"write {name} = ..., or read it with --lenient",
                 )
         else:
             named, name = True, argument.name

@@ -12,6 +12,7 @@ from typing import Any
 
 from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError
 from nnef_hw.frontend.nnef.declarations import check_declaration
+from nnef_hw.frontend.nnef.exporters import warn_of
 from nnef_hw.frontend.nnef.inference import Inference
 from nnef_hw.frontend.nnef.library import load_library
 from nnef_hw.frontend.nnef.operators import nearest
@@ -171,7 +172,7 @@ class _Checker:
         if declaration.name in self._library and not self._rules.redefinitions:
             yield ModelError(
                 f"the fragment {declaration.name!r} has the name of an operator of NNEF",
-                remedy="choose another name",
+                remedy="choose another name, or let its definition count with --lenient",
                 location=declaration.location,
             )
         if self._rules.typed:
@@ -230,7 +231,9 @@ class _Checker:
             if self._rules.typed:
                 try:
                     kind = inference.infer(assignment.value, items[0].name if items else "")
-                    types = _unpacked(assignment, kind, inference.arrays, self._declarations)
+                    types = _unpacked(
+                        assignment, kind, inference.arrays, self._declarations, self._rules
+                    )
                     if in_graph:
                         _check_tensors(assignment, types)
                 except NnefHwError as error:
@@ -308,6 +311,7 @@ def _unpacked(
     kind: Type,
     arrays: Sequence[Invocation],
     declarations: Mapping[str, Declaration],
+    rules: Rules,
 ) -> dict[str, Type]:
     """Return the types of an assignment's identifiers.
 
@@ -323,11 +327,13 @@ def _unpacked(
     try:
         types = dict(unpacked(target, kind))
     except ModelError as error:
-        raise ModelError(
-            title + error.reason, remedy=error.remedy, location=error.location
-        ) from None
+        placed = ModelError(title + error.reason, remedy=error.remedy, location=error.location)
+        if not rules.conversions:
+            raise placed from None
+        types = dict(unpacked(target, kind, tuples=True))
+        warn_of(placed)
     for part in arrays:
-        is_listed = part is value and isinstance(target, Array)
+        is_listed = part is value and isinstance(target, Array | Tuple)
         if is_listed or _has_known_length(declarations[part.operator], declarations, set()):
             continue
         raise ModelError(

@@ -8,10 +8,9 @@ from typing import Any
 from nnef_hw.errors import Location, NnefHwError, UnsupportedError
 from nnef_hw.frontend.builder import Builder
 from nnef_hw.frontend.nnef.binding import match
-from nnef_hw.frontend.nnef.coercion import MismatchError, coerced
 from nnef_hw.frontend.nnef.custom import check_custom
 from nnef_hw.frontend.nnef.evaluation import DTYPES, Evaluation
-from nnef_hw.frontend.nnef.exporters import numbers_of_tensors
+from nnef_hw.frontend.nnef.exporters import convert_arguments
 from nnef_hw.frontend.nnef.expressions import METHODS, unpack
 from nnef_hw.frontend.nnef.invocation import Invoked
 from nnef_hw.frontend.nnef.library import load_library
@@ -121,9 +120,9 @@ class Evaluator(Evaluation):
             values[parameter.name] = value
         call = Invoked(self, declaration, values, dtype, names, places, location, scope)
         if not self.typed:
-            _coerce_arguments(call)
-        elif self._rules.constant_attributes:
-            numbers_of_tensors(call)
+            call.coerce()
+        elif self._rules.conversions:
+            convert_arguments(call)
         if declaration.generic and (dtype is None or not self.typed):
             call.dtype = self._deduced(call)
         is_own = self.fragments.get(declaration.name) is declaration
@@ -153,6 +152,7 @@ class Evaluator(Evaluation):
             title,
             positional=positional,
             ignored=self._rules.ignored_arguments,
+            surplus=self._rules.conversions,
         )
         if scope.prefix:
             self._matched[id(invocation)] = (invocation, matched)
@@ -242,16 +242,6 @@ class Evaluator(Evaluation):
             return scope.results.get(target.name, f"{scope.prefix}{target.name}")
         assert isinstance(target, Array | Tuple)
         return [self._target_names(item, scope) for item in target.items]
-
-
-def _coerce_arguments(call: Invoked) -> None:
-    """Convert the arguments to the types of their parameters, see :func:`coerced`."""
-    for parameter in call.declaration.parameters:
-        name = parameter.name
-        try:
-            call.values[name] = coerced(call.values[name], parameter.type, call.dtype)
-        except MismatchError as error:
-            raise call.error(f"{name!r} {error}", at=name) from None
 
 
 def _parts(value: Any) -> Iterator[Any]:

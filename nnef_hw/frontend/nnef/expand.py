@@ -10,7 +10,7 @@ from nnef_hw.errors import Location
 from nnef_hw.frontend.builder import Builder
 from nnef_hw.frontend.nnef.evaluate import Evaluator
 from nnef_hw.frontend.nnef.operators import standard_operators
-from nnef_hw.frontend.nnef.rules import STRICT
+from nnef_hw.frontend.nnef.rules import Rules
 from nnef_hw.frontend.nnef.scope import Scope
 from nnef_hw.frontend.nnef.syntax import ArrayType, Declaration
 from nnef_hw.frontend.nnef.variable_data import NoData
@@ -33,7 +33,7 @@ def expand_compounds(graph: Graph) -> Graph:
     for name, tensor in graph.tensors.items():
         if name not in computed:
             builder.add(tensor)
-    evaluator = Evaluator(builder, STRICT, {}, NoData(), expand=True)
+    evaluator = Evaluator(builder, Rules("NNEF 1.0.5"), {}, NoData(), expand=True)
     operators = standard_operators()
     for node in graph.nodes:
         if node.op in operators and operators[node.op].body is not None:

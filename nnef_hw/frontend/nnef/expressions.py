@@ -253,11 +253,7 @@ def unpack(evaluator: Evaluation, target: Expression, value: Any, scope: Scope) 
         scope.values[target.name] = value
         return
     assert isinstance(target, Array | Tuple)
-    kind, word = (list, "array") if isinstance(target, Array) else (tuple, "tuple")
-    if not isinstance(value, kind) and evaluator.typed:
-        raise ModelError(
-            f"the value is not {'an' if kind is list else 'a'} {word}", location=target.location
-        )
+    word = "array" if isinstance(target, Array) else "tuple"
     if not isinstance(value, list | tuple) or len(value) != len(target.items):
         count = len(value) if isinstance(value, list | tuple) else 1
         raise ModelError(

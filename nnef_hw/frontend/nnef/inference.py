@@ -7,7 +7,12 @@ from types import MappingProxyType
 
 from nnef_hw.errors import Location, ModelError, UnsupportedError
 from nnef_hw.frontend.nnef.binding import match
-from nnef_hw.frontend.nnef.exporters import is_constant_number
+from nnef_hw.frontend.nnef.exporters import (
+    converts,
+    is_constant_number,
+    warn_of,
+    warn_of_invocation,
+)
 from nnef_hw.frontend.nnef.expressions import BINARY_OPERATORS, UNARY_OPERATORS
 from nnef_hw.frontend.nnef.language_types import (
     binary_type,
@@ -283,8 +288,16 @@ class Inference:
             return UNKNOWN
         self._check_place(invocation)
         title = f"{op} {self._root!r}"
-        positional = self._rules.positional_attributes
-        matched = match(invocation, declaration, title, positional=positional)
+        matched = match(
+            invocation,
+            declaration,
+            title,
+            positional=self._rules.positional_attributes,
+            ignored=self._rules.ignored_arguments,
+            surplus=self._rules.conversions,
+        )
+        if self._rules.conversions:
+            warn_of_invocation(invocation, declaration, title)
         arguments = {name: (value, self._infer(value)) for name, value in matched.items()}
         dtype = self._explicit_dtype(invocation, declaration, title)
         if isinstance(declaration.results[0].type, ArrayType):
@@ -347,11 +360,14 @@ class Inference:
                 wanted = substituted(wanted, dtype)
             value, kind = arguments[parameter.name]
             agrees = fits_inside if dtype == "?" else fits
-            if self._rules.constant_attributes and is_constant_number(kind, wanted):
+            if agrees(kind, wanted):
                 continue
-            if not agrees(kind, wanted):
-                what = shown.get(parameter.name, repr(parameter.name))
-                raise mismatch(title, what, value, kind, wanted)
+            what = shown.get(parameter.name, repr(parameter.name))
+            error = mismatch(title, what, value, kind, wanted)
+            if not self._rules.conversions or not converts(kind, wanted):
+                raise error
+            if not is_constant_number(kind, wanted):
+                warn_of(error)
         if dtype == "unknown":
             return UNKNOWN
         results = [

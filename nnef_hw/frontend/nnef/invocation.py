@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nnef_hw.errors import Location, ModelError
+from nnef_hw.frontend.nnef.coercion import MismatchError, coerced
 from nnef_hw.frontend.nnef.evaluation import Evaluation
 from nnef_hw.frontend.nnef.scope import Names, Scope, first_name
 from nnef_hw.frontend.nnef.syntax import ArrayType, Declaration, TensorType, Type
@@ -63,6 +64,21 @@ class Invoked:
         where = self.places.get(parameter, self.location)
         wanted = f"{name or self.name}_{parameter}"
         return self.evaluator.tensor(self.values[parameter], wanted, where)
+
+    def coerce(self) -> None:
+        """Convert the arguments to the types of their parameters, see :func:`coerced`.
+
+        Raises
+        ------
+        ModelError
+            If one cannot be converted.
+        """
+        for parameter in self.declaration.parameters:
+            name = parameter.name
+            try:
+                self.values[name] = coerced(self.values[name], parameter.type, self.dtype)
+            except MismatchError as error:
+                raise self.error(f"{name!r} {error}", at=name) from None
 
     def node(self) -> Any:
         """Add the operator's own node, with the values as they are now; return its results."""

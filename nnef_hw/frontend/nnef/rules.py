@@ -7,7 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from nnef_hw.errors import UsageError
-from nnef_hw.frontend.nnef.exporters import batch_normalization
+from nnef_hw.frontend.nnef.exporters import (
+    batch_normalization,
+    max_pool,
+    max_pool_without_border,
+)
 from nnef_hw.frontend.nnef.invocation import Invoked
 from nnef_hw.frontend.nnef.sources import SOURCES
 from nnef_hw.frontend.nnef.syntax import Document
@@ -61,8 +65,9 @@ class Rules:
         Whether fragments may result in attributes, and tuples may hold tensors and attributes.
     shape_of
         Whether ``shape_of`` may be used.
-    constant_attributes
-        Whether a constant tensor of one element may stand for an attribute that is a number.
+    conversions
+        Whether arguments that have the wrong type are converted where that makes sense, and
+        surplus numbers ignored, each with a warning.
     fold
         Whether nodes of small constants are computed at once: dialects do shape arithmetic with
         tensors.
@@ -89,7 +94,7 @@ class Rules:
     variables_in_fragments: bool = False
     attribute_results: bool = False
     shape_of: bool = False
-    constant_attributes: bool = False
+    conversions: bool = False
     fold: bool = False
     tract_data: bool = False
     symbols: Callable[[Document, Mapping[str, int]], Mapping[str, Any]] = _no_symbols
@@ -107,18 +112,25 @@ class Rules:
         )
 
 
-STRICT = Rules("NNEF 1.0.5")
+STRICT = Rules("NNEF 1.0.5", lowerings={**SOURCES, "max_pool": max_pool})
 """The specification, version 1.0.5."""
 
 LENIENT = replace(
     STRICT,
     name="NNEF 1.0 (legacy)",
+    libraries=("standard", "extended"),
+    positional_attributes=True,
+    ignored_arguments=frozenset({"axes"}),
     extension_lines=False,
     redefinitions=True,
     variables_in_fragments=True,
     attribute_results=True,
     shape_of=True,
-    constant_attributes=True,
-    lowerings={**SOURCES, "batch_normalization": batch_normalization},
+    conversions=True,
+    lowerings={
+        **SOURCES,
+        "batch_normalization": batch_normalization,
+        "max_pool": max_pool_without_border,
+    },
 )
 """Rules that also allow what version 1.0 and its drafts allowed, and exporters still write."""

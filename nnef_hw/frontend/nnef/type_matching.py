@@ -70,8 +70,15 @@ def deduced_dtype(
     )
 
 
-def unpacked(target: Expression, value: Type) -> Iterator[tuple[str, Type]]:
+def unpacked(
+    target: Expression, value: Type, *, tuples: bool = False
+) -> Iterator[tuple[str, Type]]:
     """Yield the identifiers of a target with their types.
+
+    Parameters
+    ----------
+    tuples
+        Whether a tuple of identifiers may take the items of an array.
 
     Raises
     ------
@@ -84,17 +91,17 @@ def unpacked(target: Expression, value: Type) -> Iterator[tuple[str, Type]]:
     assert isinstance(target, Array | Tuple)
     if value is UNKNOWN:
         for item in target.items:
-            yield from unpacked(item, UNKNOWN)
-    elif isinstance(target, Array) and isinstance(value, ArrayType):
+            yield from unpacked(item, UNKNOWN, tuples=tuples)
+    elif isinstance(value, ArrayType) and (tuples or isinstance(target, Array)):
         for item in target.items:
-            yield from unpacked(item, value.item)
+            yield from unpacked(item, value.item, tuples=tuples)
     elif (
         isinstance(target, Tuple)
         and isinstance(value, TupleType)
         and len(target.items) == len(value.items)
     ):
         for item, kind in zip(target.items, value.items, strict=True):
-            yield from unpacked(item, kind)
+            yield from unpacked(item, kind, tuples=tuples)
     else:
         raise _structure(target, value)
 
