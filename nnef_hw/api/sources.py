@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import tempfile
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nnef_hw.api.torch_export import write_torch
 from nnef_hw.errors import UsageError
 
 __all__ = ["write_source"]
@@ -78,40 +77,6 @@ def _write_proto(model: Any, path: Path, example: Any) -> None:
     path.write_bytes(model.SerializeToString())
 
 
-def _write_torch(module: Any, path: Path, example: Any) -> None:
-    import torch
-
-    if example is None:
-        raise UsageError(
-            "a PyTorch module is exported by running it", remedy="give example=inputs, a tensor"
-        )
-    given = tuple(example) if isinstance(example, tuple | list) else (example,)
-    inputs = tuple(torch.as_tensor(each) for each in given)
-    was_training = module.training
-    module.eval()
-    try:
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            # The exporter by tracing needs no library but torch itself.
-            torch.onnx.export(
-                module, inputs, str(path), dynamo=False, input_names=_arguments(module, inputs),
-                output_names=["output"],
-            )  # fmt: skip
-    except (RuntimeError, TypeError, ValueError) as error:
-        raise UsageError(
-            f"PyTorch cannot export {type(module).__name__}: {error}",
-            remedy="see that the module runs on the example, or export it to a file yourself",
-        ) from error
-    finally:
-        module.train(was_training)
-
-
-def _arguments(module: Any, inputs: tuple[Any, ...]) -> list[str]:
-    """Return what a module calls its inputs."""
-    names = list(inspect.signature(module.forward).parameters)
-    return names[: len(inputs)]
-
-
 def _write_keras(model: Any, path: Path, example: Any) -> None:
     try:
         model.export(str(path), format="onnx", verbose=False)
@@ -126,7 +91,7 @@ _KINDS = (
     _Kind("onnx", "ModelProto", _write_proto),
     # On PyTorch's backend a model of Keras is a module, too, and knows its inputs.
     _Kind("keras", "Model", _write_keras),
-    _Kind("torch", "Module", _write_torch),
+    _Kind("torch", "Module", write_torch),
 )
 
 

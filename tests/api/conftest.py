@@ -1,7 +1,9 @@
 """The tiny network of the command line's tests, on its way through the Python API."""
 
+import numpy as np
 import pytest
 from cli_cases import tiny_graph, write_samples
+from onnx import TensorProto, helper, numpy_helper
 
 import nnef_hw as nh
 from nnef_hw.frontend import save
@@ -38,3 +40,14 @@ def plan(fixed):
 def build(plan, tmp_path_factory):
     """The same, built without a bitstream."""
     return plan.build(tmp_path_factory.mktemp("built") / "tiny", bitstream=False, frames="all")
+
+
+@pytest.fixture
+def proto():
+    """A matrix product as an ONNX model."""
+    weights = numpy_helper.from_array(np.eye(3, 2, dtype=np.float32), "w")
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 2])
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    graph = helper.make_graph([node], "product", [x], [y], [weights])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])

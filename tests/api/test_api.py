@@ -1,14 +1,11 @@
 """The Python API: the same results as the command line, from what users have at hand."""
 
-import contextlib
 import subprocess
 import sys
-import types
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
 import nnef_hw as nh
 from nnef_hw.build.options import BuildOptions
@@ -25,17 +22,6 @@ pytestmark = pytest.mark.system
 def samples(sources):
     """Arrays by name."""
     return dict(np.load(sources / "samples.npz"))
-
-
-@pytest.fixture
-def proto():
-    """A matrix product as an ONNX model."""
-    weights = numpy_helper.from_array(np.eye(3, 2, dtype=np.float32), "w")
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3])
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 2])
-    node = helper.make_node("MatMul", ["x", "w"], ["y"])
-    graph = helper.make_graph([node], "product", [x], [y], [weights])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
 
 
 def test_names_are_there_and_nothing_is_imported_before_its_use():
@@ -270,67 +256,6 @@ class TestSources:
         assert isinstance(proto, onnx.ModelProto)
         x = np.arange(6.0).reshape(2, 3)
         np.testing.assert_array_equal(nh.load(proto).run(x)["y"], x[:, :2])
-
-    def test_modules_of_pytorch(self, monkeypatch, proto):
-        """The exporter is replaced: the tests need no PyTorch."""
-
-        class Module:
-            training = True
-
-            def eval(self):
-                self.training = False
-
-            def train(self, mode):
-                self.training = mode
-
-            def forward(self, image, mask=None):
-                raise AssertionError("the exporter runs it")
-
-        Module.__module__ = "torch.nn.modules.module"
-        net = type("Net", (Module,), {"__module__": "__main__"})()
-        exported = []
-
-        class Onnx:
-            @staticmethod
-            def export(module, inputs, path, *, dynamo, input_names, output_names):
-                if "bad" in inputs:
-                    raise RuntimeError("expected 1 channel")
-                exported.append((module.training, inputs, dynamo, input_names, output_names))
-                proto.graph.name = "main_graph"
-                onnx.save(proto, path)
-
-        torch = types.SimpleNamespace(
-            onnx=Onnx, no_grad=contextlib.nullcontext, as_tensor=lambda value: value
-        )
-        monkeypatch.setitem(sys.modules, "torch", torch)
-        model = nh.load(net, example="tensor")
-        assert (model.name, model.outputs) == ("Net", {"y": (1, 2)})
-        assert exported == [(False, ("tensor",), False, ["image"], ["output"])]
-        assert net.training
-        with pytest.raises(UsageError, match="PyTorch cannot export Net: expected 1 channel"):
-            nh.load(net, example="bad")
-        assert net.training
-        with pytest.raises(UsageError, match="exported by running it"):
-            nh.load(net)
-
-    def test_modules_of_the_real_pytorch(self, rng):
-        torch = pytest.importorskip("torch", reason="the extra train is not installed")
-        net = torch.nn.Sequential(
-            torch.nn.Conv2d(1, 3, 3, padding=1), torch.nn.BatchNorm2d(3), torch.nn.ReLU(),
-            torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(27, 4),
-        )  # fmt: skip
-        x = rng.normal(size=(40, 1, 6, 6)).astype(np.float32)
-        for example in (torch.from_numpy(x[:1]), x[:1], (torch.from_numpy(x[:1]),)):
-            model = nh.load(net, example=example)
-            assert (model.name, list(model.outputs)) == ("Sequential", ["output"])
-        assert net.training
-        with torch.no_grad():
-            expected = net.eval()(torch.from_numpy(x)).numpy()
-        np.testing.assert_allclose(model.run(x)["output"], expected, rtol=1e-4, atol=1e-5)
-        codes = [model.quantize(way).run_codes(x)["output"] for way in (x, torch.from_numpy(x))]
-        np.testing.assert_array_equal(*codes)
-        with pytest.raises(UsageError, match=r"PyTorch cannot export Sequential: .* 1 channels"):
-            nh.load(net, example=np.zeros((1, 2, 6, 6), np.float32))
 
     def test_models_of_keras(self, proto):
         """With PyTorch as its backend a model of Keras is a module of PyTorch, too."""

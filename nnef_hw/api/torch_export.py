@@ -1,0 +1,161 @@
+"""Export of PyTorch's modules to ONNX files."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from nnef_hw.errors import UsageError
+
+__all__ = ["write_torch"]
+
+_FAILURES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What modules and exporters raise."""
+
+
+def write_torch(module: Any, path: Path, example: Any) -> None:
+    """Write a module to an ONNX file by running it, in evaluation, on an example of its inputs.
+
+    The exporter by tracing goes first, which needs no library but torch itself; the one that needs
+    onnxscript follows where it knows an operator of the module not. Neither writes to the console.
+    The module and PyTorch's settings are afterwards what they were.
+
+    Raises
+    ------
+    UsageError
+        If there is no example, or the module cannot be exported.
+    """
+    import torch
+
+    if example is None:
+        raise UsageError(
+            "a PyTorch module is exported by running it", remedy="give example=inputs, a tensor"
+        )
+    given = tuple(example) if isinstance(example, tuple | list) else (example,)
+    inputs = tuple(torch.as_tensor(each) for each in given)
+    options = {"input_names": _arguments(module, inputs), "output_names": ["output"]}
+    with _in_evaluation(module), _without_fast_path(torch), torch.no_grad(), _silently():
+        try:
+            with _without_defaults(module, len(inputs)):
+                torch.onnx.export(module, inputs, str(path), dynamo=False, **options)
+        except _FAILURES as error:
+            is_unknown = isinstance(error, torch.onnx.errors.OnnxExporterError)
+            if is_unknown and find_spec("onnxscript") is not None:
+                with contextlib.suppress(*_FAILURES):
+                    torch.onnx.export(
+                        module, inputs, str(path), dynamo=True, external_data=False, **options
+                    )
+                    return
+            raise _refusal(module, error, is_unknown=is_unknown) from error
+
+
+def _refusal(module: Any, error: Exception, *, is_unknown: bool) -> UsageError:
+    # Behind the first line, exporters list the graph.
+    reason = (
+        (str(error).strip() or type(error).__name__).splitlines()[0].partition(" [Caused by")[0]
+    )
+    remedy = "see that the module runs on the example, or export it to a file yourself"
+    if is_unknown:
+        remedy = "replace this part of the module, or export it to a file yourself"
+        if find_spec("onnxscript") is None:
+            remedy = "install the exporter that knows more operators: pip install onnxscript"
+    return UsageError(f"PyTorch cannot export {type(module).__name__}: {reason}", remedy=remedy)
+
+
+def _arguments(module: Any, inputs: tuple[Any, ...]) -> list[str]:
+    """Return what a module calls its inputs."""
+    names = list(inspect.signature(module.forward).parameters)
+    return names[: len(inputs)]
+
+
+@contextlib.contextmanager
+def _in_evaluation(module: Any) -> Iterator[None]:
+    """Let a module and its parts evaluate; each trains afterwards if it did before."""
+    trained = [part for part in module.modules() if part.training]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part in trained:
+            part.training = True
+
+
+@contextlib.contextmanager
+def _without_defaults(module: Any, count: int) -> Iterator[None]:
+    """Hide the parameters of a module that have no input: of defaults, tracing makes inputs."""
+    forward = module.forward
+    if len(inspect.signature(forward).parameters) <= count:
+        yield
+        return
+    module.forward = lambda *inputs: forward(*inputs)
+    try:
+        yield
+    finally:
+        del module.forward
+
+
+@contextlib.contextmanager
+def _without_fast_path(torch: Any) -> Iterator[None]:
+    """Let attention be computed by operators that exporters know."""
+    attention = torch.backends.mha
+    was_enabled = attention.get_fastpath_enabled()
+    attention.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        attention.set_fastpath_enabled(was_enabled)
+
+
+@contextlib.contextmanager
+def _silently() -> Iterator[None]:
+    """Suppress what is printed, logged or warned of; libraries in C write to the file itself."""
+    level = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with (
+            warnings.catch_warnings(),
+            _into_nothing(sys.__stdout__),
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)
+
+
+@contextlib.contextmanager
+def _into_nothing(stream: Any) -> Iterator[None]:
+    """Let a stream's file be the null device; without a file there is nothing to do."""
+    try:
+        stream.flush()
+        number = stream.fileno()
+        kept = os.dup(number)
+    except (AttributeError, OSError, ValueError):
+        yield
+        return
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nothing, number)
+        yield
+    finally:
+        os.dup2(kept, number)
+        os.close(nothing)
+        os.close(kept)
