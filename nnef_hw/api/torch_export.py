@@ -34,7 +34,7 @@ def write_torch(module: Any, path: Path, example: Any) -> None:
     """Write a module to an ONNX file by running it, in evaluation, on an example of its inputs.
 
     The exporter by tracing goes first, which needs no library but torch itself; the one that needs
-    onnxscript follows where it knows an operator of the module not. Neither writes to the console.
+    onnxscript follows where tracing fails. Neither writes to the console.
     The module and PyTorch's settings are afterwards what they were.
 
     Raises
@@ -56,27 +56,39 @@ def write_torch(module: Any, path: Path, example: Any) -> None:
             with _without_defaults(module, len(inputs)):
                 torch.onnx.export(module, inputs, str(path), dynamo=False, **options)
         except _FAILURES as error:
-            is_unknown = isinstance(error, torch.onnx.errors.OnnxExporterError)
-            if is_unknown and find_spec("onnxscript") is not None:
+            _check_runs(module, inputs)
+            if find_spec("onnxscript") is not None:
                 with contextlib.suppress(*_FAILURES):
                     torch.onnx.export(
                         module, inputs, str(path), dynamo=True, external_data=False, **options
                     )
                     return
-            raise _refusal(module, error, is_unknown=is_unknown) from error
+            raise _refusal(module, error) from error
 
 
-def _refusal(module: Any, error: Exception, *, is_unknown: bool) -> UsageError:
-    # Behind the first line, exporters list the graph.
-    reason = (
-        (str(error).strip() or type(error).__name__).splitlines()[0].partition(" [Caused by")[0]
+def _check_runs(module: Any, inputs: tuple[Any, ...]) -> None:
+    try:
+        module(*inputs)
+    except _FAILURES as error:
+        raise UsageError(
+            f"{type(module).__name__} does not run on the example: {_reason(error)}",
+            remedy="give example=inputs as its forward takes them",
+        ) from error
+
+
+def _refusal(module: Any, error: Exception) -> UsageError:
+    remedy = "replace this part of the module, or export it to a file yourself"
+    if find_spec("onnxscript") is None:
+        remedy = "install what PyTorch's newer exporter needs: pip install onnxscript"
+    return UsageError(
+        f"PyTorch cannot export {type(module).__name__}: {_reason(error)}", remedy=remedy
     )
-    remedy = "see that the module runs on the example, or export it to a file yourself"
-    if is_unknown:
-        remedy = "replace this part of the module, or export it to a file yourself"
-        if find_spec("onnxscript") is None:
-            remedy = "install the exporter that knows more operators: pip install onnxscript"
-    return UsageError(f"PyTorch cannot export {type(module).__name__}: {reason}", remedy=remedy)
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of an error: behind it, exporters list the graph."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].partition(" [Caused by")[0]
 
 
 def _arguments(module: Any, inputs: tuple[Any, ...]) -> list[str]:
