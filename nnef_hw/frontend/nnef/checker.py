@@ -240,13 +240,14 @@ class _Checker:
                     report(assignment, error)
                     types = {}
             for item in items:
-                if item.name in parameters and not self._rules.shadowing:
-                    report(assignment, _assigned_parameter(item))
-                elif item.name in assigned and not self._rules.shadowing:
-                    report(assignment, _assigned_twice(item, assigned[item.name]))
-                else:
-                    assigned[item.name] = item.location
-                    inference.types[item.name] = types.get(item.name, UNKNOWN)
+                again = _assigned_again(item, assigned, parameters)
+                if again is not None and not self._rules.shadowing:
+                    report(assignment, again)
+                    continue
+                if again is not None and self._rules.conversions:
+                    warn_of(again)
+                assigned[item.name] = item.location
+                inference.types[item.name] = types.get(item.name, UNKNOWN)
         return assigned
 
 
@@ -271,20 +272,23 @@ def _compositional(assignment: Assignment) -> Location | None:
     return None
 
 
-def _assigned_parameter(item: Identifier) -> ModelError:
-    return ModelError(
-        f"the parameter {item.name!r} of the fragment is assigned",
-        remedy="choose another name for the new value",
-        location=item.location,
-    )
-
-
-def _assigned_twice(item: Identifier, earlier: Location) -> ModelError:
-    return ModelError(
-        f"the tensor {item.name!r} is assigned twice, first in line {earlier.line}",
-        remedy="choose another name",
-        location=item.location,
-    )
+def _assigned_again(
+    item: Identifier, assigned: Mapping[str, Location], parameters: Mapping[str, Location]
+) -> ModelError | None:
+    """Return the error of an identifier that has a value already."""
+    if item.name in parameters:
+        return ModelError(
+            f"the parameter {item.name!r} of the fragment is assigned",
+            remedy="choose another name for the new value",
+            location=item.location,
+        )
+    if item.name in assigned:
+        return ModelError(
+            f"the tensor {item.name!r} is assigned twice, first in line {assigned[item.name].line}",
+            remedy="choose another name",
+            location=item.location,
+        )
+    return None
 
 
 def _check_tensors(assignment: Assignment, types: Mapping[str, Type]) -> None:

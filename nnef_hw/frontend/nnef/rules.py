@@ -122,6 +122,7 @@ LENIENT = replace(
     positional_attributes=True,
     ignored_arguments=frozenset({"axes"}),
     extension_lines=False,
+    shadowing=True,
     redefinitions=True,
     variables_in_fragments=True,
     attribute_results=True,

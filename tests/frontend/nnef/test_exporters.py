@@ -154,6 +154,8 @@ def test_parameters_that_depend_on_the_input_lie_where_they_are(warnings_of):
          "not the tensor<integer> 'one'; convert it: cast<scalar>(...)"),
         ("n = argmax_reduce(x, axes = [1]); y = mul(x, n);",
          lambda x: x * x.argmax(1, keepdims=True), "not the tensor<integer> 'n'"),
+        ("z = neg(x); z = exp(z); y = mul(z, x);", lambda x: np.exp(-x) * x,
+         "the tensor 'z' is assigned twice, first in line 5; choose another name"),
         ("y = max(x, 0);", lambda x: np.maximum(x, 0), "write 0.0 instead of 0"),
         ("a, b = unstack(x, axis = 1); y = sub(a, b);", lambda x: x[:, 0] - x[:, 1],
          "the result is an array, so its items are listed"),
