@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nnef_hw.errors import Location, ModelError
+from nnef_hw.frontend.nnef.exporters import LENIENTLY
 from nnef_hw.frontend.nnef.operators import nearest
 from nnef_hw.frontend.nnef.syntax import Declaration, Expression, Invocation, Literal
 
@@ -51,7 +52,8 @@ def match(
                     where,
                     "name it, or move it to the front",
                 )
-            if index >= len(parameters) and surplus and isinstance(argument.value, Literal):
+            is_number = isinstance(argument.value, Literal)
+            if index >= len(parameters) and surplus and is_number:
                 continue
             if index >= len(parameters):
                 raise _error(
@@ -59,7 +61,8 @@ def match(
                     f"{len(invocation.arguments)} arguments are given, "
                     f"but the operator takes {len(parameters)}",
                     where,
-                    f"they are {', '.join(repr(item.name) for item in parameters)}",
+                    f"they are {', '.join(repr(item.name) for item in parameters)}"
+                    + (f"; remove it, or {LENIENTLY}" if is_number else ""),
                 )
             name = parameters[index].name
             if not positional and not parameters[index].is_tensor:
@@ -67,7 +70,7 @@ def match(
                     title,
                     f"the attribute {name!r} must be named",
                     where,
-                    f"write {name} = ..., or read it with --lenient",
+                    f"write {name} = ..., or {LENIENTLY}",
                 )
         else:
             named, name = True, argument.name

@@ -12,7 +12,7 @@ from typing import Any
 
 from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError
 from nnef_hw.frontend.nnef.declarations import check_declaration
-from nnef_hw.frontend.nnef.exporters import warn_of
+from nnef_hw.frontend.nnef.exporters import or_leniently, warn_of
 from nnef_hw.frontend.nnef.inference import Inference
 from nnef_hw.frontend.nnef.library import load_library
 from nnef_hw.frontend.nnef.operators import nearest
@@ -242,7 +242,7 @@ class _Checker:
             for item in items:
                 again = _assigned_again(item, assigned, parameters)
                 if again is not None and not self._rules.shadowing:
-                    report(assignment, again)
+                    report(assignment, or_leniently(again))
                     continue
                 if again is not None and self._rules.conversions:
                     warn_of(again)
@@ -333,7 +333,8 @@ def _unpacked(
     except ModelError as error:
         placed = ModelError(title + error.reason, remedy=error.remedy, location=error.location)
         if not rules.conversions:
-            raise placed from None
+            is_array = isinstance(target, Tuple) and isinstance(kind, ArrayType)
+            raise (or_leniently(placed) if is_array else placed) from None
         types = dict(unpacked(target, kind, tuples=True))
         warn_of(placed)
     for part in arrays:

@@ -25,17 +25,22 @@ from nnef_hw.ir import Node, Tensor, Trait
 from nnef_hw.reference.registry import Call, evaluate
 
 __all__ = [
+    "LENIENTLY",
     "batch_normalization",
     "convert_arguments",
     "converts",
     "is_constant_number",
     "max_pool",
     "max_pool_without_border",
+    "or_leniently",
     "warn_of",
     "warn_of_invocation",
 ]
 
 _log = logging.getLogger(__name__)
+
+LENIENTLY = "read it with --lenient"
+"""A remedy."""
 
 _SAMPLES = np.linspace(-16, 16, 1025)
 
@@ -66,6 +71,12 @@ def converts(kind: Type, wanted: Type) -> bool:
             return converts(kind.item, wanted)
         return wanted == TensorType("scalar") and kind in {INTEGER, TensorType("integer")}
     return wanted == SCALAR and kind == INTEGER
+
+
+def or_leniently(error: ModelError) -> ModelError:
+    """Return an error whose remedy names ``--lenient``, too."""
+    remedy = LENIENTLY if error.remedy is None else f"{error.remedy}, or {LENIENTLY}"
+    return ModelError(error.reason, remedy=remedy, location=error.location)
 
 
 def warn_of(error: ModelError) -> None:

@@ -8,8 +8,10 @@ from types import MappingProxyType
 from nnef_hw.errors import Location, ModelError, UnsupportedError
 from nnef_hw.frontend.nnef.binding import match
 from nnef_hw.frontend.nnef.exporters import (
+    LENIENTLY,
     converts,
     is_constant_number,
+    or_leniently,
     warn_of,
     warn_of_invocation,
 )
@@ -22,6 +24,7 @@ from nnef_hw.frontend.nnef.language_types import (
     subscript_type,
     unary_type,
 )
+from nnef_hw.frontend.nnef.library import load_library
 from nnef_hw.frontend.nnef.operators import nearest
 from nnef_hw.frontend.nnef.rules import Rules
 from nnef_hw.frontend.nnef.syntax import (
@@ -281,6 +284,7 @@ class Inference:
             raise UnsupportedError(
                 f"the operator {op!r} is unknown",
                 remedy=nearest(op, self._declarations)
+                or (f"declare it, or {LENIENTLY}" if op in load_library("extended") else None)
                 or f"only the operators of {self._rules.name} are supported",
                 location=invocation.location,
             )
@@ -364,9 +368,12 @@ class Inference:
                 continue
             what = shown.get(parameter.name, repr(parameter.name))
             error = mismatch(title, what, value, kind, wanted)
-            if not self._rules.conversions or not converts(kind, wanted):
+            if not converts(kind, wanted):
                 raise error
-            if not is_constant_number(kind, wanted):
+            is_number = is_constant_number(kind, wanted)
+            if not self._rules.conversions:
+                raise error if is_number else or_leniently(error)
+            if not is_number:
                 warn_of(error)
         if dtype == "unknown":
             return UNKNOWN
