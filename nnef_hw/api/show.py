@@ -17,6 +17,11 @@ __all__ = ["Shown", "framed", "printed"]
 
 COLUMNS = 100
 PAGE_HEIGHT = 640
+CODE = (
+    '<pre style="white-space:pre;overflow-x:auto;line-height:1.25;'
+    "font-family:Menlo,'DejaVu Sans Mono',Consolas,monospace\">{code}</pre>"
+)
+"""Columns stay below each other in every notebook, whatever its own style of ``pre`` is."""
 
 
 class Shown(ABC):
@@ -30,20 +35,21 @@ class Shown(ABC):
         return Group(*self._parts())
 
     def __repr__(self) -> str:
-        console = Console(
-            file=io.StringIO(), width=COLUMNS, record=True, color_system=None, markup=False
-        )
+        console = _recorder(color_system=None)
         console.print(self)
         return "\n".join(line.rstrip() for line in console.export_text().strip().splitlines())
 
     def _repr_html_(self) -> str:
-        console = Console(
-            file=io.StringIO(), width=COLUMNS, record=True, force_terminal=True, markup=False
-        )
+        console = _recorder(force_terminal=True)
         console.print(self)
-        return console.export_html(
-            inline_styles=True, code_format="<pre style='line-height:1.25'>{code}</pre>"
-        )
+        return console.export_html(inline_styles=True, code_format=CODE)
+
+
+def _recorder(**options: Any) -> Console:
+    """Return a console that records and shows nothing, in a notebook either."""
+    return Console(
+        file=io.StringIO(), width=COLUMNS, record=True, markup=False, force_jupyter=False, **options
+    )
 
 
 def printed(report: Mapping[str, Any]) -> RenderableType:

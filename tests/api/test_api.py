@@ -295,3 +295,16 @@ class TestSources:
     def test_anything_else_is_refused(self):
         with pytest.raises(UsageError, match="dict objects are not models"):
             nh.load({})
+
+
+def test_a_value_in_a_notebook_is_shown_by_the_notebook_alone(model, monkeypatch):
+    """Rich would show what it prints by itself, so that each value stood there several times."""
+    pytest.importorskip("IPython")
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda *values: shown.append(values))
+    text, page = repr(model), model._repr_html_()
+    assert shown == []
+    assert text.startswith("tiny")
+    assert "font-family" in page
+    assert "white-space:pre;" in page

@@ -90,6 +90,10 @@ def test_closed_pipe_is_no_traceback():
     ("words", "message"),
     [
         (("biuld",), "there is no command 'biuld'; did you mean 'build'? see nnef-hw --help"),
+        (
+            ("--verison",),
+            "unrecognized arguments: --verison; did you mean '--version'? see nnef-hw --help",
+        ),
         (("frobnicate",), "there is no command 'frobnicate'; see nnef-hw --help"),
         (
             ("check", "x", "--jsn"),
