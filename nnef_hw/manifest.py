@@ -17,13 +17,15 @@ from nnef_hw.numerics import IntArray, QType
 from nnef_hw.stream_rows import StreamRows
 
 __all__ = [
-    "FORMAT_VERSION", "HEX_IMAGE", "IMAGE", "MODULE", "Manifest", "MemoryEntry", "TensorStream",
-    "answer_hash", "manifest_hash", "probe_codes", "read_manifest",
+    "FORMAT_VERSION", "HEX_IMAGE", "IMAGE", "IP_LINK", "MODULE", "Manifest", "MemoryEntry",
+    "TensorStream", "answer_hash", "manifest_hash", "probe_codes", "read_manifest",
 ]  # fmt: skip
 
 FORMAT_VERSION = 1
 MODULE = "top"
 """Name of the accelerator's module in a build for a board."""
+IP_LINK = "axi4-stream"
+"""What plain IP has in place of a host link."""
 IMAGE = "board/weights.bin"
 """File of what the board's flash has to hold besides the bitstream."""
 HEX_IMAGE = "sim/memory.hex"
@@ -159,6 +161,11 @@ class Manifest:
     states: tuple[str, ...] = ()
     batch: int = 1
     rows: Mapping[str, StreamRows] = field(default_factory=dict)
+
+    @property
+    def is_ip(self) -> bool:
+        """Whether the build is plain IP, which has no board around it."""
+        return self.link == IP_LINK
 
 
 def probe_codes(sources: Sequence[tuple[str, Sequence[int], QType]]) -> dict[str, IntArray]:

@@ -26,7 +26,7 @@ from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.devices import Target
 from nnef_hw.frontend import save
 from nnef_hw.ir import Graph
-from nnef_hw.manifest import HEX_IMAGE, IMAGE, MODULE, read_manifest
+from nnef_hw.manifest import HEX_IMAGE, IMAGE, IP_LINK, MODULE, read_manifest
 from nnef_hw.reference import quantize_inputs, run_fixed
 from nnef_hw.rtl.primitives import PREFIX
 from nnef_hw.run.artifacts import FIXED_MODEL, FLOAT_MODEL, BuildFolder
@@ -61,7 +61,7 @@ def emit(
     if canonical is not None:
         save(canonical, folder / FLOAT_MODEL)
     is_ip = not isinstance(target, Board)
-    kind = "axi4-stream" if is_ip else options.link
+    kind = IP_LINK if is_ip else options.link
     module = (options.ip_name or ip_name(plan.model)) if is_ip else MODULE
     manifest = make_manifest(
         fixed,

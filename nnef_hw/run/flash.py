@@ -90,11 +90,16 @@ def plan_flashing(build: Path, board: str | None = None, *, volatile: bool = Fal
     Raises
     ------
     UsageError
-        If the build is for another board or has no bitstream, or the board is not flashed this way;
-        or the image of its weights is missing, or that of another build.
+        If the build is plain IP, is for another board or has no bitstream, or the board is not
+        flashed this way; or the image of its weights is missing, or that of another build.
     """
     manifest = read_manifest(build)
     built, memory = manifest.board, manifest.memory
+    if manifest.is_ip:
+        raise UsageError(
+            f"{str(build)!r} is plain IP for a design of your own: it has no bitstream",
+            remedy="flash that design with its own tools, or build with --board NAME",
+        )
     if memory is not None:
         memory.read(build)
     target = find_board(board or built)

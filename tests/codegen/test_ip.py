@@ -16,6 +16,7 @@ from nnef_hw.build.fixed import fix_model
 from nnef_hw.codegen.comments import module_comments
 from nnef_hw.codegen.fusesoc import axi_testbench, fusesoc_core, ip_readme
 from nnef_hw.codegen.ip import axi_width, axi_wrapper, ip_name, is_ip_name
+from nnef_hw.codegen.lint import lint_waivers
 from nnef_hw.codegen.verilog import to_verilog
 from nnef_hw.devices import GENERIC, Target
 from nnef_hw.quantize import Scheme
@@ -235,18 +236,33 @@ def folder(network, tmp_path):
     (tmp_path / "ip" / "my_axis.v").write_text(axi_wrapper(plan, fixed, "my"))
     (tmp_path / "ip" / "my_tb.v").write_text(axi_testbench(plan, "my", beats, 3))
     (tmp_path / "my.core").write_text(fusesoc_core(plan, "my"))
+    (tmp_path / "ip" / "my.vlt").write_text(lint_waivers(("rtl/top.v", "ip/my_axis.v")))
+    (tmp_path / "ip" / "README.md").write_text(ip_readme(plan, fixed, "my"))
     return tmp_path
 
 
 CORE = "nnef-hw:ip:my:1.0.0"
 
 
-def fusesoc(folder, *arguments):
-    command = [sys.executable, "-m", "fusesoc.main", "--cores-root", folder, *arguments]
+def with_verilator(command, folder):
+    """Run a command that finds Verilator as the README of plain IP says."""
     path = os.pathsep.join([str(find_tool("verilator").path / "bin"), os.environ["PATH"]])
     return subprocess.run(
         command, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True
     )
+
+
+def fusesoc(folder, *arguments):
+    command = [sys.executable, "-m", "fusesoc.main", "--cores-root", folder, *arguments]
+    return with_verilator(command, folder)
+
+
+@pytest.mark.verilator
+def test_the_lint_command_of_the_readme_warns_of_nothing(folder):
+    [command] = re.findall(r"\| lint \| `(.*)` \|", (folder / "ip" / "README.md").read_text())
+    lint = with_verilator(command.split(), folder)
+    assert (lint.returncode, lint.stderr) == (0, "")
+    assert "%Warning" not in lint.stdout
 
 
 @pytest.mark.icarus

@@ -12,11 +12,15 @@ from nnef_hw.run.flash import flash, plan_flashing
 def make_flashable(tmp_path):
     """Return a function that makes a folder with what flashing reads of a build."""
 
-    def make(board, image=None):
+    def make(board, image=None, link=None):
         manifest = {
             "format": 1, "model": "net", "board": board, "clock_mhz": 24.0, "inputs": [],
-            "cycles_per_inference": 1, "outputs": [], "link": {"kind": "uart", "baud": 1_000_000},
+            "cycles_per_inference": 1, "outputs": [],
+            "link": link or {"kind": "uart", "baud": 1_000_000},
         }  # fmt: skip
+        if link is not None:
+            (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+            return tmp_path
         (tmp_path / "board").mkdir()
         if image is not None:
             (tmp_path / "board" / "weights.bin").write_bytes(image)
@@ -99,6 +103,12 @@ def test_build_for_another_board_is_not_flashed(make_flashable):
         UsageError, match="is a build for board 'icebreaker', not 'icesugar'; build"
     ):
         plan_flashing(build, "icesugar")
+
+
+def test_plain_ip_is_not_flashed(make_flashable):
+    build = make_flashable("none", link={"kind": "axi4-stream"})
+    with pytest.raises(UsageError, match="is plain IP for a design of your own: it has no bitstr"):
+        plan_flashing(build)
 
 
 def test_build_without_bitstream(make_flashable):
