@@ -15,6 +15,10 @@ TYPES = {
 }  # fmt: skip
 
 
+_TENSOR_FIELDS, _EXTERNAL_BUFFER = 11, 10
+"""The package's classes have 10 fields."""
+
+
 class TfliteFile:
     """One subgraph, tensor by tensor and operator by operator.
 
@@ -32,6 +36,12 @@ class TfliteFile:
         self.inputs = []
         self.outputs = []
         self._initial = []
+        self.computes_initial = False
+        """Whether the second subgraph negates what it assigns."""
+        self.versions = {}
+        """Of operators, by name; 1 for others."""
+        self.old_codes = True
+        """Whether the field of 8 bits is written, which was there first."""
 
     def begins_with(self, variable, data):
         """Assign an array to a variable in a second subgraph."""
@@ -103,7 +113,7 @@ class TfliteFile:
             graphs.append(self._initializer())
         subgraphs = [self._subgraph(b, graph) for graph in graphs]
         buffers = [self._buffer(b, data) for data in self.buffers]
-        codes = [self._code(b, op) for op in self.codes]
+        codes = [self._code(b, op, self.versions.get(op, 1)) for op in self.codes]
         subgraphs = _vector(b, subgraphs)
         codes, buffers = _vector(b, codes), _vector(b, buffers)
         tflite.ModelStart(b)
@@ -121,7 +131,10 @@ class TfliteFile:
         for name, data in self._initial:
             options = ("VarHandleOptions", {"SharedName": name})
             handle = graph.op("VAR_HANDLE", [], "handle", [], "resource", options)
-            graph.ops("ASSIGN_VARIABLE", [handle, graph.constant("initial", data)], [])
+            value = graph.constant("initial", data)
+            if self.computes_initial:
+                value = graph.op("NEG", [value], "computed", np.shape(data))
+            graph.ops("ASSIGN_VARIABLE", [handle, value], [])
         return graph
 
     @classmethod
@@ -159,8 +172,10 @@ class TfliteFile:
             tflite.QuantizationParametersAddScale(b, scale)
             tflite.QuantizationParametersAddZeroPoint(b, zero)
             tflite.QuantizationParametersAddQuantizedDimension(b, item["axis"])
+        tflite.QuantizationParametersAddDetailsType(b, item.get("details", 0))
         quant = tflite.QuantizationParametersEnd(b)
-        tflite.TensorStart(b)
+        b.StartObject(_TENSOR_FIELDS)
+        b.PrependUint32Slot(_EXTERNAL_BUFFER, item.get("external_buffer", 0), 0)
         tflite.TensorAddShape(b, shape)
         if signature is not None:
             tflite.TensorAddShapeSignature(b, signature)
@@ -197,16 +212,17 @@ class TfliteFile:
             tflite.OperatorAddBuiltinOptions(b, options)
         return tflite.OperatorEnd(b)
 
-    @staticmethod
-    def _code(b, op):
+    def _code(self, b, op, version):
         number = getattr(tflite.BuiltinOperator, op, None)
         custom = None
         if number is None:
-            number, custom = tflite.BuiltinOperator.CUSTOM, b.CreateString(op)
+            number = tflite.BuiltinOperator.CUSTOM
+            custom = b.CreateString(op.removeprefix("custom "))
         tflite.OperatorCodeStart(b)
-        tflite.OperatorCodeAddDeprecatedBuiltinCode(b, min(number, 127))
+        if self.old_codes:
+            tflite.OperatorCodeAddDeprecatedBuiltinCode(b, min(number, 127))
         tflite.OperatorCodeAddBuiltinCode(b, number)
-        tflite.OperatorCodeAddVersion(b, 1)
+        tflite.OperatorCodeAddVersion(b, version)
         if custom is not None:
             tflite.OperatorCodeAddCustomCode(b, custom)
         return tflite.OperatorCodeEnd(b)

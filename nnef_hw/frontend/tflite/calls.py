@@ -88,8 +88,20 @@ class TfliteCall:
         return call
 
     def option(self, name: str, default: Any = 0) -> Any:
-        """Return an option by its name in the schema."""
-        return self.operator.options.get(name, default)
+        """Return an option by its name in the schema; the default if there are no options.
+
+        Raises
+        ------
+        ModelError
+            If the options are those of another operator.
+        """
+        options = self.operator.options
+        if options and name not in options:
+            raise self.error(
+                f"its options have no {name}: they are of another operator",
+                "convert the model again",
+            )
+        return options.get(name, default)
 
     def input(self, index: int) -> Value | None:
         """Return an optional argument."""

@@ -28,6 +28,9 @@ __all__ = ["read_model"]
 
 _IDENTIFIER = b"TFL3"
 _CUSTOM = 32
+_NEW_CODE, _EXTERNAL_BUFFER = 3, 10
+"""Numbers of fields: ``OperatorCode.builtin_code``, ``Tensor.external_buffer``."""
+_NO_BUFFER = 0
 _DAMAGES = (struct.error, IndexError, ValueError, TypeError, OverflowError, AttributeError,
             AssertionError)  # fmt: skip
 """What reading at wrong places may raise."""
@@ -86,7 +89,7 @@ class _Decoder:
         if root.Version() != 3:
             raise UnsupportedError(f"the model has version {root.Version()} of the schema, not 3")
         self._buffers = [*self._items(root.BuffersLength, root.Buffers)]
-        self._codes = [self._operator_name(x) for x in
+        self._codes = [(self._operator_name(x), x.Version()) for x in
                        self._items(root.OperatorCodesLength, root.OperatorCodes)]  # fmt: skip
         subgraphs = tuple(
             self._subgraph(x) for x in self._items(root.SubgraphsLength, root.Subgraphs)
@@ -123,10 +126,16 @@ class _Decoder:
             ) from None
 
     def _operator_name(self, code: Any) -> str:
-        number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+        """Return the name of the larger of two codes, of which files may give only one.
+
+        The package's ``BuiltinCode`` does not tell: below 127 it gives the older field.
+        """
+        number = max(code.DeprecatedBuiltinCode(), _integer(code, _NEW_CODE, "Int32Flags"))
+        known = _names(self._schema.BuiltinOperator)
         if number == _CUSTOM:
-            return self._text(code.CustomCode(), "the name of a custom operator") or "CUSTOM"
-        return _names(self._schema.BuiltinOperator).get(number, f"operator code {number}")
+            name = self._text(code.CustomCode(), "the name of a custom operator") or "CUSTOM"
+            return f"custom {name}" if name in known.values() else name
+        return known.get(number, f"operator code {number}")
 
     def _subgraph(self, graph: Any) -> TfliteSubgraph:
         tensors = [
@@ -156,6 +165,7 @@ class _Decoder:
                 f"operator {index} has code {code}, but the model has {len(self._codes)}",
                 remedy="convert the model again",
             )
+        op, version = self._codes[code]
         inputs = self._integers(proto.InputsLength, proto.InputsAsNumpy)
         outputs = self._integers(proto.OutputsLength, proto.OutputsAsNumpy)
         places = range(len(tensors))
@@ -163,19 +173,22 @@ class _Decoder:
             wrong = sorted(found - set(places))
             if wrong:
                 raise ModelError(
-                    f"operator {index}, {self._codes[code]}: an {kind} is tensor {wrong[0]}, "
+                    f"operator {index}, {op}: an {kind} is tensor {wrong[0]}, "
                     f"but there are {len(tensors)}",
                     remedy="convert the model again",
                 )
         name = tensors[outputs[0]].name if outputs else ""
         options = self._options(proto)
-        return TfliteOperator(index, self._codes[code], inputs, outputs, options, name)
+        return TfliteOperator(index, op, inputs, outputs, options, name, version)
 
     def _options(self, proto: Any) -> dict[str, Any]:
         """Return the options by name: scalars, text, and vectors as lists.
 
         What a custom operator has are bytes, ``CustomOptions``.
         """
+        start, size = proto.LargeCustomOptionsOffset(), proto.LargeCustomOptionsSize()
+        if start > 1:
+            return {"CustomOptions": self._behind(start, size, "the options of an operator")}
         if proto.CustomOptionsLength():
             items = self._integers(proto.CustomOptionsLength, proto.CustomOptionsAsNumpy)
             return {"CustomOptions": bytes(items)}
@@ -228,6 +241,11 @@ class _Decoder:
                         f"the tensor {name!r} is sparse", remedy="store its weights densely"
                     )
                 attributes["data"] = self._data(proto, name, shape, element)
+                if attributes["data"] is not None and proto.IsVariable():
+                    raise UnsupportedError(
+                        f"the tensor {name!r} is a variable with values of its own",
+                        remedy="assign them with CALL_ONCE",
+                    )
                 if attributes["data"] is None and len(attributes.get("scale", ())) > 1:
                     raise UnsupportedError(
                         f"the tensor {name!r} has a scale for each channel",
@@ -242,13 +260,14 @@ class _Decoder:
 
     def _quantization(self, proto: Any, name: str, shape: tuple[int, ...]) -> dict[str, Any]:
         quant = proto.Quantization()
-        if quant is None or not quant.ScaleLength():
-            return {}
-        if quant.DetailsType():
+        if quant is not None and quant.DetailsType():
+            # Scales and zero points are then of no account, if there are any.
             raise UnsupportedError(
                 f"the tensor {name!r} is quantized in a way of its own",
                 remedy="quantize it with scales and zero points",
             )
+        if quant is None or not quant.ScaleLength():
+            return {}
         count = self._spend(quant.ScaleLength())
         scale = np.asarray(quant.ScaleAsNumpy(), np.float64)
         zeros = np.zeros(count, np.int64)
@@ -278,19 +297,24 @@ class _Decoder:
         self, proto: Any, name: str, shape: tuple[int, ...], element: ElementType
     ) -> NDArray[Any] | None:
         """Return the items of a constant; None if the tensor has none."""
+        if _integer(proto, _EXTERNAL_BUFFER, "Uint32Flags"):
+            raise UnsupportedError(
+                f"the values of the tensor {name!r} are in another file",
+                remedy="convert the model into one file",
+            )
         place = proto.Buffer()
         if not 0 <= place < len(self._buffers):
             raise ModelError(
                 f"the tensor {name!r} has buffer {place}, but the model has {len(self._buffers)}"
             )
         buffer = self._buffers[place]
-        if buffer.DataLength():
+        if place == _NO_BUFFER:
+            return None
+        if buffer.Offset() > 1:
+            what = f"the values of the tensor {name!r}"
+            raw = np.frombuffer(self._behind(buffer.Offset(), buffer.Size(), what), np.uint8)
+        elif buffer.DataLength():
             raw = np.asarray(buffer.DataAsNumpy(), np.uint8)
-        elif buffer.Offset() > 1:
-            start, size = buffer.Offset(), buffer.Size()
-            if start + size > len(self._content):
-                raise ModelError(f"the values of the tensor {name!r} lie outside of the file")
-            raw = np.frombuffer(self._content, np.uint8, size, start)
         else:
             return None
         volume = math.prod(shape)
@@ -303,6 +327,12 @@ class _Decoder:
         self._spend(raw.size // 4)
         return _unpacked(raw, element, volume).reshape(shape)
 
+    def _behind(self, start: int, size: int, what: str) -> bytes:
+        """Return bytes that lie behind the tables, which files above 2 GiB need."""
+        if start + size > len(self._content):
+            raise ModelError(f"{what} lie outside of the file", remedy="convert the model again")
+        return self._content[start : start + size]
+
 
 def _unpacked(raw: NDArray[np.uint8], element: ElementType, volume: int) -> NDArray[Any]:
     """Return stored items as float32, float64, int64 or bool."""
@@ -312,6 +342,16 @@ def _unpacked(raw: NDArray[np.uint8], element: ElementType, volume: int) -> NDAr
     items = raw.view(element.storage)
     kinds: dict[str, Any] = {"integer": np.int64, "logical": np.bool_}
     return np.asarray(items, kinds.get(element.dtype, f"f{max(element.bits // 8, 4)}"))
+
+
+def _integer(table: Any, field: int, kind: str) -> int:
+    """Return a field of a table by its number; 0 if the table does not have it.
+
+    For fields that the package does not know, or does not give as they are.
+    """
+    types = importlib.import_module("flatbuffers").number_types
+    place = table._tab.Offset(4 + 2 * field)
+    return int(table._tab.Get(getattr(types, kind), place + table._tab.Pos)) if place else 0
 
 
 @cache

@@ -19,7 +19,7 @@ from nnef_hw.frontend.tflite.conversions import Conversions
 from nnef_hw.frontend.tflite.integer_inputs import is_converted
 from nnef_hw.frontend.tflite.model import FLOAT32, TfliteModel, TfliteOperator, TfliteTensor
 from nnef_hw.frontend.tflite.operators.blocks import lower_in_blocks
-from nnef_hw.frontend.tflite.registry import lowering_of
+from nnef_hw.frontend.tflite.registry import definition_of
 from nnef_hw.frontend.tflite.states import Handle, States, initial_values
 from nnef_hw.frontend.tflite.values import Value
 from nnef_hw.frontend.whole_steps import whole_steps
@@ -81,7 +81,10 @@ class _Lowering:
             self._values[index] = self._input(graph.tensors[index], dims)
         self._check_dims(dims)
         raise_all(self._errors)
-        self._states.initial = initial_values(self._model)
+        try:
+            self._states.initial = initial_values(self._model)
+        except NnefHwError as error:
+            raise type(error)(error.reason, remedy=error.remedy, location=self._location) from None
         for operator in graph.operators:
             self._operator(operator)
         raise_all(self._errors)
@@ -180,11 +183,18 @@ class _Lowering:
             self._values[index] = value
 
     def _results(self, operator: TfliteOperator) -> list[Value]:
-        lowering = lowering_of(operator.op)
-        if lowering is None:
+        definition = definition_of(operator.op)
+        if definition is None:
             raise UnsupportedError(
                 f"{operator.label}: the operator is not supported",
                 remedy="replace it by operators of docs/tflite.md, or cut the network before it "
+                "(--outputs)",
+            )
+        if operator.version > definition.newest:
+            raise UnsupportedError(
+                f"{operator.label}: the file has version {operator.version} of the operator, the "
+                f"newest that is read is {definition.newest}",
+                remedy="convert the model with an older TensorFlow, or cut the network before it "
                 "(--outputs)",
             )
         inputs = [
@@ -196,6 +206,7 @@ class _Lowering:
             self._conversions, self._states,
         )  # fmt: skip
         first = inputs[0] if inputs else None
+        lowering = definition.lowering
         found = lower_in_blocks(call, lowering) if first and first.blocks else lowering(call)
         results = [found] if isinstance(found, Value) else list(found)
         if len(results) < len(operator.outputs):

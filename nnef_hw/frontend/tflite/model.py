@@ -176,6 +176,8 @@ class TfliteOperator:
         By their names in the schema; empty if the file gives none.
     name
         Name of its first result.
+    version
+        The version of the operator whose features the file may use.
     """
 
     index: int
@@ -184,6 +186,7 @@ class TfliteOperator:
     outputs: tuple[int, ...]
     options: Mapping[str, Any]
     name: str
+    version: int = 1
 
     @property
     def label(self) -> str:

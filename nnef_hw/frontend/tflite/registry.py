@@ -3,40 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from nnef_hw.frontend.tflite.calls import TfliteCall
 from nnef_hw.frontend.tflite.values import Value
 
-__all__ = ["Lowering", "add_lowering", "known_lowerings", "lowering_of", "lowers"]
+__all__ = ["Definition", "Lowering", "add_lowering", "definition_of", "known_operators", "lowers"]
 
 Lowering = Callable[[TfliteCall], Value | Sequence[Value]]
 
-_LOWERINGS: dict[str, Lowering] = {}
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What is known of an operator.
+
+    Parameters
+    ----------
+    lowering
+        The function that lowers it.
+    newest
+        The newest version of it, as TensorFlow Lite counts them, whose features are read, or
+        refused for a reason of their own, such as types of tensors.
+    """
+
+    lowering: Lowering
+    newest: int
 
 
-def lowers(*ops: str) -> Callable[[Any], Any]:
-    """Register a function for operators."""
+_DEFINITIONS: dict[str, Definition] = {}
+
+
+def lowers(*ops: str, newest: int) -> Callable[[Any], Any]:
+    """Register a function for operators, see :class:`Definition`."""
 
     def register(function: Lowering) -> Lowering:
         for op in ops:
-            add_lowering(op, function)
+            add_lowering(op, function, newest)
         return function
 
     return register
 
 
-def add_lowering(op: str, function: Lowering) -> None:
+def add_lowering(op: str, function: Lowering, newest: int) -> None:
     """Register a function as :func:`lowers` does."""
-    assert op not in _LOWERINGS, op
-    _LOWERINGS[op] = function
+    assert op not in _DEFINITIONS, op
+    _DEFINITIONS[op] = Definition(function, newest)
 
 
-def lowering_of(op: str) -> Lowering | None:
-    """Return the function for an operator; None if it is not supported."""
-    return _LOWERINGS.get(op)
+def definition_of(op: str) -> Definition | None:
+    """Return what is known of an operator; None if it is not supported."""
+    return _DEFINITIONS.get(op)
 
 
-def known_lowerings() -> Mapping[str, Lowering]:
+def known_operators() -> Mapping[str, Definition]:
     """Return the whole table, by operator."""
-    return _LOWERINGS
+    return _DEFINITIONS

@@ -24,7 +24,13 @@ __all__ = ["Handle", "States", "initial_values"]
 
 
 def initial_values(model: TfliteModel) -> dict[str | int, NDArray[Any]]:
-    """Return what the subgraphs that ``CALL_ONCE`` calls assign to variables, by their names."""
+    """Return what the subgraphs that ``CALL_ONCE`` calls assign to variables, by their names.
+
+    Raises
+    ------
+    UnsupportedError
+        If such a value is no constant.
+    """
     found: dict[str | int, NDArray[Any]] = {}
     for operator in model.subgraphs[0].operators:
         place = operator.options.get("InitSubgraphIndex", -1) if operator.op == "CALL_ONCE" else -1
@@ -43,7 +49,13 @@ def _assigned(graph: TfliteSubgraph) -> dict[str | int, NDArray[Any]]:
         elif operator.op == "ASSIGN_VARIABLE" and len(operator.inputs) > 1:
             variable, value = operator.inputs[:2]
             tensor = graph.tensors[value] if value >= 0 else None
-            if variable in names and tensor is not None and tensor.data is not None:
+            if variable in names and tensor is not None:
+                if tensor.data is None:
+                    raise UnsupportedError(
+                        f"the first value of the variable {names[variable]!r}, {tensor.name!r}, is "
+                        "computed",
+                        remedy="initialize the variable with a constant",
+                    )
                 quant = tensor.quantization
                 data = tensor.data if quant is None else decode(tensor.data, quant)
                 found[names[variable]] = np.asarray(data)

@@ -6,7 +6,7 @@ from tflite_cases import RESULTS, operator_cases
 from tflite_file import TfliteFile
 
 from nnef_hw.errors import NnefHwError
-from nnef_hw.frontend.tflite.registry import known_lowerings
+from nnef_hw.frontend.tflite.registry import known_operators
 
 CASES = operator_cases()
 ELSEWHERE = {
@@ -37,7 +37,7 @@ def test_operators_give_tensorflow_lites_results(name, read, compute, results):
 
 def test_every_operator_is_compared():
     compared = {op for case in CASES.values() for op in case.model.codes}
-    assert compared | ELSEWHERE == {*known_lowerings()}
+    assert compared | ELSEWHERE == {*known_operators()}
 
 
 def one(op, x, shape, *constants, dtype="float32", options=()):
@@ -99,6 +99,15 @@ def test_reductions_of_truth_values(op, function, compute):
 def test_shapes_are_broadcast_to(compute):
     found = compute(one("BROADCAST_TO", NOISE, [4, 2, 3], np.array([4, 2, 3], np.int32)), NOISE)
     np.testing.assert_allclose(found, np.broadcast_to(NOISE, (4, 2, 3)))
+
+
+@pytest.mark.parametrize(("begin", "count"), [(1, 1), (-2, 1), (-2, 2), (-2, 3)])
+def test_ends_of_slices_are_counts_where_options_say_so(begin, count, compute):
+    numbers = [np.array(pair, np.int32) for pair in ([0, begin], [2, count], [1, 1])]
+    options = ("StridedSliceOptions", {"Offset": True})
+    expected = NOISE[:, begin:][:, :count]
+    found = compute(one("STRIDED_SLICE", NOISE, expected.shape, *numbers, options=options), NOISE)
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_constants_are_made_of_shapes(compute):

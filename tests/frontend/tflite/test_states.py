@@ -6,7 +6,7 @@ from tflite_cases import operator_cases
 from tflite_file import TfliteFile
 
 from nnef_hw.engine.architecture import SharedArray
-from nnef_hw.errors import ModelError
+from nnef_hw.errors import ModelError, UnsupportedError
 from nnef_hw.passes import rewrite
 from nnef_hw.reference import run_float
 from nnef_hw.streaming.architecture import Streaming
@@ -44,6 +44,14 @@ def test_variables_are_states(initial, read):
     expected = [values[n + 1 : n + 4].sum() for n in range(6)]
     assert list(graph.states) == ["frames_state"]
     np.testing.assert_allclose(run_float(graph, {"x": x})["y"].ravel(), expected)
+
+
+def test_computed_first_values_are_refused(read):
+    model = window([[10, 20, 30]])
+    model.computes_initial = True
+    reason = "the first value of the variable 'frames', 'computed', is computed"
+    with pytest.raises(UnsupportedError, match=reason):
+        read(model)
 
 
 def test_a_window_of_inputs_can_be_built(read):

@@ -26,7 +26,7 @@ def _pairs(call: TfliteCall, x: Value) -> tuple[list[int], list[tuple[int, int]]
     return block, list(zip(ends[::2], ends[1::2], strict=True))
 
 
-@lowers("SPACE_TO_BATCH_ND")
+@lowers("SPACE_TO_BATCH_ND", newest=4)
 def space_to_batch_nd(call: TfliteCall) -> Value:
     """Pad, and note that elements so many apart are an image."""
     x = call.required(0)
@@ -42,7 +42,7 @@ def space_to_batch_nd(call: TfliteCall) -> Value:
     return replace(y, blocks=tuple(block)) if prod(block) > 1 else y
 
 
-@lowers("BATCH_TO_SPACE_ND")
+@lowers("BATCH_TO_SPACE_ND", newest=4)
 def batch_to_space_nd(call: TfliteCall) -> Value:
     """Take the ends off an image whose elements are one again."""
     x = call.required(0)

@@ -37,51 +37,51 @@ def _differing(op: str, call: TfliteCall) -> dict[str, Any]:
     return {}
 
 
-for _name, _op in {
-    "ABS": "abs",
-    "CEIL": "ceil",
-    "COS": "cos",
-    "EXP": "exp",
-    "FLOOR": "floor",
-    "LOG": "log",
-    "LOGICAL_NOT": "not",
-    "LOGISTIC": "sigmoid",
-    "NEG": "neg",
-    "ROUND": "round_even",
-    "RSQRT": "rsqrt",
-    "SIGN": "sign",
-    "SIN": "sin",
-    "SQRT": "sqrt",
-    "SQUARE": "sqr",
-    "TANH": "tanh",
+for _name, (_op, _newest) in {
+    "ABS": ("abs", 5),
+    "CEIL": ("ceil", 1),
+    "COS": ("cos", 2),
+    "EXP": ("exp", 2),
+    "FLOOR": ("floor", 1),
+    "LOG": ("log", 2),
+    "LOGICAL_NOT": ("not", 1),
+    "LOGISTIC": ("sigmoid", 3),
+    "NEG": ("neg", 1),
+    "ROUND": ("round_even", 1),
+    "RSQRT": ("rsqrt", 3),
+    "SIGN": ("sign", 2),
+    "SIN": ("sin", 2),
+    "SQRT": ("sqrt", 2),
+    "SQUARE": ("sqr", 1),
+    "TANH": ("tanh", 3),
 }.items():
-    add_lowering(_name, partial(_unary, _op))
+    add_lowering(_name, partial(_unary, _op), _newest)
 
 
 def _function(code: int, call: TfliteCall) -> Value:
     return activate(call, call.required(0), code)
 
 
-for _name, _code in (("RELU", 1), ("RELU_N1_TO_1", 2), ("RELU6", 3)):
-    add_lowering(_name, partial(_function, _code))
+for _name, _code, _newest in (("RELU", 1, 3), ("RELU_N1_TO_1", 2, 1), ("RELU6", 3, 3)):
+    add_lowering(_name, partial(_function, _code), _newest)
 
 
-@lowers("RELU_0_TO_1")
+@lowers("RELU_0_TO_1", newest=1)
 def relu_0_to_1(call: TfliteCall) -> Value:
     return call.emit("clamp", call.required(0), 0.0, 1.0)
 
 
-@lowers("ELU")
+@lowers("ELU", newest=1)
 def elu(call: TfliteCall) -> Value:
     return call.emit("elu", call.required(0), alpha=1.0)
 
 
-@lowers("LEAKY_RELU")
+@lowers("LEAKY_RELU", newest=2)
 def leaky_relu(call: TfliteCall) -> Value:
     return call.emit("leaky_relu", call.required(0), alpha=float(call.option("Alpha")))
 
 
-@lowers("PRELU")
+@lowers("PRELU", newest=1)
 def prelu(call: TfliteCall) -> Value:
     x, slope = call.required(0), call.required(1)
     if slope.data is not None and slope.volume == 1 and not call.target().is_quantized:
@@ -89,13 +89,13 @@ def prelu(call: TfliteCall) -> Value:
     return call.spread("prelu", x, slope)
 
 
-@lowers("HARD_SWISH")
+@lowers("HARD_SWISH", newest=1)
 def hard_swish(call: TfliteCall) -> Value:
     """``x * min(max(x + 3, 0), 6) / 6``."""
     return call.emit("hard_swish", call.required(0))
 
 
-@lowers("GELU")
+@lowers("GELU", newest=3)
 def gelu(call: TfliteCall) -> Value:
     """Gelu by erf or tanh; NNEF's ``gelu`` is a third function, an approximation by sigmoid."""
     x = call.required(0)
@@ -120,7 +120,7 @@ def _binary(op: str, call: TfliteCall) -> Value:
     return call.activated(call.spread(op, call.required(0), call.required(1)))
 
 
-@lowers("DIV")
+@lowers("DIV", newest=2)
 def div(call: TfliteCall) -> Value:
     """Divide; of codes of 8 bits with an operator of their own."""
     target = call.target()
@@ -131,18 +131,18 @@ def div(call: TfliteCall) -> Value:
     return call.activated(call.spread(op, call.required(0), call.required(1), **more))
 
 
-for _name, _op in {
-    "ADD": "add",
-    "MAXIMUM": "max",
-    "MINIMUM": "min",
-    "MUL": "mul",
-    "POW": "pow",
-    "SUB": "sub",
+for _name, (_op, _newest) in {
+    "ADD": ("add", 6),
+    "MAXIMUM": ("max", 4),
+    "MINIMUM": ("min", 4),
+    "MUL": ("mul", 8),
+    "POW": ("pow", 1),
+    "SUB": ("sub", 5),
 }.items():
-    add_lowering(_name, partial(_binary, _op))
+    add_lowering(_name, partial(_binary, _op), _newest)
 
 
-@lowers("SQUARED_DIFFERENCE")
+@lowers("SQUARED_DIFFERENCE", newest=2)
 def squared_difference(call: TfliteCall) -> Value:
     """Square a difference; of codes, it has the 16 bits that the kernel computes with."""
     difference = call.spread("sub", call.required(0), call.required(1))
@@ -157,7 +157,7 @@ def squared_difference(call: TfliteCall) -> Value:
     return call.emit("mul", difference, difference)
 
 
-@lowers("FLOOR_DIV")
+@lowers("FLOOR_DIV", newest=3)
 def floor_div(call: TfliteCall) -> Value:
     a, b = call.required(0), call.required(1)
     if a.tensor.dtype == "integer":
@@ -170,7 +170,7 @@ def floor_div(call: TfliteCall) -> Value:
     return call.emit("floor", call.spread("div", a, b), **differs)
 
 
-@lowers("ADD_N")
+@lowers("ADD_N", newest=1)
 def add_n(call: TfliteCall) -> Value:
     total, *others = call.inputs
     for value in others:
@@ -182,20 +182,21 @@ def _compared(op: str, call: TfliteCall) -> Value:
     return call.spread(op, call.required(0), call.required(1), element=BOOL)
 
 
-for _name, _op in {
-    "EQUAL": "eq",
-    "GREATER": "gt",
-    "GREATER_EQUAL": "ge",
-    "LESS": "lt",
-    "LESS_EQUAL": "le",
-    "LOGICAL_AND": "and",
-    "LOGICAL_OR": "or",
-    "NOT_EQUAL": "ne",
+for _name, (_op, _newest) in {
+    "EQUAL": ("eq", 5),
+    "GREATER": ("gt", 2),
+    "GREATER_EQUAL": ("ge", 3),
+    "LESS": ("lt", 3),
+    "LESS_EQUAL": ("le", 2),
+    "LOGICAL_AND": ("and", 1),
+    "LOGICAL_OR": ("or", 1),
+    "NOT_EQUAL": ("ne", 4),
 }.items():
-    add_lowering(_name, partial(_compared, _op))
+    add_lowering(_name, partial(_compared, _op), _newest)
 
 
-@lowers("SELECT", "SELECT_V2")
+@lowers("SELECT", newest=4)
+@lowers("SELECT_V2", newest=2)
 def select(call: TfliteCall) -> Value:
     """Choose element by element; the older operator's vector chooses along the first axis."""
     condition, first, second = (call.required(index) for index in range(3))
@@ -204,7 +205,7 @@ def select(call: TfliteCall) -> Value:
     return call.spread("select", condition, first, second, element=first.type)
 
 
-@lowers("CAST")
+@lowers("CAST", newest=9)
 def cast(call: TfliteCall) -> Value:
     x, target = call.required(0), call.target().type
     if target is None or not target.dtype:
@@ -217,7 +218,7 @@ def cast(call: TfliteCall) -> Value:
     return call.emit("cast", x, element=target)
 
 
-@lowers("SOFTMAX")
+@lowers("SOFTMAX", newest=4)
 def softmax(call: TfliteCall) -> Value:
     """Softmax along the last axis."""
     x = call.required(0)
@@ -237,7 +238,7 @@ def _scaled(call: TfliteCall, x: Value, factor: float) -> Value:
     return replace(y, tensor=call.builder.add(replace(y.tensor, quant=replace(quant, args=args))))
 
 
-@lowers("LOG_SOFTMAX")
+@lowers("LOG_SOFTMAX", newest=2)
 def log_softmax(call: TfliteCall) -> Value:
     x = call.required(0)
     more: dict[str, Any] = {}

@@ -10,7 +10,7 @@ from nnef_hw.frontend.tflite.values import Value
 __all__: list[str] = []
 
 
-@lowers("FULLY_CONNECTED")
+@lowers("FULLY_CONNECTED", newest=14)
 def fully_connected(call: TfliteCall) -> Value:
     """Multiply rows with a filter [outC, C]; rows of a tensor of higher rank are flattened."""
     x, weights = call.required(0), call.required(1)
@@ -34,7 +34,7 @@ def fully_connected(call: TfliteCall) -> Value:
     return y
 
 
-@lowers("BATCH_MATMUL")
+@lowers("BATCH_MATMUL", newest=4)
 def batch_matmul(call: TfliteCall) -> Value:
     a, b = (call.plain(call.required(index)) for index in (0, 1))
     rank = max(a.rank, b.rank)
@@ -50,7 +50,7 @@ def batch_matmul(call: TfliteCall) -> Value:
     )
 
 
-@lowers("L2_NORMALIZATION")
+@lowers("L2_NORMALIZATION", newest=2)
 def l2_normalization(call: TfliteCall) -> Value:
     """Divide by the norm of the last axis; the square of a norm is at least 1e-6."""
     x = call.required(0)
@@ -58,7 +58,7 @@ def l2_normalization(call: TfliteCall) -> Value:
     return call.activated(call.emit("l2_normalization", x, axes=[axis], bias=0.0, epsilon=1e-3))
 
 
-@lowers("CUMSUM")
+@lowers("CUMSUM", newest=1)
 def cumsum(call: TfliteCall) -> Value:
     x = call.required(0)
     [axis] = call.integers(1, "the axis")

@@ -10,7 +10,7 @@ from nnef_hw.frontend.tflite.values import Value
 __all__: list[str] = []
 
 
-@lowers("QUANTIZE")
+@lowers("QUANTIZE", newest=6)
 def quantize(call: TfliteCall) -> Value:
     """Return the same numbers; the result's format is that of its tensor."""
     if not call.target().is_quantized:
@@ -18,7 +18,7 @@ def quantize(call: TfliteCall) -> Value:
     return call.emit("copy", call.required(0))
 
 
-@lowers("DEQUANTIZE")
+@lowers("DEQUANTIZE", newest=9)
 def dequantize(call: TfliteCall) -> Value:
     """Return the real numbers, which the graph has; floats of 16 bits are such already."""
     x = call.required(0)
@@ -27,7 +27,7 @@ def dequantize(call: TfliteCall) -> Value:
     return Value(x.tensor, FLOAT32, x.is_image)
 
 
-@lowers("FAKE_QUANT")
+@lowers("FAKE_QUANT", newest=2)
 def fake_quant(call: TfliteCall) -> Value:
     """Leave out what only training needs: the limits of a range."""
     lo, hi = float(call.option("Min")), float(call.option("Max"))

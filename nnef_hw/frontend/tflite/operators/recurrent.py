@@ -76,7 +76,7 @@ def _stacked(call: TfliteCall, indices: Sequence[int]) -> Value:
     return call.constant(stacked if stacked.ndim > 1 else stacked.reshape(1, -1))
 
 
-@lowers("UNIDIRECTIONAL_SEQUENCE_LSTM")
+@lowers("UNIDIRECTIONAL_SEQUENCE_LSTM", newest=5)
 def unidirectional_sequence_lstm(call: TfliteCall) -> Value:
     """Run an LSTM, a loop: one of codes with the 16-bit formats that its kernel has in a step."""
     for what, indices in (("peepholes", _PEEPHOLES), ("a projection", _PROJECTION),
@@ -87,6 +87,8 @@ def unidirectional_sequence_lstm(call: TfliteCall) -> Value:
         raise call.unsupported(
             "its activation is not tanh, or it has no input gate", "use a plain LSTM"
         )
+    if call.option("DiagonalRecurrentTensors"):
+        raise call.unsupported("its recurrent weights are diagonals", "use a plain LSTM")
     x = call.plain(call.required(0))
     if x.rank != 3:
         raise call.error(f"the input has shape {list(x.shape)}, not of three dimensions")
@@ -142,7 +144,7 @@ def _loop(
 _SVDF_STATE = 4
 
 
-@lowers("SVDF")
+@lowers("SVDF", newest=4)
 def svdf(call: TfliteCall) -> Value:
     """Filter features over time: each keeps its last values, which are weighed and summed up.
 

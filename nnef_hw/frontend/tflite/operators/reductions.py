@@ -33,16 +33,16 @@ def _reduced(op: str, call: TfliteCall) -> Value:
     return _kept(call, y, axes, keep=bool(call.option("KeepDims")))
 
 
-for _name, _op in {
-    "MEAN": "mean_reduce",
-    "REDUCE_ALL": "all_reduce",
-    "REDUCE_ANY": "any_reduce",
-    "REDUCE_MAX": "max_reduce",
-    "REDUCE_MIN": "min_reduce",
-    "REDUCE_PROD": "product_reduce",
-    "SUM": "sum_reduce",
+for _name, (_op, _newest) in {
+    "MEAN": ("mean_reduce", 3),
+    "REDUCE_ALL": ("all_reduce", 1),
+    "REDUCE_ANY": ("any_reduce", 1),
+    "REDUCE_MAX": ("max_reduce", 3),
+    "REDUCE_MIN": ("min_reduce", 3),
+    "REDUCE_PROD": ("product_reduce", 2),
+    "SUM": ("sum_reduce", 2),
 }.items():
-    add_lowering(_name, partial(_reduced, _op))
+    add_lowering(_name, partial(_reduced, _op), _newest)
 
 
 def _index(op: str, call: TfliteCall) -> Value:
@@ -54,4 +54,4 @@ def _index(op: str, call: TfliteCall) -> Value:
 
 
 for _name, _op in (("ARG_MAX", "argmax_reduce"), ("ARG_MIN", "argmin_reduce")):
-    add_lowering(_name, partial(_index, _op))
+    add_lowering(_name, partial(_index, _op), newest=3)

@@ -34,7 +34,7 @@ def _sizes(call: TfliteCall) -> tuple[Value, list[int], list[float], str]:
     return image, size, scale, coordinates
 
 
-@lowers("RESIZE_NEAREST_NEIGHBOR")
+@lowers("RESIZE_NEAREST_NEIGHBOR", newest=4)
 def resize_nearest_neighbor(call: TfliteCall) -> Value:
     """Take the pixel that contains a place; with aligned corners the nearest, halves up."""
     x, size, scale, coordinates = _sizes(call)
@@ -96,7 +96,7 @@ def _fewer(call: TfliteCall, x: Value, size: list[int], coordinates: str) -> Val
     )  # fmt: skip
 
 
-@lowers("RESIZE_BILINEAR")
+@lowers("RESIZE_BILINEAR", newest=4)
 def resize_bilinear(call: TfliteCall) -> Value:
     """Interpolate; corners aligned by a whole factor are those of a larger image's part.
 

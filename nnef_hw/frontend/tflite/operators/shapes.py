@@ -15,7 +15,7 @@ __all__: list[str] = []
 _MAX_GENERATED = 1 << 24
 
 
-@lowers("RESHAPE")
+@lowers("RESHAPE", newest=1)
 def reshape(call: TfliteCall) -> Value:
     x = call.required(0)
     if call.input(1) is not None:
@@ -32,7 +32,7 @@ def reshape(call: TfliteCall) -> Value:
     return call.reshaped(x, shape)
 
 
-@lowers("SQUEEZE")
+@lowers("SQUEEZE", newest=2)
 def squeeze(call: TfliteCall) -> Value:
     x = call.required(0)
     axes = [call.axis(axis, x.rank) for axis in call.option("SqueezeDims", []) or []]
@@ -43,7 +43,7 @@ def squeeze(call: TfliteCall) -> Value:
     return call.reshaped(x, [extent for axis, extent in enumerate(x.shape) if axis not in axes])
 
 
-@lowers("EXPAND_DIMS")
+@lowers("EXPAND_DIMS", newest=1)
 def expand_dims(call: TfliteCall) -> Value:
     x = call.required(0)
     [axis] = call.integers(1, "the axis")
@@ -51,7 +51,7 @@ def expand_dims(call: TfliteCall) -> Value:
     return call.reshaped(x, (*x.shape[:axis], 1, *x.shape[axis:]))
 
 
-@lowers("TRANSPOSE")
+@lowers("TRANSPOSE", newest=9)
 def transpose(call: TfliteCall) -> Value:
     x, axes = call.required(0), call.integers(1, "the axes")
     if sorted(axes) != list(range(x.rank)):
@@ -59,23 +59,23 @@ def transpose(call: TfliteCall) -> Value:
     return call.transposed(x, axes)
 
 
-@lowers("SHAPE")
+@lowers("SHAPE", newest=1)
 def shape_of(call: TfliteCall) -> Value:
     return call.shape_constant(call.required(0).shape)
 
 
-@lowers("RANK")
+@lowers("RANK", newest=1)
 def rank_of(call: TfliteCall) -> Value:
     return call.shape_constant(call.required(0).rank)
 
 
-@lowers("TILE")
+@lowers("TILE", newest=3)
 def tile(call: TfliteCall) -> Value:
     x, repeats = call.plain(call.required(0)), call.integers(1, "the repeats")
     return call.emit("tile", x, repeats=repeats)
 
 
-@lowers("BROADCAST_TO")
+@lowers("BROADCAST_TO", newest=4)
 def broadcast_to(call: TfliteCall) -> Value:
     x, shape = call.plain(call.required(0)), call.integers(1, "the shape")
     if len(shape) < x.rank:
@@ -84,7 +84,7 @@ def broadcast_to(call: TfliteCall) -> Value:
     return call.emit("broadcast", x, shape=shape)
 
 
-@lowers("FILL")
+@lowers("FILL", newest=5)
 def fill(call: TfliteCall) -> Value:
     shape = call.integers(0, "the shape")
     value = call.constant_value(1, "the value")
@@ -93,7 +93,7 @@ def fill(call: TfliteCall) -> Value:
     return call.constant(np.full(shape, value.reshape(-1)[0]), call.required(1).type)
 
 
-@lowers("ZEROS_LIKE")
+@lowers("ZEROS_LIKE", newest=1)
 def zeros_like(call: TfliteCall) -> Value:
     x = call.plain(call.required(0))
     kinds = {"integer": np.int64, "logical": np.bool_}
@@ -103,7 +103,7 @@ def zeros_like(call: TfliteCall) -> Value:
     return call.constant(np.zeros(x.shape, kind), x.type)
 
 
-@lowers("RANGE")
+@lowers("RANGE", newest=2)
 def range_of(call: TfliteCall) -> Value:
     first, limit, step = (
         call.constant_value(index, what).reshape(-1)[0].item()

@@ -38,7 +38,7 @@ def _sliced(call: TfliteCall, x: Value, ranges: dict[int, range]) -> Value:
     )
 
 
-@lowers("SLICE")
+@lowers("SLICE", newest=8)
 def slice_of(call: TfliteCall) -> Value:
     x = call.required(0)
     begin, size = call.integers(1, "the begin"), call.integers(2, "the size")
@@ -53,7 +53,7 @@ def slice_of(call: TfliteCall) -> Value:
     return _sliced(call, x, ranges)
 
 
-@lowers("STRIDED_SLICE")
+@lowers("STRIDED_SLICE", newest=8)
 def strided_slice(call: TfliteCall) -> Value:
     """Slice as NumPy does; masks say which bounds are left out, dropped or inserted."""
     x = call.required(0)
@@ -112,7 +112,8 @@ def _index(
             first = None if no_begin & bit else begin[place]
             last = None if no_end & bit else end[place]
             if call.option("Offset") and first is not None and last is not None:
-                last += first
+                # Counted from the end, a sum of 0 or more is behind it.
+                last = None if first < 0 <= last + first else last + first
             found.append(slice(first, last, step[place]))
     return found
 
@@ -126,7 +127,7 @@ def _split(call: TfliteCall, x: Value, axis: int, sizes: list[int]) -> list[Valu
     return call.emit_many("split", x, count=len(sizes), axis=x.stored_axis(axis), ratios=ratios)
 
 
-@lowers("SPLIT")
+@lowers("SPLIT", newest=5)
 def split(call: TfliteCall) -> list[Value]:
     [axis] = call.integers(0, "the axis")
     x, count = call.required(1), len(call.operator.outputs)
@@ -136,7 +137,7 @@ def split(call: TfliteCall) -> list[Value]:
     return _split(call, x, axis, [x.shape[axis] // count] * count)
 
 
-@lowers("SPLIT_V")
+@lowers("SPLIT_V", newest=3)
 def split_v(call: TfliteCall) -> list[Value]:
     x, sizes = call.required(0), call.integers(1, "the sizes")
     [axis] = call.integers(2, "the axis")
@@ -147,7 +148,7 @@ def split_v(call: TfliteCall) -> list[Value]:
     return _split(call, x, axis, sizes)
 
 
-@lowers("UNPACK")
+@lowers("UNPACK", newest=6)
 def unpack(call: TfliteCall) -> list[Value]:
     x, count = call.plain(call.required(0)), len(call.operator.outputs)
     axis = call.axis(call.option("Axis"), x.rank)
@@ -157,7 +158,7 @@ def unpack(call: TfliteCall) -> list[Value]:
     return [call.reshaped(part, shape) for part in _split(call, x, axis, [1] * count)]
 
 
-@lowers("PACK")
+@lowers("PACK", newest=5)
 def pack(call: TfliteCall) -> Value:
     values = [call.plain(value) for value in call.inputs]
     axis = call.axis(call.option("Axis"), values[0].rank + 1)
@@ -168,7 +169,7 @@ def pack(call: TfliteCall) -> Value:
     return rows[0] if len(rows) == 1 else call.emit("concat", *rows, axis=axis)
 
 
-@lowers("CONCATENATION")
+@lowers("CONCATENATION", newest=7)
 def concatenation(call: TfliteCall) -> Value:
     values = call.aligned(*call.inputs)
     axis = call.axis(call.option("Axis"), values[0].rank)
@@ -190,7 +191,7 @@ def _padding(call: TfliteCall, x: Value) -> list[tuple[int, int]]:
     return stored
 
 
-@lowers("PAD", "PADV2")
+@lowers("PAD", "PADV2", newest=6)
 def pad(call: TfliteCall) -> Value:
     """Pad with 0, or with a constant; quantized tensors with its code."""
     x = call.required(0)
@@ -203,14 +204,14 @@ def pad(call: TfliteCall) -> Value:
     return call.emit("pad", x, padding=padding, border="constant", value=value)
 
 
-@lowers("MIRROR_PAD")
+@lowers("MIRROR_PAD", newest=3)
 def mirror_pad(call: TfliteCall) -> Value:
     x = call.required(0)
     border = "reflect-even" if call.option("Mode") else "reflect"
     return call.emit("pad", x, padding=_padding(call, x), border=border, value=0.0)
 
 
-@lowers("GATHER")
+@lowers("GATHER", newest=8)
 def gather(call: TfliteCall) -> Value:
     """Take items by constant indices; sequences are slices."""
     x = call.plain(call.required(0))
@@ -230,7 +231,7 @@ def gather(call: TfliteCall) -> Value:
     return call.emit("gather", x, indices, axis=axis)
 
 
-@lowers("GATHER_ND")
+@lowers("GATHER_ND", newest=6)
 def gather_nd(call: TfliteCall) -> Value:
     """Take elements by constant indices into the first axes."""
     return call.emit(
@@ -238,7 +239,7 @@ def gather_nd(call: TfliteCall) -> Value:
     )
 
 
-@lowers("REVERSE_V2")
+@lowers("REVERSE_V2", newest=4)
 def reverse_v2(call: TfliteCall) -> Value:
     x = call.required(0)
     axes = [call.axis(axis, x.rank) for axis in call.integers(1, "the axes")]
@@ -252,14 +253,14 @@ def _block(call: TfliteCall, x: Value) -> int:
     return size
 
 
-@lowers("DEPTH_TO_SPACE")
+@lowers("DEPTH_TO_SPACE", newest=2)
 def depth_to_space(call: TfliteCall) -> Value:
     x = call.image(call.required(0))
     size = _block(call, x)
     return call.emit("depth_to_space", x, factor=[size, size])
 
 
-@lowers("SPACE_TO_DEPTH")
+@lowers("SPACE_TO_DEPTH", newest=2)
 def space_to_depth(call: TfliteCall) -> Value:
     x = call.plain(call.required(0))
     size = _block(call, x)

@@ -13,14 +13,14 @@ from nnef_hw.frontend.tflite.values import Value
 __all__: list[str] = []
 
 
-@lowers("CALL_ONCE")
+@lowers("CALL_ONCE", newest=1)
 def call_once(call: TfliteCall) -> Sequence[Value]:
     """Do nothing: what initializes variables was read before."""
     del call
     return []
 
 
-@lowers("VAR_HANDLE")
+@lowers("VAR_HANDLE", newest=1)
 def var_handle(call: TfliteCall) -> Value:
     name = call.option("SharedName", "") or call.operator.name
     return Handle.of(str(name))
@@ -33,13 +33,13 @@ def _variable(call: TfliteCall) -> str:
     return handle.variable
 
 
-@lowers("READ_VARIABLE")
+@lowers("READ_VARIABLE", newest=1)
 def read_variable(call: TfliteCall) -> Value:
     name = _variable(call)
     return call.states.read(name, f"{identifier(name)}_state", call.target())
 
 
-@lowers("ASSIGN_VARIABLE")
+@lowers("ASSIGN_VARIABLE", newest=1)
 def assign_variable(call: TfliteCall) -> Sequence[Value]:
     """Keep a value for the next inference; quantized ones are those of the variable's format."""
     name, value = _variable(call), call.plain(call.required(1))

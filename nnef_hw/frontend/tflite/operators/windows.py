@@ -67,7 +67,7 @@ def _convolved(call: TfliteCall, x: Value, weights: Value, axis: int, groups: in
     return call.activated(result)
 
 
-@lowers("CONV_2D")
+@lowers("CONV_2D", newest=8)
 def conv_2d(call: TfliteCall) -> Value:
     x, weights = call.required(0), call.required(1)
     _check_images(call, x, weights)
@@ -77,7 +77,7 @@ def conv_2d(call: TfliteCall) -> Value:
     return _convolved(call, call.image(x), call.image(weights), 0, channels // inner)
 
 
-@lowers("DEPTHWISE_CONV_2D")
+@lowers("DEPTHWISE_CONV_2D", newest=7)
 def depthwise_conv_2d(call: TfliteCall) -> Value:
     """Convolve each channel with as many filters [1, rows, columns, outC] as the options say."""
     x, weights = call.required(0), call.required(1)
@@ -86,7 +86,7 @@ def depthwise_conv_2d(call: TfliteCall) -> Value:
     return _convolved(call, call.image(x), kernel, 3, x.shape[3])
 
 
-@lowers("TRANSPOSE_CONV")
+@lowers("TRANSPOSE_CONV", newest=5)
 def transpose_conv(call: TfliteCall) -> Value:
     """Transposed convolution; arguments are the result's shape, the filter, input, and bias."""
     wanted = call.integers(0, "the shape of the result")
@@ -113,7 +113,7 @@ def transpose_conv(call: TfliteCall) -> Value:
     return call.activated(result)
 
 
-@lowers("Convolution2DTransposeBias")
+@lowers("Convolution2DTransposeBias", newest=1)
 def transpose_conv_of_mediapipe(call: TfliteCall) -> Value:
     """Transposed convolution of MediaPipe; arguments are input, filter and bias.
 
@@ -145,7 +145,7 @@ def transpose_conv_of_mediapipe(call: TfliteCall) -> Value:
     )  # fmt: skip
 
 
-@lowers("L2_POOL_2D")
+@lowers("L2_POOL_2D", newest=1)
 def l2_pool_2d(call: TfliteCall) -> Value:
     """Root of the mean of squares of windows."""
     if call.target().is_quantized:
@@ -178,12 +178,12 @@ def _windows(call: TfliteCall, image: Value, op: str) -> Value:
     return call.emit(op, image, **attrs)
 
 
-@lowers("MAX_POOL_2D")
+@lowers("MAX_POOL_2D", newest=3)
 def max_pool_2d(call: TfliteCall) -> Value:
     return _pooled(call, "max_pool")
 
 
-@lowers("AVERAGE_POOL_2D")
+@lowers("AVERAGE_POOL_2D", newest=3)
 def average_pool_2d(call: TfliteCall) -> Value:
     """Mean of windows; padding does not count."""
     return _pooled(call, "avg_pool")
