@@ -16,7 +16,7 @@ from nnef_hw.errors import (
 from nnef_hw.frontend.builder import Builder
 from nnef_hw.frontend.tflite.calls import TfliteCall, identifier
 from nnef_hw.frontend.tflite.conversions import Conversions
-from nnef_hw.frontend.tflite.integer_inputs import is_converted
+from nnef_hw.frontend.tflite.integer_inputs import is_converted, is_rescaled
 from nnef_hw.frontend.tflite.model import FLOAT32, TfliteModel, TfliteOperator, TfliteTensor
 from nnef_hw.frontend.tflite.operators.blocks import lower_in_blocks
 from nnef_hw.frontend.tflite.registry import definition_of
@@ -135,7 +135,9 @@ class _Lowering:
             return None
         dtype = "scalar" if tensor.is_quantized else tensor.type.dtype
         quant, element = tensor.quantization, tensor.type
-        if dtype == "integer" and is_converted(self._graph, tensor.index):
+        if is_rescaled(self._graph, tensor.index):
+            dtype, quant = FLOAT32.dtype, tensor.steps
+        elif dtype == "integer" and is_converted(self._graph, tensor.index):
             dtype, quant, element = (
                 FLOAT32.dtype,
                 whole_steps(element.bits, signed=element.signed),

@@ -133,11 +133,15 @@ class TfliteTensor:
 
         Codes of weights that do not use the least integer are symmetric.
         """
-        if not self.is_quantized:
+        return self.steps if self.is_quantized else None
+
+    @property
+    def steps(self) -> Quantization | None:
+        """What integers of any width stand for, if they have a scale."""
+        if self.type is None or self.type.dtype != "integer":
             return None
-        assert self.scale is not None
-        assert self.zero_point is not None
-        assert self.type is not None
+        if self.scale is None or self.zero_point is None:
+            return None
         scale: Any = self.scale.item() if self.scale.size == 1 else self._spread(self.scale)
         zeros = self.zero_point
         same = (zeros == zeros[0]).all()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from nnef_hw.frontend.tflite import operators
 from nnef_hw.frontend.tflite.flatbuffer import read_model
+from nnef_hw.frontend.tflite.integer_inputs import bind_shapes
 from nnef_hw.frontend.tflite.interface import bind_inputs, cut_at
 from nnef_hw.frontend.tflite.lower import lower
 from nnef_hw.ir import Graph
@@ -49,4 +50,4 @@ def load_tflite(
     model = read_model(Path(path))
     if outputs:
         model = cut_at(model, outputs)
-    return lower(bind_inputs(model, bind or {}), dims or {})
+    return lower(bind_shapes(bind_inputs(model, bind or {})), dims or {})

@@ -25,30 +25,35 @@ class Definition:
     newest
         The newest version of it, as TensorFlow Lite counts them, whose features are read, or
         refused for a reason of their own, such as types of tensors.
+    shape_argument
+        Number of the argument that says the shape of its result; None if there is none.
     """
 
     lowering: Lowering
     newest: int
+    shape_argument: int | None = None
 
 
 _DEFINITIONS: dict[str, Definition] = {}
 
 
-def lowers(*ops: str, newest: int) -> Callable[[Any], Any]:
+def lowers(*ops: str, newest: int, shape_argument: int | None = None) -> Callable[[Any], Any]:
     """Register a function for operators, see :class:`Definition`."""
 
     def register(function: Lowering) -> Lowering:
         for op in ops:
-            add_lowering(op, function, newest)
+            add_lowering(op, function, newest, shape_argument)
         return function
 
     return register
 
 
-def add_lowering(op: str, function: Lowering, newest: int) -> None:
+def add_lowering(
+    op: str, function: Lowering, newest: int, shape_argument: int | None = None
+) -> None:
     """Register a function as :func:`lowers` does."""
     assert op not in _DEFINITIONS, op
-    _DEFINITIONS[op] = Definition(function, newest)
+    _DEFINITIONS[op] = Definition(function, newest, shape_argument)
 
 
 def definition_of(op: str) -> Definition | None:

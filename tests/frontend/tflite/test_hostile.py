@@ -172,9 +172,38 @@ def test_every_problem_is_reported_with_the_operator_and_what_to_do(read):
 
 def test_computed_shapes_are_refused(read):
     model = TfliteFile()
-    x, shape = model.input("x", [1, 4]), model.input("shape", [2], "int32")
+    x, shape = model.input("x", [1, 4]), model.input("half", [2], "int32")
+    shape = model.op("ADD", [shape, shape], "shape", [2], "int32", ("AddOptions", {}))
     model.output(model.op("RESHAPE", [x, shape], "y", [2, 2]))
     with pytest.raises(UnsupportedError, match="the shape 'shape' is computed when the network"):
+        read(model)
+
+
+@pytest.mark.parametrize("op", ["RESHAPE", "BROADCAST_TO"])
+def test_an_input_that_says_a_shape_is_the_one_of_the_file(op, read, caplog):
+    model = TfliteFile()
+    x, shape = model.input("x", [1, 4]), model.input("a;b", [2], "int32")
+    model.output(model.op(op, [x, shape], "y", [2, 2] if op == "RESHAPE" else [3, 4]))
+    graph = read(model)
+    assert graph.inputs == ("x",)
+    expected = [2, 2] if op == "RESHAPE" else [3, 4]
+    assert list(graph.tensor("y").shape) == expected
+    assert f"input 'a' is a constant, the shape {expected} that 'y' has in the file" in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["other shape", "other reader", "open", "output"])
+def test_an_input_that_says_more_than_a_shape_is_refused(kind, read):
+    model = TfliteFile()
+    x, shape = model.input("x", [1, 4]), model.input("shape", [2], "int32")
+    y = model.op("RESHAPE", [x, shape], "y", [2, 2], signature=[-1, 2] if kind == "open" else None)
+    model.output(y)
+    if kind == "other shape":
+        model.output(model.op("RESHAPE", [x, shape], "z", [4, 1]))
+    elif kind == "other reader":
+        model.output(model.op("ADD", [shape, shape], "z", [2], "int32", ("AddOptions", {})))
+    elif kind == "output":
+        model.output(shape)
+    with pytest.raises(NnefHwError, match="the shape 'shape' is computed when the network"):
         read(model)
 
 

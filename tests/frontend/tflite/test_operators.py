@@ -7,6 +7,7 @@ from tflite_file import TfliteFile
 
 from nnef_hw.errors import NnefHwError
 from nnef_hw.frontend.tflite.registry import known_operators
+from nnef_hw.reference import run_float
 
 CASES = operator_cases()
 ELSEWHERE = {
@@ -174,6 +175,16 @@ def transposed(custom, strides, padding, shape, rng):
         options = ("TransposeConvOptions", values)
     model.output(model.op(op, operands, "y", shape, options=options))
     return model
+
+
+def test_a_transposed_convolution_whose_shape_is_an_input(read, rng):
+    model = transposed(False, (2, 2), 0, [1, 6, 8, 3], rng)
+    x = rng.normal(size=(1, 3, 4, 2))
+    expected = run_float(read(model), {"x": x})
+    wanted = model.operators[0][1][0]
+    model.tensors[wanted]["buffer"] = 0
+    model.inputs.insert(0, wanted)
+    np.testing.assert_array_equal(run_float(read(model), {"x": x})["y"], expected["y"])
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ __all__: list[str] = []
 _MAX_GENERATED = 1 << 24
 
 
-@lowers("RESHAPE", newest=1)
+@lowers("RESHAPE", newest=1, shape_argument=1)
 def reshape(call: TfliteCall) -> Value:
     x = call.required(0)
     if call.input(1) is not None:
@@ -75,7 +75,7 @@ def tile(call: TfliteCall) -> Value:
     return call.emit("tile", x, repeats=repeats)
 
 
-@lowers("BROADCAST_TO", newest=4)
+@lowers("BROADCAST_TO", newest=4, shape_argument=1)
 def broadcast_to(call: TfliteCall) -> Value:
     x, shape = call.plain(call.required(0)), call.integers(1, "the shape")
     if len(shape) < x.rank:
@@ -84,7 +84,7 @@ def broadcast_to(call: TfliteCall) -> Value:
     return call.emit("broadcast", x, shape=shape)
 
 
-@lowers("FILL", newest=5)
+@lowers("FILL", newest=5, shape_argument=0)
 def fill(call: TfliteCall) -> Value:
     shape = call.integers(0, "the shape")
     value = call.constant_value(1, "the value")

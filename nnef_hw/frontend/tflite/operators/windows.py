@@ -86,7 +86,7 @@ def depthwise_conv_2d(call: TfliteCall) -> Value:
     return _convolved(call, call.image(x), kernel, 3, x.shape[3])
 
 
-@lowers("TRANSPOSE_CONV", newest=5)
+@lowers("TRANSPOSE_CONV", newest=5, shape_argument=0)
 def transpose_conv(call: TfliteCall) -> Value:
     """Transposed convolution; arguments are the result's shape, the filter, input, and bias."""
     wanted = call.integers(0, "the shape of the result")
