@@ -8,6 +8,8 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from nnef_hw.protocol import LINK_BITS
+
 __all__ = ["BeatSerializer", "PacketFeeder", "beat_bytes", "code_bytes"]
 
 
@@ -18,8 +20,8 @@ def code_bytes(layout):
         raise TypeError(
             f"beat must be a StructLayout of an array 'data' and a bit 'last', not {layout!r}")
     bits = Shape.cast(layout["data"].shape.elem_shape).width
-    if not 1 <= bits <= 16:
-        raise ValueError(f"codes of a beat must have 1 to 16 bits, not {bits}")
+    if not 1 <= bits <= LINK_BITS:
+        raise ValueError(f"codes of a beat must have 1 to {LINK_BITS} bits, not {bits}")
     return (bits + 7) // 8
 
 

@@ -15,6 +15,7 @@ __all__ = [
     "IDENTITY",
     "LAYER_COUNTS",
     "LAYER_COUNTS_BYTES",
+    "LINK_BITS",
     "MAX_BEAT",
     "MAX_PAYLOAD",
     "REPLAY_BYTES",
@@ -32,6 +33,8 @@ START = 0xA5
 MAX_PAYLOAD = 56
 MAX_BEAT = 255
 """Bytes of a beat of the accelerator at most: a byte of the identity says how many."""
+LINK_BITS = 16
+"""Width of a code at most."""
 HASH_BYTES = 32
 HEADER_BYTES = 5
 CRC_BYTES = 2

@@ -26,7 +26,7 @@ from nnef_hw.quantize.one_format import (
 from nnef_hw.quantize.params import MULT_BITS, SHORT_SUM_QTYPE, index_qtype, softmax_qtype
 from nnef_hw.quantize.ranges import choose_range
 from nnef_hw.quantize.scheme import Scheme
-from nnef_hw.quantize.source_quantization import source_activation
+from nnef_hw.quantize.source_quantization import mere_results, source_activation
 from nnef_hw.reference import unary_function
 from nnef_hw.tables import TABLE_BITS
 
@@ -70,15 +70,18 @@ class Formats:
         self._narrow = exact_operands(graph)
         self._padded = padded_values(graph)
         self._states = states
+        self._results = mere_results(graph)
         self._groups = state_groups(graph, states)
         self._of_groups: dict[frozenset[str], QType] = {}
 
     def choose_input(self, name: str) -> QType:
         """Choose the format of a graph input."""
-        self.chosen[name] = (
-            self.of_state(name) or source_activation(self.graph.tensor(name)) or self.observed(name)
-        )
+        self.chosen[name] = self.of_state(name) or self.authors(name) or self.observed(name)
         return self.chosen[name]
+
+    def authors(self, name: str) -> QType | None:
+        """Return the format that the author of the model gave to an activation, if any."""
+        return source_activation(self.graph.tensor(name), is_result=name in self._results)
 
     def of_state(self, name: str) -> QType | None:
         """Return the format that a tensor shares with a state; None if it shares it with none.
@@ -96,7 +99,7 @@ class Formats:
     def _shared_by(self, group: frozenset[str]) -> QType:
         names = sorted(group, key=lambda name: (name not in self._states, name))
         for name in names:
-            source_format = source_activation(self.graph.tensor(name))
+            source_format = self.authors(name)
             if source_format is not None:
                 return source_format
         schemes = [self.scheme_of(name) for name in names]
@@ -195,7 +198,7 @@ class Formats:
     def joint(self, name: str) -> QType:
         """Return the format of a ``max``, ``min`` or ``concat``: the union of its operands'."""
         owner = self._owners.get(name, name)
-        source_format = source_activation(self.graph.tensor(owner)) or self.of_state(owner)
+        source_format = self.authors(owner) or self.of_state(owner)
         if source_format is not None:
             return source_format
         results = {owner, *(name for name, other in self._owners.items() if other == owner)}
@@ -258,7 +261,7 @@ class Joint(Rule):
     """The format that the result and all operands share."""
 
     def format(self, formats: Formats, node: Node) -> QType:
-        source_format = source_activation(formats.graph.tensor(node.name))
+        source_format = formats.authors(node.name)
         return source_format or formats.joint(node.name)
 
 
@@ -267,7 +270,7 @@ class Computed(Rule):
 
     def format(self, formats: Formats, node: Node) -> QType:
         step = self.step(formats, node)
-        source_format = source_activation(formats.graph.tensor(node.name))
+        source_format = formats.authors(node.name)
         if source_format is not None:
             return source_format
         largest = formats.largest_factor(node)

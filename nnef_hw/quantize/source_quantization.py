@@ -9,26 +9,55 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nnef_hw.errors import NnefHwError, UnsupportedError
-from nnef_hw.ir import Graph, Quantization, Tensor
+from nnef_hw.ir import Graph, Quantization, Tensor, Trait
 from nnef_hw.numerics import QType, signed_bits
 from nnef_hw.reference.float_quantize import code_range, encode
 
-__all__ = ["source_activation", "source_bias", "source_weights", "unusable_formats"]
+__all__ = [
+    "mere_results",
+    "source_activation",
+    "source_bias",
+    "source_weights",
+    "unusable_formats",
+]
 
 _log = logging.getLogger(__name__)
 
 _ACTIVATION_BITS = range(2, 17)
+_RESULT_BITS = range(2, 33)
+"""Of what leaves the network and is read by no layer of it."""
 _WEIGHT_BITS = 8
 _SAME_SCALE = 1e-5
 _WHOLE_CODE = 1e-3
 
 
-def source_activation(tensor: Tensor) -> QType | None:
+def mere_results(graph: Graph) -> frozenset[str]:
+    """Return the tensors that leave the graph, moved at most, and that nothing computes with."""
+    kept = {*graph.inputs, *(state.result for state in graph.states.values())}
+    found: set[str] = set()
+    for node in reversed(graph.nodes):
+        for name in node.outputs:
+            readers = graph.consumers(name)
+            is_read = any(
+                not reader.has(Trait.MOVES) or found.isdisjoint(reader.outputs)
+                for reader in readers
+            )
+            if name not in kept and not is_read and (readers or name in graph.outputs):
+                found.add(name)
+    return frozenset(found)
+
+
+def source_activation(tensor: Tensor, *, is_result: bool = False) -> QType | None:
     """Return the format of an activation; None if it must come from samples.
 
     ``zero_point_linear_quantize`` is kept as it is. A range (``min``, ``max``) becomes the format
     with the same steps; if no step is 0, the range is widened until one is, with a warning.
     Logarithmic steps are no format of the hardware: a warning, and None.
+
+    Parameters
+    ----------
+    is_result
+        Whether it is one of :func:`mere_results`, which may have up to 32 bits.
 
     Raises
     ------
@@ -50,7 +79,7 @@ def source_activation(tensor: Tensor) -> QType | None:
         zero_point, scale = args["zero_point"], args["scale"]
     else:
         scale, zero_point = _widened(tensor, args["min"], args["max"], lo, hi)
-    _check_width(tensor, quant, zero_point)
+    _check_width(tensor, quant, zero_point, _RESULT_BITS if is_result else _ACTIVATION_BITS)
     signed = bool(args.get("signed", False))
     symmetric = signed and bool(args.get("symmetric"))
     return QType(args["bits"], signed, scale, zero_point, narrow=symmetric)
@@ -59,13 +88,15 @@ def source_activation(tensor: Tensor) -> QType | None:
 def unusable_formats(graph: Graph) -> list[NnefHwError]:
     """Return an error for each activation whose author's format no hardware has."""
     errors: list[NnefHwError] = []
+    results = mere_results(graph)
     for name in (*graph.inputs, *(name for node in graph.nodes for name in node.outputs)):
         tensor = graph.tensor(name)
         if tensor.quant is None or tensor.quant.op == "logarithmic_quantize":
             continue
         try:
             zero_point = _numbers(tensor, tensor.quant).get("zero_point")
-            _check_width(tensor, tensor.quant, zero_point)
+            widths = _RESULT_BITS if name in results else _ACTIVATION_BITS
+            _check_width(tensor, tensor.quant, zero_point, widths)
         except UnsupportedError as error:
             errors.append(error)
     return errors
@@ -84,16 +115,17 @@ def _numbers(tensor: Tensor, quant: Quantization) -> dict[str, Any]:
     return {key: value.reshape(-1)[0].item() for key, value in arrays.items()}
 
 
-def _check_width(tensor: Tensor, quant: Quantization, zero_point: int | None) -> None:
-    """Refuse a width that no activation has, and a zero point that is no code."""
+def _check_width(
+    tensor: Tensor, quant: Quantization, zero_point: int | None, widths: range
+) -> None:
+    """Refuse a width that no such activation has, and a zero point that is no code."""
     bits, (lo, hi) = quant.args["bits"], code_range(quant)
-    if bits in _ACTIVATION_BITS and (zero_point is None or lo <= zero_point <= hi):
+    if bits in widths and (zero_point is None or lo <= zero_point <= hi):
         return
     beside = "" if zero_point is None else f" with zero point {zero_point}"
     raise UnsupportedError(
         f"{tensor.name!r} is quantized to {bits} bits{beside}",
-        remedy=f"use {_ACTIVATION_BITS[0]} to {_ACTIVATION_BITS[-1]} bits, and a zero point "
-        f"in {lo}..{hi}",
+        remedy=f"use {widths[0]} to {widths[-1]} bits, and a zero point in {lo}..{hi}",
         location=tensor.location,
     )
 

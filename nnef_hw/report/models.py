@@ -13,7 +13,7 @@ from rich.text import Text
 
 from nnef_hw.architecture import Architecture
 from nnef_hw.architectures import ARCHITECTURES
-from nnef_hw.errors import ErrorGroup, NnefHwError, UnsupportedError, UsageError
+from nnef_hw.errors import ErrorGroup, NnefHwError, SampleError, UnsupportedError, UsageError
 from nnef_hw.frontend import detect_format, load
 from nnef_hw.frontend.formats import find_format
 from nnef_hw.frontend.named_states import NamedStates
@@ -21,6 +21,7 @@ from nnef_hw.frontend.nnef.operators import standard_operators
 from nnef_hw.ir import Graph, Node, Stage, Trait
 from nnef_hw.passes import rewrite, simplify
 from nnef_hw.passes.stream_time import StreamTime
+from nnef_hw.quantize import quantize
 from nnef_hw.quantize.source_quantization import unusable_formats
 from nnef_hw.run.artifacts import BuildFolder
 
@@ -138,7 +139,22 @@ def check_model(
     # A layer that is refused already need not be told what else it lacks.
     named = {_subject(error) for error in errors}
     more = architecture.problems(graph)
+    if not errors and not more and stream is None:
+        more = _problems_of_integers(graph, architecture)
     return errors + [error for error in more if _subject(error) not in named]
+
+
+def _problems_of_integers(graph: Graph, architecture: Architecture[Any]) -> list[NnefHwError]:
+    """Return what only integers show: those of a model whose author chose every format."""
+    if graph.stage == Stage.FIXED or any(not graph.tensor(name).quant for name in graph.inputs):
+        return []
+    try:
+        fixed = quantize(_canonical(graph), None)
+    except SampleError:
+        return []
+    except NnefHwError as error:
+        return list(error.errors) if isinstance(error, ErrorGroup) else [error]
+    return architecture.problems(fixed)
 
 
 def _canonical(graph: Graph) -> Graph:

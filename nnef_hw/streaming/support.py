@@ -16,6 +16,7 @@ from nnef_hw.ir import (
 from nnef_hw.ir.operators import CanonicalOperator, SliceAttributes
 from nnef_hw.passes.check_data_movement import check_data_movement
 from nnef_hw.passes.names import authors_name
+from nnef_hw.protocol import LINK_BITS
 from nnef_hw.tables import TABLE_BITS
 from nnef_hw.tflite_numerics import TfliteAddRequant
 
@@ -36,6 +37,17 @@ def check_streamable(graph: Graph) -> list[NnefHwError]:
         stream = order.inputs[name].tensor
         if not graph.consumers(stream) and stream not in {*graph.outputs, *taken}:
             refuse(f"input {name!r} is never read", "remove it from the model")
+    for name in graph.outputs:
+        qtype = graph.tensor(name).qtype
+        if qtype is not None and qtype.bits > LINK_BITS:
+            node = graph.producer(order.origin(name)[0])
+            before = authors_name(graph, node.inputs[0]) if node else name
+            refuse(
+                f"output {name!r} has codes of {qtype.bits} bits, but those that leave the "
+                f"hardware have at most {LINK_BITS}",
+                f"end the network before it (--outputs {before}), and let the host compute it",
+                node,
+            )
     begun = _begun(graph)
     for name in graph.outputs if graph.states else ():
         if name not in begun:

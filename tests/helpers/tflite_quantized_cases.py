@@ -389,6 +389,15 @@ def _wide_functions():
         yield case.done(case.op(op, [x], [1, 400], 0.0013, 0, table, **values))
 
 
+def _widened():
+    """Codes of 32 bits, which leave the network."""
+    for scale in (2.0**-19, 0.00013, 3):
+        case = QuantizedCase(f"QUANTIZE-int32-{scale:g}", "int16")
+        x = case.input([1, 300], 0.0625, 0)
+        case.inputs[0][0, :4] = -32768, 32767, 0, -1
+        yield case.done(case.model.op("QUANTIZE", [x], "y", [1, 300], "int32", scale=scale))
+
+
 def quantized_cases():
     """Return the cases by name: each has ``model`` and ``inputs``, one sample after the other."""
     cases = [network(), network("network-uint8", "uint8")]
@@ -407,5 +416,6 @@ def quantized_cases():
         *_wide_functions(),
         *_dilated(),
         *_quotients(),
+        *_widened(),
     ]
     return {case.name: case for case in cases}

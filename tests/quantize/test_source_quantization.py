@@ -232,6 +232,20 @@ def test_formats_without_hardware_are_refused(network, name, quant, message):
     assert [message in text for text in found] == [True] * (name == "x")
 
 
+def test_only_results_that_nobody_reads_have_up_to_32_bits(network):
+    wide = zero_point(1e-6, 5, bits=32)
+    graph = simplify(quantized(network, **{**GIVEN, "y": wide}))
+    assert quantize(graph, None).tensor("y").qtype.bits == 32
+    assert unusable_formats(graph) == []
+    graph = simplify(quantized(network, **{**GIVEN, "y": zero_point(1e-6, bits=33)}))
+    error, *_ = unusable_formats(graph)
+    assert "is quantized to 33 bits with zero point 0; use 2 to 32 bits" in str(error)
+    graph = simplify(quantized(network, **{**GIVEN, "p1": wide, "flat": wide}))
+    graph = graph.replaced(outputs=(*graph.outputs, "p1"))
+    with pytest.raises(UnsupportedError, match=r"'\w+' is quantized to 32 bits .* 2 to 16 bits"):
+        quantize(graph, None)
+
+
 @pytest.mark.parametrize(
     "zero", [100, -128, np.array([0, 5, -100])], ids=["one", "lowest code", "channels"]
 )
