@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend.model_file import similar_names
-from nnef_hw.frontend.tflite.calls import identifier
+from nnef_hw.frontend.tflite.graph_names import graph_names
 from nnef_hw.frontend.tflite.model import TfliteModel, TfliteOperator, TfliteSubgraph, TfliteTensor
 
 __all__ = ["bind_inputs", "cut_at"]
@@ -74,6 +74,7 @@ def cut_at(model: TfliteModel, outputs: Sequence[str]) -> TfliteModel:
         inputs=tuple(index for index in graph.inputs if index in needed),
         outputs=tuple(dict.fromkeys(found)),
         operators=tuple(reversed(operators)),
+        names=graph_names(graph),
     )
     return _with_graph(model, cut)
 
@@ -83,12 +84,22 @@ def _with_graph(model: TfliteModel, graph: TfliteSubgraph) -> TfliteModel:
 
 
 def _find(model: TfliteModel, name: str, places: Iterable[int], what: str, purpose: str) -> int:
-    """Return the index of a tensor, by its whole name or as a graph names it."""
-    names = {index: model.subgraphs[0].tensors[index].name for index in places}
-    for index, known in names.items():
-        if name in {known, identifier(known)}:
-            return index
-    raise UsageError(
-        f"{model.path}: there is no {what} {name!r} {purpose}",
-        remedy=similar_names(name, map(identifier, names.values())),
-    )
+    """Return the index of a tensor, by its whole name or as the graph names it.
+
+    Several tensors of a file may have one name; in a graph each has its own.
+    """
+    graph = model.subgraphs[0]
+    names = {index: known for index, known in graph_names(graph).items() if index in {*places}}
+    found = [index for index in names if graph.tensors[index].name == name]
+    if len(found) > 1 and name not in names.values():
+        raise UsageError(
+            f"{model.path}: {len(found)} values are named {name!r}",
+            remedy=f"give one as the graph has them: {', '.join(names[n] for n in found)}",
+        )
+    found = [index for index, known in names.items() if known == name] or found
+    if not found:
+        raise UsageError(
+            f"{model.path}: there is no {what} {name!r} {purpose}",
+            remedy=similar_names(name, names.values()),
+        )
+    return found[0]

@@ -16,6 +16,7 @@ from nnef_hw.errors import (
 from nnef_hw.frontend.builder import Builder
 from nnef_hw.frontend.tflite.calls import TfliteCall, identifier
 from nnef_hw.frontend.tflite.conversions import Conversions
+from nnef_hw.frontend.tflite.graph_names import graph_names
 from nnef_hw.frontend.tflite.integer_inputs import is_converted, is_rescaled
 from nnef_hw.frontend.tflite.model import FLOAT32, TfliteModel, TfliteOperator, TfliteTensor
 from nnef_hw.frontend.tflite.operators.blocks import lower_in_blocks
@@ -67,16 +68,13 @@ class _Lowering:
         self._conversions = Conversions(self._builder)
         self._states = States(self._builder, self._location)
         self._values: dict[int, Value | None] = {}
-        self._names: dict[int, str] = {}
+        self._names = graph_names(self._graph, self._builder)
         self._renamed: dict[str, str] = {}
         self._results_named: set[str] = set()
         self._has_open_shapes = any(tensor.open_axes for tensor in self._graph.tensors)
 
     def lower(self, dims: Mapping[str, int]) -> Graph:
         graph = self._graph
-        computed = [index for operator in graph.operators for index in operator.outputs]
-        for index in dict.fromkeys((*graph.inputs, *graph.outputs, *computed)):
-            self._name(index)
         for index in graph.inputs:
             self._values[index] = self._input(graph.tensors[index], dims)
         self._check_dims(dims)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -200,13 +200,21 @@ class TfliteOperator:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TfliteSubgraph:
-    """A graph: its tensors, and operators in execution order."""
+    """A graph: its tensors, and operators in execution order.
+
+    Parameters
+    ----------
+    names
+        Names of tensors in the graph that is made of it, if they are those of a larger one; else
+        they are chosen.
+    """
 
     name: str
     tensors: tuple[TfliteTensor, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     operators: tuple[TfliteOperator, ...]
+    names: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

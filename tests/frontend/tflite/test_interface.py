@@ -41,6 +41,31 @@ def test_results_in_front_of_it(name, read, detector):
     np.testing.assert_allclose(found["head_scores"], 1 / (1 + np.exp(-X)))
 
 
+@pytest.fixture
+def strips():
+    """Two results of one name, as networks have them that are computed strip by strip."""
+    model = TfliteFile()
+    x = model.input("x", [1, 4])
+    y = model.op("TANH", [x], "head/y", [1, 4])
+    y = model.op("RELU", [y], "head/y", [1, 4])
+    model.output(model.op("LOGISTIC", [y], "z", [1, 4]))
+    return model
+
+
+@pytest.mark.parametrize(("name", "ops"), [("head_y", ["tanh"]), ("head_y_1", ["tanh", "relu"])])
+def test_values_of_one_name_have_their_own_in_the_graph(name, ops, read, strips):
+    assert name in {node.name for node in read(strips).nodes}
+    graph = read(strips, outputs=[name])
+    assert [node.op for node in graph.nodes] == ops
+    assert graph.outputs == (name,)
+
+
+def test_a_name_of_several_values_is_refused(read, strips):
+    reason = r"2 values are named 'head/y'; give one as the graph has them: head_y, head_y_1"
+    with pytest.raises(UsageError, match=reason):
+        read(strips, outputs=["head/y"])
+
+
 def test_what_the_results_do_not_need_is_left_out(read, detector):
     graph = read(detector, outputs=["head_scores"])
     assert (graph.inputs, [node.op for node in graph.nodes]) == (("image",), ["sigmoid"])
