@@ -44,6 +44,27 @@ def test_sums_of_powers_of_two_are_refused(read):
     model.operators[0] = [*operator, values, between]
 
 
+@pytest.mark.parametrize("bias", ["int32", "option"])
+@pytest.mark.parametrize("op", ["CONV_2D", "TRANSPOSE_CONV"])
+def test_sums_of_32_bits_behind_16_are_refused(op, bias, read):
+    model = TfliteFile()
+    x = model.input("x", [1, 4, 5, 2], "int16", scale=0.001)
+    w = model.constant("w", np.ones((3, 1, 1, 2), np.int8), scale=0.01)
+    operands = [x, w]
+    if op == "TRANSPOSE_CONV":
+        operands = [model.constant("shape", np.array([1, 4, 5, 3], np.int32)), w, x]
+    values = {"StrideW": 1, "StrideH": 1}
+    if bias == "int32":
+        operands.append(model.constant("b", np.ones(3, np.int32), scale=0.00001))
+    else:
+        values["QuantizedBiasType"] = 2
+    table = "Conv2DOptions" if op == "CONV_2D" else "TransposeConvOptions"
+    y = model.op(op, operands, "y", [1, 4, 5, 3], "int16", (table, values), scale=0.002)
+    model.output(y)
+    with pytest.raises(UnsupportedError, match=f"{op} 'y': its sums have 32 bits, as its bias"):
+        read(model)
+
+
 def widened(scale):
     """Return a model that turns codes of 16 bits into ones of 32."""
     model = TfliteFile()

@@ -16,6 +16,8 @@ from nnef_hw.frontend.tflite.values import Value
 __all__: list[str] = []
 
 _SAME, _VALID = 0, 1
+_INT32 = 2
+"""Of ``TensorType``."""
 
 
 def _steps(call: TfliteCall, *names: str) -> list[int]:
@@ -47,8 +49,26 @@ def _check_images(call: TfliteCall, *values: Value) -> None:
             raise call.error(f"an argument has shape {list(value.shape)}, not of four dimensions")
 
 
+def _check_sums(call: TfliteCall, bias: int, source: int = 0) -> None:
+    """Refuse sums of 32 bits behind activations of 16, whose kernel is another one."""
+    if call.source(source).kind != "int16" or not call.source(source).is_quantized:
+        return
+    if call.input(bias) is None:
+        # Of depthwise convolutions there is no such option.
+        is_short = call.operator.options.get("QuantizedBiasType") == _INT32
+    else:
+        is_short = call.source(bias).kind == "int32"
+    if is_short:
+        raise call.unsupported(
+            "its sums have 32 bits, as its bias, which are rounded in another way than those of "
+            "64 that activations of int16 usually have",
+            "quantize it with a bias of int64",
+        )
+
+
 def _convolved(call: TfliteCall, x: Value, weights: Value, axis: int, groups: int) -> Value:
     """Convolve an image with a filter [outC, C / groups, rows, columns]."""
+    _check_sums(call, 2)
     stride = _steps(call, "StrideH", "StrideW")
     dilation = _steps(call, "DilationHFactor", "DilationWFactor")
     size = weights.tensor.shape[2:]
@@ -94,6 +114,7 @@ def transpose_conv(call: TfliteCall) -> Value:
     _check_images(call, x, weights)
     if len(wanted) != 4 or min(wanted) < 1:
         raise call.error(f"the shape of the result is {wanted}")
+    _check_sums(call, 3, source=2)
     stride = _steps(call, "StrideH", "StrideW")
     # [outC, rows, columns, C] becomes [C, outC, rows, columns]
     kernel = replace(call.transposed(weights, [3, 0, 1, 2]), is_image=True)
