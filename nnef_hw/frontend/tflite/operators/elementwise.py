@@ -23,6 +23,7 @@ def _unary(op: str, call: TfliteCall) -> Value:
     return call.emit(op, call.required(0), **_differing(op, call))
 
 
+_NEAR = 1e-3
 _WIDE_FUNCTIONS = frozenset({"exp", "gelu", "log", "rsqrt", "sqrt"})
 
 
@@ -110,14 +111,22 @@ def gelu(call: TfliteCall) -> Value:
 
 
 def _binary(op: str, call: TfliteCall) -> Value:
+    a, b = call.required(0), call.required(1)
     target = call.target()
     is_wide = op in {"add", "sub"} and target.is_quantized and target.kind == "int16"
-    if is_wide and call.option("PotScaleInt16", True):
+    if is_wide and call.option("PotScaleInt16", True) and _are_powers_of_two(call):
         raise call.unsupported(
-            "its scales are to be powers of two, which its sums round in a way of their own",
+            "its scales are powers of two, for which it rounds sums in a way of its own",
             "convert the model with a newer TensorFlow",
         )
-    return call.activated(call.spread(op, call.required(0), call.required(1)))
+    return call.activated(call.spread(op, a, b))
+
+
+def _are_powers_of_two(call: TfliteCall) -> bool:
+    """Whether the kernel takes the scales of operands and result for such (``CheckedLog2``)."""
+    scales = [tensor.scale for tensor in (call.source(0), call.source(1), call.target())]
+    logs = [math.log2(float(scale[0])) for scale in scales if scale is not None]
+    return all(abs(log - round(log)) < _NEAR for log in logs)
 
 
 @lowers("DIV", newest=2)
