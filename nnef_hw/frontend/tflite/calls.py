@@ -183,6 +183,12 @@ class TfliteCall:
             raise self.error(f"input {index}, a state, is missing")
         return self._tensors[numbers[index]]
 
+    def intermediate(self, index: int) -> TfliteTensor | None:
+        """Return what the file says of a value inside of the operator; None if nothing."""
+        numbers = self.operator.intermediates
+        known = index < len(numbers) and numbers[index] >= 0
+        return self._tensors[numbers[index]] if known else None
+
     def axis(self, axis: int, rank: int) -> int:
         """Return an axis counted from the front."""
         if not -rank <= axis < rank:

@@ -168,8 +168,12 @@ class _Decoder:
         op, version = self._codes[code]
         inputs = self._integers(proto.InputsLength, proto.InputsAsNumpy)
         outputs = self._integers(proto.OutputsLength, proto.OutputsAsNumpy)
+        between = self._integers(proto.IntermediatesLength, proto.IntermediatesAsNumpy)
         places = range(len(tensors))
-        for kind, found in (("input", set(inputs) - {-1}), ("output", set(outputs))):
+        kinds = (
+            ("input", {*inputs} - {-1}), ("output", {*outputs}), ("intermediate", {*between} - {-1})
+        )  # fmt: skip
+        for kind, found in kinds:
             wrong = sorted(found - set(places))
             if wrong:
                 raise ModelError(
@@ -179,7 +183,7 @@ class _Decoder:
                 )
         name = tensors[outputs[0]].name if outputs else ""
         options = self._options(proto)
-        return TfliteOperator(index, op, inputs, outputs, options, name, version)
+        return TfliteOperator(index, op, inputs, outputs, options, name, version, between)
 
     def _options(self, proto: Any) -> dict[str, Any]:
         """Return the options by name: scalars, text, and vectors as lists.

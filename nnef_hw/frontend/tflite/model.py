@@ -182,6 +182,8 @@ class TfliteOperator:
         Name of its first result.
     version
         The version of the operator whose features the file may use.
+    intermediates
+        Indices of tensors that say formats of what is computed inside of it.
     """
 
     index: int
@@ -191,6 +193,7 @@ class TfliteOperator:
     options: Mapping[str, Any]
     name: str
     version: int = 1
+    intermediates: tuple[int, ...] = ()
 
     @property
     def label(self) -> str:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tflite_cases import operator_cases
 from tflite_file import TfliteFile
+from tflite_quantized_cases import lstm
 
 from nnef_hw.engine.architecture import SharedArray
 from nnef_hw.errors import ModelError, UnsupportedError
@@ -60,6 +61,15 @@ def test_a_window_of_inputs_can_be_built(read):
     assert not Streaming().problems(graph)
     (error, *_) = SharedArray().problems(graph)
     assert "'frames_state' keeps a value between inferences, which the engine cannot" in str(error)
+
+
+@pytest.mark.parametrize("key", ["scale", "zero"])
+def test_an_lstm_whose_result_has_another_format_inside_is_refused(key, read):
+    model = lstm("LSTM").model
+    [between] = [operator[5] for operator in model.operators if operator[5]]
+    model.tensors[between[4]][key] = [3]
+    with pytest.raises(UnsupportedError, match="result has another format inside of it than its"):
+        read(model)
 
 
 def test_recurrent_layers_go_on_where_they_were(read):

@@ -13,6 +13,7 @@ from nnef_hw.frontend.tflite.calls import TfliteCall
 from nnef_hw.frontend.tflite.model import FLOAT32, TfliteTensor
 from nnef_hw.frontend.tflite.values import Value
 from nnef_hw.ir import Quantization
+from nnef_hw.ir.quantization import same_quantization
 from nnef_hw.tflite_short_functions import MOST_INTEGER_BITS
 
 __all__ = ["IntegerLstm"]
@@ -22,6 +23,8 @@ _STACKED = (0, 1, 3, 2)
 _GATE_STEP, _UNIT_STEP = 2.0**-12, 2.0**-15
 _CELL = 19
 _OUTPUT = 18
+_HIDDEN = 4
+"""Number of the intermediate tensor with the format of the result before a projection."""
 
 
 def _steps(scale: float | NDArray[np.float64], bits: int, zero_point: int = 0) -> Quantization:
@@ -63,6 +66,14 @@ class IntegerLstm:
                 "quantize to int8, with a cell of int16",
             )
         assert state.quantization is not None, state.name
+        between = call.intermediate(_HIDDEN)
+        inside = between.quantization if between is not None else None
+        if inside is not None and not same_quantization(inside, state.quantization):
+            raise call.unsupported(
+                "its result has another format inside of it than its output state, which only some "
+                "kernels regard",
+                "convert the model again",
+            )
         scale = float(cell.quantization.args["scale"])
         exponent = round(math.log2(scale))
         if not math.isclose(scale, 2.0**exponent, rel_tol=1e-6) or 15 + exponent not in range(
