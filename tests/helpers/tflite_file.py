@@ -40,6 +40,8 @@ class TfliteFile:
         """Whether the second subgraph negates what it assigns."""
         self.versions = {}
         """Of operators, by name; 1 for others."""
+        self.are_behind = False
+        """Whether the values of buffers, and options of bytes, lie behind the tables."""
         self.old_codes = True
         """Whether the field of 8 bits is written, which was there first."""
 
@@ -107,12 +109,18 @@ class TfliteFile:
 
     def content(self):
         """Return the file's bytes."""
+        if not self.are_behind:
+            return self._tables(None)
+        behind = _Behind(start=len(self._tables(_Behind(start=2))))
+        return self._tables(behind) + behind.data
+
+    def _tables(self, behind):
         b = flatbuffers.Builder(1024)
         graphs = [self]
         if self._initial:
             graphs.append(self._initializer())
-        subgraphs = [self._subgraph(b, graph) for graph in graphs]
-        buffers = [self._buffer(b, data) for data in self.buffers]
+        subgraphs = [self._subgraph(b, graph, behind) for graph in graphs]
+        buffers = [self._buffer(b, data, behind) for data in self.buffers]
         codes = [self._code(b, op, self.versions.get(op, 1)) for op in self.codes]
         subgraphs = _vector(b, subgraphs)
         codes, buffers = _vector(b, codes), _vector(b, buffers)
@@ -138,9 +146,9 @@ class TfliteFile:
         return graph
 
     @classmethod
-    def _subgraph(cls, b, graph):
+    def _subgraph(cls, b, graph, behind):
         tensors = [cls._tensor(b, item) for item in graph.tensors]
-        operators = [cls._operator(b, *item) for item in graph.operators]
+        operators = [cls._operator(b, behind, *item) for item in graph.operators]
         tensors, operators = _vector(b, tensors), _vector(b, operators)
         inputs, outputs = (_integers(b, x) for x in (graph.inputs, graph.outputs))
         name = b.CreateString("main")
@@ -153,11 +161,16 @@ class TfliteFile:
         return tflite.SubGraphEnd(b)
 
     @staticmethod
-    def _buffer(b, data):
-        vector = b.CreateByteVector(data) if data else None
+    def _buffer(b, data, behind):
+        # What lies behind the tables comes before what a buffer has itself.
+        own = data if behind is None else b"another value"
+        vector = b.CreateByteVector(own) if data else None
         tflite.BufferStart(b)
         if vector is not None:
             tflite.BufferAddData(b, vector)
+            if behind is not None:
+                tflite.BufferAddOffset(b, behind.add(data))
+                tflite.BufferAddSize(b, len(data))
         return tflite.BufferEnd(b)
 
     @staticmethod
@@ -187,7 +200,7 @@ class TfliteFile:
         return tflite.TensorEnd(b)
 
     @staticmethod
-    def _operator(b, code, inputs, outputs, table, values, intermediates):
+    def _operator(b, behind, code, inputs, outputs, table, values, intermediates):
         inputs, outputs = _integers(b, inputs), _integers(b, outputs)
         between = _integers(b, intermediates) if intermediates else None
         options = custom = None
@@ -205,7 +218,10 @@ class TfliteFile:
         tflite.OperatorAddOutputs(b, outputs)
         if between is not None:
             tflite.OperatorAddIntermediates(b, between)
-        if custom is not None:
+        if custom is not None and behind is not None:
+            tflite.OperatorAddLargeCustomOptionsOffset(b, behind.add(values))
+            tflite.OperatorAddLargeCustomOptionsSize(b, len(values))
+        elif custom is not None:
             tflite.OperatorAddCustomOptions(b, custom)
         if options is not None:
             tflite.OperatorAddBuiltinOptionsType(b, getattr(tflite.BuiltinOptions, table))
@@ -226,6 +242,18 @@ class TfliteFile:
         if custom is not None:
             tflite.OperatorCodeAddCustomCode(b, custom)
         return tflite.OperatorCodeEnd(b)
+
+
+class _Behind:
+    """Bytes behind the tables, which end at ``start``."""
+
+    def __init__(self, start):
+        self.start, self.data = start, b""
+
+    def add(self, data):
+        """Add some; return where in the file they lie."""
+        self.data += data
+        return self.start + len(self.data) - len(data)
 
 
 def _option(b, value):

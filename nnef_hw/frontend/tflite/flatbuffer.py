@@ -192,6 +192,7 @@ class _Decoder:
         """
         start, size = proto.LargeCustomOptionsOffset(), proto.LargeCustomOptionsSize()
         if start > 1:
+            self._spend(size // 4)
             return {"CustomOptions": self._behind(start, size, "the options of an operator")}
         if proto.CustomOptionsLength():
             items = self._integers(proto.CustomOptionsLength, proto.CustomOptionsAsNumpy)

@@ -7,6 +7,7 @@ import pytest
 from tflite_file import TfliteFile
 
 from nnef_hw.errors import ModelError, NnefHwError, UnsupportedError
+from nnef_hw.frontend import load
 from nnef_hw.frontend.tflite.registry import known_operators
 
 
@@ -78,3 +79,31 @@ def test_buffer_0_is_no_value(read):
     model.tensors[1]["buffer"] = 0
     with pytest.raises(NnefHwError, match="the tensor 'w' is read before it is computed"):
         read(model)
+
+
+def test_values_behind_the_tables_come_before_a_buffers_own(compute):
+    model = product(**TWO)
+    model.are_behind = True
+    np.testing.assert_array_equal(compute(model, [5, 7]), [10, 21])
+
+
+def test_options_behind_the_tables(compute, rng):
+    model = TfliteFile()
+    x = model.input("x", [1, 1, 1, 1])
+    w = model.constant("w", rng.normal(size=(1, 2, 2, 1)).astype(np.float32))
+    operands = [x, w, model.constant("b", np.zeros(1, np.float32))]
+    options = ("custom", np.array([1, 2, 2], "<i4").tobytes())
+    model.output(model.op("Convolution2DTransposeBias", operands, "y", [1, 2, 2, 1],
+                          options=options))  # fmt: skip
+    expected = compute(model, np.ones((1, 1, 1, 1)))
+    model.are_behind = True
+    np.testing.assert_array_equal(compute(model, np.ones((1, 1, 1, 1))), expected)
+
+
+def test_what_would_lie_behind_the_file_is_refused(tmp_path):
+    model = product(**TWO)
+    model.are_behind = True
+    path = tmp_path / "model.tflite"
+    path.write_bytes(model.content()[:-1])
+    with pytest.raises(ModelError, match="the values of the tensor 'w' lie outside of the file"):
+        load(path)
