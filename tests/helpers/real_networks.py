@@ -22,6 +22,9 @@ import numpy as np
 from real_numbers import run_in_double, with_real_filters
 
 from nnef_hw.cli import main
+from nnef_hw.frontend.tflite.flatbuffer import read_model
+from nnef_hw.frontend.tflite.integer_inputs import bind_shapes
+from nnef_hw.frontend.tflite.model import TfliteModel
 from nnef_hw.ir.batch import sample_extents
 from nnef_hw.reference import dequantize_outputs, quantize_inputs, run_fixed, run_float
 from nnef_hw.run.artifacts import BuildFolder
@@ -387,6 +390,10 @@ class _Tflite:
         self._runtime: Any = None
         self._make = partial(Interpreter, experimental_op_resolver_type=kind, num_threads=1)
         self._content = path.read_bytes()
+        graph = read_model(path).subgraphs[0]
+        given = bind_shapes(TfliteModel(str(path), (graph,))).subgraphs[0]
+        bound = (given.tensors[index] for index in {*graph.inputs} - {*given.inputs})
+        self._shapes = {tensor.name: tensor.data for tensor in bound}
         with contextlib.suppress(ValueError):  # a file that it does not read
             self._runtime = self._make(model_content=self._content)
             self._runtime.allocate_tensors()
@@ -401,8 +408,14 @@ class _Tflite:
         if self._runtime is None:
             return None
         rows = []
+        inputs = self._runtime.get_input_details()
+        for item in inputs[:]:
+            if item["name"] in self._shapes:
+                inputs.remove(item)
+                shape = np.array(self._shapes[item["name"]], item["dtype"])
+                self._runtime.set_tensor(item["index"], shape)
         for sample in zip(*arrays, strict=True):
-            for item, value in zip(self._runtime.get_input_details(), sample, strict=True):
+            for item, value in zip(inputs, sample, strict=True):
                 scale, zero_point = item["quantization"]
                 if scale:
                     limits = np.iinfo(item["dtype"])
