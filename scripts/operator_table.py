@@ -35,6 +35,10 @@ REWRITTEN = {
         "part of a table, of one activation and scalar constants; of two a table of the difference",
     ),
     "gather_nd": "by constant indices that are a grid: as gather along each axis",
+    **dict.fromkeys(
+        ("scatter_elements", "scatter_nd"),
+        "by constant indices that are a grid: a concat of slices",
+    ),
     "scan": "a cell that all steps share; of one step part of the graph",
     "select": "part of a table, of one activation and scalar constants; else products with 0 and 1",
     "deconv": "conv with the channels of every pixel of a step, then depth to space",

@@ -12,7 +12,7 @@ from nnef_hw.ir import Graph, Node
 from nnef_hw.passes.editor import Editor, Step, emit_part, emit_steps, reshape_node
 from nnef_hw.passes.views import is_image
 
-__all__ = ["MOST_PARTS", "LowerGather"]
+__all__ = ["MOST_PARTS", "LowerGather", "exchanged_rows", "grid_axes"]
 
 MOST_PARTS = 64
 """Of a result: each is a part of the hardware."""
@@ -22,7 +22,8 @@ MOST_PARTS = 64
 class LowerGather:
     """Rewrite operators that take elements along axes, in an order that is known.
 
-    * ``gather`` with constant indices -> a ``concat`` of slices, one for each run of neighbours
+    * ``gather`` with constant indices -> a ``concat`` of slices, one for each run of neighbours;
+      of every n-th element, from each of the first n on -> an exchange of two axes
     * ``gather_nd`` with constant indices that are a grid of such along each axis -> a ``gather``
       along each
     * ``slice`` with a negative stride -> likewise
@@ -58,22 +59,10 @@ def _emit_grid(editor: Editor, node: Node) -> bool:
     indices, shape = editor.data(node.inputs[1]), editor.shape(node.inputs[0])
     if indices is None or node.attrs.get("batch_dims", 0) or indices.ndim < 2:
         return False
-    grid, count = indices.astype(np.int64), indices.shape[-1]
-    outer, source, begin = list(grid.shape[:-1]), node.inputs[0], 0
-    like = editor.tensors[node.name]
-    found: list[NDArray[np.int64]] = []
-    for axis in range(count):
-        part = grid[..., axis]
-        varying = [n for n in range(begin, len(outer)) if (np.diff(part, axis=n) != 0).any()]
-        end = varying[-1] + 1 if varying else begin
-        if axis == count - 1:
-            end = len(outer)
-        at = tuple(slice(None) if begin <= n < end else slice(1) for n in range(len(outer)))
-        if not np.array_equal(np.broadcast_to(part[at], part.shape), part):
-            return False
-        found.append(part[at].reshape(-1) % shape[axis])
-        begin = end
-    extents = list(shape)
+    found = grid_axes(indices, shape)
+    if found is None:
+        return False
+    source, like, extents = node.inputs[0], editor.tensors[node.name], list(shape)
     for axis, index in enumerate(found):
         extents[axis] = len(index)
         places = editor.constant(f"{node.name}_places", index)
@@ -83,6 +72,30 @@ def _emit_grid(editor: Editor, node: Node) -> bool:
         source = result
     editor.emit(reshape_node(source, node.name, like.shape, node))
     return True
+
+
+def grid_axes(
+    indices: NDArray[np.generic], shape: tuple[int, ...]
+) -> list[NDArray[np.int64]] | None:
+    """Return the indices along each axis whose grid these places in a tensor are, from the front.
+
+    None if they are no grid, in the order of the axes.
+    """
+    grid, count = indices.astype(np.int64), indices.shape[-1]
+    outer, begin = grid.shape[:-1], 0
+    found: list[NDArray[np.int64]] = []
+    for axis in range(count):
+        part = grid[..., axis]
+        varying = [n for n in range(begin, len(outer)) if (np.diff(part, axis=n) != 0).any()]
+        end = varying[-1] + 1 if varying else begin
+        if axis == count - 1:
+            end = len(outer)
+        at = tuple(slice(None) if begin <= n < end else slice(1) for n in range(len(outer)))
+        if not np.array_equal(np.broadcast_to(part[at], part.shape), part):
+            return None
+        found.append(part[at].reshape(-1) % shape[axis])
+        begin = end
+    return found
 
 
 def _emit_gather(editor: Editor, node: Node) -> bool:
@@ -151,11 +164,15 @@ def _emit_groups(
 
 def _emit_parts(editor: Editor, node: Node, axis: int, index: NDArray[np.int64]) -> bool:
     """Emit the elements of an index; return whether they are few enough parts."""
+    source, like = node.inputs[0], editor.tensors[node.name]
+    shape = editor.shape(source)
+    if (rows := exchanged_rows(index)) is not None:
+        whole = emit_part(editor, node, source, axis, int(index[0]), int(index[-1]) + 1)
+        _emit_exchange(editor, node, whole, axis, rows)
+        return True
     runs = np.split(index, np.flatnonzero(np.diff(index) != 1) + 1)
     if len(runs) > MOST_PARTS:
         return False
-    source, like = node.inputs[0], editor.tensors[node.name]
-    shape = editor.shape(source)
     parts = [emit_part(editor, node, source, axis, int(run[0]), int(run[-1]) + 1) for run in runs]
     joined = parts[0]
     extents = (*shape[:axis], len(index), *shape[axis + 1 :])
@@ -164,6 +181,32 @@ def _emit_parts(editor: Editor, node: Node, axis: int, index: NDArray[np.int64])
         editor.emit(Node("concat", tuple(parts), (joined,), {"axis": axis}, node.location))
     editor.emit(reshape_node(joined, node.name, like.shape, node))
     return True
+
+
+def exchanged_rows(index: NDArray[np.int64]) -> int | None:
+    """Return how many rows a matrix of neighbours has that an index reads by columns.
+
+    None if it reads them in another order.
+    """
+    columns = int(index[1] - index[0]) if len(index) > 1 else 0
+    if columns <= 1 or len(index) % columns or columns == len(index):
+        return None
+    by_columns = index[0] + np.arange(len(index)).reshape(-1, columns).T.reshape(-1)
+    return len(index) // columns if np.array_equal(index, by_columns) else None
+
+
+def _emit_exchange(editor: Editor, node: Node, source: str, axis: int, rows: int) -> None:
+    """Emit an axis as a matrix of so many rows, read by columns."""
+    like = editor.tensors[node.name]
+    before = editor.shape(source)
+    outer, extent, inner = before[:axis], before[axis], before[axis + 1 :]
+    order = [*range(axis), axis + 1, axis, *range(axis + 2, len(before) + 1)]
+    steps: list[Step] = [
+        ("reshape", (*outer, rows, extent // rows, *inner), {}),
+        ("transpose", (*outer, extent // rows, rows, *inner), {"axes": order}),
+    ]
+    turned = emit_steps(editor, node, source, f"{node.name}_turned", steps)
+    editor.emit(reshape_node(turned, node.name, like.shape, node))
 
 
 def _emit_tile(editor: Editor, node: Node) -> bool:

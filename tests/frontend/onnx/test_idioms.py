@@ -50,7 +50,27 @@ NORMALIZED = """net (float[1,3,4] x) => (float[1,3,4] y)
   <float[4] g = {0.5, -0.5, 1, 2}, float[4] b = {0.25, 0.5, 0, 1}> {
   y = LayerNormalization <axis = -1, epsilon = 0.01> (x, g, b)
 }"""
+ASSIGNED = """net (float[1,3,2] x) => (float[1,6,2] y)
+  <int64[1,3,2] even = {0, 0, 0, 2, 0, 4}, int64[1,3,2] odd = {0, 1, 0, 3, 0, -1}> {
+  shape = Constant <value_ints = [1, 6, 2]> ()
+  zeros = ConstantOfShape(shape)
+  p = Tanh(x)
+  q = Sigmoid(x)
+  half = ScatterND(zeros, even, p)
+  y = ScatterND(half, odd, q)
+}"""
+SHIFTED = """net (float[1,4,2] x) => (float[1,4,2] y)
+  <int64[1,2,2] places = {3, 3, -4, -4}> {
+  zero = Constant <value_ints = [0]> ()
+  two = Constant <value_ints = [2]> ()
+  one = Constant <value_ints = [1]> ()
+  part = Slice(x, zero, two, one)
+  new = Tanh(part)
+  old = Sigmoid(x)
+  y = ScatterElements <axis = 1, reduction = "add"> (old, places, new)
+}"""
 CASES = {
+    "assigned": (ASSIGNED, 13), "shifted": (SHIFTED, 16),
     "pixels": (PIXELS, 13), "best": (BEST, 13), "groups": (GROUPS, 18), "column": (COLUMN, 13),
     "biased": (BIASED, 13), "gelus": (GELUS, 13), "skip": (SKIP, 13),
     "normalized": (NORMALIZED, 12),
