@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from nnef_hw.passes.along_axis import emit_along_axis
 from nnef_hw.passes.editor import Editor
 from nnef_hw.passes.interpolated_codes import are_codes, interpolate_node, why_not_interpolated
 from nnef_hw.passes.lower_gather import MOST_PARTS
-from nnef_hw.passes.views import is_image
+from nnef_hw.passes.views import View, is_image
 from nnef_hw.reference.registry import Call, evaluate
 
 __all__ = ["LowerResize"]
+
+_PLANE = 2
+"""Axes that rows and columns are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +34,21 @@ class LowerResize:
     * that takes elements as they are -> a ``gather`` along each axis, if that has few parts
     * others -> a ``conv`` of 1x1 along each axis, whose channels are the places on it
 
+    * of other axes -> the same of an image whose rows and columns they are; of more than two axes
+      -> one of the first two, then one of the others
     * between codes that TensorFlow Lite computes -> an ``interpolate``
 
-    Left alone: batch and channels, and codes that no hardware computes as TensorFlow Lite does.
+    Left alone: codes that no hardware computes as TensorFlow Lite does.
     """
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the rewritten graph."""
         editor = Editor(graph)
         for node in graph.nodes:
-            if node.op != "resize" or not _is_spatial(editor, node):
+            if node.op != "resize" or editor.data(node.inputs[0]) is not None:
                 editor.keep(node)
+            elif not _is_spatial(editor, node):
+                _emit_image(editor, node)
             elif node.attrs["interpolation"] == "linear" and are_codes(editor, node):
                 _lower_codes(editor, node)
             elif (new := _equivalent(editor, node)) is not None:
@@ -59,15 +67,44 @@ def _lower_codes(editor: Editor, node: Node) -> None:
 
 
 def _is_spatial(editor: Editor, node: Node) -> bool:
-    source, result = editor.shape(node.inputs[0]), editor.shape(node.name)
-    scale = node.attrs["scale"]
-    return (
-        is_image(source)
-        and len(source) > 2
-        and source[:2] == result[:2]
-        and list(scale[:2]) == [1, 1]
-        and editor.data(node.inputs[0]) is None
-    )
+    source = editor.shape(node.inputs[0])
+    return is_image(source) and len(source) > 2 and all(n > 1 for n in _resized(editor, node))
+
+
+def _resized(editor: Editor, node: Node) -> list[int]:
+    """Return the axes that do not stay as they are."""
+    extents = zip(editor.shape(node.inputs[0]), editor.shape(node.name), strict=True)
+    scales = node.attrs["scale"]
+    return [n for n, (x, y) in enumerate(extents) if x != y or scales[n] != 1]
+
+
+def _emit_image(editor: Editor, node: Node) -> None:
+    """Emit a resize of rows and columns, which are the axes that do not stay as they are."""
+    axes, like = _resized(editor, node), editor.tensors[node.name]
+    before, source = editor.shape(node.inputs[0]), node.inputs[0]
+    if len(axes) > _PLANE:
+        first = axes[:_PLANE]
+        shape = tuple(n if axis in first else before[axis] for axis, n in enumerate(like.shape))
+        inner = editor.activation(f"{node.name}_plane", shape, like)
+        scale = [s if axis in first else 1.0 for axis, s in enumerate(node.attrs["scale"])]
+        part = replace(node, outputs=(inner,)).with_attrs(size=list(shape), scale=scale)
+        scale = [1.0 if axis in first else s for axis, s in enumerate(node.attrs["scale"])]
+        editor.emit(part, replace(node, inputs=(inner,)).with_attrs(scale=scale))
+        return
+    if not axes:
+        editor.emit(Node("copy", (source,), node.outputs, {}, node.location))
+        return
+    kept = [axis for axis in range(len(before)) if axis not in axes]
+    order = (*kept, *axes)
+    depth = prod(before[axis] for axis in kept)
+    view = View(order, (1, depth, *(before[axis] for axis in axes)))
+    image = view.enter(editor, node, source, f"{node.name}_image")
+    size = [1, depth, *(like.shape[axis] for axis in axes)]
+    scale = [1.0, 1.0, *(node.attrs["scale"][axis] for axis in axes)]
+    resized = editor.activation(f"{node.name}_resized", tuple(size), like)
+    new = replace(node, inputs=(image,), outputs=(resized,)).with_attrs(size=size, scale=scale)
+    editor.emit(new)
+    view.leave(editor, node, resized, node.name)
 
 
 def _emit_axes(editor: Editor, node: Node) -> None:

@@ -3,7 +3,6 @@
 import pytest
 from simplified import canonical_ops
 
-from nnef_hw.passes import simplify
 from nnef_hw.testing import GraphBuilder
 
 
@@ -51,6 +50,13 @@ def test_other_factors(size, how, op, rng):
     assert op in canonical_ops(resized(size, *how), rng)
 
 
-def test_channels_are_not_resized():
-    with pytest.raises(Exception, match="resize 'resize1': this operator is not supported"):
-        simplify(resized([1, 4, 4, 6], "asymmetric", "nearest"))
+@pytest.mark.parametrize(
+    ("size", "how"),
+    [
+        ([1, 4, 4, 6], ("asymmetric", "nearest")),
+        ([1, 3, 4, 9], ("half_pixel", "linear")),
+        ([1, 4, 8, 12], ("half_pixel", "nearest")),
+    ],
+)
+def test_channels(size, how, rng):
+    assert "resize" not in canonical_ops(resized(size, *how), rng)

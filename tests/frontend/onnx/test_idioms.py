@@ -69,8 +69,15 @@ SHIFTED = """net (float[1,4,2] x) => (float[1,4,2] y)
   old = Sigmoid(x)
   y = ScatterElements <axis = 1, reduction = "add"> (old, places, new)
 }"""
+CHANNELS_LAST = """net (float[1,3,2,4] x) => (float[1,6,6,4] y) {
+  sizes = Constant <value_ints = [1, 6, 6, 4]> ()
+  p = Tanh(x)
+  y = Resize <mode = "MODE", coordinate_transformation_mode = "half_pixel"> (p, , , sizes)
+}"""
 CASES = {
     "assigned": (ASSIGNED, 13), "shifted": (SHIFTED, 16),
+    "nearest": (CHANNELS_LAST.replace("MODE", "nearest"), 13),
+    "linear": (CHANNELS_LAST.replace("MODE", "linear"), 13),
     "pixels": (PIXELS, 13), "best": (BEST, 13), "groups": (GROUPS, 18), "column": (COLUMN, 13),
     "biased": (BIASED, 13), "gelus": (GELUS, 13), "skip": (SKIP, 13),
     "normalized": (NORMALIZED, 12),
