@@ -74,8 +74,12 @@ CHANNELS_LAST = """net (float[1,3,2,4] x) => (float[1,6,6,4] y) {
   p = Tanh(x)
   y = Resize <mode = "MODE", coordinate_transformation_mode = "half_pixel"> (p, , , sizes)
 }"""
+DISTANCES = """net (float[1,3] x) => (float[1,2] y) <float[2,3] a = {1, 2, 3, 4, 5, 6}> {
+  c = ReduceSumSquare <axes = [1], keepdims = 1> (x)
+  y = Gemm <transB = 1, alpha = -2.0> (x, a, c)
+}"""
 CASES = {
-    "assigned": (ASSIGNED, 13), "shifted": (SHIFTED, 16),
+    "assigned": (ASSIGNED, 13), "shifted": (SHIFTED, 16), "distances": (DISTANCES, 13),
     "nearest": (CHANNELS_LAST.replace("MODE", "nearest"), 13),
     "linear": (CHANNELS_LAST.replace("MODE", "linear"), 13),
     "pixels": (PIXELS, 13), "best": (BEST, 13), "groups": (GROUPS, 18), "column": (COLUMN, 13),
