@@ -20,10 +20,12 @@ class LowerSlices:
     * ``unstack`` -> one ``slice`` for each result, of the axis joined to the one behind it; of the
       last axis a ``slice`` and a ``reshape``
     * ``slice`` of several axes -> one after the other
+    * ``slice`` of a ``concat`` within one of its parts -> a ``slice`` of that part
     * a stride over rows or columns -> a ``max_pool`` of one pixel behind the slice
     * a ``pad`` by less than nothing -> a ``slice`` in front of it
 
-    Left alone: negative strides, strides over batch or channels.
+    Left alone: negative strides, strides over batch or channels, parts of a ``concat`` that the
+    author has quantized.
     """
 
     def __call__(self, graph: Graph) -> Graph:
@@ -36,6 +38,8 @@ class LowerSlices:
                 _emit_unstacked(editor, node)
             elif node.op == "slice" and _can_lower(node):
                 _emit_slices(editor, node)
+            elif (part := _part(editor, node)) is not None:
+                editor.emit(part)
             elif node.op == "pad" and _crops(node):
                 _emit_cropped(editor, node)
             else:
@@ -67,6 +71,25 @@ def _emit_unstacked(editor: Editor, node: Node) -> None:
     source = emit_steps(editor, node, source, f"{node.name}_joined", [("reshape", joined, {})])
     for index, result in enumerate(node.outputs):
         editor.emit(slice_node(source, result, axis, index * extent, (index + 1) * extent, node))
+
+
+def _part(editor: Editor, node: Node) -> Node | None:
+    """Return a slice of the only part of a concat that a slice of it takes from."""
+    joined = editor.emitted(editor.resolve(node.inputs[0])) if node.op == "slice" else None
+    if (
+        joined is None
+        or joined.op != "concat"
+        or list(node.attrs["axes"]) != [joined.attrs["axis"]]
+    ):
+        return None
+    axis, place = int(joined.attrs["axis"]), 0
+    [begin], [end] = node.attrs["begin"], node.attrs["end"]
+    for name in joined.inputs:
+        extent = editor.shape(name)[axis]
+        if place <= begin < end <= place + extent and set(_strides(node).values()) == {1}:
+            return slice_node(name, node.name, axis, begin - place, end - place, node)
+        place += extent
+    return None
 
 
 def _crops(node: Node) -> bool:
