@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from nnef_hw.errors import NnefHwError, UnsupportedError
+from nnef_hw.errors import Location, NnefHwError, UnsupportedError
 from nnef_hw.ir import Graph, Node, Trait
 from nnef_hw.ir.operators import CanonicalOperator, PerOperator, PoolAttributes
 from nnef_hw.passes.check_data_movement import check_data_movement
 from nnef_hw.passes.editor import channel_values, is_trivial
 from nnef_hw.passes.interpolated_codes import why_not_interpolated
+from nnef_hw.passes.lower_gather import MOST_PARTS
 from nnef_hw.passes.lower_scan import obstacle
+from nnef_hw.passes.lower_scatter import why_not_joined
 from nnef_hw.passes.names import authors_name
+from nnef_hw.passes.supported_part import BY_HOST, OTHER_OPERATORS
 from nnef_hw.reference.windows import pool_counts
 
 __all__ = ["find_differing", "find_unsupported"]
@@ -27,17 +31,23 @@ _CONTENTS = {"integer": "integers", "logical": "logical values"}
 
 
 def find_unsupported(graph: Graph) -> list[NnefHwError]:
-    """Return one error for each thing that a canonical graph cannot have; rewrite nothing."""
-    errors = [*_input_problems(graph)]
+    """Return one error for each thing that a canonical graph cannot have; rewrite nothing.
+
+    What computes with integers or logical values of a refused input or operator is counted there.
+    """
+    roots = [_Root(error, {name}) for name, error in _input_problems(graph)]
     for node in graph.nodes:
-        for reason, remedy in _problems(graph, node):
-            error = UnsupportedError(
-                f"{node.op} {authors_name(graph, node.name)!r}: {reason}",
-                remedy=remedy,
-                location=node.location,
-            )
-            errors.append(error)
-    errors += check_data_movement(graph)
+        root = next((root for root in roots if not root.holds.isdisjoint(node.inputs)), None)
+        problems = [*_problems(graph, node)]
+        found = [root] if root is not None else [_Root(_error(graph, node, x)) for x in problems]
+        if root is None:
+            roots += found
+        elif problems:
+            root.behind.add(node.location or node.name)
+        if found:
+            found[0].holds.update(x for x in node.outputs if graph.tensor(x).dtype != "scalar")
+    errors = [root.whole() for root in roots]
+    errors += check_data_movement(graph, {name for root in roots for name in root.holds})
     for name in graph.outputs:
         if name in graph.inputs or graph.tensor(name).data is not None:
             reason = f"output {name!r} does not depend on any operator"
@@ -58,6 +68,35 @@ def find_unsupported(graph: Graph) -> list[NnefHwError]:
     return errors
 
 
+@dataclass(slots=True)
+class _Root:
+    """A thing that is refused, and what is not counted since it is refused for the same reason.
+
+    Parameters
+    ----------
+    holds
+        Tensors of integers and logical values that come from it.
+    behind
+        Operators that compute with these.
+    """
+
+    error: NnefHwError
+    holds: set[str] = field(default_factory=set)
+    behind: set[Location | str] = field(default_factory=set)
+
+    def whole(self) -> NnefHwError:
+        """Return the error with the number of operators behind it."""
+        count = len(self.behind - {self.error.location})
+        if not count:
+            return self.error
+        more = "1 more operator computes" if count == 1 else f"{count} more operators compute"
+        return UnsupportedError(
+            f"{self.error.reason} ({more} with it)",
+            remedy=self.error.remedy,
+            location=self.error.location,
+        )
+
+
 def find_differing(graph: Graph) -> list[NnefHwError]:
     """Return an error for each operator of codes that hardware does not compute as its author's.
 
@@ -68,7 +107,7 @@ def find_differing(graph: Graph) -> list[NnefHwError]:
     return [
         UnsupportedError(
             f"{node.op} {node.name!r}: {why}, which has no hardware",
-            remedy=_BY_HOST,
+            remedy=BY_HOST,
             location=node.location,
         )
         for node in graph.nodes
@@ -76,40 +115,91 @@ def find_differing(graph: Graph) -> list[NnefHwError]:
     ]
 
 
-def _input_problems(graph: Graph) -> Iterator[NnefHwError]:
+def _input_problems(graph: Graph) -> Iterator[tuple[str, NnefHwError]]:
     for name in (*graph.inputs, *graph.states):
         tensor = graph.tensor(name)
         if tensor.dtype != "scalar":
-            what, remedy = "variable", "hardware computes with quantized real numbers only"
-            if name not in graph.states:
-                what = "input"
-                remedy += f"; if it is the same in every inference: --bind {name}=X"
-            yield UnsupportedError(
-                f"{what} {name!r} holds {_CONTENTS[tensor.dtype]}",
-                remedy=remedy,
-                location=tensor.location,
+            what = "variable" if name in graph.states else "input"
+            yield (
+                name,
+                UnsupportedError(
+                    f"{what} {name!r} holds {_CONTENTS[tensor.dtype]}",
+                    remedy=_instead_of_integers(graph, name),
+                    location=tensor.location,
+                ),
             )
+
+
+def _instead_of_integers(graph: Graph, name: str) -> str:
+    """Return what helps against an input or a variable of integers."""
+    computed = "hardware computes with quantized real numbers only"
+    if name in graph.states:
+        return computed
+    if (found := _looked_up(graph, name)) is not None:
+        shape = list(graph.tensor(found).shape)
+        return f"let the host look them up: export the network with {found!r} {shape} as its input"
+    one = "if it is the same" if graph.tensor(name).volume == 1 else "if all are one number"
+    return f"{computed}; {one} in every inference: --bind {name}=X"
+
+
+def _looked_up(graph: Graph, name: str) -> str | None:
+    """Return what is read of a constant table at the places that an input holds."""
+    places = {name}
+    for node in graph.nodes:
+        if node.op in {"gather", "gather_nd"} and node.inputs[1] in places:
+            return node.name if graph.tensor(node.inputs[0]).data is not None else None
+        if not places.isdisjoint(node.inputs):
+            places.update(x for x in node.outputs if graph.tensor(x).dtype != "scalar")
+    return None
+
+
+def _error(graph: Graph, node: Node, problem: Problem) -> NnefHwError:
+    reason, remedy = problem
+    return UnsupportedError(
+        f"{node.op} {authors_name(graph, node.name)!r}: {reason}",
+        remedy=remedy,
+        location=node.location,
+    )
 
 
 def _problems(graph: Graph, node: Node) -> Iterator[Problem]:
     if not isinstance(node.operator, CanonicalOperator):
-        yield _missing(graph, node)
+        found = _WHY[node.op](graph, node) if node.op in _WHY else None
+        default = "this operator is not supported", _REMEDIES.get(node.op, OTHER_OPERATORS)
+        yield found or default
         return
     yield from _contents(graph, node)
     yield from checks[node.op](graph, node)
 
 
-def _missing(graph: Graph, node: Node) -> Problem:
-    """Say why there is no hardware for an operator."""
-    if node.op == "scan" and (found := obstacle(graph, node)) is not None:
-        return found
-    if node.op == "resize" and graph.rounding == "tflite":
-        source, quant = graph.tensor(node.inputs[0]), graph.tensor(node.name).quant
-        why = why_not_interpolated(node, source.shape, quant) if quant is not None else None
-        if why is not None:
-            return why
-    default = "use convolutions, linear layers, pools, functions and arithmetic"
-    return "this operator is not supported", _REMEDIES.get(node.op, default)
+def _why_not_resized(graph: Graph, node: Node) -> Problem | None:
+    source, quant = graph.tensor(node.inputs[0]), graph.tensor(node.name).quant
+    if graph.rounding != "tflite" or quant is None:
+        return None
+    return why_not_interpolated(node, source.shape, quant)
+
+
+def _why_not_sorted(graph: Graph, node: Node) -> Problem | None:
+    axis, k = node.attrs["axis"], node.attrs["k"]
+    extent = graph.tensor(node.inputs[0]).shape[axis]
+    which = "greatest" if node.attrs.get("largest", True) else "least"
+    return f"it sorts out the {k} {which} of {extent}, hardware only one", BY_HOST
+
+
+def _why_not_gathered(graph: Graph, node: Node) -> Problem | None:
+    name = node.inputs[1]
+    if graph.tensor(name).data is None:
+        return f"its indices {authors_name(graph, name)!r} are computed", BY_HOST
+    return f"it takes more than {MOST_PARTS} parts along an axis", "take slices of neighbours"
+
+
+_WHY: dict[str, Callable[[Graph, Node], Problem | None]] = {
+    **dict.fromkeys(("gather", "gather_elements", "gather_nd"), _why_not_gathered),
+    **dict.fromkeys(("scatter_elements", "scatter_nd"), why_not_joined),
+    "resize": _why_not_resized,
+    "scan": obstacle,
+    "topk": _why_not_sorted,
+}
 
 
 def _contents(graph: Graph, node: Node) -> Iterator[Problem]:
@@ -129,10 +219,9 @@ def _contents(graph: Graph, node: Node) -> Iterator[Problem]:
             )
 
 
-_BY_HOST = "end the network before it, and let the host compute it"
 _REMEDIES = {
-    "l2_normalization": _BY_HOST,
-    "matmul": _BY_HOST,
+    "l2_normalization": BY_HOST,
+    "matmul": BY_HOST,
     "batch_normalization": "use constant parameters, one for each channel",
     "deconv": "use a constant filter, border = 'constant', and one scale per output channel",
     **dict.fromkeys(

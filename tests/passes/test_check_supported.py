@@ -54,7 +54,7 @@ REFUSED = {
     ),
     "integer input": (
         network(("cast", [], {}, "scalar"), dtype="integer"),
-        "quantized real numbers only; if it is the same in every inference: --bind x=X",
+        "quantized real numbers only; if all are one number in every inference: --bind x=X",
     ),
     "condition": (
         network(
