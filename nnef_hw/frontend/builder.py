@@ -34,9 +34,11 @@ class Builder:
         Whether nodes whose arguments are small constants, not quantized, are computed at once.
         Shape arithmetic of dynamic exporters (``shape_of``, ``gather``, ``concat``, ``reshape``)
         then ends in constants that attributes can be read from.
+    is_loop
+        Whether it is the body of a loop, whose inputs are not the model's.
     """
 
-    def __init__(self, name: str, *, fold: bool = False) -> None:
+    def __init__(self, name: str, *, fold: bool = False, is_loop: bool = False) -> None:
         self.name = name
         self.tensors: dict[str, Tensor] = {}
         self.nodes: list[Node] = []
@@ -46,6 +48,7 @@ class Builder:
         """Names that :meth:`unique` must not give away."""
         self._counts: dict[str, int] = {}
         self._fold = fold
+        self._is_loop = is_loop
 
     def unique(self, wanted: str) -> str:
         """Reserve and return ``wanted``, with a number appended if that name is in use."""
@@ -129,6 +132,14 @@ class Builder:
             return self._folded(node, inputs, tensors)
         self.nodes.append(node)
         return [self.add(tensor) for tensor in tensors]
+
+    def sources(self, name: str) -> list[Tensor]:
+        """Return the inputs of the model that a tensor depends on; none inside of a loop."""
+        needed = {name}
+        for node in reversed(self.nodes if not self._is_loop else ()):
+            if not needed.isdisjoint(node.outputs):
+                needed.update(node.inputs)
+        return [self.tensors[x] for x in self.inputs if x in needed and not self._is_loop]
 
     def rename(self, old: str, new: str) -> Tensor:
         """Rename a tensor that only nodes added after its own refer to; return it."""

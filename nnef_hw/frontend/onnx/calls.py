@@ -179,9 +179,23 @@ class OnnxCall:
         if value.data is None:
             raise self.unsupported(
                 f"{what} {value.tensor.name!r} is computed when the network runs",
-                "make it a constant; shapes of hardware are static",
+                self._way_to_constant(value),
             )
         return value.data
+
+    def _way_to_constant(self, value: Value) -> str:
+        """Return how a value becomes a constant: by those inputs that are no samples."""
+        sources = self.builder.sources(value.tensor.name)
+        is_input = [tensor.name for tensor in sources] == [value.tensor.name]
+        samples = [tensor for tensor in sources if tensor.dtype == "scalar" and not is_input]
+        if samples or not sources:
+            return "make it a constant; shapes of hardware are static"
+        vectors = [tensor.name for tensor in sources if tensor.volume > 1]
+        if vectors:
+            names = " and ".join(map(repr, vectors))
+            return f"make the input {names} a constant of the file; shapes of hardware are static"
+        options = " ".join(f"--bind {tensor.name}=X" for tensor in sources)
+        return f"give it a number: {options}"
 
     def integers(self, index: int, what: str) -> list[int] | None:
         """Return an optional list of constant integers, see :meth:`constant_value`."""

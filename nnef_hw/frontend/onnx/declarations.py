@@ -16,6 +16,7 @@ __all__ = [
     "QONNX",
     "foreign_schema",
     "home_domain",
+    "way_out",
 ]
 
 MICROSOFT = "com.microsoft"
@@ -138,6 +139,30 @@ _PULP: dict[str, tuple[str, dict[str, Any]]] = {
 _DECLARATIONS = {
     CHANNELS_LAST: _CHANNELS_LAST, MICROSOFT: _MICROSOFT, PULP: _PULP, QONNX: _QONNX,
 }  # fmt: skip
+
+
+_INTEGER_PREFIXES = ("Integer", "i", "ITA")
+"""Of operators of PULP's that come without a domain; those of ONNX begin with a capital letter."""
+
+_STEPS_OF_FINN = {"GenericPartition", "Im2Col", "MaxPoolNHWC", "XnorPopcountMatMul"}
+"""Operators of QONNX's domain that FINN's steps make of others."""
+
+_FROM_BEFORE = {
+    "QuantLSTMCell": "let Brevitas quantize the weights only: it exports an LSTM of ONNX's then",
+    **dict.fromkeys(_STEPS_OF_FINN, "give the QONNX file from before FINN's steps"),
+}
+
+
+def way_out(op: str, domain: str) -> str | None:
+    """Return which file to give instead of one with an operator that is not read.
+
+    None if it is of none of the tools that are known here.
+    """
+    if domain.startswith("finn"):
+        return "give the QONNX file from before FINN's steps"
+    if domain == PULP or (not domain and op.startswith(_INTEGER_PREFIXES)):
+        return "give the network from before it was made one of integers, of real numbers or QDQ"
+    return _FROM_BEFORE.get(op)
 
 
 def home_domain(op: str, domain: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from nnef_hw.errors import UsageError
 from nnef_hw.frontend.model_file import similar_names
+from nnef_hw.frontend.onnx.calls import identifier
 from nnef_hw.frontend.onnx.model import Constant, OnnxModel, OnnxNode, as_data
 from nnef_hw.frontend.onnx.order import read_names
 from nnef_hw.frontend.onnx.symbols import Symbols
@@ -28,14 +29,9 @@ def bind_inputs(model: OnnxModel, values: Mapping[str, float], symbols: Symbols)
     """
     graph = model.graph
     names = [item.name for item in graph.inputs if item.name not in graph.initializers]
-    for name in values:
-        if name not in names:
-            raise UsageError(
-                f"{model.path}: there is no input {name!r} to bind",
-                remedy=similar_names(name, names),
-            )
     bound = dict(graph.initializers)
-    for name, value in values.items():
+    for wanted, value in values.items():
+        name = _find(model, wanted, names, "input", "to bind")
         element, shape = symbols.resolve(name)
         whole = element.dtype == "scalar" or value == int(value)
         lo, hi = (0, 1) if element.dtype == "logical" else element.limits
@@ -62,12 +58,7 @@ def cut_at(model: OnnxModel, outputs: Sequence[str]) -> OnnxModel:
         *(name for node in graph.nodes for name in node.outputs if name),
         *inputs,
     ])
-    for name in outputs:
-        if name not in names:
-            raise UsageError(
-                f"{model.path}: there is no value {name!r} to cut the graph at",
-                remedy=similar_names(name, names),
-            )
+    outputs = [_find(model, name, names, "value", "to cut the graph at") for name in outputs]
     needed, nodes = set(outputs), list[OnnxNode]()
     for node in reversed(graph.nodes):
         if not needed.isdisjoint(node.outputs):
@@ -82,4 +73,16 @@ def cut_at(model: OnnxModel, outputs: Sequence[str]) -> OnnxModel:
             initializers={k: v for k, v in graph.initializers.items() if k in needed},
             nodes=tuple(reversed(nodes)),
         ),
+    )
+
+
+def _find(model: OnnxModel, name: str, names: Iterable[str], what: str, purpose: str) -> str:
+    """Return a name in the file that is this one, or that a graph has so."""
+    known = list(names)
+    alike = [name] if name in known else [other for other in known if identifier(other) == name]
+    if len(alike) == 1:
+        return alike[0]
+    raise UsageError(
+        f"{model.path}: there is no {what} {name!r} {purpose}",
+        remedy=similar_names(name, alike or known),
     )

@@ -23,7 +23,7 @@ class Loop:
 
     def __init__(self, call: OnnxCall) -> None:
         self._outside = call
-        self._builder = Builder(identifier(call.node.name), fold=True)
+        self._builder = Builder(identifier(call.node.name), fold=True, is_loop=True)
         self.call = OnnxCall(call.node, [], self._builder, call.location, call.around)
         """Makes nodes inside."""
         self._outer: list[Value] = []

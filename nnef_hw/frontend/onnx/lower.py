@@ -6,6 +6,7 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from nnef_hw.errors import Location, ModelError, NnefHwError, UnsupportedError, raise_all
 from nnef_hw.frontend.builder import Builder
 from nnef_hw.frontend.onnx.calls import OnnxCall, Value, identifier
-from nnef_hw.frontend.onnx.declarations import home_domain
+from nnef_hw.frontend.onnx.declarations import home_domain, way_out
 from nnef_hw.frontend.onnx.function_bodies import FunctionBodies
 from nnef_hw.frontend.onnx.hoist_quantization import hoist_quantization
 from nnef_hw.frontend.onnx.integer_inputs import is_converted
@@ -28,6 +29,7 @@ from nnef_hw.frontend.onnx.model import (
     as_data,
 )
 from nnef_hw.frontend.onnx.quantized import Quantized, codes, lower_node
+from nnef_hw.frontend.onnx.refused import OTHER_OPERATORS, grouped, with_cut
 from nnef_hw.frontend.onnx.registry import lowering_of
 from nnef_hw.frontend.onnx.requantization import follow
 from nnef_hw.frontend.onnx.symbols import Symbols
@@ -73,29 +75,60 @@ class _UnknownValueError(Exception):
     """A value whose own node is wrong: that was reported already."""
 
 
+class _ProblemsError(Exception):
+    """There are problems, which were collected."""
+
+
 class _Lowering:
-    def __init__(self, model: OnnxModel, bodies: FunctionBodies, errors: list[NnefHwError]) -> None:
+    def __init__(
+        self,
+        model: OnnxModel,
+        bodies: FunctionBodies,
+        errors: list[NnefHwError],
+        *,
+        is_part: bool = False,
+    ) -> None:
         self._model = model
+        self._is_part = is_part
         self._bodies = bodies
         self._location = Location(model.path)
         self._errors = errors
+        self._refused: list[OnnxNode] = []
         self._builder = Builder(identifier(model.graph.name), fold=True)
         self._names: dict[str, str] = {}
         self._depth = 0
         self._count = 0
 
     def lower(self, symbols: Symbols) -> Graph:
+        """Return the graph, or raise the problems with the part that can be read before them."""
+        try:
+            return self._lower(symbols)
+        except _ProblemsError:
+            errors = grouped(self._errors)
+        if not self._is_part:
+            errors = with_cut(errors, self._model, self._refused, partial(self._part, symbols))
+        raise_all(errors)
+        raise AssertionError("there are problems")
+
+    def _part(self, symbols: Symbols, model: OnnxModel) -> Graph:
+        return _Lowering(model, self._bodies, [], is_part=True).lower(symbols)
+
+    def _stop_at_problems(self) -> None:
+        if self._errors:
+            raise _ProblemsError
+
+    def _lower(self, symbols: Symbols) -> Graph:
         graph = self._model.graph
         scope: Scope = ChainMap()
         self._name_values(graph)
         for item in graph.inputs:
             if item.name not in graph.initializers:
                 scope[item.name] = self._input(item.name, symbols)
-        raise_all(self._errors)
+        self._stop_at_problems()
         for name, constant in graph.initializers.items():
             scope[name] = self._initializer(name, constant)
         self._block(graph.nodes, scope)
-        raise_all(self._errors)
+        self._stop_at_problems()
         outputs = self._outputs(graph, scope)
         return hoist_quantization(_without_unused(self._builder.build(outputs)))
 
@@ -167,6 +200,8 @@ class _Lowering:
                 pass
             except NnefHwError as error:
                 self._errors.append(self._about(node, error))
+                if not self._depth:
+                    self._refused.append(node)
             for index, name in enumerate(node.outputs):
                 if name:
                     scope[name] = results[index] if index < len(results) else None
@@ -211,7 +246,7 @@ class _Lowering:
     def _unsupported(self, node: OnnxNode) -> UnsupportedError:
         return UnsupportedError(
             f"{node.label} of opset {node.opset}: the operator is not supported",
-            remedy="replace it by other operators",
+            remedy=way_out(node.op, node.domain) or OTHER_OPERATORS,
             location=self._location,
         )
 

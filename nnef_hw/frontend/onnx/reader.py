@@ -12,6 +12,7 @@ from nnef_hw.frontend.onnx.function_bodies import FunctionBodies
 from nnef_hw.frontend.onnx.interface import bind_inputs, cut_at
 from nnef_hw.frontend.onnx.lower import lower
 from nnef_hw.frontend.onnx.protobuf import read_model
+from nnef_hw.frontend.onnx.refused import grouped
 from nnef_hw.frontend.onnx.symbols import Symbols
 from nnef_hw.ir import Graph
 
@@ -53,7 +54,7 @@ def load_onnx(
     errors: list[NnefHwError] = []
     model, decoder = read_model(Path(path), errors)
     check_structure(model, errors)
-    raise_all(errors)
+    raise_all(grouped(errors))
     symbols = Symbols(model, dims or {})
     if bind:
         model = bind_inputs(model, bind, symbols)

@@ -11,6 +11,7 @@ from nnef_hw.frontend.onnx.declarations import (
     EARLIER_IN_RUNTIME,
     foreign_schema,
     home_domain,
+    way_out,
 )
 from nnef_hw.frontend.onnx.model import AttributeReference, Constant, OnnxGraph, OnnxNode
 from nnef_hw.frontend.onnx.registry import lowering_of
@@ -92,7 +93,8 @@ class Schemas:
             return own
         if not node.opset:
             raise UnsupportedError(
-                f"the domain {domain!r} is not imported", remedy="export the model again"
+                f"the domain {domain!r} is not imported",
+                remedy=way_out(node.op, node.domain) or "export the model again",
             )
         opset = node.opset
         if not node.domain:
@@ -101,7 +103,8 @@ class Schemas:
             schema = self._defs.get_schema(node.op, opset, node.domain)
         except self._defs.SchemaError:
             raise UnsupportedError(
-                f"there is no such operator in opset {node.opset} of the domain {domain!r}"
+                f"there is no such operator in opset {node.opset} of the domain {domain!r}",
+                remedy=way_out(node.op, node.domain),
             ) from None
         if schema.deprecated and lowering_of(node.op, schema.since_version, node.domain) is None:
             raise UnsupportedError(f"the operator was removed in opset {schema.since_version}")

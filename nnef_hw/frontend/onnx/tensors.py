@@ -186,7 +186,10 @@ def _read_external(
                 remedy="they must be in the folder of the model",
             )
         if not path.is_file():
-            raise ModelError(f"{where} are missing: there is no file {location!r}")
+            raise ModelError(
+                f"{where} are missing: there is no file {location!r}",
+                remedy="put it beside the model",
+            )
         offset, length = _number(keys, "offset", 0), _number(keys, "length", None)
         needed = _size(element, volume)
         if length not in {None, needed} or offset is None:
