@@ -193,9 +193,19 @@ def _why_not_gathered(graph: Graph, node: Node) -> Problem | None:
     return f"it takes more than {MOST_PARTS} parts along an axis", "take slices of neighbours"
 
 
+def _why_not_cast(graph: Graph, node: Node) -> Problem | None:
+    if graph.tensor(node.name).dtype == "scalar":
+        return None
+    return (
+        f"it makes {_CONTENTS[graph.tensor(node.name).dtype]}",
+        "let them compute with real numbers, dequantized if they were quantized",
+    )
+
+
 _WHY: dict[str, Callable[[Graph, Node], Problem | None]] = {
     **dict.fromkeys(("gather", "gather_elements", "gather_nd"), _why_not_gathered),
     **dict.fromkeys(("scatter_elements", "scatter_nd"), why_not_joined),
+    "cast": _why_not_cast,
     "resize": _why_not_resized,
     "scan": obstacle,
     "topk": _why_not_sorted,

@@ -148,7 +148,7 @@ _STEPS_OF_FINN = {"GenericPartition", "Im2Col", "MaxPoolNHWC", "XnorPopcountMatM
 """Operators of QONNX's domain that FINN's steps make of others."""
 
 _FROM_BEFORE = {
-    "QuantLSTMCell": "let Brevitas quantize the weights only: it exports an LSTM of ONNX's then",
+    "QuantLSTMCell": "let Brevitas quantize the weights only: it exports ONNX's LSTM then",
     **dict.fromkeys(_STEPS_OF_FINN, "give the QONNX file from before FINN's steps"),
 }
 

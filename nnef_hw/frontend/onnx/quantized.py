@@ -228,13 +228,16 @@ def codes(builder: Builder, value: Value) -> Value:
     name = f"{value.tensor.name}_codes"
     source = value.tensor if value.exact is None else value.exact.tensor
 
-    def constant(data: Any) -> Any:
-        return builder.constant(name, np.asarray(data, np.float64))
+    def step(op: str, *numbers: Any, dtype: str = "scalar") -> None:
+        nonlocal source
+        constants = [builder.constant(name, np.asarray(x, np.float64)) for x in numbers]
+        where = source.location
+        (source,) = builder.node(op, [source, *constants], {}, name, [dtype], location=where)
 
-    (tensor,) = builder.node("div", [source, constant(coding.scale)], {}, name)
-    (tensor,) = builder.node("round_even", [tensor], {}, name)
+    step("div", coding.scale)
+    step("round_even")
     if coding.zero_point.any():
-        (tensor,) = builder.node("add", [tensor, constant(coding.zero_point)], {}, name)
-    (tensor,) = builder.node("clamp", [tensor, constant(lo), constant(hi)], {}, name)
-    (tensor,) = builder.node("cast", [tensor], {}, name, ["integer"])
-    return Value(tensor, value.type)
+        step("add", coding.zero_point)
+    step("clamp", lo, hi)
+    step("cast", dtype="integer")
+    return Value(source, value.type)

@@ -112,7 +112,7 @@ def _readable(
 
 def _parameters(model: OnnxModel) -> int:
     """Return how many real numbers are constants of a model."""
-    values = [*model.graph.initializers.values()]
+    values: list[object] = [*model.graph.initializers.values()]
     values += [value for node in model.graph.nodes for value in node.attrs.values()]
     constants = [value for value in values if isinstance(value, Constant)]
     return sum(x.data.size for x in constants if x.type.dtype == "scalar")

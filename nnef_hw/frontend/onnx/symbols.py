@@ -83,10 +83,10 @@ class Symbols:
             if not isinstance(extent, int) and _symbol(item, axis) not in self._values
         }
         if missing:
-            options = " ".join(f"--dim {symbol}=1" for symbol in missing)
+            options = " ".join(f"--dim {symbol}=X" for symbol in missing)
             raise UsageError(
                 f"{self._location}: the shape {_shown(item)} of the input {name!r} is not known",
-                remedy=f"give it, as in {options}",
+                remedy=f"give the numbers X that your samples have: {options}",
             )
         shape = tuple(
             self._values.get(f"{name}.{axis}", extent)

@@ -55,7 +55,7 @@ def _onto_input(call: Call) -> list[Shape]:
             raise call.error(
                 f"{tensor.name!r} of shape {list(tensor.shape)} does not fit the input "
                 f"{call.inputs[0].name!r} of shape {list(result)}",
-                "give it shape [1, channels]",
+                f"give it shape [1, {result[1]}]" if len(result) > 1 else "give it one number",
             )
     return [result]
 

@@ -196,19 +196,21 @@ class TestSymbols:
         assert self.shapes(read, "N,4", "N,4", N=3) == [(3, 4), (3, 4)]
 
     def test_other_symbols_must_be_given(self, read):
-        message = r"the shape \[N, T, 4\] of the input 'x' is not known; give it, as in --dim T=1"
+        message = (
+            r"the shape \[N, T, 4\] of the input 'x' is not known; give the numbers .*: --dim T=X"
+        )
         with pytest.raises(UsageError, match=message):
             self.shapes(read, "N,T,4", "1,1,4")
         assert self.shapes(read, "N,T,4", "1,1,4", T=5) == [(1, 5, 4), (1, 1, 4)]
 
     def test_a_symbol_that_is_not_only_the_batch_must_be_given(self, read):
-        with pytest.raises(ErrorGroup, match="--dim N=1") as caught:
+        with pytest.raises(ErrorGroup, match="--dim N=X") as caught:
             self.shapes(read, "N,4", "1,N")
         assert [type(error) for error in caught.value.errors] == [UsageError] * 2
         assert self.shapes(read, "N,4", "1,N", N=4) == [(4, 4), (1, 4)]
 
     def test_extents_without_a_name_are_called_after_their_input(self, read):
-        with pytest.raises(UsageError, match=r"--dim x.1=1"):
+        with pytest.raises(UsageError, match=r"--dim x.1=X"):
             self.shapes(read, "?,?", "1,4")
         assert self.shapes(read, "?,?", "1,4", **{"x.1": 4}) == [(1, 4), (1, 4)]
 
@@ -360,7 +362,7 @@ def test_an_extent_of_minus_one_is_open(write, parse):
     path = write(model)
     assert load(path, dims={"x.1": 4}).tensor("x").shape == (1, 4)
     assert load(path, dims={"x.0": 3, "x.1": 4}).tensor("x").shape == (3, 4)
-    with pytest.raises(UsageError, match=r"\[\?, \?\] of the input 'x' is not known.*--dim x.1=1"):
+    with pytest.raises(UsageError, match=r"\[\?, \?\] of the input 'x' is not known.*--dim x.1=X"):
         load(path)
 
 

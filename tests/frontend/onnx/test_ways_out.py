@@ -105,6 +105,36 @@ def test_a_number_that_decides_what_is_computed_is_bound(write, capsys):
     assert tried(write(RATE), capsys, r"--bind \w+=X") == "--bind rate=X"
 
 
+def test_features_that_the_file_counts_wrong(write, capsys):
+    text = """net (float[1,2] x) => (int64[1] label, float[1,3] scores) {
+      label, scores = ai.onnx.ml.LinearClassifier
+        <classlabels_ints = [0, 1, 2], post_transform = "NONE",
+         coefficients = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 1.5, 2.5, 3.5]> (x)
+    }"""
+    path = write(text, imports=', "ai.onnx.ml" : 1', opset=13)
+    assert tried(path, capsys, r"--dim \S+") == "--dim x.1=4"
+
+
+def test_numbers_that_are_not_those_of_the_channels(write):
+    text = f"""net (float[1,3] x) => (float[3,1] y) <{tensor("n", 3)}> {{
+      t = Transpose(x)
+      y = BatchNormalization(t, n, n, n, n)
+    }}"""
+    with pytest.raises(NnefHwError, match=r"'n' has 3 numbers, but dimension 1 .*\[3, 1\] is 1; "):
+        load(write(text, opset=15))
+
+
+def test_integers_that_are_made_on_the_way_have_one_root(write, capsys):
+    text = f"""net (float[1,4] x) => (float[1,4,2] z) <{tensor("table", 9, 2)}> {{
+      q = Cast <to = 6> (x)
+      y = Gather(table, q)
+      z = Neg(y)
+    }}"""
+    status, text, summary = problems(write(text), capsys)
+    assert (status, "; 1 problem\n" in summary) == (2, True)
+    assert "cast 'q': it makes integers (1 more operator computes with it); let them" in text
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [

@@ -126,7 +126,7 @@ def _scores(call: OnnxCall, count: int) -> Value:
         raise call.unsupported(
             f"there are {coefficients.size} coefficients for {features} features and {count} "
             "classes",
-            "export one row of coefficients for each class",
+            _with_features(call, coefficients.size, count),
         )
     if intercepts.size not in {0, count}:
         raise call.error(f"there are {intercepts.size} intercepts, not {count}")
@@ -134,6 +134,14 @@ def _scores(call: OnnxCall, count: int) -> Value:
     bias = intercepts.reshape(1, -1) if intercepts.size else np.zeros((1, count), np.float32)
     x = call.convert(x, FLOAT32)
     return call.emit("linear", x, call.variable(filters), call.variable(Constant(bias, FLOAT32)))
+
+
+def _with_features(call: OnnxCall, size: int, count: int) -> str:
+    """Return what helps against coefficients that do not fit the features."""
+    features, rest = divmod(size, count)
+    if rest or call.required(0).tensor.name not in call.builder.inputs:
+        return "export one row of coefficients for each class"
+    return f"if the input has {features}: --dim {call.node.inputs[0]}.{_FEATURES}={features}"
 
 
 def _transformed(call: OnnxCall, scores: Value) -> Value:

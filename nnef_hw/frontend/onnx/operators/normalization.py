@@ -19,7 +19,15 @@ def _per_channel(call: OnnxCall, value: Value) -> Value:
 @lowers("BatchNormalization", 6, 7, 9, 14, 15)
 def batch_normalization(call: OnnxCall) -> list[Value | None]:
     x = call.required(0)
-    scale, offset, mean, variance = (_per_channel(call, call.required(i)) for i in range(1, 5))
+    parameters = [call.required(index) for index in range(1, 5)]
+    for value in parameters:
+        if x.rank > 1 and value.volume not in {1, x.shape[1]}:
+            raise call.error(
+                f"{value.tensor.name!r} has {value.volume} numbers, but dimension 1 of the input "
+                f"{x.tensor.name!r} of shape {list(x.shape)} is {x.shape[1]}",
+                "export the model again, with the channels in dimension 1",
+            )
+    scale, offset, mean, variance = (_per_channel(call, value) for value in parameters)
     epsilon = call.attr("epsilon")
     if not call.attr("training_mode"):
         return [call.emit("batch_normalization", x, mean, variance, offset, scale, epsilon=epsilon)]
