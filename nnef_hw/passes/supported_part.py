@@ -16,6 +16,8 @@ OTHER_OPERATORS = "use convolutions, linear layers, pools, functions and arithme
 BY_HOST = "end the network before it, and let the host compute it"
 """Remedy for an operator that is usually behind the network proper."""
 
+_DEFAULTS = {OTHER_OPERATORS, BY_HOST}
+
 _LEAST_SHARE = 0.5
 _MOST_RESULTS = 12
 _MOST_ROUNDS = 3
@@ -44,7 +46,9 @@ def find_supported_part(
 ) -> SupportedPart | None:
     """Return the largest part of a graph in front of what is refused; None if it is not worthwhile.
 
-    It has at least half of the parameters, and at most 12 results.
+    It has at least half of the parameters, and at most 12 results, which are the author's tensors:
+    others have another location than their node. There is none if each error has a better remedy
+    than to leave an operator out.
 
     Parameters
     ----------
@@ -53,6 +57,8 @@ def find_supported_part(
     refused
         Why another graph is: the part is asked, too, and made smaller until there is no reason.
     """
+    if all(error.remedy not in _DEFAULTS for error in errors):
+        return None
     bad: set[str] = set()
     places: set[Location] = set()
     for _ in range(_MOST_ROUNDS):
@@ -75,34 +81,46 @@ def find_supported_part(
 
 
 def with_part(errors: Sequence[NnefHwError], part: SupportedPart | None) -> list[NnefHwError]:
-    """Return errors with the remedy to end the network there, which the last of them names."""
+    """Return errors with the remedy to end the network there, of those without a better one.
+
+    The last of these names the part.
+    """
     if part is None:
         return list(errors)
-    last = errors[-1]
+    last = [error for error in errors if error.remedy in _DEFAULTS][-1]
     end = f"end the network before {'it' if len(errors) == 1 else 'them'}"
     share = f"with {part.share:.0%} of its parameters"
     if last.location is None or last.location.line:
         end += f", at {', '.join(map(repr, part.outputs))}, {share}"
     else:
         end += f", {share}: --outputs {','.join(part.outputs)}"
-    defaults = {OTHER_OPERATORS, BY_HOST}
+    remedies = [
+        end if error is last else BY_HOST if error.remedy in _DEFAULTS else error.remedy
+        for error in errors
+    ]
     return [
-        *(_with(error, BY_HOST) if error.remedy in defaults else error for error in errors[:-1]),
-        _with(last, end if last.remedy in defaults else f"{last.remedy}; or {end}"),
+        type(error)(error.reason, remedy=remedy, location=error.location)
+        for error, remedy in zip(errors, remedies, strict=True)
     ]
 
 
-def _with(error: NnefHwError, remedy: str) -> NnefHwError:
-    return type(error)(error.reason, remedy=remedy, location=error.location)
-
-
 def _behind(graph: Graph, places: Collection[Location]) -> set[str]:
-    """Return what the nodes at these places compute, and all that need it or inputs of integers."""
+    """Return what the nodes at these places compute, and all that need it or inputs of integers.
+
+    So does what leads there from the last tensor that is the author's.
+    """
     found = {name for name in graph.inputs if graph.tensor(name).dtype != "scalar"}
-    for node in graph.nodes:
-        if node.location in places or not found.isdisjoint(node.inputs):
-            found.update(node.outputs)
-    return found
+    while True:
+        count = len(found)
+        for node in graph.nodes:
+            if node.location in places or not found.isdisjoint((*node.inputs, *node.outputs)):
+                found.update(node.outputs)
+        for name in _results_before(graph, found):
+            producer = graph.producer(name)
+            if producer is not None and graph.tensor(name).location != producer.location:
+                found.add(name)
+        if len(found) == count:
+            return found
 
 
 def _results_before(graph: Graph, bad: Collection[str]) -> Iterable[str]:

@@ -1,10 +1,13 @@
 """The part of a network in front of what has no hardware."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from nnef_hw.errors import Location, UnsupportedError
 from nnef_hw.passes import rewrite
-from nnef_hw.passes.supported_part import SupportedPart, with_part
+from nnef_hw.passes.supported_part import BY_HOST, OTHER_OPERATORS, SupportedPart, with_part
 from nnef_hw.testing import GraphBuilder
 
 
@@ -51,13 +54,36 @@ def test_of_two_the_part_ends_before_the_first(rng):
 @pytest.mark.parametrize(
     ("line", "wanted"),
     [
-        (0, "before it, with 75% of its parameters: --outputs a,b"),
-        (3, "before it, at 'a', 'b', with 75% of its parameters"),
+        (0, "before them, with 75% of its parameters: --outputs a,b"),
+        (3, "before them, at 'a', 'b', with 75% of its parameters"),
     ],
     ids=["option", "names"],
 )
-def test_another_remedy_comes_first(line, wanted):
-    error = UnsupportedError("no", remedy="use less padding", location=Location("m", line))
-    [found] = with_part([error], SupportedPart(("a", "b"), 0.75))
-    assert found.remedy == f"use less padding; or end the network {wanted}"
-    assert with_part([error], None) == [error]
+def test_a_better_remedy_stays(line, wanted):
+    errors = [
+        UnsupportedError("no", remedy=remedy, location=Location("m", line))
+        for remedy in (BY_HOST, OTHER_OPERATORS, "use less padding")
+    ]
+    found = with_part(errors, SupportedPart(("a", "b"), 0.75))
+    remedies = [error.remedy for error in found]
+    assert remedies == [BY_HOST, f"end the network {wanted}", "use less padding"]
+    assert with_part(errors, None) == errors
+
+
+def test_a_tensor_that_the_file_does_not_name_is_no_result(rng):
+    graph = head(rng).build()
+    hidden = replace(graph.tensor("s"), location=Location("net.nnef"))
+    graph = graph.replaced(tensors={**graph.tensors, "s": hidden})
+    [text] = refusal(graph)
+    assert text.endswith("before it, at 'conv1', with 100% of its parameters")
+
+
+def test_a_network_whose_errors_have_better_remedies_is_not_cut(rng):
+    g = GraphBuilder()
+    g.input("x", [1, 2, 4, 4])
+    weights = rng.normal(size=(3, 2, 1, 1))
+    weights[0] = np.inf
+    g.op("sigmoid", g.conv("x", rng.normal(size=(2, 2, 3, 3)), padding=1), name="s")
+    g.conv("s", weights)
+    [text] = refusal(g.build())
+    assert text.endswith("train or export the model again")

@@ -268,10 +268,18 @@ class _Lowering:
                 names[value.tensor.name] = free or self._builder.unique(identifier(name))
         self._rename(names, start)
         tensors = self._builder.tensors
+        if self._depth:
+            self._disown(start)
         return [
             value and replace(value, tensor=tensors[names.get(old := value.tensor.name, old)])
             for value in results
         ]
+
+    def _disown(self, start: int) -> None:
+        """Tell what nodes from number ``start`` on compute from the values that the graph has."""
+        tensors, nodes = self._builder.tensors, self._builder.nodes
+        for name in (name for node in nodes[start:] for name in node.outputs):
+            tensors[name] = replace(tensors[name], location=self._location)
 
     def _rename(self, names: Mapping[str, str], start: int = 0) -> None:
         """Rename tensors that nodes from number ``start`` on compute and read."""

@@ -101,6 +101,24 @@ def test_a_detector_is_cut_where_its_message_says(text, write, capsys):
     assert len(option.split(",")) == 2
 
 
+def test_the_results_of_a_part_are_values_of_the_file(write, capsys):
+    """None within a function, in which the operator is that has no hardware."""
+    text = f"""net (float[1,3,4,4] x) => (float[1,2] z) <{tensor("w", 2, 3, 3, 3)}> {{
+      y = Conv(x, w)
+      t = Relu(y)
+      z = local.best(t)
+    }}
+    <domain: "local", opset_import: ["" : 13]>
+    best (t) => (z) {{
+      flat = Flatten(t)
+      k = Constant <value_ints = [2]> ()
+      q = Sigmoid(flat)
+      z, i = TopK(q, k)
+    }}"""
+    path = write(text, imports=', "local" : 1', opset=13)
+    assert tried(path, capsys, r"--outputs [\w,]+") == "--outputs t"
+
+
 def test_a_number_that_decides_what_is_computed_is_bound(write, capsys):
     assert tried(write(RATE), capsys, r"--bind \w+=X") == "--bind rate=X"
 
